@@ -1,0 +1,17 @@
+# Third-party libraries, all from the system's packages (scripts/setup installs them). Nothing is
+# downloaded at configure or build time. Everything is linked PRIVATE and absent from public headers.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED CONFIG)
+find_package(PNG REQUIRED)
+pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
+if(FOVEA_BUILD_CLI)
+  find_package(CLI11 REQUIRED CONFIG)
+endif()
+if(FOVEA_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(FOVEA_BUILD_BENCH)
+  find_package(benchmark REQUIRED CONFIG)
+endif()

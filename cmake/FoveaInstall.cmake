@@ -1,0 +1,1 @@
+# Installation: headers, library, program and the package configuration.

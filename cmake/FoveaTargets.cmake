@@ -1,0 +1,50 @@
+# How targets of this project are made: flags in one place, one internal library per room.
+
+# What every target compiles with; never installed, never exported.
+add_library(fovea_dev INTERFACE)
+target_compile_features(fovea_dev INTERFACE cxx_std_20)
+target_compile_options(fovea_dev INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
+  -Woverloaded-virtual -fvisibility=hidden -fvisibility-inlines-hidden>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FOVEA_WERROR}>>:-Werror>)
+if(FOVEA_SANITIZE)
+  list(JOIN FOVEA_SANITIZE "," fovea_sanitizers)
+  target_compile_options(fovea_dev INTERFACE -fsanitize=${fovea_sanitizers} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(fovea_dev INTERFACE -fsanitize=${fovea_sanitizers})
+endif()
+if(FOVEA_FUZZ)
+  target_compile_options(fovea_dev INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# fovea_room(<name> [SOURCES <file>...] [ROOMS <room>...] [LIBS <target>...])
+# The sources of src/<name>, linked against the rooms below it. The installed library `fovea` is made
+# of the objects of all rooms; tests link single rooms.
+function(fovea_room name)
+  cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBS" ${ARGN})
+  add_library(fovea_${name} STATIC ${arg_SOURCES})
+  set_target_properties(fovea_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(fovea_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  list(TRANSFORM arg_ROOMS PREPEND fovea_)
+  target_link_libraries(fovea_${name} PUBLIC ${arg_ROOMS} PRIVATE fovea_dev ${arg_LIBS})
+  set_property(GLOBAL APPEND PROPERTY FOVEA_ROOMS fovea_${name})
+  set_property(GLOBAL APPEND PROPERTY FOVEA_LIBS ${arg_LIBS})
+endfunction()
+
+# fovea_test(<name> SOURCES <file>... LINK <target>... [LABELS <label>...])
+# One GoogleTest executable fovea_test_<name>; every test becomes a ctest entry.
+function(fovea_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(fovea_test_${name} ${arg_SOURCES})
+  target_include_directories(fovea_test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(fovea_test_${name} PRIVATE
+    FOVEA_TEST_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
+    FOVEA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(fovea_test_${name} PRIVATE fovea_dev ${arg_LINK} GTest::gtest_main GTest::gmock)
+  include(GoogleTest)
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  gtest_discover_tests(fovea_test_${name} DISCOVERY_TIMEOUT 60
+    TEST_PREFIX ${name}. PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+endfunction()

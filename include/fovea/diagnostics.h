@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/engine.h"
+#include "fovea/export.h"
+
+namespace fovea {
+
+/// One line of `fovea env`: what was looked for and what was found, or why not.
+using EnvironmentFact = std::pair<std::string, std::string>;
+
+/// Versions, processor, instruction sets, libraries, devices and plugins found or why not.
+[[nodiscard]] FOVEA_API std::vector<EnvironmentFact> describe_environment();
+
+/// One check of `fovea verify`.
+struct Check {
+  std::string name;
+  bool passed = false;
+  std::string detail;  ///< measured difference, sizes, or the reason of the failure
+};
+
+/// Runs the self-checks of a loaded engine: eager equals replay, an item alone equals the same item
+/// in a batch, order is kept, and, with a golden directory, rows equal the stored reference rows.
+/// @param golden directory with golden.safetensors and images/, or empty.
+[[nodiscard]] FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
+
+/// Measures the multiply-add rate of this processor in GFLOP/s with register-only loops of the
+/// widest vectors it has, on `num_threads` threads for about `seconds`. Best of several
+/// repetitions.
+[[nodiscard]] FOVEA_API double measure_fma_peak(int num_threads, double seconds);
+
+/// Result of timing the tower on random pixels of a given size.
+struct TowerTiming {
+  std::int64_t patches = 0;
+  std::int64_t rows = 0;
+  double flops = 0;               ///< multiply-adds of matrix products and attention, two each
+  std::vector<double> eager_ms;   ///< one entry per repetition
+  std::vector<double> replay_ms;  ///< empty if no graph fits
+  std::int64_t budget = 0;        ///< of the graph replayed
+};
+
+/// Times the tower alone, eager and replayed in turn, on `count` equal pictures whose sides are
+/// chosen to give `patches` patches each.
+[[nodiscard]] FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches,
+                                               std::int64_t count, int warmups, int repetitions);
+
+}  // namespace fovea

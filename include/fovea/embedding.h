@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/error.h"
+#include "fovea/export.h"
+#include "fovea/media.h"
+#include "fovea/options.h"
+
+namespace fovea {
+
+/// Milliseconds one item spent in each stage. Items of a batch share device time: `encode` is the
+/// time of the sub-batch divided by rows.
+struct StageTimes {
+  double read_ms = 0;    ///< file to memory
+  double decode_ms = 0;  ///< encoded bytes to RGB
+  double resize_ms = 0;  ///< RGB to the model's size
+  double pack_ms = 0;    ///< plan, metadata, upload
+  double encode_ms = 0;  ///< the tower
+  double output_ms = 0;  ///< rows to the caller's dtype and memory
+};
+
+/// The rows of one item, owned, in host memory.
+struct Embedding {
+  std::string name;  ///< of the MediaItem
+  Modality modality = Modality::kImage;
+  std::int64_t rows = 0;
+  std::int64_t width = 0;  ///< deepstack levels side by side: hidden * (1 + levels)
+  RowDType dtype = RowDType::kFloat32;
+  std::vector<std::byte> data;                          ///< rows * width elements, row-major
+  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< for families that have one
+  std::int64_t source_width_px = 0;
+  std::int64_t source_height_px = 0;
+  std::int64_t num_frames = 1;
+  std::int64_t resized_width_px = 0;
+  std::int64_t resized_height_px = 0;
+  StageTimes times;
+  std::optional<Error> error;  ///< set, and rows = 0, when the item failed and failures are skipped
+
+  /// Element [row, column] as float, whatever the dtype. Checked.
+  [[nodiscard]] FOVEA_API float at(std::int64_t row, std::int64_t column) const;
+};
+
+/// Writes a safetensors file with `item_<i>` [rows, width] and `item_<i>.grid_thw` [3] int64 for
+/// every item without an error; i is the index in `items`. The file appears complete or not at all.
+/// @param metadata goes to `__metadata__` besides "format", "fovea.version" and "fovea.items".
+/// @throws Error(kIo) if it cannot be written.
+FOVEA_API void save_safetensors(const std::string& path, std::span<const Embedding> items,
+                                const std::map<std::string, std::string>& metadata);
+
+}  // namespace fovea

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/embedding.h"
+#include "fovea/export.h"
+#include "fovea/media.h"
+#include "fovea/options.h"
+#include "fovea/stats.h"
+
+namespace fovea {
+
+/// What encode() does with an item that cannot be read, decoded or planned.
+enum class OnError : std::uint8_t { kFail, kSkip };
+
+struct EncodeOptions {
+  RowDType dtype = RowDType::kFloat32;
+  OnError on_error = OnError::kFail;
+};
+
+/// What an item becomes, by integer arithmetic alone.
+struct ItemInfo {
+  std::string name;
+  Modality modality = Modality::kImage;
+  std::int64_t source_width_px = 0;
+  std::int64_t source_height_px = 0;
+  std::int64_t num_frames = 1;
+  std::int64_t resized_width_px = 0;
+  std::int64_t resized_height_px = 0;
+  std::optional<std::array<std::int64_t, 3>> grid_thw;
+  std::int64_t patches = 0;  ///< rows that enter the tower
+  std::int64_t rows = 0;     ///< rows that come out
+};
+
+/// Size of an item for planning: frames == 1 is an image.
+struct ItemSize {
+  std::int64_t width_px = 0;
+  std::int64_t height_px = 0;
+  std::int64_t num_frames = 1;
+};
+
+/// One sub-batch of a packing plan.
+struct PlannedBatch {
+  std::vector<std::int64_t> items;   ///< indices into the planned sizes
+  std::vector<std::int64_t> tokens;  ///< per path
+  std::vector<std::optional<std::int64_t>>
+      budgets;  ///< per path; absent: eager; 0: path not needed
+};
+
+struct PackingPlan {
+  std::vector<ItemInfo> items;
+  std::vector<std::string> paths;
+  std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path
+  std::int64_t max_items_per_batch = 0;
+  std::vector<PlannedBatch> batches;
+};
+
+/// A checkpoint tensor as found or expected.
+struct TensorReport {
+  std::string name;
+  std::string dtype;  ///< as in the file; empty if missing
+  std::vector<std::int64_t> shape;
+  std::string problem;  ///< empty: fine
+};
+
+/// What a model is and needs; printed by `fovea inspect`.
+struct ModelReport {
+  std::string architecture;
+  std::string family;
+  std::int64_t hidden = 0;  ///< columns of the main embedding
+  std::int64_t deepstack_levels = 0;
+  std::int64_t width = 0;  ///< columns of a row: hidden * (1 + levels)
+  bool images = true;
+  bool videos = true;
+  std::vector<std::pair<std::string, std::string>>
+      facts;  ///< family-specific: depth, heads, patch size...
+  std::vector<TensorReport> tensors;
+  std::int64_t parameters = 0;
+  std::size_t weight_bytes = 0;  ///< as packed on the device, estimated from shapes
+  std::vector<std::pair<std::int64_t, std::size_t>>
+      arena_bytes;  ///< token budget -> activation memory
+};
+
+/// A loaded vision encoder. Create one per process and device; encode() may be called from several
+/// threads and serialises them.
+class FOVEA_API Engine {
+ public:
+  /// Loads the tower of the checkpoint in directory `model`.
+  /// @throws Error(kNotFound) for missing files, Error(kUnsupported) for an unknown architecture or
+  /// device, Error(kCorruptData) for broken files; all missing and misshapen tensors in one
+  /// message.
+  [[nodiscard]] static Engine load(const std::string& model, const EngineOptions& options = {});
+
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  /// Encodes items and returns one Embedding per item in the same order.
+  /// @throws Error of the first failing item unless options.on_error is kSkip.
+  [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
+                                              const EncodeOptions& options = {});
+
+  /// Computes sizes, grids and packing of items of the given sizes; touches no weights.
+  [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes) const;
+
+  [[nodiscard]] const ModelReport& report() const;
+  [[nodiscard]] Stats stats() const;
+  /// Name and description of the device in use, for example "cpu, <processor>, 8 threads".
+  [[nodiscard]] std::string device() const;
+
+ private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Plans as Engine::plan without loading weights: only the JSON files of `model` are read.
+[[nodiscard]] FOVEA_API PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
+                                         const EngineOptions& options = {});
+
+/// Describes the checkpoint in `model`, tensor headers included, without loading weights. Missing
+/// and misshapen tensors are listed in the report, not thrown.
+[[nodiscard]] FOVEA_API ModelReport inspect(const std::string& model,
+                                            const EngineOptions& options = {});
+
+}  // namespace fovea

@@ -1,0 +1,12 @@
+#pragma once
+
+/// Everything of the public interface.
+#include "fovea/diagnostics.h"
+#include "fovea/embedding.h"
+#include "fovea/engine.h"
+#include "fovea/error.h"
+#include "fovea/log.h"
+#include "fovea/media.h"
+#include "fovea/options.h"
+#include "fovea/stats.h"
+#include "fovea/version.h"

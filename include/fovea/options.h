@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+class LogSink;
+
+/// Element type of the rows handed to the caller.
+enum class RowDType : std::uint8_t { kFloat32, kBFloat16, kFloat16 };
+
+/// Which resize arithmetic the reference processor of a family uses (docs/preprocessing.md).
+enum class ImageBackend : std::uint8_t {
+  kModelDefault,  ///< what vLLM uses for the family
+  kTorchvision,   ///< 16-bit fixed-point weights, as torchvision on CPU tensors
+  kPillow,        ///< 22-bit fixed-point weights, as Pillow
+};
+
+/// Bounds that are checked on file headers before pixels are allocated.
+struct MediaLimits {
+  std::int64_t max_image_pixels = 178'956'970;  ///< twice Pillow's warning level
+  std::int64_t max_image_side_px = 65'535;
+  std::size_t max_image_bytes = std::size_t{32} << 20;   ///< encoded
+  std::size_t max_video_bytes = std::size_t{512} << 20;  ///< encoded
+  std::int64_t max_video_frames = 2'048;                 ///< after sampling
+};
+
+/// How encoded pictures become RGB.
+struct MediaOptions {
+  MediaLimits limits;
+  ImageBackend image_backend = ImageBackend::kModelDefault;
+  bool composite_alpha = true;  ///< RGBA over `background`; false drops alpha (transformers parity)
+  std::uint8_t background[3] = {255, 255, 255};
+  bool apply_exif_orientation = false;  ///< vLLM ignores it, transformers' load_image applies it
+};
+
+/// The four configuration fields of encoder graphs, named as in the reference.
+struct GraphOptions {
+  bool cudagraph_mm_encoder = true;                               ///< false: always eager
+  std::vector<std::int64_t> encoder_cudagraph_token_budgets;      ///< empty: inferred
+  std::int64_t encoder_cudagraph_max_vision_items_per_batch = 0;  ///< 0: inferred
+  std::optional<std::int64_t>
+      encoder_cudagraph_max_frames_per_batch;  ///< absent: inferred; 0: no video
+};
+
+/// Everything an Engine is built from. The defaults work.
+struct EngineOptions {
+  std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:<index>"
+  int num_threads = 0;          ///< CPU threads for math and decoding; 0: all this process may use
+  bool dummy_weights =
+      false;               ///< needs config.json only; fills the tower with seeded random weights
+  std::uint64_t seed = 0;  ///< of dummy weights
+  std::int64_t max_num_batched_tokens = 8192;  ///< upper end of inferred token budgets
+  MediaOptions media;
+  GraphOptions graphs;
+  LogSink* log = nullptr;  ///< must outlive the engine; null: silence
+};
+
+}  // namespace fovea

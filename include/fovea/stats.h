@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+/// What one path (tower) of the encoder did.
+struct PathStats {
+  std::string name;
+  std::vector<std::int64_t> token_budgets;
+  std::int64_t replays = 0;
+  std::int64_t eager_runs = 0;
+  std::int64_t live_rows = 0;    ///< tokens of real items in replays
+  std::int64_t padded_rows = 0;  ///< capacity of the replays minus live_rows
+};
+
+/// Counters since the engine was built. An item counts once, as exactly one of hit, partial, miss
+/// and skipped.
+struct Stats {
+  std::int64_t graph_hits = 0;     ///< every non-empty path was replayed
+  std::int64_t graph_partial = 0;  ///< some paths were replayed, some ran eagerly
+  std::int64_t graph_misses = 0;   ///< no path was replayed
+  std::int64_t skipped = 0;        ///< no tokens at all
+  std::int64_t num_budgets = 0;    ///< captured graphs over all paths
+  std::vector<std::int64_t> token_budgets;
+  std::int64_t sub_batches = 0;
+  std::map<std::string, std::int64_t> miss_reasons;  ///< reason code -> items
+  std::vector<PathStats> paths;
+  double capture_seconds = 0;
+  std::int64_t graph_bytes = 0;
+
+  /// hits / (hits + partial + misses), 0 without items.
+  [[nodiscard]] double hit_rate() const {
+    const std::int64_t all = graph_hits + graph_partial + graph_misses;
+    return all == 0 ? 0.0 : static_cast<double>(graph_hits) / static_cast<double>(all);
+  }
+};
+
+}  // namespace fovea

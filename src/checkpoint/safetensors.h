@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/tensor_view.h"
+
+namespace fovea::checkpoint {
+
+/// One tensor as the header of a file lists it. `dtype` is the file's own name ("BF16", "F8_E4M3"):
+/// a file may hold tensors of types Fovea cannot compute with, as long as nobody asks for them.
+struct TensorEntry {
+  std::string name;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin = 0;  ///< offset from the start of the data section, in bytes
+  std::uint64_t end = 0;
+};
+
+/// What the header of a safetensors file says, fully checked against the file size.
+struct SafetensorsHeader {
+  std::vector<TensorEntry> tensors;  ///< ascending by begin
+  std::map<std::string, std::string> metadata;
+  std::uint64_t data_offset = 0;  ///< of the data section in the file
+};
+
+/// Parses and checks a header. `file` is the whole file, or any prefix that holds the header.
+/// @param file_bytes size of the whole file.
+/// @param name of the file, for messages.
+/// @throws Error(kCorruptData), one message per way to be wrong; see safetensors.cpp for the
+/// layout.
+[[nodiscard]] SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
+                                                         std::uint64_t file_bytes,
+                                                         const std::string& name);
+
+/// A safetensors file mapped into memory. Views stay valid as long as the object.
+class SafetensorsFile {
+ public:
+  /// @throws Error(kNotFound), Error(kIo), Error(kCorruptData).
+  explicit SafetensorsFile(const std::string& path);
+  ~SafetensorsFile();
+  SafetensorsFile(SafetensorsFile&&) noexcept;
+  SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+
+  [[nodiscard]] const SafetensorsHeader& header() const noexcept;
+  [[nodiscard]] const TensorEntry* find(std::string_view name) const noexcept;
+  /// The tensor's bytes, unaligned, as a view into the mapping.
+  /// @throws Error(kNotFound) if there is none of that name, Error(kUnsupported) if its dtype is
+  /// not one of DType.
+  [[nodiscard]] ConstTensorView tensor(std::string_view name) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A tensor to be written.
+struct OutputTensor {
+  std::string name;
+  ConstTensorView view;  ///< host memory
+};
+
+/// Writes a file whose header is padded with spaces to a multiple of 8 bytes. The file appears
+/// under `path` complete or not at all.
+/// @throws Error(kIo) (with the system's reason), Error(kInvalidArgument) for duplicate names.
+void write_safetensors(const std::string& path, std::span<const OutputTensor> tensors,
+                       const std::map<std::string, std::string>& metadata);
+
+}  // namespace fovea::checkpoint

@@ -1,0 +1,40 @@
+// Bodies of the error vocabulary. Only internal errors name a source line: every other message is
+// written for a user, who has no use for ours.
+#include "core/check.h"
+
+#include <string_view>
+
+#include "fovea/version.h"
+
+namespace fovea {
+
+const char* version() noexcept { return "0.1.0"; }
+
+const char* to_string(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::kInvalidArgument: return "invalid_argument";
+    case ErrorCode::kCorruptData: return "corrupt_data";
+    case ErrorCode::kNotFound: return "not_found";
+    case ErrorCode::kUnsupported: return "unsupported";
+    case ErrorCode::kOutOfMemory: return "out_of_memory";
+    case ErrorCode::kUnavailable: return "unavailable";
+    case ErrorCode::kDevice: return "device";
+    case ErrorCode::kIo: return "io";
+    case ErrorCode::kInternal: return "internal";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+void fail_check(ErrorCode code, const std::string& message, const char* file, int line) {
+  if (code != ErrorCode::kInternal) throw Error(code, message);
+  std::string_view name = file;
+  if (const auto slash = name.rfind('/'); slash != std::string_view::npos)
+    name.remove_prefix(slash + 1);
+  throw Error(code, cat("internal error at ", name, ":", line, ": ", message));
+}
+
+}  // namespace detail
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sstream>
+#include <string>
+
+#include "fovea/error.h"
+
+namespace fovea {
+
+/// Joins printable things into one string; g++ 12 has no <format>.
+template <class... Parts>
+[[nodiscard]] std::string cat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return std::move(out).str();
+}
+
+namespace detail {
+/// Throws Error(code, message); for kInternal the message is prefixed with the place of the check.
+[[noreturn]] void fail_check(ErrorCode code, const std::string& message, const char* file,
+                             int line);
+}  // namespace detail
+
+}  // namespace fovea
+
+/// Throws fovea::Error(ErrorCode::code, parts joined) unless the condition holds. The parts are
+/// evaluated on failure only; they say what was expected, what came, and which object.
+#define FOVEA_CHECK(condition, code, ...)                                                        \
+  do {                                                                                           \
+    if (!(condition)) [[unlikely]] {                                                             \
+      ::fovea::detail::fail_check(::fovea::ErrorCode::code, ::fovea::cat(__VA_ARGS__), __FILE__, \
+                                  __LINE__);                                                     \
+    }                                                                                            \
+  } while (false)

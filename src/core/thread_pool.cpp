@@ -1,0 +1,171 @@
+// A team of threads that wait for loops.
+//
+// Workers spin for a short while after a loop, because the next one usually follows within
+// microseconds (a forward pass is some hundred loops in a row), and sleep afterwards.
+// A loop is published under a new epoch number; tasks are taken from one atomic counter.
+#include "core/thread_pool.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+
+namespace fovea {
+
+namespace {
+
+/// Rounds of waiting with a pause instruction before a worker goes to sleep: some 50 us.
+constexpr int kSpinRounds = 2000;
+
+void pause_cpu() noexcept { __builtin_ia32_pause(); }
+
+/// The pool whose loop body the current thread is running and its number there: a nested loop runs
+/// serially under the same number.
+thread_local const void* running_pool = nullptr;
+thread_local int running_worker = 0;
+
+}  // namespace
+
+struct ThreadPool::Impl {
+  explicit Impl(int threads) : num_threads(threads) {
+    for (int worker = 1; worker < threads; ++worker)
+      team.emplace_back([this, worker] { serve(worker); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+      epoch.fetch_add(1, std::memory_order_release);
+    }
+    wake.notify_all();
+    for (std::thread& thread : team) thread.join();
+  }
+
+  /// Body of every thread of the team: waits for the next epoch, works, reports.
+  void serve(int worker) {
+    std::uint64_t seen = 0;
+    while (true) {
+      for (int round = 0; round < kSpinRounds && epoch.load(std::memory_order_acquire) == seen;
+           ++round)
+        pause_cpu();
+      if (epoch.load(std::memory_order_acquire) == seen) {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return epoch.load(std::memory_order_acquire) != seen; });
+      }
+      seen = epoch.load(std::memory_order_acquire);
+      if (stopping) return;
+      work(worker);
+      if (active.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        const std::lock_guard lock(mutex);  // pairs with the check of the waiting caller
+        done.notify_one();
+      }
+    }
+  }
+
+  void work(int worker) {
+    const void* const outer_pool = std::exchange(running_pool, this);
+    const int outer_worker = std::exchange(running_worker, worker);
+    for (std::int64_t task = next.fetch_add(1); task < num_tasks; task = next.fetch_add(1)) {
+      try {
+        (*body)(task, worker);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next.store(num_tasks);
+      }
+    }
+    running_pool = outer_pool;
+    running_worker = outer_worker;
+  }
+
+  void run_alone(std::int64_t count, Body loop) {
+    const void* const outer_pool = std::exchange(running_pool, this);
+    const int outer_worker = std::exchange(running_worker, 0);
+    try {
+      for (std::int64_t task = 0; task < count; ++task) loop(task, 0);
+    } catch (...) {
+      running_pool = outer_pool;
+      running_worker = outer_worker;
+      throw;
+    }
+    running_pool = outer_pool;
+    running_worker = outer_worker;
+  }
+
+  void run(std::int64_t count, Body loop) {
+    const std::lock_guard turn(one_loop);
+    if (num_threads == 1 || count <= 1) {  // not worth waking anybody
+      run_alone(count, loop);
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex);
+      body = &loop;
+      num_tasks = count;
+      next.store(0);
+      failure = nullptr;
+      active.store(num_threads - 1, std::memory_order_relaxed);
+      epoch.fetch_add(1, std::memory_order_release);
+    }
+    wake.notify_all();
+    work(0);
+    for (int round = 0; round < kSpinRounds && active.load(std::memory_order_acquire) != 0; ++round)
+      pause_cpu();
+    if (active.load(std::memory_order_acquire) != 0) {
+      std::unique_lock lock(mutex);
+      done.wait(lock, [&] { return active.load(std::memory_order_acquire) == 0; });
+    }
+    if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+  }
+
+  const int num_threads;
+  std::mutex one_loop;  // held for the whole of one loop
+
+  std::mutex mutex;  // guards the members below where they are not atomic
+  std::condition_variable wake;
+  std::condition_variable done;
+  std::atomic<std::uint64_t> epoch{0};
+  std::atomic<std::int64_t> next{0};
+  std::atomic<int> active{0};
+  std::int64_t num_tasks = 0;
+  const Body* body = nullptr;
+  std::exception_ptr failure;
+  bool stopping = false;
+  std::vector<std::thread> team;
+};
+
+ThreadPool::ThreadPool(int num_threads) {
+  FOVEA_CHECK(num_threads >= 1, kInvalidArgument, "a thread pool needs at least 1 thread, got ",
+              num_threads);
+  impl_ = std::make_unique<Impl>(num_threads);
+}
+
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::size() const noexcept { return impl_->num_threads; }
+
+void ThreadPool::parallel_for(std::int64_t num_tasks, Body body) {
+  if (running_pool == impl_.get()) {
+    for (std::int64_t task = 0; task < num_tasks; ++task) body(task, running_worker);
+  } else {
+    impl_->run(num_tasks, body);
+  }
+}
+
+int available_cpus() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  const int count = CPU_COUNT(&set);
+  return count > 0 ? count : 1;
+}
+
+}  // namespace fovea

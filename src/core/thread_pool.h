@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+
+namespace fovea {
+
+/// A fixed team of threads for data-parallel loops. The calling thread works too, so a pool of one
+/// starts no thread at all. One loop runs at a time; a second caller waits for the first.
+/// Loops must not be nested: parallel_for inside a loop body of the same pool runs serially.
+class ThreadPool {
+ public:
+  /// @param num_threads threads that take part, the caller included; >= 1.
+  /// @throws Error(kInvalidArgument) if num_threads < 1.
+  explicit ThreadPool(int num_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  [[nodiscard]] int size() const noexcept;
+
+  /// A reference to a loop body; never outlives the call it is passed to, never allocates.
+  class Body {
+   public:
+    template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, Body>)
+        Body(F&& f)  // NOLINT: a loop body is passed as it is
+        : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+          call_([](void* object, std::int64_t task, int worker) {
+            (*static_cast<std::remove_reference_t<F>*>(object))(task, worker);
+          }) {}
+    void operator()(std::int64_t task, int worker) const { call_(object_, task, worker); }
+
+   private:
+    void* object_;
+    void (*call_)(void*, std::int64_t, int);
+  };
+
+  /// Calls body(task, worker) once for every task in [0, num_tasks), in no particular order, and
+  /// returns when all are done. `worker` is in [0, size()); two tasks with equal worker never run
+  /// at the same time, so it may index scratch memory. Tasks are handed out one by one (dynamic
+  /// schedule). Allocates nothing.
+  /// The first exception of a body is rethrown here after all running tasks have ended; tasks not
+  /// yet started are dropped then.
+  void parallel_for(std::int64_t num_tasks, Body body);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Number of CPUs this process may run on (its affinity mask); at least 1.
+[[nodiscard]] int available_cpus() noexcept;
+
+}  // namespace fovea

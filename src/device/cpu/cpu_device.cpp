@@ -1,0 +1,140 @@
+// The CPU as a device: memory is host memory, a stream runs closures at once, a recorded graph is
+// the list of closures. Replay runs the very functions that eager execution runs, with the live
+// counts read anew, so the two give equal bits and no row of padding is ever computed.
+#include "device/cpu/cpu_device.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "core/thread_pool.h"
+
+namespace fovea {
+
+class CpuStream::Recording final : public RecordedGraph {
+ public:
+  [[nodiscard]] std::size_t num_nodes() const noexcept override { return works.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept override {
+    return works.capacity() * sizeof(works[0]);
+  }
+  std::vector<std::function<void(ThreadPool&)>> works;
+};
+
+void CpuStream::submit(std::function<void(ThreadPool&)> work) {
+  if (recording_ != nullptr) {
+    recording_->works.push_back(std::move(work));
+  } else {
+    work(pool_);
+  }
+}
+
+void CpuStream::copy(std::byte* dst, const std::byte* src, std::size_t bytes) {
+  submit([=](ThreadPool&) { std::memcpy(dst, src, bytes); });
+}
+
+void CpuStream::fill_zero(std::byte* dst, std::size_t bytes) {
+  submit([=](ThreadPool&) { std::memset(dst, 0, bytes); });
+}
+
+std::unique_ptr<RecordedGraph> CpuStream::capture(const std::function<void()>& record) {
+  FOVEA_CHECK(recording_ == nullptr, kInternal, "a capture is already under way on this stream");
+  auto graph = std::make_unique<Recording>();
+  recording_ = graph.get();
+  try {
+    record();
+  } catch (...) {
+    recording_ = nullptr;
+    throw;
+  }
+  recording_ = nullptr;
+  return graph;
+}
+
+void CpuStream::replay(const RecordedGraph& graph) {
+  FOVEA_CHECK(recording_ == nullptr, kInternal, "replay inside a capture");
+  for (const auto& work : static_cast<const Recording&>(graph).works) work(pool_);
+}
+
+void CpuStream::wait_for(Stream&) {}  // whatever was submitted anywhere has already run
+
+void CpuStream::synchronize() {
+  FOVEA_CHECK(recording_ == nullptr, kInternal, "synchronize inside a capture");
+}
+
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+/// The processor's marketing name, for people; "unknown processor" where the system does not say.
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+class CpuDevice final : public Device {
+ public:
+  CpuDevice(int num_threads, const Kernels& kernels)
+      : pool_(num_threads == 0 ? available_cpus() : num_threads), kernels_(kernels) {
+    properties_.name = "cpu";
+    properties_.description = processor_name();
+    properties_.parallelism = pool_.size();
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page_bytes = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page_bytes > 0) {
+      properties_.total_bytes =
+          static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes);
+    }
+  }
+
+  [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
+  [[nodiscard]] const Kernels& kernels() const noexcept override { return kernels_; }
+
+  [[nodiscard]] Buffer allocate(std::size_t bytes) override {
+    const std::size_t rounded =
+        (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    FOVEA_CHECK(rounded >= bytes, kOutOfMemory, "cpu: cannot allocate ", bytes, " bytes");
+    auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+    FOVEA_CHECK(data != nullptr, kOutOfMemory, "cpu: cannot allocate ", bytes, " bytes");
+    std::memset(data, 0, rounded);
+    allocated_ += rounded;
+    return {data, bytes, &CpuDevice::release, this};
+  }
+
+  [[nodiscard]] Buffer allocate_host(std::size_t bytes) override { return allocate(bytes); }
+  [[nodiscard]] std::unique_ptr<Stream> create_stream() override {
+    return std::make_unique<CpuStream>(pool_);
+  }
+  [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
+
+ private:
+  static void release(void* context, std::byte* data, std::size_t bytes) noexcept {
+    std::free(data);
+    static_cast<CpuDevice*>(context)->allocated_ -=
+        (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  DeviceProperties properties_;
+  ThreadPool pool_;
+  const Kernels& kernels_;
+  std::atomic<std::size_t> allocated_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device(int num_threads, const Kernels& kernels) {
+  FOVEA_CHECK(num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
+              num_threads);
+  return std::make_unique<CpuDevice>(num_threads, kernels);
+}
+
+}  // namespace fovea

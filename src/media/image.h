@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace fovea::media {
+
+/// A decoded picture: interleaved 8-bit RGB, row-major, no padding between rows.
+struct Image {
+  std::int64_t width_px = 0;
+  std::int64_t height_px = 0;
+  std::vector<std::uint8_t> rgb;  ///< height_px * width_px * 3 bytes
+};
+
+}  // namespace fovea::media

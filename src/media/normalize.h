@@ -1,0 +1,23 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace fovea::media {
+
+/// Value of each byte per channel after rescaling and normalising.
+using NormalizeTable = std::array<std::array<float, 256>, 3>;
+
+/// The fused form of the torchvision-backed processors, in f32 with a rounding after every step:
+///   (v - mean * (1 / rescale_factor)) / (std * (1 / rescale_factor))
+/// Source: image operations specification, section 7.2.
+[[nodiscard]] NormalizeTable fused_normalize_table(const std::array<float, 3>& mean,
+                                                   const std::array<float, 3>& std,
+                                                   double rescale_factor);
+
+/// ToTensor and Normalize: (v / 255 - mean) / std in f32.
+/// Source: image operations specification, section 7.1.
+[[nodiscard]] NormalizeTable to_tensor_normalize_table(const std::array<float, 3>& mean,
+                                                       const std::array<float, 3>& std);
+
+}  // namespace fovea::media

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace fovea::media {
+
+/// Whose fixed-point arithmetic is reproduced, byte for byte.
+/// Source: image operations specification, sections 1 (P) and 2 (U).
+enum class ResizeEngine : std::uint8_t {
+  kPillow,       ///< engine P: 22-bit weights
+  kTorchvision,  ///< engine U: int16 weights, precision chosen per axis
+};
+
+enum class ResizeFilter : std::uint8_t { kBilinear, kBicubic, kLanczos, kBox, kHamming };
+
+/// Instruction set of the inner loops; all give equal bytes.
+enum class ResizeIsa : std::uint8_t { kBest, kPortable, kAvx2, kAvx512 };
+
+struct ResizeArgs {
+  std::span<const std::uint8_t> src;  ///< src_height_px * src_width_px * 3, interleaved RGB
+  std::int64_t src_width_px;
+  std::int64_t src_height_px;
+  std::span<std::uint8_t> dst;  ///< dst_height_px * dst_width_px * 3; must not overlap src
+  std::int64_t dst_width_px;
+  std::int64_t dst_height_px;
+  ResizeEngine engine;
+  ResizeFilter filter;
+  ResizeIsa isa = ResizeIsa::kBest;  ///< tests compare them
+};
+
+/// Antialiased separable resize of 8-bit RGB: horizontal pass, then vertical, rounded and clipped
+/// to bytes between the two; a pass whose size does not change is skipped. Runs on the calling
+/// thread.
+/// @throws Error(kInvalidArgument) if a side is < 1 or a span has the wrong size;
+/// Error(kUnsupported) for Lanczos with the torchvision engine, or an instruction set this machine
+/// lacks.
+void resize_rgb(const ResizeArgs& args);
+
+}  // namespace fovea::media

@@ -1,0 +1,45 @@
+// The parts of the protocol that are the same for every model.
+#include "models/encoder_graph_model.h"
+
+#include "ops/context.h"
+
+namespace fovea {
+
+InputWriter::Slot& InputWriter::slot(std::string_view name) {
+  for (Slot& slot : slots_) {
+    if (slot.decl->name == name) return slot;
+  }
+  FOVEA_CHECK(false, kInternal, "no input buffer is named \"", name, "\"");
+}
+
+TensorView InputWriter::claim(std::string_view name, std::int64_t rows) {
+  Slot& target = slot(name);
+  const Shape& shape = target.decl->shape;
+  FOVEA_CHECK(rows <= shape[0], kUnavailable, "input \"", name, "\" holds ", shape[0],
+              " rows, the batch needs ", rows);
+  target.rows_written = rows;
+  std::array<std::int64_t, kMaxRank> sizes{};
+  std::copy(shape.sizes().begin(), shape.sizes().end(), sizes.begin());
+  sizes[0] = rows;
+  return {target.memory, target.decl->dtype,
+          Shape(std::span(sizes.data(), static_cast<std::size_t>(shape.rank())))};
+}
+
+void EncoderGraphModel::assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
+                                 std::span<const PreparedItem* const> items,
+                                 std::span<const TensorView> out) const {
+  FOVEA_CHECK(outputs.size() == 1, kInternal, "a model with ", outputs.size(),
+              " paths must assemble its rows itself");
+  const std::byte* source = outputs[0].rows.data;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    FOVEA_CHECK(out[i].shape[0] == items[i]->plan.spec.out_rows, kInternal, "item needs ",
+                items[i]->plan.spec.out_rows, " rows, its destination has ", out[i].shape[0]);
+    if (out[i].bytes() == 0) continue;
+    ctx.stream.copy(out[i].data, source, out[i].bytes());
+    source += out[i].bytes();
+  }
+}
+
+void InputWriter::keep(std::string_view name) { slot(name).kept = true; }
+
+}  // namespace fovea

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/tensor_view.h"
+#include "device/arena.h"
+#include "device/device.h"
+#include "fovea/media.h"
+
+namespace fovea {
+
+struct ExecContext;  // ops/context.h: a model's forward works with it, the manager only passes it
+                     // on
+
+/// Index of a path in GraphSpec::paths.
+using PathId = int;
+
+/// Most paths a model may declare; two towers is the most any supported family has.
+inline constexpr int kMaxPaths = 4;
+
+/// An independently captured and replayed part of the encoder. A single tower has the one path
+/// "default"; DeepSeek-OCR has "global" and "local".
+struct PathSpec {
+  std::string name = "default";
+  std::optional<std::int64_t>
+      min_token_budget;            ///< absent: the budgets of the configuration as they are
+  bool allow_zero_tokens = false;  ///< an item may not need this path
+  std::int64_t unit =
+      1;  ///< tokens come in multiples of this; capacity is floor(budget / unit) * unit
+};
+
+/// What the graph manager must know about a model; constant after load.
+/// Source: encoder graph specification, section 4.
+struct GraphSpec {
+  std::vector<Modality> modalities;
+  std::int64_t out_width = 0;             ///< columns of a final row, deepstack levels included
+  std::int64_t max_frames_per_video = 1;  ///< attention sequences a video may need
+  std::vector<PathSpec> paths{PathSpec{}};
+};
+
+/// Smallest and largest token budget worth capturing.
+struct BudgetRange {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
+/// The sizes of an item that packing works with.
+struct ItemSpec {
+  std::int64_t input_rows = 0;  ///< patches; measure of load for balancing over devices
+  std::int64_t out_rows = 0;    ///< final rows, newline and separator rows included
+  std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1
+  std::array<std::int64_t, kMaxPaths> path_tokens{};  ///< tokens per path; budgets count these
+};
+
+/// Everything about one item that follows from its size by integer arithmetic.
+struct ItemPlan {
+  Modality modality = Modality::kImage;
+  std::int64_t source_width_px = 0;
+  std::int64_t source_height_px = 0;
+  std::int64_t num_frames = 1;  ///< sampled frames of a video
+  std::int64_t resized_width_px = 0;
+  std::int64_t resized_height_px = 0;
+  std::array<std::int64_t, 3> grid{};  ///< grid_thw in patches, or (1, tile rows, tile columns)
+  bool has_grid_thw = false;           ///< `grid` is the grid_thw of the reference
+  std::size_t pixel_bytes = 0;         ///< size of PreparedItem::pixels
+  ItemSpec spec;
+};
+
+/// 8-bit RGB pixels, interleaved, row-major; owns nothing.
+struct RgbView {
+  const std::uint8_t* rgb = nullptr;
+  std::int64_t width_px = 0;
+  std::int64_t height_px = 0;
+};
+
+/// An item ready for the tower: resized bytes in the layout that the model's fill_inputs expects.
+struct PreparedItem {
+  ItemPlan plan;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// Sizes that one recorded graph (or one eager run) is built for.
+struct GraphCapacity {
+  std::int64_t tokens = 0;  ///< of the path; a multiple of its unit
+  std::int64_t items = 0;
+  std::int64_t seqs = 0;  ///< attention sequences
+};
+
+/// What the tail of an input buffer, beyond what an item batch fills, must hold at replay.
+enum class PadRule : std::uint8_t {
+  kKeep,  ///< anything: live counts keep it from being read
+  kZero,
+  kRepeatLast,  ///< the last row written, repeated: offsets must not decrease
+};
+
+/// One named input of a path's forward. Declared, not handed over, so that the manager can allocate
+/// all of them in one block, check capacities before it copies, and know how to pad.
+struct BufferDecl {
+  std::string name;
+  DType dtype = DType::kI32;
+  Shape shape;  ///< at capacity; axis 0 is what batches fill
+  PadRule pad = PadRule::kKeep;
+};
+
+/// Tensors by name, in order of declaration.
+class NamedTensors {
+ public:
+  void add(std::string name, TensorView view) { entries_.emplace_back(std::move(name), view); }
+  /// @throws Error(kInternal) if there is none of that name.
+  [[nodiscard]] TensorView operator[](std::string_view name) const {
+    for (const auto& [key, view] : entries_) {
+      if (key == name) return view;
+    }
+    FOVEA_CHECK(false, kInternal, "no input buffer is named \"", name, "\"");
+  }
+  [[nodiscard]] const std::vector<std::pair<std::string, TensorView>>& entries() const noexcept {
+    return entries_;
+  }
+
+ private:
+  std::vector<std::pair<std::string, TensorView>> entries_;
+};
+
+/// Host memory that a model fills before a run; graph/input_block.h implements what is behind it.
+class InputWriter {
+ public:
+  struct Slot {
+    const BufferDecl* decl = nullptr;
+    std::byte* memory = nullptr;     ///< host, decl->shape at capacity
+    std::int64_t rows_written = -1;  ///< -1: not touched in this fill
+    bool kept = false;
+  };
+  explicit InputWriter(std::span<Slot> slots) noexcept : slots_(slots) {}
+
+  /// Claims the first `rows` entries along axis 0 of a buffer and returns them for writing; every
+  /// element must then be written.
+  /// @throws Error(kUnavailable) if the buffer holds fewer rows: the batch must run elsewhere.
+  /// @throws Error(kInternal) for an unknown name.
+  [[nodiscard]] TensorView claim(std::string_view name, std::int64_t rows);
+  /// Says that the buffer keeps what the last run left in it, on purpose.
+  void keep(std::string_view name);
+
+ private:
+  [[nodiscard]] Slot& slot(std::string_view name);
+  std::span<Slot> slots_;
+};
+
+/// Output of one path for a sub-batch.
+struct PathOutput {
+  bool present = false;  ///< false: no item of the sub-batch needed the path
+  TensorView rows;       ///< device, [tokens of the sub-batch, columns], in item order
+};
+
+/// A vision encoder as the rest of the system sees it: preprocessing by size first and pixels
+/// second, inputs as named buffers, one forward per path used for eager runs, warm-up and capture
+/// alike. All methods are const and thread-safe. The protocol of the encoder graph specification,
+/// section 4, in its general form (named paths; a single tower is the path "default").
+class EncoderGraphModel {
+ public:
+  virtual ~EncoderGraphModel() = default;
+
+  [[nodiscard]] virtual const GraphSpec& graph_spec() const noexcept = 0;
+  /// Budgets to infer when the configuration names none. @param max_tokens of the consumer's step.
+  [[nodiscard]] virtual BudgetRange budget_range(std::int64_t max_tokens) const = 0;
+
+  // --- preprocessing ---
+
+  /// @throws Error(kInvalidArgument) if the model cannot take a picture of this size.
+  [[nodiscard]] virtual ItemPlan plan_image(std::int64_t width_px,
+                                            std::int64_t height_px) const = 0;
+  /// @param num_frames sampled frames.
+  /// @throws Error(kUnsupported) if the model takes no videos, Error(kInvalidArgument) as above.
+  [[nodiscard]] virtual ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
+                                            std::int64_t height_px) const = 0;
+  /// Resizes source frames into `out` (plan.pixel_bytes bytes). One frame for an image; for a video
+  /// plan.num_frames frames of the planned source size. No device involved.
+  virtual void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                           std::span<std::uint8_t> out) const = 0;
+
+  // --- encoding ---
+
+  /// Columns of a path's output rows.
+  [[nodiscard]] virtual std::int64_t path_width(PathId path) const = 0;
+  [[nodiscard]] virtual std::vector<BufferDecl> inputs(PathId path,
+                                                       const GraphCapacity& capacity) const = 0;
+  /// Writes the inputs of one sub-batch: claims every declared buffer, or keeps it on purpose. Host
+  /// arithmetic only. Items that do not need the path contribute nothing.
+  virtual void fill_inputs(PathId path, const GraphCapacity& capacity,
+                           std::span<const PreparedItem* const> items,
+                           InputWriter& writer) const = 0;
+  /// Submits the whole forward of a path. Uses nothing but `in`, weights and ctx; capture-safe.
+  /// @param out device, [capacity.tokens, path_width(path)], activation dtype; live rows come
+  /// first.
+  virtual void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity,
+                       const NamedTensors& in, TensorView out) const = 0;
+  /// Turns the path outputs of a sub-batch into final rows: out[i] is [items[i] out_rows,
+  /// out_width] on the device. Default: the rows of the only path, cut by item.
+  virtual void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
+                        std::span<const PreparedItem* const> items,
+                        std::span<const TensorView> out) const;
+};
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor_view.h"
+#include "ops/context.h"
+
+namespace fovea::ops {
+
+struct AttentionArgs {
+  ConstTensorView
+      qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads contiguous
+  ConstTensorView cu_seqlens;  ///< [max_seqs + 1] i32: sequence s covers rows [cu[s], cu[s + 1]);
+                               ///< not decreasing
+  LiveRows seqs = {};          ///< live entries of cu_seqlens, one less than its live length
+  std::int64_t num_heads;
+  std::int64_t head_dim;
+  float scale;              ///< applied to q . k, usually head_dim^-0.5
+  std::int64_t max_seqlen;  ///< host bound on any sequence length, fixed at capture; <= rows
+  LiveRows rows = {};       ///< rows covered by the live sequences
+  TensorView out;           ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
+  TensorView workspace = {};  ///< set by the op from Kernels::attention_workspace, not by callers
+};
+
+/// Softmax attention inside every sequence, all heads, without a mask:
+///   out[i, h] = sum_j softmax_j(scale * q[i, h] . k[j, h]) v[j, h],  i and j in the same sequence
+/// Scores are never stored: keys are visited in blocks counted from the start of each sequence with
+/// a running maximum and sum in f32, so a sequence gives the same bits alone and packed (CPU). Rows
+/// that no live sequence covers are not part of any result. Zero-length sequences are legal.
+/// Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+void attention(ExecContext& ctx, const AttentionArgs& args);
+
+}  // namespace fovea::ops

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "device/arena.h"
+#include "device/device.h"
+
+namespace fovea {
+
+/// What every op receives: where work goes, who computes it, where intermediates live.
+struct ExecContext {
+  Stream& stream;
+  const Kernels& kernels;
+  Arena& arena;
+  /// A second queue for work that may overlap with `stream`; the same object where the device has
+  /// only one. Whoever uses it orders the two with Stream::wait_for, both ways.
+  Stream& side;
+};
+
+/// How many leading rows of the operands of an op are real. The count is read when the work runs,
+/// so one recorded graph serves any number of rows up to the capacity given by the shapes.
+///
+/// The contract of every op: rows [0, live) of the output are computed from rows [0, live) of the
+/// inputs alone. Rows beyond are not read by the CPU backend and not written by it; the CUDA
+/// backend may write finite values there. No live row ever depends on them.
+struct LiveRows {
+  const std::int32_t* count = nullptr;  ///< in device memory; null: all rows are live
+};
+
+}  // namespace fovea

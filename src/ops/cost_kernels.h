@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernels.h"
+
+namespace fovea {
+
+/// Kernels that compute nothing and count: floating-point operations and bytes of a forward pass.
+/// Running a forward over them (with Arena::measuring()) also sizes the arena, because workspaces
+/// are asked of the real backend. All rows of the capacity count as live. Not thread-safe.
+class CostKernels final : public Kernels {
+ public:
+  /// `backend` answers the workspace questions and must outlive this object.
+  explicit CostKernels(const Kernels& backend) noexcept : backend_(backend) {}
+
+  /// Multiply and add of matrix products and attention, two per pair; point-wise work is left out.
+  [[nodiscard]] double flops() const noexcept { return flops_; }
+  /// Bytes of packed weights read.
+  [[nodiscard]] double weight_bytes() const noexcept { return weight_bytes_; }
+  [[nodiscard]] std::int64_t num_ops() const noexcept { return num_ops_; }
+
+  [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
+                                              ConstTensorView bias) const override;
+  void linear(Stream& stream, const ops::LinearArgs& args) const override;
+  void layer_norm(Stream& stream, const ops::LayerNormArgs& args) const override;
+  void rms_norm(Stream& stream, const ops::RmsNormArgs& args) const override;
+  void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) const override;
+  void rope(Stream& stream, const ops::RopeArgs& args) const override;
+  [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override;
+  void attention(Stream& stream, const ops::AttentionArgs& args) const override;
+  void patchify(Stream& stream, const ops::PatchifyArgs& args) const override;
+  void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const override;
+  void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const override;
+
+ private:
+  const Kernels& backend_;
+  mutable double flops_ = 0;  // counters: the interface is const because backends are stateless
+  mutable double weight_bytes_ = 0;
+  mutable std::int64_t num_ops_ = 0;
+};
+
+}  // namespace fovea

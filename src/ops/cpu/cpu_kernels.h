@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "ops/kernels.h"
+
+namespace fovea {
+
+/// Instruction sets the CPU bodies exist for, in ascending order.
+enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
+
+/// The best instruction set of this machine.
+[[nodiscard]] CpuIsa detect_cpu_isa() noexcept;
+[[nodiscard]] const char* to_string(CpuIsa isa) noexcept;
+
+/// Creates the kernels of the CPU backend: f32 activations, weights kept in the checkpoint's dtype.
+/// @param isa what to use at most; tests lower it, the product passes detect_cpu_isa().
+/// @throws Error(kUnsupported) if this machine does not have `isa`.
+[[nodiscard]] std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa);
+
+}  // namespace fovea

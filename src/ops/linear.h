@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor_view.h"
+#include "device/device.h"
+#include "ops/context.h"
+
+namespace fovea::ops {
+
+/// Point-wise functions applied to the result of a linear layer. Names as in config files:
+/// kGeluTanh "gelu_pytorch_tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+/// kGeluErf  "gelu":              0.5 x (1 + erf(x / sqrt 2))
+/// kQuickGelu "quick_gelu":       x sigmoid(1.702 x)
+/// kSilu     "silu":              x sigmoid(x)
+enum class Activation : std::uint8_t { kNone, kGeluTanh, kGeluErf, kQuickGelu, kSilu };
+
+/// A weight matrix and its bias in the layout the backend multiplies with; made once at load by
+/// pack_linear. Move-only. The device must outlive it.
+struct PackedLinear {
+  std::int64_t in_features = 0;
+  std::int64_t out_features = 0;
+  bool has_bias = false;
+  Buffer weight;  ///< layout private to the backend
+  Buffer bias;    ///< layout private to the backend
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return weight.bytes() + bias.bytes(); }
+};
+
+/// Packs a weight matrix for `device`; returns when the copy is complete.
+/// @param weight host memory, [out_features, in_features], f32 | f16 | bf16, any alignment.
+/// @param bias   host memory, [out_features], f32 | f16 | bf16; absent when data is null.
+/// @throws Error(kInvalidArgument) on other shapes or dtypes, Error(kOutOfMemory).
+[[nodiscard]] PackedLinear pack_linear(Device& device, ConstTensorView weight,
+                                       ConstTensorView bias);
+
+struct LinearArgs {
+  ConstTensorView x;           ///< [rows, in_features], activation dtype
+  const PackedLinear& weight;  ///< must outlive recorded work
+  Activation activation = Activation::kNone;
+  ConstTensorView residual =
+      {};  ///< [rows, out_features], activation dtype, or absent; may be `out`
+  LiveRows rows = {};
+  TensorView out;  ///< activation dtype; [rows, out_features], or wider, see out_column
+  std::int64_t out_column = 0;  ///< first column of `out` written; row stride is out.shape[1]
+};
+
+/// out[r, out_column + n] = residual[r, n] + activation(sum_k x[r, k] * W[n, k] + bias[n])
+/// Accumulates in f32, k ascending in a fixed order that does not depend on the number of rows: a
+/// row's bits are the same whatever else is in the batch (CPU). Rounds once, to the activation
+/// dtype. `out` must not overlap `x`. Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+void linear(ExecContext& ctx, const LinearArgs& args);
+
+}  // namespace fovea::ops

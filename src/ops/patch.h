@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor_view.h"
+#include "ops/context.h"
+
+namespace fovea::ops {
+
+struct PatchifyArgs {
+  ConstTensorView pixels;  ///< [bytes] u8: interleaved RGB of all pictures of the batch
+  ConstTensorView
+      sources;  ///< [rows, 4] i32: byte offset of the patch's first pixel, bytes from one picture
+                ///< row to the next, bytes from one frame to the next (0 repeats the frame), unused
+  ConstTensorView table;  ///< [3, 256] f32 on the device: value of every byte per channel
+  std::int64_t patch_size;
+  std::int64_t temporal_patch_size;
+  LiveRows rows = {};
+  TensorView out;  ///< [rows, 3 * temporal_patch_size * patch_size^2], activation dtype
+};
+
+/// Cuts pictures into rows of the patch-embedding matrix product, normalising on the way:
+///   out[r, ((c * T + f) * P + py) * P + px] =
+///       table[c][pixels[offset_r + f * frame_stride_r + py * row_stride_r + 3 * px + c]]
+/// The table holds the reference's float arithmetic for each of the 256 byte values, so the result
+/// is exact. On CUDA rows [live, capacity) are written as zeros. Asynchronous; safe to capture.
+/// Source: image operations specification, sections 7 and 9.
+void patchify(ExecContext& ctx, const PatchifyArgs& args);
+
+struct AddPositionsArgs {
+  ConstTensorView
+      table;  ///< [side * side, cols] f32 on the device: learned embedding of a square grid
+  ConstTensorView positions;  ///< [rows, 4] i32: y, x, height, width of the row's grid, in patches
+  std::int64_t side;
+  LiveRows rows = {};
+  TensorView x;  ///< [rows, cols], activation dtype, updated in place
+};
+
+/// Adds a learned position embedding, bilinearly interpolated to the grid of each row with the
+/// corners aligned: x[r] += sum over the 4 neighbours of (y_r, x_r) scaled to the table.
+///   position of i on an axis of n: linspace(0, side - 1, n)[i] in f32 (0 for n = 1), computed as
+///   i * step for i < n / 2, else (side - 1) - (n - 1 - i) * step, step = (side - 1) / (n - 1)
+/// Weights and the sum are f32; the sum is rounded to the activation dtype, then added.
+/// Asynchronous; safe to capture. Source: Qwen and GLM specification, section 4.3.
+void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
+
+struct GatherRowsArgs {
+  ConstTensorView x;      ///< [source rows, cols], activation dtype
+  ConstTensorView index;  ///< [rows] i32, each in [0, source rows)
+  LiveRows rows = {};
+  TensorView out;  ///< [rows, cols], activation dtype; no overlap with x
+};
+
+/// out[r] = x[index[r]]. Asynchronous; safe to capture.
+void gather_rows(ExecContext& ctx, const GatherRowsArgs& args);
+
+}  // namespace fovea::ops
