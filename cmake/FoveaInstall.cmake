@@ -1,1 +1,35 @@
-# Installation: headers, library, program and the package configuration.
+# Installation: headers, library, program, plugins and the package configuration, so that a project
+# elsewhere needs two lines (examples/find_package):
+#   find_package(fovea 0.1 REQUIRED)
+#   target_link_libraries(app PRIVATE fovea::fovea)
+include(CMakePackageConfigHelpers)
+set(fovea_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
+
+install(TARGETS fovea EXPORT foveaTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/fovea DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The program finds a shared libfovea relative to itself, so an install tree can be moved.
+if(TARGET fovea_cli)
+  file(RELATIVE_PATH fovea_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(fovea_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${fovea_bin_to_lib}")
+  install(TARGETS fovea_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+# Optional shared objects, opened at run time.
+foreach(plugin fovea_cuda fovea_video)
+  if(TARGET ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea)
+  endif()
+endforeach()
+
+configure_package_config_file(
+  cmake/foveaConfig.cmake.in ${PROJECT_BINARY_DIR}/foveaConfig.cmake
+  INSTALL_DESTINATION ${fovea_package_dir})
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/foveaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/foveaConfig.cmake ${PROJECT_BINARY_DIR}/foveaConfigVersion.cmake
+  DESTINATION ${fovea_package_dir})
+install(EXPORT foveaTargets NAMESPACE fovea:: DESTINATION ${fovea_package_dir})
