@@ -1,0 +1,20 @@
+#pragma once
+
+#include "device/device.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/linear.h"
+
+namespace fovea::cpu {
+
+/// Packs weight and bias for cpu::linear: the body of Kernels::pack_linear. The layout is the same
+/// for every instruction set.
+[[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
+                                            ConstTensorView bias);
+
+/// Submits one linear layer to a CpuStream: the body of Kernels::linear. The number of live rows is
+/// read when the work runs; no number of rows costs more than its arithmetic. Running allocates
+/// nothing.
+/// @param isa what the machine has; pass the one the kernels were made with.
+void linear(Stream& stream, const ops::LinearArgs& args, CpuIsa isa);
+
+}  // namespace fovea::cpu
