@@ -1,0 +1,124 @@
+// Tensors by name onto a device. Values keep the checkpoint's dtype until a backend packs them;
+// norms, biases and tables are small and become f32, which is exact for every storage dtype.
+#include "models/blocks/weight_loader.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace fovea::blocks {
+
+WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix)
+    : source_(source), prefix_(std::move(prefix)) {}
+
+WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix,
+                           Device& device, Stream& stream)
+    : source_(source), prefix_(std::move(prefix)), device_(&device), stream_(&stream) {}
+
+bool WeightLoader::exists(const std::string& name) const {
+  return source_.is_dummy() || std::ranges::binary_search(source_.names(), prefix_ + name);
+}
+
+void WeightLoader::check(const std::string& name, const Shape& shape) {
+  parameters_ += shape.elements();
+  TensorReport entry{prefix_ + name, "", {shape.sizes().begin(), shape.sizes().end()}, ""};
+  if (source_.is_dummy()) {
+    entry.dtype = "BF16";
+  } else if (!exists(name)) {
+    entry.problem = cat("missing, expected ", shape);
+  } else if (const auto listing = source_.listing(entry.name)) {
+    entry.dtype = listing->dtype;
+    if (listing->shape != entry.shape) {
+      entry.problem =
+          cat("has shape ", Shape(listing->shape), " in ", listing->file, ", expected ", shape);
+    } else if (entry.dtype != "BF16" && entry.dtype != "F16" && entry.dtype != "F32") {
+      entry.problem = cat("has dtype ", entry.dtype, " in ", listing->file,
+                          ", supported are BF16, F16 and F32");
+    }
+  }
+  report_.push_back(std::move(entry));
+}
+
+void WeightLoader::throw_if_incomplete() const {
+  std::string list;
+  std::size_t count = 0;
+  for (const TensorReport& entry : report_) {
+    if (entry.problem.empty()) continue;
+    list += cat(count == 0 ? "" : "; ", entry.name, " ", entry.problem);
+    ++count;
+  }
+  FOVEA_CHECK(count == 0, kNotFound, "checkpoint does not fit its config.json: ", count, " of ",
+              report_.size(), " tensors are missing or misshapen: ", list);
+}
+
+Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
+  if (device_ == nullptr) {
+    check(name, shape);
+    return {Buffer{}, DType::kF32, shape};
+  }
+  const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
+  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+  widen_to_f32(stored.dtype, stored.data, values.data(), values.size());
+  return upload(*device_, *stream_,
+                {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape});
+}
+
+NormWeights WeightLoader::layer_norm(const std::string& name, std::int64_t features) {
+  return {f32(name + ".weight", {features}), f32(name + ".bias", {features})};
+}
+
+ops::PackedLinear WeightLoader::linear(const std::string& name, std::int64_t out_features,
+                                       const std::vector<std::int64_t>& in_sizes, Bias bias) {
+  return pack({name}, out_features, in_sizes, bias);
+}
+
+ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features) {
+  const bool split = !exists(name + ".qkv.weight") && exists(name + ".q.weight");
+  if (!split) return pack({name + ".qkv"}, 3 * features, {features}, Bias::kYes);
+  return pack({name + ".q", name + ".k", name + ".v"}, features, {features}, Bias::kYes);
+}
+
+ops::PackedLinear WeightLoader::pack(const std::vector<std::string>& parts, std::int64_t part_rows,
+                                     const std::vector<std::int64_t>& in_sizes, Bias bias) {
+  const auto num_parts = static_cast<std::int64_t>(parts.size());
+  const std::int64_t in_features = Shape(in_sizes).elements();
+  std::vector<std::int64_t> sizes{part_rows};
+  sizes.insert(sizes.end(), in_sizes.begin(), in_sizes.end());
+  const Shape weight_shape(sizes);
+  if (device_ == nullptr) {
+    for (const std::string& part : parts) {
+      check(part + ".weight", weight_shape);
+      if (bias == Bias::kYes) check(part + ".bias", {part_rows});
+    }
+    return {.in_features = in_features,
+            .out_features = num_parts * part_rows,
+            .has_bias = bias == Bias::kYes,
+            .weight = {},
+            .bias = {}};
+  }
+  // The bytes of all parts, one after the other; parts of one layer share a dtype.
+  const auto stack = [&](const char* suffix, const Shape& shape, std::vector<std::byte>& bytes) {
+    DType dtype = DType::kF32;
+    for (const std::string& part : parts) {
+      const ConstTensorView view = source_.tensor(prefix_ + part + suffix, shape);
+      FOVEA_CHECK(bytes.empty() || view.dtype == dtype, kUnsupported, prefix_, part, suffix, " is ",
+                  to_string(view.dtype), ", its siblings are ", to_string(dtype));
+      dtype = view.dtype;
+      bytes.insert(bytes.end(), view.data, view.data + view.bytes());
+    }
+    return dtype;
+  };
+  std::vector<std::byte> weight_bytes;
+  std::vector<std::byte> bias_bytes;
+  const DType weight_dtype = stack(".weight", weight_shape, weight_bytes);
+  ConstTensorView bias_view;
+  if (bias == Bias::kYes) {
+    const DType bias_dtype = stack(".bias", {part_rows}, bias_bytes);
+    bias_view = {bias_bytes.data(), bias_dtype, {num_parts * part_rows}};
+  }
+  return ops::pack_linear(*device_,
+                          {weight_bytes.data(), weight_dtype, {num_parts * part_rows, in_features}},
+                          bias_view);
+}
+
+}  // namespace fovea::blocks

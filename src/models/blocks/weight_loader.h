@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/weight_source.h"
+#include "device/device.h"
+#include "fovea/engine.h"
+#include "ops/linear.h"
+
+namespace fovea::blocks {
+
+/// Weight and bias of a normalisation, f32 on the device.
+struct NormWeights {
+  Tensor weight;
+  Tensor bias;  ///< no memory for RMSNorm
+};
+
+/// Fetches the tensors of a tower by name and puts them on a device. A family describes its weights
+/// once, as a function of a loader; that function runs twice. A loader without a device only
+/// checks: it collects every missing and misshapen tensor and returns weights that have shapes but
+/// no memory (enough for counting kernels). A loader with a device loads.
+class WeightLoader {
+ public:
+  /// Checks only. `source` must outlive the loader.
+  WeightLoader(const checkpoint::WeightSource& source, std::string prefix);
+  /// Loads onto `device`.
+  WeightLoader(const checkpoint::WeightSource& source, std::string prefix, Device& device,
+               Stream& stream);
+
+  enum class Bias : std::uint8_t { kYes, kNo };
+
+  /// `<name>.weight` (any shape of out_features rows whose sizes multiply to in_features) and
+  /// `<name>.bias`, packed for matrix products.
+  [[nodiscard]] ops::PackedLinear linear(const std::string& name, std::int64_t out_features,
+                                         const std::vector<std::int64_t>& in_sizes,
+                                         Bias bias = Bias::kYes);
+  /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
+  [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features);
+  [[nodiscard]] NormWeights layer_norm(const std::string& name, std::int64_t features);
+  /// One tensor widened to f32, for example a position table.
+  [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
+
+  /// Everything asked for so far, with what was found.
+  [[nodiscard]] const std::vector<TensorReport>& report() const noexcept { return report_; }
+  /// Elements of all tensors asked for.
+  [[nodiscard]] std::int64_t parameters() const noexcept { return parameters_; }
+  /// @throws Error(kNotFound) listing every tensor of report() that has a problem.
+  void throw_if_incomplete() const;
+
+ private:
+  [[nodiscard]] ops::PackedLinear pack(const std::vector<std::string>& parts,
+                                       std::int64_t part_rows,
+                                       const std::vector<std::int64_t>& in_sizes, Bias bias);
+  /// Notes what the checkpoint says about a tensor.
+  void check(const std::string& name, const Shape& shape);
+  [[nodiscard]] bool exists(const std::string& name) const;
+
+  const checkpoint::WeightSource& source_;
+  std::string prefix_;
+  Device* device_ = nullptr;  // null: check only
+  Stream* stream_ = nullptr;
+  std::vector<TensorReport> report_;
+  std::int64_t parameters_ = 0;
+};
+
+}  // namespace fovea::blocks

@@ -1,0 +1,166 @@
+// config.json and the processor files of Qwen3-VL and Qwen3.5.
+// Source: Qwen and GLM specification, sections 1.1 and 3.1.
+#include "models/qwen3_vl/config.h"
+
+#include <cmath>
+#include <string>
+
+#include "core/check.h"
+
+namespace fovea::qwen3_vl {
+
+namespace {
+
+/// An integer that some files write as a list of one or two equal numbers.
+std::int64_t int_or_first(const JsonView& object, std::string_view key, std::int64_t fallback) {
+  const auto value = object.find(key);
+  if (!value) return fallback;
+  return value->is_array() ? value->elements().at(0).as_int() : value->as_int();
+}
+
+std::int64_t positive(const JsonView& object, std::string_view key, std::int64_t value) {
+  FOVEA_CHECK(value > 0, kCorruptData, object.path(), ".", key,
+              ": expected a positive number, got ", value);
+  return value;
+}
+
+std::vector<std::int64_t> deepstack_indexes(const JsonView& vision, bool is_qwen3_5,
+                                            std::int64_t depth) {
+  const auto list = vision.find("deepstack_visual_indexes");
+  if (!list) return is_qwen3_5 ? std::vector<std::int64_t>{} : std::vector<std::int64_t>{8, 16, 24};
+  std::vector<std::int64_t> indexes;
+  for (const JsonView& entry : list->elements()) {
+    indexes.push_back(entry.as_int());
+    FOVEA_CHECK(indexes.back() >= 0 && indexes.back() < depth, kCorruptData, entry.path(),
+                ": expected a block index below depth ", depth, ", got ", indexes.back());
+  }
+  return indexes;
+}
+
+void check_consistent(const JsonView& vision, const Config& c) {
+  FOVEA_CHECK(c.in_channels == 3, kUnsupported, vision.path(),
+              ".in_channels: only RGB (3) is supported, got ", c.in_channels);
+  FOVEA_CHECK(c.temporal_patch_size == 2, kUnsupported, vision.path(),
+              ".temporal_patch_size: only 2 is supported, got ", c.temporal_patch_size);
+  FOVEA_CHECK(c.hidden_size % c.num_heads == 0, kCorruptData, vision.path(), ": num_heads ",
+              c.num_heads, " does not divide hidden_size ", c.hidden_size);
+  // Rotary pairs split a head into row and column quarters; kernels work on whole vectors of 8.
+  FOVEA_CHECK(c.head_dim() % 8 == 0, kUnsupported, vision.path(), ": head size ", c.head_dim(),
+              " (hidden_size / num_heads) is not a multiple of 8");
+  FOVEA_CHECK(c.position_side() * c.position_side() == c.num_position_embeddings, kCorruptData,
+              vision.path(), ".num_position_embeddings: ", c.num_position_embeddings,
+              " is not a square");
+  const std::string act = vision.string_or("hidden_act", "gelu_pytorch_tanh");
+  FOVEA_CHECK(act == "gelu_pytorch_tanh", kUnsupported, vision.path(),
+              ".hidden_act: only gelu_pytorch_tanh is supported, got ", act);
+}
+
+std::array<float, 3> three_floats(const JsonView& object, std::string_view key,
+                                  std::array<float, 3> fallback) {
+  const auto list = object.find(key);
+  if (!list) return fallback;
+  const std::vector<JsonView> values = list->elements();
+  FOVEA_CHECK(values.size() == 3, kCorruptData, list->path(), ": expected 3 numbers, got ",
+              values.size());
+  std::array<float, 3> result{};
+  for (std::size_t c = 0; c < 3; ++c) result[c] = static_cast<float>(values[c].as_number());
+  return result;
+}
+
+/// size.shortest_edge / longest_edge, older size.min_pixels / max_pixels, and the top-level
+/// min_pixels / max_pixels, which override.
+blocks::PixelRange pixel_range(const JsonView& processor, blocks::PixelRange range) {
+  if (const auto size = processor.find("size"); size && size->is_object()) {
+    range.min_pixels = size->int_or("shortest_edge", size->int_or("min_pixels", range.min_pixels));
+    range.max_pixels = size->int_or("longest_edge", size->int_or("max_pixels", range.max_pixels));
+  }
+  range.min_pixels = processor.int_or("min_pixels", range.min_pixels);
+  range.max_pixels = processor.int_or("max_pixels", range.max_pixels);
+  FOVEA_CHECK(range.min_pixels > 0 && range.min_pixels <= range.max_pixels, kCorruptData,
+              processor.path(), ": expected 0 < min_pixels <= max_pixels, got ", range.min_pixels,
+              " and ", range.max_pixels);
+  return range;
+}
+
+void check_same(const JsonView& processor, std::string_view key, std::int64_t expected) {
+  const std::int64_t value = int_or_first(processor, key, expected);
+  FOVEA_CHECK(value == expected, kCorruptData, processor.path(), ".", key, ": ", value,
+              " contradicts config.json, which says ", expected);
+}
+
+void check_steps(const JsonView& processor, const Config& config) {
+  check_same(processor, "patch_size", config.patch_size);
+  check_same(processor, "temporal_patch_size", config.temporal_patch_size);
+  check_same(processor, "merge_size", config.spatial_merge_size);
+  for (const char* key : {"do_resize", "do_rescale", "do_normalize"}) {
+    FOVEA_CHECK(processor.bool_or(key, true), kUnsupported, processor.path(), ".", key,
+                ": false is not supported");
+  }
+}
+
+/// Pillow's numbers of the filters, as `resample` stores them.
+media::ResizeFilter resample_filter(const JsonView& processor) {
+  switch (const std::int64_t number = processor.int_or("resample", 3); number) {
+    case 2: return media::ResizeFilter::kBilinear;
+    case 3: return media::ResizeFilter::kBicubic;
+    default:
+      FOVEA_CHECK(false, kUnsupported, processor.path(),
+                  ".resample: 2 (bilinear) and 3 (bicubic) are supported, got ", number);
+  }
+}
+
+}  // namespace
+
+std::int64_t Config::position_side() const {
+  return static_cast<std::int64_t>(std::sqrt(static_cast<double>(num_position_embeddings)));
+}
+
+Config parse_config(const checkpoint::HfConfig& files) {
+  const JsonView vision = files.config.root().at("vision_config");
+  const bool is_qwen3_5 = files.architecture().starts_with("Qwen3_5");
+  Config c;
+  const auto read = [&](std::string_view key, std::int64_t& field) {
+    field = positive(vision, key, int_or_first(vision, key, field));
+  };
+  read("depth", c.depth);
+  read("hidden_size", c.hidden_size);
+  read("intermediate_size", c.intermediate_size);
+  read("num_heads", c.num_heads);
+  read("in_chans", c.in_channels);
+  read("in_channels", c.in_channels);
+  read("spatial_patch_size", c.patch_size);
+  read("patch_size", c.patch_size);
+  read("spatial_merge_size", c.spatial_merge_size);
+  read("temporal_patch_size", c.temporal_patch_size);
+  read("out_hidden_size", c.out_hidden_size);
+  read("num_position_embeddings", c.num_position_embeddings);
+  c.deepstack_visual_indexes = deepstack_indexes(vision, is_qwen3_5, c.depth);
+  if (const auto rope = vision.find("rope_parameters")) {
+    c.rope_theta = rope->number_or("rope_theta", c.rope_theta);
+  }
+  check_consistent(vision, c);
+  return c;
+}
+
+PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, const Config& config,
+                                         ImageBackend backend) {
+  PreprocessConfig p;
+  if (const auto image = files.image_processor()) {
+    check_steps(*image, config);
+    p.image = pixel_range(*image, p.image);
+    p.image_mean = three_floats(*image, "image_mean", p.image_mean);
+    p.image_std = three_floats(*image, "image_std", p.image_std);
+    p.rescale_factor = image->number_or("rescale_factor", p.rescale_factor);
+    p.filter = resample_filter(*image);
+  }
+  if (const auto video = files.video_processor()) {
+    check_steps(*video, config);
+    p.video = pixel_range(*video, p.video);
+    p.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", false);
+    p.max_video_tokens = video->int_or("max_video_tokens", p.max_video_tokens);
+  }
+  if (backend == ImageBackend::kPillow) p.engine = media::ResizeEngine::kPillow;
+  return p;
+}
+
+}  // namespace fovea::qwen3_vl

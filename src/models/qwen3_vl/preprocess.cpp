@@ -1,0 +1,118 @@
+// From picture sizes to grids, and from pixels to the rows of the patch embedding. Rows are in
+// merge-block order, so that merge_area consecutive rows become one output token.
+#include "models/qwen3_vl/preprocess.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "media/resize.h"
+
+namespace fovea::qwen3_vl {
+
+namespace {
+
+/// Counts that follow from the resized size. @param frames pictures whose bytes are kept.
+ItemPlan make_plan(const Config& c, Modality modality, std::int64_t frames,
+                   std::int64_t source_width_px, std::int64_t source_height_px,
+                   blocks::Size2d resized) {
+  ItemPlan plan;
+  plan.modality = modality;
+  plan.source_width_px = source_width_px;
+  plan.source_height_px = source_height_px;
+  plan.num_frames = frames;
+  plan.resized_width_px = resized.width_px;
+  plan.resized_height_px = resized.height_px;
+  const std::int64_t t = (frames + c.temporal_patch_size - 1) / c.temporal_patch_size;
+  plan.grid = {t, resized.height_px / c.patch_size, resized.width_px / c.patch_size};
+  plan.has_grid_thw = true;
+  plan.pixel_bytes = static_cast<std::size_t>(frames * resized.height_px * resized.width_px * 3);
+  plan.spec.input_rows = plan.grid[0] * plan.grid[1] * plan.grid[2];
+  plan.spec.out_rows = plan.spec.input_rows / c.merge_area();
+  plan.spec.num_seqs = t;
+  plan.spec.path_tokens[0] = plan.spec.out_rows;
+  return plan;
+}
+
+std::int64_t resize_factor(const Config& c) { return c.patch_size * c.spatial_merge_size; }
+
+}  // namespace
+
+ItemPlan plan_image(const Config& config, const PreprocessConfig& preprocess, std::int64_t width_px,
+                    std::int64_t height_px) {
+  const blocks::Size2d resized =
+      blocks::smart_resize_image(height_px, width_px, resize_factor(config), preprocess.image);
+  return make_plan(config, Modality::kImage, 1, width_px, height_px, resized);
+}
+
+ItemPlan plan_video(const Config& config, const PreprocessConfig& preprocess,
+                    std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px) {
+  blocks::PixelRange range = preprocess.video;
+  const std::int64_t factor = resize_factor(config);
+  if (preprocess.cap_pixels_per_frame && num_frames > 0) {
+    const std::int64_t per_frame =
+        std::min(preprocess.max_video_tokens * factor * factor, range.max_pixels / num_frames);
+    const auto floor = static_cast<std::int64_t>(1.05 * static_cast<double>(range.min_pixels));
+    range.max_pixels = num_frames * std::max(per_frame, floor);
+  }
+  const blocks::Size2d resized = blocks::smart_resize_video(
+      num_frames, height_px, width_px, config.temporal_patch_size, factor, range);
+  return make_plan(config, Modality::kVideo, num_frames, width_px, height_px, resized);
+}
+
+void fill_pixels(const PreprocessConfig& preprocess, const ItemPlan& plan,
+                 std::span<const RgbView> frames, std::span<std::uint8_t> out) {
+  FOVEA_CHECK(static_cast<std::int64_t>(frames.size()) == plan.num_frames, kInvalidArgument,
+              "item was planned for ", plan.num_frames, " frames, got ", frames.size());
+  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
+              " bytes, got ", out.size());
+  const std::size_t frame_bytes = plan.pixel_bytes / frames.size();
+  for (std::size_t f = 0; f < frames.size(); ++f) {
+    const RgbView& frame = frames[f];
+    FOVEA_CHECK(frame.width_px == plan.source_width_px && frame.height_px == plan.source_height_px,
+                kInvalidArgument, "frame ", f, " is ", frame.width_px, "x", frame.height_px,
+                " pixels, the first one is ", plan.source_width_px, "x", plan.source_height_px);
+    media::resize_rgb(
+        {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
+         .src_width_px = frame.width_px,
+         .src_height_px = frame.height_px,
+         .dst = out.subspan(f * frame_bytes, frame_bytes),
+         .dst_width_px = plan.resized_width_px,
+         .dst_height_px = plan.resized_height_px,
+         .engine = preprocess.engine,
+         .filter = preprocess.filter});
+  }
+}
+
+void write_patch_rows(const Config& config, const ItemPlan& plan, std::int64_t pixel_offset,
+                      std::span<std::int32_t> positions, std::span<std::int32_t> sources) {
+  const auto [t, h, w] = plan.grid;
+  const std::int64_t m = config.spatial_merge_size;
+  const std::int64_t p = config.patch_size;
+  const std::int64_t row_stride = plan.resized_width_px * 3;
+  const std::int64_t frame_stride = plan.resized_height_px * row_stride;
+  auto position = positions.begin();
+  auto source = sources.begin();
+  const auto emit = [&](std::int64_t y, std::int64_t x, std::int64_t frame_offset,
+                        std::int64_t next_frame) {
+    for (const std::int64_t v : {y, x, h, w}) *position++ = static_cast<std::int32_t>(v);
+    const std::int64_t offset = frame_offset + y * p * row_stride + x * p * 3;
+    for (const std::int64_t v : {offset, row_stride, next_frame, std::int64_t{0}}) {
+      *source++ = static_cast<std::int32_t>(v);
+    }
+  };
+  for (std::int64_t ti = 0; ti < t; ++ti) {
+    const std::int64_t first = ti * config.temporal_patch_size;
+    // A still picture, or a last odd frame, is repeated: the next frame is the same one.
+    const std::int64_t next_frame = first + 1 < plan.num_frames ? frame_stride : 0;
+    const std::int64_t frame_offset = pixel_offset + first * frame_stride;
+    for (std::int64_t block_y = 0; block_y < h; block_y += m) {
+      for (std::int64_t block_x = 0; block_x < w; block_x += m) {
+        for (std::int64_t y = block_y; y < block_y + m; ++y) {
+          for (std::int64_t x = block_x; x < block_x + m; ++x) emit(y, x, frame_offset, next_frame);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace fovea::qwen3_vl

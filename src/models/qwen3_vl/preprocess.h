@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "models/encoder_graph_model.h"
+#include "models/qwen3_vl/config.h"
+
+namespace fovea::qwen3_vl {
+
+/// Resized size, grid and counts of a still picture. @throws Error(kInvalidArgument) for side
+/// ratios the model refuses. Source: Qwen and GLM specification, sections 3.3 and 7.
+[[nodiscard]] ItemPlan plan_image(const Config& config, const PreprocessConfig& preprocess,
+                                  std::int64_t width_px, std::int64_t height_px);
+
+/// As plan_image for `num_frames` sampled frames; an odd last frame is repeated.
+[[nodiscard]] ItemPlan plan_video(const Config& config, const PreprocessConfig& preprocess,
+                                  std::int64_t num_frames, std::int64_t width_px,
+                                  std::int64_t height_px);
+
+/// Resizes every frame into `out`: plan.num_frames pictures of the resized size, interleaved RGB,
+/// one after the other.
+void fill_pixels(const PreprocessConfig& preprocess, const ItemPlan& plan,
+                 std::span<const RgbView> frames, std::span<std::uint8_t> out);
+
+/// Writes the patch rows of one item in merge-block order, for the ops patchify, rope_angles and
+/// add_positions_bilinear.
+/// @param pixel_offset byte at which the item's pixels start in the batch's pixel block.
+/// @param positions [patches, 4]: y, x, grid height, grid width.
+/// @param sources   [patches, 4]: byte offset, row stride, frame stride, 0.
+/// Source: Qwen and GLM specification, sections 3.5 and 4.1.
+void write_patch_rows(const Config& config, const ItemPlan& plan, std::int64_t pixel_offset,
+                      std::span<std::int32_t> positions, std::span<std::int32_t> sources);
+
+}  // namespace fovea::qwen3_vl

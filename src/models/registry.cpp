@@ -1,0 +1,32 @@
+// Every family of vision towers that Fovea knows, on one screen.
+#include "models/registry.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/check.h"
+#include "models/qwen3_vl/adapter.h"
+
+namespace fovea {
+
+std::span<const ModelFamily* const> model_families() noexcept {
+  static const std::array families{
+      &qwen3_vl::family(),
+  };
+  return families;
+}
+
+const ModelFamily& find_family(std::string_view architecture) {
+  std::string known;
+  for (const ModelFamily* family : model_families()) {
+    if (std::ranges::find(family->architectures, architecture) != family->architectures.end()) {
+      return *family;
+    }
+    for (const std::string_view name : family->architectures)
+      known += cat(known.empty() ? "" : ", ", name);
+  }
+  FOVEA_CHECK(false, kUnsupported, "architecture \"", architecture,
+              "\" is not supported; supported are ", known);
+}
+
+}  // namespace fovea
