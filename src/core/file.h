@@ -8,14 +8,34 @@
 
 namespace fovea {
 
+/// A regular file opened for reading.
+class InputFile {
+ public:
+  /// @throws Error(kNotFound) if there is nothing of that name, Error(kIo) with the system's reason
+  /// if it cannot be opened or is no regular file.
+  explicit InputFile(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  /// Size when it was opened.
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
+
+ private:
+  int descriptor_ = -1;
+  std::size_t size_bytes_ = 0;
+};
+
 /// Reads a whole regular file.
 /// @param max_bytes refuse larger files before reading.
-/// @throws Error(kNotFound), Error(kIo), Error(kInvalidArgument) if the file is larger than
-/// max_bytes.
+/// @throws Error(kNotFound), Error(kIo), also if the file shrinks meanwhile,
+/// Error(kInvalidArgument) if the file is larger than max_bytes.
 [[nodiscard]] std::vector<std::uint8_t> read_file(const std::string& path, std::size_t max_bytes);
 
 /// A file that appears under its name complete or not at all: bytes go to a temporary name in the
-/// same directory, commit() flushes and renames, destruction without commit removes.
+/// same directory, commit() flushes to the disk and renames, destruction without commit removes.
+/// A process that is killed leaves the old file and the temporary one. Not thread-safe.
 class AtomicFile {
  public:
   /// @throws Error(kIo) with the system's reason.
@@ -24,14 +44,18 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// @throws Error(kIo), for example when the disk is full.
+  /// Appends. @throws Error(kIo) with the system's reason, for example when the disk is full.
   void write(std::span<const std::byte> bytes);
-  /// Makes the file visible. @throws Error(kIo).
+  /// Makes the file visible, in place of an older one of that name. The last call on this object.
+  /// @throws Error(kIo) with the system's reason.
   void commit();
 
  private:
+  [[noreturn]] void fail(const char* action) const;
+  void close_file() noexcept;
+
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  // empty once renamed
   int descriptor_ = -1;
 };
 

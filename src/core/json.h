@@ -1,45 +1,53 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fovea {
 
+/// Limits of a JSON text. The largest published checkpoint index has some 200,000 values, the
+/// deepest published configuration 8 levels.
+inline constexpr std::size_t kMaxJsonBytes = 100'000'000;
+inline constexpr std::size_t kMaxJsonValues = 4'000'000;
+inline constexpr std::size_t kMaxJsonDepth = 64;
+
 namespace detail {
-struct JsonNode;  // the parsed tree; hides the JSON library from headers
+struct JsonNode;  // one value of the parsed tree; hides the JSON library from headers
 }
 
 /// A value inside a parsed document, with the path that leads to it, so that every complaint names
 /// file and key: `config.json: vision_config.num_heads: expected an integer, got "16"`.
-/// Valid as long as the document.
+/// Valid as long as the document. Thread-safe.
 class JsonView {
  public:
-  JsonView(const void* node, std::string path) : node_(node), path_(std::move(path)) {}
-
-  /// "file: a.b.c" for messages.
+  /// "file: a.b[2].c" for messages; "file" for the root.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] bool is_object() const noexcept;
   [[nodiscard]] bool is_array() const noexcept;
   [[nodiscard]] bool is_string() const noexcept;
   [[nodiscard]] bool is_number() const noexcept;
+  /// A number written without fraction and exponent that fits into 64 bits.
+  [[nodiscard]] bool is_integer() const noexcept;
 
   /// Member of an object, absent if there is none or it is null.
   /// @throws Error(kCorruptData) if this is not an object.
   [[nodiscard]] std::optional<JsonView> find(std::string_view key) const;
   /// @throws Error(kCorruptData) also if the member is absent or null.
   [[nodiscard]] JsonView at(std::string_view key) const;
-  /// Elements of an array. @throws Error(kCorruptData) if this is not an array.
+  /// Elements of an array, nulls included. @throws Error(kCorruptData) if this is not an array.
   [[nodiscard]] std::vector<JsonView> elements() const;
-  /// Keys of an object in file order of the parser. @throws Error(kCorruptData) if this is not an
+  /// Keys of an object in file order, each once. @throws Error(kCorruptData) if this is not an
   /// object.
   [[nodiscard]] std::vector<std::string> keys() const;
 
-  /// Typed values. @throws Error(kCorruptData) on another type; as_int also accepts 2.0 but
-  /// not 2.5.
+  /// Typed values. @throws Error(kCorruptData) on another type and for integers beyond 63 bits;
+  /// as_int also accepts 2.0 but not 2.5.
   [[nodiscard]] std::int64_t as_int() const;
   [[nodiscard]] double as_number() const;
   [[nodiscard]] bool as_bool() const;
@@ -52,17 +60,36 @@ class JsonView {
   [[nodiscard]] std::string string_or(std::string_view key, std::string fallback) const;
 
  private:
-  const void* node_;
+  friend class JsonDocument;
+
+  JsonView(const detail::JsonNode& node, std::string path, const char* separator = ".")
+      : node_(&node), path_(std::move(path)), separator_(separator) {}
+
+  [[nodiscard]] std::string member_path(std::string_view key) const;
+  [[noreturn]] void fail(std::string_view expected) const;
+
+  const detail::JsonNode* node_;
   std::string path_;
+  const char* separator_;  // between path_ and a key: ": " behind the name of the file, else "."
 };
 
-/// A parsed JSON text. NaN and Infinity, which some published configuration files contain, are read
-/// as null. Nesting is bounded.
+/// What a key that occurs twice in one object means.
+enum class DuplicateKeys {
+  kLastWins,  ///< as in Python, whose readers the configuration files were written for
+  kReject,    ///< for formats in which a second meaning would be an attack
+};
+
+/// A parsed JSON text. NaN, Infinity and -Infinity, which some published configuration files
+/// contain, are read as null. Size, number of values and nesting are bounded by the constants
+/// above.
 class JsonDocument {
  public:
-  /// @param name of the text, for messages. @throws Error(kCorruptData) with line and column.
-  [[nodiscard]] static JsonDocument parse(std::string_view text, std::string name);
-  /// @throws Error(kNotFound), Error(kIo), Error(kCorruptData).
+  /// @param name of the text, for messages.
+  /// @throws Error(kCorruptData) with line and column if the text is not JSON or beyond a limit.
+  [[nodiscard]] static JsonDocument parse(std::string_view text, std::string name,
+                                          DuplicateKeys duplicates = DuplicateKeys::kLastWins);
+  /// Parses a file; its path is the name. @throws Error(kNotFound), Error(kIo),
+  /// Error(kInvalidArgument) if it is larger than kMaxJsonBytes, Error(kCorruptData).
   [[nodiscard]] static JsonDocument read(const std::string& path);
 
   JsonDocument(JsonDocument&&) noexcept;
@@ -72,9 +99,13 @@ class JsonDocument {
   [[nodiscard]] JsonView root() const;
 
  private:
-  JsonDocument();
+  JsonDocument(std::unique_ptr<detail::JsonNode> node, std::string name);
+
   std::unique_ptr<detail::JsonNode> node_;
   std::string name_;
 };
+
+/// The text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+[[nodiscard]] std::string json_quote(std::string_view text);
 
 }  // namespace fovea
