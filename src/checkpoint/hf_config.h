@@ -29,7 +29,7 @@ struct HfConfig {
 
 /// Reads the files of a directory.
 /// @throws Error(kNotFound) if the directory or its config.json is absent, Error(kCorruptData) if a
-/// file is not valid JSON (with file, line and column).
+/// file is not valid JSON (with file, line and column) or not an object, Error(kIo).
 [[nodiscard]] HfConfig read_hf_config(const std::string& directory);
 
 }  // namespace fovea::checkpoint

@@ -1,15 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/tensor_view.h"
 
 namespace fovea::checkpoint {
+
+/// Largest header of a file, as in the reference implementation, and highest rank in it, as in
+/// PyTorch.
+inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+inline constexpr std::size_t kMaxEntryRank = 64;
 
 /// One tensor as the header of a file lists it. `dtype` is the file's own name ("BF16", "F8_E4M3"):
 /// a file may hold tensors of types Fovea cannot compute with, as long as nobody asks for them.
@@ -31,16 +38,18 @@ struct SafetensorsHeader {
 /// Parses and checks a header. `file` is the whole file, or any prefix that holds the header.
 /// @param file_bytes size of the whole file.
 /// @param name of the file, for messages.
-/// @throws Error(kCorruptData), one message per way to be wrong; see safetensors.cpp for the
-/// layout.
+/// @throws Error(kCorruptData), one message per way to be wrong (see safetensors.cpp for the
+/// layout); Error(kUnsupported) for a dtype whose size is not known, because then the size of the
+/// tensor cannot be checked; Error(kInvalidArgument) if `file` is a prefix without the whole
+/// header.
 [[nodiscard]] SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
                                                          std::uint64_t file_bytes,
                                                          const std::string& name);
 
-/// A safetensors file mapped into memory. Views stay valid as long as the object.
+/// A safetensors file mapped into memory. Views stay valid as long as the object. Thread-safe.
 class SafetensorsFile {
  public:
-  /// @throws Error(kNotFound), Error(kIo), Error(kCorruptData).
+  /// @throws Error(kNotFound), Error(kIo), and what parse_safetensors_header throws.
   explicit SafetensorsFile(const std::string& path);
   ~SafetensorsFile();
   SafetensorsFile(SafetensorsFile&&) noexcept;
@@ -48,9 +57,10 @@ class SafetensorsFile {
 
   [[nodiscard]] const SafetensorsHeader& header() const noexcept;
   [[nodiscard]] const TensorEntry* find(std::string_view name) const noexcept;
-  /// The tensor's bytes, unaligned, as a view into the mapping.
+  /// The tensor's bytes, unaligned, as a view into the mapping; data is not null even if the tensor
+  /// has no elements.
   /// @throws Error(kNotFound) if there is none of that name, Error(kUnsupported) if its dtype is
-  /// not one of DType.
+  /// not one of DType or its rank is above kMaxRank.
   [[nodiscard]] ConstTensorView tensor(std::string_view name) const;
 
  private:
@@ -64,9 +74,11 @@ struct OutputTensor {
   ConstTensorView view;  ///< host memory
 };
 
-/// Writes a file whose header is padded with spaces to a multiple of 8 bytes. The file appears
-/// under `path` complete or not at all.
-/// @throws Error(kIo) (with the system's reason), Error(kInvalidArgument) for duplicate names.
+/// Writes a file whose header is padded with spaces to a multiple of 8 bytes. Tensors of larger
+/// elements come first, otherwise in the given order, so that each is aligned to its element size.
+/// The file appears under `path` complete or not at all.
+/// @throws Error(kIo) (with the system's reason), Error(kInvalidArgument) for duplicate names and
+/// for the name "__metadata__".
 void write_safetensors(const std::string& path, std::span<const OutputTensor> tensors,
                        const std::map<std::string, std::string>& metadata);
 

@@ -24,13 +24,14 @@ class WeightSource {
     std::string file;
   };
 
-  /// Opens `directory`: model.safetensors, or model.safetensors.index.json and the shards it names,
-  /// or the only *.safetensors file there.
-  /// @throws Error(kNotFound) if there is none of them, Error(kCorruptData) for a broken index.
+  /// Opens `directory`: model.safetensors, else model.safetensors.index.json and the shards it
+  /// names, else the only *.safetensors file there.
+  /// @throws Error(kNotFound) if there is none of them, Error(kCorruptData) for a broken index and
+  /// shard names that could lead out of the directory, and what SafetensorsFile throws.
   [[nodiscard]] static WeightSource open(const std::string& directory);
-  /// Weights for benchmarks: any tensor of any shape exists; normal values of standard deviation
-  /// 0.02 rounded to bf16, a function of seed and name alone. Norm weights ("norm" in the name,
-  /// ".weight", rank 1) are near 1.
+  /// Weights for benchmarks: any tensor of any shape exists; bf16 values that are nearly normal
+  /// with mean 0 and standard deviation 0.02 (dummy_weights.h), a function of seed and name alone.
+  /// Norm weights (rank 1, name ending in ".weight") have mean 1.
   [[nodiscard]] static WeightSource dummy(std::uint64_t seed);
 
   WeightSource(WeightSource&&) noexcept;
@@ -40,11 +41,15 @@ class WeightSource {
   [[nodiscard]] bool is_dummy() const noexcept;
   /// Names of all tensors, ascending; empty for dummy weights. Opens no shard.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept;
-  /// Header entry of a tensor, or nothing. Opens the shard's header.
+  /// Header entry of a tensor, or nothing if no file is said to hold it. Opens the shard's header.
+  /// @throws Error(kNotFound) if the shard is missing, Error(kCorruptData) if it does not hold what
+  /// the index says.
   [[nodiscard]] std::optional<Listing> listing(const std::string& name) const;
-  /// A tensor's data in host memory, possibly unaligned; valid as long as the source. For dummy
-  /// weights `shape` decides, and the data lives until the next call from the same thread.
-  /// @throws Error(kNotFound), Error(kUnsupported) for dtypes Fovea does not compute with.
+  /// A tensor's data in host memory, possibly unaligned; valid as long as the source. A file's
+  /// tensor has the shape and dtype of the file, which the caller compares with what it wants. For
+  /// dummy weights `shape` decides, and the data lives until the next call from the same thread.
+  /// @throws Error(kNotFound), Error(kUnsupported) for dtypes Fovea does not compute with, and as
+  /// listing() does.
   [[nodiscard]] ConstTensorView tensor(const std::string& name, const Shape& shape) const;
 
  private:
@@ -53,9 +58,10 @@ class WeightSource {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The text in front of `suffix` in the only name that ends with it, for example "model.visual."
-/// for "model.visual.patch_embed.proj.weight" and suffix "patch_embed.proj.weight" preceded by
-/// `anchor` "visual.". Nothing if no name fits.
+/// Finds the only name that ends with anchor + suffix, the anchor at the start of the name or after
+/// a dot, and returns what stands in front of the suffix: "model.visual." for the name
+/// "model.visual.patch_embed.proj.weight", anchor "visual." and suffix "patch_embed.proj.weight".
+/// Nothing if no name fits.
 /// @throws Error(kCorruptData) if several fit.
 [[nodiscard]] std::optional<std::string> find_prefix(const std::vector<std::string>& names,
                                                      std::string_view anchor,

@@ -1,0 +1,55 @@
+// Pseudo-random weights, one hash per element and no state, so that the loop runs in SIMD: a tower
+// of 600 million parameters takes about a second.
+#include "checkpoint/dummy_weights.h"
+
+#include "core/dtype.h"
+
+namespace fovea::checkpoint {
+
+namespace {
+
+/// Sum of four independent uniform bytes: mean and 1 / standard deviation.
+constexpr int kByteSumMean = 510;
+constexpr float kInverseByteSumDeviation = 0.0067658754f;  // sqrt(12 / (4 * (256^2 - 1)))
+
+/// Hash of a text. Source: FNV-1a, 64 bits.
+std::uint64_t hash_text(std::string_view text) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+/// Spreads every bit of the input over all bits. Source: the finaliser of SplitMix64.
+std::uint64_t mix64(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/// As mix64, for 32 bits. Source: the finaliser of MurmurHash3.
+constexpr std::uint32_t mix32(std::uint32_t x) noexcept {
+  x = (x ^ (x >> 16)) * 0x85ebca6bu;
+  x = (x ^ (x >> 13)) * 0xc2b2ae35u;
+  return x ^ (x >> 16);
+}
+
+}  // namespace
+
+void fill_dummy_weights(std::uint64_t seed, std::string_view name, float mean,
+                        std::span<std::uint16_t> out) noexcept {
+  const std::uint64_t key = mix64(seed ^ mix64(hash_text(name)));
+  const auto low = static_cast<std::uint32_t>(key);
+  const auto high = static_cast<std::uint32_t>(key >> 32);
+  const float scale = kDummyDeviation * kInverseByteSumDeviation;
+  std::uint16_t* const to = out.data();
+  const std::size_t count = out.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    // Two rounds: with one, the streams of two names would be shifted copies of each other.
+    const std::uint32_t bits = mix32(mix32(static_cast<std::uint32_t>(i) ^ low) + high);
+    const std::uint32_t pairs = (bits & 0x00ff00ffu) + ((bits >> 8) & 0x00ff00ffu);
+    const int sum = static_cast<int>((pairs + (pairs >> 16)) & 0xffffu);
+    to[i] = f32_to_bf16(mean + scale * static_cast<float>(sum - kByteSumMean));
+  }
+}
+
+}  // namespace fovea::checkpoint

@@ -1,0 +1,179 @@
+// Where tensors come from: one file, the shards of an index, or a hash.
+//
+// The index (model.safetensors.index.json) is an object whose member "weight_map" maps the name of
+// a tensor to the name of the file in the same directory that holds it.
+#include "checkpoint/weight_source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "checkpoint/dummy_weights.h"
+#include "checkpoint/safetensors.h"
+#include "core/check.h"
+#include "core/json.h"
+
+namespace fovea::checkpoint {
+
+namespace {
+
+constexpr const char* kSingleFile = "model.safetensors";
+constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr const char* kExtension = ".safetensors";
+
+/// Whether a name is that of a file in the same directory and leads nowhere else.
+bool is_plain_file_name(std::string_view name) {
+  constexpr std::string_view kForbidden("/\\\0", 3);
+  return !name.empty() && name != "." && name.find("..") == std::string_view::npos &&
+         name.find_first_of(kForbidden) == std::string_view::npos;
+}
+
+/// The file of every tensor, by the tensor's name.
+std::map<std::string, std::string> read_index(const std::string& path) {
+  const JsonDocument document = JsonDocument::read(path);
+  const JsonView weight_map = document.root().at("weight_map");
+  std::map<std::string, std::string> files;
+  for (const std::string& tensor : weight_map.keys()) {
+    const std::string file = weight_map.at(tensor).as_string();
+    FOVEA_CHECK(is_plain_file_name(file), kCorruptData, path, ": shard name ", json_quote(file),
+                " is not a plain file name");
+    files.emplace(tensor, file);
+  }
+  return files;
+}
+
+/// The only file of its kind in a directory without the usual names.
+std::string only_safetensors_file(const std::filesystem::path& directory) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == kExtension) found.push_back(entry.path().filename().string());
+  }
+  FOVEA_CHECK(found.size() == 1, kNotFound, directory.string(), ": expected ", kSingleFile, ", ",
+              kIndexFile, " or one other *", kExtension, " file, found ", found.size(),
+              " such files");
+  return found.front();
+}
+
+bool is_norm_weight(std::string_view name, const Shape& shape) {
+  return shape.rank() == 1 && name.ends_with(".weight");
+}
+
+}  // namespace
+
+struct WeightSource::Impl {
+  /// A file that is opened when somebody asks for one of its tensors.
+  struct Shard {
+    std::once_flag once;
+    std::optional<SafetensorsFile> file;
+  };
+
+  /// The file that holds a tensor, opened.
+  const SafetensorsFile& file_with(const std::string& tensor) {
+    const auto it = shard_names.find(tensor);
+    FOVEA_CHECK(it != shard_names.end(), kNotFound, directory.string(), ": no tensor ",
+                json_quote(tensor));
+    Shard& shard = shards.at(it->second);
+    const std::filesystem::path path = directory / it->second;
+    std::call_once(shard.once, [&] {
+      FOVEA_CHECK(std::filesystem::exists(path), kNotFound, path.string(),
+                  ": no such file, but the index says that it holds ", json_quote(tensor));
+      shard.file.emplace(path.string());
+    });
+    FOVEA_CHECK(shard.file->find(tensor) != nullptr, kCorruptData, path.string(), ": no tensor ",
+                json_quote(tensor), ", but the index says that this file holds it");
+    return *shard.file;
+  }
+
+  void add_tensor(const std::string& tensor, const std::string& shard) {
+    shard_names.emplace(tensor, shard);
+    shards.try_emplace(shard);
+  }
+
+  ConstTensorView dummy_tensor(const std::string& name, const Shape& shape) {
+    const auto count = static_cast<std::size_t>(shape.elements());
+    std::vector<std::uint16_t>* buffer = nullptr;
+    {
+      const std::lock_guard lock(mutex);
+      buffer = &dummy_buffers[std::this_thread::get_id()];
+    }
+    buffer->resize(std::max<std::size_t>(count, 1));  // data is not null even without elements
+    fill_dummy_weights(seed, name, is_norm_weight(name, shape) ? 1.0f : 0.0f,
+                       std::span(*buffer).first(count));
+    return {reinterpret_cast<const std::byte*>(buffer->data()), DType::kBF16, shape};
+  }
+
+  bool is_dummy = false;
+  std::uint64_t seed = 0;
+  std::filesystem::path directory;
+  std::map<std::string, std::string> shard_names;  // tensor -> name of its file
+  std::vector<std::string> names;                  // the keys of shard_names
+  std::map<std::string, Shard> shards;             // by name of the file
+
+  std::mutex mutex;  // guards the map below, not the buffers, each of which belongs to one thread
+  std::map<std::thread::id, std::vector<std::uint16_t>> dummy_buffers;
+};
+
+WeightSource::WeightSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WeightSource::WeightSource(WeightSource&&) noexcept = default;
+WeightSource& WeightSource::operator=(WeightSource&&) noexcept = default;
+WeightSource::~WeightSource() = default;
+
+WeightSource WeightSource::open(const std::string& directory) {
+  auto impl = std::make_unique<Impl>();
+  impl->directory = directory;
+  FOVEA_CHECK(std::filesystem::is_directory(impl->directory), kNotFound, directory,
+              ": expected the directory of a model");
+  const std::filesystem::path index = impl->directory / kIndexFile;
+  const bool has_single = std::filesystem::exists(impl->directory / kSingleFile);
+  if (!has_single && std::filesystem::exists(index)) {
+    for (const auto& [tensor, shard] : read_index(index.string())) impl->add_tensor(tensor, shard);
+  } else {
+    const std::string name = has_single ? kSingleFile : only_safetensors_file(impl->directory);
+    const SafetensorsFile file((impl->directory / name).string());
+    for (const TensorEntry& entry : file.header().tensors) impl->add_tensor(entry.name, name);
+  }
+  for (const auto& [tensor, shard] : impl->shard_names) impl->names.push_back(tensor);
+  return WeightSource(std::move(impl));
+}
+
+WeightSource WeightSource::dummy(std::uint64_t seed) {
+  auto impl = std::make_unique<Impl>();
+  impl->is_dummy = true;
+  impl->seed = seed;
+  return WeightSource(std::move(impl));
+}
+
+bool WeightSource::is_dummy() const noexcept { return impl_->is_dummy; }
+
+const std::vector<std::string>& WeightSource::names() const noexcept { return impl_->names; }
+
+std::optional<WeightSource::Listing> WeightSource::listing(const std::string& name) const {
+  const auto it = impl_->shard_names.find(name);
+  if (it == impl_->shard_names.end()) return std::nullopt;
+  const TensorEntry& entry = *impl_->file_with(name).find(name);
+  return Listing{name, entry.dtype, entry.shape, it->second};
+}
+
+ConstTensorView WeightSource::tensor(const std::string& name, const Shape& shape) const {
+  if (impl_->is_dummy) return impl_->dummy_tensor(name, shape);
+  return impl_->file_with(name).tensor(name);
+}
+
+std::optional<std::string> find_prefix(const std::vector<std::string>& names,
+                                       std::string_view anchor, std::string_view suffix) {
+  const std::string wanted = cat(anchor, suffix);
+  std::optional<std::string> prefix;
+  for (const std::string& name : names) {
+    if (!name.ends_with(wanted)) continue;
+    const std::size_t front = name.size() - wanted.size();
+    if (front != 0 && name[front - 1] != '.') continue;
+    FOVEA_CHECK(!prefix.has_value(), kCorruptData, "two tensors end with ", json_quote(wanted),
+                ", one of them after ", json_quote(*prefix));
+    prefix = name.substr(0, name.size() - suffix.size());
+  }
+  return prefix;
+}
+
+}  // namespace fovea::checkpoint
