@@ -53,21 +53,25 @@ function(fovea_test name)
 endfunction()
 
 # fovea_fuzz(<name> SOURCES <file>... LINK <target>...)
-# One fuzz target fovea_fuzz_<name> that defines LLVMFuzzerTestOneInput. With FOVEA_FUZZ it searches
-# (clang's engine); otherwise it runs tests/fuzz/corpus/<name> once, as a test with the label
-# fuzz-corpus.
+# One fuzz target fovea_fuzz_<name> that defines LLVMFuzzerTestOneInput. The test fuzz.<name> (label
+# fuzz-corpus) runs every file of tests/fuzz/corpus/<name>. With FOVEA_FUZZ, search.<name> (label
+# fuzz) then looks for new inputs for FOVEA_FUZZ_SECONDS; what it finds stays in the build folder.
 function(fovea_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   set(corpus ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
   add_executable(fovea_fuzz_${name} ${arg_SOURCES})
   target_link_libraries(fovea_fuzz_${name} PRIVATE fovea_dev ${arg_LINK})
   if(FOVEA_FUZZ)
+    set(found ${CMAKE_CURRENT_BINARY_DIR}/found/${name})
+    file(MAKE_DIRECTORY ${found})
     target_link_options(fovea_fuzz_${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz.${name} COMMAND fovea_fuzz_${name} -runs=0 ${corpus})
+    add_test(NAME search.${name} COMMAND fovea_fuzz_${name} -max_total_time=${FOVEA_FUZZ_SECONDS}
+      -timeout=20 -rss_limit_mb=2048 -artifact_prefix=${found}- ${found} ${corpus})
+    set_tests_properties(search.${name} PROPERTIES LABELS fuzz TIMEOUT 3600)
   else()
     target_sources(fovea_fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cpp)
     add_test(NAME fuzz.${name} COMMAND fovea_fuzz_${name} ${corpus})
   endif()
   set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz-corpus TIMEOUT 300)
-  set_property(GLOBAL APPEND PROPERTY FOVEA_FUZZ_TARGETS fovea_fuzz_${name})
 endfunction()
