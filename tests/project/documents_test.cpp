@@ -1,0 +1,160 @@
+// Documents say what is there: links lead somewhere, code blocks are compiled elsewhere, every
+// option is described.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "project/tree.h"
+
+namespace fovea::test {
+namespace {
+
+/// Lines of a document outside fenced code blocks.
+std::vector<std::string> prose_lines(const std::string& document) {
+  std::vector<std::string> prose;
+  bool fenced = false;
+  for (const std::string& line : read_lines(document)) {
+    if (line.starts_with("```")) {
+      fenced = !fenced;
+    } else if (!fenced) {
+      prose.push_back(line);
+    }
+  }
+  return prose;
+}
+
+/// Targets of all links of a document.
+std::vector<std::string> links_of(const std::string& document) {
+  static const std::regex link(R"(\]\(([^)\s]+)\))");
+  std::vector<std::string> targets;
+  for (const std::string& line : prose_lines(document)) {
+    for (std::sregex_iterator it(line.begin(), line.end(), link), end; it != end; ++it) {
+      targets.push_back((*it)[1]);
+    }
+  }
+  return targets;
+}
+
+bool is_external(const std::string& target) {
+  return target.starts_with("https://") || target.starts_with("http://") ||
+         target.starts_with("mailto:");
+}
+
+/// The anchor under which a heading can be linked: lower case, spaces as hyphens, punctuation gone.
+std::string anchor_of(const std::string& heading) {
+  std::string anchor;
+  for (const char c : heading.substr(heading.find_first_not_of("# "))) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '-' || c == '_') {
+      anchor += static_cast<char>(std::tolower(byte));
+    } else if (c == ' ') {
+      anchor += '-';
+    }
+  }
+  return anchor;
+}
+
+std::set<std::string> anchors_of(const std::string& document) {
+  std::set<std::string> anchors;
+  for (const std::string& line : prose_lines(document)) {
+    if (line.starts_with('#')) anchors.insert(anchor_of(line));
+  }
+  return anchors;
+}
+
+TEST(Documents, LinksAreRelativeAndLeadSomewhere) {
+  namespace fs = std::filesystem;
+  for (const std::string& document : files_below(".", {".md"})) {
+    for (const std::string& target : links_of(document)) {
+      if (is_external(target)) continue;
+      const std::size_t hash = target.find('#');
+      const std::string file = target.substr(0, hash);
+      EXPECT_FALSE(file.starts_with('/')) << document << " links to " << target;
+      const fs::path path =
+          file.empty() ? fs::path(document) : fs::path(document).parent_path() / file;
+      EXPECT_TRUE(fs::exists(source_root() / path)) << document << " links to " << target;
+      if (hash == std::string::npos || path.extension() != ".md") continue;
+      EXPECT_TRUE(anchors_of(path.lexically_normal().string()).contains(target.substr(hash + 1)))
+          << document << " links to " << target;
+    }
+  }
+}
+
+std::string without_indent(const std::string& line) {
+  const std::size_t start = line.find_first_not_of(" \t");
+  return start == std::string::npos ? "" : line.substr(start);
+}
+
+/// Fenced blocks of a language, as lines without their indentation and without empty lines.
+std::vector<std::vector<std::string>> code_blocks(const std::string& document,
+                                                  const std::string& language) {
+  std::vector<std::vector<std::string>> blocks;
+  bool inside = false;
+  for (const std::string& line : read_lines(document)) {
+    if (line.starts_with("```")) {
+      inside = !inside && line == "```" + language;
+      if (inside) blocks.emplace_back();
+    } else if (inside && !without_indent(line).empty()) {
+      blocks.back().push_back(without_indent(line));
+    }
+  }
+  return blocks;
+}
+
+/// Whether `block` appears in a file as consecutive lines, indentation and empty lines aside.
+bool contains_block(const std::string& file, const std::vector<std::string>& block) {
+  std::vector<std::string> lines;
+  for (const std::string& line : read_lines(file)) {
+    if (!without_indent(line).empty()) lines.push_back(without_indent(line));
+  }
+  return !std::ranges::search(lines, block).empty();
+}
+
+TEST(Documents, CodeBlocksAreTakenFromCompiledFiles) {
+  std::vector<std::string> sources = files_below("examples", {".cpp", ".txt"});
+  const std::vector<std::string> headers = files_below("include", {".h"});
+  sources.insert(sources.end(), headers.begin(), headers.end());
+  for (const std::string document : {"README.md", "docs/cpp_api.md"}) {
+    for (const std::string language : {"cpp", "cmake"}) {
+      for (const std::vector<std::string>& block : code_blocks(document, language)) {
+        EXPECT_TRUE(std::ranges::any_of(
+            sources, [&](const std::string& file) { return contains_block(file, block); }))
+            << document << ": no example contains the block that starts with\n"
+            << block.at(0);
+      }
+    }
+  }
+}
+
+/// Names of the data members that a header of plain structs declares.
+std::vector<std::string> members_of(const std::string& header) {
+  static const std::regex comment(R"(//[^\n]*)");
+  static const std::regex forward_declaration(R"(class \w+;)");
+  static const std::regex member(R"((\w+)(\[\d+\])?(\s*=[^;]*)?;)");
+  std::string text = std::regex_replace(read_text(header), comment, "");
+  text = std::regex_replace(text, forward_declaration, "");
+  std::vector<std::string> names;
+  for (std::sregex_iterator it(text.begin(), text.end(), member), end; it != end; ++it) {
+    names.push_back((*it)[1]);
+  }
+  return names;
+}
+
+TEST(Documents, EveryOptionIsDescribed) {
+  const std::string text = read_text("docs/configuration.md");
+  const std::vector<std::string> members = members_of("include/fovea/options.h");
+  EXPECT_GE(members.size(), 20U) << "options.h is no longer understood by this test";
+  for (const std::string& name : members) {
+    EXPECT_NE(text.find("`" + name + "`"), std::string::npos)
+        << "docs/configuration.md does not mention `" << name << "`";
+  }
+}
+
+}  // namespace
+}  // namespace fovea::test
