@@ -27,14 +27,17 @@ struct ResizeArgs {
   ResizeEngine engine;
   ResizeFilter filter;
   ResizeIsa isa = ResizeIsa::kBest;  ///< tests compare them
+  /// Engine P: pictures more than 100 times as high as wide that lose height are filtered along y
+  /// first, as by Pillow 12.2 and later; false: along x first, as by earlier versions.
+  bool tall_strips_vertical_first = true;
 };
 
 /// Antialiased separable resize of 8-bit RGB: horizontal pass, then vertical, rounded and clipped
 /// to bytes between the two; a pass whose size does not change is skipped. Runs on the calling
 /// thread.
-/// @throws Error(kInvalidArgument) if a side is < 1 or a span has the wrong size;
+/// @throws Error(kInvalidArgument) if a side is < 1 or > 2^24, or a span has the wrong size;
 /// Error(kUnsupported) for Lanczos with the torchvision engine, or an instruction set this machine
-/// lacks.
+/// lacks. Memory beside the arguments: a few rows, and the filter weights.
 void resize_rgb(const ResizeArgs& args);
 
 }  // namespace fovea::media

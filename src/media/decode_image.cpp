@@ -1,0 +1,86 @@
+// Entrance to the decoders: format, header, limits, pixels, orientation, in this order. No memory
+// that depends on the picture's size is allocated before the limits have been checked.
+#include "media/decode_image.h"
+
+#include <new>
+#include <utility>
+
+#include "core/check.h"
+#include "media/decoders.h"
+#include "media/exif.h"
+#include "media/image_format.h"
+
+namespace fovea::media {
+namespace {
+
+ImageHeader read_header(const EncodedImage& source) {
+  switch (detect_image_format(source.bytes, source.name)) {
+    case ImageFormat::kJpeg: return read_jpeg_header(source);
+    case ImageFormat::kPng: return read_png_header(source);
+    case ImageFormat::kWebp: return read_webp_header(source);
+  }
+  FOVEA_CHECK(false, kInternal, "image format without a reader");
+  return {};
+}
+
+void check_limits(const ImageInfo& info, std::string_view name, const MediaLimits& limits) {
+  FOVEA_CHECK(info.width_px >= 1 && info.height_px >= 1, kCorruptData, name,
+              ": expected sides of at least 1 pixel, got ", info.width_px, " x ", info.height_px);
+  FOVEA_CHECK(
+      info.width_px <= limits.max_image_side_px && info.height_px <= limits.max_image_side_px,
+      kInvalidArgument, name, ": expected sides of at most ", limits.max_image_side_px,
+      " pixels, got ", info.width_px, " x ", info.height_px);
+  // Both sides fit 32 bits, so that the product fits 64.
+  FOVEA_CHECK(info.width_px * info.height_px <= limits.max_image_pixels, kInvalidArgument, name,
+              ": expected at most ", limits.max_image_pixels, " pixels, got ", info.width_px, " x ",
+              info.height_px);
+}
+
+ImageHeader read_checked_header(const EncodedImage& source, const MediaLimits& limits) {
+  FOVEA_CHECK(source.bytes.size() <= limits.max_image_bytes, kInvalidArgument, source.name,
+              ": expected at most ", limits.max_image_bytes, " encoded bytes, got ",
+              source.bytes.size());
+  const ImageHeader header = read_header(source);
+  check_limits(header.info, source.name, limits);
+  return header;
+}
+
+Image decode_pixels(const EncodedImage& source, const ImageInfo& info,
+                    const MediaOptions& options) {
+  switch (info.format) {
+    case ImageFormat::kJpeg: return decode_jpeg(source, info);
+    case ImageFormat::kPng: return decode_png(source, info, options);
+    case ImageFormat::kWebp: return decode_webp(source, info, options);
+  }
+  FOVEA_CHECK(false, kInternal, "image format without a decoder");
+  return {};
+}
+
+}  // namespace
+
+ImageInfo probe_image(std::span<const std::uint8_t> bytes, std::string_view name,
+                      const MediaLimits& limits) {
+  return read_checked_header({bytes, name}, limits).info;
+}
+
+Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
+                   const MediaOptions& options) {
+  const EncodedImage source{bytes, name};
+  const ImageHeader header = read_checked_header(source, options.limits);
+  try {
+    Image image = decode_pixels(source, header.info, options);
+    if (!options.apply_exif_orientation) return image;
+    return apply_orientation(std::move(image), exif_orientation(header.exif));
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory,
+                cat(name, ": no memory for a picture of ", header.info.width_px, " x ",
+                    header.info.height_px, " pixels"));
+  }
+}
+
+Image make_image(const ImageInfo& info) {
+  const auto num_pixels = static_cast<std::size_t>(info.width_px * info.height_px);
+  return {info.width_px, info.height_px, std::vector<std::uint8_t>(num_pixels * 3)};
+}
+
+}  // namespace fovea::media

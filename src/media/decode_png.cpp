@@ -1,0 +1,212 @@
+// PNG through libpng's row interface: the simplified interface would apply gamma tags, which Pillow
+// does not. A file is a signature of 8 bytes, then chunks: length 4 (big endian, of the payload),
+// type 4, payload, CRC 4. The first chunk is
+//   IHDR: width 4, height 4, bits 1, colour type 1, compression 1, filter 1, interlace 1
+// All ancillary chunks are passed over unread, so that no text, profile or transparency entry costs
+// memory or changes a pixel; the EXIF chunk is found here.
+//
+// libpng reports errors by longjmp. Everything it can leave that way is a function object that owns
+// nothing, run by run_guarded().
+#include <png.h>
+
+#include <csetjmp>
+#include <cstring>
+#include <string>
+
+#include "core/check.h"
+#include "media/decoders.h"
+#include "media/rgb_convert.h"
+
+namespace fovea::media {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+constexpr std::size_t kSignatureBytes = 8;
+constexpr std::size_t kChunkFrameBytes = 12;  // length, type and CRC
+constexpr std::size_t kIhdrBytes = 13;
+
+std::uint32_t read_u32(Bytes bytes, std::size_t offset) {
+  return std::uint32_t{bytes[offset]} << 24 | std::uint32_t{bytes[offset + 1]} << 16 |
+         std::uint32_t{bytes[offset + 2]} << 8 | bytes[offset + 3];
+}
+
+bool has_type(Bytes chunk, const char* type) { return std::memcmp(chunk.data() + 4, type, 4) == 0; }
+
+/// Payload of the EXIF chunk, which may stand on either side of the pixels; empty if there is none.
+Bytes find_exif(Bytes file) {
+  Bytes rest = file.subspan(kSignatureBytes);
+  while (rest.size() >= kChunkFrameBytes) {
+    const std::size_t payload = read_u32(rest, 0);
+    if (payload > rest.size() - kChunkFrameBytes) break;
+    if (has_type(rest, "eXIf")) return rest.subspan(8, payload);
+    rest = rest.subspan(kChunkFrameBytes + payload);
+  }
+  return {};
+}
+
+/// Where libpng reads from and leaves its complaint.
+struct Input {
+  Bytes rest;
+  char reason[128] = "";
+};
+
+void read_bytes(png_structp png, png_bytep out, std::size_t count) {
+  Input& input = *static_cast<Input*>(png_get_io_ptr(png));
+  if (count > input.rest.size()) png_error(png, "the file is truncated");
+  std::memcpy(out, input.rest.data(), count);
+  input.rest = input.rest.subspan(count);
+}
+
+[[noreturn]] void keep_reason_and_leave(png_structp png, png_const_charp reason) {
+  Input& input = *static_cast<Input*>(png_get_error_ptr(png));
+  std::strncpy(input.reason, reason, sizeof(input.reason) - 1);
+  png_longjmp(png, 1);
+}
+
+void ignore_warning(png_structp, png_const_charp) {}
+
+/// Runs calls of libpng; false if one of them failed. `calls` must own nothing with a destructor.
+template <class Calls>
+[[nodiscard]] bool run_guarded(png_structp png, const Calls& calls) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  calls();
+  return true;
+}
+
+/// How libpng hands out rows; everything else is expanded to RGB by its own transformations.
+enum class RowKind { kRgb, kRgba, kGrey16 };
+
+/// The reading half of libpng for one file.
+class PngReader {
+ public:
+  explicit PngReader(const EncodedImage& source) : name_(source.name), input_{source.bytes} {
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input_, keep_reason_and_leave,
+                                  ignore_warning);
+    if (png_ != nullptr) info_ = png_create_info_struct(png_);
+    if (info_ == nullptr) {
+      png_destroy_read_struct(&png_, nullptr, nullptr);
+      throw Error(ErrorCode::kOutOfMemory, cat(name_, ": cannot make a PNG decoder"));
+    }
+  }
+  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+
+  /// Reads up to the pixels and chooses the transformations. Call once, first.
+  void start(const ImageInfo& size) {
+    check(run_guarded(png_, [&] {
+      png_set_user_limits(png_, static_cast<png_uint_32>(size.width_px),
+                          static_cast<png_uint_32>(size.height_px));
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+      const png_byte transparency[] = "tRNS";
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, transparency, 1);
+      png_set_read_fn(png_, &input_, read_bytes);
+      png_read_info(png_, info_);
+      choose_transformations();
+      num_passes_ = png_set_interlace_handling(png_);
+      png_read_update_info(png_, info_);
+    }));
+  }
+
+  [[nodiscard]] RowKind row_kind() const noexcept { return row_kind_; }
+  [[nodiscard]] bool is_interlaced() const noexcept { return num_passes_ > 1; }
+  [[nodiscard]] std::size_t row_bytes() const { return png_get_rowbytes(png_, info_); }
+
+  /// Reads all rows and what follows them. `row(y)` gives the memory of a row, the same in every
+  /// pass; `done(y)` is called once per row when it is complete. Both must own nothing.
+  template <class Row, class Done>
+  void read_rows(std::int64_t height_px, const Row& row, const Done& done) {
+    check(run_guarded(png_, [&] {
+      for (int pass = 0; pass < num_passes_; ++pass) {
+        for (std::int64_t y = 0; y < height_px; ++y) {
+          png_read_row(png_, row(y), nullptr);
+          if (pass + 1 == num_passes_) done(y);
+        }
+      }
+      png_read_end(png_, nullptr);
+    }));
+  }
+
+ private:
+  void choose_transformations() {
+    const png_byte color = png_get_color_type(png_, info_);
+    const png_byte bits = png_get_bit_depth(png_, info_);
+    if (color == PNG_COLOR_TYPE_GRAY && bits == 16) {
+      row_kind_ = RowKind::kGrey16;
+      return;
+    }
+    if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
+    if (color == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
+    if (bits == 16) png_set_strip_16(png_);
+    if (color == PNG_COLOR_TYPE_GRAY_ALPHA) png_set_strip_alpha(png_);
+    if ((color & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(png_);
+    row_kind_ = color == PNG_COLOR_TYPE_RGB_ALPHA ? RowKind::kRgba : RowKind::kRgb;
+  }
+
+  void check(bool succeeded) const {
+    FOVEA_CHECK(succeeded, kCorruptData, name_, ": cannot decode PNG: ", input_.reason);
+  }
+
+  std::string_view name_;
+  Input input_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  RowKind row_kind_ = RowKind::kRgb;
+  int num_passes_ = 1;
+};
+
+void convert_row(RowKind kind, const std::uint8_t* raw, std::size_t num_pixels,
+                 const MediaOptions& options, std::uint8_t* rgb) noexcept {
+  if (kind == RowKind::kGrey16)
+    clip_grey16(raw, num_pixels, rgb);
+  else if (options.composite_alpha)
+    composite_rgba(raw, num_pixels, options.background, rgb);
+  else
+    drop_alpha(raw, num_pixels, rgb);
+}
+
+}  // namespace
+
+ImageHeader read_png_header(const EncodedImage& source) {
+  const Bytes file = source.bytes;
+  FOVEA_CHECK(file.size() >= kSignatureBytes + kChunkFrameBytes + kIhdrBytes, kCorruptData,
+              source.name, ": expected a PNG header of ",
+              kSignatureBytes + kChunkFrameBytes + kIhdrBytes, " bytes, got ", file.size());
+  const Bytes header = file.subspan(kSignatureBytes);
+  FOVEA_CHECK(read_u32(header, 0) == kIhdrBytes && has_type(header, "IHDR"), kCorruptData,
+              source.name, ": PNG does not start with an IHDR chunk of ", kIhdrBytes, " bytes");
+  return {{ImageFormat::kPng, read_u32(header, 8), read_u32(header, 12)}, find_exif(file)};
+}
+
+Image decode_png(const EncodedImage& source, const ImageInfo& info, const MediaOptions& options) {
+  PngReader reader(source);
+  reader.start(info);
+  Image image = make_image(info);
+  const auto width = static_cast<std::size_t>(info.width_px);
+  std::uint8_t* const rgb = image.rgb.data();
+  const auto rgb_row = [&](std::int64_t y) {
+    return rgb + static_cast<std::size_t>(y) * width * 3;
+  };
+
+  if (reader.row_kind() == RowKind::kRgb) {
+    FOVEA_CHECK(reader.row_bytes() == width * 3, kInternal, "PNG row of ", reader.row_bytes(),
+                " bytes for ", width, " RGB pixels");
+    reader.read_rows(info.height_px, rgb_row, [](std::int64_t) {});
+    return image;
+  }
+  // Rows that are not RGB yet: one at a time, or all where the passes of an interlaced file fill
+  // them.
+  const auto num_raw_rows = static_cast<std::size_t>(reader.is_interlaced() ? info.height_px : 1);
+  std::vector<std::uint8_t> raw(num_raw_rows * reader.row_bytes());
+  const std::size_t raw_stride = reader.is_interlaced() ? reader.row_bytes() : 0;
+  const auto raw_row = [&](std::int64_t y) {
+    return raw.data() + static_cast<std::size_t>(y) * raw_stride;
+  };
+  reader.read_rows(info.height_px, raw_row, [&](std::int64_t y) {
+    convert_row(reader.row_kind(), raw_row(y), width, options, rgb_row(y));
+  });
+  return image;
+}
+
+}  // namespace fovea::media

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "fovea/options.h"
+#include "media/decode_image.h"
+#include "media/image.h"
+
+// One pair of functions per file format; only decode_image.cpp calls them. A reader of a header
+// allocates nothing that depends on the picture; a decoder may rely on the header's sides having
+// passed the limits. All throw Error(kCorruptData) for broken bytes unless they say more.
+
+namespace fovea::media {
+
+/// An encoded picture and the name that messages call it by.
+struct EncodedImage {
+  std::span<const std::uint8_t> bytes;
+  std::string_view name;
+};
+
+/// What the bytes in front of the pixels say.
+struct ImageHeader {
+  ImageInfo info;
+  std::span<const std::uint8_t>
+      exif;  ///< EXIF block as stored, empty if absent; a view of the file
+};
+
+/// @throws also Error(kUnsupported) for sample precisions other than 8 bits.
+[[nodiscard]] ImageHeader read_jpeg_header(const EncodedImage& source);
+[[nodiscard]] ImageHeader read_png_header(const EncodedImage& source);
+[[nodiscard]] ImageHeader read_webp_header(const EncodedImage& source);
+
+[[nodiscard]] Image decode_jpeg(const EncodedImage& source, const ImageInfo& info);
+[[nodiscard]] Image decode_png(const EncodedImage& source, const ImageInfo& info,
+                               const MediaOptions& options);
+[[nodiscard]] Image decode_webp(const EncodedImage& source, const ImageInfo& info,
+                                const MediaOptions& options);
+
+/// An RGB picture of that size, zeroed.
+[[nodiscard]] Image make_image(const ImageInfo& info);
+
+}  // namespace fovea::media

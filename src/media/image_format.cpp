@@ -1,0 +1,69 @@
+// Magic bytes: the supported formats first, then formats people try, so that the message can name
+// what came.
+#include "media/image_format.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "core/check.h"
+
+namespace fovea::media {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+struct Signature {
+  std::size_t offset;
+  std::string_view magic;
+  std::string_view format;
+};
+
+// ISO base media files say "ftyp" at byte 4 and their brand at byte 8.
+constexpr std::array kForeign = {
+    Signature{0, "GIF8"sv, "GIF"sv},
+    Signature{0, "BM"sv, "BMP"sv},
+    Signature{0, "II*\0"sv, "TIFF"sv},
+    Signature{0, "MM\0*"sv, "TIFF"sv},
+    Signature{4, "ftypavi"sv, "AVIF"sv},
+    Signature{4, "ftyphei"sv, "HEIF"sv},
+    Signature{4, "ftyphev"sv, "HEIF"sv},
+    Signature{4, "ftypmif1"sv, "HEIF"sv},
+    Signature{4, "ftypmsf1"sv, "HEIF"sv},
+    Signature{4, "ftyp"sv, "video (ISO media)"sv},
+    Signature{0, "\xFF\x0A"sv, "JPEG XL"sv},
+    Signature{0, "\0\0\0\x0CJXL "sv, "JPEG XL"sv},
+    Signature{0, "\0\0\0\x0CjP  "sv, "JPEG 2000"sv},
+    Signature{0, "%PDF-"sv, "PDF"sv},
+    Signature{0, "<svg"sv, "SVG"sv},
+};
+
+bool stands_in(const Signature& signature, std::string_view head) {
+  return head.size() > signature.offset &&
+         head.substr(signature.offset).starts_with(signature.magic);
+}
+
+std::optional<ImageFormat> supported_format(std::string_view head) {
+  if (head.starts_with("\xFF\xD8\xFF"sv)) return ImageFormat::kJpeg;
+  if (head.starts_with("\x89PNG\r\n\x1A\n"sv)) return ImageFormat::kPng;
+  if (head.starts_with("RIFF"sv) && head.substr(4).substr(0, 8).ends_with("WEBP"sv))
+    return ImageFormat::kWebp;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ImageFormat detect_image_format(std::span<const std::uint8_t> bytes, std::string_view name) {
+  FOVEA_CHECK(!bytes.empty(), kCorruptData, name, ": expected a picture, got an empty file");
+  constexpr std::size_t kLongestMagic = 12;
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
+                              std::min(bytes.size(), kLongestMagic));
+  if (const std::optional<ImageFormat> format = supported_format(head)) return *format;
+  for (const Signature& foreign : kForeign)
+    FOVEA_CHECK(!stands_in(foreign, head), kUnsupported, name, ": ", foreign.format,
+                " is not supported, expected JPEG, PNG or WebP");
+  throw Error(ErrorCode::kUnsupported,
+              cat(name, ": not a picture: its first bytes are not those of JPEG, PNG or WebP"));
+}
+
+}  // namespace fovea::media

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "media/resize.h"
+
+namespace fovea::media {
+
+/// Taps of every output pixel are padded with zero weights to a multiple of this; so is the number
+/// of output pixels. The SIMD leaves work on groups of 4 taps and 4 pixels.
+inline constexpr std::int64_t kTapGroup = 4;
+
+/// The fixed-point filter of one axis:
+///   out[i] = clamp((2^(shift-1) + sum_j weight[i * taps + j] * in[first[i] + j]) >> shift, 0, 255)
+/// in 32-bit arithmetic, for 0 <= j < count[i]; first[i] never decreases.
+struct AxisWeights {
+  std::int64_t in_size = 0;
+  std::int64_t out_size = 0;
+  std::int64_t taps = 0;       ///< per output pixel, padding included; a multiple of kTapGroup
+  std::int64_t max_count = 0;  ///< largest count
+  int shift = 0;
+  std::vector<std::int32_t> first;   ///< [padded out_size], 0 in the padding
+  std::vector<std::int32_t> count;   ///< [padded out_size], 0 in the padding
+  std::vector<std::int32_t> weight;  ///< [padded out_size, taps]
+  /// `weight` as 16-bit planes for multiply-add of 16-bit pairs. One plane if the weights fit 16
+  /// bits; else weight = planes[0] * 2^kLowBits + planes[1] with 0 <= planes[1] < 2^kLowBits.
+  std::vector<std::int16_t> planes[2];
+};
+
+/// Bits of the lower plane of 22-bit weights.
+inline constexpr int kLowBits = 12;
+
+/// Computes the filter of an axis that is resized from in_size to out_size pixels, both >= 1.
+/// Double arithmetic in the order of the references; 22-bit (Pillow) or 16-bit (torchvision) fixed
+/// point. Source: image operations specification, sections 1.2 to 1.4 and 2.
+[[nodiscard]] AxisWeights make_axis_weights(std::int64_t in_size, std::int64_t out_size,
+                                            ResizeEngine engine, ResizeFilter filter);
+
+}  // namespace fovea::media
