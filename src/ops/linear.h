@@ -21,8 +21,9 @@ struct PackedLinear {
   std::int64_t in_features = 0;
   std::int64_t out_features = 0;
   bool has_bias = false;
-  Buffer weight;  ///< layout private to the backend
-  Buffer bias;    ///< layout private to the backend
+  DType dtype = DType::kF32;  ///< of the stored weights; chosen by the backend
+  Buffer weight;              ///< layout private to the backend
+  Buffer bias;                ///< layout private to the backend
 
   [[nodiscard]] std::size_t bytes() const noexcept { return weight.bytes() + bias.bytes(); }
 };

@@ -1,0 +1,215 @@
+// The linear layer on the CPU: packs weights into panels and cuts a layer into tasks. The
+// arithmetic is in the leaves, one per instruction set (linear_body.h).
+//
+// Packed weights: ceil(out_features / 32) panels, one after the other; a panel holds 32 columns of
+// the product as [in_features][32], zeros where a column does not exist. f32: in order. bf16: word
+// j of a row holds column j in its lower and column j + 16 in its upper half, so that one shift and
+// one mask widen 16 words to 32 floats.
+#include "ops/cpu/linear.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "core/check.h"
+#include "core/thread_pool.h"
+#include "device/cpu/cpu_device.h"
+#include "ops/cpu/linear_task.h"
+
+namespace fovea::cpu {
+
+namespace {
+
+constexpr std::int64_t kHalfPanel = kPanelColumns / 2;
+/// Values of k transposed at a time: 8 KB of f32, in L1.
+constexpr std::int64_t kPackK = 64;
+using PackTile = std::array<std::array<float, kPackK>, kPanelColumns>;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Reads columns [first, first + 32) of the product and k in [k, k + depth): rows of the
+/// checkpoint's matrix [out_features, in_features]. Rows that do not exist keep the zeros of the
+/// tile.
+void read_tile(ConstTensorView weight, std::int64_t first, std::int64_t k, std::int64_t depth,
+               PackTile& tile) {
+  const std::int64_t in_features = weight.shape[1];
+  const std::int64_t columns = std::min(kPanelColumns, weight.shape[0] - first);
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const std::int64_t at = (first + j) * in_features + k;
+    widen_to_f32(weight.dtype, weight.data + static_cast<std::size_t>(at) * size_of(weight.dtype),
+                 tile[static_cast<std::size_t>(j)].data(), static_cast<std::size_t>(depth));
+  }
+}
+
+void write_tile(const PackTile& tile, std::int64_t depth, float* panel) {
+  for (std::int64_t i = 0; i < depth; ++i) {
+    for (std::int64_t j = 0; j < kPanelColumns; ++j)
+      panel[i * kPanelColumns + j] = tile[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
+  }
+}
+
+void write_tile(const PackTile& tile, std::int64_t depth, std::uint32_t* panel) {
+  for (std::int64_t i = 0; i < depth; ++i) {
+    const auto bits = [&](std::int64_t j) -> std::uint32_t {
+      return f32_to_bf16(tile[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)]);
+    };
+    for (std::int64_t j = 0; j < kHalfPanel; ++j)
+      panel[i * kHalfPanel + j] = bits(j) | bits(j + kHalfPanel) << 16;
+  }
+}
+
+/// @tparam Word float for f32 panels, std::uint32_t for pairs of bf16
+template <class Word>
+void pack_panels(ConstTensorView weight, std::int64_t words_per_row, Word* panels) {
+  const std::int64_t in_features = weight.shape[1];
+  for (std::int64_t first = 0; first < weight.shape[0]; first += kPanelColumns) {
+    Word* const panel = panels + first / kPanelColumns * in_features * words_per_row;
+    PackTile tile{};
+    for (std::int64_t k = 0; k < in_features; k += kPackK) {
+      const std::int64_t depth = std::min(kPackK, in_features - k);
+      read_tile(weight, first, k, depth, tile);
+      write_tile(tile, depth, panel + k * words_per_row);
+    }
+  }
+}
+
+/// How a layer is cut: rows and panels are split into so many nearly equal parts.
+struct TaskShape {
+  std::int64_t row_parts = 1;
+  std::int64_t panel_parts = 1;
+};
+
+/// Chooses the cut with the least estimated time of the busiest thread, in multiply-adds per
+/// weight column. A task of r rows and c columns takes r c for the product, r * kRowCost to copy
+/// its rows, c * kColumnCost to widen and fetch its weights.
+TaskShape choose_task_shape(std::int64_t rows, std::int64_t panels, std::int64_t tile_rows,
+                            std::int64_t threads) {
+  constexpr std::int64_t kRowCost = 16;
+  constexpr std::int64_t kColumnCost = 3;
+  TaskShape best;
+  std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t tiles = ceil_div(rows, tile_rows);
+  const std::int64_t max_tiles = std::min(tiles, kMaxTaskRows / tile_rows);
+  for (std::int64_t task_tiles = max_tiles; task_tiles >= 1; task_tiles /= 2) {
+    const std::int64_t row_parts = ceil_div(tiles, task_tiles);
+    const std::int64_t task_rows = ceil_div(rows, row_parts);
+    for (std::int64_t task_panels = std::min(panels, kMaxTaskPanels); task_panels >= 1;
+         --task_panels) {
+      const std::int64_t panel_parts = ceil_div(panels, task_panels);
+      const std::int64_t columns = task_panels * kPanelColumns;
+      const std::int64_t cost = ceil_div(row_parts * panel_parts, threads) *
+                                (task_rows * (columns + kRowCost) + columns * kColumnCost);
+      if (cost < best_cost) {
+        best_cost = cost;
+        best = {row_parts, panel_parts};
+      }
+    }
+  }
+  return best;
+}
+
+/// Everything a recorded linear layer knows.
+struct LinearCall {
+  LinearLeaf leaf;
+  LinearTask whole;  // as if the layer were one task; rows are set when it runs
+  std::int64_t capacity;
+  const std::int32_t* live;
+
+  void run(ThreadPool& pool) const;
+  void run_part(std::int64_t rows, TaskShape shape, std::int64_t part) const;
+};
+
+/// Part `index` of [0, count) cut into `parts`.
+std::pair<std::int64_t, std::int64_t> part_of(std::int64_t count, std::int64_t parts,
+                                              std::int64_t index) {
+  return {index * count / parts, (index + 1) * count / parts};
+}
+
+void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part) const {
+  // Neighbouring tasks share weights: all rows of one group of panels come first.
+  const auto [row, row_end] = part_of(rows, shape.row_parts, part % shape.row_parts);
+  const auto [panel, panel_end] =
+      part_of(whole.num_panels, shape.panel_parts, part / shape.row_parts);
+  const std::int64_t column = panel * kPanelColumns;
+  LinearTask task = whole;
+  task.x += row * whole.x_stride;
+  task.rows = row_end - row;
+  task.panels += static_cast<std::size_t>(column * whole.in_features) * size_of(whole.weight_dtype);
+  task.num_panels = panel_end - panel;
+  task.bias += column;
+  if (task.residual != nullptr) task.residual += row * whole.residual_stride + column;
+  task.out += row * whole.out_stride + column;
+  task.columns = std::min(whole.columns - column, task.num_panels * kPanelColumns);
+  leaf.run(task);
+}
+
+void LinearCall::run(ThreadPool& pool) const {
+  const std::int64_t rows = live == nullptr ? capacity : *live;
+  FOVEA_CHECK(rows >= 0 && rows <= capacity, kInternal, "linear: ", rows,
+              " live rows do not fit the capacity ", capacity);
+  if (rows == 0) return;
+  const TaskShape shape = choose_task_shape(rows, whole.num_panels, leaf.tile_rows, pool.size());
+  pool.parallel_for(shape.row_parts * shape.panel_parts,
+                    [&](std::int64_t part, int) { run_part(rows, shape, part); });
+}
+
+const LinearLeaf& leaf_of(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::kAvx512: return kLinearAvx512;
+    case CpuIsa::kAvx2: return kLinearAvx2;
+    case CpuIsa::kPortable: break;
+  }
+  return kLinearPortable;
+}
+
+}  // namespace
+
+ops::PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView bias) {
+  const std::int64_t panels = ceil_div(weight.shape[0], kPanelColumns);
+  const std::int64_t columns = panels * kPanelColumns;
+  ops::PackedLinear packed;
+  packed.in_features = weight.shape[1];
+  packed.out_features = weight.shape[0];
+  packed.has_bias = static_cast<bool>(bias);
+  packed.dtype = weight.dtype == DType::kBF16 ? DType::kBF16 : DType::kF32;
+  packed.weight = device.allocate(static_cast<std::size_t>(columns * packed.in_features) *
+                                  size_of(packed.dtype));
+  packed.bias = device.allocate(static_cast<std::size_t>(columns) * sizeof(float));
+  if (packed.dtype == DType::kBF16) {
+    pack_panels(weight, kHalfPanel, reinterpret_cast<std::uint32_t*>(packed.weight.data()));
+  } else {
+    pack_panels(weight, kPanelColumns, reinterpret_cast<float*>(packed.weight.data()));
+  }
+  if (bias) {
+    widen_to_f32(bias.dtype, bias.data, reinterpret_cast<float*>(packed.bias.data()),
+                 static_cast<std::size_t>(packed.out_features));
+  }
+  return packed;
+}
+
+void linear(Stream& stream, const ops::LinearArgs& args, CpuIsa isa) {
+  FOVEA_CHECK(args.x.dtype == DType::kF32, kInvalidArgument,
+              "linear: the CPU computes with float32 activations, got ", to_string(args.x.dtype));
+  const ops::PackedLinear& weight = args.weight;
+  const LinearCall call{.leaf = leaf_of(isa),
+                        .whole = {.x = args.x.as<float>(),
+                                  .x_stride = args.x.shape[1],
+                                  .rows = 0,
+                                  .panels = weight.weight.data(),
+                                  .weight_dtype = weight.dtype,
+                                  .num_panels = ceil_div(weight.out_features, kPanelColumns),
+                                  .in_features = weight.in_features,
+                                  .bias = reinterpret_cast<const float*>(weight.bias.data()),
+                                  .residual = args.residual.as<float>(),
+                                  .residual_stride = weight.out_features,
+                                  .activation = args.activation,
+                                  .out = args.out.as<float>() + args.out_column,
+                                  .out_stride = args.out.shape[1],
+                                  .columns = weight.out_features},
+                        .capacity = args.x.shape[0],
+                        .live = args.rows.count};
+  static_cast<CpuStream&>(stream).submit([call](ThreadPool& pool) { call.run(pool); });
+}
+
+}  // namespace fovea::cpu

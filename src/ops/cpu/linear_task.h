@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "ops/linear.h"
+
+// The seam between the portable half of the linear layer (packing, task shapes) and its leaves, one
+// per instruction set: plain data and one function pointer. Nothing here has an inline body, so the
+// linker can never keep a copy that was compiled for another instruction set.
+namespace fovea::cpu {
+
+/// Columns of one panel of packed weights. A panel is [in_features][kPanelColumns].
+inline constexpr std::int64_t kPanelColumns = 32;
+/// Values of k that one visit of a panel covers: 32 KB of f32 weights, which stay in L1 while all
+/// rows of the task pass by.
+inline constexpr std::int64_t kBlockK = 256;
+/// Most rows and panels of one task; they bound the scratch memory of a task (on the stack).
+inline constexpr std::int64_t kMaxTaskRows = 112;
+inline constexpr std::int64_t kMaxTaskPanels = 8;
+
+/// One block of rows times one group of neighbouring panels.
+struct LinearTask {
+  const float* x;  ///< first row of the task
+  std::int64_t x_stride;
+  std::int64_t rows;  ///< 1..kMaxTaskRows
+
+  const std::byte* panels;  ///< first panel of the task
+  DType weight_dtype;       ///< kF32, or kBF16 with columns j and j + 16 sharing 32 bits
+  std::int64_t num_panels;  ///< 1..kMaxTaskPanels
+  std::int64_t in_features;
+
+  const float* bias;      ///< [num_panels * kPanelColumns], zeros where there is none
+  const float* residual;  ///< element of the first row and column, or null
+  std::int64_t residual_stride;
+  ops::Activation activation;
+  float* out;  ///< element of the first row and column
+  std::int64_t out_stride;
+  std::int64_t columns;  ///< columns that exist; less than those of the panels at the right edge
+};
+
+struct LinearLeaf {
+  void (*run)(const LinearTask& task);
+  std::int64_t tile_rows;  ///< rows that the micro-kernel computes at once
+};
+
+extern const LinearLeaf kLinearPortable;
+extern const LinearLeaf kLinearAvx2;
+extern const LinearLeaf kLinearAvx512;
+
+}  // namespace fovea::cpu

@@ -1,0 +1,570 @@
+// The linear layer on the CPU, for every instruction set that this machine has: the product and its
+// epilogues against double precision, live rows, bit equality of rows across batches and threads,
+// and every complaint of the op functions.
+#include "ops/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numbers>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "ops/context.h"
+#include "ops/cost_kernels.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/kernels.h"
+
+namespace fovea {
+namespace {
+
+using ops::Activation;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+/// Half a unit in the last place of 1.0f.
+constexpr double kRounding = 0x1p-24;
+
+std::vector<CpuIsa> isas_of_this_machine() {
+  std::vector<CpuIsa> isas;
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
+    if (isa <= detect_cpu_isa()) isas.push_back(isa);
+  return isas;
+}
+
+/// A CPU device of its own, and what an op needs around it.
+class Bench {
+ public:
+  explicit Bench(CpuIsa isa, int threads = 1)
+      : kernels_(make_cpu_kernels(isa)),
+        device_(make_cpu_device(threads, *kernels_)),
+        stream_(device_->create_stream()) {}
+
+  [[nodiscard]] Device& device() { return *device_; }
+  [[nodiscard]] Stream& stream() { return *stream_; }
+  void linear(const ops::LinearArgs& args) {
+    ExecContext ctx{*stream_, *kernels_, arena_, *stream_};
+    ops::linear(ctx, args);
+  }
+
+ private:
+  std::unique_ptr<Kernels> kernels_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+  Arena arena_ = Arena::measuring();
+};
+
+/// A row-major f32 matrix with the views that ops take.
+struct Matrix {
+  Matrix(std::int64_t num_rows, std::int64_t num_cols, float fill = 0.0f)
+      : rows(num_rows), cols(num_cols), values(static_cast<std::size_t>(rows * cols), fill) {}
+
+  static Matrix random(std::int64_t rows, std::int64_t cols, unsigned seed) {
+    Matrix matrix(rows, cols);
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+    std::ranges::generate(matrix.values, [&] { return uniform(generator); });
+    return matrix;
+  }
+
+  [[nodiscard]] float& at(std::int64_t r, std::int64_t c) {
+    return values[static_cast<std::size_t>(r * cols + c)];
+  }
+  [[nodiscard]] float at(std::int64_t r, std::int64_t c) const {
+    return values[static_cast<std::size_t>(r * cols + c)];
+  }
+  [[nodiscard]] TensorView view() {
+    return {reinterpret_cast<std::byte*>(values.data()), DType::kF32, {rows, cols}};
+  }
+  [[nodiscard]] ConstTensorView view() const {
+    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, {rows, cols}};
+  }
+  [[nodiscard]] TensorView first_rows(std::int64_t count) {
+    return {reinterpret_cast<std::byte*>(values.data()), DType::kF32, {count, cols}};
+  }
+
+  std::int64_t rows;
+  std::int64_t cols;
+  std::vector<float> values;
+};
+
+/// A host tensor as a checkpoint holds it: any float dtype, one byte off any alignment.
+struct Stored {
+  Stored(const std::vector<float>& from, DType stored_dtype, Shape stored_shape)
+      : dtype(stored_dtype), shape(stored_shape), bytes(from.size() * size_of(dtype) + 1) {
+    narrow_from_f32(from.data(), dtype, bytes.data() + 1, from.size());
+    rounded.resize(from.size());
+    widen_to_f32(dtype, bytes.data() + 1, rounded.data(), from.size());
+  }
+  [[nodiscard]] ConstTensorView view() const { return {bytes.data() + 1, dtype, shape}; }
+
+  DType dtype;
+  Shape shape;
+  std::vector<std::byte> bytes;
+  std::vector<float> rounded;  ///< what the bytes mean
+};
+
+double activate(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kNone: return x;
+    case Activation::kGeluTanh:
+      return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::numbers::pi) *
+                                 (x + 0.044715 * x * x * x)));  // 0.5 (1 + tanh u) without loss
+    case Activation::kGeluErf: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case Activation::kQuickGelu: return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::kSilu: return x / (1.0 + std::exp(-x));
+  }
+  return x;
+}
+
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
+                                       Activation::kGeluErf, Activation::kQuickGelu,
+                                       Activation::kSilu};
+
+class LinearTest : public ::testing::TestWithParam<CpuIsa> {};
+
+INSTANTIATE_TEST_SUITE_P(Isas, LinearTest, ::testing::ValuesIn(isas_of_this_machine()),
+                         [](const auto& suite) { return std::string(to_string(suite.param)); });
+
+struct ProductCase {
+  std::int64_t rows;
+  std::int64_t in_features;
+  std::int64_t out_features;
+};
+
+/// Compares every element with a sum in double precision. The bound is the classical one for a
+/// chain of k roundings, k 2^-24 sum |x| |w|, plus three roundings of bias and residual;
+/// activations have slopes up to 1.13 and an error of their own below 4e-7 of their argument.
+void expect_product(const Matrix& x, const Stored& weight, const Stored* bias,
+                    Activation activation, const Matrix* residual, const Matrix& out) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t n = 0; n < out.cols; ++n) {
+      double sum = 0;
+      double magnitude = 0;
+      for (std::int64_t k = 0; k < x.cols; ++k) {
+        const double term = static_cast<double>(x.at(r, k)) *
+                            weight.rounded[static_cast<std::size_t>(n * x.cols + k)];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      if (bias != nullptr) sum += bias->rounded[static_cast<std::size_t>(n)];
+      const double added = residual != nullptr ? residual->at(r, n) : 0.0;
+      const double expected = activate(activation, sum) + added;
+      const double bound = 1.13 * kRounding * static_cast<double>(x.cols) * magnitude +
+                           4e-7 * std::abs(sum) + 2 * kRounding * std::abs(expected) + 1e-37;
+      ASSERT_NEAR(out.at(r, n), expected, bound) << "row " << r << " column " << n;
+    }
+  }
+}
+
+TEST_P(LinearTest, MatchesHandComputedRows) {
+  Bench bench(GetParam());
+  const Stored weight({1, 2, 3, -1, 0, 1}, DType::kF32, {2, 3});
+  const Stored bias({10, 20}, DType::kF32, {2});
+  const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
+  const std::vector<float> x{1, 1, 1, 2, 0, -1};
+  Matrix out(2, 2);
+  bench.linear({.x = {reinterpret_cast<const std::byte*>(x.data()), DType::kF32, {2, 3}},
+                .weight = packed,
+                .out = out.view()});
+  EXPECT_EQ(out.values, (std::vector<float>{16, 20, 9, 17}));
+}
+
+TEST_P(LinearTest, MatchesDoublePrecisionForAllWeightTypesAndActivations) {
+  Bench bench(GetParam(), 2);
+  const Matrix x = Matrix::random(17, 300, 1);        // 300: one whole and one partial block of k
+  const Matrix residual = Matrix::random(17, 70, 4);  // 70: two whole panels and a partial one
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const Stored weight(Matrix::random(70, 300, 2).values, dtype, {70, 300});
+    const Stored bias(Matrix::random(1, 70, 3).values, dtype, {70});
+    const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
+    for (const Activation activation : kActivations) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + " activation " +
+                   std::to_string(static_cast<int>(activation)));
+      Matrix out(17, 70);
+      bench.linear({.x = x.view(),
+                    .weight = packed,
+                    .activation = activation,
+                    .residual = residual.view(),
+                    .out = out.view()});
+      expect_product(x, weight, &bias, activation, &residual, out);
+    }
+  }
+}
+
+TEST_P(LinearTest, MatchesDoublePrecisionForOddShapes) {
+  Bench bench(GetParam(), 3);
+  const ProductCase cases[] = {{1, 1, 1},    {1, 257, 33},  {2, 5, 31},      {13, 64, 32},
+                               {15, 19, 96}, {29, 512, 65}, {113, 144, 432}, {127, 640, 257}};
+  for (const auto& [rows, in_features, out_features] : cases) {
+    SCOPED_TRACE(cat(rows, " x ", in_features, " x ", out_features));
+    const Matrix x = Matrix::random(rows, in_features, 1);
+    const Stored weight(Matrix::random(out_features, in_features, 2).values, DType::kBF16,
+                        {out_features, in_features});
+    const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+    EXPECT_FALSE(packed.has_bias);
+    Matrix out(rows, out_features, kNan);
+    bench.linear({.x = x.view(), .weight = packed, .out = out.view()});
+    expect_product(x, weight, nullptr, Activation::kNone, nullptr, out);
+  }
+}
+
+TEST_P(LinearTest, WritesOnlyItsColumnsOfAWiderOutput) {
+  Bench bench(GetParam(), 2);
+  const Matrix x = Matrix::random(19, 40, 1);
+  const Stored weight(Matrix::random(45, 40, 2).values, DType::kBF16, {45, 40});
+  const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+  Matrix alone(19, 45);
+  bench.linear({.x = x.view(), .weight = packed, .out = alone.view()});
+  Matrix wide(19, 100, 7.0f);
+  bench.linear({.x = x.view(), .weight = packed, .out = wide.view(), .out_column = 33});
+  for (std::int64_t r = 0; r < 19; ++r) {
+    for (std::int64_t c = 0; c < 100; ++c) {
+      const bool written = c >= 33 && c < 33 + 45;
+      ASSERT_EQ(wide.at(r, c), written ? alone.at(r, c - 33) : 7.0f) << r << ", " << c;
+    }
+  }
+}
+
+TEST_P(LinearTest, ResidualMayBeTheOutput) {
+  Bench bench(GetParam(), 4);
+  const Matrix x = Matrix::random(77, 600, 1);
+  const Stored weight(Matrix::random(150, 600, 2).values, DType::kBF16, {150, 600});
+  const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+  const Matrix residual = Matrix::random(77, 150, 3);
+  Matrix apart(77, 150);
+  bench.linear({.x = x.view(), .weight = packed, .residual = residual.view(), .out = apart.view()});
+  Matrix in_place = residual;
+  bench.linear(
+      {.x = x.view(), .weight = packed, .residual = in_place.view(), .out = in_place.view()});
+  EXPECT_EQ(in_place.values, apart.values);
+}
+
+TEST_P(LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
+  constexpr std::int64_t kRows = 1000;
+  constexpr std::int64_t kIn = 300;
+  constexpr std::int64_t kOut = 160;
+  const Stored weight(Matrix::random(kOut, kIn, 2).values, DType::kBF16, {kOut, kIn});
+  const Stored bias(Matrix::random(1, kOut, 3).values, DType::kF32, {kOut});
+  Matrix x = Matrix::random(kRows, kIn, 1);
+  std::vector<std::int64_t> counts{255, 256, 257, kRows};
+  for (std::int64_t count = 1; count <= 70; ++count) counts.push_back(count);
+
+  Matrix alone(kRows, kOut);
+  {
+    Bench bench(GetParam());
+    const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const TensorView row{reinterpret_cast<std::byte*>(&x.at(r, 0)), DType::kF32, {1, kIn}};
+      const TensorView to{reinterpret_cast<std::byte*>(&alone.at(r, 0)), DType::kF32, {1, kOut}};
+      bench.linear({.x = row, .weight = packed, .activation = Activation::kGeluTanh, .out = to});
+    }
+  }
+  for (int threads = 1; threads <= 4; ++threads) {
+    Bench bench(GetParam(), threads);
+    const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
+    for (const std::int64_t count : counts) {
+      Matrix out(count, kOut);
+      bench.linear({.x = x.first_rows(count),
+                    .weight = packed,
+                    .activation = Activation::kGeluTanh,
+                    .out = out.view()});
+      ASSERT_EQ(
+          std::memcmp(out.values.data(), alone.values.data(), out.values.size() * sizeof(float)), 0)
+          << count << " rows on " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(LinearTest, ReplayReadsTheLiveCountAnewAndTouchesNoOtherRow) {
+  constexpr std::int64_t kCapacity = 60;
+  Bench bench(GetParam(), 2);
+  const Stored weight(Matrix::random(50, 33, 2).values, DType::kBF16, {50, 33});
+  const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+  Matrix x = Matrix::random(kCapacity, 33, 1);
+  Matrix whole(kCapacity, 50);
+  bench.linear({.x = x.view(), .weight = packed, .out = whole.view()});
+
+  std::int32_t live = 0;
+  Matrix captured_x = x;
+  Matrix out(kCapacity, 50);
+  const auto graph = bench.stream().capture([&] {
+    bench.linear({.x = captured_x.view(), .weight = packed, .rows = {&live}, .out = out.view()});
+  });
+  for (const std::int32_t count : {5, 60, 0, 1, 59}) {
+    live = count;
+    captured_x = x;
+    std::fill(captured_x.values.begin() + count * 33, captured_x.values.end(), kNan);
+    std::ranges::fill(out.values, -3.0f);
+    bench.stream().replay(*graph);
+    for (std::int64_t r = 0; r < kCapacity; ++r) {
+      for (std::int64_t c = 0; c < 50; ++c)
+        ASSERT_EQ(out.at(r, c), r < count ? whole.at(r, c) : -3.0f) << count << ": " << r;
+    }
+  }
+}
+
+TEST_P(LinearTest, LiveCountBeyondTheCapacityIsRefused) {
+  Bench bench(GetParam());
+  const auto packed =
+      ops::pack_linear(bench.device(), Stored({1, 2}, DType::kF32, {1, 2}).view(), {});
+  const Matrix x(3, 2);
+  Matrix out(3, 1);
+  for (const std::int32_t live : {4, -1}) {
+    EXPECT_THROW(
+        bench.linear({.x = x.view(), .weight = packed, .rows = {&live}, .out = out.view()}), Error);
+  }
+}
+
+TEST_P(LinearTest, NanAndInfinityStayInTheirRow) {
+  Bench bench(GetParam());
+  Matrix x = Matrix::random(20, 40, 1);
+  const Stored weight(Matrix::random(64, 40, 2).values, DType::kBF16, {64, 40});
+  const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+  for (const Activation activation : kActivations) {
+    Matrix clean(20, 64);
+    bench.linear({.x = x.view(), .weight = packed, .activation = activation, .out = clean.view()});
+    Matrix dirty_x = x;
+    dirty_x.at(3, 7) = kNan;
+    dirty_x.at(9, 0) = kInfinity;
+    Matrix dirty(20, 64);
+    bench.linear(
+        {.x = dirty_x.view(), .weight = packed, .activation = activation, .out = dirty.view()});
+    for (std::int64_t r = 0; r < 20; ++r) {
+      for (std::int64_t c = 0; c < 64; ++c) {
+        if (r == 3) {
+          ASSERT_TRUE(std::isnan(dirty.at(r, c)));
+        } else if (r == 9) {  // W x is +-infinity; every activation but none maps minus to NaN
+          ASSERT_FALSE(std::isfinite(dirty.at(r, c)));
+        } else {
+          ASSERT_EQ(dirty.at(r, c), clean.at(r, c));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LinearTest, EmptyInputIsLegal) {
+  Bench bench(GetParam());
+  const auto packed =
+      ops::pack_linear(bench.device(), Stored({1, 2}, DType::kF32, {1, 2}).view(), {});
+  const Matrix x(0, 2);
+  Matrix out(0, 1);
+  EXPECT_NO_THROW(bench.linear({.x = x.view(), .weight = packed, .out = out.view()}));
+}
+
+// ---- activations over the whole range
+// --------------------------------------------------------------
+
+/// f(value) for every value, through a layer with one input that is 1 and weights that are the
+/// values: the product is exact.
+std::vector<float> apply(CpuIsa isa, Activation activation, const std::vector<float>& values) {
+  Bench bench(isa);
+  const auto count = static_cast<std::int64_t>(values.size());
+  const auto packed =
+      ops::pack_linear(bench.device(), Stored(values, DType::kF32, {count, 1}).view(), {});
+  const Matrix x(1, 1, 1.0f);
+  Matrix out(1, count);
+  bench.linear({.x = x.view(), .weight = packed, .activation = activation, .out = out.view()});
+  return out.values;
+}
+
+TEST_P(LinearTest, ActivationsAreExactToAFewRoundingsOverTheirWholeRange) {
+  std::vector<float> values;
+  for (int i = -200000; i <= 200000; ++i) values.push_back(static_cast<float>(i) * 1e-4f);
+  for (float tiny = 1.0f; tiny > 0.0f; tiny *= 0.25f) values.insert(values.end(), {tiny, -tiny});
+  for (float huge = 20.0f; huge < 1e38f; huge *= 3.0f) values.insert(values.end(), {huge, -huge});
+
+  for (const Activation activation : kActivations) {
+    const std::vector<float> results = apply(GetParam(), activation, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double x = values[i];
+      const double y = activate(activation, x);
+      // Relative to the argument everywhere; relative to the value where the tail is not tiny. In
+      // the tail the rounding of the exponent's argument z costs |z| 2^-24 of the value. The factor
+      // of x may be 0 where it is below the smallest normal number.
+      const double tail = 6e-7 + kRounding * 2 * std::abs(std::log(std::abs(y / x) + 1e-40));
+      const double bound =
+          std::min(2e-7 * std::abs(x), tail * std::abs(y)) + 0x1p-126 * std::abs(x);
+      ASSERT_NEAR(results[i], y, bound)
+          << "activation " << static_cast<int>(activation) << " at " << x;
+    }
+  }
+}
+
+TEST_P(LinearTest, ActivationsOfInfinityAndNanAreThoseOfTheFormula) {
+  for (const Activation activation : kActivations) {
+    const std::vector<float> y = apply(GetParam(), activation, {kInfinity, -kInfinity, kNan});
+    EXPECT_EQ(y[0], kInfinity);
+    if (activation == Activation::kNone) {
+      EXPECT_EQ(y[1], -kInfinity);
+    } else {
+      EXPECT_TRUE(std::isnan(y[1])) << "-infinity times 0";
+    }
+    EXPECT_TRUE(std::isnan(y[2]));
+  }
+}
+
+// ---- complaints
+// ------------------------------------------------------------------------------------
+
+void expect_invalid(const std::function<void()>& call, const std::string& part_of_message) {
+  try {
+    call();
+    ADD_FAILURE() << "no error; expected one with \"" << part_of_message << '"';
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find(part_of_message), std::string::npos) << error.what();
+  }
+}
+
+class LinearErrors : public ::testing::Test {
+ protected:
+  Bench bench_{CpuIsa::kPortable};
+  Stored weight_{{1, 2, 3, 4, 5, 6}, DType::kF32, {2, 3}};
+  ops::PackedLinear packed_ = ops::pack_linear(bench_.device(), weight_.view(), {});
+  Matrix x_{4, 3};
+  Matrix out_{4, 2};
+
+  static ConstTensorView with(ConstTensorView tensor, DType dtype, Shape shape) {
+    return {tensor.data, dtype, shape};
+  }
+};
+
+TEST_F(LinearErrors, PackRefusesAWeightThatIsNoMatrix) {
+  expect_invalid(
+      [&] { (void)ops::pack_linear(bench_.device(), with(weight_.view(), DType::kF32, {6}), {}); },
+      "weight must be [out_features, in_features]");
+}
+
+TEST_F(LinearErrors, PackRefusesAnEmptyWeight) {
+  expect_invalid(
+      [&] {
+        (void)ops::pack_linear(bench_.device(), with(weight_.view(), DType::kF32, {0, 3}), {});
+      },
+      "got [0, 3]");
+}
+
+TEST_F(LinearErrors, PackRefusesAnIntegerWeight) {
+  expect_invalid(
+      [&] {
+        (void)ops::pack_linear(bench_.device(), with(weight_.view(), DType::kI32, {2, 3}), {});
+      },
+      "int32");
+}
+
+TEST_F(LinearErrors, PackRefusesABiasOfAnotherLength) {
+  const Stored bias({1, 2, 3}, DType::kF32, {3});
+  expect_invalid([&] { (void)ops::pack_linear(bench_.device(), weight_.view(), bias.view()); },
+                 "bias must be [2], got [3]");
+}
+
+TEST_F(LinearErrors, PackRefusesAnIntegerBias) {
+  const Stored bias({1, 2}, DType::kF32, {2});
+  expect_invalid(
+      [&] {
+        (void)ops::pack_linear(bench_.device(), weight_.view(),
+                               with(bias.view(), DType::kI32, {2}));
+      },
+      "int32");
+}
+
+TEST_F(LinearErrors, RefusesInputsOfAnotherWidth) {
+  Matrix x(4, 5);
+  expect_invalid([&] { bench_.linear({.x = x.view(), .weight = packed_, .out = out_.view()}); },
+                 "x must be [rows, 3], got [4, 5]");
+}
+
+TEST_F(LinearErrors, RefusesIntegerInputs) {
+  expect_invalid(
+      [&] {
+        bench_.linear(
+            {.x = with(x_.view(), DType::kI32, {4, 3}), .weight = packed_, .out = out_.view()});
+      },
+      "int32");
+}
+
+TEST_F(LinearErrors, CpuRefusesHalfPrecisionActivations) {
+  TensorView out = out_.view();
+  out.dtype = DType::kBF16;
+  expect_invalid(
+      [&] {
+        bench_.linear({.x = with(x_.view(), DType::kBF16, {4, 3}), .weight = packed_, .out = out});
+      },
+      "float32 activations");
+}
+
+TEST_F(LinearErrors, RefusesAnOutputOfAnotherType) {
+  TensorView out = out_.view();
+  out.dtype = DType::kBF16;
+  expect_invalid([&] { bench_.linear({.x = x_.view(), .weight = packed_, .out = out}); },
+                 "out must be float32");
+}
+
+TEST_F(LinearErrors, RefusesAnOutputWithOtherRows) {
+  Matrix out(5, 2);
+  expect_invalid([&] { bench_.linear({.x = x_.view(), .weight = packed_, .out = out.view()}); },
+                 "out must be [4, columns], got [5, 2]");
+}
+
+TEST_F(LinearErrors, RefusesColumnsBeyondTheOutput) {
+  Matrix out(4, 4);
+  for (const std::int64_t column : {3, -1}) {
+    expect_invalid(
+        [&] {
+          bench_.linear(
+              {.x = x_.view(), .weight = packed_, .out = out.view(), .out_column = column});
+        },
+        "do not fit out [4, 4]");
+  }
+}
+
+TEST_F(LinearErrors, RefusesAnOutputThatOverlapsTheInput) {
+  expect_invalid(
+      [&] { bench_.linear({.x = x_.view(), .weight = packed_, .out = x_.first_rows(4)}); },
+      "out must not overlap x");
+}
+
+TEST_F(LinearErrors, RefusesAResidualOfAnotherShape) {
+  Matrix residual(4, 3);
+  expect_invalid(
+      [&] {
+        bench_.linear(
+            {.x = x_.view(), .weight = packed_, .residual = residual.view(), .out = out_.view()});
+      },
+      "residual must be [4, 2], got [4, 3]");
+}
+
+TEST_F(LinearErrors, RefusesAResidualOfAnotherType) {
+  Matrix residual(4, 2);
+  expect_invalid(
+      [&] {
+        bench_.linear({.x = x_.view(),
+                       .weight = packed_,
+                       .residual = with(residual.view(), DType::kF16, {4, 2}),
+                       .out = out_.view()});
+      },
+      "residual must be float32");
+}
+
+TEST_F(LinearErrors, RefusesAResidualThatOverlapsTheOutputPartly) {
+  Matrix memory(5, 2);
+  TensorView shifted = memory.first_rows(4);
+  shifted.data += 2 * sizeof(float);
+  expect_invalid(
+      [&] {
+        bench_.linear(
+            {.x = x_.view(), .weight = packed_, .residual = memory.first_rows(4), .out = shifted});
+      },
+      "residual must be out itself");
+}
+
+}  // namespace
+}  // namespace fovea
