@@ -388,9 +388,9 @@ TEST_P(LinearTest, ActivationsAreExactToAFewRoundingsOverTheirWholeRange) {
       const double x = values[i];
       const double y = activate(activation, x);
       // Relative to the argument everywhere; relative to the value where the tail is not tiny. In
-      // the tail the rounding of the exponent's argument z costs |z| 2^-24 of the value. The factor
-      // of x may be 0 where it is below the smallest normal number.
-      const double tail = 6e-7 + kRounding * 2 * std::abs(std::log(std::abs(y / x) + 1e-40));
+      // the tail the up to five roundings of the exponent z cost |z| 2^-24 of the value each. The
+      // factor of x may be 0 where it is below the smallest normal number.
+      const double tail = 6e-7 + kRounding * 5 * std::abs(std::log(std::abs(y / x) + 1e-40));
       const double bound =
           std::min(2e-7 * std::abs(x), tail * std::abs(y)) + 0x1p-126 * std::abs(x);
       ASSERT_NEAR(results[i], y, bound)
