@@ -15,7 +15,10 @@ enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
 
 /// Creates the kernels of the CPU backend: f32 activations, weights kept in the checkpoint's dtype.
 /// @param isa what to use at most; tests lower it, the product passes detect_cpu_isa().
-/// @throws Error(kUnsupported) if this machine does not have `isa`.
-[[nodiscard]] std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa);
+/// @param num_threads threads that scratch memory is asked for (Kernels::attention_workspace): that
+///   of the device, 0 means available_cpus(). On a device with more, some ops use only so many.
+/// @throws Error(kUnsupported) if this machine does not have `isa`, Error(kInvalidArgument) if
+///   num_threads < 0.
+[[nodiscard]] std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads = 0);
 
 }  // namespace fovea

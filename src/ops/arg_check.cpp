@@ -1,0 +1,42 @@
+// The checks that op functions share.
+#include "ops/arg_check.h"
+
+namespace fovea::ops {
+
+namespace {
+
+void check_memory(const char* op, const char* name, const ConstTensorView& tensor) {
+  FOVEA_CHECK(tensor.data != nullptr || tensor.shape.elements() == 0, kInvalidArgument, op, ": ",
+              name, " of shape ", tensor.shape, " has no memory");
+}
+
+}  // namespace
+
+void check_tensor(const char* op, const char* name, const ConstTensorView& tensor, DType dtype,
+                  const Shape& shape) {
+  FOVEA_CHECK(tensor.dtype == dtype && tensor.shape == shape, kInvalidArgument, op, ": ", name,
+              " must be ", to_string(dtype), ' ', shape, ", got ", to_string(tensor.dtype), ' ',
+              tensor.shape);
+  check_memory(op, name, tensor);
+}
+
+void check_activation(const char* op, const char* name, const ConstTensorView& tensor, int rank) {
+  const DType dtype = tensor.dtype;
+  FOVEA_CHECK(dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16,
+              kInvalidArgument, op, ": ", name, " must be float32, float16 or bfloat16, got ",
+              to_string(dtype));
+  FOVEA_CHECK(tensor.shape.rank() == rank, kInvalidArgument, op, ": ", name, " must have rank ",
+              rank, ", got shape ", tensor.shape);
+  FOVEA_CHECK(rank < 2 || tensor.shape[rank - 1] > 0, kInvalidArgument, op, ": ", name,
+              " must have columns, got shape ", tensor.shape);
+  check_memory(op, name, tensor);
+}
+
+void check_disjoint(const char* op, const char* name, const ConstTensorView& tensor,
+                    const char* other_name, const ConstTensorView& other) {
+  const bool overlap =
+      tensor.data < other.data + other.bytes() && other.data < tensor.data + tensor.bytes();
+  FOVEA_CHECK(!overlap, kInvalidArgument, op, ": ", name, " and ", other_name, " must not overlap");
+}
+
+}  // namespace fovea::ops

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/tensor_view.h"
+
+namespace fovea::ops {
+
+/// Complaints of the op functions, all in one form: "<op>: <tensor> must be ..., got ...".
+/// Each throws Error(kInvalidArgument). A tensor with elements must also have memory.
+
+void check_tensor(const char* op, const char* name, const ConstTensorView& tensor, DType dtype,
+                  const Shape& shape);
+/// f32 | f16 | bf16 of the given rank, with at least one column where it is a matrix.
+void check_activation(const char* op, const char* name, const ConstTensorView& tensor, int rank);
+/// No byte belongs to both.
+void check_disjoint(const char* op, const char* name, const ConstTensorView& tensor,
+                    const char* other_name, const ConstTensorView& other);
+
+}  // namespace fovea::ops

@@ -1,0 +1,136 @@
+// Attention on the CPU: divides the work into tasks of one head and some queries each; the
+// arithmetic of a task is in attention_body.h.
+#include "ops/cpu/attention.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/thread_pool.h"
+#include "device/cpu/cpu_device.h"
+#include "ops/cpu/row_loop.h"
+#include "ops/cpu/vector_kernels.h"
+
+namespace fovea::cpu {
+
+std::int64_t attention_scratch_floats(std::int64_t head_dim) noexcept {
+  return 2 * (kMaxTaskQueries + kKeyBlock) * head_dim + kKeyBlock * kMaxStripLanes +
+         2 * kMaxTaskQueries;
+}
+
+namespace {
+
+/// Queries per task: large, because a task copies the keys of its sequence once, but small enough
+/// that every thread gets several tasks. Results do not depend on it.
+std::int64_t choose_task_queries(std::int64_t rows, std::int64_t num_heads, int num_threads) {
+  constexpr std::int64_t kTasksPerThread = 8;
+  constexpr std::int64_t kStep = kMaxStripLanes;
+  const std::int64_t wanted = rows * num_heads / (kTasksPerThread * num_threads);
+  return std::clamp(wanted / kStep * kStep, kStep, kMaxTaskQueries);
+}
+
+/// The live sequences, checked.
+struct Sequences {
+  const std::int32_t* starts;  // [count + 1]
+  std::int64_t count;
+};
+
+Sequences read_sequences(const ops::AttentionArgs& args) {
+  const Sequences seqs{args.cu_seqlens.as<std::int32_t>(),
+                       count_live(args.seqs, args.cu_seqlens.shape[0] - 1)};
+  const std::int64_t rows = count_live(args.rows, args.qkv.shape[0]);
+  FOVEA_CHECK(seqs.starts[0] >= 0 && seqs.starts[seqs.count] <= rows, kInternal,
+              "attention: cu_seqlens spans ", seqs.starts[0], "..", seqs.starts[seqs.count], " of ",
+              rows, " live rows");
+  for (std::int64_t s = 0; s < seqs.count; ++s) {
+    const std::int64_t length = seqs.starts[s + 1] - seqs.starts[s];
+    FOVEA_CHECK(length >= 0 && length <= args.max_seqlen, kInternal, "attention: sequence ", s,
+                " has ", length, " rows, expected 0 to ", args.max_seqlen);
+  }
+  return seqs;
+}
+
+/// Numbers the query blocks of all sequences without a table: block b of sequence s is
+/// first_block(s) + b. The first numbers are at least ceil(length / size) apart, so a few numbers
+/// mean no block.
+struct BlockNumbers {
+  Sequences seqs;
+  std::int64_t size;  // queries per block
+
+  [[nodiscard]] std::int64_t first_block(std::int64_t s) const {
+    return (seqs.starts[s] - seqs.starts[0] + s * (size - 1)) / size;
+  }
+  [[nodiscard]] std::int64_t count() const { return first_block(seqs.count); }
+  /// The last sequence that starts at or before a block.
+  [[nodiscard]] std::int64_t sequence_of(std::int64_t block) const {
+    std::int64_t low = 0;
+    std::int64_t high = seqs.count - 1;
+    while (low < high) {
+      const std::int64_t middle = (low + high + 1) / 2;
+      if (first_block(middle) <= block) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+};
+
+void run_task(const ops::AttentionArgs& args, const BlockNumbers& blocks, std::int64_t task,
+              float* scratch, const VectorKernels& kernels) {
+  const std::int64_t head = task / blocks.count();
+  const std::int64_t block = task % blocks.count();
+  const std::int64_t s = blocks.sequence_of(block);
+  const std::int64_t begin = blocks.seqs.starts[s];
+  const std::int64_t end = blocks.seqs.starts[s + 1];
+  const std::int64_t first = begin + (block - blocks.first_block(s)) * blocks.size;
+  if (first >= end) return;
+  const std::int64_t width = args.num_heads * args.head_dim;
+  const float* const qkv = args.qkv.as<float>() + head * args.head_dim;
+  kernels.attention({.q = qkv + first * 3 * width,
+                     .k = qkv + begin * 3 * width + width,
+                     .v = qkv + begin * 3 * width + 2 * width,
+                     .stride = 3 * width,
+                     .num_queries = std::min(blocks.size, end - first),
+                     .num_keys = end - begin,
+                     .head_dim = args.head_dim,
+                     .scale = args.scale,
+                     .out = args.out.as<float>() + first * width + head * args.head_dim,
+                     .out_stride = width,
+                     .scratch = scratch});
+}
+
+void run(ThreadPool& pool, const ops::AttentionArgs& args, const VectorKernels& kernels) {
+  const Sequences seqs = read_sequences(args);
+  const std::int64_t rows = seqs.starts[seqs.count] - seqs.starts[0];
+  if (rows == 0) return;
+  const std::int64_t scratch_floats = attention_scratch_floats(args.head_dim);
+  const std::int64_t places =
+      args.workspace.shape[0] / (scratch_floats * std::int64_t{sizeof(float)});
+  const std::int64_t lanes = std::min<std::int64_t>(pool.size(), places);
+  const BlockNumbers blocks{seqs,
+                            choose_task_queries(rows, args.num_heads, static_cast<int>(lanes))};
+  const std::int64_t num_tasks = args.num_heads * blocks.count();
+  // One lane per place in the workspace; lanes take tasks one by one.
+  std::atomic<std::int64_t> next{0};
+  pool.parallel_for(std::min(lanes, num_tasks), [&](std::int64_t lane, int) {
+    float* const scratch = args.workspace.as<float>() + lane * scratch_floats;
+    for (std::int64_t task = next++; task < num_tasks; task = next++)
+      run_task(args, blocks, task, scratch, kernels);
+  });
+}
+
+}  // namespace
+
+std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads) {
+  return static_cast<std::size_t>(num_threads) *
+         static_cast<std::size_t>(attention_scratch_floats(args.head_dim)) * sizeof(float);
+}
+
+void attention(Stream& stream, const ops::AttentionArgs& args, CpuIsa isa) {
+  const VectorKernels& kernels = vector_kernels(isa);
+  static_cast<CpuStream&>(stream).submit(
+      [args, &kernels](ThreadPool& pool) { run(pool, args, kernels); });
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+
+#include "device/device.h"
+#include "ops/attention.h"
+#include "ops/cpu/cpu_kernels.h"
+
+namespace fovea::cpu {
+
+/// Scratch for `num_threads` threads that work on one attention op.
+[[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads);
+
+/// Submits attention to a CpuStream: the body of Kernels::attention. As many threads take part as
+/// the workspace has room for. Running allocates nothing.
+void attention(Stream& stream, const ops::AttentionArgs& args, CpuIsa isa);
+
+}  // namespace fovea::cpu

@@ -1,0 +1,52 @@
+// Normalisations on the CPU: ranges of rows on all threads, one row after the other.
+#include "ops/cpu/norm.h"
+
+#include "device/cpu/cpu_device.h"
+#include "ops/cpu/row_loop.h"
+#include "ops/cpu/vector_kernels.h"
+
+namespace fovea::cpu {
+
+namespace {
+
+/// `all` describes every row of the capacity.
+void submit(Stream& stream, void (*body)(const NormTask&), const NormTask& all, LiveRows rows) {
+  static_cast<CpuStream&>(stream).submit([=](ThreadPool& pool) {
+    for_row_ranges(pool, count_live(rows, all.rows), all.cols,
+                   [&](std::int64_t first, std::int64_t last) {
+                     NormTask task = all;
+                     task.x += first * all.cols;
+                     task.out += first * all.cols;
+                     task.rows = last - first;
+                     body(task);
+                   });
+  });
+}
+
+}  // namespace
+
+void layer_norm(Stream& stream, const ops::LayerNormArgs& args, CpuIsa isa) {
+  submit(stream, vector_kernels(isa).layer_norm,
+         {.x = args.x.as<float>(),
+          .weight = args.weight.as<float>(),
+          .bias = args.bias.as<float>(),
+          .epsilon = args.epsilon,
+          .rows = args.x.shape[0],
+          .cols = args.x.shape[1],
+          .out = args.out.as<float>()},
+         args.rows);
+}
+
+void rms_norm(Stream& stream, const ops::RmsNormArgs& args, CpuIsa isa) {
+  submit(stream, vector_kernels(isa).rms_norm,
+         {.x = args.x.as<float>(),
+          .weight = args.weight.as<float>(),
+          .bias = nullptr,
+          .epsilon = args.epsilon,
+          .rows = args.x.shape[0],
+          .cols = args.x.shape[1],
+          .out = args.out.as<float>()},
+         args.rows);
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "device/device.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/norm.h"
+
+namespace fovea::cpu {
+
+/// Submit to a CpuStream: the bodies of the functions of Kernels with the same names.
+void layer_norm(Stream& stream, const ops::LayerNormArgs& args, CpuIsa isa);
+void rms_norm(Stream& stream, const ops::RmsNormArgs& args, CpuIsa isa);
+
+}  // namespace fovea::cpu

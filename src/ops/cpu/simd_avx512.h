@@ -1,0 +1,63 @@
+#pragma once
+
+// The vector unit with AVX-512F. Include only from a file compiled for it: the type is local to the
+// file (anonymous namespace), so nothing made from it is ever merged with another instruction set.
+// simd_avx2.h and simd_portable.h offer the same members.
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace fovea::cpu {
+namespace {
+
+struct Simd {
+  using Reg = __m512;
+  static constexpr int kWidth = 16;
+  /// Shape of a register tile: rows x vectors of accumulators, and what they are multiplied with,
+  /// fit into 32 registers.
+  static constexpr int kTileRows = 8;
+  static constexpr int kTileVectors = 3;
+
+  static Reg load(const float* from) { return _mm512_loadu_ps(from); }
+  static void store(float* to, Reg a) { _mm512_storeu_ps(to, a); }
+  /// The first `count` elements, 0 beyond; count in [0, kWidth].
+  static Reg load_some(const float* from, std::int64_t count) {
+    return _mm512_maskz_loadu_ps(mask(count), from);
+  }
+  static void store_some(float* to, Reg a, std::int64_t count) {
+    _mm512_mask_storeu_ps(to, mask(count), a);
+  }
+  static Reg broadcast(float a) { return _mm512_set1_ps(a); }
+  static Reg add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
+  static Reg sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
+  static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  static Reg div(Reg a, Reg b) { return _mm512_div_ps(a, b); }
+  /// a * b + c, rounded once where the hardware can.
+  static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+  /// The second operand where either is NaN.
+  static Reg max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
+  /// To the nearest integer, halves to even.
+  static Reg round(Reg a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  /// a * 2^n for integral n in [-200, 127]; 0 where that is too small.
+  static Reg scale(Reg a, Reg n) { return _mm512_scalef_ps(a, n); }
+  /// Sum of the elements, in a fixed order.
+  static float sum(Reg a) {
+    alignas(64) float parts[kWidth];
+    _mm512_store_ps(parts, a);
+    for (int half = kWidth / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) parts[i] += parts[half + i];
+    }
+    return parts[0];
+  }
+
+ private:
+  static __mmask16 mask(std::int64_t count) {
+    return static_cast<__mmask16>((1u << static_cast<unsigned>(count)) - 1u);
+  }
+};
+
+}  // namespace
+}  // namespace fovea::cpu

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/cpu_kernels.h"
+
+// The seam between the CPU ops and their leaves, one file per instruction set: plain data and
+// function pointers. Nothing here has an inline body, so the linker never keeps a copy compiled for
+// an instruction set that the machine may lack.
+namespace fovea::cpu {
+
+/// Most queries of one attention task.
+inline constexpr std::int64_t kMaxTaskQueries = 192;
+/// Keys that one step of the streaming softmax visits.
+inline constexpr std::int64_t kKeyBlock = 128;
+/// Most queries whose scores against one block of keys are in scratch at a time.
+inline constexpr std::int64_t kMaxStripLanes = 48;
+
+/// Some queries of one head against all keys of their sequence. Rows of q, k and v are `stride`
+/// floats apart.
+struct AttentionTask {
+  const float* q;  ///< first query of the task
+  const float* k;  ///< first key of the sequence
+  const float* v;  ///< first value of the sequence
+  std::int64_t stride;
+  std::int64_t num_queries;  ///< 1..kMaxTaskQueries
+  std::int64_t num_keys;     ///< >= 1
+  std::int64_t head_dim;     ///< multiple of 8
+  float scale;
+  float* out;  ///< row of the first query
+  std::int64_t out_stride;
+  float* scratch;  ///< attention_scratch_floats(head_dim), aligned to 64 bytes, one user at a time
+};
+
+/// Floats of scratch that one task needs.
+[[nodiscard]] std::int64_t attention_scratch_floats(std::int64_t head_dim) noexcept;
+
+/// `rows` neighbouring rows of a normalisation; out may be x. rms_norm has no bias.
+struct NormTask {
+  const float* x;
+  const float* weight;
+  const float* bias;
+  float epsilon;
+  std::int64_t rows;
+  std::int64_t cols;
+  float* out;
+};
+
+/// Everything that has a body per instruction set.
+struct VectorKernels {
+  void (*attention)(const AttentionTask& task);
+  /// y[i] = 2^x[i]; what the softmax is made of, alone so that its error can be tested.
+  void (*exp2)(const float* x, float* y, std::int64_t count);
+  void (*layer_norm)(const NormTask& task);
+  void (*rms_norm)(const NormTask& task);
+  /// Rotates `num_heads` neighbouring vectors of `head_dim` floats by the angles of one row.
+  void (*rotate)(float* x, const float* cos, const float* sin, std::int64_t num_heads,
+                 std::int64_t head_dim);
+  /// x[c] += sum over i of weights[i] * rows[i][c], i ascending.
+  void (*add_weighted4)(const float* const rows[4], const float weights[4], float* x,
+                        std::int64_t cols);
+};
+
+extern const VectorKernels kVectorKernelsPortable;
+extern const VectorKernels kVectorKernelsAvx2;
+extern const VectorKernels kVectorKernelsAvx512;
+
+[[nodiscard]] const VectorKernels& vector_kernels(CpuIsa isa) noexcept;
+
+}  // namespace fovea::cpu

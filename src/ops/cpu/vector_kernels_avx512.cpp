@@ -1,0 +1,18 @@
+// Bodies of the CPU ops for AVX-512F.
+#include "ops/cpu/simd_avx512.h"
+// The bodies are templates over the type Simd of that file.
+#include "ops/cpu/attention_body.h"
+#include "ops/cpu/row_bodies.h"
+
+namespace fovea::cpu {
+
+constinit const VectorKernels kVectorKernelsAvx512 = {
+    .attention = &attention_task<Simd>,
+    .exp2 = &exp2_array<Simd>,
+    .layer_norm = &layer_norm_rows<Simd>,
+    .rms_norm = &rms_norm_rows<Simd>,
+    .rotate = &rotate_heads<Simd>,
+    .add_weighted4 = &add_weighted4_row<Simd>,
+};
+
+}  // namespace fovea::cpu

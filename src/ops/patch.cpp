@@ -1,0 +1,58 @@
+// Checks of the ops between pixels and the first block.
+#include "ops/patch.h"
+
+#include "ops/arg_check.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops {
+
+namespace {
+
+constexpr std::int64_t kChannels = 3;
+constexpr std::int64_t kByteValues = 256;
+
+}  // namespace
+
+void patchify(ExecContext& ctx, const PatchifyArgs& args) {
+  constexpr const char* kOp = "patchify";
+  FOVEA_CHECK(args.patch_size > 0 && args.temporal_patch_size > 0, kInvalidArgument, kOp,
+              ": patch_size and temporal_patch_size must be > 0, got ", args.patch_size, " and ",
+              args.temporal_patch_size);
+  check_activation(kOp, "out", args.out, 2);
+  const std::int64_t rows = args.out.shape[0];
+  const std::int64_t cols =
+      kChannels * args.temporal_patch_size * args.patch_size * args.patch_size;
+  check_tensor(kOp, "out", args.out, args.out.dtype, {rows, cols});
+  FOVEA_CHECK(args.pixels.shape.rank() == 1, kInvalidArgument, kOp,
+              ": pixels must be uint8 [bytes], got shape ", args.pixels.shape);
+  check_tensor(kOp, "pixels", args.pixels, DType::kU8, args.pixels.shape);
+  check_tensor(kOp, "sources", args.sources, DType::kI32, {rows, 4});
+  check_tensor(kOp, "table", args.table, DType::kF32, {kChannels, kByteValues});
+  if (rows == 0) return;
+  ctx.kernels.patchify(ctx.stream, args);
+}
+
+void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args) {
+  constexpr const char* kOp = "add_positions_bilinear";
+  FOVEA_CHECK(args.side > 0, kInvalidArgument, kOp, ": side must be > 0, got ", args.side);
+  check_activation(kOp, "x", args.x, 2);
+  const std::int64_t rows = args.x.shape[0];
+  check_tensor(kOp, "table", args.table, DType::kF32, {args.side * args.side, args.x.shape[1]});
+  check_tensor(kOp, "positions", args.positions, DType::kI32, {rows, 4});
+  if (rows == 0) return;
+  ctx.kernels.add_positions_bilinear(ctx.stream, args);
+}
+
+void gather_rows(ExecContext& ctx, const GatherRowsArgs& args) {
+  constexpr const char* kOp = "gather_rows";
+  check_activation(kOp, "x", args.x, 2);
+  check_activation(kOp, "out", args.out, 2);
+  const std::int64_t rows = args.out.shape[0];
+  check_tensor(kOp, "out", args.out, args.x.dtype, {rows, args.x.shape[1]});
+  check_disjoint(kOp, "out", args.out, "x", args.x);
+  check_tensor(kOp, "index", args.index, DType::kI32, {rows});
+  if (rows == 0) return;
+  ctx.kernels.gather_rows(ctx.stream, args);
+}
+
+}  // namespace fovea::ops
