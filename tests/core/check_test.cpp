@@ -1,0 +1,43 @@
+#include "core/check.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "support/expect_error.h"
+
+namespace fovea {
+namespace {
+
+TEST(Check, JoinsThePartsOfTheMessage) {
+  test::expect_error(ErrorCode::kCorruptData, "row 3 of 2.5",
+                     [] { FOVEA_CHECK(1 > 2, kCorruptData, "row ", 3, " of ", 2.5); });
+}
+
+TEST(Check, EvaluatesThePartsOnFailureOnly) {
+  int evaluated = 0;
+  FOVEA_CHECK(true, kInternal, ++evaluated);
+  EXPECT_EQ(evaluated, 0);
+}
+
+TEST(Check, NamesTheSourceLineOfInternalErrorsOnly) {
+  test::expect_error(ErrorCode::kInternal,
+                     "check_test.cpp:", [] { FOVEA_CHECK(false, kInternal, "broken"); });
+  try {
+    FOVEA_CHECK(false, kIo, "disk");
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "disk");
+  }
+}
+
+TEST(ErrorCodes, HaveDistinctNames) {
+  const auto last = static_cast<int>(ErrorCode::kInternal);
+  std::set<std::string> names;
+  for (int code = 0; code <= last; ++code) names.insert(to_string(static_cast<ErrorCode>(code)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(last + 1));
+  EXPECT_EQ(names.count("unknown"), 0u);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,283 @@
+#include "core/json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/check.h"
+#include "support/expect_error.h"
+#include "support/property.h"
+#include "support/temporary_directory.h"
+
+namespace fovea {
+namespace {
+
+JsonDocument parse(std::string_view text) { return JsonDocument::parse(text, "x.json"); }
+
+/// Expects that a text is refused with "x.json: " and `message`.
+void expect_refused(std::string_view text, const std::string& message) {
+  SCOPED_TRACE(text.substr(0, 100));
+  test::expect_error(ErrorCode::kCorruptData, cat("x.json: ", message), [&] { (void)parse(text); });
+}
+
+/// Expects that `action` on the root of a text is refused with `message`.
+template <class Action>
+void expect_complaint(std::string_view text, const std::string& message, Action&& action) {
+  SCOPED_TRACE(text);
+  const JsonDocument document = parse(text);
+  test::expect_error(ErrorCode::kCorruptData, message, [&] { (void)action(document.root()); });
+}
+
+TEST(Json, ReadsEveryKindOfValue) {
+  const JsonDocument document =
+      parse(R"({"i": -3, "f": 2.5, "t": true, "s": "\u00e4\n", "a": [1, 2], "o": {"k": 7}})");
+  const JsonView root = document.root();
+  EXPECT_EQ(root.at("i").as_int(), -3);
+  EXPECT_EQ(root.at("f").as_number(), 2.5);
+  EXPECT_TRUE(root.at("t").as_bool());
+  EXPECT_EQ(root.at("s").as_string(), "\u00e4\n");
+  EXPECT_EQ(root.at("a").elements().size(), 2u);
+  EXPECT_EQ(root.at("a").elements()[1].as_int(), 2);
+  EXPECT_EQ(root.at("o").at("k").as_int(), 7);
+}
+
+TEST(Json, TellsKindsApart) {
+  const JsonDocument document = parse(R"([{}, [], "", 1, 1.0, true, 18446744073709551615])");
+  const auto e = document.root().elements();
+  const auto kinds = [](const JsonView& v) {
+    return cat(v.is_object(), v.is_array(), v.is_string(), v.is_number(), v.is_integer());
+  };
+  EXPECT_EQ(kinds(e[0]), "10000");
+  EXPECT_EQ(kinds(e[1]), "01000");
+  EXPECT_EQ(kinds(e[2]), "00100");
+  EXPECT_EQ(kinds(e[3]), "00011");
+  EXPECT_EQ(kinds(e[4]), "00010");
+  EXPECT_EQ(kinds(e[5]), "00000");
+  EXPECT_EQ(kinds(e[6]), "00011");
+}
+
+TEST(Json, TakesAnyValueAsRoot) { EXPECT_EQ(parse(" 5 ").root().as_int(), 5); }
+
+TEST(Json, NamesThePathOfAValue) {
+  const JsonDocument document = parse(R"({"a": {"b": [0, {"c": 1}]}})");
+  EXPECT_EQ(document.root().path(), "x.json");
+  EXPECT_EQ(document.root().at("a").path(), "x.json: a");
+  EXPECT_EQ(document.root().at("a").at("b").elements()[1].at("c").path(), "x.json: a.b[1].c");
+}
+
+TEST(Json, KeepsTheOrderOfKeys) {
+  EXPECT_EQ(parse(R"({"b": 0, "a": 0, "c": 0})").root().keys(),
+            (std::vector<std::string>{"b", "a", "c"}));
+}
+
+TEST(Json, TreatsNullAsAbsent) {
+  const JsonDocument document = parse(R"({"a": null})");
+  EXPECT_FALSE(document.root().find("a"));
+  EXPECT_FALSE(document.root().find("b"));
+  EXPECT_EQ(document.root().int_or("a", 4), 4);
+}
+
+TEST(Json, FallsBackForAbsentMembersOnly) {
+  const JsonDocument document = parse(R"({"i": 1, "f": 0.5, "b": false, "s": "x"})");
+  const JsonView root = document.root();
+  EXPECT_EQ(root.int_or("i", 9), 1);
+  EXPECT_EQ(root.int_or("-", 9), 9);
+  EXPECT_EQ(root.number_or("f", 9.5), 0.5);
+  EXPECT_EQ(root.number_or("-", 9.5), 9.5);
+  EXPECT_FALSE(root.bool_or("b", true));
+  EXPECT_TRUE(root.bool_or("-", true));
+  EXPECT_EQ(root.string_or("s", "y"), "x");
+  EXPECT_EQ(root.string_or("-", "y"), "y");
+  test::expect_error(ErrorCode::kCorruptData, "x.json: s: expected an integer, got \"x\"",
+                     [&] { (void)root.int_or("s", 9); });
+}
+
+TEST(Json, ReadsNaNAndInfinityAsNull) {
+  const JsonDocument document = parse(R"({"a": NaN, "b": [Infinity, -Infinity, 1], "c": "NaN"})");
+  EXPECT_FALSE(document.root().find("a"));
+  const auto b = document.root().at("b").elements();
+  ASSERT_EQ(b.size(), 3u);
+  EXPECT_FALSE(b[0].is_number());
+  EXPECT_FALSE(b[1].is_number());
+  EXPECT_EQ(b[2].as_int(), 1);
+  EXPECT_EQ(document.root().at("c").as_string(), "NaN");
+}
+
+TEST(Json, LeavesStringsWithNaNAndQuotesAlone) {
+  const JsonDocument document = parse(R"({"a\"NaN": "\\", "b": "x\"Infinity"})");
+  EXPECT_EQ(document.root().at("a\"NaN").as_string(), "\\");
+  EXPECT_EQ(document.root().at("b").as_string(), "x\"Infinity");
+}
+
+TEST(Json, PlacesAnErrorBehindNaNWhereItIs) {
+  expect_refused("{\"a\": NaN, \"b\": NaN, ?}", "line 1, column 22: ");
+}
+
+TEST(Json, LetsTheLastOfEqualKeysWin) {
+  const JsonDocument document = parse(R"({"a": 1, "b": 2, "a": 3, "a": 4})");
+  EXPECT_EQ(document.root().at("a").as_int(), 4);
+  EXPECT_EQ(document.root().at("b").as_int(), 2);
+  EXPECT_EQ(document.root().keys(), (std::vector<std::string>{"b", "a"}));
+}
+
+TEST(Json, RefusesEqualKeysWhereAsked) {
+  for (const char* text : {R"({"a": 1, "b": 2, "a": 3})", R"([{"c": {"a": 1, "\u0061": 3}}])"}) {
+    test::expect_error(ErrorCode::kCorruptData, "x.json: key \"a\" occurs twice",
+                       [&] { (void)JsonDocument::parse(text, "x.json", DuplicateKeys::kReject); });
+  }
+}
+
+TEST(Json, NamesLineAndColumnOfASyntaxError) {
+  expect_refused("{\n  \"a\": 1,\n  \"b\" 2\n}", "line 3, column 7: syntax error");
+}
+
+TEST(Json, RefusesWhatIsNotJson) {
+  expect_refused("", "line 1, column 1: ");
+  expect_refused("{\"a\": 1", "line 1, column 8: ");
+  expect_refused("[1, 2", "line 1, column 6: ");
+  expect_refused("[1 2]", "line 1, column 4: ");
+  expect_refused("{} {}", "line 1, column 4: ");
+  expect_refused("[1,]", "line 1, column 4: ");
+  expect_refused("// comment\n1", "line 1, column ");
+  expect_refused("'a'", "line 1, column ");
+  expect_refused("NaNa", "line 1, column ");
+}
+
+TEST(Json, RefusesTextThatIsNotUtf8) {
+  expect_refused("[\"a\xff\"]", "line 1, column 4: ");
+  expect_refused("[\"\xc0\x80\"]", "line 1, column 3: ");  // overlong zero
+  expect_refused("[\"\\ud800\"]", "line 1, column ");      // half a surrogate pair
+}
+
+TEST(Json, RefusesAZeroByteInsteadOfEndingThere) {
+  expect_refused(std::string_view("{}\0 garbage", 11), "line 1, column 3: zero byte");
+}
+
+TEST(Json, DoesNotQuoteTheTextInSyntaxErrors) {
+  try {
+    (void)parse("{\"token\": secret}");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("secr")));
+  }
+}
+
+TEST(Json, RefusesANumberBeyondDouble) { expect_refused("[1e400]", "line 1, column "); }
+
+TEST(Json, TakesTheDeepestNestingAllowed) {
+  const std::string text = std::string(kMaxJsonDepth, '[') + std::string(kMaxJsonDepth, ']');
+  EXPECT_TRUE(parse(text).root().is_array());
+}
+
+TEST(Json, RefusesDeeperNesting) {
+  const std::size_t depth = kMaxJsonDepth + 1;
+  expect_refused(std::string(depth, '[') + std::string(depth, ']'), "nested deeper than 64");
+  expect_refused(std::string(1'000'000, '['), "nested deeper than 64");
+}
+
+TEST(Json, RefusesMoreValuesThanTheLimit) {
+  std::string text = "[0";
+  for (std::size_t i = 0; i < kMaxJsonValues; ++i) text += ",0";
+  expect_refused(text + "]", "more than 4000000 values");
+}
+
+TEST(Json, RefusesATextAboveTheLimit) {
+  expect_refused(std::string(kMaxJsonBytes + 1, ' '), "text has 100000001 bytes");
+}
+
+TEST(JsonView, NamesTheKeyOfAnAbsentMember) {
+  expect_complaint(R"({"a": {}})", "x.json: a.b: expected a value, got none",
+                   [](const JsonView& root) { return root.at("a").at("b"); });
+  expect_complaint("{}", "x.json: b: expected a value, got none",
+                   [](const JsonView& root) { return root.at("b"); });
+}
+
+TEST(JsonView, SaysWhatCameInsteadOfAnInteger) {
+  const auto as_int = [](const JsonView& root) { return root.at("k").as_int(); };
+  expect_complaint(R"({"k": "16"})", "x.json: k: expected an integer, got \"16\"", as_int);
+  expect_complaint(R"({"k": 2.5})", "expected an integer, got 2.5", as_int);
+  expect_complaint(R"({"k": true})", "expected an integer, got true", as_int);
+  expect_complaint(R"({"k": []})", "expected an integer, got an array", as_int);
+  expect_complaint(R"({"k": {}})", "expected an integer, got an object", as_int);
+  expect_complaint(R"({"k": 1e30})", "expected an integer, got 1e+30", as_int);
+}
+
+TEST(JsonView, ShortensTheStringItComplainsAbout) {
+  const std::string text = "[\"" + std::string(1000, 'x') + "\"]";
+  expect_complaint(text, "got \"" + std::string(40, 'x') + "\"",
+                   [](const JsonView& root) { return root.elements()[0].as_int(); });
+}
+
+TEST(JsonView, TakesIntegersUpTo63Bits) {
+  const JsonDocument document =
+      parse("[9223372036854775807, -9223372036854775808, 2.0, -0.0, 4503599627370496.0]");
+  const auto e = document.root().elements();
+  EXPECT_EQ(e[0].as_int(), INT64_MAX);
+  EXPECT_EQ(e[1].as_int(), INT64_MIN);
+  EXPECT_EQ(e[2].as_int(), 2);
+  EXPECT_EQ(e[3].as_int(), 0);
+  EXPECT_EQ(e[4].as_int(), std::int64_t{1} << 52);
+}
+
+TEST(JsonView, RefusesIntegersBeyond63Bits) {
+  const auto first = [](const JsonView& root) { return root.elements()[0].as_int(); };
+  expect_complaint("[9223372036854775808]", "at most 63 bits, got 9223372036854775808", first);
+  expect_complaint("[18446744073709551616]", "expected an integer, got 1.84467e+19", first);
+  expect_complaint("[9223372036854775808.0]", "expected an integer", first);
+}
+
+TEST(JsonView, SaysWhatCameInsteadOfOtherTypes) {
+  expect_complaint("[1]", "x.json: expected an object, got an array",
+                   [](const JsonView& root) { return root.find("a"); });
+  expect_complaint("{}", "x.json: expected an array, got an object",
+                   [](const JsonView& root) { return root.elements(); });
+  expect_complaint("[]", "expected an object, got an array",
+                   [](const JsonView& root) { return root.keys(); });
+  expect_complaint("\"1\"", "expected a number, got \"1\"",
+                   [](const JsonView& root) { return root.as_number(); });
+  expect_complaint("1", "expected true or false, got 1",
+                   [](const JsonView& root) { return root.as_bool(); });
+  expect_complaint("1", "expected a string, got 1",
+                   [](const JsonView& root) { return root.as_string(); });
+  expect_complaint("null", "expected a string, got null",
+                   [](const JsonView& root) { return root.as_string(); });
+}
+
+TEST(JsonView, GivesEveryNumberAsDouble) {
+  const JsonDocument document = parse("[-1, 18446744073709551615, 0.25]");
+  const auto e = document.root().elements();
+  EXPECT_EQ(e[0].as_number(), -1.0);
+  EXPECT_EQ(e[1].as_number(), 18446744073709551616.0);
+  EXPECT_EQ(e[2].as_number(), 0.25);
+}
+
+TEST(JsonFile, IsNamedByItsPath) {
+  const test::TemporaryDirectory folder;
+  test::write_text(folder / "a.json", "{\"a\": 1}");
+  EXPECT_EQ(JsonDocument::read(folder / "a.json").root().path(), folder / "a.json");
+  test::write_text(folder / "b.json", "{\"a\": }");
+  test::expect_error(ErrorCode::kCorruptData, "b.json: line 1, column 7: ", [&] {
+    (void)JsonDocument::read(folder / "b.json");
+  });
+  test::expect_error(ErrorCode::kNotFound, "c.json: no such file",
+                     [&] { (void)JsonDocument::read(folder / "c.json"); });
+}
+
+TEST(JsonQuote, EscapesWhatJsonRequires) {
+  EXPECT_EQ(json_quote(""), "\"\"");
+  EXPECT_EQ(json_quote("a\"b\\c\n\x01"), R"("a\"b\\c\n\u0001")");
+  EXPECT_EQ(json_quote("\u00e4\u4e16"), "\"\u00e4\u4e16\"");
+}
+
+TEST(JsonQuote, ReplacesBytesThatAreNotUtf8) { EXPECT_EQ(json_quote("a\xff"), "\"a\ufffd\""); }
+
+TEST(JsonQuote, IsUndoneByParsingProperty) {
+  test::for_all(200, [](auto& generator) {
+    std::string text(static_cast<std::size_t>(test::uniform(generator, 0, 20)), ' ');
+    for (char& c : text) c = static_cast<char>(test::uniform(generator, 1, 127));
+    EXPECT_EQ(parse(json_quote(text)).root().as_string(), text);
+  });
+}
+
+}  // namespace
+}  // namespace fovea

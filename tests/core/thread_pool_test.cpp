@@ -1,0 +1,143 @@
+#include "core/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "support/expect_error.h"
+
+namespace fovea {
+namespace {
+
+class ThreadPoolOfSize : public ::testing::TestWithParam<int> {
+ protected:
+  ThreadPool pool_{GetParam()};
+};
+
+TEST_P(ThreadPoolOfSize, KnowsItsSize) { EXPECT_EQ(pool_.size(), GetParam()); }
+
+TEST_P(ThreadPoolOfSize, RunsEveryTaskOnce) {
+  for (const std::int64_t count : {0, 1, 2, 3, 7, 1000}) {
+    std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
+    pool_.parallel_for(count,
+                       [&](std::int64_t task, int) { ++runs[static_cast<std::size_t>(task)]; });
+    for (const auto& run : runs) EXPECT_EQ(run, 1) << count << " tasks";
+  }
+}
+
+TEST_P(ThreadPoolOfSize, NeverRunsTwoTasksUnderOneWorkerAtATime) {
+  std::vector<std::atomic<int>> busy(static_cast<std::size_t>(GetParam()));
+  std::atomic<int> collisions = 0;
+  pool_.parallel_for(500, [&](std::int64_t, int worker) {
+    std::atomic<int>& mine = busy.at(static_cast<std::size_t>(worker));
+    if (mine.fetch_add(1) != 0) ++collisions;
+    std::this_thread::yield();
+    mine.fetch_sub(1);
+  });
+  EXPECT_EQ(collisions, 0);
+}
+
+TEST_P(ThreadPoolOfSize, MakesWritesOfOneLoopVisibleToTheNext) {
+  constexpr std::int64_t kTasks = 64;
+  std::vector<std::int64_t> values(kTasks, 0);  // plain memory: a race would show under TSan
+  for (int round = 0; round < 200; ++round) {
+    pool_.parallel_for(kTasks, [&](std::int64_t task, int) {
+      values[static_cast<std::size_t>((task + round) % kTasks)] += task;
+    });
+  }
+  EXPECT_EQ(std::accumulate(values.begin(), values.end(), std::int64_t{0}),
+            200 * kTasks * (kTasks - 1) / 2);
+}
+
+TEST_P(ThreadPoolOfSize, RethrowsTheExceptionOfATask) {
+  const auto failing = [&] {
+    pool_.parallel_for(100, [](std::int64_t task, int) {
+      if (task == 37) throw std::runtime_error("task 37");
+    });
+  };
+  EXPECT_THROW(failing(), std::runtime_error);
+}
+
+TEST_P(ThreadPoolOfSize, WorksOnAfterAnException) {
+  EXPECT_THROW(pool_.parallel_for(8, [](std::int64_t, int) { throw std::runtime_error("x"); }),
+               std::runtime_error);
+  std::atomic<int> runs = 0;
+  pool_.parallel_for(100, [&](std::int64_t, int) { ++runs; });
+  EXPECT_EQ(runs, 100);
+}
+
+TEST_P(ThreadPoolOfSize, DropsTasksNotYetStartedAfterAnException) {
+  constexpr std::int64_t kTasks = 1'000'000;
+  std::atomic<std::int64_t> runs = 0;
+  EXPECT_THROW(pool_.parallel_for(kTasks,
+                                  [&](std::int64_t, int) {
+                                    ++runs;
+                                    throw std::runtime_error("x");
+                                  }),
+               std::runtime_error);
+  EXPECT_LE(runs, GetParam());  // at most the tasks that were running
+}
+
+TEST_P(ThreadPoolOfSize, RunsANestedLoopSeriallyUnderTheSameWorker) {
+  std::atomic<int> inner_runs = 0;
+  std::atomic<int> strangers = 0;
+  pool_.parallel_for(20, [&](std::int64_t, int outer) {
+    std::int64_t expected = 0;
+    pool_.parallel_for(5, [&](std::int64_t task, int inner) {
+      if (inner != outer || task != expected++) ++strangers;
+      ++inner_runs;
+    });
+  });
+  EXPECT_EQ(inner_runs, 100);
+  EXPECT_EQ(strangers, 0);
+}
+
+TEST_P(ThreadPoolOfSize, ServesCallersFromSeveralThreads) {
+  std::atomic<int> runs = 0;
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 3; ++caller) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round)
+        pool_.parallel_for(10, [&](std::int64_t, int) { ++runs; });
+    });
+  }
+  callers.clear();
+  EXPECT_EQ(runs, 3 * 50 * 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOfSize, ::testing::Values(1, 2, 4, 9),
+                         ::testing::PrintToStringParamName());
+
+TEST(ThreadPool, OfOneRunsInTheCallingThread) {
+  ThreadPool pool(1);
+  const auto caller = std::this_thread::get_id();
+  pool.parallel_for(5, [&](std::int64_t, int worker) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(worker, 0);
+  });
+}
+
+TEST(ThreadPool, EndsWithoutEverHavingWorked) { ThreadPool pool(4); }
+
+TEST(ThreadPool, RunsALoopOfOnePoolInsideALoopOfAnother) {
+  ThreadPool outer(2);
+  ThreadPool inner(2);
+  std::atomic<int> runs = 0;
+  outer.parallel_for(
+      4, [&](std::int64_t, int) { inner.parallel_for(3, [&](std::int64_t, int) { ++runs; }); });
+  EXPECT_EQ(runs, 12);
+}
+
+TEST(ThreadPool, RefusesZeroThreads) {
+  test::expect_error(ErrorCode::kInvalidArgument, "at least 1 thread, got 0",
+                     [] { ThreadPool pool(0); });
+}
+
+TEST(AvailableCpus, AreAtLeastOne) { EXPECT_GE(available_cpus(), 1); }
+
+}  // namespace
+}  // namespace fovea
