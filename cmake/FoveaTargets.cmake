@@ -5,7 +5,7 @@ add_library(fovea_dev INTERFACE)
 target_compile_features(fovea_dev INTERFACE cxx_std_20)
 target_compile_options(fovea_dev INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
-  -Woverloaded-virtual -fvisibility=hidden -fvisibility-inlines-hidden>
+  -Woverloaded-virtual -Wno-missing-field-initializers -fvisibility=hidden -fvisibility-inlines-hidden>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FOVEA_WERROR}>>:-Werror>)
 if(FOVEA_SANITIZE)
   list(JOIN FOVEA_SANITIZE "," fovea_sanitizers)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,14 @@ struct Check {
 /// in a batch, order is kept, and, with a golden directory, rows equal the stored reference rows.
 /// @param golden directory with golden.safetensors and images/, or empty.
 [[nodiscard]] FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
+
+/// Relative L2 difference between an item's rows and the stored reference rows of the same name:
+/// `<stem>.out.pooler_output.0` and `<stem>.out.deepstack_features.<k>` side by side in
+/// golden.safetensors, where the stem is the item's file name without its extension, and "video"
+/// for videos. Absent if the file holds no reference for the item.
+/// @throws Error(kNotFound) or Error(kCorruptData) if golden.safetensors cannot be read.
+[[nodiscard]] FOVEA_API std::optional<double> golden_difference(const Embedding& item,
+                                                                const std::string& golden);
 
 /// Measures the multiply-add rate of this processor in GFLOP/s with register-only loops of the
 /// widest vectors it has, on `num_threads` threads for about `seconds`. Best of several

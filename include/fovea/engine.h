@@ -22,6 +22,7 @@ enum class OnError : std::uint8_t { kFail, kSkip };
 struct EncodeOptions {
   RowDType dtype = RowDType::kFloat32;
   OnError on_error = OnError::kFail;
+  bool enforce_eager = false;  ///< run this call without graphs
 };
 
 /// What an item becomes, by integer arithmetic alone.
@@ -87,6 +88,8 @@ struct ModelReport {
       arena_bytes;  ///< token budget -> activation memory
 };
 
+struct TowerTiming;  // diagnostics.h
+
 /// A loaded vision encoder. Create one per process and device; encode() may be called from several
 /// threads and serialises them.
 class FOVEA_API Engine {
@@ -115,6 +118,8 @@ class FOVEA_API Engine {
   [[nodiscard]] std::string device() const;
 
  private:
+  friend FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
+                                          int warmups, int repetitions);
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -35,6 +35,9 @@ struct MediaOptions {
   ImageBackend image_backend = ImageBackend::kModelDefault;
   bool composite_alpha = true;  ///< RGBA over `background`; false drops alpha (transformers parity)
   std::uint8_t background[3] = {255, 255, 255};
+  /// Replace the limits of the checkpoint's processor for still pictures, in its own unit.
+  std::optional<std::int64_t> min_pixels;
+  std::optional<std::int64_t> max_pixels;
   bool apply_exif_orientation = false;  ///< vLLM ignores it, transformers' load_image applies it
 };
 
@@ -47,6 +50,12 @@ struct GraphOptions {
       encoder_cudagraph_max_frames_per_batch;  ///< absent: inferred; 0: no video
 };
 
+/// How items are put together into sub-batches (docs/encoder_graphs.md).
+enum class PackingPolicy : std::uint8_t {
+  kGreedy,  ///< smallest first into the largest budget, as the reference does
+  kCost,    ///< least total cost of the budgets chosen
+};
+
 /// Everything an Engine is built from. The defaults work.
 struct EngineOptions {
   std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:<index>"
@@ -57,6 +66,7 @@ struct EngineOptions {
   std::int64_t max_num_batched_tokens = 8192;  ///< upper end of inferred token budgets
   MediaOptions media;
   GraphOptions graphs;
+  PackingPolicy packing = PackingPolicy::kGreedy;
   LogSink* log = nullptr;  ///< must outlive the engine; null: silence
 };
 

@@ -12,6 +12,7 @@ struct PathStats {
   std::string name;
   std::vector<std::int64_t> token_budgets;
   std::int64_t replays = 0;
+  std::int64_t replayed_items = 0;  ///< items in those replays
   std::int64_t eager_runs = 0;
   std::int64_t live_rows = 0;    ///< tokens of real items in replays
   std::int64_t padded_rows = 0;  ///< capacity of the replays minus live_rows
@@ -31,6 +32,15 @@ struct Stats {
   std::vector<PathStats> paths;
   double capture_seconds = 0;
   std::int64_t graph_bytes = 0;
+
+  /// As the reference counts: an item once per replayed path.
+  [[nodiscard]] std::int64_t compat_hits() const {
+    std::int64_t hits = 0;
+    for (const PathStats& path : paths) hits += path.replayed_items;
+    return hits;
+  }
+  /// As the reference counts: items without any replay, empty ones included.
+  [[nodiscard]] std::int64_t compat_misses() const { return graph_misses + skipped; }
 
   /// hits / (hits + partial + misses), 0 without items.
   [[nodiscard]] double hit_rate() const {

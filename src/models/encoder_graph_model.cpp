@@ -15,9 +15,12 @@ InputWriter::Slot& InputWriter::slot(std::string_view name) {
 TensorView InputWriter::claim(std::string_view name, std::int64_t rows) {
   Slot& target = slot(name);
   const Shape& shape = target.decl->shape;
-  FOVEA_CHECK(rows <= shape[0], kUnavailable, "input \"", name, "\" holds ", shape[0],
+  const std::int64_t held = shape[0] / target.decl->parts;
+  target.too_small = rows > held;
+  FOVEA_CHECK(!target.too_small, kUnavailable, "input \"", name, "\" holds ", held,
               " rows, the batch needs ", rows);
   target.rows_written = rows;
+  if (target.decl->parts > 1) return {target.memory, target.decl->dtype, shape};
   std::array<std::int64_t, kMaxRank> sizes{};
   std::copy(shape.sizes().begin(), shape.sizes().end(), sizes.begin());
   sizes[0] = rows;

@@ -26,6 +26,9 @@ using PathId = int;
 /// Most paths a model may declare; two towers is the most any supported family has.
 inline constexpr int kMaxPaths = 4;
 
+/// Most capture axes a model may declare.
+inline constexpr int kMaxAxes = 2;
+
 /// An independently captured and replayed part of the encoder. A single tower has the one path
 /// "default"; DeepSeek-OCR has "global" and "local".
 struct PathSpec {
@@ -35,6 +38,8 @@ struct PathSpec {
   bool allow_zero_tokens = false;  ///< an item may not need this path
   std::int64_t unit =
       1;  ///< tokens come in multiples of this; capacity is floor(budget / unit) * unit
+  std::optional<std::int64_t> max_item_tokens =
+      {};  ///< most tokens of one item, if there is a bound: larger loads need no graph
 };
 
 /// What the graph manager must know about a model; constant after load.
@@ -44,6 +49,17 @@ struct GraphSpec {
   std::int64_t out_width = 0;             ///< columns of a final row, deepstack levels included
   std::int64_t max_frames_per_video = 1;  ///< attention sequences a video may need
   std::vector<PathSpec> paths{PathSpec{}};
+  /// Capture axes: discrete sizes besides the token budget that shapes depend on. A graph is
+  /// captured for every combination of keys. Most models need none.
+  std::vector<std::vector<std::int64_t>> axes;
+};
+
+/// One key per capture axis.
+struct AxisKeys {
+  int count = 0;
+  std::array<std::int64_t, kMaxAxes> keys{};
+
+  friend bool operator==(const AxisKeys&, const AxisKeys&) noexcept = default;
 };
 
 /// Smallest and largest token budget worth capturing.
@@ -92,6 +108,9 @@ struct GraphCapacity {
   std::int64_t tokens = 0;  ///< of the path; a multiple of its unit
   std::int64_t items = 0;
   std::int64_t seqs = 0;  ///< attention sequences
+  AxisKeys axes = {};
+
+  friend bool operator==(const GraphCapacity&, const GraphCapacity&) noexcept = default;
 };
 
 /// What the tail of an input buffer, beyond what an item batch fills, must hold at replay.
@@ -108,6 +127,9 @@ struct BufferDecl {
   DType dtype = DType::kI32;
   Shape shape;  ///< at capacity; axis 0 is what batches fill
   PadRule pad = PadRule::kKeep;
+  /// The buffer is this many equal parts one after the other along axis 0, each filled from its
+  /// beginning and padded by itself: [3 * rows, r] with 3 parts is [3, rows, r] filled on axis 1.
+  std::int64_t parts = 1;
 };
 
 /// Tensors by name, in order of declaration.
@@ -135,17 +157,20 @@ class InputWriter {
   struct Slot {
     const BufferDecl* decl = nullptr;
     std::byte* memory = nullptr;     ///< host, decl->shape at capacity
-    std::int64_t rows_written = -1;  ///< -1: not touched in this fill
+    std::int64_t rows_written = -1;  ///< of every part; -1: not claimed in this fill
     bool kept = false;
+    bool too_small = false;  ///< a claim asked for more rows than there are
   };
   explicit InputWriter(std::span<Slot> slots) noexcept : slots_(slots) {}
 
   /// Claims the first `rows` entries along axis 0 of a buffer and returns them for writing; every
-  /// element must then be written.
+  /// element must then be written. Of a buffer in parts the first `rows` entries of every part are
+  /// claimed and the whole buffer is returned.
   /// @throws Error(kUnavailable) if the buffer holds fewer rows: the batch must run elsewhere.
   /// @throws Error(kInternal) for an unknown name.
   [[nodiscard]] TensorView claim(std::string_view name, std::int64_t rows);
-  /// Says that the buffer keeps what the last run left in it, on purpose.
+  /// Says that this batch does not use the buffer: it stays as it is, leftovers of any earlier
+  /// run, which the forward must not read.
   void keep(std::string_view name);
 
  private:
@@ -157,6 +182,7 @@ class InputWriter {
 struct PathOutput {
   bool present = false;  ///< false: no item of the sub-batch needed the path
   TensorView rows;       ///< device, [tokens of the sub-batch, columns], in item order
+  const NamedTensors* inputs = nullptr;  ///< device, of the path, as filled for this sub-batch
 };
 
 /// A vision encoder as the rest of the system sees it: preprocessing by size first and pixels
@@ -189,6 +215,10 @@ class EncoderGraphModel {
 
   /// Columns of a path's output rows.
   [[nodiscard]] virtual std::int64_t path_width(PathId path) const = 0;
+  /// Keys of the capture axes that this sub-batch needs, one per axis of the graph spec.
+  [[nodiscard]] virtual AxisKeys axis_keys(std::span<const PreparedItem* const>) const {
+    return {};
+  }
   [[nodiscard]] virtual std::vector<BufferDecl> inputs(PathId path,
                                                        const GraphCapacity& capacity) const = 0;
   /// Writes the inputs of one sub-batch: claims every declared buffer, or keeps it on purpose. Host
@@ -202,7 +232,8 @@ class EncoderGraphModel {
   virtual void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity,
                        const NamedTensors& in, TensorView out) const = 0;
   /// Turns the path outputs of a sub-batch into final rows: out[i] is [items[i] out_rows,
-  /// out_width] on the device. Default: the rows of the only path, cut by item.
+  /// out_width] on the device. ctx.arena offers what the forward of the sub-batch had. Default: the
+  /// rows of the only path, cut by item.
   virtual void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
                         std::span<const PreparedItem* const> items,
                         std::span<const TensorView> out) const;

@@ -392,7 +392,7 @@ TEST_P(LinearTest, ActivationsAreExactToAFewRoundingsOverTheirWholeRange) {
       // factor of x may be 0 where it is below the smallest normal number.
       const double tail = 6e-7 + kRounding * 5 * std::abs(std::log(std::abs(y / x) + 1e-40));
       const double bound =
-          std::min(2e-7 * std::abs(x), tail * std::abs(y)) + 0x1p-126 * std::abs(x);
+          std::min(2.5e-7 * std::abs(x), tail * std::abs(y)) + 0x1p-126 * std::abs(x);
       ASSERT_NEAR(results[i], y, bound)
           << "activation " << static_cast<int>(activation) << " at " << x;
     }

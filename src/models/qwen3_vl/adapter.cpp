@@ -170,7 +170,7 @@ std::unique_ptr<EncoderGraphModel> make_planner(const checkpoint::HfConfig& file
   const auto dummy = checkpoint::WeightSource::dummy(0);
   blocks::WeightLoader shapes(dummy, weight_prefix(dummy));
   return std::make_unique<Model>(config,
-                                 parse_preprocess_config(files, config, media.image_backend),
+                                 parse_preprocess_config(files, config, media),
                                  load_weights(shapes, config), planned_constants(config));
 }
 
@@ -179,7 +179,7 @@ std::unique_ptr<EncoderGraphModel> load(const checkpoint::HfConfig& files,
                                         const checkpoint::WeightSource& source, Device& device,
                                         Stream& stream) {
   const Config config = parse_config(files);
-  const PreprocessConfig preprocess = parse_preprocess_config(files, config, media.image_backend);
+  const PreprocessConfig preprocess = parse_preprocess_config(files, config, media);
   const std::string prefix = weight_prefix(source);
   blocks::WeightLoader checker(source, prefix);
   (void)load_weights(checker, config);
@@ -191,7 +191,7 @@ std::unique_ptr<EncoderGraphModel> load(const checkpoint::HfConfig& files,
 
 ModelReport describe(const checkpoint::HfConfig& files, const checkpoint::WeightSource& source) {
   const Config c = parse_config(files);
-  const PreprocessConfig p = parse_preprocess_config(files, c, ImageBackend::kModelDefault);
+  const PreprocessConfig p = parse_preprocess_config(files, c, MediaOptions{});
   blocks::WeightLoader checker(source, weight_prefix(source));
   (void)load_weights(checker, c);
   ModelReport report;

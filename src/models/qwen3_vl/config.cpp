@@ -143,7 +143,7 @@ Config parse_config(const checkpoint::HfConfig& files) {
 }
 
 PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, const Config& config,
-                                         ImageBackend backend) {
+                                         const MediaOptions& media) {
   PreprocessConfig p;
   if (const auto image = files.image_processor()) {
     check_steps(*image, config);
@@ -159,7 +159,12 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, cons
     p.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", false);
     p.max_video_tokens = video->int_or("max_video_tokens", p.max_video_tokens);
   }
-  if (backend == ImageBackend::kPillow) p.engine = media::ResizeEngine::kPillow;
+  if (media.min_pixels) p.image.min_pixels = *media.min_pixels;
+  if (media.max_pixels) p.image.max_pixels = *media.max_pixels;
+  FOVEA_CHECK(p.image.min_pixels > 0 && p.image.min_pixels <= p.image.max_pixels, kInvalidArgument,
+              "expected 0 < min_pixels <= max_pixels, got ", p.image.min_pixels, " and ",
+              p.image.max_pixels);
+  if (media.image_backend == ImageBackend::kPillow) p.engine = media::ResizeEngine::kPillow;
   return p;
 }
 

@@ -61,8 +61,8 @@ struct PreprocessConfig {
 
 /// Reads the processor files; the class defaults where there are none.
 /// @throws Error(kCorruptData) for wrong types or a patch_size or merge_size that contradicts
-/// config.json.
+/// config.json; Error(kInvalidArgument) for impossible limits in `media`.
 [[nodiscard]] PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files,
-                                                       const Config& config, ImageBackend backend);
+                                                       const Config& config, const MediaOptions& media);
 
 }  // namespace fovea::qwen3_vl

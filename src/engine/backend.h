@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "fovea/log.h"
+#include "ops/kernels.h"
+
+namespace fovea {
+
+/// A device and what it computes with. The kernels must outlive the device, hence the order.
+struct Backend {
+  std::unique_ptr<Kernels> kernels;  ///< null where the device brings its own
+  std::unique_ptr<Device> device;
+};
+
+/// Makes the device that `name` asks for.
+/// @param name "auto" (a GPU if there is one, else the CPU), "cpu", "cuda" or "cuda:<index>".
+/// @param num_threads of CPU loops; 0: all this process may use.
+/// @throws Error(kInvalidArgument) for another name, Error(kUnsupported) if a GPU is asked for by
+/// name and cannot be used, with the reason.
+[[nodiscard]] Backend make_backend(const std::string& name, int num_threads, LogSink* log);
+
+/// The GPUs that can be used and the plugin that drives them, or the reason why there are none.
+[[nodiscard]] std::string cuda_status();
+
+}  // namespace fovea

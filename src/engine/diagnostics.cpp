@@ -1,0 +1,58 @@
+// What this build and this machine are, for bug reports.
+#include "fovea/diagnostics.h"
+
+#include "core/check.h"
+#include "core/thread_pool.h"
+#include "engine/engine_impl.h"
+#include "fovea/version.h"
+#include "graph/forward_cost.h"
+#include "models/registry.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/fma_peak.h"
+
+namespace fovea {
+
+std::vector<EnvironmentFact> describe_environment() {
+  std::vector<EnvironmentFact> facts;
+  facts.emplace_back("fovea", version());
+  facts.emplace_back("compiler", __VERSION__);
+  const Backend cpu = make_backend("cpu", 0, nullptr);
+  const DeviceProperties& properties = cpu.device->properties();
+  facts.emplace_back("processor", properties.description);
+  facts.emplace_back("cpus available", cat(available_cpus()));
+  facts.emplace_back("memory", cat(properties.total_bytes >> 20, " MiB"));
+  facts.emplace_back("cpu kernels", to_string(detect_cpu_isa()));
+  facts.emplace_back("cuda", cuda_status());
+  for (const ModelFamily* family : model_families()) {
+    std::string names;
+    for (const std::string_view name : family->architectures) {
+      names += cat(names.empty() ? "" : ", ", name);
+    }
+    facts.emplace_back(cat("model ", family->name), names);
+  }
+  return facts;
+}
+
+double measure_fma_peak(int num_threads, double seconds) {
+  FOVEA_CHECK(num_threads >= 1 && seconds > 0, kInvalidArgument,
+              "measure_fma_peak: threads and seconds must be positive");
+  return cpu::fma_peak_gflops(num_threads, seconds);
+}
+
+void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Device& device,
+                     const EngineOptions& options) {
+  const auto num_paths = static_cast<PathId>(planner.graph_spec().paths.size());
+  const BudgetRange range = planner.budget_range(options.max_num_batched_tokens);
+  for (std::int64_t budget = range.min; budget <= range.max; budget *= 2) {
+    std::size_t arena = 0;
+    for (PathId path = 0; path < num_paths; ++path) {
+      const ForwardCost cost = measure_forward(planner, device, path, {budget, 1, 1});
+      arena = std::max(arena, cost.arena_bytes);
+      report.weight_bytes =
+          std::max(report.weight_bytes, static_cast<std::size_t>(cost.weight_bytes));
+    }
+    report.arena_bytes.emplace_back(budget, arena);
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,66 @@
+// Comparing rows with stored reference rows.
+#include <cmath>
+#include <filesystem>
+
+#include "checkpoint/safetensors.h"
+#include "core/check.h"
+#include "fovea/diagnostics.h"
+
+namespace fovea {
+
+namespace {
+
+/// Sums of squares over one block of columns: of the difference, and of the reference.
+struct Sums {
+  double difference = 0;
+  double reference = 0;
+};
+
+void compare_columns(const Embedding& item, const checkpoint::SafetensorsFile& file,
+                     const std::string& name, std::int64_t column, Sums& sums) {
+  const ConstTensorView view = file.tensor(name);
+  FOVEA_CHECK(view.dtype == DType::kF32 && view.shape.rank() == 2, kCorruptData, "reference ", name,
+              ": expected float32 of rank 2, got ", to_string(view.dtype), " ", view.shape);
+  FOVEA_CHECK(view.shape[0] == item.rows && column + view.shape[1] <= item.width, kInvalidArgument,
+              item.name, ": has ", item.rows, " rows of ", item.width, ", reference ", name,
+              " has ", view.shape, " for columns from ", column);
+  std::vector<float> values(static_cast<std::size_t>(view.shape.elements()));
+  widen_to_f32(view.dtype, view.data, values.data(), values.size());
+  std::size_t next = 0;
+  for (std::int64_t r = 0; r < view.shape[0]; ++r) {
+    for (std::int64_t c = 0; c < view.shape[1]; ++c) {
+      const double expected = values[next++];
+      const double difference = static_cast<double>(item.at(r, column + c)) - expected;
+      sums.difference += difference * difference;
+      sums.reference += expected * expected;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<double> golden_difference(const Embedding& item, const std::string& golden) {
+  const checkpoint::SafetensorsFile file(
+      (std::filesystem::path(golden) / "golden.safetensors").string());
+  const std::string stem = item.modality == Modality::kVideo
+                               ? std::string("video")
+                               : std::filesystem::path(item.name).stem().string();
+  const std::string main = stem + ".out.pooler_output.0";
+  const checkpoint::TensorEntry* entry = file.find(main);
+  if (entry == nullptr || item.error) return std::nullopt;
+  Sums sums;
+  compare_columns(item, file, main, 0, sums);
+  std::int64_t column = entry->shape.back();
+  for (int k = 0;; ++k) {
+    const std::string level = cat(stem, ".out.deepstack_features.", k);
+    const checkpoint::TensorEntry* found = file.find(level);
+    if (found == nullptr) break;
+    compare_columns(item, file, level, column, sums);
+    column += found->shape.back();
+  }
+  FOVEA_CHECK(column == item.width, kInvalidArgument, item.name, ": rows are ", item.width,
+              " wide, the reference has ", column, " columns");
+  return std::sqrt(sums.difference / sums.reference);
+}
+
+}  // namespace fovea

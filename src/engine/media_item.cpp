@@ -1,0 +1,65 @@
+// The makers of MediaItem.
+#include <algorithm>
+#include <filesystem>
+
+#include "core/check.h"
+#include "fovea/media.h"
+
+namespace fovea {
+
+MediaItem image_file(std::string path) {
+  MediaItem item;
+  item.name = path;
+  item.paths.push_back(std::move(path));
+  return item;
+}
+
+MediaItem image_bytes(std::vector<std::uint8_t> bytes, std::string name) {
+  MediaItem item;
+  item.source = MediaItem::Source::kBytes;
+  item.name = std::move(name);
+  item.bytes = std::move(bytes);
+  return item;
+}
+
+MediaItem image_rgb(std::vector<std::uint8_t> rgb, std::int64_t width_px, std::int64_t height_px,
+                    std::string name) {
+  MediaItem item = image_bytes(std::move(rgb), std::move(name));
+  item.source = MediaItem::Source::kRgb;
+  item.width_px = width_px;
+  item.height_px = height_px;
+  return item;
+}
+
+MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames, std::int64_t width_px,
+                    std::int64_t height_px, double fps, std::string name) {
+  MediaItem item = image_rgb(std::move(rgb), width_px, height_px, std::move(name));
+  item.modality = Modality::kVideo;
+  item.num_frames = num_frames;
+  item.fps = fps;
+  return item;
+}
+
+MediaItem video_path(const std::string& path, double fps) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  FOVEA_CHECK(fs::exists(path, failure), kNotFound, path, ": no such video file or directory");
+  MediaItem item;
+  item.modality = Modality::kVideo;
+  item.name = path;
+  item.fps = fps;
+  if (!fs::is_directory(path, failure)) {
+    item.paths.push_back(path);
+    return item;
+  }
+  item.source = MediaItem::Source::kFrameFiles;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, failure)) {
+    if (entry.is_regular_file(failure)) item.paths.push_back(entry.path().string());
+  }
+  FOVEA_CHECK(!item.paths.empty(), kNotFound, path, ": the directory holds no frame pictures");
+  std::ranges::sort(item.paths);
+  item.num_frames = static_cast<std::int64_t>(item.paths.size());
+  return item;
+}
+
+}  // namespace fovea

@@ -1,0 +1,91 @@
+// Rows on their way to the caller: element types and the safetensors file.
+#include "engine/output.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "checkpoint/safetensors.h"
+#include "core/check.h"
+#include "fovea/embedding.h"
+#include "fovea/version.h"
+
+namespace fovea {
+
+DType to_dtype(RowDType dtype) noexcept {
+  switch (dtype) {
+    case RowDType::kFloat32: return DType::kF32;
+    case RowDType::kBFloat16: return DType::kBF16;
+    case RowDType::kFloat16: return DType::kF16;
+  }
+  return DType::kF32;
+}
+
+std::vector<std::byte> convert_rows(ConstTensorView rows, RowDType dtype) {
+  const DType to = to_dtype(dtype);
+  const auto count = static_cast<std::size_t>(rows.shape.elements());
+  std::vector<std::byte> bytes(count * size_of(to));
+  if (rows.dtype == to) {
+    std::copy_n(rows.data, bytes.size(), bytes.begin());
+  } else if (rows.dtype == DType::kF32) {
+    narrow_from_f32(rows.as<float>(), to, bytes.data(), count);
+  } else {
+    std::vector<float> wide(count);
+    widen_to_f32(rows.dtype, rows.data, wide.data(), count);
+    narrow_from_f32(wide.data(), to, bytes.data(), count);
+  }
+  return bytes;
+}
+
+float Embedding::at(std::int64_t row, std::int64_t column) const {
+  FOVEA_CHECK(row >= 0 && row < rows && column >= 0 && column < width, kInvalidArgument,
+              "embedding of ", rows, "x", width, " has no element [", row, ", ", column, "]");
+  const DType stored = to_dtype(dtype);
+  float value = 0;
+  const auto index = static_cast<std::size_t>(row * width + column);
+  widen_to_f32(stored, data.data() + index * size_of(stored), &value, 1);
+  return value;
+}
+
+namespace {
+
+nlohmann::json describe(const Embedding& item, std::size_t index) {
+  nlohmann::json entry = {{"index", index},
+                          {"name", item.name},
+                          {"modality", item.modality == Modality::kImage ? "image" : "video"}};
+  if (item.error) {
+    entry["error"] = item.error->what();
+    return entry;
+  }
+  entry["num_embeds"] = item.rows;
+  entry["width"] = item.width;
+  entry["dtype"] = to_string(to_dtype(item.dtype));
+  entry["shape"] = {item.rows, item.width};
+  if (item.grid_thw) entry["grid_thw"] = *item.grid_thw;
+  return entry;
+}
+
+}  // namespace
+
+void save_safetensors(const std::string& path, std::span<const Embedding> items,
+                      const std::map<std::string, std::string>& metadata) {
+  std::vector<checkpoint::OutputTensor> tensors;
+  nlohmann::json list = nlohmann::json::array();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Embedding& item = items[i];
+    list.push_back(describe(item, i));
+    if (item.error) continue;
+    tensors.push_back(
+        {cat("item_", i), {item.data.data(), to_dtype(item.dtype), {item.rows, item.width}}});
+    if (!item.grid_thw) continue;
+    tensors.push_back(
+        {cat("item_", i, ".grid_thw"),
+         {reinterpret_cast<const std::byte*>(item.grid_thw->data()), DType::kI64, {3}}});
+  }
+  std::map<std::string, std::string> all = metadata;
+  all["format"] = "pt";
+  all["fovea.version"] = version();
+  all["fovea.items"] = list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  checkpoint::write_safetensors(path, tensors, all);
+}
+
+}  // namespace fovea

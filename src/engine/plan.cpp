@@ -1,0 +1,94 @@
+// Planning without weights: sizes, grids, and which items would share which budget.
+#include "core/check.h"
+#include "engine/engine_impl.h"
+#include "graph/graph_config.h"
+#include "graph/packing.h"
+
+namespace fovea {
+
+namespace {
+
+ItemPlan plan_item(const EncoderGraphModel& model, const ItemSize& size) {
+  return size.num_frames == 1 ? model.plan_image(size.width_px, size.height_px)
+                              : model.plan_video(size.num_frames, size.width_px, size.height_px);
+}
+
+ItemInfo describe(const ItemPlan& plan) {
+  ItemInfo info;
+  info.name = cat(plan.source_width_px, "x", plan.source_height_px);
+  if (plan.modality == Modality::kVideo) info.name += cat("x", plan.num_frames, "f");
+  info.modality = plan.modality;
+  info.source_width_px = plan.source_width_px;
+  info.source_height_px = plan.source_height_px;
+  info.num_frames = plan.num_frames;
+  info.resized_width_px = plan.resized_width_px;
+  info.resized_height_px = plan.resized_height_px;
+  if (plan.has_grid_thw) info.grid_thw = plan.grid;
+  info.patches = plan.spec.input_rows;
+  info.rows = plan.spec.out_rows;
+  return info;
+}
+
+GraphConfig resolve(const EncoderGraphModel& model, const EngineOptions& options) {
+  const GraphSpec& spec = model.graph_spec();
+  if (!options.graphs.cudagraph_mm_encoder) {
+    return eager_config(spec, options.max_num_batched_tokens);
+  }
+  return resolve_graph_config(spec,
+                              [&] { return model.budget_range(options.max_num_batched_tokens); },
+                              {.user = options.graphs, .log = options.log});
+}
+
+PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t num_paths) {
+  PlannedBatch planned;
+  const std::span<const std::int64_t> items = packing.items(batch);
+  planned.items.assign(items.begin(), items.end());
+  for (std::size_t path = 0; path < num_paths; ++path) {
+    planned.tokens.push_back(batch.load[path]);
+    planned.budgets.push_back(batch.too_many_seqs ? std::nullopt : batch.budgets[path]);
+  }
+  return planned;
+}
+
+PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize> sizes,
+                       const EngineOptions& options) {
+  PackingPlan plan;
+  std::vector<ItemSpec> specs;
+  specs.reserve(sizes.size());
+  plan.items.reserve(sizes.size());
+  for (const ItemSize& size : sizes) {
+    const ItemPlan item = plan_item(model, size);
+    specs.push_back(item.spec);
+    plan.items.push_back(describe(item));
+  }
+  const GraphConfig config = resolve(model, options);
+  for (const PathSpec& path : model.graph_spec().paths) plan.paths.push_back(path.name);
+  plan.token_budgets = config.path_budgets;
+  plan.max_items_per_batch = config.max_items;
+  const PackingLimits limits{config.path_budgets, config.max_items, config.max_seqs};
+  Packing packing;
+  if (options.packing == PackingPolicy::kCost) {
+    pack_by_cost(specs, limits, PackingCosts::from_budgets(config.path_budgets), packing);
+  } else {
+    pack_greedy(specs, limits, packing);
+  }
+  for (const SubBatch& batch : packing.batches) {
+    plan.batches.push_back(describe(packing, batch, plan.paths.size()));
+  }
+  return plan;
+}
+
+}  // namespace
+
+PackingPlan Engine::plan(std::span<const ItemSize> sizes) const {
+  return plan_items(*impl_->model, sizes, impl_->options);
+}
+
+PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
+                 const EngineOptions& options) {
+  const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
+  const ModelFamily& family = find_family(files.architecture());
+  return plan_items(*family.make_planner(files, options.media), sizes, options);
+}
+
+}  // namespace fovea

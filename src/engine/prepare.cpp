@@ -1,0 +1,126 @@
+// From files and bytes to what the tower reads: read, decode, plan, resize. Runs on the decode
+// threads; touches no device.
+#include "engine/prepare.h"
+
+#include <array>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/check.h"
+#include "core/file.h"
+#include "engine/stopwatch.h"
+#include "media/decode_image.h"
+
+namespace fovea {
+
+namespace {
+
+/// Decoded pictures of one item, or a view of pixels the caller decoded.
+struct Frames {
+  std::vector<media::Image> owned;
+  std::vector<RgbView> views;
+};
+
+void decode_into(Frames& frames, std::span<const std::uint8_t> bytes, const std::string& name,
+                 const MediaOptions& options, StageTimes& times) {
+  const Stopwatch watch;
+  frames.owned.push_back(media::decode_image(bytes, name, options));
+  times.decode_ms += watch.elapsed_ms();
+}
+
+void read_and_decode(Frames& frames, const std::string& path, const MediaOptions& options,
+                     StageTimes& times) {
+  const Stopwatch watch;
+  const std::vector<std::uint8_t> bytes = read_file(path, options.limits.max_image_bytes);
+  times.read_ms += watch.elapsed_ms();
+  decode_into(frames, bytes, path, options, times);
+}
+
+Frames view_rgb(const MediaItem& item) {
+  const auto pixels = checked_mul(item.width_px, item.height_px);
+  const auto bytes = pixels ? checked_mul(*pixels, 3 * item.num_frames) : std::nullopt;
+  FOVEA_CHECK(bytes && item.width_px >= 1 && item.height_px >= 1 && item.num_frames >= 1 &&
+                  static_cast<std::uint64_t>(*bytes) == item.bytes.size(),
+              kInvalidArgument, item.name, ": ", item.num_frames, " frames of ", item.width_px, "x",
+              item.height_px, " RGB pixels do not take ", item.bytes.size(), " bytes");
+  Frames frames;
+  const std::size_t frame_bytes = item.bytes.size() / static_cast<std::size_t>(item.num_frames);
+  for (std::int64_t f = 0; f < item.num_frames; ++f) {
+    frames.views.push_back({item.bytes.data() + static_cast<std::size_t>(f) * frame_bytes,
+                            item.width_px, item.height_px});
+  }
+  return frames;
+}
+
+Frames load_frames(const MediaItem& item, const MediaOptions& options, StageTimes& times) {
+  if (item.source == MediaItem::Source::kRgb) return view_rgb(item);
+  Frames frames;
+  if (item.source == MediaItem::Source::kBytes) {
+    FOVEA_CHECK(item.bytes.size() <= options.limits.max_image_bytes, kInvalidArgument, item.name,
+                ": ", item.bytes.size(), " bytes, the limit is ", options.limits.max_image_bytes);
+    decode_into(frames, item.bytes, item.name, options, times);
+  } else {
+    FOVEA_CHECK(item.modality == Modality::kImage || item.source == MediaItem::Source::kFrameFiles,
+                kUnsupported, item.name,
+                ": video containers need the video plugin; give a directory of frame pictures");
+    FOVEA_CHECK(static_cast<std::int64_t>(item.paths.size()) <= options.limits.max_video_frames,
+                kInvalidArgument, item.name, ": ", item.paths.size(), " frames, the limit is ",
+                options.limits.max_video_frames);
+    for (const std::string& path : item.paths) read_and_decode(frames, path, options, times);
+  }
+  for (const media::Image& image : frames.owned) {
+    frames.views.push_back({image.rgb.data(), image.width_px, image.height_px});
+  }
+  return frames;
+}
+
+void prepare(const EncoderGraphModel& model, const MediaItem& media, const MediaOptions& options,
+             PreparedMedia& result) {
+  const Frames frames = load_frames(media, options, result.times);
+  const RgbView& first = frames.views.front();
+  const Stopwatch watch;
+  result.item.plan = media.modality == Modality::kImage
+                         ? model.plan_image(first.width_px, first.height_px)
+                         : model.plan_video(static_cast<std::int64_t>(frames.views.size()),
+                                            first.width_px, first.height_px);
+  result.item.pixels.resize(result.item.plan.pixel_bytes);
+  model.fill_pixels(result.item.plan, frames.views, result.item.pixels);
+  result.times.resize_ms = watch.elapsed_ms();
+}
+
+/// `message` with the item's name in front, unless it is there already.
+Error named(const MediaItem& media, const Error& error) {
+  const std::string text = error.what();
+  if (media.name.empty() || text.find(media.name) != std::string::npos) return error;
+  return {error.code(), cat(media.name, ": ", text)};
+}
+
+}  // namespace
+
+PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,
+                            const MediaOptions& options) {
+  PreparedMedia result;
+  try {
+    prepare(model, media, options, result);
+  } catch (const Error& error) {
+    result.error = named(media, error);
+  } catch (const std::bad_alloc&) {
+    result.error = Error(ErrorCode::kOutOfMemory, cat(media.name, ": out of memory"));
+  }
+  if (result.error) result.item = {};
+  return result;
+}
+
+std::vector<PreparedMedia> prepare_all(const EncoderGraphModel& model,
+                                       std::span<const MediaItem> media,
+                                       const MediaOptions& options, ThreadPool& pool) {
+  std::vector<PreparedMedia> results(media.size());
+  pool.parallel_for(static_cast<std::int64_t>(media.size()), [&](std::int64_t i, int) {
+    const auto index = static_cast<std::size_t>(i);
+    results[index] = prepare_media(model, media[index], options);
+  });
+  return results;
+}
+
+}  // namespace fovea

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "fovea/embedding.h"
+#include "fovea/media.h"
+#include "fovea/options.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// An item after reading, decoding, planning and resizing, or the reason why not.
+struct PreparedMedia {
+  PreparedItem item;
+  StageTimes times;
+  std::optional<Error> error;
+};
+
+/// Takes one item from its source to resized bytes. Never throws an Error: it is returned.
+[[nodiscard]] PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,
+                                          const MediaOptions& options);
+
+/// As prepare_media for many items at once, spread over the pool, in the order of `media`.
+[[nodiscard]] std::vector<PreparedMedia> prepare_all(const EncoderGraphModel& model,
+                                                     std::span<const MediaItem> media,
+                                                     const MediaOptions& options, ThreadPool& pool);
+
+}  // namespace fovea

@@ -1,0 +1,91 @@
+// Timing the tower alone: prepared random pixels in, rows left on the device.
+#include <random>
+
+#include "core/check.h"
+#include "engine/engine_impl.h"
+#include "engine/stopwatch.h"
+#include "fovea/diagnostics.h"
+#include "graph/eager_runner.h"
+#include "graph/forward_cost.h"
+
+namespace fovea {
+
+namespace {
+
+/// A picture that the processor leaves as it is and that has exactly `patches` patches, as nearly
+/// square as possible.
+ItemPlan plan_for_patches(const EncoderGraphModel& model, std::int64_t patches) {
+  std::optional<ItemPlan> best;
+  for (const std::int64_t patch_px : {14, 16}) {  // patch sizes of the supported families
+    for (std::int64_t rows = 1; rows * rows <= patches; ++rows) {
+      if (patches % rows != 0 || patches / rows > 200 * rows) continue;
+      const ItemPlan plan = model.plan_image(patches / rows * patch_px, rows * patch_px);
+      const bool unchanged = plan.resized_width_px == plan.source_width_px &&
+                             plan.resized_height_px == plan.source_height_px;
+      if (unchanged && plan.spec.input_rows == patches) best = plan;
+    }
+  }
+  FOVEA_CHECK(best.has_value(), kInvalidArgument, "no picture has exactly ", patches,
+              " patches for this model");
+  return *best;
+}
+
+/// `count` equal items of random bytes.
+std::vector<PreparedItem> random_items(const ItemPlan& plan, std::int64_t count) {
+  std::mt19937 random(0);
+  std::vector<PreparedItem> items(static_cast<std::size_t>(count));
+  for (PreparedItem& item : items) {
+    item.plan = plan;
+    item.pixels.resize(plan.pixel_bytes);
+    for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
+  }
+  return items;
+}
+
+}  // namespace
+
+TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count, int warmups,
+                       int repetitions) {
+  FOVEA_CHECK(patches >= 1 && count >= 1 && warmups >= 0 && repetitions >= 1, kInvalidArgument,
+              "time_tower: patches, count and repetitions must be positive");
+  Engine::Impl& impl = *engine.impl_;
+  const std::lock_guard lock(impl.mutex);
+  MediaOptions any_size = impl.options.media;
+  any_size.min_pixels = 1;
+  const auto planner = find_family(impl.files.architecture()).make_planner(impl.files, any_size);
+  const ItemPlan plan = plan_for_patches(*planner, patches);
+  const std::vector<PreparedItem> storage = random_items(plan, count);
+  std::vector<const PreparedItem*> items;
+  for (const PreparedItem& item : storage) items.push_back(&item);
+
+  TowerTiming timing;
+  timing.patches = patches * count;
+  timing.rows = plan.spec.out_rows * count;
+  const std::span<const PreparedItem* const> one = std::span(items).first(1);
+  for (PathId path = 0; path < static_cast<PathId>(impl.model->graph_spec().paths.size()); ++path) {
+    timing.flops +=
+        static_cast<double>(count) *
+        measure_forward(*impl.model, *impl.backend.device, path, exact_capacity(path, one)).flops;
+  }
+  const auto run_ms = [&](bool eager) {
+    std::vector<TensorView> rows;
+    const Stopwatch watch;
+    impl.run_tower(items, {.enforce_eager = eager}, rows);
+    impl.graphs->synchronize();
+    return watch.elapsed_ms();
+  };
+  const auto hits = [&] { return impl.graphs->stats().graph_hits; };
+  const std::int64_t hits_before = hits();
+  for (int i = 0; i < warmups; ++i) {
+    (void)run_ms(true);
+    (void)run_ms(false);
+  }
+  for (int i = 0; i < repetitions; ++i) {  // in turn, so that drift of the machine hits both
+    timing.eager_ms.push_back(run_ms(true));
+    timing.replay_ms.push_back(run_ms(false));
+  }
+  if (hits() == hits_before) timing.replay_ms.clear();
+  return timing;
+}
+
+}  // namespace fovea

@@ -1,0 +1,219 @@
+// The public interface: what goes in, what comes out, and every way to fail.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "checkpoint/safetensors.h"
+#include "fovea/fovea.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string model_dir() { return test::golden_folders("qwen3_vl", "golden.safetensors").front(); }
+
+MediaItem picture(std::int64_t width, std::int64_t height, std::uint8_t seed) {
+  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
+  for (std::size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<std::uint8_t>(i * 7 + seed);
+  return image_rgb(std::move(rgb), width, height, "picture " + std::to_string(seed));
+}
+
+template <class F>
+Error error_of(F&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "no error";
+  return {ErrorCode::kInternal, ""};
+}
+
+class EngineTest : public ::testing::Test {
+ protected:
+  Engine engine_ = Engine::load(model_dir(), {.device = "cpu", .num_threads = 2});
+};
+
+TEST_F(EngineTest, DescribesItself) {
+  EXPECT_EQ(engine_.report().family, "qwen3_vl");
+  EXPECT_EQ(engine_.report().hidden, 64);
+  EXPECT_EQ(engine_.report().deepstack_levels, 3);
+  EXPECT_EQ(engine_.report().width, 256);
+  EXPECT_TRUE(engine_.device().starts_with("cpu"));
+}
+
+TEST_F(EngineTest, EmptyBatchGivesNothing) {
+  EXPECT_TRUE(engine_.encode(std::span<const MediaItem>{}).empty());
+}
+
+TEST_F(EngineTest, RowsHaveTheAskedType) {
+  const MediaItem item = picture(64, 64, 1);
+  const Embedding wide = engine_.encode({&item, 1}).front();
+  const Embedding narrow = engine_.encode({&item, 1}, {.dtype = RowDType::kBFloat16}).front();
+  const Embedding half = engine_.encode({&item, 1}, {.dtype = RowDType::kFloat16}).front();
+  EXPECT_EQ(wide.data.size(), 2 * narrow.data.size());
+  for (std::int64_t r = 0; r < wide.rows; ++r) {
+    for (std::int64_t c = 0; c < wide.width; ++c) {
+      EXPECT_NEAR(narrow.at(r, c), wide.at(r, c), std::abs(wide.at(r, c)) / 256);
+      EXPECT_NEAR(half.at(r, c), wide.at(r, c), std::abs(wide.at(r, c)) / 2048 + 1e-7);
+    }
+  }
+  EXPECT_THROW((void)wide.at(wide.rows, 0), Error);
+}
+
+TEST_F(EngineTest, ImagesAndVideosShareABatchInOrder) {
+  std::vector<std::uint8_t> frames(3 * 64 * 48 * 3, 90);
+  const std::vector<MediaItem> items{picture(200, 100, 1),
+                                     video_rgb(std::move(frames), 3, 64, 48, 2.0, "clip"),
+                                     picture(64, 64, 2)};
+  const std::vector<Embedding> rows = engine_.encode(items);
+  EXPECT_EQ(rows[1].modality, Modality::kVideo);
+  EXPECT_EQ((*rows[1].grid_thw)[0], 2);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ(rows[i].name, items[i].name);
+    EXPECT_EQ(rows[i].data, engine_.encode({&items[i], 1}).front().data);
+  }
+}
+
+TEST_F(EngineTest, FirstFailureEndsACallByDefault) {
+  const std::vector<MediaItem> items{picture(64, 64, 1), image_bytes({1, 2, 3}, "broken.png"),
+                                     image_file("missing.jpg")};
+  const Error error = error_of([&] { (void)engine_.encode(items); });
+  EXPECT_NE(std::string(error.what()).find("broken.png"), std::string::npos) << error.what();
+}
+
+TEST_F(EngineTest, SkipsFailuresOnRequest) {
+  const std::vector<MediaItem> items{picture(64, 64, 1), image_file("missing.jpg"),
+                                     picture(1, 5000, 3), picture(96, 64, 2)};
+  const std::vector<Embedding> rows = engine_.encode(items, {.on_error = OnError::kSkip});
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_FALSE(rows[0].error);
+  ASSERT_TRUE(rows[1].error);
+  EXPECT_EQ(rows[1].error->code(), ErrorCode::kNotFound);
+  ASSERT_TRUE(rows[2].error);
+  EXPECT_EQ(rows[2].error->code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(rows[2].rows, 0);
+  EXPECT_EQ(rows[3].data, engine_.encode({&items[3], 1}).front().data);
+}
+
+TEST_F(EngineTest, RefusesRgbOfTheWrongSize) {
+  const MediaItem item = image_rgb(std::vector<std::uint8_t>(10), 2, 2, "short");
+  EXPECT_EQ(error_of([&] {
+              (void)engine_.encode({&item, 1});
+            }).code(),
+            ErrorCode::kInvalidArgument);
+}
+
+TEST_F(EngineTest, PlansAsItEncodes) {
+  const std::vector<ItemSize> sizes{{640, 480, 1}, {100, 76, 6}, {64, 64, 1}};
+  const PackingPlan plan = engine_.plan(sizes);
+  ASSERT_EQ(plan.items.size(), 3u);
+  const MediaItem item = picture(640, 480, 1);
+  EXPECT_EQ(plan.items[0].rows, engine_.encode({&item, 1}).front().rows);
+  std::vector<int> seen(3);
+  for (const PlannedBatch& batch : plan.batches) {
+    for (const std::int64_t index : batch.items) ++seen[static_cast<std::size_t>(index)];
+  }
+  EXPECT_EQ(seen, (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(fovea::plan(model_dir(), sizes).batches.size(), plan.batches.size());
+}
+
+TEST_F(EngineTest, VerifyPassesOnTheGoldenCheckpoint) {
+  for (const Check& check : verify(engine_, model_dir())) {
+    EXPECT_TRUE(check.passed) << check.name << ": " << check.detail;
+  }
+}
+
+TEST_F(EngineTest, TimesTheTower) {
+  const TowerTiming timing = time_tower(engine_, 64, 2, 0, 3);
+  EXPECT_EQ(timing.patches, 128);
+  EXPECT_EQ(timing.rows, 32);
+  EXPECT_GT(timing.flops, 0);
+  EXPECT_EQ(timing.eager_ms.size(), 3u);
+  EXPECT_EQ(error_of([&] { (void)time_tower(engine_, 7, 1, 0, 1); }).code(),
+            ErrorCode::kInvalidArgument);
+}
+
+TEST_F(EngineTest, SavesSafetensors) {
+  const std::vector<MediaItem> items{picture(64, 64, 1), image_file("missing.jpg"),
+                                     picture(96, 64, 2)};
+  const std::vector<Embedding> rows = engine_.encode(items, {.on_error = OnError::kSkip});
+  const std::string path = ::testing::TempDir() + "/fovea_engine_test.safetensors";
+  save_safetensors(path, rows, {{"fovea.model", "tiny"}});
+  const checkpoint::SafetensorsFile file(path);
+  EXPECT_EQ(file.header().metadata.at("format"), "pt");
+  EXPECT_EQ(file.header().metadata.at("fovea.model"), "tiny");
+  EXPECT_EQ(file.find("item_1"), nullptr);
+  const ConstTensorView stored = file.tensor("item_2");
+  EXPECT_EQ(stored.shape, (Shape{rows[2].rows, rows[2].width}));
+  EXPECT_EQ(std::vector<std::byte>(stored.data, stored.data + stored.bytes()), rows[2].data);
+  EXPECT_EQ(file.tensor("item_2.grid_thw").dtype, DType::kI64);
+  fs::remove(path);
+}
+
+TEST(EngineLoad, UnknownDirectoryArchitectureAndDevice) {
+  EXPECT_EQ(error_of([] { (void)Engine::load("no/such/model"); }).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(error_of([] { (void)Engine::load(model_dir(), {.device = "tpu"}); }).code(),
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_of([] { (void)Engine::load(model_dir(), {.device = "cuda:x"}); }).code(),
+            ErrorCode::kInvalidArgument);
+  const fs::path folder = fs::path(::testing::TempDir()) / "fovea_unknown_model";
+  fs::create_directories(folder);
+  std::ofstream(folder / "config.json") << R"({"architectures": ["NoSuchModel"]})";
+  const Error error = error_of([&] { (void)Engine::load(folder.string()); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_NE(std::string(error.what()).find("Qwen3VLForConditionalGeneration"), std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST(EngineLoad, ListsEveryMissingAndMisshapenTensor) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "fovea_misfit_model";
+  fs::create_directories(folder);
+  std::ifstream in(model_dir() + "/config.json");
+  std::string config((std::istreambuf_iterator<char>(in)), {});
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    config.replace(config.find(from), from.size(), to);
+  };
+  replace("\"depth\": 4", "\"depth\": 5");
+  replace("\"intermediate_size\": 272", "\"intermediate_size\": 280");
+  std::ofstream(folder / "config.json") << config;
+  fs::create_symlink(fs::absolute(model_dir()) / "model.safetensors", folder / "model.safetensors");
+  const Error error = error_of([&] { (void)Engine::load(folder.string(), {.device = "cpu"}); });
+  const std::string text = error.what();
+  EXPECT_NE(text.find("model.visual.blocks.4.attn.qkv.weight missing"), std::string::npos) << text;
+  EXPECT_NE(text.find("blocks.0.mlp.linear_fc1.weight has shape [272, 144]"), std::string::npos);
+  EXPECT_NE(text.find("expected [280, 144]"), std::string::npos);
+  const ModelReport report = inspect(folder.string(), {.device = "cpu"});
+  EXPECT_GT(std::ranges::count_if(report.tensors, [](const auto& t) { return !t.problem.empty(); }),
+            12);
+  fs::remove_all(folder);
+}
+
+TEST(EngineLoad, DummyWeightsNeedOnlyTheConfig) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "fovea_dummy_model";
+  fs::create_directories(folder);
+  fs::copy_file(model_dir() + "/config.json", folder / "config.json",
+                fs::copy_options::overwrite_existing);
+  const EngineOptions options{.device = "cpu", .dummy_weights = true, .seed = 7};
+  Engine first = Engine::load(folder.string(), options);
+  Engine second = Engine::load(folder.string(), options);
+  const MediaItem item = picture(64, 64, 1);
+  const Embedding rows = first.encode({&item, 1}).front();
+  EXPECT_EQ(rows.data, second.encode({&item, 1}).front().data);
+  EXPECT_TRUE(std::isfinite(rows.at(0, 0)));
+  fs::remove_all(folder);
+}
+
+TEST(EngineInspect, ReportsTheMemoryPlan) {
+  const ModelReport report = inspect(model_dir(), {.device = "cpu"});
+  EXPECT_GT(report.parameters, 0);
+  EXPECT_GT(report.weight_bytes, 0u);
+  ASSERT_FALSE(report.arena_bytes.empty());
+  EXPECT_GT(report.arena_bytes.back().second, report.arena_bytes.front().second);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,131 @@
+// config.json and processor files of Qwen3-VL: both spellings, defaults, and every refusal.
+#include "models/qwen3_vl/config.h"
+
+#include <gtest/gtest.h>
+
+#include "fovea/error.h"
+#include "support/golden.h"
+
+namespace fovea::qwen3_vl {
+namespace {
+
+checkpoint::HfConfig files_of(const std::string& vision, const std::string& preprocessor = "",
+                              const std::string& architecture = "Qwen3VLForConditionalGeneration") {
+  checkpoint::HfConfig files{
+      .directory = "model",
+      .config = JsonDocument::parse(
+          "{\"architectures\": [\"" + architecture + "\"], \"vision_config\": " + vision + "}",
+          "config.json"),
+      .preprocessor = std::nullopt,
+      .video_preprocessor = std::nullopt,
+      .processor = std::nullopt};
+  if (!preprocessor.empty()) {
+    files.preprocessor = JsonDocument::parse(preprocessor, "preprocessor_config.json");
+  }
+  return files;
+}
+
+std::string message_of(const std::string& vision, const std::string& preprocessor = "") {
+  try {
+    const checkpoint::HfConfig files = files_of(vision, preprocessor);
+    const Config config = parse_config(files);
+    (void)parse_preprocess_config(files, config, MediaOptions{});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Config, DefaultsAreThoseOfTheReference) {
+  const Config c = parse_config(files_of("{}"));
+  EXPECT_EQ(c.depth, 27);
+  EXPECT_EQ(c.hidden_size, 1152);
+  EXPECT_EQ(c.head_dim(), 72);
+  EXPECT_EQ(c.intermediate_size, 4304);
+  EXPECT_EQ(c.position_side(), 48);
+  EXPECT_EQ(c.deepstack_visual_indexes, (std::vector<std::int64_t>{8, 16, 24}));
+  EXPECT_EQ(c.out_width(), 4 * 3584);
+  EXPECT_EQ(c.patch_dim(), 1536);
+}
+
+TEST(Config, Qwen35HasNoDeepstackUnlessListed) {
+  const auto parse = [](const char* vision) {
+    return parse_config(files_of(vision, "", "Qwen3_5ForConditionalGeneration"));
+  };
+  EXPECT_EQ(parse("{}").num_deepstack(), 0);
+  EXPECT_EQ(parse("{\"deepstack_visual_indexes\": [3]}").num_deepstack(), 1);
+}
+
+TEST(Config, AcceptsListsWhereSomeFilesHaveThem) {
+  EXPECT_EQ(parse_config(files_of("{\"patch_size\": [14, 14], \"in_chans\": 3}")).patch_size, 14);
+}
+
+TEST(Config, ReadsRopeTheta) {
+  EXPECT_EQ(parse_config(files_of("{\"rope_parameters\": {\"rope_theta\": 500.0}}")).rope_theta,
+            500);
+}
+
+TEST(Config, RefusalsNameFileAndKey) {
+  EXPECT_NE(message_of("{\"num_heads\": \"16\"}").find("vision_config.num_heads"),
+            std::string::npos);
+  EXPECT_NE(message_of("{\"depth\": 0}").find("vision_config.depth"), std::string::npos);
+  EXPECT_NE(message_of("{\"in_channels\": 1}").find("RGB"), std::string::npos);
+  EXPECT_NE(message_of("{\"num_heads\": 5}").find("num_heads 5 does not divide"),
+            std::string::npos);
+  EXPECT_NE(message_of("{\"hidden_act\": \"relu\"}").find("relu"), std::string::npos);
+  EXPECT_NE(message_of("{\"num_position_embeddings\": 10}").find("square"), std::string::npos);
+  EXPECT_NE(message_of("{\"temporal_patch_size\": 3}").find("temporal_patch_size"),
+            std::string::npos);
+  EXPECT_NE(message_of("{\"deepstack_visual_indexes\": [27]}").find("below depth 27"),
+            std::string::npos);
+}
+
+TEST(PreprocessConfig, TakesEverySpellingOfTheLimits) {
+  const auto limits = [](const char* preprocessor) {
+    const checkpoint::HfConfig files = files_of("{}", preprocessor);
+    return parse_preprocess_config(files, parse_config(files), MediaOptions{}).image;
+  };
+  EXPECT_EQ(limits("{\"size\": {\"shortest_edge\": 100, \"longest_edge\": 200}}").min_pixels, 100);
+  EXPECT_EQ(limits("{\"size\": {\"min_pixels\": 7, \"max_pixels\": 9}}").max_pixels, 9);
+  EXPECT_EQ(limits("{\"size\": {\"shortest_edge\": 1}, \"max_pixels\": 50}").max_pixels, 50);
+  EXPECT_EQ(limits("{\"min_pixels\": null}").min_pixels, 65536);
+}
+
+TEST(PreprocessConfig, RefusalsNameFileAndKey) {
+  EXPECT_NE(message_of("{}", "{\"patch_size\": 14}").find("preprocessor_config.json"),
+            std::string::npos);
+  EXPECT_NE(message_of("{}", "{\"merge_size\": 3}").find("contradicts config.json"),
+            std::string::npos);
+  EXPECT_NE(message_of("{}", "{\"image_mean\": [0.5]}").find("expected 3 numbers"),
+            std::string::npos);
+  EXPECT_NE(message_of("{}", "{\"do_resize\": false}").find("do_resize"), std::string::npos);
+  EXPECT_NE(message_of("{}", "{\"resample\": 1}").find("resample"), std::string::npos);
+  EXPECT_NE(
+      message_of("{}", "{\"min_pixels\": 9, \"max_pixels\": 8}").find("min_pixels <= max_pixels"),
+      std::string::npos);
+}
+
+TEST(PreprocessConfig, PillowBackendChangesTheEngine) {
+  const checkpoint::HfConfig files = files_of("{}");
+  const Config config = parse_config(files);
+  EXPECT_EQ(parse_preprocess_config(files, config, {.image_backend = ImageBackend::kPillow}).engine,
+            media::ResizeEngine::kPillow);
+  EXPECT_EQ(parse_preprocess_config(files, config, MediaOptions{}).engine,
+            media::ResizeEngine::kTorchvision);
+}
+
+TEST(Config, ReadsTheGoldenCheckpoint) {
+  for (const std::string& folder : test::golden_folders("qwen3_vl", "config.json")) {
+    const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
+    const Config c = parse_config(files);
+    EXPECT_EQ(c.head_dim(), 72);
+    EXPECT_EQ(c.num_deepstack(), 3);
+    EXPECT_EQ(parse_preprocess_config(files, c, MediaOptions{}).image.min_pixels,
+              4096);
+    EXPECT_EQ(parse_preprocess_config(files, c, MediaOptions{}).video.max_pixels,
+              786432);
+  }
+}
+
+}  // namespace
+}  // namespace fovea::qwen3_vl
