@@ -1,0 +1,18 @@
+// fovea bench: the benchmarks of the program, one file each.
+#include "program.h"
+
+namespace fovea::cli {
+
+void add_bench(CLI::App& app, Program& program) {
+  CLI::App* verb =
+      app.add_subcommand("bench", "Measure: latency of the tower, throughput of files");
+  verb->require_subcommand(1);
+  verb->footer(
+      "Examples:\n"
+      "  fovea bench latency ./Qwen3-VL --patches 64,256,1024\n"
+      "  fovea bench throughput ./Qwen3-VL photos/ --repeat 5");
+  add_bench_latency(*verb, program);
+  add_bench_throughput(*verb, program);
+}
+
+}  // namespace fovea::cli

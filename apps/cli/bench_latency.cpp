@@ -1,0 +1,252 @@
+// fovea bench latency: the tower alone on random pixels of fixed sizes, eager and replayed in turn,
+// as a fraction of the multiply-add peak measured in the same run.
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "errors.h"
+#include "flags.h"
+#include "fovea/diagnostics.h"
+#include "fovea/engine.h"
+#include "fovea/version.h"
+#include "output_file.h"
+#include "progress.h"
+#include "report_json.h"
+#include "samples.h"
+#include "svg_chart.h"
+#include "table.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr double kPeakSeconds = 0.5;
+
+struct LatencyFlags {
+  EngineFlags engine;
+  std::vector<std::int64_t> patches{64, 256, 1024};
+  std::vector<std::int64_t> threads;  ///< empty: one run with all
+  std::int64_t count = 1;
+  std::int64_t warmups = 2;
+  std::int64_t repetitions = 10;
+  std::string output_json;
+  std::string plot;
+};
+
+/// One size on one number of threads.
+struct Measurement {
+  std::int64_t threads = 0;  ///< 0: all
+  std::int64_t patches_per_item = 0;
+  TowerTiming timing;
+  std::optional<double> peak_gflops;  ///< of the processor; absent where another device computes
+
+  /// The faster of the two ways, by median.
+  [[nodiscard]] double best_ms() const {
+    const double eager = percentile(timing.eager_ms, 50);
+    return timing.replay_ms.empty() ? eager : std::min(eager, percentile(timing.replay_ms, 50));
+  }
+  [[nodiscard]] double gflops() const { return timing.flops / best_ms() * 1e-6; }
+};
+
+struct LatencyRun {
+  std::string device;
+  std::vector<Measurement> measurements;
+};
+
+int to_int(std::int64_t value, const std::string& flag) {
+  if (value > std::numeric_limits<int>::max()) {
+    throw UsageError(flag + ": " + std::to_string(value) + " is too large");
+  }
+  return static_cast<int>(value);
+}
+
+void measure_threads(const LatencyFlags& flags, std::int64_t threads, Console& console,
+                     Progress& progress, LatencyRun& run) {
+  EngineFlags engine_flags = flags.engine;
+  engine_flags.threads = threads;
+  Engine engine = Engine::load(flags.engine.model, engine_options(engine_flags, console));
+  run.device = engine.device();
+  std::optional<double> peak;
+  if (run.device.starts_with("cpu")) {
+    peak = measure_fma_peak(to_int(threads, "--threads"), kPeakSeconds);
+  }
+  for (const std::int64_t patches : flags.patches) {
+    progress.advance();
+    run.measurements.push_back(
+        {.threads = threads,
+         .patches_per_item = patches,
+         .timing = time_tower(engine, patches, flags.count, to_int(flags.warmups, "--warmups"),
+                              to_int(flags.repetitions, "--repetitions")),
+         .peak_gflops = peak});
+  }
+}
+
+std::string threads_text(std::int64_t threads) {
+  return threads == 0 ? "all" : std::to_string(threads);
+}
+
+std::string timing_table(const LatencyRun& run, std::int64_t count) {
+  Table table({{"threads"},
+               {"patches"},
+               {"rows"},
+               {"budget"},
+               {"eager p50"},
+               {"eager p90"},
+               {"eager p99"},
+               {"replay p50"},
+               {"replay p90"},
+               {"replay p99"},
+               {"GFLOP/s"},
+               {"of peak"}});
+  for (const Measurement& m : run.measurements) {
+    const Summary eager = summarize(m.timing.eager_ms);
+    const Summary replay = summarize(m.timing.replay_ms);
+    const auto replay_ms = [&](double value) {
+      return m.timing.replay_ms.empty() ? std::string("-") : fixed(value, 2);
+    };
+    table.add_row(
+        {threads_text(m.threads),
+         std::to_string(count) + " x " + std::to_string(m.patches_per_item),
+         std::to_string(m.timing.rows), m.timing.budget > 0 ? std::to_string(m.timing.budget) : "-",
+         fixed(eager.median, 2), fixed(eager.p90, 2), fixed(eager.p99, 2), replay_ms(replay.median),
+         replay_ms(replay.p90), replay_ms(replay.p99), fixed(m.gflops(), 1),
+         m.peak_gflops ? percent(m.gflops() / *m.peak_gflops) : "-"});
+  }
+  return table.text();
+}
+
+/// How much faster each size gets with more threads, relative to the first of the list.
+std::string scaling_table(const LatencyRun& run, const std::vector<std::int64_t>& threads) {
+  std::vector<Table::Column> columns{{"patches"}};
+  for (const std::int64_t n : threads) columns.push_back({threads_text(n) + " threads"});
+  Table table(columns);
+  const std::size_t sizes = run.measurements.size() / threads.size();
+  for (std::size_t size = 0; size < sizes; ++size) {
+    const Measurement& first = run.measurements[size];
+    std::vector<std::string> cells{std::to_string(first.patches_per_item)};
+    for (std::size_t t = 0; t < threads.size(); ++t) {
+      const Measurement& m = run.measurements[t * sizes + size];
+      cells.push_back(fixed(first.best_ms() / m.best_ms(), 2) + "x");
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+LineChart chart_of(const LatencyRun& run, std::size_t num_threads_tried) {
+  LineChart chart{.title = "Latency of the tower, median",
+                  .x_label = "patches per item",
+                  .y_label = "milliseconds",
+                  .x_scale = Scale::kLog,
+                  .y_scale = Scale::kLog,
+                  .series = {}};
+  const auto line = [&](const Measurement& m, const std::string& name) -> LineSeries& {
+    const std::string full =
+        num_threads_tried > 1 ? name + ", " + threads_text(m.threads) + " threads" : name;
+    const auto same = [&](const LineSeries& series) { return series.name == full; };
+    const auto found = std::find_if(chart.series.begin(), chart.series.end(), same);
+    return found != chart.series.end() ? *found : chart.series.emplace_back(LineSeries{full, {}});
+  };
+  for (const Measurement& m : run.measurements) {
+    const auto x = static_cast<double>(m.patches_per_item);
+    line(m, "eager").points.emplace_back(x, percentile(m.timing.eager_ms, 50));
+    if (!m.timing.replay_ms.empty()) {
+      line(m, "replay").points.emplace_back(x, percentile(m.timing.replay_ms, 50));
+    }
+  }
+  for (LineSeries& series : chart.series) std::sort(series.points.begin(), series.points.end());
+  return chart;
+}
+
+nlohmann::ordered_json json_of(const LatencyFlags& flags, const LatencyRun& run) {
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  for (const Measurement& m : run.measurements) {
+    nlohmann::ordered_json entry = {{"threads", m.threads},
+                                    {"count", flags.count},
+                                    {"patches", m.patches_per_item},
+                                    {"rows", m.timing.rows},
+                                    {"token_budget", m.timing.budget},
+                                    {"flops", m.timing.flops},
+                                    {"eager_ms", to_json(summarize(m.timing.eager_ms))},
+                                    {"replay_ms", nullptr},
+                                    {"gflops_per_s", m.gflops()},
+                                    {"peak_gflops_per_s", nullptr}};
+    if (!m.timing.replay_ms.empty()) entry["replay_ms"] = to_json(summarize(m.timing.replay_ms));
+    if (m.peak_gflops) entry["peak_gflops_per_s"] = *m.peak_gflops;
+    results.push_back(std::move(entry));
+  }
+  return {{"benchmark", "latency"},      {"fovea_version", version()},
+          {"model", flags.engine.model}, {"device", run.device},
+          {"warmups", flags.warmups},    {"repetitions", flags.repetitions},
+          {"results", results}};
+}
+
+int run_latency(const LatencyFlags& flags, Console& console) {
+  for (const std::string* path : {&flags.output_json, &flags.plot}) {
+    if (!path->empty()) check_output_path(*path);
+  }
+  const std::vector<std::int64_t> threads =
+      flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
+  LatencyRun run;
+  {
+    Progress progress(console, "measuring",
+                      static_cast<std::int64_t>(threads.size() * flags.patches.size()));
+    for (const std::int64_t n : threads) measure_threads(flags, n, console, progress, run);
+  }
+  if (!flags.output_json.empty()) {
+    write_text_file(flags.output_json, json_text(json_of(flags, run)));
+  }
+  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(chart_of(run, threads.size())));
+
+  std::cout << timing_table(run, flags.count) << "\n";
+  if (threads.size() > 1) {
+    std::cout << "speed-up over " << threads_text(threads.front()) << " threads\n"
+              << scaling_table(run, threads) << "\n";
+  }
+  std::cout << "times in milliseconds, " << flags.repetitions << " repetitions; GFLOP/s of the "
+            << "faster way\ndevice  " << run.device << "\n";
+  for (std::size_t i = 0; i < run.measurements.size(); i += flags.patches.size()) {
+    const Measurement& m = run.measurements[i];
+    if (!m.peak_gflops) continue;
+    std::cout << "peak    " << fixed(*m.peak_gflops, 1) << " GFLOP/s of multiply-adds on "
+              << threads_text(m.threads) << " threads, measured in this run\n";
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_bench_latency(CLI::App& bench, Program& program) {
+  CLI::App* verb = bench.add_subcommand("latency", "Time the tower on random pixels");
+  auto flags = std::make_shared<LatencyFlags>();
+  add_engine_flags(*verb, flags->engine);
+  verb->remove_option(verb->get_option("--threads"));  // here it takes a list
+  add_positive_list(*verb, "--threads", flags->threads,
+                    "CPU threads; a list shows how the tower scales (default: all)")
+      ->group("Benchmark");
+  add_positive_list(*verb, "--patches", flags->patches, "Sizes of a picture, in patches")
+      ->group("Benchmark");
+  add_positive(*verb, "--count", flags->count, "Equal pictures per run")->group("Benchmark");
+  add_positive(*verb, "--warmups", flags->warmups, "Runs of each kind that do not count")
+      ->group("Benchmark");
+  add_positive(*verb, "--repetitions", flags->repetitions, "Runs of each kind that count")
+      ->group("Benchmark");
+  verb->add_option("--output-json", flags->output_json, "Write all figures as JSON")
+      ->type_name("FILE")
+      ->group("Output");
+  verb->add_option("--plot", flags->plot, "Write a chart as SVG")
+      ->type_name("FILE")
+      ->group("Output");
+  add_console_flags(*verb, program);
+  verb->footer(
+      "Eager runs and replays take turns, so that drift of the machine hits both alike.\n\n"
+      "Example:\n"
+      "  fovea bench latency ./Qwen3-VL --load-format dummy --patches 64,256,1024 --threads 1,2,4");
+  verb->callback([flags, &program] {
+    program.action = [flags, &program] { return run_latency(*flags, program.console); };
+  });
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "fovea/log.h"
+
+namespace fovea::cli {
+
+/// The standard error of the program: log lines of the library, warnings, the final error, and one
+/// status line that is shown on a terminal only and never mixes with the others. Thread-safe.
+class Console final : public LogSink {
+ public:
+  Console();
+
+  /// Log lines below `level` are dropped. Warnings and errors of the program itself always appear.
+  void set_level(LogLevel level);
+  /// Turns the status line off, whatever stderr is.
+  void hide_status();
+
+  /// Writes `fovea: <level>: <line>`, made one line.
+  void write(LogLevel level, std::string_view line) override;
+  void warn(std::string_view text);
+  void error(std::string_view text);
+
+  /// Replaces the status line; the empty text removes it.
+  void set_status(std::string_view text);
+
+ private:
+  void print(std::string_view kind, std::string_view text);
+  void erase_status();
+
+  std::mutex mutex_;  // guards the members below and the stream
+  LogLevel level_ = LogLevel::kWarning;
+  bool terminal_ = false;
+  std::string status_;
+};
+
+}  // namespace fovea::cli

@@ -1,0 +1,284 @@
+// fovea encode: files in, rows out. Everything that can be refused is refused before the model is
+// loaded; outputs become visible together at the end.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "errors.h"
+#include "flags.h"
+#include "fovea/fovea.h"
+#include "inputs.h"
+#include "output_file.h"
+#include "progress.h"
+#include "report_json.h"
+#include "stages.h"
+#include "svg_chart.h"
+#include "table.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr std::size_t kNameLength = 44;
+
+struct EncodeFlags {
+  EngineFlags engine;
+  InputFlags inputs;
+  std::string output;
+  std::string dtype = "float32";
+  std::string on_error = "fail";
+  std::string stats;
+  std::string plot;
+  std::string golden;
+  bool table = true;
+};
+
+/// What the table and the files are made of.
+struct EncodeRun {
+  std::vector<Embedding> items;
+  std::vector<std::optional<double>> differences;  ///< to the reference, one per item if asked for
+  Stats stats;
+  std::string device;
+  double load_ms = 0;
+  double encode_ms = 0;
+};
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+RowDType row_dtype(const std::string& name) {
+  if (name == "bfloat16") return RowDType::kBFloat16;
+  return name == "float16" ? RowDType::kFloat16 : RowDType::kFloat32;
+}
+
+EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
+  const EngineOptions options = engine_options(flags.engine, console);
+  const OnError on_error = flags.on_error == "skip" ? OnError::kSkip : OnError::kFail;
+  const std::vector<Input> inputs =
+      expand_inputs(flags.inputs.in_order, flags.inputs.fps, on_error);
+
+  EncodeRun run;
+  auto start = std::chrono::steady_clock::now();
+  Progress loading(console, "loading " + flags.engine.model);
+  Engine engine = Engine::load(flags.engine.model, options);
+  run.load_ms = ms_since(start);
+
+  start = std::chrono::steady_clock::now();
+  const Progress encoding(console, "encoding " + std::to_string(inputs.size()) + " items");
+  run.items =
+      encode_inputs(engine, inputs, {.dtype = row_dtype(flags.dtype), .on_error = on_error});
+  run.encode_ms = ms_since(start);
+  run.stats = engine.stats();
+  run.device = engine.device();
+  return run;
+}
+
+/// Reports skipped items; having nothing left is a failure.
+void report_skipped(const std::vector<Embedding>& items, Console& console) {
+  const Embedding* first_failed = nullptr;
+  std::size_t failed = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].error) continue;
+    console.warn("item_" + std::to_string(i) + " skipped: " + items[i].error->what());
+    if (first_failed == nullptr) first_failed = &items[i];
+    ++failed;
+  }
+  if (failed == items.size() && first_failed != nullptr) {
+    throw Error(first_failed->error->code(),
+                "none of the " + std::to_string(failed) +
+                    " items could be encoded; the first: " + first_failed->error->what());
+  }
+}
+
+/// Name of the model in metadata: the last part of its directory, so that a file does not depend on
+/// where it was made.
+std::string model_name(const std::string& directory) {
+  return std::filesystem::absolute(directory + "/.").lexically_normal().parent_path().filename();
+}
+
+std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
+  nlohmann::ordered_json json = to_json(run.stats);
+  std::int64_t rows = 0;
+  std::int64_t failed = 0;
+  for (const Embedding& item : run.items) {
+    rows += item.rows;
+    failed += item.error ? 1 : 0;
+  }
+  json["fovea_version"] = version();
+  json["model"] = model_name(flags.engine.model);
+  json["device"] = run.device;
+  json["items"] = run.items.size();
+  json["failed_items"] = failed;
+  json["rows"] = rows;
+  json["load_ms"] = run.load_ms;
+  json["encode_ms"] = run.encode_ms;
+  return json_text(json);
+}
+
+void write_outputs(const EncodeFlags& flags, const EncodeRun& run) {
+  std::vector<PendingFile> pending;
+  if (!flags.stats.empty()) pending.emplace_back(flags.stats, stats_text(flags, run));
+  if (!flags.plot.empty()) pending.emplace_back(flags.plot, to_svg(stage_chart(run.items)));
+  save_safetensors(flags.output, run.items, {{"fovea.model", model_name(flags.engine.model)}});
+  for (PendingFile& file : pending) file.commit();
+}
+
+std::string grid_text(const Embedding& item) {
+  return item.grid_thw ? join(*item.grid_thw, "x") : "-";
+}
+
+std::string source_text(const Embedding& item) {
+  const std::string size = size_text(item.source_width_px, item.source_height_px);
+  return item.modality == Modality::kVideo ? size + "x" + std::to_string(item.num_frames) + "f"
+                                           : size;
+}
+
+std::string difference_text(std::optional<double> difference) {
+  if (!difference) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1e", *difference);
+  return text.data();
+}
+
+std::string items_table(const EncodeRun& run) {
+  using enum Table::Align;
+  std::vector<Table::Column> columns{{"#"},         {"item", kLeft}, {"size"},    {"resized"},
+                                     {"grid"},      {"rows"},        {"read ms"}, {"decode ms"},
+                                     {"resize ms"}, {"encode ms"}};
+  const bool compared = !run.differences.empty();
+  if (compared) columns.push_back({"difference"});
+  Table table(columns);
+  StageTimes sum;
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < run.items.size(); ++i) {
+    const Embedding& item = run.items[i];
+    const std::string name = shorten_path(one_line(item.name), kNameLength);
+    if (item.error) {
+      table.add_row({std::to_string(i), name, "failed"});
+      continue;
+    }
+    const StageTimes& times = item.times;
+    std::vector<std::string> cells{
+        std::to_string(i),         name,
+        source_text(item),         size_text(item.resized_width_px, item.resized_height_px),
+        grid_text(item),           std::to_string(item.rows),
+        fixed(times.read_ms, 2),   fixed(times.decode_ms, 2),
+        fixed(times.resize_ms, 2), fixed(times.encode_ms, 2)};
+    if (compared) cells.push_back(difference_text(run.differences[i]));
+    table.add_row(std::move(cells));
+    for (const Stage& stage : kStages) sum.*stage.ms += times.*stage.ms;
+    rows += item.rows;
+  }
+  table.add_rule();
+  table.add_row({"", "sum", "", "", "", std::to_string(rows), fixed(sum.read_ms, 2),
+                 fixed(sum.decode_ms, 2), fixed(sum.resize_ms, 2), fixed(sum.encode_ms, 2)});
+  return table.text();
+}
+
+std::string graph_line(const Stats& stats) {
+  const std::int64_t items = stats.graph_hits + stats.graph_partial + stats.graph_misses;
+  std::int64_t live = 0;
+  std::int64_t padded = 0;
+  for (const PathStats& path : stats.paths) {
+    live += path.live_rows;
+    padded += path.padded_rows;
+  }
+  std::string line = "graphs  " + std::to_string(stats.graph_hits) + " of " +
+                     std::to_string(items) + " items replayed (" + percent(stats.hit_rate()) + ")";
+  if (stats.sub_batches > 0) line += ", " + std::to_string(stats.sub_batches) + " sub-batches";
+  if (!stats.token_budgets.empty()) line += ", budgets " + join(stats.token_budgets, " ");
+  if (live > 0) {
+    line +=
+        ", padding " + percent(static_cast<double>(padded) / static_cast<double>(live + padded));
+  }
+  for (const auto& [reason, count] : stats.miss_reasons) {
+    line += ", " + std::to_string(count) + " eager: " + reason;
+  }
+  return line;
+}
+
+void print_report(const EncodeFlags& flags, const EncodeRun& run) {
+  std::int64_t width = 0;
+  for (const Embedding& item : run.items) width = std::max(width, item.width);
+  std::error_code ignored;
+  const auto bytes = static_cast<std::size_t>(std::filesystem::file_size(flags.output, ignored));
+  std::cout << items_table(run) << "\n"
+            << "device  " << run.device << "\n"
+            << graph_line(run.stats) << "\n"
+            << "time    load " << fixed(run.load_ms, 1) << " ms, all items "
+            << fixed(run.encode_ms, 1) << " ms\n"
+            << "output  " << flags.output << ", rows of " << width << " x " << flags.dtype << ", "
+            << bytes_text(bytes) << "\n";
+}
+
+int run_encode(const EncodeFlags& flags, Console& console) {
+  for (const std::string* path : {&flags.output, &flags.stats, &flags.plot}) {
+    if (!path->empty()) check_output_path(*path);
+  }
+  EncodeRun run = encode_all(flags, console);
+  report_skipped(run.items, console);
+  if (!flags.golden.empty()) {
+    for (const Embedding& item : run.items) {
+      run.differences.push_back(golden_difference(item, flags.golden));
+    }
+  }
+  write_outputs(flags, run);
+  if (flags.table) print_report(flags, run);
+  return kExitOk;
+}
+
+void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
+  constexpr const char* kGroup = "Output";
+  verb.add_option("-o,--output", flags.output, "Where the rows go, as safetensors")
+      ->type_name("FILE")
+      ->required()
+      ->group(kGroup);
+  add_choice(verb, "--dtype", flags.dtype, {"float32", "bfloat16", "float16"},
+             "Element type of the rows in the file")
+      ->group(kGroup);
+  add_choice(verb, "--on-error", flags.on_error, {"fail", "skip"},
+             "An unreadable item ends the run, or is reported and left out")
+      ->group(kGroup);
+  verb.add_option("--stats", flags.stats, "Write counters of graphs and padding as JSON")
+      ->type_name("FILE")
+      ->group(kGroup);
+  verb.add_option("--plot", flags.plot, "Write the time of each stage per item as SVG")
+      ->type_name("FILE")
+      ->group(kGroup);
+  verb.add_option("--golden", flags.golden,
+                  "Compare with the reference rows in DIR/golden.safetensors (relative L2)")
+      ->type_name("DIR")
+      ->group(kGroup);
+  verb.add_flag("--table,!--no-table", flags.table, "Print a table of the items (default: yes)")
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void add_encode(CLI::App& app, Program& program) {
+  CLI::App* verb = app.add_subcommand("encode", "Encode pictures and videos into rows");
+  auto flags = std::make_shared<EncodeFlags>();
+  add_engine_flags(*verb, flags->engine);
+  add_input_flags(*verb, flags->inputs);
+  add_output_flags(*verb, *flags);
+  add_console_flags(*verb, program);
+  verb->footer(
+      "Items are numbered in command-line order, pictures and videos together; the file holds\n"
+      "item_<i> [rows, width] and item_<i>.grid_thw [3] for each.\n\n"
+      "Examples:\n"
+      "  fovea encode ./Qwen3-VL photo.jpg scans/ -o rows.safetensors\n"
+      "  fovea encode ./Qwen3-VL a.png --video frames/ b.png -o rows.safetensors --dtype bfloat16\n"
+      "  fovea encode ./Qwen3-VL '*.png' -o rows.safetensors --stats stats.json --on-error skip");
+  verb->callback([flags, &program] {
+    program.action = [flags, &program] { return run_encode(*flags, program.console); };
+  });
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,257 @@
+// Flags that the verbs share, and their translation into EngineOptions.
+#include "flags.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "errors.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr const char* kDeviceGroup = "Model and device";
+constexpr const char* kGraphGroup = "Graphs";
+constexpr const char* kPictureGroup = "Pictures";
+
+std::string join_names(const std::vector<std::string>& names, const std::string& separator) {
+  std::string result;
+  for (const std::string& name : names) result += (result.empty() ? "" : separator) + name;
+  return result;
+}
+
+/// A check without a description, so that it does not end up in the type shown by --help.
+CLI::Validator check(std::function<std::string(std::string&)> function) {
+  return CLI::Validator(std::move(function), "");
+}
+
+std::string complaint_about_device(const std::string& device) {
+  constexpr std::string_view kCuda = "cuda:";
+  if (device == "auto" || device == "cpu" || device == "cuda") return "";
+  const bool indexed = device.starts_with(kCuda) && device.size() > kCuda.size() &&
+                       std::all_of(device.begin() + kCuda.size(), device.end(),
+                                   [](char c) { return c >= '0' && c <= '9'; });
+  return indexed ? "" : "expected auto, cpu, cuda or cuda:<index>, got \"" + device + "\"";
+}
+
+void add_device_flags(CLI::App& verb, EngineFlags& flags) {
+  verb.add_option("--device", flags.device, "Where the tower runs")
+      ->type_name("auto|cpu|cuda[:i]")
+      ->check(check(complaint_about_device))
+      ->capture_default_str()
+      ->group(kDeviceGroup);
+  add_positive(verb, "--threads", flags.threads,
+               "CPU threads for math and decoding (default: all this process may use)")
+      ->group(kDeviceGroup);
+  add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
+             "dummy needs config.json only and fills the tower with seeded random weights")
+      ->group(kDeviceGroup);
+  verb.add_option("--seed", flags.seed, "Of dummy weights")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kDeviceGroup);
+}
+
+void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
+  verb.add_flag("--enforce-eager", flags.enforce_eager, "Use no graphs")->group(kGraphGroup);
+  add_positive_list(verb, "--token-budgets", flags.token_budgets,
+                    "Capture one graph per budget (default: inferred from the model)")
+      ->group(kGraphGroup);
+  add_positive(verb, "--max-items-per-batch", flags.max_items_per_batch,
+               "Most items in one replay (default: inferred)")
+      ->group(kGraphGroup);
+  verb.add_option("--max-frames-per-batch", flags.max_frames_per_batch,
+                  "Most frames in one replay; 0 keeps videos eager (default: inferred)")
+      ->type_name("N")
+      ->check(
+          CLI::Range(std::int64_t{0}, std::numeric_limits<std::int32_t>::max() + std::int64_t{0})
+              .description(""))
+      ->group(kGraphGroup);
+  add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,
+               "Upper end of inferred token budgets")
+      ->group(kGraphGroup);
+  add_choice(verb, "--packing", flags.packing, {"greedy", "cost"},
+             "How items share budgets: smallest first, or least total cost")
+      ->group(kGraphGroup);
+  verb.add_option("--compilation-config", flags.compilation_config,
+                  "The same settings as vLLM spells them; the flags above win")
+      ->type_name("JSON")
+      ->group(kGraphGroup);
+}
+
+void add_picture_flags(CLI::App& verb, EngineFlags& flags) {
+  add_choice(verb, "--image-backend", flags.image_backend, {"auto", "torchvision", "pil"},
+             "Resize arithmetic; auto is what vLLM uses for the model family")
+      ->group(kPictureGroup);
+  add_choice(verb, "--rgba", flags.rgba, {"white", "drop"},
+             "Transparent pictures: composite over white, or drop the alpha channel")
+      ->group(kPictureGroup);
+  verb.add_flag("--exif-orientation,!--no-exif-orientation", flags.exif_orientation,
+                "Turn pictures as their EXIF data says (vLLM does not)")
+      ->group(kPictureGroup);
+  add_positive(verb, "--min-pixels", flags.min_pixels,
+               "Enlarge smaller pictures to this area (default: the checkpoint's)")
+      ->group(kPictureGroup);
+  add_positive(verb, "--max-pixels", flags.max_pixels,
+               "Shrink larger pictures to this area (default: the checkpoint's)")
+      ->group(kPictureGroup);
+  add_positive(verb, "--max-image-pixels", flags.max_image_pixels,
+               "Refuse larger pictures before decoding them")
+      ->group(kPictureGroup);
+}
+
+[[noreturn]] void reject(const std::string& key, const std::string& expected,
+                         const nlohmann::json& value) {
+  throw UsageError("--compilation-config: " + key + ": expected " + expected + ", got " +
+                   value.dump());
+}
+
+std::int64_t integer_of(const nlohmann::json& value, const std::string& key, std::int64_t min) {
+  if (!value.is_number_integer() || value.get<std::int64_t>() < min) {
+    reject(key, "a whole number >= " + std::to_string(min), value);
+  }
+  return value.get<std::int64_t>();
+}
+
+bool boolean_of(const nlohmann::json& value, const std::string& key) {
+  if (!value.is_boolean()) reject(key, "true or false", value);
+  return value.get<bool>();
+}
+
+std::vector<std::int64_t> integers_of(const nlohmann::json& value, const std::string& key) {
+  if (!value.is_array()) reject(key, "a list", value);
+  std::vector<std::int64_t> result;
+  for (const nlohmann::json& element : value) result.push_back(integer_of(element, key, 1));
+  return result;
+}
+
+}  // namespace
+
+void add_console_flags(CLI::App& verb, Program& program) {
+  verb.add_flag_callback(
+          "-q,--quiet",
+          [&program] {
+            program.console.set_level(LogLevel::kError);
+            program.console.hide_status();
+          },
+          "No progress and no log lines on stderr")
+      ->group("Messages");
+  verb.add_option_function<std::string>(
+          "--log-level",
+          [&program](const std::string& name) {
+            program.console.set_level(name == "trace" || name == "debug" ? LogLevel::kDebug
+                                      : name == "info"                   ? LogLevel::kInfo
+                                      : name == "warning"                ? LogLevel::kWarning
+                                                                         : LogLevel::kError);
+          },
+          "Log lines of the library on stderr, from this level on")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}).description(""))
+      ->type_name("trace|debug|info|warning|error")
+      ->default_str("warning")
+      ->group("Messages");
+}
+
+void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
+  verb.add_option("MODEL,--model", flags.model,
+                  "Directory with config.json, preprocessor_config.json and *.safetensors")
+      ->type_name("")
+      ->required();
+  add_device_flags(verb, flags);
+  add_graph_flags(verb, flags);
+  add_picture_flags(verb, flags);
+}
+
+CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description) {
+  return verb.add_option(name, value, description)
+      ->type_name(join_names(choices, "|"))
+      ->check(check([choices](const std::string& text) {
+        const bool known = std::find(choices.begin(), choices.end(), text) != choices.end();
+        return known ? std::string()
+                     : "expected " + join_names(choices, ", ") + ", got \"" + text + "\"";
+      }))
+      ->capture_default_str();
+}
+
+CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
+                               std::vector<std::int64_t>& values, const std::string& description) {
+  const auto read = [&values, name](const std::string& text) {
+    values = parse_positive_list(text, name);
+  };
+  CLI::Option* option =
+      verb.add_option_function<std::string>(name, read, description)->type_name("N,N,...");
+  return values.empty() ? option : option->default_str(join(values, ","));
+}
+
+CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
+                          const std::string& description) {
+  const auto read = [&value, name](const std::string& text) { value = parse_positive(text, name); };
+  CLI::Option* option =
+      verb.add_option_function<std::string>(name, read, description)->type_name("N");
+  return value == 0 ? option : option->default_str(std::to_string(value));
+}
+
+EngineOptions engine_options(const EngineFlags& flags, Console& console) {
+  EngineOptions options;
+  options.device = flags.device;
+  if (flags.threads > std::numeric_limits<int>::max()) {
+    throw UsageError("--threads: " + std::to_string(flags.threads) + " is too large");
+  }
+  options.num_threads = static_cast<int>(flags.threads);
+  options.dummy_weights = flags.load_format == "dummy";
+  options.seed = flags.seed;
+  options.max_num_batched_tokens = flags.max_num_batched_tokens;
+  options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
+  options.log = &console;
+
+  if (flags.min_pixels > 0) options.media.min_pixels = flags.min_pixels;
+  if (flags.max_pixels > 0) options.media.max_pixels = flags.max_pixels;
+  options.media.limits.max_image_pixels = flags.max_image_pixels;
+  options.media.image_backend = flags.image_backend == "torchvision" ? ImageBackend::kTorchvision
+                                : flags.image_backend == "pil"       ? ImageBackend::kPillow
+                                                                     : ImageBackend::kModelDefault;
+  options.media.composite_alpha = flags.rgba == "white";
+  options.media.apply_exif_orientation = flags.exif_orientation;
+
+  if (!flags.compilation_config.empty()) {
+    apply_compilation_config(flags.compilation_config, options.graphs, console);
+  }
+  if (flags.enforce_eager) options.graphs.cudagraph_mm_encoder = false;
+  if (!flags.token_budgets.empty()) {
+    options.graphs.encoder_cudagraph_token_budgets = flags.token_budgets;
+  }
+  if (flags.max_items_per_batch > 0) {
+    options.graphs.encoder_cudagraph_max_vision_items_per_batch = flags.max_items_per_batch;
+  }
+  if (flags.max_frames_per_batch) {
+    options.graphs.encoder_cudagraph_max_frames_per_batch = flags.max_frames_per_batch;
+  }
+  return options;
+}
+
+void apply_compilation_config(const std::string& json_text, GraphOptions& graphs,
+                              Console& console) {
+  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) {
+    throw UsageError("--compilation-config: expected a JSON object, got " + json_text);
+  }
+  for (const auto& [key, value] : root.items()) {
+    if (value.is_null()) continue;  // the default, as in the reference
+    if (key == "cudagraph_mm_encoder") {
+      graphs.cudagraph_mm_encoder = boolean_of(value, key);
+    } else if (key == "encoder_cudagraph_token_budgets") {
+      graphs.encoder_cudagraph_token_budgets = integers_of(value, key);
+    } else if (key == "encoder_cudagraph_max_vision_items_per_batch" ||
+               key == "encoder_cudagraph_max_images_per_batch") {
+      graphs.encoder_cudagraph_max_vision_items_per_batch = integer_of(value, key, 0);
+    } else if (key == "encoder_cudagraph_max_frames_per_batch") {
+      graphs.encoder_cudagraph_max_frames_per_batch = integer_of(value, key, 0);
+    } else {
+      console.warn("--compilation-config: key \"" + key + "\" is ignored");
+    }
+  }
+}
+
+}  // namespace fovea::cli

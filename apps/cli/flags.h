@@ -1,0 +1,63 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/options.h"
+#include "program.h"
+
+namespace fovea::cli {
+
+/// Flags of every verb that looks at a model, as the user gave them.
+struct EngineFlags {
+  std::string model;
+  std::string device = "auto";
+  std::int64_t threads = 0;  ///< 0: all
+  std::string load_format = "auto";
+  std::uint64_t seed = 0;
+  std::string image_backend = "auto";
+  std::string rgba = "white";
+  bool exif_orientation = false;
+  std::int64_t min_pixels = 0;  ///< 0: the checkpoint's
+  std::int64_t max_pixels = 0;  ///< 0: the checkpoint's
+  std::int64_t max_image_pixels = MediaLimits{}.max_image_pixels;
+  bool enforce_eager = false;
+  std::vector<std::int64_t> token_budgets;
+  std::int64_t max_items_per_batch = 0;              ///< 0: inferred
+  std::optional<std::int64_t> max_frames_per_batch;  ///< absent: inferred
+  std::int64_t max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
+  std::string packing = "greedy";
+  std::string compilation_config;
+};
+
+/// Adds --quiet and --log-level.
+void add_console_flags(CLI::App& verb, Program& program);
+
+/// Adds MODEL (also --model), and the flags for device, pictures and graphs.
+void add_engine_flags(CLI::App& verb, EngineFlags& flags);
+
+/// Adds a flag that takes one of `choices`; the help shows them and the default.
+CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description);
+
+/// Adds a flag that takes "a,b,c", whole numbers >= 1.
+CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
+                               std::vector<std::int64_t>& values, const std::string& description);
+
+/// Adds a flag that takes one whole number >= 1; the help shows `value` as the default unless 0.
+CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
+                          const std::string& description);
+
+/// Translates flags into options; flags win over --compilation-config. Warns on `console` about
+/// keys that are ignored. @throws UsageError for a --compilation-config that is not what it should
+/// be.
+[[nodiscard]] EngineOptions engine_options(const EngineFlags& flags, Console& console);
+
+/// Applies a --compilation-config text to `graphs`. Source: serving specification, section 7.
+/// @throws UsageError if the text is not a JSON object or a known key has the wrong type.
+void apply_compilation_config(const std::string& json_text, GraphOptions& graphs, Console& console);
+
+}  // namespace fovea::cli

@@ -1,0 +1,176 @@
+// From the command line's words to items, in the order they were written.
+#include "inputs.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <sstream>
+
+#include "errors.h"
+#include "output_file.h"
+
+namespace fovea::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_picture_name(const fs::path& path) {
+  constexpr std::array<std::string_view, 4> kExtensions{".jpg", ".jpeg", ".png", ".webp"};
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+}
+
+std::vector<std::string> pictures_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
+       it.increment(failure)) {
+    if (it->is_regular_file() && is_picture_name(it->path())) files.push_back(it->path().string());
+  }
+  if (failure) throw Error(ErrorCode::kIo, folder + ": cannot list: " + failure.message());
+  if (files.empty()) {
+    throw Error(ErrorCode::kNotFound,
+                folder + ": expected .jpg, .jpeg, .png or .webp files, found none");
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> matches_of(const std::string& pattern) {
+  glob_t found{};
+  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
+  std::vector<std::string> files;
+  if (status == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (files.empty()) throw Error(ErrorCode::kNotFound, pattern + ": the pattern matches no file");
+  return files;
+}
+
+std::vector<std::string> lines_of(const std::string& list) {
+  std::vector<std::string> lines;
+  std::istringstream stream(read_text_file(list));
+  for (std::string line; std::getline(stream, line);) {
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty() && line.front() != '#') lines.push_back(line);
+  }
+  if (lines.empty()) throw Error(ErrorCode::kNotFound, list + ": the list names no file");
+  return lines;
+}
+
+std::vector<std::string> picture_files(const std::string& argument, bool lists_allowed = true) {
+  std::error_code ignored;
+  if (fs::is_directory(argument, ignored)) return pictures_in(argument);
+  if (fs::exists(argument, ignored)) return {argument};
+  if (lists_allowed && argument.starts_with('@')) {
+    std::vector<std::string> files;
+    for (const std::string& line : lines_of(argument.substr(1))) {
+      for (std::string& file : picture_files(line, /*lists_allowed=*/false)) {
+        files.push_back(std::move(file));
+      }
+    }
+    return files;
+  }
+  if (argument.find_first_of("*?[") != std::string::npos) return matches_of(argument);
+  return {argument};  // the engine says what is wrong with it
+}
+
+std::vector<MediaItem> items_of(const InputArgument& argument, double fps) {
+  if (argument.modality == Modality::kVideo) return {video_path(argument.text, fps)};
+  std::vector<MediaItem> items;
+  for (std::string& file : picture_files(argument.text)) {
+    items.push_back(image_file(std::move(file)));
+  }
+  return items;
+}
+
+/// Reads the order of positionals and --video back from the parser.
+std::vector<InputArgument> arguments_in_order(const CLI::App& verb, const CLI::Option* images,
+                                              const CLI::Option* videos, const InputFlags& flags) {
+  std::vector<InputArgument> arguments;
+  std::size_t next_image = 0;
+  std::size_t next_video = 0;
+  for (const CLI::Option* option : verb.parse_order()) {
+    if (option == images && next_image < flags.images.size()) {
+      arguments.push_back({Modality::kImage, flags.images[next_image++]});
+    } else if (option == videos && next_video < flags.videos.size()) {
+      arguments.push_back({Modality::kVideo, flags.videos[next_video++]});
+    }
+  }
+  return arguments;
+}
+
+}  // namespace
+
+void add_input_flags(CLI::App& verb, InputFlags& flags) {
+  CLI::Option* images = verb.add_option("INPUT", flags.images,
+                                        "Picture, directory, pattern or @list; numbered in order")
+                            ->type_name("");
+  CLI::Option* videos =
+      verb.add_option("--video", flags.videos,
+                      "Video file, or directory of frame pictures sorted by name; repeatable")
+          ->type_name("PATH")
+          ->allow_extra_args(false)
+          ->group("Input");
+  verb.add_option("--fps", flags.fps, "Frames per second of directories of frames")
+      ->type_name("F")
+      ->check(CLI::PositiveNumber.description(""))
+      ->capture_default_str()
+      ->group("Input");
+  verb.parse_complete_callback([&verb, &flags, images, videos] {
+    flags.in_order = arguments_in_order(verb, images, videos, flags);
+    if (flags.in_order.empty()) {
+      throw UsageError("expected at least one INPUT or --video, got none");
+    }
+  });
+}
+
+std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
+                                 OnError on_error) {
+  std::vector<Input> inputs;
+  for (const InputArgument& argument : arguments) {
+    try {
+      for (MediaItem& item : items_of(argument, fps)) {
+        inputs.push_back({.item = std::move(item), .error = std::nullopt});
+      }
+    } catch (const Error& error) {
+      if (on_error == OnError::kFail) throw;
+      MediaItem item;
+      item.modality = argument.modality;
+      item.name = argument.text;
+      inputs.push_back({.item = std::move(item), .error = error});
+    }
+  }
+  return inputs;
+}
+
+std::vector<Embedding> encode_inputs(Engine& engine, std::span<const Input> inputs,
+                                     const EncodeOptions& options) {
+  std::vector<MediaItem> items;
+  for (const Input& input : inputs) {
+    if (!input.error) items.push_back(input.item);
+  }
+  std::vector<Embedding> encoded = engine.encode(items, options);
+
+  std::vector<Embedding> result;
+  auto next = encoded.begin();
+  for (const Input& input : inputs) {
+    if (input.error) {
+      Embedding failed;
+      failed.name = input.item.name;
+      failed.modality = input.item.modality;
+      failed.dtype = options.dtype;
+      failed.error = input.error;
+      result.push_back(std::move(failed));
+    } else {
+      result.push_back(std::move(*next++));
+    }
+  }
+  return result;
+}
+
+}  // namespace fovea::cli

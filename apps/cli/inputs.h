@@ -1,0 +1,52 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/engine.h"
+#include "fovea/media.h"
+
+namespace fovea::cli {
+
+/// One INPUT or --video of the command line.
+struct InputArgument {
+  Modality modality = Modality::kImage;
+  std::string text;
+};
+
+/// The flags that name pictures and videos.
+struct InputFlags {
+  std::vector<std::string> images;
+  std::vector<std::string> videos;
+  double fps = 2.0;
+  std::vector<InputArgument> in_order;  ///< both, as they stand on the command line
+};
+
+/// Adds INPUT..., --video and --fps. `flags.in_order` is filled when the verb has been parsed.
+void add_input_flags(CLI::App& verb, InputFlags& flags);
+
+/// An item to encode, or why there is none.
+struct Input {
+  MediaItem item;
+  std::optional<Error> error;
+};
+
+/// Makes items of arguments, in order. A picture argument is a file, a directory (its JPEG, PNG and
+/// WebP files sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
+/// argument per line; empty lines and lines that begin with # do not count). A name that exists is
+/// taken literally whatever characters it holds.
+/// @param on_error kSkip turns an argument that yields nothing into an Input with an error.
+/// @throws Error(kNotFound) for a directory without pictures, a pattern without matches or a list
+/// or video that does not exist. Picture files are not opened here.
+[[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
+                                               OnError on_error);
+
+/// Encodes inputs; the result has one Embedding per input, failed ones included.
+/// @throws Error of the first failing item unless options.on_error is kSkip.
+[[nodiscard]] std::vector<Embedding> encode_inputs(Engine& engine, std::span<const Input> inputs,
+                                                   const EncodeOptions& options);
+
+}  // namespace fovea::cli

@@ -1,0 +1,123 @@
+// fovea inspect: what a checkpoint is, whether its tensors are all there, and what memory it needs.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "errors.h"
+#include "flags.h"
+#include "fovea/engine.h"
+#include "report_json.h"
+#include "sizes.h"
+#include "table.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+struct InspectFlags {
+  EngineFlags engine;
+  std::string image;
+  bool all_tensors = false;
+  bool json = false;
+};
+
+std::string yes_or_no(bool value) { return value ? "yes" : "no"; }
+
+std::string facts_table(const ModelReport& report, const PackingPlan& plan) {
+  using enum Table::Align;
+  Table table({{"property", kLeft}, {"value", kLeft}});
+  table.add_row({"architecture", report.architecture});
+  table.add_row({"family", report.family});
+  table.add_row({"row width", std::to_string(report.width) + " = hidden " +
+                                  std::to_string(report.hidden) + " x (1 + " +
+                                  std::to_string(report.deepstack_levels) + " deepstack levels)"});
+  table.add_row({"images", yes_or_no(report.images)});
+  table.add_row({"videos", yes_or_no(report.videos)});
+  for (const auto& [name, value] : report.facts) table.add_row({name, one_line(value)});
+  table.add_row({"parameters", std::to_string(report.parameters)});
+  table.add_row({"weights", bytes_text(report.weight_bytes)});
+  for (std::size_t path = 0; path < plan.paths.size(); ++path) {
+    const std::vector<std::int64_t>& budgets = plan.token_budgets.at(path);
+    table.add_row({"budgets, path " + plan.paths[path],
+                   budgets.empty() ? "none, always eager" : join(budgets, " ")});
+  }
+  table.add_row({"items per sub-batch", std::to_string(plan.max_items_per_batch)});
+  return table.text();
+}
+
+std::string memory_table(const ModelReport& report) {
+  Table table({{"token budget"}, {"activations"}});
+  for (const auto& [budget, bytes] : report.arena_bytes) {
+    table.add_row({std::to_string(budget), bytes_text(bytes)});
+  }
+  return table.text();
+}
+
+std::string tensors_table(const std::vector<TensorReport>& tensors, bool all) {
+  using enum Table::Align;
+  Table table({{"tensor", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"problem", kLeft}});
+  for (const TensorReport& tensor : tensors) {
+    if (!all && tensor.problem.empty()) continue;
+    table.add_row({one_line(tensor.name), tensor.dtype.empty() ? "-" : tensor.dtype,
+                   "[" + join(tensor.shape, ", ") + "]",
+                   tensor.problem.empty() ? "-" : one_line(tensor.problem)});
+  }
+  return table.text();
+}
+
+void print_report(const InspectFlags& flags, const ModelReport& report, const PackingPlan& plan) {
+  const auto broken = std::count_if(report.tensors.begin(), report.tensors.end(),
+                                    [](const TensorReport& t) { return !t.problem.empty(); });
+  std::cout << facts_table(report, plan) << "\n";
+  if (!report.arena_bytes.empty()) std::cout << memory_table(report) << "\n";
+  if (!plan.items.empty()) {
+    const ItemInfo& item = plan.items.front();
+    std::cout << flags.image << " -> " << size_text(item.resized_width_px, item.resized_height_px)
+              << ", grid " << (item.grid_thw ? join(*item.grid_thw, "x") : "-") << ", "
+              << item.patches << " patches, " << item.rows << " rows\n\n";
+  }
+  if (flags.all_tensors || broken > 0) {
+    std::cout << tensors_table(report.tensors, flags.all_tensors) << "\n";
+  }
+  std::cout << report.tensors.size() << " tensors of the tower, " << broken
+            << " missing or misshapen\n";
+}
+
+int run_inspect(const InspectFlags& flags, Console& console) {
+  const EngineOptions options = engine_options(flags.engine, console);
+  std::vector<ItemSize> sizes;
+  if (!flags.image.empty()) sizes.push_back(parse_size(flags.image));
+  const ModelReport report = inspect(flags.engine.model, options);
+  const PackingPlan packing = plan(flags.engine.model, sizes, options);
+  if (flags.json) {
+    nlohmann::ordered_json json = to_json(report);
+    json["plan"] = to_json(packing);
+    std::cout << json_text(json);
+  } else {
+    print_report(flags, report, packing);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Program& program) {
+  CLI::App* verb = app.add_subcommand("inspect", "Describe a checkpoint, its tensors and memory");
+  auto flags = std::make_shared<InspectFlags>();
+  add_engine_flags(*verb, flags->engine);
+  verb->add_option("--image", flags->image,
+                   "Also show what a picture (or video) of this size becomes")
+      ->type_name("WxH[xNf]");
+  verb->add_flag("--tensors", flags->all_tensors, "List all tensors, not only those with problems");
+  verb->add_flag("--json", flags->json, "Print JSON instead of tables");
+  add_console_flags(*verb, program);
+  verb->footer(
+      "Examples:\n"
+      "  fovea inspect ./Qwen3-VL --image 1920x1080\n"
+      "  fovea inspect ./Qwen3-VL --json");
+  verb->callback([flags, &program] {
+    program.action = [flags, &program] { return run_inspect(*flags, program.console); };
+  });
+}
+
+}  // namespace fovea::cli

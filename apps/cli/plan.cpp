@@ -1,0 +1,140 @@
+// fovea plan: what a set of sizes becomes and how it is packed, without weights or pictures.
+#include <iostream>
+#include <memory>
+
+#include "errors.h"
+#include "flags.h"
+#include "fovea/engine.h"
+#include "report_json.h"
+#include "sizes.h"
+#include "table.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+struct PlanFlags {
+  EngineFlags engine;
+  std::string sizes;
+  bool json = false;
+};
+
+std::string items_table(const PackingPlan& plan, const std::vector<ItemSize>& sizes) {
+  Table table({{"#"}, {"item"}, {"resized"}, {"grid"}, {"patches"}, {"rows"}});
+  for (std::size_t i = 0; i < plan.items.size(); ++i) {
+    const ItemInfo& item = plan.items[i];
+    table.add_row({std::to_string(i), to_text(sizes.at(i)),
+                   size_text(item.resized_width_px, item.resized_height_px),
+                   item.grid_thw ? join(*item.grid_thw, "x") : "-", std::to_string(item.patches),
+                   std::to_string(item.rows)});
+  }
+  return table.text();
+}
+
+/// "0 2 5", or the beginning of a long list and how much is left out.
+std::string index_list(const std::vector<std::int64_t>& items) {
+  constexpr std::size_t kShown = 8;
+  if (items.size() <= kShown) return join(items, " ");
+  return join(std::span(items).first(kShown), " ") + " ... (" +
+         std::to_string(items.size() - kShown) + " more)";
+}
+
+struct Padding {
+  std::int64_t tokens = 0;  ///< of items in replays
+  std::int64_t padded = 0;
+};
+
+std::string batches_table(const PackingPlan& plan, Padding& total) {
+  using enum Table::Align;
+  Table table({{"batch"},
+               {"path", kLeft},
+               {"count"},
+               {"tokens"},
+               {"budget"},
+               {"load"},
+               {"padding"},
+               {"items", kLeft}});
+  for (std::size_t b = 0; b < plan.batches.size(); ++b) {
+    const PlannedBatch& batch = plan.batches[b];
+    for (std::size_t path = 0; path < plan.paths.size(); ++path) {
+      const std::int64_t tokens = batch.tokens.at(path);
+      const std::optional<std::int64_t> budget = batch.budgets.at(path);
+      std::vector<std::string> cells{std::to_string(b), plan.paths[path],
+                                     std::to_string(batch.items.size()), std::to_string(tokens)};
+      if (!budget) {
+        cells.insert(cells.end(), {"eager", "-", "-"});
+      } else if (*budget == 0) {
+        cells.insert(cells.end(), {"none", "-", "-"});
+      } else {
+        total.tokens += tokens;
+        total.padded += *budget - tokens;
+        cells.insert(cells.end(),
+                     {std::to_string(*budget),
+                      percent(static_cast<double>(tokens) / static_cast<double>(*budget)),
+                      std::to_string(*budget - tokens)});
+      }
+      cells.push_back(index_list(batch.items));
+      table.add_row(std::move(cells));
+    }
+  }
+  return table.text();
+}
+
+void print_plan(const PackingPlan& plan, const std::vector<ItemSize>& sizes) {
+  Padding padding;
+  std::int64_t rows = 0;
+  for (const ItemInfo& item : plan.items) rows += item.rows;
+  const std::string batches = batches_table(plan, padding);
+  std::cout << items_table(plan, sizes) << "\n" << batches << "\n";
+  for (std::size_t path = 0; path < plan.paths.size(); ++path) {
+    const std::vector<std::int64_t>& budgets = plan.token_budgets.at(path);
+    std::cout << "budgets  " << plan.paths[path] << ": "
+              << (budgets.empty() ? "none, always eager" : join(budgets, " ")) << "\n";
+  }
+  std::cout << "total    " << plan.items.size() << " items, " << rows << " rows, "
+            << plan.batches.size() << " sub-batches";
+  if (padding.tokens > 0) {
+    const auto padded = static_cast<double>(padding.padded);
+    std::cout << ", padding " << padding.padded << " of " << padding.tokens + padding.padded
+              << " tokens (" << percent(padded / (padded + static_cast<double>(padding.tokens)))
+              << ")";
+  }
+  std::cout << "\n";
+}
+
+int run_plan(const PlanFlags& flags, Console& console) {
+  const EngineOptions options = engine_options(flags.engine, console);
+  const std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
+  const PackingPlan result = plan(flags.engine.model, sizes, options);
+  if (flags.json) {
+    std::cout << json_text(to_json(result));
+  } else {
+    print_plan(result, sizes);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Program& program) {
+  CLI::App* verb =
+      app.add_subcommand("plan", "Show sizes, grids, rows and packing of a set of pictures");
+  auto flags = std::make_shared<PlanFlags>();
+  add_engine_flags(*verb, flags->engine);
+  verb->add_option("--sizes", flags->sizes,
+                   "WxH for a picture, WxHxNf for a video of N frames; or @FILE")
+      ->type_name("WxH[xNf],...")
+      ->required();
+  verb->add_flag("--json", flags->json, "Print JSON instead of tables");
+  add_console_flags(*verb, program);
+  verb->footer(
+      "Reads the JSON files of the model only; no weights are needed.\n\n"
+      "Examples:\n"
+      "  fovea plan ./Qwen3-VL --sizes 640x480,1024x1024x8f\n"
+      "  fovea plan ./Qwen3-VL --sizes @sizes.txt --token-budgets 512,1024,4096 --json");
+  verb->callback([flags, &program] {
+    program.action = [flags, &program] { return run_plan(*flags, program.console); };
+  });
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,155 @@
+// The command line as a whole: verbs, complaints about what was typed, exit codes.
+#include "program.h"
+
+#include <algorithm>
+#include <iostream>
+#include <new>
+
+#include "errors.h"
+#include "fovea/error.h"
+#include "fovea/version.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+void add_verbs(CLI::App& app, Program& program) {
+  app.require_subcommand(1);
+  app.set_version_flag("-V,--version", std::string("fovea ") + version(), "Print the version");
+  app.footer(
+      "fovea VERB --help explains a verb. Results go to stdout, messages to stderr.\n"
+      "Exit codes: 0 ok, 1 failure, 2 wrong usage.\n\n"
+      "Example:\n"
+      "  fovea encode ./Qwen3-VL photo.jpg -o rows.safetensors");
+  add_encode(app, program);
+  add_plan(app, program);
+  add_inspect(app, program);
+  add_verify(app, program);
+  add_bench(app, program);
+  add_env(app, program);
+  add_version(app, program);
+}
+
+/// Lets --token_budgets stand for --token-budgets: flags of this program hold no underscores.
+/// Values after '=' and arguments after "--" are left alone.
+void dash_flag_names(std::vector<std::string>& arguments) {
+  for (std::string& argument : arguments) {
+    if (argument == "--") return;
+    if (!argument.starts_with("--")) continue;
+    const auto end = argument.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(argument.find('='), argument.size()));
+    std::replace(argument.begin(), end, '_', '-');
+  }
+}
+
+/// The innermost verb that was recognised.
+CLI::App* chosen_verb(CLI::App& app) {
+  CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  return verb;
+}
+
+/// "fovea bench latency": how the user calls the verb.
+std::string full_name(const CLI::App* verb) {
+  const CLI::App* parent = verb->get_parent();
+  return parent == nullptr ? verb->get_name() : full_name(parent) + " " + verb->get_name();
+}
+
+std::vector<std::string> flag_names(const CLI::App* verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> verb_names(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app->get_subcommands({})) names.push_back(verb->get_name());
+  return names;
+}
+
+std::string with_hint(const std::string& complaint, const std::string& typed,
+                      const std::vector<std::string>& candidates) {
+  const std::optional<std::string> nearest = nearest_name(typed, candidates);
+  return nearest ? complaint + "; did you mean " + *nearest + "?" : complaint;
+}
+
+/// What is wrong with the command line. A word that no verb knows explains more than the
+/// requirement that was missed because of it, so it comes first.
+std::string usage_complaint(CLI::App& app, const std::string& parser_message) {
+  CLI::App* verb = chosen_verb(app);
+  const std::vector<std::string> unknown = verb->remaining();
+  if (!unknown.empty()) {
+    const std::string typed = unknown.front().substr(0, unknown.front().find('='));
+    if (typed.starts_with('-')) {
+      return with_hint("unknown flag " + typed, typed, flag_names(verb));
+    }
+    if (!verb->get_subcommands({}).empty()) {
+      return with_hint("unknown verb \"" + typed + "\"", typed, verb_names(verb));
+    }
+    return "unexpected argument \"" + typed + "\"";
+  }
+  if (!verb->get_subcommands({}).empty()) {
+    std::string verbs;
+    for (const std::string& name : verb_names(verb)) verbs += (verbs.empty() ? "" : ", ") + name;
+    return "expected a verb: one of " + verbs;
+  }
+  return parser_message;
+}
+
+int report_usage(Program& program, const CLI::App* verb, const std::string& complaint) {
+  program.console.error(complaint + " (see " + full_name(verb) + " --help)");
+  return kExitUsage;
+}
+
+/// Parses and, if that went well, leaves the action in `program`. Returns an exit code if the run
+/// ends here.
+std::optional<int> parse(CLI::App& app, Program& program, std::vector<std::string> arguments) {
+  dash_flag_names(arguments);
+  std::reverse(arguments.begin(), arguments.end());  // the order this parser wants
+  try {
+    app.parse(std::move(arguments));
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+  } catch (const CLI::CallForVersion& version_text) {
+    std::cout << version_text.what() << "\n";
+  } catch (const CLI::ParseError& error) {
+    return report_usage(program, chosen_verb(app), usage_complaint(app, error.what()));
+  } catch (const UsageError& error) {
+    return report_usage(program, chosen_verb(app), error.what());
+  }
+  return kExitOk;
+}
+
+/// Runs the chosen verb; results that could not be written to stdout are a failure.
+int act(Program& program) {
+  const int code = program.action();
+  std::cout.flush();
+  if (!std::cout) throw Error(ErrorCode::kIo, "stdout: cannot write the results");
+  return code;
+}
+
+}  // namespace
+
+int run_program(std::vector<std::string> arguments) {
+  Program program;
+  try {
+    CLI::App app("Vision-encoder engine: pictures and videos in, rows of embeddings out.", "fovea");
+    add_verbs(app, program);
+    if (const std::optional<int> code = parse(app, program, std::move(arguments))) return *code;
+    try {
+      return act(program);
+    } catch (const UsageError& error) {
+      return report_usage(program, chosen_verb(app), error.what());
+    }
+  } catch (const std::bad_alloc&) {
+    program.console.error("out of memory");
+  } catch (const std::exception& error) {
+    program.console.error(error.what());
+  }
+  return kExitFailure;
+}
+
+}  // namespace fovea::cli

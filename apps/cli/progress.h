@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "console.h"
+
+namespace fovea::cli {
+
+/// Tells what a long step is doing on the console's status line, and removes the line at its end.
+/// With a total, shows "label 3/10".
+class Progress {
+ public:
+  Progress(Console& console, std::string label, std::int64_t total = 0);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void advance();
+
+ private:
+  void show();
+
+  Console& console_;  // outlives this object
+  std::string label_;
+  std::int64_t total_ = 0;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace fovea::cli

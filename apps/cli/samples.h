@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+namespace fovea::cli {
+
+/// What is reported of repeated measurements.
+struct Summary {
+  double mean = 0;
+  double median = 0;
+  double p90 = 0;
+  double p99 = 0;
+  double min = 0;
+  double max = 0;
+};
+
+/// Value at rank (n - 1) * percent / 100 of the sorted samples, linear between neighbours; 0
+/// without samples. Source: numpy.percentile's default, which vLLM's benchmarks use.
+[[nodiscard]] double percentile(std::span<const double> samples, double percent);
+
+[[nodiscard]] Summary summarize(std::span<const double> samples);
+
+}  // namespace fovea::cli

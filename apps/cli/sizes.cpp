@@ -1,0 +1,67 @@
+// Sizes on the command line.
+#include "sizes.h"
+
+#include <sstream>
+#include <string_view>
+
+#include "errors.h"
+#include "output_file.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr std::int64_t kMaxSide = 1'000'000;
+
+/// One side or frame count out of `size`, which is named in the complaint.
+std::int64_t number_in(std::string_view part, const std::string& size) {
+  const std::int64_t value = parse_positive(part, "size \"" + one_line(size) + "\"");
+  if (value > kMaxSide) {
+    throw UsageError("size \"" + one_line(size) + "\": expected numbers up to " +
+                     std::to_string(kMaxSide) + ", got " + std::to_string(value));
+  }
+  return value;
+}
+
+/// The file's text with comments gone and line breaks as commas.
+std::string list_in_file(const std::string& path) {
+  std::istringstream stream(read_text_file(path));
+  std::string list;
+  for (std::string line; std::getline(stream, line);) {
+    line = line.substr(0, line.find('#'));
+    if (line.find_first_not_of(" \t\r,") == std::string::npos) continue;
+    list += (list.empty() ? "" : ",") + line;
+  }
+  return list;
+}
+
+}  // namespace
+
+ItemSize parse_size(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, 'x');) parts.push_back(part);
+  const bool video = parts.size() == 3 && parts[2].ends_with('f');
+  if (parts.size() != 2 && !video) {
+    throw UsageError("size \"" + one_line(text) +
+                     "\": expected WIDTHxHEIGHT or WIDTHxHEIGHTxFRAMESf, such as 640x480 or "
+                     "1024x1024x8f");
+  }
+  ItemSize size{.width_px = number_in(parts[0], text), .height_px = number_in(parts[1], text)};
+  if (video) size.num_frames = number_in(parts[2].substr(0, parts[2].size() - 1), text);
+  return size;
+}
+
+std::vector<ItemSize> parse_sizes(const std::string& text) {
+  const std::string list = text.starts_with('@') ? list_in_file(text.substr(1)) : text;
+  std::vector<ItemSize> sizes;
+  for (const std::string& part : split_commas(list)) sizes.push_back(parse_size(part));
+  return sizes;
+}
+
+std::string to_text(const ItemSize& size) {
+  const std::string picture = size_text(size.width_px, size.height_px);
+  return size.num_frames == 1 ? picture : picture + "x" + std::to_string(size.num_frames) + "f";
+}
+
+}  // namespace fovea::cli

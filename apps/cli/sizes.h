@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fovea/engine.h"
+
+namespace fovea::cli {
+
+/// Reads "640x480,1024x1024x8f": width x height, and for a video the number of frames with an f
+/// behind it. "@FILE" reads the same from a file, one or more per line; from # to the end of the
+/// line is a comment.
+/// @throws UsageError naming the part that is wrong, Error(kNotFound) for a missing file.
+[[nodiscard]] std::vector<ItemSize> parse_sizes(const std::string& text);
+
+/// Reads one "WxH" or "WxHxNf". @throws UsageError.
+[[nodiscard]] ItemSize parse_size(const std::string& text);
+
+/// Formats a size as parse_size reads it.
+[[nodiscard]] std::string to_text(const ItemSize& size);
+
+}  // namespace fovea::cli

@@ -1,0 +1,81 @@
+// fovea verify: the engine checks itself on a checkpoint.
+#include <iostream>
+#include <memory>
+
+#include "errors.h"
+#include "flags.h"
+#include "fovea/diagnostics.h"
+#include "fovea/engine.h"
+#include "progress.h"
+#include "report_json.h"
+#include "table.h"
+#include "text.h"
+
+namespace fovea::cli {
+namespace {
+
+struct VerifyFlags {
+  EngineFlags engine;
+  std::string golden;
+  bool json = false;
+};
+
+void print_checks(const std::vector<Check>& checks, bool json) {
+  using enum Table::Align;
+  if (json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Check& check : checks) {
+      list.push_back({{"name", check.name}, {"passed", check.passed}, {"detail", check.detail}});
+    }
+    std::cout << json_text(list);
+    return;
+  }
+  Table table({{"check", kLeft}, {"result", kLeft}, {"detail", kLeft}});
+  for (const Check& check : checks) {
+    table.add_row({one_line(check.name), check.passed ? "ok" : "FAILED", one_line(check.detail)});
+  }
+  std::cout << table.text();
+}
+
+int run_verify(const VerifyFlags& flags, Console& console) {
+  const EngineOptions options = engine_options(flags.engine, console);
+  std::vector<Check> checks;
+  {
+    const Progress progress(console, "checking " + flags.engine.model);
+    Engine engine = Engine::load(flags.engine.model, options);
+    checks = verify(engine, flags.golden);
+  }
+  print_checks(checks, flags.json);
+  std::string failed;
+  for (const Check& check : checks) {
+    if (!check.passed) failed += (failed.empty() ? "" : ", ") + check.name;
+  }
+  if (failed.empty()) return kExitOk;
+  console.error("failed checks: " + failed);
+  return kExitFailure;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Program& program) {
+  CLI::App* verb = app.add_subcommand(
+      "verify", "Check on a checkpoint that replay, batching and order change nothing");
+  auto flags = std::make_shared<VerifyFlags>();
+  add_engine_flags(*verb, flags->engine);
+  verb->add_option(
+          "--golden", flags->golden,
+          "Also compare with reference rows: directory with golden.safetensors and images/")
+      ->type_name("DIR");
+  verb->add_flag("--json", flags->json, "Print JSON instead of a table");
+  add_console_flags(*verb, program);
+  verb->footer(
+      "Exit code 1 if a check fails.\n\n"
+      "Examples:\n"
+      "  fovea verify ./Qwen3-VL\n"
+      "  fovea verify tests/golden/qwen3_vl --golden tests/golden/qwen3_vl");
+  verb->callback([flags, &program] {
+    program.action = [flags, &program] { return run_verify(*flags, program.console); };
+  });
+}
+
+}  // namespace fovea::cli
