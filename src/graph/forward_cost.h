@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/device.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// What one forward of a path at a capacity takes, found by running it over kernels that compute
+/// nothing. All rows of the capacity count as live.
+struct ForwardCost {
+  double flops = 0;             ///< of matrix products and attention, two per multiply-add
+  double weight_bytes = 0;      ///< packed weights read
+  std::int64_t num_ops = 0;     ///< op calls
+  std::size_t arena_bytes = 0;  ///< most intermediate memory in use at once
+};
+
+/// Counts a forward. Touches no device memory and submits nothing.
+[[nodiscard]] ForwardCost measure_forward(const EncoderGraphModel& model, const Device& device,
+                                          PathId path, const GraphCapacity& capacity);
+
+}  // namespace fovea

@@ -1,0 +1,162 @@
+// From the user's four fields and the model's range to the sizes of all graphs.
+#include "graph/graph_config.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "fovea/log.h"
+#include "graph/budgets.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::int64_t kManyGraphs = 64;
+
+void validate_spec(const GraphSpec& spec, bool compat) {
+  FOVEA_CHECK(!spec.paths.empty() && spec.paths.size() <= kMaxPaths, kInvalidArgument,
+              "a model needs at least one path and at most ", kMaxPaths, ", got ",
+              spec.paths.size());
+  FOVEA_CHECK(spec.axes.size() <= kMaxAxes, kInvalidArgument, "a model has at most ", kMaxAxes,
+              " capture axes, got ", spec.axes.size());
+  for (const std::vector<std::int64_t>& axis : spec.axes) {
+    FOVEA_CHECK(!axis.empty(), kInvalidArgument, "capture axes must be non-empty");
+  }
+  FOVEA_CHECK(!compat || spec.axes.empty() || spec.paths.size() == 1, kUnsupported,
+              "capture axes together with several paths are not supported yet by the reference");
+}
+
+BudgetRange checked_range(const std::function<BudgetRange()>& range) {
+  const BudgetRange budgets = range();
+  FOVEA_CHECK(budgets.min > 0 && budgets.max > 0, kInvalidArgument, "the model's budget range is [",
+              budgets.min, ", ", budgets.max, "]. Both must be positive");
+  FOVEA_CHECK(budgets.min <= budgets.max, kInvalidArgument,
+              "the model's budget range is empty: min_budget=", budgets.min,
+              " > max_budget=", budgets.max);
+  return budgets;
+}
+
+/// Every item of a capture needs at least one token, so a replay holds no more items than the
+/// smallest budget has tokens.
+std::int64_t infer_max_items(const BudgetRange& range, std::int64_t smallest, LogSink* log) {
+  const std::int64_t wanted = range.max / range.min;
+  if (wanted > smallest) {
+    log_to(log, LogLevel::kWarning,
+           cat("encoder_graphs.max_items_lowered from=", wanted, " to=", smallest,
+               " because=smallest_budget"));
+  }
+  const std::int64_t max_items = std::min(wanted, smallest);
+  if (max_items == 1) {
+    log_to(log, LogLevel::kWarning,
+           cat("encoder_graphs.no_packing max_items=1 min_budget=", range.min,
+               " max_budget=", range.max));
+  }
+  return max_items;
+}
+
+void resolve_budgets_and_items(const GraphOptions& user, const std::function<BudgetRange()>& range,
+                               const GraphConfigRequest& request, GraphConfig& config) {
+  const std::int64_t items = user.encoder_cudagraph_max_vision_items_per_batch;
+  config.token_budgets = user.encoder_cudagraph_token_budgets;
+  std::sort(config.token_budgets.begin(), config.token_budgets.end());
+  if (!request.compat) {
+    config.token_budgets.erase(
+        std::unique(config.token_budgets.begin(), config.token_budgets.end()),
+        config.token_budgets.end());
+  }
+  config.max_items = items;
+  if (!config.token_budgets.empty() && items > 0) {
+    const std::int64_t smallest = config.token_budgets.front();
+    FOVEA_CHECK(items <= smallest, kInvalidArgument,
+                "encoder_cudagraph_max_vision_items_per_batch (", items,
+                ") must be <= smallest token budget (", smallest, "): ", smallest, " / ", items,
+                " = ", smallest / items, " tokens per item");
+    return;
+  }
+  const BudgetRange model = checked_range(range);
+  if (config.token_budgets.empty()) {
+    FOVEA_CHECK(items <= model.max, kInvalidArgument,
+                "encoder_cudagraph_max_vision_items_per_batch (", items,
+                ") must be <= the model's largest budget (", model.max, ")");
+    config.token_budgets = generate_budgets(std::max(model.min, items), model.max);
+  }
+  if (items == 0) {
+    config.max_items = infer_max_items(model, config.token_budgets.front(), request.log);
+  }
+}
+
+std::int64_t resolve_frames(const GraphSpec& spec, const GraphConfigRequest& request,
+                            std::int64_t max_items) {
+  if (!request.video_allowed) return 0;
+  if (request.user.encoder_cudagraph_max_frames_per_batch) {
+    return *request.user.encoder_cudagraph_max_frames_per_batch;
+  }
+  return max_items * spec.max_frames_per_video;
+}
+
+}  // namespace
+
+void validate_graph_options(const GraphOptions& user) {
+  for (const std::int64_t budget : user.encoder_cudagraph_token_budgets) {
+    FOVEA_CHECK(budget > 0, kInvalidArgument,
+                "encoder_cudagraph_token_budgets must be positive, got ",
+                list_text(user.encoder_cudagraph_token_budgets));
+  }
+  if (!user.cudagraph_mm_encoder) return;
+  FOVEA_CHECK(user.encoder_cudagraph_max_vision_items_per_batch >= 0, kInvalidArgument,
+              "encoder_cudagraph_max_vision_items_per_batch must be non-negative (0 = auto-infer), "
+              "got ",
+              user.encoder_cudagraph_max_vision_items_per_batch);
+  const std::optional<std::int64_t> frames = user.encoder_cudagraph_max_frames_per_batch;
+  FOVEA_CHECK(!frames || *frames >= 0, kInvalidArgument,
+              "encoder_cudagraph_max_frames_per_batch must be non-negative (None = auto-infer), "
+              "got ",
+              *frames);
+}
+
+GraphConfig resolve_graph_config(const GraphSpec& spec, const std::function<BudgetRange()>& range,
+                                 const GraphConfigRequest& request) {
+  validate_graph_options(request.user);
+  validate_spec(spec, request.compat);
+  GraphConfig config;
+  resolve_budgets_and_items(request.user, range, request, config);
+  config.max_frames = resolve_frames(spec, request, config.max_items);
+  config.max_seqs = std::max(config.max_items, config.max_frames);
+  const PathBudgetRules rules{.user_budgets = !request.user.encoder_cudagraph_token_budgets.empty(),
+                              .max_items = config.max_items,
+                              .compat = request.compat};
+  for (const PathSpec& path : spec.paths) {
+    config.path_budgets.push_back(path_budgets(path, config.token_budgets, rules));
+  }
+  const std::int64_t graphs = count_graphs(spec, config);
+  if (graphs > kManyGraphs) {
+    log_to(request.log, LogLevel::kWarning,
+           cat("encoder_graphs.many_graphs count=", graphs, " advised_max=", kManyGraphs));
+  }
+  return config;
+}
+
+GraphConfig eager_config(const GraphSpec& spec, std::int64_t max_tokens) {
+  constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+  GraphConfig config;
+  config.max_items = kUnlimited;
+  config.max_frames = kUnlimited;
+  config.max_seqs = kUnlimited;
+  config.path_budgets.assign(spec.paths.size(), {std::max<std::int64_t>(max_tokens, 1)});
+  return config;
+}
+
+std::int64_t count_graphs(const GraphSpec& spec, const GraphConfig& config) {
+  std::int64_t budgets = 0;
+  for (const std::vector<std::int64_t>& list : config.path_budgets) {
+    budgets += std::count_if(list.begin(), list.end(), [](std::int64_t b) { return b > 0; });
+  }
+  for (const std::vector<std::int64_t>& axis : spec.axes) {
+    budgets *= static_cast<std::int64_t>(axis.size());
+  }
+  return budgets;
+}
+
+}  // namespace fovea

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "fovea/options.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// What the sizes of the graphs follow from.
+struct GraphConfigRequest {
+  GraphOptions user;
+  bool video_allowed = true;  ///< false: no prompt may hold a video, whatever the user wrote
+  bool compat = false;        ///< budget lists exactly as the reference builds them
+  LogSink* log = nullptr;
+};
+
+/// The sizes of the graphs, resolved.
+struct GraphConfig {
+  std::vector<std::int64_t> token_budgets;  ///< ascending
+  std::int64_t max_items = 0;               ///< most items in one replay
+  std::int64_t max_frames = 0;  ///< attention sequences of the videos of one replay; 0: no video
+  std::int64_t max_seqs = 0;    ///< most attention sequences in one replay
+  std::vector<std::vector<std::int64_t>> path_budgets;  ///< ascending; 0 in front: may be absent
+};
+
+/// Checks that hold whether graphs are on or off.
+/// @throws Error(kInvalidArgument) with the texts of the encoder graph specification, section 2.2.
+void validate_graph_options(const GraphOptions& user);
+
+/// Resolves budgets, items and frames. @param range of the model; asked only if something has to be
+/// inferred.
+/// @throws Error(kInvalidArgument) as above, Error(kUnsupported) for axes with paths in compat.
+/// Source: encoder graph specification, sections 2.2 to 2.4 and 3.1.
+[[nodiscard]] GraphConfig resolve_graph_config(const GraphSpec& spec,
+                                               const std::function<BudgetRange()>& range,
+                                               const GraphConfigRequest& request);
+
+/// Limits for a manager without graphs: batches are cut at `max_tokens` tokens per path so that the
+/// memory of an eager run stays bounded; nothing else limits them.
+[[nodiscard]] GraphConfig eager_config(const GraphSpec& spec, std::int64_t max_tokens);
+
+/// Number of graphs that the configuration captures: non-zero budgets of all paths times the sizes
+/// of the capture axes.
+[[nodiscard]] std::int64_t count_graphs(const GraphSpec& spec, const GraphConfig& config);
+
+}  // namespace fovea

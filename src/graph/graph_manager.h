@@ -1,0 +1,148 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "fovea/options.h"
+#include "fovea/stats.h"
+#include "graph/budget_graph.h"
+#include "graph/eager_runner.h"
+#include "graph/graph_config.h"
+#include "graph/graph_stats.h"
+#include "graph/lane.h"
+#include "graph/packing.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// When a graph that a batch could use does not exist.
+enum class MissingGraph : std::uint8_t {
+  kRunEager,  ///< count a miss; graphs are made by capture() alone
+  kCapture,   ///< capture it there and then, growing memory as needed
+};
+
+struct GraphManagerOptions {
+  GraphOptions user;
+  std::int64_t max_num_batched_tokens = 8192;  ///< of the consumer's step: bounds inferred budgets
+  bool video_allowed = true;
+  PackingMode packing = PackingMode::kGreedy;
+  MissingGraph missing = MissingGraph::kRunEager;
+  bool compat = false;              ///< budget lists exactly as the reference builds them
+  std::int64_t log_interval = 100;  ///< items between two log lines of counters
+  LogSink* log = nullptr;           ///< must outlive the manager; null: silence
+};
+
+/// Device memory that graphs take, in bytes.
+struct GraphMemoryReport {
+  std::size_t arena = 0;
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+  std::size_t recordings = 0;
+  std::size_t eager = 0;  ///< not of graphs: what eager runs have grown to
+  std::size_t host = 0;   ///< page-locked host memory, 0 where device memory is host memory
+
+  [[nodiscard]] std::size_t graphs() const { return arena + inputs + outputs + recordings; }
+};
+
+/// Captures the forward of a model at fixed sizes, packs items into those sizes, replays the
+/// smallest that fits and runs the rest eagerly, with equal results.
+/// Thread-safe: calls are serialised. Source: encoder graph specification.
+class GraphManager {
+ public:
+  /// `model` and `device` must outlive the manager. Captures nothing.
+  /// @throws Error(kInvalidArgument) for a configuration that section 2.2 of the specification
+  /// rules out.
+  GraphManager(const EncoderGraphModel& model, Device& device, const GraphManagerOptions& options);
+  GraphManager(const GraphManager&) = delete;
+  GraphManager& operator=(const GraphManager&) = delete;
+
+  /// Captures every graph of the configuration that is missing, largest first.
+  void capture();
+  /// Drops all graphs and their memory.
+  void clear();
+  [[nodiscard]] bool is_captured() const;
+
+  /// Encodes items of any modality, packed together. out[i] receives the rows of items[i]; it is
+  /// device memory, [out_rows, out_width], activation dtype, and may be absent for an item without
+  /// rows. Returns when the rows are there. In steady state nothing is allocated.
+  /// @throws Error(kInvalidArgument) if `out` does not match `items`, Error of the model or device.
+  void execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out);
+  /// As execute, without graphs. @param reason under which the items are counted.
+  void execute_eager(std::span<const PreparedItem* const> items, std::span<const TensorView> out,
+                     MissReason reason = MissReason::kRequested);
+
+  /// Overwrites all scratch, input and output memory with NaN bits. Rows computed afterwards must
+  /// not change; `fovea verify` and the tests rely on it.
+  void poison_memory();
+
+  [[nodiscard]] const GraphConfig& config() const noexcept { return config_; }
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] GraphMemoryReport memory() const;
+  /// Keys of the captured graphs in order of capture.
+  [[nodiscard]] std::vector<GraphKey> captured_keys() const;
+
+ private:
+  using Items = std::span<const PreparedItem* const>;
+  using Rows = std::span<const TensorView>;
+
+  void run(Items items, Rows out, std::optional<MissReason> forced);
+  void check_destinations(Items items, Rows out) const;
+  void submit(Items items, Rows out, std::optional<MissReason> forced);
+  void run_selection(Items items, Rows out, std::optional<MissReason> forced);
+  void run_sub_batch(const SubBatch& batch, Items items, Rows out,
+                     std::optional<MissReason> forced);
+  [[nodiscard]] bool serves(const ItemPlan& plan) const;
+  /// Replays a path of the sub-batch in batch_items_, or says why not.
+  [[nodiscard]] std::optional<MissReason> try_replay(PathId path, const SubBatch& batch,
+                                                     PathOutput& output);
+  /// Key of the graph that the sub-batch in batch_items_ would replay; absent if none could be.
+  [[nodiscard]] std::optional<GraphKey> key_of(PathId path, const SubBatch& batch) const;
+  [[nodiscard]] BudgetGraph* find_graph(const GraphKey& key);
+  /// Captures what is missing of `keys`. If memory has to grow, all graphs are captured anew.
+  void ensure_captured(std::span<const GraphKey> keys);
+  void capture_for(const SubBatch& batch);
+  [[nodiscard]] std::unique_ptr<BudgetGraph> make_graph(const GraphKey& key) const;
+  void warn_once(const std::string& line);
+
+  const EncoderGraphModel& model_;
+  const GraphManagerOptions options_;
+  GraphConfig config_;
+  PackingLimits limits_;
+  PackingCosts costs_;
+
+  mutable std::mutex mutex_;  // guards the members below
+  Lane lane_;
+  EagerRunner eager_;
+  GraphMemory memory_;
+  std::vector<std::unique_ptr<BudgetGraph>> graphs_;  // in order of capture
+  GraphStats stats_;
+  double capture_seconds_ = 0;
+  std::set<std::string> warned_;
+
+  // Scratch of run(), kept so that it is not allocated again.
+  std::vector<std::int64_t> selection_;  // indices of the items being packed
+  std::vector<ItemSpec> specs_;          // of the selection
+  Packing packing_;                      // of the selection
+  std::vector<const PreparedItem*> batch_items_;
+  std::vector<TensorView> batch_out_;
+  std::vector<InputWriter::Slot> slots_;
+};
+
+/// Keys of all graphs in order of capture: paths as declared, budgets from large to small, then the
+/// combinations of axis keys with the last axis changing fastest.
+[[nodiscard]] std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config);
+
+/// What execute would pack these items into; nothing but arithmetic.
+[[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
+                                   PackingMode mode);
+
+}  // namespace fovea

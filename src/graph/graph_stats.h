@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "fovea/log.h"
+#include "fovea/stats.h"
+#include "graph/graph_config.h"
+
+namespace fovea {
+
+/// Why a path ran eagerly. Order: when several hold for one sub-batch, the first one is counted.
+enum class MissReason : std::uint8_t {
+  kDisabled,             ///< graphs are off
+  kRequested,            ///< the caller asked for an eager run
+  kUnsupportedModality,  ///< the model's graphs do not serve it
+  kPruning,              ///< data-dependent pruning is on
+  kAdapter,              ///< an adapter is active on the tower
+  kPrecomputed,          ///< the item came as embeddings
+  kFrames,               ///< more attention sequences than the graphs hold
+  kOversized,            ///< more tokens than the largest budget
+  kNotCaptured,          ///< the graph does not exist (yet)
+  kCapacity,             ///< an input buffer is too small
+  kSlower,               ///< measured: eager is faster than this graph
+};
+inline constexpr std::size_t kNumMissReasons = 11;
+
+/// "oversized" and so on: keys of Stats::miss_reasons.
+[[nodiscard]] std::string_view to_string(MissReason reason) noexcept;
+
+/// Counters of one manager. Counting allocates nothing. Not thread-safe.
+class GraphStats {
+ public:
+  explicit GraphStats(const GraphSpec& spec);
+
+  /// What happened to the paths of one sub-batch that had tokens.
+  struct Outcome {
+    std::int64_t items = 0;  ///< that had tokens
+    int replayed_paths = 0;
+    int eager_paths = 0;
+    MissReason reason = MissReason::kDisabled;  ///< of the first eager path
+  };
+  void count_sub_batch(const Outcome& outcome);
+  void count_skipped(std::int64_t items) { skipped_ += items; }
+  void count_replay(PathId path, std::int64_t items, std::int64_t live_rows, std::int64_t capacity);
+  void count_eager(PathId path);
+
+  /// Writes one debug line if the number of counted items has crossed a multiple of `interval`
+  /// since the last call.
+  void log_progress(LogSink* log, std::int64_t interval);
+
+  /// Counters as the public struct; budgets and bytes are the manager's to add.
+  [[nodiscard]] Stats snapshot() const;
+
+ private:
+  struct PathCounters {
+    std::int64_t replays = 0;
+    std::int64_t replayed_items = 0;
+    std::int64_t eager_runs = 0;
+    std::int64_t live_rows = 0;
+    std::int64_t padded_rows = 0;
+  };
+  [[nodiscard]] std::int64_t counted() const { return hits_ + partial_ + misses_; }
+
+  std::vector<std::string> path_names_;
+  std::vector<PathCounters> paths_;
+  std::int64_t hits_ = 0;
+  std::int64_t partial_ = 0;
+  std::int64_t misses_ = 0;
+  std::int64_t skipped_ = 0;
+  std::int64_t sub_batches_ = 0;
+  std::int64_t logged_ = 0;  // counted() at the last call of log_progress
+  std::array<std::int64_t, kNumMissReasons> reasons_{};
+};
+
+}  // namespace fovea

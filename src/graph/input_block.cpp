@@ -1,0 +1,158 @@
+// Layout, filling, padding and upload of the inputs of a forward. Everything here is byte offsets;
+// what the buffers mean is the model's business.
+#include "graph/input_block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace fovea {
+
+namespace {
+
+std::size_t bytes_of(const BufferDecl& decl) {
+  return static_cast<std::size_t>(decl.shape.elements()) * size_of(decl.dtype);
+}
+
+/// Bytes of one entry along axis 0.
+std::size_t row_bytes(const BufferDecl& decl) {
+  return decl.shape[0] == 0 ? 0 : bytes_of(decl) / static_cast<std::size_t>(decl.shape[0]);
+}
+
+/// Pads the rows [written, capacity) of every part of a claimed buffer.
+void pad_tail(const BufferDecl& decl, std::byte* memory, std::int64_t written) {
+  const std::size_t row = row_bytes(decl);
+  const std::int64_t part_rows = decl.shape[0] / decl.parts;
+  const std::size_t tail = static_cast<std::size_t>(part_rows - written) * row;
+  for (std::int64_t part = 0; part < decl.parts; ++part) {
+    std::byte* const end = memory + static_cast<std::size_t>(part * part_rows + written) * row;
+    if (decl.pad == PadRule::kZero || written == 0) {
+      std::memset(end, 0, tail);
+    } else {
+      for (std::byte* at = end; at != end + tail; at += row) std::memcpy(at, end - row, row);
+    }
+  }
+}
+
+}  // namespace
+
+InputLayout::InputLayout(std::vector<BufferDecl> decls)
+    : decls_(std::move(decls)), offsets_(decls_.size()) {
+  for (std::size_t i = 0; i < decls_.size(); ++i) {
+    const BufferDecl& decl = decls_[i];
+    FOVEA_CHECK(decl.shape.rank() > 0, kInternal, "input \"", decl.name, "\" has no axis 0");
+    FOVEA_CHECK(decl.parts > 0 && decl.shape[0] % decl.parts == 0, kInternal, "input \"", decl.name,
+                "\" of ", decl.shape, " cannot have ", decl.parts, " parts");
+    for (std::size_t j = 0; j < i; ++j) {
+      FOVEA_CHECK(decls_[j].name != decl.name, kInternal, "two inputs are named \"", decl.name,
+                  "\"");
+    }
+  }
+  std::vector<std::size_t> order(decls_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return bytes_of(decls_[a]) < bytes_of(decls_[b]);
+  });
+  for (const std::size_t index : order) {
+    offsets_[index] = bytes_;
+    bytes_ += aligned_bytes(bytes_of(decls_[index]));
+  }
+}
+
+NamedTensors InputLayout::views(std::byte* base) const {
+  NamedTensors tensors;
+  for (std::size_t i = 0; i < decls_.size(); ++i) {
+    tensors.add(decls_[i].name, {base + offsets_[i], decls_[i].dtype, decls_[i].shape});
+  }
+  return tensors;
+}
+
+std::size_t fill_input_block(const InputFill& fill, std::byte* host,
+                             std::vector<InputWriter::Slot>& slots) {
+  const std::vector<BufferDecl>& decls = fill.layout.decls();
+  slots.assign(decls.size(), {});
+  for (std::size_t i = 0; i < decls.size(); ++i) {
+    slots[i].decl = &decls[i];
+    slots[i].memory = host + fill.layout.offset(i);
+  }
+  InputWriter writer(slots);
+  fill.model.fill_inputs(fill.path, fill.capacity, fill.items, writer);
+
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < decls.size(); ++i) {
+    const InputWriter::Slot& slot = slots[i];
+    FOVEA_CHECK(slot.kept || slot.rows_written >= 0, kInternal, "input \"", decls[i].name,
+                "\" was neither written nor kept for this batch");
+    if (slot.rows_written < 0) continue;
+    const bool whole = decls[i].pad != PadRule::kKeep || decls[i].parts > 1;
+    if (decls[i].pad != PadRule::kKeep) pad_tail(decls[i], slot.memory, slot.rows_written);
+    const std::int64_t rows = whole ? decls[i].shape[0] : slot.rows_written;
+    if (rows == 0) continue;
+    used = std::max(used,
+                    fill.layout.offset(i) + static_cast<std::size_t>(rows) * row_bytes(decls[i]));
+  }
+  return used;
+}
+
+void InputFeed::reserve(std::size_t bytes) {
+  if (bytes <= block_.bytes()) return;
+  copy_->synchronize();
+  compute_->synchronize();
+  block_ = {};  // before the new one is allocated: both together may not fit
+  block_ = device_->allocate(bytes);
+  if (device_->properties().host_memory) return;
+  staging_ = {};
+  staging_ = device_->allocate(bytes);
+  for (HostSlot& slot : slots_) {
+    slot = {};
+    slot.memory = device_->allocate_host(bytes);
+  }
+}
+
+std::size_t InputFeed::device_bytes() const noexcept { return block_.bytes() + staging_.bytes(); }
+
+std::size_t InputFeed::host_bytes() const noexcept {
+  return slots_[0].memory.bytes() + slots_[1].memory.bytes();
+}
+
+std::byte* InputFeed::begin() {
+  if (device_->properties().host_memory) return block_.data();
+  slot_ ^= 1;
+  if (slots_[slot_].in_flight) {
+    copy_->synchronize();  // everything uploaded so far: both slots are free
+    for (HostSlot& slot : slots_) slot.in_flight = false;
+  }
+  return slots_[slot_].memory.data();
+}
+
+void InputFeed::upload(std::size_t used) {
+  if (device_->properties().host_memory) return;
+  copy_->copy(staging_.data(), slots_[slot_].memory.data(), used);
+  slots_[slot_].in_flight = true;
+  compute_->wait_for(*copy_);
+  compute_->copy(block_.data(), staging_.data(), used);
+  copy_->wait_for(
+      *compute_);  // marks this place: the next upload waits for the copy, not the replay
+}
+
+void InputFeed::poison() {
+  copy_->synchronize();
+  fill_with_ones(*device_, *compute_, block_.data(), block_.bytes());
+  fill_with_ones(*device_, *compute_, staging_.data(), staging_.bytes());
+  for (HostSlot& slot : slots_) {
+    std::fill_n(slot.memory.data(), slot.memory.bytes(), std::byte{0xFF});
+  }
+}
+
+void fill_with_ones(Device& device, Stream& stream, std::byte* memory, std::size_t bytes) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  if (bytes == 0) return;
+  const Buffer ones = device.allocate_host(std::min(bytes, kPieceBytes));
+  std::fill_n(ones.data(), ones.bytes(), std::byte{0xFF});
+  for (std::size_t at = 0; at < bytes; at += kPieceBytes) {
+    stream.copy(memory + at, ones.data(), std::min(kPieceBytes, bytes - at));
+  }
+  stream.synchronize();
+}
+
+}  // namespace fovea

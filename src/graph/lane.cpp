@@ -1,0 +1,25 @@
+// Queues of one device, and growth of the memory their work uses.
+#include "graph/lane.h"
+
+namespace fovea {
+
+Lane::Lane(Device& device) : device_(device), compute_(device.create_stream()) {
+  if (device.properties().host_memory) return;  // work runs at once: one queue is all there is
+  copy_ = device.create_stream();
+  side_ = device.create_stream();
+}
+
+void Lane::grow(Buffer& buffer, std::size_t bytes) {
+  if (bytes <= buffer.bytes()) return;
+  synchronize();
+  buffer = {};  // before the new memory is allocated: both together may not fit
+  buffer = device_.allocate(bytes);
+}
+
+void Lane::synchronize() {
+  if (copy_) copy_->synchronize();
+  if (side_) side_->synchronize();
+  compute_->synchronize();
+}
+
+}  // namespace fovea

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+enum class PackingMode : std::uint8_t {
+  kGreedy,  ///< smallest first into the largest budget: the reference's rule
+  kCost,    ///< least total cost of the chosen budgets; never worse than greedy by that measure
+};
+
+/// One value per path.
+using PathTokens = std::array<std::int64_t, kMaxPaths>;
+
+/// What a sub-batch may hold.
+struct PackingLimits {
+  std::span<const std::vector<std::int64_t>> path_budgets;  ///< of GraphConfig
+  std::int64_t max_items = 1;
+  std::int64_t max_seqs = 1;  ///< attention sequences; a resource like tokens
+};
+
+/// Items that run together: entries [begin, begin + count) of Packing::order.
+struct SubBatch {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  std::int64_t seqs = 0;
+  PathTokens load{};  ///< tokens per path
+  /// Smallest budget that fits the load of each path; 0: path not needed; absent: load above the
+  /// largest budget.
+  std::array<std::optional<std::int64_t>, kMaxPaths> budgets{};
+  bool too_many_seqs = false;  ///< a single item above max_seqs: no graph can take it
+};
+
+/// Every item index exactly once, cut into sub-batches.
+struct Packing {
+  std::vector<std::int64_t> order;
+  std::vector<SubBatch> batches;
+
+  [[nodiscard]] std::span<const std::int64_t> items(const SubBatch& batch) const {
+    return std::span(order).subspan(static_cast<std::size_t>(batch.begin),
+                                    static_cast<std::size_t>(batch.count));
+  }
+};
+
+/// Milliseconds, or anything proportional to them, of running a path once.
+struct PathCost {
+  std::vector<double> replay;     ///< per entry of the path's budgets; of a 0 in front: ignored
+  double eager_per_token = 1.25;  ///< of loads above the largest budget
+};
+
+/// Cost of sub-batches per path. Without measurements a replay costs its budget.
+struct PackingCosts {
+  std::vector<PathCost> paths;
+
+  /// One unit per token of the budget.
+  [[nodiscard]] static PackingCosts from_budgets(
+      std::span<const std::vector<std::int64_t>> path_budgets);
+};
+
+/// Orders items by ascending sum of path tokens (ties in index order) and fills sub-batches in that
+/// order up to the largest budget of every path, max_items and max_seqs. An item that fits nowhere
+/// gets a sub-batch of its own. Deterministic; O(n log n); allocates only what `packing` lacks.
+/// Source: encoder graph specification, section 5.1, with sequences as a resource (5.3).
+void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing);
+
+/// Packs for the least sum of costs: the cheapest of the greedy plan, of all contiguous cuts of the
+/// sorted items, and of plans that fill budgets around the largest item left. Deterministic; O(n^2)
+/// for fixed budgets. Source: encoder graph specification, section 5.4.
+void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
+                  const PackingCosts& costs, Packing& packing);
+
+/// Sum of the costs of all sub-batches.
+[[nodiscard]] double total_cost(const Packing& packing, const PackingLimits& limits,
+                                const PackingCosts& costs);
+
+}  // namespace fovea

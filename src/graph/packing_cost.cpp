@@ -1,0 +1,216 @@
+// Packing for the least total cost.
+//
+// The problem is bin packing with bins of several sizes and prices, so it is not solved but
+// searched: three plans are made and the cheapest is taken.
+// 1. Greedy, the reference's plan. The result is therefore never worse than it.
+// 2. The best contiguous cut of the sorted items, by dynamic programming over cut positions. Greedy
+//    is one of these cuts.
+// 3. Anchor filling: take the largest item left, try every budget that holds it, fill the rest of
+//    the budget with the largest items that fit, and keep the budget with the least cost per token.
+//    This finds plans that are no contiguous cut: 64 | 256 | 1196 beside 1000.
+// Items that fit no budget run alone in all three.
+#include <algorithm>
+#include <limits>
+
+#include "graph/budgets.h"
+#include "graph/packing.h"
+#include "graph/packing_detail.h"
+
+namespace fovea {
+
+namespace {
+
+using packing_detail::add;
+using packing_detail::close;
+using packing_detail::fits;
+using packing_detail::total_tokens;
+
+const ItemSpec& at(std::span<const ItemSpec> items, std::int64_t index) {
+  return items[static_cast<std::size_t>(index)];
+}
+
+double cost_of(const SubBatch& batch, const PackingLimits& limits, const PackingCosts& costs) {
+  double cost = 0;
+  for (std::size_t path = 0; path < limits.path_budgets.size(); ++path) {
+    if (batch.load[path] == 0) continue;
+    const PathCost& prices = costs.paths[path];
+    const std::vector<std::int64_t>& budgets = limits.path_budgets[path];
+    const auto fitting = std::lower_bound(budgets.begin(), budgets.end(), batch.load[path]);
+    cost += fitting == budgets.end() || batch.too_many_seqs
+                ? prices.eager_per_token * static_cast<double>(batch.load[path])
+                : prices.replay[static_cast<std::size_t>(fitting - budgets.begin())];
+  }
+  return cost;
+}
+
+/// Appends a closed sub-batch of the given items.
+void append(Packing& packing, std::span<const ItemSpec> items,
+            std::span<const std::int64_t> members, const PackingLimits& limits) {
+  SubBatch batch{.begin = static_cast<std::int64_t>(packing.order.size())};
+  for (const std::int64_t index : members) {
+    packing.order.push_back(index);
+    add(batch, at(items, index));
+  }
+  close(batch, limits);
+  packing.batches.push_back(batch);
+}
+
+/// Splits the sorted items into those that some graph can take and those that run alone.
+struct Sorted {
+  std::vector<std::int64_t> fitting;
+  std::vector<std::int64_t> alone;
+};
+
+Sorted sort_items(std::span<const ItemSpec> items, const PackingLimits& limits) {
+  std::vector<std::int64_t> order;
+  packing_detail::sort_by_tokens(items, order);
+  Sorted sorted;
+  for (const std::int64_t index : order) {
+    (fits(SubBatch{}, at(items, index), limits) ? sorted.fitting : sorted.alone).push_back(index);
+  }
+  return sorted;
+}
+
+/// best[i] = least cost of the first i items; the last sub-batch of that plan starts at start[i].
+Packing best_contiguous_cut(std::span<const ItemSpec> items, const Sorted& sorted,
+                            const PackingLimits& limits, const PackingCosts& costs) {
+  const std::vector<std::int64_t>& order = sorted.fitting;
+  std::vector<double> best(order.size() + 1, std::numeric_limits<double>::infinity());
+  std::vector<std::size_t> start(order.size() + 1, 0);
+  best[0] = 0;
+  for (std::size_t end = 1; end <= order.size(); ++end) {
+    SubBatch batch;
+    for (std::size_t first = end; first > 0; --first) {  // grows towards smaller items
+      const ItemSpec& item = at(items, order[first - 1]);
+      if (!fits(batch, item, limits)) break;
+      add(batch, item);
+      const double cost = best[first - 1] + cost_of(batch, limits, costs);
+      if (cost < best[end]) {
+        best[end] = cost;
+        start[end] = first - 1;
+      }
+    }
+  }
+  std::vector<std::size_t> cuts;  // ends of the sub-batches, last first
+  for (std::size_t end = order.size(); end > 0; end = start[end]) cuts.push_back(end);
+  Packing packing;
+  std::size_t begin = 0;
+  for (auto end = cuts.rbegin(); end != cuts.rend(); ++end) {
+    append(packing, items, std::span(order).subspan(begin, *end - begin), limits);
+    begin = *end;
+  }
+  return packing;
+}
+
+/// Limits whose largest budgets are the `step`-th from the anchor's own, path by path.
+struct Ceiling {
+  std::vector<std::vector<std::int64_t>> budgets;
+  PackingLimits limits;
+};
+
+Ceiling ceiling_above(const ItemSpec& anchor, const PackingLimits& limits, std::size_t step) {
+  Ceiling ceiling;
+  for (std::size_t path = 0; path < limits.path_budgets.size(); ++path) {
+    const std::vector<std::int64_t>& all = limits.path_budgets[path];
+    const auto own = std::lower_bound(all.begin(), all.end(), anchor.path_tokens[path]);
+    const auto room = static_cast<std::size_t>(all.end() - own) - 1;
+    ceiling.budgets.push_back({*(own + static_cast<std::ptrdiff_t>(std::min(step, room)))});
+  }
+  ceiling.limits = {
+      .path_budgets = ceiling.budgets, .max_items = limits.max_items, .max_seqs = limits.max_seqs};
+  return ceiling;
+}
+
+std::size_t longest_list(const PackingLimits& limits) {
+  std::size_t longest = 0;
+  for (const std::vector<std::int64_t>& list : limits.path_budgets) {
+    longest = std::max(longest, list.size());
+  }
+  return longest;
+}
+
+/// The members that a sub-batch around the last (largest) of `left` takes under one ceiling, as
+/// positions in `left`, largest first.
+std::vector<std::size_t> fill_around_largest(std::span<const ItemSpec> items,
+                                             const std::vector<std::int64_t>& left,
+                                             const PackingLimits& limits, SubBatch& batch) {
+  std::vector<std::size_t> members;
+  for (std::size_t position = left.size(); position > 0; --position) {
+    const ItemSpec& item = at(items, left[position - 1]);
+    if (!fits(batch, item, limits)) continue;
+    add(batch, item);
+    members.push_back(position - 1);
+    if (batch.count == limits.max_items) break;
+  }
+  return members;
+}
+
+Packing fill_anchors(std::span<const ItemSpec> items, const Sorted& sorted,
+                     const PackingLimits& limits, const PackingCosts& costs) {
+  std::vector<std::int64_t> left = sorted.fitting;
+  const std::size_t steps = longest_list(limits);
+  Packing packing;
+  while (!left.empty()) {
+    double best_price = std::numeric_limits<double>::infinity();
+    std::vector<std::size_t> best;
+    for (std::size_t step = 0; step < steps; ++step) {
+      const Ceiling ceiling = ceiling_above(at(items, left.back()), limits, step);
+      SubBatch batch;
+      std::vector<std::size_t> members = fill_around_largest(items, left, ceiling.limits, batch);
+      std::int64_t tokens = 0;
+      for (const std::size_t position : members) tokens += total_tokens(at(items, left[position]));
+      const double price =
+          cost_of(batch, limits, costs) / static_cast<double>(std::max<std::int64_t>(tokens, 1));
+      if (price < best_price) {
+        best_price = price;
+        best = std::move(members);
+      }
+    }
+    std::vector<std::int64_t> members;
+    for (auto position = best.rbegin(); position != best.rend(); ++position) {
+      members.push_back(left[*position]);
+    }
+    append(packing, items, members, limits);
+    for (const std::size_t position : best) {  // descending: earlier positions stay valid
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(position));
+    }
+  }
+  return packing;
+}
+
+}  // namespace
+
+PackingCosts PackingCosts::from_budgets(std::span<const std::vector<std::int64_t>> path_budgets) {
+  PackingCosts costs;
+  for (const std::vector<std::int64_t>& budgets : path_budgets) {
+    costs.paths.push_back({.replay = {budgets.begin(), budgets.end()}});
+  }
+  return costs;
+}
+
+double total_cost(const Packing& packing, const PackingLimits& limits, const PackingCosts& costs) {
+  double total = 0;
+  for (const SubBatch& batch : packing.batches) total += cost_of(batch, limits, costs);
+  return total;
+}
+
+void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
+                  const PackingCosts& costs, Packing& packing) {
+  pack_greedy(items, limits, packing);
+  double least = total_cost(packing, limits, costs);
+  const Sorted sorted = sort_items(items, limits);
+  const auto offer = [&](Packing candidate) {
+    for (const std::int64_t& index : sorted.alone) {
+      append(candidate, items, std::span(&index, 1), limits);
+    }
+    const double cost = total_cost(candidate, limits, costs);
+    if (cost < least) {
+      least = cost;
+      packing = std::move(candidate);
+    }
+  };
+  offer(best_contiguous_cut(items, sorted, limits, costs));
+  offer(fill_anchors(items, sorted, limits, costs));
+}
+
+}  // namespace fovea
