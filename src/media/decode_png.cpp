@@ -139,9 +139,12 @@ class PngReader {
     if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
     if (color == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
     if (bits == 16) png_set_strip_16(png_);
-    if (color == PNG_COLOR_TYPE_GRAY_ALPHA) png_set_strip_alpha(png_);
     if ((color & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(png_);
-    row_kind_ = color == PNG_COLOR_TYPE_RGB_ALPHA ? RowKind::kRgba : RowKind::kRgb;
+    // Pillow ignores the alpha of 8-bit grey, but opens 16-bit grey with alpha as RGBA.
+    const bool has_alpha = (color & PNG_COLOR_MASK_ALPHA) != 0;
+    const bool keeps_alpha = has_alpha && (color == PNG_COLOR_TYPE_RGB_ALPHA || bits == 16);
+    if (has_alpha && !keeps_alpha) png_set_strip_alpha(png_);
+    row_kind_ = keeps_alpha ? RowKind::kRgba : RowKind::kRgb;
   }
 
   void check(bool succeeded) const {

@@ -29,21 +29,26 @@ AxisView view_of(const AxisWeights& axis) {
       .planes = {axis.planes[0].data(), axis.planes[1].empty() ? nullptr : axis.planes[1].data()}};
 }
 
-bool runs_here(ResizeIsa isa) {
-  switch (isa) {
-    case ResizeIsa::kBest:
-    case ResizeIsa::kPortable: return true;
-    case ResizeIsa::kAvx2: return __builtin_cpu_supports("avx2") != 0;
-    case ResizeIsa::kAvx512:
-      return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-             __builtin_cpu_supports("avx512vl") != 0;
-  }
-  return false;
+bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+         __builtin_cpu_supports("avx512vl") != 0;
 }
 
 const ResizeLeaf& choose_leaf(ResizeIsa isa) {
-  FOVEA_CHECK(runs_here(isa), kUnsupported, "resize: this CPU lacks ",
-              isa == ResizeIsa::kAvx2 ? "AVX2" : "AVX-512 F, BW and VL");
+  switch (isa) {
+    case ResizeIsa::kBest:
+      return has_avx512() ? kAvx512Leaf : has_avx2() ? kAvx2Leaf : kPortableLeaf;
+    case ResizeIsa::kPortable: return kPortableLeaf;
+    case ResizeIsa::kAvx2:
+      FOVEA_CHECK(has_avx2(), kUnsupported, "resize: this CPU lacks AVX2");
+      return kAvx2Leaf;
+    case ResizeIsa::kAvx512:
+      FOVEA_CHECK(has_avx512(), kUnsupported, "resize: this CPU lacks AVX-512 F, BW or VL");
+      return kAvx512Leaf;
+  }
+  FOVEA_CHECK(false, kInternal, "resize: instruction set without inner loops");
   return kPortableLeaf;
 }
 

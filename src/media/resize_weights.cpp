@@ -70,39 +70,64 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-/// Real weights, [out_size, taps] like AxisWeights::weight; also fills first and count.
-std::vector<double> real_weights(const Filter& filter, AxisWeights& axis) {
+/// Where the filter of each output pixel lies on the input.
+struct Geometry {
+  double scale;
+  double support;
+  double inverse_filter_scale;
+
+  [[nodiscard]] double center(std::int64_t i) const {
+    return (static_cast<double>(i) + 0.5) * scale;
+  }
+};
+
+Geometry geometry_of(const Filter& filter, const AxisWeights& axis) {
   const double scale = static_cast<double>(axis.in_size) / static_cast<double>(axis.out_size);
   const double filter_scale = std::max(scale, 1.0);
-  const double support = filter.support * filter_scale;
-  const double inverse = 1.0 / filter_scale;
-  const auto max_taps = static_cast<std::int64_t>(std::ceil(support)) * 2 + 1;
-  axis.taps = round_up(max_taps, kTapGroup);
+  return {scale, filter.support * filter_scale, 1.0 / filter_scale};
+}
 
+/// Fills first, count, max_count and taps.
+void choose_windows(const Geometry& geometry, AxisWeights& axis) {
+  const auto max_count = static_cast<std::int64_t>(std::ceil(geometry.support)) * 2 + 1;
   const auto padded_size = static_cast<std::size_t>(round_up(axis.out_size, kTapGroup));
-  const auto taps = static_cast<std::size_t>(axis.taps);
   axis.first.assign(padded_size, 0);
   axis.count.assign(padded_size, 0);
-  std::vector<double> weights(padded_size * taps, 0.0);
   for (std::int64_t i = 0; i < axis.out_size; ++i) {
-    const double center = (static_cast<double>(i) + 0.5) * scale;
-    const auto low = std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
-    const auto high =
-        std::min<std::int64_t>(static_cast<std::int64_t>(center + support + 0.5), axis.in_size);
-    const auto count = static_cast<std::size_t>(std::min(high - low, max_taps));
-    const std::span<double> row(weights.data() + static_cast<std::size_t>(i) * taps, count);
-    double sum = 0.0;
-    for (std::size_t j = 0; j < count; ++j) {
-      const auto position = static_cast<double>(static_cast<std::int64_t>(j) + low);
-      row[j] = filter.value((position - center + 0.5) * inverse);
-      sum += row[j];
-    }
-    if (sum != 0.0)
-      for (double& weight : row) weight /= sum;
-    axis.first[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(low);
+    const double center = geometry.center(i);
+    const auto low = static_cast<std::int64_t>(center - geometry.support + 0.5);
+    const auto high = static_cast<std::int64_t>(center + geometry.support + 0.5);
+    const std::int64_t first = std::max<std::int64_t>(low, 0);
+    const std::int64_t count = std::min(std::min(high, axis.in_size) - first, max_count);
+    axis.first[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(first);
     axis.count[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(count);
-    axis.max_count = std::max(axis.max_count, static_cast<std::int64_t>(count));
+    axis.max_count = std::max(axis.max_count, count);
   }
+  axis.taps = round_up(axis.max_count, kTapGroup);
+}
+
+/// Weights of one output pixel, which add up to 1.
+void fill_weights(const Filter& filter, const Geometry& geometry, double center, std::int64_t first,
+                  std::span<double> weights) {
+  double sum = 0.0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    const auto position = static_cast<double>(static_cast<std::int64_t>(j) + first);
+    weights[j] = filter.value((position - center + 0.5) * geometry.inverse_filter_scale);
+    sum += weights[j];
+  }
+  if (sum == 0.0) return;
+  for (double& weight : weights) weight /= sum;
+}
+
+/// Real weights in the layout of AxisWeights::weight; also chooses the windows.
+std::vector<double> real_weights(const Filter& filter, AxisWeights& axis) {
+  const Geometry geometry = geometry_of(filter, axis);
+  choose_windows(geometry, axis);
+  const auto taps = static_cast<std::size_t>(axis.taps);
+  std::vector<double> weights(axis.first.size() * taps, 0.0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(axis.out_size); ++i)
+    fill_weights(filter, geometry, geometry.center(static_cast<std::int64_t>(i)), axis.first[i],
+                 {weights.data() + i * taps, static_cast<std::size_t>(axis.count[i])});
   return weights;
 }
 
