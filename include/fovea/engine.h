@@ -83,7 +83,7 @@ struct ModelReport {
       facts;  ///< family-specific: depth, heads, patch size...
   std::vector<TensorReport> tensors;
   std::int64_t parameters = 0;
-  std::size_t weight_bytes = 0;  ///< as packed on the device, estimated from shapes
+  std::size_t weight_bytes = 0;  ///< loaded: as packed on the device; inspected: as stored
   std::vector<std::pair<std::int64_t, std::size_t>>
       arena_bytes;  ///< token budget -> activation memory
 };

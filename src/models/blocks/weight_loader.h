@@ -17,6 +17,10 @@ struct NormWeights {
   Tensor bias;  ///< no memory for RMSNorm
 };
 
+/// A tensor with a shape and an address that tests as present, but no memory behind it: what
+/// counting kernels work with. Nobody may read or write it.
+[[nodiscard]] Tensor tensor_without_memory(DType dtype, const Shape& shape);
+
 /// Fetches the tensors of a tower by name and puts them on a device. A family describes its weights
 /// once, as a function of a loader; that function runs twice. A loader without a device only
 /// checks: it collects every missing and misshapen tensor and returns weights that have shapes but

@@ -54,9 +54,10 @@ Constants make_constants(Device& device, Stream& stream, const Config& c,
       upload_floats(device, stream, inv_freq.data(), {static_cast<std::int64_t>(inv_freq.size())})};
 }
 
-/// Constants and weights that have shapes but no memory, for counting kernels.
+/// Constants for a model without weights, which only counts.
 Constants planned_constants(const Config& c) {
-  return {{Buffer{}, DType::kF32, {3, 256}}, {Buffer{}, DType::kF32, {c.head_dim() / 4}}};
+  return {blocks::tensor_without_memory(DType::kF32, {3, 256}),
+          blocks::tensor_without_memory(DType::kF32, {c.head_dim() / 4})};
 }
 
 class Model final : public EncoderGraphModel {
@@ -169,8 +170,7 @@ std::unique_ptr<EncoderGraphModel> make_planner(const checkpoint::HfConfig& file
   const Config config = parse_config(files);
   const auto dummy = checkpoint::WeightSource::dummy(0);
   blocks::WeightLoader shapes(dummy, weight_prefix(dummy));
-  return std::make_unique<Model>(config,
-                                 parse_preprocess_config(files, config, media),
+  return std::make_unique<Model>(config, parse_preprocess_config(files, config, media),
                                  load_weights(shapes, config), planned_constants(config));
 }
 

@@ -63,6 +63,7 @@ struct PreprocessConfig {
 /// @throws Error(kCorruptData) for wrong types or a patch_size or merge_size that contradicts
 /// config.json; Error(kInvalidArgument) for impossible limits in `media`.
 [[nodiscard]] PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files,
-                                                       const Config& config, const MediaOptions& media);
+                                                       const Config& config,
+                                                       const MediaOptions& media);
 
 }  // namespace fovea::qwen3_vl
