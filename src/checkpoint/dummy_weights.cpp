@@ -10,7 +10,7 @@ namespace {
 
 /// Sum of four independent uniform bytes: mean and 1 / standard deviation.
 constexpr int kByteSumMean = 510;
-constexpr float kInverseByteSumDeviation = 0.0067658754f;  // sqrt(12 / (4 * (256^2 - 1)))
+constexpr float kInverseByteSumDeviation = 0.0067658751f;  // sqrt(12 / (4 * (256^2 - 1)))
 
 /// Hash of a text. Source: FNV-1a, 64 bits.
 std::uint64_t hash_text(std::string_view text) noexcept {

@@ -1,0 +1,147 @@
+#include "checkpoint/hf_config.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/check.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::checkpoint {
+namespace {
+
+using test::TemporaryDirectory;
+
+/// A model directory with the given files; config.json is "{}" unless given.
+class ModelDirectory {
+ public:
+  ModelDirectory(std::initializer_list<std::pair<std::string, std::string>> files) {
+    test::write_text(folder_ / "config.json", "{}");
+    for (const auto& [name, text] : files) test::write_text(folder_ / name, text);
+  }
+  [[nodiscard]] HfConfig read() const { return read_hf_config(folder_.path()); }
+  [[nodiscard]] std::string path() const { return folder_.path(); }
+
+ private:
+  TemporaryDirectory folder_;
+};
+
+/// "tag" of the object, which tells where it came from, or "absent".
+std::string tag(const std::optional<JsonView>& object) {
+  return object ? object->at("tag").as_string() : "absent";
+}
+
+constexpr const char* kImage = "preprocessor_config.json";
+constexpr const char* kVideo = "video_preprocessor_config.json";
+constexpr const char* kBoth = "processor_config.json";
+constexpr const char* kBothText =
+    R"({"image_processor": {"tag": "inner image"}, "video_processor": {"tag": "inner video"}})";
+
+TEST(HfConfig, NamesTheArchitecture) {
+  const ModelDirectory model{{"config.json", R"({"architectures": ["First", "Second"]})"}};
+  EXPECT_EQ(model.read().architecture(), "First");
+  EXPECT_EQ(model.read().directory, model.path());
+}
+
+TEST(HfConfig, ComplainsAboutAMissingArchitecture) {
+  for (const char* text : {"{}", R"({"architectures": null})"}) {
+    const ModelDirectory model{{"config.json", text}};
+    test::expect_error(ErrorCode::kCorruptData, "config.json: architectures: expected a value",
+                       [&] { (void)model.read().architecture(); });
+  }
+  const ModelDirectory empty{{"config.json", R"({"architectures": []})"}};
+  test::expect_error(ErrorCode::kCorruptData, "architectures: expected a name, got an empty array",
+                     [&] { (void)empty.read().architecture(); });
+  const ModelDirectory number{{"config.json", R"({"architectures": [3]})"}};
+  test::expect_error(ErrorCode::kCorruptData, "architectures[0]: expected a string, got 3",
+                     [&] { (void)number.read().architecture(); });
+}
+
+TEST(HfConfig, HasNoProcessorsWithoutTheirFiles) {
+  const ModelDirectory model{};
+  const HfConfig config = model.read();
+  EXPECT_EQ(tag(config.image_processor()), "absent");
+  EXPECT_EQ(tag(config.video_processor()), "absent");
+}
+
+TEST(HfConfig, PrefersTheFileOfItsOwn) {
+  const ModelDirectory model{
+      {kImage, R"({"tag": "image"})"}, {kVideo, R"({"tag": "video"})"}, {kBoth, kBothText}};
+  const HfConfig config = model.read();
+  EXPECT_EQ(tag(config.image_processor()), "image");
+  EXPECT_EQ(tag(config.video_processor()), "video");
+}
+
+TEST(HfConfig, TakesProcessorsFromTheCommonFile) {
+  const ModelDirectory model{{kBoth, kBothText}};
+  const HfConfig config = model.read();
+  EXPECT_EQ(tag(config.image_processor()), "inner image");
+  EXPECT_EQ(tag(config.video_processor()), "inner video");
+}
+
+TEST(HfConfig, PrefersTheCommonFileToImageParametersForVideo) {
+  const ModelDirectory model{{kImage, R"({"tag": "image"})"}, {kBoth, kBothText}};
+  EXPECT_EQ(tag(model.read().video_processor()), "inner video");
+}
+
+TEST(HfConfig, FallsBackToImageParametersForVideo) {
+  const ModelDirectory alone{{kImage, R"({"tag": "image"})"}};
+  EXPECT_EQ(tag(alone.read().video_processor()), "image");
+  const ModelDirectory beside{{kImage, R"({"tag": "image"})"}, {kBoth, "{}"}};
+  EXPECT_EQ(tag(beside.read().video_processor()), "image");
+}
+
+TEST(HfConfig, HasNoImageProcessorIfOnlyVideoIsDescribed) {
+  const ModelDirectory model{{kVideo, R"({"tag": "video"})"}, {kBoth, "{}"}};
+  EXPECT_EQ(tag(model.read().image_processor()), "absent");
+}
+
+TEST(HfConfig, ReadsNaNAsAbsent) {
+  const ModelDirectory model{{"config.json", R"({"a": NaN, "b": 1})"}};
+  const HfConfig config = model.read();
+  EXPECT_FALSE(config.config.root().find("a"));
+  EXPECT_EQ(config.config.root().at("b").as_int(), 1);
+}
+
+TEST(HfConfig, NamesTheFileThatIsBroken) {
+  for (const char* name : {"config.json", kImage, kVideo, kBoth}) {
+    const ModelDirectory broken{{name, "{\n\"a\" 1}"}};
+    test::expect_error(ErrorCode::kCorruptData, cat("/", name, ": line 2, column 5: "),
+                       [&] { (void)broken.read(); });
+    const ModelDirectory array{{name, "[]"}};
+    test::expect_error(ErrorCode::kCorruptData, cat("/", name, ": expected an object"),
+                       [&] { (void)array.read(); });
+  }
+}
+
+TEST(HfConfig, SaysThatTheDirectoryIsAbsent) {
+  const TemporaryDirectory folder;
+  test::expect_error(ErrorCode::kNotFound, "absent: expected the directory of a model",
+                     [&] { (void)read_hf_config(folder / "absent"); });
+  test::write_text(folder / "file", "");
+  test::expect_error(ErrorCode::kNotFound, "file: expected the directory of a model",
+                     [&] { (void)read_hf_config(folder / "file"); });
+}
+
+TEST(HfConfig, SaysThatConfigJsonIsAbsent) {
+  const TemporaryDirectory folder;
+  test::expect_error(ErrorCode::kNotFound, "config.json: no such file",
+                     [&] { (void)read_hf_config(folder.path()); });
+}
+
+TEST(HfConfig, ReadsTheGoldenModel) {
+  for (const std::string& folder : test::golden_folders("qwen3_vl", "config.json")) {
+    const HfConfig config = read_hf_config(folder);
+    EXPECT_EQ(config.architecture(), "Qwen3VLForConditionalGeneration");
+    EXPECT_TRUE(config.image_processor());
+    EXPECT_EQ(config.video_processor()->path(), folder + "/video_preprocessor_config.json");
+  }
+}
+
+}  // namespace
+}  // namespace fovea::checkpoint

@@ -1,0 +1,288 @@
+#include "checkpoint/weight_source.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_bytes.h"
+#include "core/check.h"
+#include "support/expect_error.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::checkpoint {
+namespace {
+
+using test::TemporaryDirectory;
+
+using Names = std::vector<std::string>;
+
+/// Writes a file whose tensors are one I32 number each: 100, 101, ...
+void write_numbers(const std::string& path, const Names& names) {
+  std::vector<std::int32_t> numbers(names.size());
+  std::vector<OutputTensor> tensors;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    numbers[i] = 100 + static_cast<std::int32_t>(i);
+    tensors.push_back(
+        {names[i], {reinterpret_cast<const std::byte*>(&numbers[i]), DType::kI32, {1}}});
+  }
+  write_safetensors(path, tensors, {});
+}
+
+std::int32_t number(const WeightSource& source, const std::string& name) {
+  const ConstTensorView view = source.tensor(name, {1});
+  std::int32_t value = 0;
+  std::copy_n(view.data, sizeof(value), reinterpret_cast<std::byte*>(&value));
+  return value;
+}
+
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+TEST(WeightSource, ReadsTheSingleFile) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model.safetensors", {"b", "a"});
+  const WeightSource source = WeightSource::open(folder.path());
+  EXPECT_FALSE(source.is_dummy());
+  EXPECT_EQ(source.names(), (Names{"a", "b"}));
+  EXPECT_EQ(number(source, "b"), 100);
+  EXPECT_EQ(number(source, "a"), 101);
+}
+
+TEST(WeightSource, ListsATensor) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model.safetensors", {"a"});
+  const WeightSource source = WeightSource::open(folder.path());
+  const auto listing = source.listing("a");
+  ASSERT_TRUE(listing);
+  EXPECT_EQ(listing->name, "a");
+  EXPECT_EQ(listing->dtype, "I32");
+  EXPECT_EQ(listing->shape, (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(listing->file, "model.safetensors");
+  EXPECT_FALSE(source.listing("b"));
+}
+
+TEST(WeightSource, NamesTheTensorThatIsAbsent) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model.safetensors", {"a"});
+  const WeightSource source = WeightSource::open(folder.path());
+  test::expect_error(ErrorCode::kNotFound, "no tensor \"b\"",
+                     [&] { (void)source.tensor("b", {1}); });
+}
+
+TEST(WeightSource, TakesTheOnlyFileOfAnotherName) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "tower.safetensors", {"a"});
+  const WeightSource source = WeightSource::open(folder.path());
+  EXPECT_EQ(number(source, "a"), 100);
+  EXPECT_EQ(source.listing("a")->file, "tower.safetensors");
+}
+
+TEST(WeightSource, RefusesAChoiceOfFilesWithoutIndex) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "one.safetensors", {"a"});
+  write_numbers(folder / "two.safetensors", {"b"});
+  test::expect_error(ErrorCode::kNotFound, "one other *.safetensors file, found 2 such files",
+                     [&] { (void)WeightSource::open(folder.path()); });
+}
+
+TEST(WeightSource, RefusesADirectoryWithoutWeights) {
+  const TemporaryDirectory folder;
+  test::expect_error(ErrorCode::kNotFound, "found 0 such files",
+                     [&] { (void)WeightSource::open(folder.path()); });
+  test::expect_error(ErrorCode::kNotFound, "absent: expected the directory of a model",
+                     [&] { (void)WeightSource::open(folder / "absent"); });
+}
+
+TEST(WeightSource, PrefersTheSingleFileToAnIndex) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model.safetensors", {"a"});
+  test::write_text(folder / kIndex, "not even JSON");
+  EXPECT_EQ(WeightSource::open(folder.path()).names(), (Names{"a"}));
+}
+
+TEST(WeightSource, ReadsShardsThroughTheIndex) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model-1.safetensors", {"a", "c"});
+  write_numbers(folder / "model-2.safetensors", {"b"});
+  test::write_text(folder / kIndex,
+                   R"({"metadata": {"total_size": 12}, "weight_map": {"c": "model-1.safetensors",)"
+                   R"( "a": "model-1.safetensors", "b": "model-2.safetensors"}})");
+  const WeightSource source = WeightSource::open(folder.path());
+  EXPECT_EQ(source.names(), (Names{"a", "b", "c"}));
+  EXPECT_EQ(number(source, "a"), 100);
+  EXPECT_EQ(number(source, "b"), 100);
+  EXPECT_EQ(number(source, "c"), 101);
+  EXPECT_EQ(source.listing("b")->file, "model-2.safetensors");
+}
+
+/// One good shard "model-1.safetensors" with tensor "a" and a second, named by the index for tensor
+/// "b", which each test makes wrong in its way.
+class ShardedSource : public ::testing::Test {
+ protected:
+  ShardedSource() {
+    write_numbers(folder_ / "model-1.safetensors", {"a"});
+    test::write_text(folder_ / kIndex, R"({"weight_map": {"a": "model-1.safetensors",)"
+                                       R"( "b": "model-2.safetensors"}})");
+  }
+  [[nodiscard]] WeightSource open() const { return WeightSource::open(folder_.path()); }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(ShardedSource, OpensOnlyTheShardsThatAreAskedFor) {
+  test::write_text(folder_ / "model-2.safetensors", "broken");
+  const WeightSource source = open();
+  EXPECT_EQ(source.names(), (Names{"a", "b"}));
+  EXPECT_EQ(number(source, "a"), 100);
+  EXPECT_TRUE(source.listing("a"));
+  EXPECT_FALSE(source.listing("c"));
+}
+
+TEST_F(ShardedSource, NamesTheBrokenShard) {
+  test::write_text(folder_ / "model-2.safetensors", "broken");
+  const WeightSource source = open();
+  test::expect_error(ErrorCode::kCorruptData, "model-2.safetensors: file has 6 bytes",
+                     [&] { (void)source.listing("b"); });
+}
+
+TEST_F(ShardedSource, NamesTheMissingShardAndATensorOfIt) {
+  const WeightSource source = open();
+  const std::string message =
+      "model-2.safetensors: no such file, but the index says that it holds \"b\"";
+  test::expect_error(ErrorCode::kNotFound, message, [&] { (void)source.tensor("b", {1}); });
+  test::expect_error(ErrorCode::kNotFound, message, [&] { (void)source.listing("b"); });
+}
+
+TEST_F(ShardedSource, NamesTheTensorThatItsShardDoesNotHold) {
+  write_numbers(folder_ / "model-2.safetensors", {"c"});
+  const WeightSource source = open();
+  const std::string message = "model-2.safetensors: no tensor \"b\", but the index says";
+  test::expect_error(ErrorCode::kCorruptData, message, [&] { (void)source.tensor("b", {1}); });
+  test::expect_error(ErrorCode::kCorruptData, message, [&] { (void)source.listing("b"); });
+}
+
+TEST_F(ShardedSource, FindsAShardThatArrivesLater) {
+  const WeightSource source = open();
+  EXPECT_THROW((void)source.tensor("b", {1}), Error);
+  write_numbers(folder_ / "model-2.safetensors", {"b"});
+  EXPECT_EQ(number(source, "b"), 100);
+}
+
+TEST_F(ShardedSource, MayBeAskedByManyThreadsAtOnce) {
+  write_numbers(folder_ / "model-2.safetensors", {"b"});
+  const WeightSource source = open();
+  std::vector<std::int32_t> sums(8);
+  std::vector<std::jthread> threads;
+  for (std::int32_t& sum : sums)
+    threads.emplace_back([&] { sum = number(source, "a") + number(source, "b"); });
+  threads.clear();
+  for (const std::int32_t sum : sums) EXPECT_EQ(sum, 200);
+}
+
+TEST(ShardIndex, RefusesNamesThatLeadElsewhere) {
+  const TemporaryDirectory folder;
+  for (const char* name : {"../x.safetensors", "a/x.safetensors", "/x.safetensors", "..", ".", "",
+                           "a\\\\x.safetensors", "x\\u0000.safetensors", "x..safetensors"}) {
+    SCOPED_TRACE(name);
+    test::write_text(folder / kIndex, cat(R"({"weight_map": {"a": ")", name, R"("}})"));
+    test::expect_error(ErrorCode::kCorruptData, "is not a plain file name",
+                       [&] { (void)WeightSource::open(folder.path()); });
+  }
+}
+
+TEST(ShardIndex, RefusesWhatIsNoIndex) {
+  const TemporaryDirectory folder;
+  const std::vector<std::pair<std::string, std::string>> broken{
+      {"{", "index.json: line 1, column 2: "},
+      {"[]", "index.json: expected an object, got an array"},
+      {"{}", "index.json: weight_map: expected a value, got none"},
+      {R"({"weight_map": 1})", "index.json: weight_map: expected an object, got 1"},
+      {R"({"weight_map": {"a": 1}})", "index.json: weight_map.a: expected a string, got 1"},
+      {R"({"weight_map": {"a": null}})", "index.json: weight_map.a: expected a value, got none"}};
+  for (const auto& [text, message] : broken) {
+    SCOPED_TRACE(text);
+    test::write_text(folder / kIndex, text);
+    test::expect_error(ErrorCode::kCorruptData, message,
+                       [&] { (void)WeightSource::open(folder.path()); });
+  }
+}
+
+TEST(DummySource, HasEveryTensorOfAnyShape) {
+  const WeightSource source = WeightSource::dummy(7);
+  EXPECT_TRUE(source.is_dummy());
+  EXPECT_TRUE(source.names().empty());
+  EXPECT_FALSE(source.listing("a"));
+  const ConstTensorView view = source.tensor("a", {3, 5});
+  EXPECT_EQ(view.dtype, DType::kBF16);
+  EXPECT_EQ(view.shape, (Shape{3, 5}));
+  const ConstTensorView none = source.tensor("a", {0, 5});
+  EXPECT_TRUE(none);
+  EXPECT_EQ(none.bytes(), 0u);
+}
+
+TEST(DummySource, DependsOnSeedAndNameOnly) {
+  const auto first_bits = [](const WeightSource& source, const std::string& name) {
+    const auto* bits = source.tensor(name, {64, 64}).as<std::uint16_t>();
+    return std::vector<std::uint16_t>(bits, bits + 64);
+  };
+  const WeightSource source = WeightSource::dummy(7);
+  const auto a = first_bits(source, "a");
+  EXPECT_NE(a, first_bits(source, "b"));
+  EXPECT_EQ(a, first_bits(source, "a"));
+  EXPECT_EQ(a, first_bits(WeightSource::dummy(7), "a"));
+  EXPECT_NE(a, first_bits(WeightSource::dummy(8), "a"));
+}
+
+TEST(DummySource, KeepsNormWeightsNearOne) {
+  const WeightSource source = WeightSource::dummy(7);
+  const auto mean = [&](const std::string& name, const Shape& shape) {
+    const ConstTensorView view = source.tensor(name, shape);
+    float sum = 0;
+    for (std::int64_t i = 0; i < shape.elements(); ++i)
+      sum += bf16_to_f32(view.as<std::uint16_t>()[i]);
+    return sum / static_cast<float>(shape.elements());
+  };
+  constexpr float kTolerance = 0.01f;  // 16 standard errors of a mean of 1024
+  EXPECT_NEAR(mean("blocks.0.norm1.weight", {1024}), 1.0f, kTolerance);
+  EXPECT_NEAR(mean("merger.ln_q.weight", {1024}), 1.0f, kTolerance);
+  EXPECT_NEAR(mean("blocks.0.norm1.bias", {1024}), 0.0f, kTolerance);
+  EXPECT_NEAR(mean("blocks.0.attn.proj.weight", {32, 32}), 0.0f, kTolerance);
+}
+
+TEST(DummySource, GivesEveryThreadMemoryOfItsOwn) {
+  const WeightSource source = WeightSource::dummy(7);
+  const ConstTensorView mine = source.tensor("a", {16});
+  const std::vector<std::byte> before(mine.data, mine.data + mine.bytes());
+  std::jthread([&] { (void)source.tensor("b", {16}); }).join();
+  EXPECT_EQ(std::vector<std::byte>(mine.data, mine.data + mine.bytes()), before);
+}
+
+TEST(FindPrefix, GivesTheTextBeforeTheSuffix) {
+  const std::string suffix = "patch_embed.proj.weight";
+  EXPECT_EQ(
+      find_prefix({"lm_head.weight", "model.visual.patch_embed.proj.weight"}, "visual.", suffix),
+      "model.visual.");
+  EXPECT_EQ(find_prefix({"visual.patch_embed.proj.weight"}, "visual.", suffix), "visual.");
+  EXPECT_EQ(find_prefix({"model.patch_embed.proj.weight"}, "", suffix), "model.");
+}
+
+TEST(FindPrefix, GivesNothingIfNoNameFits) {
+  EXPECT_EQ(find_prefix({}, "visual.", "w"), std::nullopt);
+  EXPECT_EQ(find_prefix({"visual.w.bias", "vision.w"}, "visual.", "w"), std::nullopt);
+}
+
+TEST(FindPrefix, WantsTheAnchorAtADot) {
+  EXPECT_EQ(find_prefix({"nonvisual.w"}, "visual.", "w"), std::nullopt);
+  EXPECT_EQ(find_prefix({"nonvisual.w", "a.visual.w"}, "visual.", "w"), "a.visual.");
+}
+
+TEST(FindPrefix, RefusesTwoCandidates) {
+  test::expect_error(ErrorCode::kCorruptData, "two tensors end with \"visual.w\"", [] {
+    (void)find_prefix({"a.visual.w", "visual.w"}, "visual.", "w");
+  });
+}
+
+}  // namespace
+}  // namespace fovea::checkpoint
