@@ -34,11 +34,14 @@ ForwardCost measure_forward(const EncoderGraphModel& model, const Device& device
   Arena arena = Arena::measuring();
   ExecContext ctx{.stream = stream, .kernels = kernels, .arena = arena, .side = stream};
 
-  // Inputs and output get addresses that test as present and that nobody may follow.
-  auto* const nowhere = reinterpret_cast<std::byte*>(Arena::kAlignment);
+  // Inputs and output get addresses that test as present, overlap nothing that the measuring arena
+  // hands out, and that nobody may follow.
+  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 60);
+  auto* const nowhere_else = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 61);
   const InputLayout layout(model.inputs(path, capacity));
-  const TensorView out{
-      nowhere, device.properties().activation_dtype, {capacity.tokens, model.path_width(path)}};
+  const TensorView out{nowhere_else,
+                       device.properties().activation_dtype,
+                       {capacity.tokens, model.path_width(path)}};
   model.forward(ctx, path, capacity, layout.views(nowhere), out);
   return {.flops = kernels.flops(),
           .weight_bytes = kernels.weight_bytes(),

@@ -1,0 +1,136 @@
+// Budget lists against the worked examples of the encoder graph specification, section 3.
+#include "graph/budgets.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "support/expect_error.h"
+#include "support/property.h"
+
+namespace fovea {
+namespace {
+
+using test::expect_error;
+using List = std::vector<std::int64_t>;
+
+PathSpec path(std::int64_t minimum, bool allow_zero = false) {
+  return {
+      .name = "p", .min_token_budget = minimum, .allow_zero_tokens = allow_zero, .unit = minimum};
+}
+
+TEST(Budgets, Case01_gen_exact) {
+  EXPECT_EQ(generate_budgets(64, 1024), (List{64, 128, 256, 512, 1024}));
+}
+
+TEST(Budgets, Case02_gen_cap) {
+  EXPECT_EQ(generate_budgets(64, 800), (List{64, 128, 256, 512, 800}));
+}
+
+TEST(Budgets, Case03_gen_single) { EXPECT_EQ(generate_budgets(64, 64), List{64}); }
+
+TEST(Budgets, Case04_gen_large) {
+  EXPECT_EQ(generate_budgets(64, 8192), (List{64, 128, 256, 512, 1024, 2048, 4096, 8192}));
+  EXPECT_EQ(generate_budgets(64, 4096), (List{64, 128, 256, 512, 1024, 2048, 4096}));
+}
+
+TEST(Budgets, Case05_gen_min_over_max) { EXPECT_EQ(generate_budgets(5, 3), List{3}); }
+
+TEST(Budgets, Case06_gen_dual_global) {
+  EXPECT_EQ(generate_budgets(272, 13824), (List{272, 544, 1088, 2176, 4352, 8704, 13824}));
+  EXPECT_EQ(generate_budgets(272, 8192), (List{272, 544, 1088, 2176, 4352, 8192}));
+}
+
+TEST(Budgets, Case07_gen_dual_local_zero) {
+  EXPECT_EQ(path_budgets(path(100, true), List{13824}, {}),
+            (List{0, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 13824}));
+  EXPECT_EQ(generate_budgets(100, 8192), (List{100, 200, 400, 800, 1600, 3200, 6400, 8192}));
+}
+
+TEST(Budgets, Case08_find_exact_below_zero) {
+  const List budgets{2048, 4096, 8192};
+  EXPECT_EQ(find_budget(2048, budgets), 2048);
+  EXPECT_EQ(find_budget(100, budgets), 2048);
+  EXPECT_EQ(find_budget(0, budgets), 2048);
+}
+
+TEST(Budgets, Case09_find_between) {
+  EXPECT_EQ(find_budget(2049, List{2048, 4096, 8192}), 4096);
+  EXPECT_EQ(find_budget(4097, List{2048, 4096, 8192}), 8192);
+}
+
+TEST(Budgets, Case10_find_over) {
+  EXPECT_EQ(find_budget(9000, List{2048, 4096, 8192}), std::nullopt);
+  EXPECT_EQ(find_budget(3000, List{2048}), std::nullopt);
+}
+
+TEST(Budgets, Case11_find_zero_marker) { EXPECT_EQ(find_budget(0, List{0, 100}), 0); }
+
+TEST(Budgets, CapacityIsWholeUnits) {
+  EXPECT_EQ(capacity_of_budget(13824, 100), 13800);
+  EXPECT_EQ(capacity_of_budget(13824, 272), 13600);
+  EXPECT_EQ(capacity_of_budget(64, 1), 64);
+}
+
+TEST(Budgets, DoublingDoesNotOverflow) {
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(generate_budgets(huge / 2, huge), (List{huge / 2, huge - 1, huge}));
+}
+
+TEST(Budgets, PathWithoutMinimumCopiesTheList) {
+  EXPECT_EQ(path_budgets(PathSpec{}, List{16, 64}, {}), (List{16, 64}));
+}
+
+TEST(Budgets, UserBudgetsOfAPathAreCutToUnits) {
+  const PathBudgetRules user{.user_budgets = true, .max_items = 8};
+  EXPECT_EQ(path_budgets(path(100, true), List{64, 272, 544, 1024}, user),
+            (List{0, 100, 200, 500, 1000}));
+  // Two budgets that become one after cutting appear once.
+  EXPECT_EQ(path_budgets(path(272), List{300, 500, 600}, user), (List{272, 544}));
+}
+
+TEST(Budgets, CompatRegeneratesUserBudgetsOfAPath) {
+  EXPECT_EQ(path_budgets(path(100), List{64, 272, 544, 1024},
+                         {.user_budgets = true, .max_items = 8, .compat = true}),
+            (List{100, 200, 400, 800, 1024}));
+}
+
+TEST(Budgets, UnreachableBudgetsAreDropped) {
+  PathSpec global = path(272);
+  global.max_item_tokens = 272;
+  EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 8}), (List{272, 544, 1088, 2176}));
+  EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 8, .compat = true}),
+            (List{272, 544, 1088, 2176, 4352, 8704, 13824}));
+  // 9 items need 2448 tokens: the first budget that covers them stays.
+  EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 9}),
+            (List{272, 544, 1088, 2176, 4352}));
+  // Nothing covers 100 items: nothing is dropped.
+  EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 100}).size(), 7u);
+}
+
+TEST(Budgets, Case26_path_min_bad) {
+  for (const std::int64_t minimum : {0, -5, 13825}) {
+    expect_error(ErrorCode::kInvalidArgument, "Invalid minimum budget of path \"p\"",
+                 [&] { (void)path_budgets(path(minimum), List{13824}, {}); });
+  }
+}
+
+TEST(BudgetsProperty, AscendingUniqueAndClosedByTheCap) {
+  test::for_all(500, [](auto& random) {
+    const std::int64_t first = test::uniform(random, 1, 5000);
+    const std::int64_t last = test::uniform(random, 1, 50000);
+    const List budgets = generate_budgets(first, last);
+    EXPECT_EQ(budgets.back(), last);
+    EXPECT_TRUE(std::adjacent_find(budgets.begin(), budgets.end(), std::greater_equal<>()) ==
+                budgets.end());
+    const std::int64_t tokens = test::uniform(random, 0, last);
+    const auto found = find_budget(tokens, budgets);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_GE(*found, tokens);
+    for (const std::int64_t budget : budgets) EXPECT_TRUE(budget < tokens || budget >= *found);
+  });
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,258 @@
+// Validation and resolution of the configuration: encoder graph specification, section 2.
+#include "graph/graph_config.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/budgets.h"
+#include "graph/graph_manager.h"
+#include "graph/recording_log.h"
+#include "support/expect_error.h"
+
+namespace fovea {
+namespace {
+
+using test::expect_error;
+using test::RecordingLog;
+using List = std::vector<std::int64_t>;
+
+struct Request {
+  List budgets = {};
+  std::int64_t items = 0;
+  std::optional<std::int64_t> frames = {};
+  BudgetRange range = {64, 16384};
+  GraphSpec spec = {};
+  bool video_allowed = true;
+  bool compat = false;
+  LogSink* log = nullptr;
+};
+
+GraphConfigRequest to_config_request(const Request& r) {
+  return {.user = {.encoder_cudagraph_token_budgets = r.budgets,
+                   .encoder_cudagraph_max_vision_items_per_batch = r.items,
+                   .encoder_cudagraph_max_frames_per_batch = r.frames},
+          .video_allowed = r.video_allowed,
+          .compat = r.compat,
+          .log = r.log};
+}
+
+GraphConfig resolve(const Request& r) {
+  return resolve_graph_config(
+      r.spec, [&] { return r.range; }, to_config_request(r));
+}
+
+TEST(GraphConfig, Case12_budgets_sorted) {
+  const GraphConfig config = resolve({.budgets = {8192, 2048, 4096}});
+  EXPECT_EQ(config.token_budgets, (List{2048, 4096, 8192}));
+  EXPECT_EQ(find_budget(3000, config.token_budgets), 4096);
+}
+
+TEST(GraphConfig, DuplicateBudgetsAreRemovedUnlessCompat) {
+  EXPECT_EQ(resolve({.budgets = {64, 32, 64}}).token_budgets, (List{32, 64}));
+  EXPECT_EQ(resolve({.budgets = {64, 32, 64}, .compat = true}).token_budgets, (List{32, 64, 64}));
+}
+
+TEST(GraphConfig, Case13_cfg_budget_zero_or_negative) {
+  for (const List& budgets : {List{0, 128}, List{-1, 64}}) {
+    GraphOptions user;
+    user.cudagraph_mm_encoder = false;  // checked even when graphs are off
+    user.encoder_cudagraph_token_budgets = budgets;
+    expect_error(ErrorCode::kInvalidArgument, "must be positive",
+                 [&] { validate_graph_options(user); });
+  }
+}
+
+TEST(GraphConfig, Case14_cfg_items_or_frames_negative) {
+  expect_error(ErrorCode::kInvalidArgument,
+               "encoder_cudagraph_max_vision_items_per_batch must be non-negative (0 = auto-infer)",
+               [] { (void)resolve({.items = -1}); });
+  expect_error(ErrorCode::kInvalidArgument,
+               "encoder_cudagraph_max_frames_per_batch must be non-negative (None = auto-infer)",
+               [] { (void)resolve({.frames = -1}); });
+  GraphOptions off;
+  off.cudagraph_mm_encoder = false;
+  off.encoder_cudagraph_max_vision_items_per_batch = -1;
+  EXPECT_NO_THROW(validate_graph_options(off));
+}
+
+TEST(GraphConfig, Case15_res_bad_combo) {
+  expect_error(ErrorCode::kInvalidArgument, "must be <= smallest token budget (64): 64 / 256 = 0",
+               [] { (void)resolve({.budgets = {64}, .items = 256}); });
+}
+
+TEST(GraphConfig, Case16_res_boundary) {
+  EXPECT_EQ(resolve({.budgets = {64, 128}, .items = 64}).max_items, 64);
+}
+
+TEST(GraphConfig, Case17_res_user_both_never_asks_the_model) {
+  const Request r{.budgets = {64, 128}, .items = 32};
+  const GraphConfig config = resolve_graph_config(
+      r.spec,
+      []() -> BudgetRange {
+        ADD_FAILURE() << "the model's range was asked for";
+        return {};
+      },
+      to_config_request(r));
+  EXPECT_EQ(config.max_items, 32);
+  EXPECT_EQ(config.token_budgets, (List{64, 128}));
+}
+
+TEST(GraphConfig, Case18_res_items_only) {
+  const GraphConfig config = resolve({.items = 128});
+  EXPECT_EQ(config.token_budgets, (List{128, 256, 512, 1024, 2048, 4096, 8192, 16384}));
+  EXPECT_EQ(config.max_items, 128);
+}
+
+TEST(GraphConfig, Case19_res_items_small) {
+  const GraphConfig config = resolve({.items = 2, .range = {4, 128}});
+  EXPECT_EQ(config.max_items, 2);
+  EXPECT_EQ(config.token_budgets, (List{4, 8, 16, 32, 64, 128}));
+}
+
+TEST(GraphConfig, Case20_res_budgets_only) {
+  EXPECT_EQ(resolve({.budgets = {32, 64}}).max_items, 32);
+}
+
+TEST(GraphConfig, Case21_res_auto) {
+  const GraphConfig large = resolve({});
+  EXPECT_EQ(large.max_items, 64);
+  EXPECT_EQ(large.token_budgets.size(), 9u);
+  const GraphConfig small = resolve({.range = {4, 128}});
+  EXPECT_EQ(small.max_items, 4);
+  EXPECT_EQ(small.token_budgets, (List{4, 8, 16, 32, 64, 128}));
+  EXPECT_EQ(resolve({.range = {272, 13824}}).max_items, 50);
+}
+
+TEST(GraphConfig, Case22_range_bad) {
+  expect_error(ErrorCode::kInvalidArgument, "Both must be positive", [] {
+    (void)resolve({.range = {0, 128}});
+  });
+  expect_error(ErrorCode::kInvalidArgument, "Both must be positive", [] {
+    (void)resolve({.range = {4, -1}});
+  });
+  expect_error(ErrorCode::kInvalidArgument, "min_budget=200 > max_budget=100", [] {
+    (void)resolve({.range = {200, 100}});
+  });
+}
+
+TEST(GraphConfig, Case23_res_items_over_max) {
+  expect_error(ErrorCode::kInvalidArgument, "must be <= the model's largest budget (128)", [] {
+    (void)resolve({.items = 256, .range = {64, 128}});
+  });
+}
+
+TEST(GraphConfig, LoweredItemsAreLogged) {
+  RecordingLog log;
+  (void)resolve({.log = &log});  // 16384 / 64 = 256 items, but the smallest budget is 64
+  EXPECT_EQ(log.count("max_items_lowered from=256 to=64"), 1);
+  (void)resolve({.range = {272, 13824}, .log = &log});  // 50 needs no lowering
+  EXPECT_EQ(log.lines.size(), 1u);
+}
+
+TEST(GraphConfig, SingleItemBatchesAreLogged) {
+  RecordingLog log;
+  EXPECT_EQ(resolve({.range = {256, 256}, .log = &log}).max_items, 1);
+  EXPECT_EQ(log.count("no_packing max_items=1 min_budget=256 max_budget=256"), 1);
+}
+
+TEST(GraphConfig, Case24_frames_video_zero) {
+  EXPECT_EQ(resolve({.frames = 64, .video_allowed = false}).max_frames, 0);
+}
+
+TEST(GraphConfig, Case25_frames_user_or_auto) {
+  EXPECT_EQ(resolve({.frames = 64}).max_frames, 64);
+  GraphSpec video;
+  video.max_frames_per_video = 16;
+  const GraphConfig config = resolve({.items = 8, .spec = video});
+  EXPECT_EQ(config.max_frames, 128);
+  EXPECT_EQ(config.max_seqs, 128);
+}
+
+TEST(GraphConfig, SequencesCoverImagesWhenThereIsNoVideo) {
+  const GraphConfig config = resolve({.items = 8, .video_allowed = false});
+  EXPECT_EQ(config.max_seqs, 8);
+}
+
+TEST(GraphConfig, Case26_path_none) {
+  GraphSpec spec;
+  spec.paths.clear();
+  expect_error(ErrorCode::kInvalidArgument, "at least one path",
+               [&] { (void)resolve({.spec = spec}); });
+}
+
+TEST(GraphConfig, Case27_axis_empty_and_axis_with_paths) {
+  GraphSpec empty;
+  empty.axes = {{1, 2}, {}};
+  expect_error(ErrorCode::kInvalidArgument, "capture axes must be non-empty",
+               [&] { (void)resolve({.spec = empty}); });
+  GraphSpec both;
+  both.axes = {{1, 2}};
+  both.paths = {{.name = "a"}, {.name = "b"}};
+  expect_error(ErrorCode::kUnsupported, "not supported yet",
+               [&] { (void)resolve({.spec = both, .compat = true}); });
+  EXPECT_NO_THROW((void)resolve({.spec = both}));
+  GraphSpec many;
+  many.axes = {{1}, {1}, {1}};
+  expect_error(ErrorCode::kInvalidArgument, "at most 2 capture axes, got 3",
+               [&] { (void)resolve({.spec = many}); });
+}
+
+GraphSpec dual_spec() {
+  GraphSpec spec;
+  spec.paths = {{.name = "global", .min_token_budget = 272, .unit = 272},
+                {.name = "local", .min_token_budget = 100, .allow_zero_tokens = true, .unit = 100}};
+  return spec;
+}
+
+TEST(GraphConfig, Case28_graph_count) {
+  GraphSpec axes;
+  axes.axes = {{1, 2}, {7, 8, 9}};
+  const GraphConfig three = resolve({.budgets = {16, 32, 64}, .spec = axes});
+  EXPECT_EQ(count_graphs(axes, three), 18);
+  EXPECT_EQ(capture_order(axes, three).size(), 18u);
+
+  const GraphConfig dual = resolve({.range = {272, 13824}, .spec = dual_spec()});
+  EXPECT_EQ(dual.path_budgets[0].size(), 7u);
+  EXPECT_EQ(dual.path_budgets[1].size(), 10u);  // the marker 0 and nine budgets
+  EXPECT_EQ(count_graphs(dual_spec(), dual), 16);
+}
+
+TEST(GraphConfig, ManyGraphsAreLogged) {
+  RecordingLog log;
+  GraphSpec axes;
+  axes.axes = {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3}};
+  (void)resolve({.budgets = {16, 32, 64}, .spec = axes, .log = &log});
+  EXPECT_EQ(log.count("many_graphs count=72"), 1);
+}
+
+TEST(GraphConfig, Case29_capture_order) {
+  GraphSpec spec;
+  spec.paths = {{.name = "a"}, {.name = "b"}};
+  spec.axes = {{'x', 'y'}};
+  const GraphConfig config = resolve({.budgets = {16, 64}, .spec = spec});
+  std::string order;
+  for (const GraphKey& key : capture_order(spec, config)) {
+    order += cat(spec.paths[static_cast<std::size_t>(key.path)].name, key.budget,
+                 static_cast<char>(key.axes.keys[0]), ' ');
+  }
+  EXPECT_EQ(order, "a64x a64y a16x a16y b64x b64y b16x b16y ");
+}
+
+TEST(GraphConfig, LastAxisChangesFastest) {
+  GraphSpec spec;
+  spec.axes = {{1, 2}, {8, 9}};
+  const auto order = capture_order(spec, resolve({.budgets = {16}, .spec = spec}));
+  std::vector<std::array<std::int64_t, kMaxAxes>> keys;
+  for (const GraphKey& key : order) keys.push_back(key.axes.keys);
+  EXPECT_EQ(keys,
+            (std::vector<std::array<std::int64_t, kMaxAxes>>{{1, 8}, {1, 9}, {2, 8}, {2, 9}}));
+}
+
+TEST(GraphConfig, EagerConfigLimitsOnlyTokens) {
+  const GraphConfig config = eager_config(dual_spec(), 512);
+  EXPECT_EQ(config.path_budgets, (std::vector<List>{{512}, {512}}));
+  EXPECT_TRUE(config.token_budgets.empty());
+  EXPECT_GT(config.max_items, 1'000'000);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,335 @@
+// Packing against the worked tables of the encoder graph specification, section 5.
+#include "graph/packing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include "graph/budgets.h"
+#include "support/property.h"
+
+namespace fovea {
+namespace {
+
+using List = std::vector<std::int64_t>;
+using Lists = std::vector<List>;
+using Items = std::vector<ItemSpec>;
+
+constexpr std::int64_t kNoSeqLimit = 1'000'000;
+
+ItemSpec item(std::int64_t tokens, std::int64_t seqs = 1) {
+  return {.input_rows = 4 * tokens, .out_rows = tokens, .num_seqs = seqs, .path_tokens = {tokens}};
+}
+
+ItemSpec two_path_item(std::int64_t global, std::int64_t local) {
+  return {
+      .input_rows = 0, .out_rows = global + local, .num_seqs = 1, .path_tokens = {global, local}};
+}
+
+/// An image of w x h tiles: 272 tokens of the page, 100 per tile if there is more than one.
+ItemSpec crop(std::int64_t w, std::int64_t h) {
+  return two_path_item(272, w * h > 1 ? 100 * w * h : 0);
+}
+
+Items items_of(const List& tokens) {
+  Items items;
+  for (const std::int64_t count : tokens) items.push_back(item(count));
+  return items;
+}
+
+/// As the tables write it: "[1,4] 60->64; [3] 81->none", paths separated by "|".
+std::string to_text(const Packing& packing, std::size_t num_paths) {
+  std::ostringstream text;
+  for (std::size_t b = 0; b < packing.batches.size(); ++b) {
+    const SubBatch& batch = packing.batches[b];
+    const auto members = packing.items(batch);
+    text << (b == 0 ? "[" : "; [");
+    for (std::size_t i = 0; i < members.size(); ++i) text << (i == 0 ? "" : ",") << members[i];
+    text << ']';
+    for (std::size_t path = 0; path < num_paths; ++path) {
+      text << (path == 0 ? " " : "|") << batch.load[path] << "->";
+      if (!batch.budgets[path]) {
+        text << "none";
+      } else if (batch.load[path] == 0) {
+        text << "skip";
+      } else {
+        text << *batch.budgets[path];
+      }
+    }
+  }
+  return std::move(text).str();
+}
+
+std::string greedy(const Items& items, const Lists& budgets, std::int64_t max_items,
+                   std::int64_t max_seqs = kNoSeqLimit) {
+  Packing packing;
+  pack_greedy(items, {.path_budgets = budgets, .max_items = max_items, .max_seqs = max_seqs},
+              packing);
+  return to_text(packing, budgets.size());
+}
+
+struct SingleRow {
+  List tokens;
+  std::string expected;
+};
+
+TEST(Packing, Case49_pack_table_single) {
+  const SingleRow rows[] = {
+      {{4, 4, 4, 4, 4, 4, 4, 4}, "[0,1,2,3] 16->16; [4,5,6,7] 16->16"},
+      {{81}, "[0] 81->none"},
+      {{30, 4, 16, 81, 10}, "[1,4,2,0] 60->64; [3] 81->none"},
+      {{60, 4, 1, 64}, "[2,1] 5->16; [0] 60->64; [3] 64->64"},
+      {{5, 5, 5}, "[0,1,2] 15->16"},
+      {{0, 0, 5}, "[0,1,2] 5->16"},
+      {{0}, "[0] 0->skip"},
+      {{}, ""},
+  };
+  for (const SingleRow& row : rows) {
+    EXPECT_EQ(greedy(items_of(row.tokens), {{16, 64}}, 4), row.expected) << list_text(row.tokens);
+  }
+}
+
+TEST(Packing, Case49_pack_table_single_large) {
+  EXPECT_EQ(
+      greedy(items_of({1196, 64, 256, 256, 64, 4096, 1024}), {generate_budgets(64, 4096)}, 64),
+      "[1,4,2,3,6,0] 2860->4096; [5] 4096->4096");
+  const List steps{512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 4864};
+  EXPECT_EQ(greedy(items_of(List(20, 144)), {steps}, 8),
+            "[0,1,2,3,4,5,6,7] 1152->1536; [8,9,10,11,12,13,14,15] 1152->1536; "
+            "[16,17,18,19] 576->1024");
+  EXPECT_EQ(greedy(items_of(List(5, 144)), {steps}, 8), "[0,1,2,3,4] 720->1024");
+}
+
+TEST(Packing, Case50_pack_table_dual) {
+  const Lists lists{generate_budgets(272, 13824),
+                    {0, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 13824}};
+  EXPECT_EQ(greedy({crop(1, 1)}, lists, 50), "[0] 272->272|0->skip");
+  EXPECT_EQ(greedy({crop(2, 3)}, lists, 50), "[0] 272->272|600->800");
+  EXPECT_EQ(greedy({crop(1, 1), crop(2, 3), crop(1, 1)}, lists, 50), "[0,2,1] 816->1088|600->800");
+  EXPECT_EQ(greedy(Items(4, crop(2, 2)), lists, 3),
+            "[0,1,2] 816->1088|1200->1600; [3] 272->272|400->400");
+  EXPECT_EQ(greedy(Items(20, crop(3, 3)), lists, 50),
+            "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14] 4080->4352|13500->13824; "
+            "[15,16,17,18,19] 1360->2176|4500->6400");
+  EXPECT_EQ(greedy({two_path_item(272, 13900)}, lists, 50), "[0] 272->272|13900->none");
+}
+
+TEST(Packing, Case50_pack_table_dual_with_the_list_of_the_page) {
+  const Lists lists{generate_budgets(272, 13824), {0, 100, 200, 400, 800, 1600, 3200, 6400, 12800}};
+  EXPECT_EQ(greedy(Items(20, crop(3, 3)), lists, 50),
+            "[0,1,2,3,4,5,6,7,8,9,10,11,12,13] 3808->4352|12600->12800; "
+            "[14,15,16,17,18,19] 1632->2176|5400->6400");
+}
+
+TEST(Packing, Case50_pack_table_dual_small_lists) {
+  const Lists lists{{272, 544}, {0, 100, 200, 400}};
+  const auto pack = [&](const Items& items) { return greedy(items, lists, 8); };
+  EXPECT_EQ(pack(Items(3, two_path_item(272, 0))), "[0,1] 544->544|0->skip; [2] 272->272|0->skip");
+  EXPECT_EQ(pack({two_path_item(272, 600)}), "[0] 272->272|600->none");
+  EXPECT_EQ(pack({two_path_item(272, 0), two_path_item(272, 200), two_path_item(272, 400),
+                  two_path_item(272, 300)}),
+            "[0,1] 544->544|200->200; [3] 272->272|300->400; [2] 272->272|400->400");
+  EXPECT_EQ(pack({two_path_item(600, 0)}), "[0] 600->none|0->skip");
+  EXPECT_EQ(pack({two_path_item(600, 300)}), "[0] 600->none|300->400");
+  EXPECT_EQ(pack({two_path_item(600, 500)}), "[0] 600->none|500->none");
+}
+
+TEST(Packing, Case51_pack_stable) {
+  EXPECT_EQ(greedy(items_of({5, 5, 5}), {{16, 64}}, 2), "[0,1] 10->16; [2] 5->16");
+}
+
+TEST(Packing, Case52_pack_zero_mid) {
+  EXPECT_EQ(greedy(items_of({0, 0, 5}), {{16, 64}}, 4), "[0,1,2] 5->16");
+}
+
+TEST(Packing, Case53_pack_all_zero) {
+  EXPECT_EQ(greedy(items_of({0}), {{16, 64}}, 4), "[0] 0->skip");
+}
+
+TEST(Packing, Case46_video_frames_resource) {
+  const Items items{item(8, 2), item(4, 1), item(24, 6), item(12, 3)};
+  EXPECT_EQ(greedy(items, {{16, 64}}, 4, 8), "[1,0,3] 24->64; [2] 24->64");
+
+  Packing packing;
+  const Lists lists{{16, 64}};
+  pack_greedy(Items{item(36, 9)}, {.path_budgets = lists, .max_items = 4, .max_seqs = 8}, packing);
+  ASSERT_EQ(packing.batches.size(), 1u);
+  EXPECT_TRUE(packing.batches[0].too_many_seqs);
+}
+
+TEST(Packing, NothingJoinsAnItemThatFitsNowhere) {
+  EXPECT_EQ(greedy({item(4, 9), item(5, 1)}, {{16, 64}}, 4, 8), "[0] 4->16; [1] 5->16");
+}
+
+TEST(Packing, ReusesTheMemoryOfThePlan) {
+  const Lists lists{{16, 64}};
+  const PackingLimits limits{.path_budgets = lists, .max_items = 4, .max_seqs = 8};
+  const Items items = items_of({4, 9, 1, 60});
+  Packing packing;
+  pack_greedy(items, limits, packing);
+  const auto* const order = packing.order.data();
+  const auto* const batches = packing.batches.data();
+  pack_greedy(items, limits, packing);
+  EXPECT_EQ(packing.order.data(), order);
+  EXPECT_EQ(packing.batches.data(), batches);
+}
+
+// --- cost ---
+
+struct Costed {
+  std::string text;
+  double cost = 0;
+};
+
+Costed by_cost(const Items& items, const Lists& budgets, std::int64_t max_items,
+               std::int64_t max_seqs = kNoSeqLimit) {
+  const PackingLimits limits{.path_budgets = budgets, .max_items = max_items, .max_seqs = max_seqs};
+  const PackingCosts costs = PackingCosts::from_budgets(budgets);
+  Packing packing;
+  pack_by_cost(items, limits, costs, packing);
+  return {to_text(packing, budgets.size()), total_cost(packing, limits, costs)};
+}
+
+TEST(PackingCost, Case85_cost_mode_gain) {
+  const Lists lists{generate_budgets(64, 4096)};
+  EXPECT_EQ(by_cost(items_of({300, 300, 800, 1196}), lists, 64).cost, 3072);
+  // No contiguous cut of the sorted items reaches this one.
+  EXPECT_EQ(by_cost(items_of({64, 1196, 256, 1000}), lists, 64).cost, 3072);
+}
+
+TEST(PackingCost, OversizedItemsRunAlone) {
+  const Costed plan = by_cost(items_of({5000, 60, 4}), {generate_budgets(64, 4096)}, 64);
+  EXPECT_EQ(plan.text, "[2,1] 64->64; [0] 5000->none");
+}
+
+TEST(PackingCost, HandlesEmptyAndZeroLoads) {
+  EXPECT_EQ(by_cost({}, {{16, 64}}, 4).text, "");
+  EXPECT_EQ(by_cost(items_of({0}), {{16, 64}}, 4).text, "[0] 0->skip");
+}
+
+/// Random items, limits and budgets of one or two paths.
+struct Workload {
+  Items items;
+  Lists budgets;
+  PackingLimits limits;
+};
+
+template <class Random>
+void make_workload(Random& random, std::int64_t max_count, Workload& w) {
+  const bool dual = test::uniform(random, 0, 1) == 1;
+  w.budgets = {generate_budgets(test::uniform(random, 1, 100), test::uniform(random, 100, 4000))};
+  if (dual) {
+    w.budgets.push_back(
+        generate_budgets(test::uniform(random, 1, 100), test::uniform(random, 100, 4000)));
+    w.budgets.back().insert(w.budgets.back().begin(), 0);
+  }
+  const std::int64_t largest = test::uniform(random, 10, 4500);  // sometimes above every budget
+  w.items.resize(static_cast<std::size_t>(test::uniform(random, 0, max_count)));
+  for (ItemSpec& entry : w.items) {
+    entry.num_seqs = test::uniform(random, 1, 20);
+    entry.path_tokens[0] = test::uniform(random, 0, largest);
+    if (dual)
+      entry.path_tokens[1] = test::uniform(random, 0, 1) * test::uniform(random, 0, largest);
+  }
+  w.limits = {.path_budgets = w.budgets,
+              .max_items = test::uniform(random, 1, 64),
+              .max_seqs = test::uniform(random, 1, 200)};
+}
+
+/// Whether every item appears once, every sub-batch of several items respects every limit, and
+/// loads and budgets are what the members say.
+void expect_valid(const Workload& w, const Packing& packing) {
+  std::vector<std::int64_t> seen = packing.order;
+  std::sort(seen.begin(), seen.end());
+  std::vector<std::int64_t> all(w.items.size());
+  std::iota(all.begin(), all.end(), 0);
+  ASSERT_EQ(seen, all);
+  std::int64_t begin = 0;
+  for (const SubBatch& batch : packing.batches) {
+    ASSERT_EQ(batch.begin, begin);
+    ASSERT_GT(batch.count, 0);
+    begin += batch.count;
+    ItemSpec sum;
+    for (const std::int64_t index : packing.items(batch)) {
+      const ItemSpec& member = w.items[static_cast<std::size_t>(index)];
+      sum.num_seqs += member.num_seqs;
+      for (std::size_t p = 0; p < kMaxPaths; ++p) sum.path_tokens[p] += member.path_tokens[p];
+    }
+    EXPECT_EQ(batch.load, sum.path_tokens);
+    EXPECT_EQ(batch.seqs, sum.num_seqs);
+    EXPECT_EQ(batch.too_many_seqs, sum.num_seqs > w.limits.max_seqs);
+    for (std::size_t p = 0; p < w.budgets.size(); ++p) {
+      const auto budget = batch.load[p] == 0 ? std::optional<std::int64_t>(0)
+                                             : find_budget(batch.load[p], w.budgets[p]);
+      EXPECT_EQ(batch.budgets[p], budget);
+      if (batch.count > 1) {
+        EXPECT_TRUE(budget.has_value());
+      }
+    }
+    if (batch.count > 1) {
+      EXPECT_LE(batch.count, w.limits.max_items);
+      EXPECT_LE(batch.seqs, w.limits.max_seqs);
+    }
+  }
+  EXPECT_EQ(begin, static_cast<std::int64_t>(w.items.size()));
+}
+
+TEST(PackingProperty, GreedyPlansAreValidAndDeterministic) {
+  test::for_all(2000, [](auto& random) {
+    Workload w;
+    make_workload(random, 80, w);
+    Packing first;
+    Packing second;
+    pack_greedy(w.items, w.limits, first);
+    pack_greedy(w.items, w.limits, second);
+    expect_valid(w, first);
+    EXPECT_EQ(first.order, second.order);
+  });
+}
+
+TEST(PackingProperty, Case86_cost_mode_never_worse) {
+  double greedy_total = 0;
+  double cost_total = 0;
+  test::for_all(1000, [&](auto& random) {
+    Workload w;
+    make_workload(random, 64, w);
+    // Random prices as well: measured times are neither linear nor monotonic.
+    PackingCosts costs = PackingCosts::from_budgets(w.budgets);
+    for (PathCost& path : costs.paths) {
+      for (double& price : path.replay) price += static_cast<double>(test::uniform(random, 0, 200));
+    }
+    Packing greedy_plan;
+    Packing cost_plan;
+    Packing again;
+    pack_greedy(w.items, w.limits, greedy_plan);
+    pack_by_cost(w.items, w.limits, costs, cost_plan);
+    pack_by_cost(w.items, w.limits, costs, again);
+    expect_valid(w, cost_plan);
+    EXPECT_EQ(cost_plan.order, again.order);
+    EXPECT_LE(total_cost(cost_plan, w.limits, costs), total_cost(greedy_plan, w.limits, costs));
+    greedy_total += total_cost(greedy_plan, w.limits, costs);
+    cost_total += total_cost(cost_plan, w.limits, costs);
+  });
+  EXPECT_LT(cost_total, greedy_total);
+  RecordProperty("cost_over_greedy", std::to_string(cost_total / greedy_total));
+}
+
+TEST(PackingCost, PlansAThousandMixedSizes) {
+  std::mt19937_64 random(7);
+  Workload w;
+  w.budgets = {generate_budgets(64, 8192)};
+  w.limits = {.path_budgets = w.budgets, .max_items = 64, .max_seqs = 2048};
+  for (int i = 0; i < 1000; ++i) w.items.push_back(item(test::uniform(random, 4, 4096)));
+  const PackingCosts costs = PackingCosts::from_budgets(w.budgets);
+  Packing greedy_plan;
+  Packing cost_plan;
+  pack_greedy(w.items, w.limits, greedy_plan);
+  pack_by_cost(w.items, w.limits, costs, cost_plan);
+  expect_valid(w, cost_plan);
+  EXPECT_LE(total_cost(cost_plan, w.limits, costs), total_cost(greedy_plan, w.limits, costs));
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/log.h"
+
+namespace fovea::test {
+
+/// Keeps what is logged.
+class RecordingLog final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view line) override { lines.emplace_back(level, line); }
+
+  [[nodiscard]] std::ptrdiff_t count(std::string_view part) const {
+    return std::count_if(lines.begin(), lines.end(), [&](const auto& entry) {
+      return entry.second.find(part) != std::string::npos;
+    });
+  }
+
+  std::vector<std::pair<LogLevel, std::string>> lines;
+};
+
+}  // namespace fovea::test
