@@ -113,7 +113,7 @@ bool contains_block(const std::string& file, const std::vector<std::string>& blo
   for (const std::string& line : read_lines(file)) {
     if (!without_indent(line).empty()) lines.push_back(without_indent(line));
   }
-  return !std::ranges::search(lines, block).empty();
+  return std::search(lines.begin(), lines.end(), block.begin(), block.end()) != lines.end();
 }
 
 TEST(Documents, CodeBlocksAreTakenFromCompiledFiles) {

@@ -85,7 +85,9 @@ void fill_pixels(const PreprocessConfig& preprocess, const ItemPlan& plan,
 
 void write_patch_rows(const Config& config, const ItemPlan& plan, std::int64_t pixel_offset,
                       std::span<std::int32_t> positions, std::span<std::int32_t> sources) {
-  const auto [t, h, w] = plan.grid;
+  const std::int64_t t = plan.grid[0];
+  const std::int64_t h = plan.grid[1];
+  const std::int64_t w = plan.grid[2];
   const std::int64_t m = config.spatial_merge_size;
   const std::int64_t p = config.patch_size;
   const std::int64_t row_stride = plan.resized_width_px * 3;
