@@ -1,0 +1,217 @@
+// What every model must do behind the encoder graph protocol. Runs on each family that the registry
+// knows and the golden folders hold; a new model is tested without touching this file.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <set>
+
+#include "device/cpu/cpu_device.h"
+#include "graph/eager_runner.h"
+#include "graph/forward_cost.h"
+#include "graph/graph_manager.h"
+#include "models/registry.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+/// A family's golden checkpoint, loaded on the CPU.
+struct Loaded {
+  std::string folder;
+  const ModelFamily* family;
+  checkpoint::HfConfig files;
+  std::unique_ptr<Kernels> kernels;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<EncoderGraphModel> model;
+};
+
+Loaded load(const std::string& folder) {
+  checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
+  const ModelFamily* family = &find_family(files.architecture());
+  auto kernels = make_cpu_kernels(detect_cpu_isa());
+  auto device = make_cpu_device(2, *kernels);
+  auto stream = device->create_stream();
+  const auto weights = checkpoint::WeightSource::open(folder);
+  auto model = family->load(files, {}, weights, *device, *stream);
+  return {folder,
+          family,
+          std::move(files),
+          std::move(kernels),
+          std::move(device),
+          std::move(stream),
+          std::move(model)};
+}
+
+/// Sizes that every family must take; the sets grow with what a model supports.
+const std::vector<std::pair<std::int64_t, std::int64_t>> kSizes{{64, 64},   {320, 240}, {100, 333},
+                                                                {640, 480}, {31, 57},   {700, 660}};
+
+std::vector<PreparedItem> random_items(const EncoderGraphModel& model) {
+  std::mt19937 random(1);
+  std::vector<PreparedItem> items;
+  const auto add = [&](const ItemPlan& plan) {
+    PreparedItem& item = items.emplace_back();
+    item.plan = plan;
+    item.pixels.resize(plan.pixel_bytes);
+    for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
+  };
+  for (const auto& [width, height] : kSizes) add(model.plan_image(width, height));
+  const auto& modalities = model.graph_spec().modalities;
+  if (std::ranges::find(modalities, Modality::kVideo) != modalities.end()) {
+    for (const std::int64_t frames : {1, 2, 5}) add(model.plan_video(frames, 96, 64));
+  }
+  return items;
+}
+
+using Rows = std::vector<std::vector<std::byte>>;
+
+Rows run(GraphManager& manager, const Loaded& m, std::span<const PreparedItem* const> items,
+         bool eager) {
+  Rows rows;
+  std::vector<TensorView> out;
+  for (const PreparedItem* item : items) {
+    const Shape shape{item->plan.spec.out_rows, m.model->graph_spec().out_width};
+    rows.emplace_back(static_cast<std::size_t>(shape.elements()) * sizeof(float));
+    out.push_back({rows.back().data(), DType::kF32, shape});
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i].data = rows[i].data();
+  eager ? manager.execute_eager(items, out) : manager.execute(items, out);
+  return rows;
+}
+
+std::vector<const PreparedItem*> pointers(const std::vector<PreparedItem>& items) {
+  std::vector<const PreparedItem*> result;
+  for (const PreparedItem& item : items) result.push_back(&item);
+  return result;
+}
+
+class Conformance : public ::testing::TestWithParam<std::string> {
+ protected:
+  Loaded m_ = load(GetParam());
+};
+
+TEST_P(Conformance, DeclaresAUsableGraphSpec) {
+  const GraphSpec& spec = m_.model->graph_spec();
+  EXPECT_FALSE(spec.modalities.empty());
+  EXPECT_GT(spec.out_width, 0);
+  ASSERT_FALSE(spec.paths.empty());
+  ASSERT_LE(spec.paths.size(), static_cast<std::size_t>(kMaxPaths));
+  std::set<std::string> names;
+  for (const PathSpec& path : spec.paths) {
+    EXPECT_TRUE(names.insert(path.name).second) << path.name;
+    EXPECT_GE(path.unit, 1);
+  }
+  const BudgetRange range = m_.model->budget_range(8192);
+  EXPECT_GT(range.min, 0);
+  EXPECT_LE(range.min, range.max);
+  EXPECT_LE(range.max, 8192);
+}
+
+TEST_P(Conformance, PlansAreArithmeticAndAgreeWithThePlanner) {
+  const auto planner = m_.family->make_planner(m_.files, {});
+  for (const auto& [width, height] : kSizes) {
+    const ItemPlan plan = m_.model->plan_image(width, height);
+    const ItemPlan again = planner->plan_image(width, height);
+    EXPECT_EQ(plan.spec.path_tokens, again.spec.path_tokens);
+    EXPECT_EQ(plan.grid, again.grid);
+    EXPECT_GT(plan.spec.out_rows, 0);
+    EXPECT_GT(plan.spec.input_rows, 0);
+    EXPECT_GT(plan.pixel_bytes, 0u);
+    for (std::size_t path = 0; path < m_.model->graph_spec().paths.size(); ++path) {
+      EXPECT_EQ(plan.spec.path_tokens[path] % m_.model->graph_spec().paths[path].unit, 0);
+    }
+  }
+  EXPECT_THROW((void)m_.model->plan_image(0, 10), Error);
+}
+
+TEST_P(Conformance, BuffersGrowWithCapacityAndHaveUniqueNames) {
+  const auto num_paths = static_cast<PathId>(m_.model->graph_spec().paths.size());
+  for (PathId path = 0; path < num_paths; ++path) {
+    const std::int64_t unit = m_.model->graph_spec().paths[static_cast<std::size_t>(path)].unit;
+    const InputLayout small(m_.model->inputs(path, {2 * unit, 1, 1}));
+    const InputLayout large(m_.model->inputs(path, {64 * unit, 8, 8}));
+    EXPECT_LT(small.bytes(), large.bytes());
+    EXPECT_EQ(small.decls().size(), large.decls().size());
+    EXPECT_GT(m_.model->path_width(path), 0);
+  }
+}
+
+TEST_P(Conformance, WorkGrowsWithTokensAndPlannerCountsTheSame) {
+  const auto planner = m_.family->make_planner(m_.files, {});
+  const auto num_paths = static_cast<PathId>(m_.model->graph_spec().paths.size());
+  for (PathId path = 0; path < num_paths; ++path) {
+    const std::int64_t unit = m_.model->graph_spec().paths[static_cast<std::size_t>(path)].unit;
+    const ForwardCost small = measure_forward(*m_.model, *m_.device, path, {unit * 16, 16, 16});
+    const ForwardCost large = measure_forward(*m_.model, *m_.device, path, {unit * 32, 32, 32});
+    EXPECT_GT(small.flops, 0);
+    EXPECT_GT(large.flops, small.flops);
+    EXPECT_GE(large.arena_bytes, small.arena_bytes);
+    EXPECT_EQ(measure_forward(*planner, *m_.device, path, {unit * 16, 16, 16}).flops, small.flops);
+  }
+}
+
+// The one property everything rests on: an item's rows are the same bits alone or packed, eager or
+// replayed, whatever budgets there are and whatever the memory held before.
+TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
+  const std::vector<PreparedItem> storage = random_items(*m_.model);
+  const std::vector<const PreparedItem*> items = pointers(storage);
+  Rows alone;
+  {
+    GraphManager manager(*m_.model, *m_.device, {});
+    for (const PreparedItem* item : items) {
+      alone.push_back(std::move(run(manager, m_, {&item, 1}, true).front()));
+    }
+  }
+  const std::int64_t top = m_.model->graph_spec().paths.size() > 1 ? 1088 : 512;
+  for (const std::int64_t largest : {top / 4, top, 4 * top}) {
+    SCOPED_TRACE(largest);
+    GraphManagerOptions options;
+    options.max_num_batched_tokens = largest;
+    options.missing = MissingGraph::kCapture;
+    GraphManager manager(*m_.model, *m_.device, options);
+    EXPECT_EQ(run(manager, m_, items, true), alone) << "eager, packed";
+    EXPECT_EQ(run(manager, m_, items, false), alone) << "first replay";
+    manager.poison_memory();
+    EXPECT_EQ(run(manager, m_, items, false), alone) << "replay over poisoned memory";
+    EXPECT_GT(manager.stats().graph_hits + manager.stats().graph_partial, 0);
+  }
+}
+
+std::vector<std::string> golden_models() {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(FOVEA_TEST_GOLDEN_DIR)) {
+    if (!std::filesystem::exists(entry.path() / "model.safetensors")) continue;
+    folders.push_back(entry.path().string());
+  }
+  return folders;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Conformance, ::testing::ValuesIn(golden_models()),
+                         [](const auto& folder) {
+                           return std::filesystem::path(folder.param).filename().string();
+                         });
+
+TEST(Registry, EveryFamilyHasAGoldenModel) {
+  std::set<std::string_view> covered;
+  for (const std::string& folder : golden_models()) {
+    covered.insert(find_family(checkpoint::read_hf_config(folder).architecture()).name);
+  }
+  for (const ModelFamily* family : model_families()) EXPECT_TRUE(covered.contains(family->name));
+}
+
+TEST(Registry, UnknownArchitecturesAreRefusedWithTheList) {
+  try {
+    (void)find_family("NoSuchModel");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_NE(std::string(error.what()).find("Qwen3_5ForConditionalGeneration"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace fovea
