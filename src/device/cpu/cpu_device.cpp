@@ -35,11 +35,19 @@ void CpuStream::submit(std::function<void(ThreadPool&)> work) {
 }
 
 void CpuStream::copy(std::byte* dst, const std::byte* src, std::size_t bytes) {
-  submit([=](ThreadPool&) { std::memcpy(dst, src, bytes); });
+  if (recording_ == nullptr) {  // no closure, so that a copy between replays allocates nothing
+    std::memcpy(dst, src, bytes);
+  } else {
+    submit([=](ThreadPool&) { std::memcpy(dst, src, bytes); });
+  }
 }
 
 void CpuStream::fill_zero(std::byte* dst, std::size_t bytes) {
-  submit([=](ThreadPool&) { std::memset(dst, 0, bytes); });
+  if (recording_ == nullptr) {
+    std::memset(dst, 0, bytes);
+  } else {
+    submit([=](ThreadPool&) { std::memset(dst, 0, bytes); });
+  }
 }
 
 std::unique_ptr<RecordedGraph> CpuStream::capture(const std::function<void()>& record) {

@@ -1,0 +1,94 @@
+#include "device/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/check.h"
+#include "device/cuda/cuda_stream.h"
+#include "device/cuda/handles.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(int index, std::shared_ptr<const Kernels> kernels)
+      : index_(index), kernels_(std::move(kernels)) {
+    const DeviceGuard guard(index_);
+    cudaDeviceProp found{};
+    FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index_));
+    properties_ = {.name = cat("cuda:", index_),
+                   .description = found.name,
+                   .activation_dtype = DType::kBF16,
+                   .host_memory = false,
+                   .parallelism = found.multiProcessorCount,
+                   .total_bytes = found.totalGlobalMem};
+    cudaStream_t stream = nullptr;
+    FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    clearing_ = UniqueStream(stream);
+  }
+
+  [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
+  [[nodiscard]] const Kernels& kernels() const noexcept override { return *kernels_; }
+
+  [[nodiscard]] Buffer allocate(std::size_t bytes) override {
+    const DeviceGuard guard(index_);
+    void* data = nullptr;
+    const std::size_t size = std::max<std::size_t>(bytes, 1);
+    const cudaError_t status = cudaMalloc(&data, size);
+    if (status == cudaErrorMemoryAllocation) (void)cudaGetLastError();
+    FOVEA_CHECK(status != cudaErrorMemoryAllocation, kOutOfMemory, properties_.name,
+                ": cannot allocate ", bytes, " bytes");
+    FOVEA_CUDA_CHECK(status);
+    allocated_ += bytes;
+    Buffer buffer(static_cast<std::byte*>(data), bytes, &CudaDevice::release, this);
+    FOVEA_CUDA_CHECK(cudaMemsetAsync(data, 0, size, clearing_.get()));
+    FOVEA_CUDA_CHECK(cudaStreamSynchronize(clearing_.get()));
+    return buffer;
+  }
+
+  [[nodiscard]] Buffer allocate_host(std::size_t bytes) override {
+    const DeviceGuard guard(index_);
+    void* data = nullptr;
+    const std::size_t size = std::max<std::size_t>(bytes, 1);
+    const cudaError_t status = cudaHostAlloc(&data, size, cudaHostAllocPortable);
+    if (status == cudaErrorMemoryAllocation) (void)cudaGetLastError();
+    FOVEA_CHECK(status != cudaErrorMemoryAllocation, kOutOfMemory, properties_.name,
+                ": cannot lock ", bytes, " bytes of host memory");
+    FOVEA_CUDA_CHECK(status);
+    std::memset(data, 0, size);
+    return {static_cast<std::byte*>(data), bytes, &CudaDevice::release_host, this};
+  }
+
+  [[nodiscard]] std::unique_ptr<Stream> create_stream() override {
+    return std::make_unique<CudaStream>(
+        index_, allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes));
+  }
+
+  [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
+
+ private:
+  static void release(void* context, std::byte* data, std::size_t bytes) noexcept {
+    (void)cudaFree(data);  // finds the GPU by the address
+    static_cast<CudaDevice*>(context)->allocated_ -= bytes;
+  }
+  static void release_host(void*, std::byte* data, std::size_t) noexcept {
+    (void)cudaFreeHost(data);
+  }
+
+  int index_;
+  std::shared_ptr<const Kernels> kernels_;
+  DeviceProperties properties_;
+  UniqueStream clearing_;  // zeroes new memory without touching the default stream
+  std::atomic<std::size_t> allocated_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_device(int index, std::shared_ptr<const Kernels> kernels) {
+  return std::make_unique<CudaDevice>(index, std::move(kernels));
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "device/cuda/handles.h"
+#include "device/device.h"
+
+namespace fovea::cuda {
+
+/// A non-blocking CUDA stream with the scratch memory of the library calls submitted to it. Work on
+/// one stream runs in order, so one piece of scratch serves all of it; two streams never share.
+class CudaStream final : public Stream {
+ public:
+  /// What cuBLASLt may use on Hopper for its fastest algorithms.
+  static constexpr std::size_t kLibraryScratchBytes = std::size_t{32} << 20;
+  /// Scratch of our own, for results that cannot go to their place at once.
+  static constexpr std::size_t kOwnScratchBytes = std::size_t{32} << 20;
+
+  /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`.
+  CudaStream(int device_index, Buffer scratch);
+
+  [[nodiscard]] cudaStream_t handle() const noexcept { return stream_.get(); }
+  [[nodiscard]] int device_index() const noexcept { return device_index_; }
+  [[nodiscard]] std::span<std::byte> library_scratch() const noexcept;
+  [[nodiscard]] std::span<std::byte> own_scratch() const noexcept;
+  /// Whether work submitted now is recorded, by this stream or by one that this one has joined.
+  [[nodiscard]] bool is_capturing() const;
+
+  void copy(std::byte* dst, const std::byte* src, std::size_t bytes) override;
+  void fill_zero(std::byte* dst, std::size_t bytes) override;
+  [[nodiscard]] std::unique_ptr<RecordedGraph> capture(
+      const std::function<void()>& record) override;
+  void replay(const RecordedGraph& graph) override;
+  void wait_for(Stream& other) override;
+  void synchronize() override;
+
+ private:
+  int device_index_;
+  UniqueStream stream_;
+  UniqueEvent position_;  // marks how far this stream has come when another waits for it
+  Buffer scratch_;
+};
+
+}  // namespace fovea::cuda

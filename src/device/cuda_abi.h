@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/device.h"
+
+namespace fovea {
+
+/// Raised by one whenever this file, device/device.h, ops/kernels.h or an argument struct of an op
+/// changes: the library and the plugin share these classes, so both must have seen the same ones.
+inline constexpr int kCudaPluginInterface = 1;
+
+/// Choices of one GPU device.
+struct CudaDeviceOptions {
+  int index = 0;  ///< number of the GPU as the driver counts
+  /// File that keeps the measured choice of matrix-product algorithms between processes; created
+  /// if absent, ignored if it was written for another GPU or library version. Empty: no file.
+  std::string gemm_choices_path;
+};
+
+/// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception
+/// crosses into the library because both are compiled by the same C++ ABI.
+struct CudaPlugin {
+  int interface_version;  ///< kCudaPluginInterface of the plugin's build
+  const char* version;    ///< fovea::version() of the plugin's build
+  /// Number of GPUs that can be used; when 0, `reason` says why.
+  int (*count_devices)(std::string& reason);
+  /// Model of GPU `index` for people, for example "NVIDIA H100 80GB HBM3, compute 9.0".
+  std::string (*describe_device)(int index);
+  /// @throws Error(kUnsupported) if there is no such GPU or this build has no code for it.
+  std::unique_ptr<Device> (*create_device)(const CudaDeviceOptions& options);
+};
+
+/// Name and type of the plugin's only symbol. It returns null for an interface it does not speak.
+inline constexpr const char* kCudaPluginEntry = "fovea_cuda_plugin";
+using CudaPluginEntry = const CudaPlugin* (*)(int interface_version);
+
+}  // namespace fovea
