@@ -1,0 +1,18 @@
+# Decides once whether the GPU backend is built. Result: FOVEA_HAS_CUDA.
+set(FOVEA_HAS_CUDA OFF)
+if(NOT FOVEA_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # The kernels use Hopper's warp-group instructions, which exist for this one target.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 90a-real)
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(FOVEA_HAS_CUDA ON)
+  elseif(FOVEA_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "FOVEA_CUDA=ON but no CUDA compiler was found")
+  endif()
+endif()
+message(STATUS "fovea: CUDA backend ${FOVEA_HAS_CUDA} (FOVEA_CUDA=${FOVEA_CUDA})")

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+#include "ops/cuda/attention_work.h"
+
+namespace fovea::cuda {
+
+/// A block of neighbouring query rows of one sequence.
+struct QueryTile {
+  int sequence_begin;  ///< first row of the sequence in the batch
+  int sequence_rows;
+  int first;  ///< first query row of the tile, counted within the sequence
+};
+
+__device__ inline int live_sequences(const AttentionWork& w) {
+  return w.live_seqs == nullptr ? w.max_seqs : min(*w.live_seqs, w.max_seqs);
+}
+
+/// Finds tile number `index` when every sequence is cut into tiles of `tile_rows` queries, in
+/// order. Returns false if there are fewer; `index` is then reduced by their number. For a whole
+/// warp.
+__device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequences, int tile_rows,
+                                 int& index, QueryTile& tile) {
+  constexpr unsigned kAll = 0xffffffffu;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int base = 0; base < num_sequences; base += 32) {
+    const int sequence = base + lane;
+    const bool exists = sequence < num_sequences;
+    const int begin = exists ? cu_seqlens[sequence] : 0;
+    const int rows = exists ? cu_seqlens[sequence + 1] - begin : 0;
+    const int tiles = (rows + tile_rows - 1) / tile_rows;
+    int up_to_here = tiles;
+#pragma unroll
+    for (int offset = 1; offset < 32; offset *= 2) {
+      const int before = __shfl_up_sync(kAll, up_to_here, offset);
+      if (lane >= offset) up_to_here += before;
+    }
+    const unsigned beyond = __ballot_sync(kAll, up_to_here > index);
+    if (beyond != 0) {
+      const int owner = __ffs(static_cast<int>(beyond)) - 1;
+      tile.sequence_begin = __shfl_sync(kAll, begin, owner);
+      tile.sequence_rows = __shfl_sync(kAll, rows, owner);
+      tile.first = (index - __shfl_sync(kAll, up_to_here - tiles, owner)) * tile_rows;
+      return true;
+    }
+    index -= __shfl_sync(kAll, up_to_here, 31);
+  }
+  return false;
+}
+
+/// The matrix-unit operand of 16 query rows of one warp: q[k] holds dims [16 k, 16 k + 16). Lane l
+/// has rows l / 4 and l / 4 + 8. Rows from `valid_rows` on and dims from head_dim on are zeros.
+template <int kSteps>
+__device__ inline void load_queries(const __nv_bfloat16* rows, std::int64_t row_stride,
+                                    int valid_rows, int head_dim, std::uint32_t (&q)[kSteps][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int row = lane / 4;
+#pragma unroll
+  for (int i = 0; i < kSteps * 4; ++i) {
+    const int at_row = row + 8 * (i % 2);
+    const int dim = i / 2 * 8 + lane % 4 * 2;
+    const bool valid = at_row < valid_rows && dim < head_dim;
+    q[i / 4][i % 4] =
+        valid ? *reinterpret_cast<const std::uint32_t*>(rows + at_row * row_stride + dim) : 0u;
+  }
+}
+
+/// Writes zeros to rows first, first + step, ... of one head of `out`, up to the capacity.
+__device__ inline void clear_rows(const AttentionWork& w, int head, int first, int step, int thread,
+                                  int num_threads) {
+  auto* const out = reinterpret_cast<__nv_bfloat16*>(w.out);
+  const int pieces = w.head_dim / 8;
+  for (int row = first; row < w.rows; row += step) {
+    auto* const to =
+        reinterpret_cast<uint4*>(out + (std::int64_t{row} * w.num_heads + head) * w.head_dim);
+    for (int i = thread; i < pieces; i += num_threads) to[i] = uint4{};
+  }
+}
+
+/// Maximum, or sum, over the four lanes that share a row of an accumulator.
+__device__ inline float quad_max(float value) {
+  value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
+  return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
+}
+__device__ inline float quad_sum(float value) {
+  value += __shfl_xor_sync(0xffffffffu, value, 1);
+  return value + __shfl_xor_sync(0xffffffffu, value, 2);
+}
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+}  // namespace fovea::cuda

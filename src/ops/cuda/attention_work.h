@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "device/cuda/cuda_stream.h"
+
+namespace fovea::cuda {
+
+/// Attention as the kernels see it. Sequence s covers rows [cu_seqlens[s], cu_seqlens[s + 1]) for
+/// s < *live_seqs (or max_seqs where there is no count); the rows after the last one become zeros.
+struct AttentionWork {
+  const std::byte* qkv;            ///< [rows, 3, num_heads, head_dim] bf16
+  const std::int32_t* cu_seqlens;  ///< [max_seqs + 1]
+  const std::int32_t* live_seqs;   ///< on the device, or null
+  int max_seqs;
+  int rows;
+  int num_heads;
+  int head_dim;  ///< a multiple of 8, at most 128
+  float scale;
+  std::byte* out;  ///< [rows, num_heads, head_dim] bf16
+};
+
+inline constexpr int kMaxAttentionHeadDim = 128;
+
+/// Any head dim up to 128: tensor-core instructions of every GPU since Ampere. Good for short
+/// sequences, and the reference of the other kernel.
+void launch_attention_mma(CudaStream& stream, const AttentionWork& work);
+
+/// Hopper's warp-group instructions, for long sequences.
+void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_multiprocessors);
+
+}  // namespace fovea::cuda

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+namespace fovea::cuda {
+
+/// Eight bf16 values, moved with one 16-byte access.
+struct alignas(16) Bf16x8 {
+  __nv_bfloat162 pair[4];
+};
+
+/// Four bf16 values, moved with one 8-byte access.
+struct alignas(8) Bf16x4 {
+  __nv_bfloat162 pair[2];
+};
+
+template <int kWidth>
+struct Bf16Vector;
+template <>
+struct Bf16Vector<8> {
+  using Type = Bf16x8;
+};
+template <>
+struct Bf16Vector<4> {
+  using Type = Bf16x4;
+};
+
+/// values[i] = from[i] for kWidth elements; `from` is aligned to kWidth elements.
+template <int kWidth>
+__device__ inline void load_floats(const __nv_bfloat16* from, float (&values)[kWidth]) {
+  if constexpr (kWidth == 1) {
+    values[0] = __bfloat162float(*from);
+  } else {
+    using Vector = typename Bf16Vector<kWidth>::Type;
+    const Vector packed = *reinterpret_cast<const Vector*>(from);
+#pragma unroll
+    for (int i = 0; i < kWidth / 2; ++i) {
+      const float2 two = __bfloat1622float2(packed.pair[i]);
+      values[2 * i] = two.x;
+      values[2 * i + 1] = two.y;
+    }
+  }
+}
+
+/// values[i] = from[i]; `from` is aligned to 16 bytes, or kWidth is 1.
+template <int kWidth>
+__device__ inline void load_floats(const float* from, float (&values)[kWidth]) {
+  if constexpr (kWidth == 1) {
+    values[0] = *from;
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; i += 4) {
+      const float4 four = *reinterpret_cast<const float4*>(from + i);
+      values[i] = four.x;
+      values[i + 1] = four.y;
+      values[i + 2] = four.z;
+      values[i + 3] = four.w;
+    }
+  }
+}
+
+/// to[i] = values[i], rounded to nearest even; `to` is aligned to kWidth elements.
+template <int kWidth>
+__device__ inline void store_floats(__nv_bfloat16* to, const float (&values)[kWidth]) {
+  if constexpr (kWidth == 1) {
+    *to = __float2bfloat16_rn(values[0]);
+  } else {
+    using Vector = typename Bf16Vector<kWidth>::Type;
+    Vector packed;
+#pragma unroll
+    for (int i = 0; i < kWidth / 2; ++i) {
+      packed.pair[i] = __floats2bfloat162_rn(values[2 * i], values[2 * i + 1]);
+    }
+    *reinterpret_cast<Vector*>(to) = packed;
+  }
+}
+
+/// Two values rounded to bf16 in one register, the first in the lower half.
+__device__ inline std::uint32_t pack_bf16(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return reinterpret_cast<const std::uint32_t&>(pair);
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "ops/cuda/gemm.h"
+#include "ops/kernels.h"
+
+namespace fovea::cuda {
+
+/// The ops on one Hopper GPU: bf16 activations and weights, f32 accumulation and statistics. Norm
+/// parameters, tables and angles arrive in f32. Every body reads the live counts on the device; all
+/// but the matrix products stop there.
+class CudaKernels final : public Kernels {
+ public:
+  /// @param gemm_choices_path see CudaDeviceOptions.
+  CudaKernels(int device_index, std::string gemm_choices_path);
+
+  [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
+                                              ConstTensorView bias) const override;
+  void linear(Stream& stream, const ops::LinearArgs& args) const override;
+  void layer_norm(Stream& stream, const ops::LayerNormArgs& args) const override;
+  void rms_norm(Stream& stream, const ops::RmsNormArgs& args) const override;
+  void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) const override;
+  void rope(Stream& stream, const ops::RopeArgs& args) const override;
+  [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override;
+  void attention(Stream& stream, const ops::AttentionArgs& args) const override;
+  void patchify(Stream& stream, const ops::PatchifyArgs& args) const override;
+  void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const override;
+  void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const override;
+
+ private:
+  int device_index_;
+  int num_multiprocessors_;
+  mutable GemmLibrary gemm_;  // thread-safe; remembers which algorithm was fastest
+};
+
+}  // namespace fovea::cuda

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "ops/cuda/gemm.h"
+
+namespace fovea::cuda {
+
+/// The descriptors of one product, made on the stack from a Gemm. The bias address is part of them;
+/// the other operands are given per run.
+class GemmProduct {
+ public:
+  explicit GemmProduct(const Gemm& gemm);
+  GemmProduct(const GemmProduct&) = delete;
+  GemmProduct& operator=(const GemmProduct&) = delete;
+
+  [[nodiscard]] int epilogue() const noexcept { return epilogue_; }
+  /// What the library proposes, best first by its own estimate; empty if it knows nothing.
+  [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> candidates(cublasLtHandle_t library,
+                                                             int alignment, std::size_t scratch,
+                                                             int at_most) const;
+  /// Whether an algorithm chosen for other sizes can compute this product.
+  [[nodiscard]] bool accepts(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm,
+                             std::size_t scratch) const;
+  /// `gemm` has the sizes and bias given at construction.
+  void run(cublasLtHandle_t library, const Gemm& gemm, const cublasLtMatmulAlgo_t& algorithm,
+           CudaStream& stream) const;
+
+ private:
+  mutable cublasLtMatmulDescOpaque_t operation_;  // the library's getters take non-const pointers
+  mutable cublasLtMatrixLayoutOpaque_t a_, b_, c_, d_;
+  cublasLtEpilogue_t epilogue_;
+  bool has_residual_;
+};
+
+}  // namespace fovea::cuda

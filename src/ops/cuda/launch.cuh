@@ -1,0 +1,54 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/cuda/cuda_stream.h"
+#include "ops/context.h"
+
+namespace fovea::cuda {
+
+/// Waits, at the head of every kernel of this backend, until the work it follows has finished: the
+/// kernels are launched early (launch below), so that starting up overlaps with the predecessor.
+__device__ inline void wait_for_predecessor() { cudaGridDependencySynchronize(); }
+
+/// Rows that are real: the count on the device, or the capacity where there is none.
+__device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t capacity) {
+  if (count == nullptr) return capacity;
+  const std::int64_t live = *count;
+  return live < capacity ? live : capacity;
+}
+
+/// Launches `kernel(args...)` on `stream` with programmatic dependent launch: its blocks may become
+/// resident before the predecessor ends, and wait in wait_for_predecessor.
+template <class... Parameters, class... Arguments>
+void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+            std::size_t shared_bytes, Arguments... arguments) {
+  const DeviceGuard guard(stream.device_index());
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream.handle();
+  config.attrs = &early;
+  config.numAttrs = 1;
+  FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
+}
+
+/// Blocks for `tasks` independent pieces of work with `tasks_per_block` each, bounded so that a
+/// kernel with a grid-stride loop does not start blocks that find nothing to do.
+inline dim3 grid_for(std::int64_t tasks, std::int64_t tasks_per_block, int num_multiprocessors) {
+  constexpr std::int64_t kBlocksPerMultiprocessor = 16;  // 128 to 256 threads each fill it
+  const std::int64_t blocks = (tasks + tasks_per_block - 1) / tasks_per_block;
+  return dim3(static_cast<unsigned>(
+      std::clamp<std::int64_t>(blocks, 1, kBlocksPerMultiprocessor * num_multiprocessors)));
+}
+
+inline bool is_aligned(const void* pointer, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
+
+}  // namespace fovea::cuda
