@@ -1,0 +1,393 @@
+// Attention on every backend: known values, double precision, packing, live counts, replay.
+#include "ops/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "support/expect_error.h"
+#include "support/naive_ops.h"
+#include "support/op_fixture.h"
+#include "support/property.h"
+
+namespace fovea::test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Heads {
+  std::int64_t count;
+  std::int64_t dim;
+  [[nodiscard]] std::int64_t width() const { return count * dim; }
+  [[nodiscard]] float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
+};
+
+/// Sequences of these lengths one after the other: 0, l0, l0 + l1, ...
+std::vector<std::int32_t> offsets(const std::vector<std::int32_t>& lengths) {
+  std::vector<std::int32_t> cu{0};
+  for (const std::int32_t length : lengths) cu.push_back(cu.back() + length);
+  return cu;
+}
+
+class AttentionTest : public ::testing::TestWithParam<OpCase> {
+ protected:
+  OpFixture f{GetParam()};
+
+  /// Runs attention over qkv, [rows, 3 * width], eagerly and replayed; returns all rows of out.
+  std::vector<float> attend(OpFixture& on, Heads heads, const std::vector<float>& qkv,
+                            const std::vector<std::int32_t>& cu,
+                            std::optional<float> scale = std::nullopt) {
+    const std::int64_t rows = static_cast<std::int64_t>(qkv.size()) / (3 * heads.width());
+    const Tensor x = on.activations({rows, 3 * heads.width()}, qkv);
+    const Tensor starts = on.ints({static_cast<std::int64_t>(cu.size())}, cu);
+    const Tensor out = on.poisoned({rows, heads.width()});
+    return on.run(out, [&](ExecContext& ctx) {
+      ops::attention(ctx, {.qkv = x.view(),
+                           .cu_seqlens = starts.view(),
+                           .num_heads = heads.count,
+                           .head_dim = heads.dim,
+                           .scale = scale.value_or(heads.scale()),
+                           .max_seqlen = rows,
+                           .out = out.view()});
+    });
+  }
+  std::vector<float> attend(Heads heads, const std::vector<float>& qkv,
+                            const std::vector<std::int32_t>& cu) {
+    return attend(f, heads, qkv, cu);
+  }
+
+  std::vector<float> random_qkv(std::mt19937_64& generator, std::int64_t rows, Heads heads) {
+    return f.rounded(normal_values(generator, rows * 3 * heads.width()));
+  }
+
+  void expect_naive(Heads heads, const std::vector<std::int32_t>& lengths, std::uint64_t seed) {
+    SCOPED_TRACE(::testing::Message() << heads.count << " heads of " << heads.dim << ", lengths "
+                                      << ::testing::PrintToString(lengths));
+    std::mt19937_64 generator(seed);
+    const std::vector<std::int32_t> cu = offsets(lengths);
+    const std::vector<float> qkv = random_qkv(generator, cu.back(), heads);
+    f.expect_close(attend(heads, qkv, cu),
+                   naive_attention(qkv, cu, heads.count, heads.dim, heads.scale()),
+                   OpClass::kAttention);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionTest, ::testing::ValuesIn(op_cases()), op_case_name);
+
+/// Rows of one head of 8 components: q, k and v each have one number in front, zeros behind.
+std::vector<float> rows_of_8(const std::vector<std::array<float, 3>>& firsts) {
+  std::vector<float> qkv;
+  for (const auto& row : firsts) {
+    for (const float first : row) {
+      qkv.push_back(first);
+      qkv.insert(qkv.end(), 7, 0.0f);
+    }
+  }
+  return qkv;
+}
+
+TEST_P(AttentionTest, OneKeyReturnsItsValue) {
+  std::mt19937_64 generator(1);
+  const Heads heads{3, 16};
+  const std::vector<float> qkv = random_qkv(generator, 1, heads);
+  const std::vector<double> value(qkv.begin() + 2 * heads.width(), qkv.end());
+  f.expect_close(attend(heads, qkv, {0, 1}), value, OpClass::kPointwise);
+}
+
+TEST_P(AttentionTest, WeighsTwoKeysByHand) {
+  // Scores of the first query: ln 3 and 0, so 3/4 of the value 8 and 1/4 of the value 4. The second
+  // query is 0: the mean.
+  const std::vector<float> out =
+      attend(f, {1, 8}, rows_of_8({{1, std::log(3.0f), 8}, {0, 0, 4}}), {0, 2}, 1.0f);
+  EXPECT_NEAR(out[0], 7.0, f.dtype() == DType::kF32 ? 1e-6 : 0.02);
+  EXPECT_NEAR(out[8], 6.0, f.dtype() == DType::kF32 ? 1e-6 : 0.02);
+  EXPECT_EQ(out[1], 0.0f);
+}
+
+TEST_P(AttentionTest, AppliesTheScale) {
+  const std::vector<float> qkv = rows_of_8({{4, 1, 1}, {0, 0, 0}});
+  const double weight = 1 / (1 + std::exp(-2.0));  // 0.5 * 4 * 1
+  EXPECT_NEAR(attend(f, {1, 8}, qkv, {0, 2}, 0.5f)[0], weight, 4e-3);
+  EXPECT_NEAR(attend(f, {1, 8}, qkv, {0, 2}, -0.5f)[0], 1 - weight, 4e-3);
+  EXPECT_EQ(attend(f, {1, 8}, qkv, {0, 2}, 0.0f)[0], 0.5f);
+}
+
+TEST_P(AttentionTest, MatchesDoublePrecisionForEveryHeadDim) {
+  std::uint64_t seed = 10;
+  for (const std::int64_t dim : {8, 16, 24, 40, 64, 72, 80, 88, 96, 112, 128})
+    expect_naive({2, dim}, {33, 130}, seed++);
+}
+
+TEST_P(AttentionTest, MatchesDoublePrecisionForEveryLength) {
+  // Around the widths of vectors, strips, key blocks and tasks.
+  std::uint64_t seed = 30;
+  for (const std::int32_t length :
+       {1, 2, 7, 8, 9, 15, 16, 17, 31, 47, 48, 49, 63, 64, 65, 97, 127, 128, 129, 191, 193, 257})
+    expect_naive({1, 72}, {length}, seed++);
+}
+
+TEST_P(AttentionTest, MatchesDoublePrecisionForManySequencesAndOddHeads) {
+  expect_naive({5, 72}, {1, 64, 7, 3, 200, 16, 1, 1, 90}, 60);
+  expect_naive({3, 64}, {257, 1, 40}, 61);
+}
+
+TEST_P(AttentionTest, MatchesDoublePrecisionForOneLongSequence) {
+  expect_naive({1, 72}, {1025}, 62);
+}
+
+TEST_P(AttentionTest, ZeroLengthSequencesAreLegalEverywhere) {
+  expect_naive({2, 24}, {0, 5, 0, 0, 70, 0}, 70);
+}
+
+TEST_P(AttentionTest, ASequenceHasTheSameBitsAloneAndPacked) {
+  if (!f.exact_rows()) GTEST_SKIP() << "not promised by this backend";
+  for_all(12, [&](std::mt19937_64& generator) {
+    const Heads heads{uniform(generator, 1, 3), 8 * uniform(generator, 1, 10)};
+    std::vector<std::int32_t> lengths;
+    for (int s = 0; s < 6; ++s)
+      lengths.push_back(static_cast<std::int32_t>(uniform(generator, 0, 300)));
+    const std::vector<std::int32_t> cu = offsets(lengths);
+    const std::vector<float> qkv = random_qkv(generator, cu.back(), heads);
+    const std::vector<float> packed = attend(heads, qkv, cu);
+    for (std::size_t s = 0; s < lengths.size(); ++s) {
+      if (lengths[s] == 0) continue;
+      const auto rows = [&](const std::vector<float>& all, std::int64_t columns) {
+        return std::vector<float>(all.begin() + cu[s] * columns, all.begin() + cu[s + 1] * columns);
+      };
+      expect_same_bits(attend(heads, rows(qkv, 3 * heads.width()), {0, lengths[s]}),
+                       rows(packed, heads.width()));
+    }
+  });
+}
+
+TEST_P(AttentionTest, TheNumberOfThreadsDoesNotChangeBits) {
+  if (!f.exact_rows()) GTEST_SKIP() << "not promised by this backend";
+  std::mt19937_64 generator(80);
+  const Heads heads{4, 72};
+  const std::vector<std::int32_t> cu = offsets({500, 3, 77});
+  const std::vector<float> qkv = random_qkv(generator, cu.back(), heads);
+  OpFixture alone(GetParam(), 1);
+  expect_same_bits(attend(heads, qkv, cu), attend(alone, heads, qkv, cu));
+}
+
+TEST_P(AttentionTest, NanInOneSequenceReachesNoOther) {
+  std::mt19937_64 generator(81);
+  const Heads heads{2, 16};
+  const std::vector<std::int32_t> cu = offsets({20, 30, 10});
+  std::vector<float> qkv = random_qkv(generator, cu.back(), heads);
+  const std::vector<float> clean = attend(heads, qkv, cu);
+  std::fill(qkv.begin() + cu[1] * 3 * heads.width(), qkv.begin() + cu[2] * 3 * heads.width(), kNan);
+  const std::vector<float> mixed = attend(heads, qkv, cu);
+  const auto rows = [&](const std::vector<float>& all, int first, int last) {
+    return std::vector<float>(all.begin() + first * heads.width(),
+                              all.begin() + last * heads.width());
+  };
+  expect_same_bits(rows(mixed, 0, cu[1]), rows(clean, 0, cu[1]));
+  expect_same_bits(rows(mixed, cu[2], cu[3]), rows(clean, cu[2], cu[3]));
+  EXPECT_TRUE(std::isnan(mixed[static_cast<std::size_t>(cu[1] * heads.width())]));
+}
+
+TEST_P(AttentionTest, HugeScoresChooseOneKey) {
+  // e^1000 would overflow; the key with the largest score takes everything.
+  const std::vector<float> out =
+      attend(f, {1, 8}, rows_of_8({{1, 1000, 3}, {-1, -1000, 5}, {0, 0, 7}}), {0, 3}, 1.0f);
+  EXPECT_EQ(out[0], 3.0f);
+  EXPECT_EQ(out[8], 5.0f);
+  EXPECT_EQ(out[16], 5.0f);  // the mean
+}
+
+TEST_P(AttentionTest, VeryNegativeScoresAreAsGoodAsAny) {
+  // All scores are -1000: only their differences count. A key that does not exist must not take
+  // part in the maximum with its score 0.
+  const std::vector<float> qkv = rows_of_8({{1, -1000, 1}, {1, -1000, 2}, {1, -1000, 6}});
+  for (const std::size_t row : {0, 1, 2})
+    EXPECT_EQ(attend(f, {1, 8}, qkv, {0, 3}, 1.0f)[8 * row], 3.0f);
+}
+
+TEST_P(AttentionTest, AMaximumInALaterBlockRescalesTheEarlierOnes) {
+  // 300 keys: scores rise by 1/8 per key, so every block of keys has a new maximum.
+  std::vector<std::array<float, 3>> rows;
+  for (int j = 0; j < 300; ++j)
+    rows.push_back({1, static_cast<float>(j) / 8, static_cast<float>(j % 32)});
+  const std::vector<float> qkv = f.rounded(rows_of_8(rows));
+  f.expect_close(attend(f, {1, 8}, qkv, {0, 300}, 1.0f), naive_attention(qkv, {0, 300}, 1, 8, 1.0),
+                 OpClass::kAttention);
+}
+
+/// Attention over a capacity of rows and sequences, with live counts in memory.
+class LiveAttention {
+ public:
+  LiveAttention(OpFixture& f, Heads heads, std::int64_t rows, std::int64_t max_seqs)
+      : f_(f),
+        heads_(heads),
+        qkv_(f.poisoned({rows, 3 * heads.width()})),
+        cu_(f.ints({max_seqs + 1},
+                   std::vector<std::int32_t>(static_cast<std::size_t>(max_seqs + 1), 0))),
+        seqs_(f.ints({1}, {0})),
+        live_(f.ints({1}, {0})),
+        out(f.poisoned({rows, heads.width()})) {}
+
+  /// Rows beyond the sequences are NaN; entries beyond the live offsets are nonsense.
+  void set(const std::vector<float>& qkv, std::vector<std::int32_t> cu) {
+    std::vector<float> all = qkv;
+    all.resize(static_cast<std::size_t>(qkv_.shape.elements()), kNan);
+    f_.write(qkv_, all);
+    f_.write(seqs_, std::vector<std::int32_t>{static_cast<std::int32_t>(cu.size()) - 1});
+    f_.write(live_, std::vector<std::int32_t>{cu.back()});
+    cu.resize(static_cast<std::size_t>(cu_.shape[0]), -7);
+    f_.write(cu_, cu);
+  }
+  void operator()(ExecContext& ctx) const {
+    ops::attention(ctx, {.qkv = qkv_.view(),
+                         .cu_seqlens = cu_.view(),
+                         .seqs = OpFixture::live(seqs_),
+                         .num_heads = heads_.count,
+                         .head_dim = heads_.dim,
+                         .scale = heads_.scale(),
+                         .max_seqlen = qkv_.shape[0],
+                         .rows = OpFixture::live(live_),
+                         .out = out.view()});
+  }
+
+ private:
+  OpFixture& f_;
+  Heads heads_;
+  Tensor qkv_;
+  Tensor cu_;
+  Tensor seqs_;
+  Tensor live_;
+
+ public:
+  Tensor out;
+};
+
+TEST_P(AttentionTest, RowsAndSequencesBeyondTheLiveCountsDoNotMatter) {
+  std::mt19937_64 generator(90);
+  const Heads heads{2, 24};
+  const std::vector<std::int32_t> cu{0, 40, 53};
+  const std::vector<float> qkv = random_qkv(generator, 53, heads);
+  LiveAttention live(f, heads, 100, 7);
+  live.set(qkv, cu);
+  const std::vector<float> got = f.run(live.out, [&](ExecContext& ctx) { live(ctx); });
+  f.expect_close(got, naive_attention(qkv, cu, heads.count, heads.dim, heads.scale()),
+                 OpClass::kAttention);
+  f.expect_untouched(got, 53 * heads.width());
+}
+
+TEST_P(AttentionTest, AReplayReadsTheCountsAnew) {
+  std::mt19937_64 generator(91);
+  const Heads heads{2, 16};
+  LiveAttention live(f, heads, 150, 5);
+  const std::vector<float> small = random_qkv(generator, 9, heads);
+  const std::vector<float> large = random_qkv(generator, 150, heads);
+  live.set(small, {0, 4, 9});
+  const auto graph = f.capture([&](ExecContext& ctx) { live(ctx); });
+  const auto replay = [&](const std::vector<float>& qkv, const std::vector<std::int32_t>& cu) {
+    live.set(qkv, cu);
+    f.poison(live.out);
+    f.stream().replay(*graph);
+    std::vector<float> got = f.read(live.out);
+    f.expect_close(got, naive_attention(qkv, cu, heads.count, heads.dim, heads.scale()),
+                   OpClass::kAttention);
+    f.expect_untouched(got, static_cast<std::int64_t>(qkv.size()) / 3);
+    got.resize(qkv.size() / 3);
+    return got;
+  };
+  const std::vector<float> first = replay(small, {0, 4, 9});
+  replay(large, {0, 100, 100, 101, 149, 150});
+  expect_same_bits(replay(small, {0, 4, 9}), first);  // small, large, small
+  f.poison(live.out);
+  live.set({}, {0});
+  f.stream().replay(*graph);  // nothing live at all
+  f.expect_untouched(f.read(live.out), 0);
+}
+
+TEST_P(AttentionTest, EmptyInputsAreLegal) {
+  const Tensor qkv = make_tensor(f.device(), f.dtype(), {0, 48});
+  const Tensor out = make_tensor(f.device(), f.dtype(), {0, 16});
+  const Tensor cu = f.ints({1}, {0});
+  ExecContext ctx = f.ctx();
+  EXPECT_NO_THROW(ops::attention(ctx, {.qkv = qkv.view(),
+                                       .cu_seqlens = cu.view(),
+                                       .num_heads = 1,
+                                       .head_dim = 16,
+                                       .scale = 1,
+                                       .max_seqlen = 0,
+                                       .out = out.view()}));
+}
+
+TEST_P(AttentionTest, GivesTheWorkspaceBack) {
+  const std::size_t before = f.ctx().arena.used();
+  std::mt19937_64 generator(92);
+  (void)attend({1, 8}, random_qkv(generator, 4, {1, 8}), {0, 4});
+  EXPECT_EQ(f.ctx().arena.used(), before);
+}
+
+TEST_P(AttentionTest, NamesWhatIsWrongWithItsArguments) {
+  const Tensor qkv = f.poisoned({6, 48});
+  const Tensor out = f.poisoned({6, 16});
+  const Tensor cu = f.ints({3}, {0, 2, 6});
+  const ops::AttentionArgs good{.qkv = qkv.view(),
+                                .cu_seqlens = cu.view(),
+                                .num_heads = 2,
+                                .head_dim = 8,
+                                .scale = 1,
+                                .max_seqlen = 6,
+                                .out = out.view()};
+  const auto expect = [&](const std::string& message, const auto& change) {
+    ops::AttentionArgs args = good;
+    change(args);
+    ExecContext ctx = f.ctx();
+    expect_error(ErrorCode::kInvalidArgument, message, [&] { ops::attention(ctx, args); });
+  };
+  expect("attention: num_heads must be > 0, got 0", [](auto& a) { a.num_heads = 0; });
+  expect("head_dim must be a positive multiple of 8, got 12", [](auto& a) { a.head_dim = 12; });
+  expect("head_dim must be a positive multiple of 8, got 0", [](auto& a) { a.head_dim = 0; });
+  expect("scale must be finite, got nan", [](auto& a) { a.scale = kNan; });
+  expect("qkv must be float32, float16 or bfloat16, got int32",
+         [](auto& a) { a.qkv.dtype = DType::kI32; });
+  expect("qkv must have rank 2, got shape [6]", [](auto& a) { a.qkv.shape = {6}; });
+  expect("[6, 48], got", [](auto& a) { a.qkv.shape = {6, 40}; });
+  expect("out must be", [](auto& a) { a.out.shape = {5, 16}; });
+  expect("out of shape [6, 16] has no memory", [](auto& a) { a.out.data = nullptr; });
+  expect("out and qkv must not overlap",
+         [](auto& a) { a.out.data = const_cast<std::byte*>(a.qkv.data) + 16; });
+  expect("cu_seqlens must be int32 [sequences + 1], got shape []",
+         [](auto& a) { a.cu_seqlens.shape = Shape{}; });
+  expect("cu_seqlens must be int32 [sequences + 1], got shape [0]",
+         [](auto& a) { a.cu_seqlens.shape = {0}; });
+  expect("cu_seqlens must be int32 [3], got float32",
+         [](auto& a) { a.cu_seqlens.dtype = DType::kF32; });
+  expect("max_seqlen must be in [0, 6], got 7", [](auto& a) { a.max_seqlen = 7; });
+  expect("max_seqlen must be in [0, 6], got -1", [](auto& a) { a.max_seqlen = -1; });
+}
+
+TEST_P(AttentionTest, RefusesOffsetsThatWouldReadOtherMemory) {
+  if (!f.exact_rows()) GTEST_SKIP() << "offsets in device memory are not checked";
+  const Tensor qkv = f.poisoned({6, 24});
+  const Tensor out = f.poisoned({6, 8});
+  const auto expect = [&](const std::string& message, const std::vector<std::int32_t>& offsets,
+                          std::int64_t max_seqlen) {
+    const Tensor cu = f.ints({static_cast<std::int64_t>(offsets.size())}, offsets);
+    ExecContext ctx = f.ctx();
+    expect_error(ErrorCode::kInternal, message, [&] {
+      ops::attention(ctx, {.qkv = qkv.view(),
+                           .cu_seqlens = cu.view(),
+                           .num_heads = 1,
+                           .head_dim = 8,
+                           .scale = 1,
+                           .max_seqlen = max_seqlen,
+                           .out = out.view()});
+    });
+  };
+  expect("cu_seqlens spans 0..7 of 6 live rows", {0, 2, 7}, 6);
+  expect("cu_seqlens spans -1..6 of 6 live rows", {-1, 6}, 6);
+  expect("sequence 1 has -2 rows, expected 0 to 6", {0, 4, 2, 6}, 6);
+  expect("sequence 0 has 4 rows, expected 0 to 3", {0, 4, 6}, 3);
+}
+
+}  // namespace
+}  // namespace fovea::test

@@ -1,0 +1,280 @@
+// What is particular to the CPU backend: instruction sets, threads, and what a replay refuses.
+#include "ops/cpu/cpu_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "core/check.h"
+#include "device/cpu/cpu_device.h"
+#include "ops/cpu/vector_kernels.h"
+#include "support/expect_error.h"
+#include "support/op_fixture.h"
+
+namespace fovea::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+TEST(CpuKernels, NamesInstructionSets) {
+  EXPECT_STREQ(to_string(CpuIsa::kPortable), "portable");
+  EXPECT_STREQ(to_string(CpuIsa::kAvx2), "avx2");
+  EXPECT_STREQ(to_string(CpuIsa::kAvx512), "avx512");
+}
+
+TEST(CpuKernels, WorkWithEveryInstructionSetUpToTheDetectedOne) {
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    if (isa > detect_cpu_isa()) continue;
+    EXPECT_NE(make_cpu_kernels(isa), nullptr);
+  }
+}
+
+TEST(CpuKernels, RefuseAnInstructionSetThatTheMachineLacks) {
+  const auto better = static_cast<CpuIsa>(static_cast<int>(detect_cpu_isa()) + 1);
+  expect_error(ErrorCode::kUnsupported, "this machine supports ",
+               [&] { (void)make_cpu_kernels(better); });
+}
+
+TEST(CpuKernels, RefuseANegativeNumberOfThreads) {
+  expect_error(ErrorCode::kInvalidArgument, "number of threads must be >= 0, got -1",
+               [] { (void)make_cpu_kernels(CpuIsa::kPortable, -1); });
+}
+
+class CpuLeafTest : public ::testing::TestWithParam<OpCase> {
+ protected:
+  [[nodiscard]] static const cpu::VectorKernels& kernels() {
+    for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+      if (GetParam().device.name == cat("cpu_", to_string(isa))) return cpu::vector_kernels(isa);
+    }
+    throw std::logic_error("not a CPU");
+  }
+};
+
+std::vector<OpCase> cpu_cases() {
+  std::vector<OpCase> cases;
+  for (const OpCase& op_case : op_cases()) {
+    if (op_case.device.name.starts_with("cpu_")) cases.push_back(op_case);
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, CpuLeafTest, ::testing::ValuesIn(cpu_cases()),
+                         op_case_name);
+
+TEST_P(CpuLeafTest, PowerOfTwoIsAccurateEverywhere) {
+  std::vector<float> x;
+  for (int i = -2000000; i <= 2000000; ++i) x.push_back(static_cast<float>(i) * 63e-6f);
+  std::vector<float> y(x.size());
+  kernels().exp2(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double want = std::exp2(static_cast<double>(x[i]));
+    worst = std::max(worst, std::abs(y[i] / want - 1));
+  }
+  EXPECT_LE(worst, 2e-7);
+}
+
+TEST_P(CpuLeafTest, PowerOfTwoOfSpecialValues) {
+  const std::vector<float> x{0.0f,       -0.0f,  1.0f,    -1.0f,        10.0f,
+                             -kInfinity, -1e30f, -500.0f, std::nanf("")};
+  std::vector<float> y(x.size(), -1.0f);
+  kernels().exp2(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  const std::vector<float> want{1, 1, 2, 0.5f, 1024, 0, 0, 0};
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_EQ(y[i], want[i]) << x[i];
+  EXPECT_TRUE(std::isnan(y.back()));
+}
+
+TEST_P(CpuLeafTest, PowerOfTwoFadesOutBelowTheSmallestNumbers) {
+  const std::vector<float> x{-126.0f, -130.0f, -140.0f, -149.0f, -151.0f};
+  std::vector<float> y(x.size());
+  kernels().exp2(x.data(), y.data(), static_cast<std::int64_t>(x.size()));
+  EXPECT_EQ(y[0], 0x1p-126f);
+  for (std::size_t i = 1; i < x.size(); ++i) {  // the right number or zero
+    EXPECT_GE(y[i], 0.0f);
+    EXPECT_LE(y[i], std::exp2(x[i]));
+  }
+}
+
+/// One head of attention over 100 rows with what an op needs around it.
+struct SmallAttention {
+  static constexpr std::int64_t kRows = 100;
+  static constexpr std::int64_t kDim = 16;
+
+  /// Kernels that know of `scratch_threads`, a device that has `device_threads`.
+  SmallAttention(CpuIsa isa, int scratch_threads, int device_threads)
+      : kernels(make_cpu_kernels(isa, scratch_threads)),
+        device(make_cpu_device(device_threads, *kernels)),
+        stream(device->create_stream()),
+        memory(device->allocate(std::size_t{8} << 20)),
+        arena(memory.data(), memory.bytes()),
+        out(make_tensor(*device, DType::kF32, {kRows, kDim})) {
+    std::mt19937_64 generator(1);
+    values = normal_values(generator, kRows * 3 * kDim);
+    const std::vector<std::int32_t> offsets{0, 100};
+    const auto bytes = [](const auto& from) {
+      return reinterpret_cast<const std::byte*>(from.data());
+    };
+    qkv = upload(*device, *stream, {bytes(values), DType::kF32, {kRows, 3 * kDim}});
+    cu = upload(*device, *stream, {bytes(offsets), DType::kI32, {2}});
+  }
+  std::vector<float> run() {
+    ExecContext ctx{*stream, *kernels, arena, *stream};
+    ops::attention(ctx, {.qkv = qkv.view(),
+                         .cu_seqlens = cu.view(),
+                         .num_heads = 1,
+                         .head_dim = kDim,
+                         .scale = 0.25f,
+                         .max_seqlen = kRows,
+                         .out = out.view()});
+    const auto* const first = out.view().as<float>();
+    return {first, first + out.shape.elements()};
+  }
+
+  std::unique_ptr<Kernels> kernels;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Stream> stream;
+  Buffer memory;
+  Arena arena;
+  Tensor out;
+  std::vector<float> values;
+  Tensor qkv;
+  Tensor cu;
+};
+
+TEST(CpuKernels, AttentionRunsOnADeviceWithMoreThreadsThanItHasScratchFor) {
+  SmallAttention enough(detect_cpu_isa(), 4, 4);
+  SmallAttention scarce(detect_cpu_isa(), 1, 4);
+  SmallAttention plenty(detect_cpu_isa(), 9, 2);
+  const std::vector<float> want = enough.run();
+  expect_same_bits(scarce.run(), want);
+  expect_same_bits(plenty.run(), want);
+}
+
+TEST(CpuKernels, AttentionAsksForScratchPerThread) {
+  const auto one = make_cpu_kernels(CpuIsa::kPortable, 1);
+  const auto seven = make_cpu_kernels(CpuIsa::kPortable, 7);
+  const ops::AttentionArgs args{.qkv = {},
+                                .cu_seqlens = {},
+                                .num_heads = 16,
+                                .head_dim = 72,
+                                .scale = 1,
+                                .max_seqlen = 1,
+                                .out = {}};
+  EXPECT_GT(one->attention_workspace(args), 0u);
+  EXPECT_EQ(seven->attention_workspace(args), 7 * one->attention_workspace(args));
+}
+
+/// Every op that has live rows, on two rows, with a count that the capacity does not allow.
+TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
+  OpFixture f(cpu_cases().front());
+  const Tensor x = f.activations({2, 24}, std::vector<float>(48, 0.0f));
+  const Tensor y = f.activations({2, 24}, std::vector<float>(48, 0.0f));
+  const Tensor heads = f.activations({2, 8}, std::vector<float>(16, 0.0f));
+  const Tensor columns = f.floats({24}, std::vector<float>(24, 0.0f));
+  const Tensor angles = f.floats({2, 4}, std::vector<float>(8, 0.0f));
+  const Tensor positions = f.ints({2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
+  const Tensor index = f.ints({2}, {0, 1});
+  const Tensor bytes = f.bytes(std::vector<std::uint8_t>(24, 0));
+  const Tensor bytes_table = f.floats({3, 256}, std::vector<float>(768, 0.0f));
+  const Tensor place_table = f.floats({1, 24}, std::vector<float>(24, 0.0f));
+  const Tensor frequencies = f.floats({2}, {1, 1});
+  for (const std::int32_t wrong : {3, -1}) {
+    const Tensor count = f.ints({1}, {wrong});
+    const LiveRows rows = OpFixture::live(count);
+    const std::vector<std::function<void(ExecContext&)>> all{
+        [&](ExecContext& ctx) {
+          ops::layer_norm(ctx, {x.view(), columns.view(), columns.view(), 1, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::rms_norm(ctx, {x.view(), columns.view(), 1, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::rope_angles(
+              ctx, {positions.view(), frequencies.view(), rows, angles.view(), angles.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, rows});
+        },
+        [&](ExecContext& ctx) {
+          ops::attention(ctx, {x.view(), index.view(), rows, 1, 8, 1, 2, {}, heads.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::attention(ctx, {x.view(), index.view(), {}, 1, 8, 1, 2, rows, heads.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::patchify(ctx,
+                        {bytes.view(), positions.view(), bytes_table.view(), 2, 2, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::add_positions_bilinear(ctx,
+                                      {place_table.view(), positions.view(), 1, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::gather_rows(ctx, {x.view(), index.view(), rows, y.view()});
+        }};
+    for (std::size_t op = 0; op < all.size(); ++op) {
+      SCOPED_TRACE(op);
+      ExecContext ctx = f.ctx();
+      expect_error(ErrorCode::kInternal, cat("live count is ", wrong, ", capacity "),
+                   [&] { all[op](ctx); });
+    }
+  }
+}
+
+TEST(CpuKernels, ComputeInF32Alone) {
+  OpFixture f(cpu_cases().front());
+  const auto narrow = [&](const Shape& shape) {
+    return make_tensor(f.device(), DType::kBF16, shape);
+  };
+  const Tensor x = narrow({2, 24});
+  const Tensor y = narrow({2, 24});
+  const Tensor heads = narrow({2, 8});
+  const Tensor columns = f.floats({24}, std::vector<float>(24, 0.0f));
+  const Tensor angles = f.floats({2, 4}, std::vector<float>(8, 0.0f));
+  const Tensor positions = f.ints({2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
+  const Tensor index = f.ints({2}, {0, 1});
+  const Tensor bytes = f.bytes(std::vector<std::uint8_t>(24, 0));
+  const Tensor bytes_table = f.floats({3, 256}, std::vector<float>(768, 0.0f));
+  const Tensor place_table = f.floats({1, 24}, std::vector<float>(24, 0.0f));
+  const std::vector<std::pair<std::string, std::function<void(ExecContext&)>>> all{
+      {"layer_norm",
+       [&](ExecContext& ctx) {
+         ops::layer_norm(ctx, {x.view(), columns.view(), columns.view(), 1, {}, y.view()});
+       }},
+      {"rms_norm",
+       [&](ExecContext& ctx) {
+         ops::rms_norm(ctx, {x.view(), columns.view(), 1, {}, y.view()});
+       }},
+      {"rope",
+       [&](ExecContext& ctx) {
+         ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, {}});
+       }},
+      {"attention",
+       [&](ExecContext& ctx) {
+         ops::attention(ctx, {x.view(), index.view(), {}, 1, 8, 1, 2, {}, heads.view()});
+       }},
+      {"patchify",
+       [&](ExecContext& ctx) {
+         ops::patchify(ctx,
+                       {bytes.view(), positions.view(), bytes_table.view(), 2, 2, {}, y.view()});
+       }},
+      {"add_positions_bilinear",
+       [&](ExecContext& ctx) {
+         ops::add_positions_bilinear(ctx, {place_table.view(), positions.view(), 1, {}, y.view()});
+       }},
+      {"gather_rows", [&](ExecContext& ctx) {
+         ops::gather_rows(ctx, {x.view(), index.view(), {}, y.view()});
+       }}};
+  for (const auto& [name, op] : all) {
+    ExecContext ctx = f.ctx();
+    expect_error(ErrorCode::kUnsupported,
+                 name + ": the CPU backend has float32 activations, got bfloat16",
+                 [&] { op(ctx); });
+  }
+}
+
+}  // namespace
+}  // namespace fovea::test

@@ -1,0 +1,301 @@
+// Normalisations on every backend.
+#include "ops/norm.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "support/expect_error.h"
+#include "support/naive_ops.h"
+#include "support/op_fixture.h"
+#include "support/property.h"
+
+namespace fovea::test {
+namespace {
+
+constexpr float kEpsilon = 1e-6f;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+class NormTest : public ::testing::TestWithParam<OpCase> {
+ protected:
+  OpFixture f{GetParam()};
+
+  Tensor ones(std::int64_t n) {
+    return f.floats({n}, std::vector<float>(static_cast<std::size_t>(n), 1.0f));
+  }
+  Tensor zeros(std::int64_t n) {
+    return f.floats({n}, std::vector<float>(static_cast<std::size_t>(n), 0.0f));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, NormTest, ::testing::ValuesIn(op_cases()), op_case_name);
+
+TEST_P(NormTest, LayerNormOfAHandComputedRow) {
+  const Tensor x = f.activations({1, 4}, {1, 2, 3, 4});  // mean 2.5, variance 1.25
+  const Tensor weight = f.floats({4}, {1, 1, 2, 1});
+  const Tensor bias = f.floats({4}, {0, 0, 0, 1});
+  const Tensor out = f.poisoned({1, 4});
+  const auto got = f.run(out, [&](ExecContext& ctx) {
+    ops::layer_norm(ctx, {.x = x.view(),
+                          .weight = weight.view(),
+                          .bias = bias.view(),
+                          .epsilon = kEpsilon,
+                          .out = out.view()});
+  });
+  f.expect_close(got, {-1.3416402, -0.4472134, 0.8944268, 2.3416402}, OpClass::kNorm);
+}
+
+TEST_P(NormTest, RmsNormOfAHandComputedRow) {
+  const Tensor x = f.activations({1, 2}, {3, 4});  // mean square 12.5
+  const Tensor weight = f.floats({2}, {1, 10});
+  const Tensor out = f.poisoned({1, 2});
+  const auto got = f.run(out, [&](ExecContext& ctx) {
+    ops::rms_norm(ctx,
+                  {.x = x.view(), .weight = weight.view(), .epsilon = kEpsilon, .out = out.view()});
+  });
+  // Two roundings where the dtype is narrow: of the normalised value and of the product.
+  const double slack = f.dtype() == DType::kF32 ? 1e-5 : 0.05;
+  EXPECT_NEAR(got[0], 0.8485281, slack / 10);
+  EXPECT_NEAR(got[1], 11.3137085, slack);
+}
+
+TEST_P(NormTest, EpsilonIsAddedToTheVariance) {
+  const Tensor x = f.activations({1, 2}, {1, -1});
+  const Tensor weight = ones(2);
+  const Tensor bias = zeros(2);
+  const Tensor out = f.poisoned({1, 2});
+  ops::LayerNormArgs args{.x = x.view(),
+                          .weight = weight.view(),
+                          .bias = bias.view(),
+                          .epsilon = 3.0f,
+                          .out = out.view()};
+  EXPECT_EQ(f.run(out, [&](ExecContext& ctx) { ops::layer_norm(ctx, args); })[0], 0.5f);
+  EXPECT_EQ(
+      f.run(out,
+            [&](ExecContext& ctx) {
+              ops::rms_norm(
+                  ctx,
+                  {.x = x.view(), .weight = weight.view(), .epsilon = 3.0f, .out = out.view()});
+            })[1],
+      -0.5f);
+}
+
+TEST_P(NormTest, AConstantRowGivesTheBias) {
+  const Tensor x = f.activations({1, 5}, {7, 7, 7, 7, 7});
+  const Tensor weight = ones(5);
+  const Tensor bias = f.floats({5}, {1, 2, 3, 4, 5});
+  const Tensor out = f.poisoned({1, 5});
+  const auto got = f.run(out, [&](ExecContext& ctx) {
+    ops::layer_norm(ctx, {.x = x.view(),
+                          .weight = weight.view(),
+                          .bias = bias.view(),
+                          .epsilon = kEpsilon,
+                          .out = out.view()});
+  });
+  expect_same_bits(got, {1, 2, 3, 4, 5});
+}
+
+/// Random rows in a capacity of two more, normalised in place and out of place.
+struct RandomRows {
+  RandomRows(OpFixture& f, std::mt19937_64& generator, Grid size)
+      : shape(size),
+        x(f.rounded(normal_values(generator, size.rows * size.cols))),
+        weight(normal_values(generator, size.cols)),
+        bias(normal_values(generator, size.cols)),
+        padded(x),
+        device_weight(f.floats({size.cols}, weight)),
+        device_bias(f.floats({size.cols}, bias)),
+        live(f.ints({1}, {static_cast<std::int32_t>(size.rows)})) {
+    padded.resize(x.size() + static_cast<std::size_t>(2 * size.cols), kNan);
+    in = f.activations({size.rows + 2, size.cols}, padded);
+    out = f.poisoned({size.rows + 2, size.cols});
+  }
+  Grid shape;
+  std::vector<float> x;
+  std::vector<float> weight;
+  std::vector<float> bias;
+  std::vector<float> padded;
+  Tensor device_weight;
+  Tensor device_bias;
+  Tensor live;
+  Tensor in;
+  Tensor out;
+};
+
+TEST_P(NormTest, LayerNormMatchesDoublePrecisionForAnyShape) {
+  for (const std::int64_t cols : {1, 2, 3, 7, 8, 15, 16, 17, 63, 72, 129, 1152, 1157}) {
+    SCOPED_TRACE(cols);
+    std::mt19937_64 generator(static_cast<std::uint64_t>(cols));
+    RandomRows r(f, generator, {cols > 1000 ? 67 : 9, cols});
+    ops::LayerNormArgs args{.x = r.in.view(),
+                            .weight = r.device_weight.view(),
+                            .bias = r.device_bias.view(),
+                            .epsilon = kEpsilon,
+                            .rows = OpFixture::live(r.live),
+                            .out = r.out.view()};
+    const auto got = f.run(r.out, [&](ExecContext& ctx) { ops::layer_norm(ctx, args); });
+    f.expect_close(got, naive_layer_norm(r.x, r.shape, r.weight, r.bias, kEpsilon), OpClass::kNorm);
+    f.expect_untouched(got, r.shape.rows * cols);
+
+    args.x = args.out;  // in place
+    auto in_place =
+        f.run_in_place(r.out, r.padded, [&](ExecContext& ctx) { ops::layer_norm(ctx, args); });
+    f.expect_untouched(in_place, r.shape.rows * cols);
+    in_place.resize(r.x.size());
+    expect_same_bits(in_place,
+                     {got.begin(), got.begin() + static_cast<std::ptrdiff_t>(r.x.size())});
+  }
+}
+
+TEST_P(NormTest, RmsNormMatchesDoublePrecisionForAnyShape) {
+  for (const std::int64_t cols : {1, 2, 7, 8, 16, 17, 63, 129, 1280, 1283}) {
+    SCOPED_TRACE(cols);
+    std::mt19937_64 generator(static_cast<std::uint64_t>(cols));
+    RandomRows r(f, generator, {cols > 1000 ? 67 : 9, cols});
+    ops::RmsNormArgs args{.x = r.in.view(),
+                          .weight = r.device_weight.view(),
+                          .epsilon = kEpsilon,
+                          .rows = OpFixture::live(r.live),
+                          .out = r.out.view()};
+    const auto got = f.run(r.out, [&](ExecContext& ctx) { ops::rms_norm(ctx, args); });
+    f.expect_close(got, naive_rms_norm(r.x, r.shape, r.weight, kEpsilon),
+                   f.dtype() == DType::kF32 ? OpClass::kNorm : OpClass::kAttention);
+    f.expect_untouched(got, r.shape.rows * cols);
+
+    args.x = args.out;
+    auto in_place =
+        f.run_in_place(r.out, r.padded, [&](ExecContext& ctx) { ops::rms_norm(ctx, args); });
+    in_place.resize(r.x.size());
+    expect_same_bits(in_place,
+                     {got.begin(), got.begin() + static_cast<std::ptrdiff_t>(r.x.size())});
+  }
+}
+
+TEST_P(NormTest, ALargeMeanDoesNotDrownTheVariance) {
+  // Values 256 and 257 in turn: E[x^2] - E[x]^2 in f32 would lose 16 bits of the variance 1/4.
+  std::vector<float> x;
+  for (int c = 0; c < 500; ++c) x.push_back(c % 2 == 0 ? 256.0f : 258.0f);
+  const Tensor in = f.activations({1, 500}, x);
+  const Tensor weight = ones(500);
+  const Tensor bias = zeros(500);
+  const Tensor out = f.poisoned({1, 500});
+  const auto got = f.run(out, [&](ExecContext& ctx) {
+    ops::layer_norm(ctx, {.x = in.view(),
+                          .weight = weight.view(),
+                          .bias = bias.view(),
+                          .epsilon = 1e-12f,
+                          .out = out.view()});
+  });
+  for (std::size_t c = 0; c < got.size(); ++c) ASSERT_EQ(got[c], c % 2 == 0 ? -1.0f : 1.0f);
+}
+
+TEST_P(NormTest, ARowHasTheSameBitsInAnyBatch) {
+  for_all(4, [&](std::mt19937_64& generator) {
+    const std::int64_t cols = uniform(generator, 1, 400);
+    RandomRows batch(f, generator, {50, cols});
+    const auto all = f.run(batch.out, [&](ExecContext& ctx) {
+      ops::layer_norm(ctx, {.x = batch.in.view(),
+                            .weight = batch.device_weight.view(),
+                            .bias = batch.device_bias.view(),
+                            .epsilon = kEpsilon,
+                            .rows = OpFixture::live(batch.live),
+                            .out = batch.out.view()});
+    });
+    const auto first = batch.x.begin() + 31 * cols;
+    const Tensor x = f.activations({1, cols}, {first, first + cols});
+    const Tensor out = f.poisoned({1, cols});
+    const auto alone = f.run(out, [&](ExecContext& ctx) {
+      ops::layer_norm(ctx, {.x = x.view(),
+                            .weight = batch.device_weight.view(),
+                            .bias = batch.device_bias.view(),
+                            .epsilon = kEpsilon,
+                            .out = out.view()});
+    });
+    expect_same_bits(alone, {all.begin() + 31 * cols, all.begin() + 32 * cols});
+  });
+}
+
+TEST_P(NormTest, AReplayReadsTheLiveCountAnew) {
+  std::mt19937_64 generator(3);
+  RandomRows r(f, generator, {40, 33});
+  const auto layer_norm = [&](ExecContext& ctx) {
+    ops::layer_norm(ctx, {.x = r.in.view(),
+                          .weight = r.device_weight.view(),
+                          .bias = r.device_bias.view(),
+                          .epsilon = kEpsilon,
+                          .rows = OpFixture::live(r.live),
+                          .out = r.out.view()});
+  };
+  const auto graph = f.capture(layer_norm);
+  for (const std::int32_t rows : {40, 1, 0, 17}) {
+    f.write(r.live, std::vector<std::int32_t>{rows});
+    f.poison(r.out);
+    f.stream().replay(*graph);
+    const auto got = f.read(r.out);
+    auto want = naive_layer_norm(r.x, r.shape, r.weight, r.bias, kEpsilon);
+    want.resize(static_cast<std::size_t>(rows * 33));
+    f.expect_close(got, want, OpClass::kNorm);
+    f.expect_untouched(got, rows * 33);
+  }
+}
+
+TEST_P(NormTest, NoRowsIsLegal) {
+  const Tensor empty = make_tensor(f.device(), f.dtype(), {0, 8});
+  const Tensor weight = ones(8);
+  ExecContext ctx = f.ctx();
+  EXPECT_NO_THROW(ops::rms_norm(
+      ctx, {.x = empty.view(), .weight = weight.view(), .epsilon = 1, .out = empty.view()}));
+  EXPECT_NO_THROW(ops::layer_norm(ctx, {.x = empty.view(),
+                                        .weight = weight.view(),
+                                        .bias = weight.view(),
+                                        .epsilon = 1,
+                                        .out = empty.view()}));
+}
+
+TEST_P(NormTest, LayerNormNamesWhatIsWrongWithItsArguments) {
+  const Tensor x = f.poisoned({2, 4});
+  const Tensor weight = ones(4);
+  const ops::LayerNormArgs good{.x = x.view(),
+                                .weight = weight.view(),
+                                .bias = weight.view(),
+                                .epsilon = kEpsilon,
+                                .out = x.view()};
+  const auto expect = [&](const std::string& message, const auto& change) {
+    ops::LayerNormArgs args = good;
+    change(args);
+    ExecContext ctx = f.ctx();
+    expect_error(ErrorCode::kInvalidArgument, message, [&] { ops::layer_norm(ctx, args); });
+  };
+  expect("layer_norm: x must have rank 2, got shape [8]", [](auto& a) { a.x.shape = {8}; });
+  expect("layer_norm: x must have columns, got shape [2, 0]", [](auto& a) { a.x.shape = {2, 0}; });
+  expect("x must be float32, float16 or bfloat16, got uint8",
+         [](auto& a) { a.x.dtype = DType::kU8; });
+  expect("x of shape [2, 4] has no memory", [](auto& a) { a.x.data = nullptr; });
+  expect("weight must be float32 [4], got float32 [3]", [](auto& a) { a.weight.shape = {3}; });
+  expect("weight must be float32 [4], got bfloat16 [4]",
+         [](auto& a) { a.weight.dtype = DType::kBF16; });
+  expect("bias must be float32 [4], got float32 [2, 2]", [](auto& a) { a.bias.shape = {2, 2}; });
+  expect("out must be", [](auto& a) { a.out.shape = {1, 4}; });
+  expect("epsilon must be > 0, got 0", [](auto& a) { a.epsilon = 0; });
+  expect("epsilon must be > 0, got nan", [](auto& a) { a.epsilon = kNan; });
+}
+
+TEST_P(NormTest, RmsNormNamesWhatIsWrongWithItsArguments) {
+  const Tensor x = f.poisoned({2, 4});
+  const Tensor weight = ones(4);
+  const ops::RmsNormArgs good{
+      .x = x.view(), .weight = weight.view(), .epsilon = kEpsilon, .out = x.view()};
+  const auto expect = [&](const std::string& message, const auto& change) {
+    ops::RmsNormArgs args = good;
+    change(args);
+    ExecContext ctx = f.ctx();
+    expect_error(ErrorCode::kInvalidArgument, message, [&] { ops::rms_norm(ctx, args); });
+  };
+  expect("rms_norm: x must have rank 2", [](auto& a) { a.x.shape = {8}; });
+  expect("weight must be float32 [4], got float32 [5]", [](auto& a) { a.weight.shape = {5}; });
+  expect("out must be", [](auto& a) { a.out.dtype = DType::kI32; });
+  expect("epsilon must be > 0, got -1", [](auto& a) { a.epsilon = -1; });
+}
+
+}  // namespace
+}  // namespace fovea::test

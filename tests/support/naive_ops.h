@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace fovea::test {
+
+/// The ops as their headers define them, in double precision and without any cleverness. Arguments
+/// are those of the ops; matrices are row-major.
+
+struct Grid {
+  std::int64_t rows;
+  std::int64_t cols;
+};
+
+[[nodiscard]] std::vector<double> naive_layer_norm(const std::vector<float>& x, Grid shape,
+                                                   const std::vector<float>& weight,
+                                                   const std::vector<float>& bias, double epsilon);
+[[nodiscard]] std::vector<double> naive_rms_norm(const std::vector<float>& x, Grid shape,
+                                                 const std::vector<float>& weight, double epsilon);
+
+/// cos, then sin: [rows, 2 * inv_freq.size()] each. `positions` is [rows, 4].
+struct NaiveAngles {
+  std::vector<double> cos;
+  std::vector<double> sin;
+};
+[[nodiscard]] NaiveAngles naive_rope_angles(const std::vector<std::int32_t>& positions,
+                                            const std::vector<float>& inv_freq);
+[[nodiscard]] std::vector<double> naive_rope(const std::vector<float>& qkv,
+                                             const std::vector<float>& cos,
+                                             const std::vector<float>& sin, std::int64_t num_heads,
+                                             std::int64_t head_dim);
+
+/// Rows that no sequence covers are 0.
+[[nodiscard]] std::vector<double> naive_attention(const std::vector<float>& qkv,
+                                                  const std::vector<std::int32_t>& cu_seqlens,
+                                                  std::int64_t num_heads, std::int64_t head_dim,
+                                                  double scale);
+
+/// Exact: a copy of table entries.
+[[nodiscard]] std::vector<float> naive_patchify(const std::vector<std::uint8_t>& pixels,
+                                                const std::vector<std::int32_t>& sources,
+                                                const std::vector<float>& table,
+                                                std::int64_t patch_size,
+                                                std::int64_t temporal_patch_size);
+[[nodiscard]] std::vector<double> naive_add_positions(const std::vector<float>& x,
+                                                      const std::vector<float>& table,
+                                                      const std::vector<std::int32_t>& positions,
+                                                      std::int64_t side);
+
+}  // namespace fovea::test
