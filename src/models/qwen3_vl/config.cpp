@@ -11,16 +11,26 @@ namespace fovea::qwen3_vl {
 
 namespace {
 
+/// Largest sizes that are taken from a file: far above every published tower, and low enough for
+/// products of sizes to stay below 63 bits.
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxDepth = 1024;
+constexpr std::int64_t kMaxResizeFactor = std::int64_t{1} << 12;
+constexpr std::int64_t kMaxPixels = std::int64_t{1} << 40;
+
 /// An integer that some files write as a list of one or two equal numbers.
 std::int64_t int_or_first(const JsonView& object, std::string_view key, std::int64_t fallback) {
   const auto value = object.find(key);
   if (!value) return fallback;
-  return value->is_array() ? value->elements().at(0).as_int() : value->as_int();
+  if (!value->is_array()) return value->as_int();
+  const std::vector<JsonView> list = value->elements();
+  FOVEA_CHECK(!list.empty(), kCorruptData, value->path(), ": expected a number, got an empty list");
+  return list.front().as_int();
 }
 
 std::int64_t positive(const JsonView& object, std::string_view key, std::int64_t value) {
-  FOVEA_CHECK(value > 0, kCorruptData, object.path(), ".", key,
-              ": expected a positive number, got ", value);
+  FOVEA_CHECK(value > 0 && value <= kMaxSize, kCorruptData, object.path(), ".", key,
+              ": expected a positive number up to ", kMaxSize, ", got ", value);
   return value;
 }
 
@@ -42,6 +52,11 @@ void check_consistent(const JsonView& vision, const Config& c) {
               ".in_channels: only RGB (3) is supported, got ", c.in_channels);
   FOVEA_CHECK(c.temporal_patch_size == 2, kUnsupported, vision.path(),
               ".temporal_patch_size: only 2 is supported, got ", c.temporal_patch_size);
+  FOVEA_CHECK(c.depth <= kMaxDepth, kCorruptData, vision.path(), ".depth: expected at most ",
+              kMaxDepth, " blocks, got ", c.depth);
+  FOVEA_CHECK(c.patch_size * c.spatial_merge_size <= kMaxResizeFactor, kCorruptData, vision.path(),
+              ": patch_size ", c.patch_size, " times spatial_merge_size ", c.spatial_merge_size,
+              " is above ", kMaxResizeFactor);
   FOVEA_CHECK(c.hidden_size % c.num_heads == 0, kCorruptData, vision.path(), ": num_heads ",
               c.num_heads, " does not divide hidden_size ", c.hidden_size);
   // Rotary pairs split a head into row and column quarters; kernels work on whole vectors of 8.
@@ -67,6 +82,11 @@ std::array<float, 3> three_floats(const JsonView& object, std::string_view key,
   return result;
 }
 
+bool is_valid(blocks::PixelRange range) {
+  return range.min_pixels > 0 && range.min_pixels <= range.max_pixels &&
+         range.max_pixels <= kMaxPixels;
+}
+
 /// size.shortest_edge / longest_edge, older size.min_pixels / max_pixels, and the top-level
 /// min_pixels / max_pixels, which override.
 blocks::PixelRange pixel_range(const JsonView& processor, blocks::PixelRange range) {
@@ -76,8 +96,8 @@ blocks::PixelRange pixel_range(const JsonView& processor, blocks::PixelRange ran
   }
   range.min_pixels = processor.int_or("min_pixels", range.min_pixels);
   range.max_pixels = processor.int_or("max_pixels", range.max_pixels);
-  FOVEA_CHECK(range.min_pixels > 0 && range.min_pixels <= range.max_pixels, kCorruptData,
-              processor.path(), ": expected 0 < min_pixels <= max_pixels, got ", range.min_pixels,
+  FOVEA_CHECK(is_valid(range), kCorruptData, processor.path(),
+              ": expected 0 < min_pixels <= max_pixels <= ", kMaxPixels, ", got ", range.min_pixels,
               " and ", range.max_pixels);
   return range;
 }
@@ -157,13 +177,14 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, cons
     check_steps(*video, config);
     p.video = pixel_range(*video, p.video);
     p.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", false);
-    p.max_video_tokens = video->int_or("max_video_tokens", p.max_video_tokens);
+    p.max_video_tokens =
+        positive(*video, "max_video_tokens", video->int_or("max_video_tokens", p.max_video_tokens));
   }
   if (media.min_pixels) p.image.min_pixels = *media.min_pixels;
   if (media.max_pixels) p.image.max_pixels = *media.max_pixels;
-  FOVEA_CHECK(p.image.min_pixels > 0 && p.image.min_pixels <= p.image.max_pixels, kInvalidArgument,
-              "expected 0 < min_pixels <= max_pixels, got ", p.image.min_pixels, " and ",
-              p.image.max_pixels);
+  FOVEA_CHECK(is_valid(p.image), kInvalidArgument,
+              "expected 0 < min_pixels <= max_pixels <= ", kMaxPixels, ", got ", p.image.min_pixels,
+              " and ", p.image.max_pixels);
   if (media.image_backend == ImageBackend::kPillow) p.engine = media::ResizeEngine::kPillow;
   return p;
 }
