@@ -85,7 +85,7 @@ TEST(DummyWeights, AreShiftedByTheMean) {
 
 TEST(DummyWeights, OfNeighboursNamesAndSeedsAreUncorrelated) {
   const std::vector<double> a = values(weights(1, "blocks.0.weight"));
-  for (const std::size_t shift : {1, 2, 3, 4, 16, 1024})
+  for (const std::size_t shift : {1u, 2u, 3u, 4u, 16u, 1024u})
     EXPECT_NEAR(correlation(a, a, shift), 0.0, kSamplingError) << "shift " << shift;
   EXPECT_NEAR(correlation(a, values(weights(1, "blocks.1.weight")), 0), 0.0, kSamplingError);
   EXPECT_NEAR(correlation(a, values(weights(2, "blocks.0.weight")), 0), 0.0, kSamplingError);
