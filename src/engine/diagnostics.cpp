@@ -6,6 +6,7 @@
 #include "engine/engine_impl.h"
 #include "fovea/version.h"
 #include "graph/forward_cost.h"
+#include "media/video.h"
 #include "models/registry.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "ops/cpu/fma_peak.h"
@@ -23,6 +24,7 @@ std::vector<EnvironmentFact> describe_environment() {
   facts.emplace_back("memory", cat(properties.total_bytes >> 20, " MiB"));
   facts.emplace_back("cpu kernels", to_string(detect_cpu_isa()));
   facts.emplace_back("cuda", cuda_status());
+  facts.emplace_back("video", media::video_status());
   for (const ModelFamily* family : model_families()) {
     std::string names;
     for (const std::string_view name : family->architectures) {

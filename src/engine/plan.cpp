@@ -39,13 +39,16 @@ GraphConfig resolve(const EncoderGraphModel& model, const EngineOptions& options
                               {.user = options.graphs, .log = options.log});
 }
 
-PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t num_paths) {
+/// @param graphs false: budgets only bound the size of eager runs, and are not reported.
+PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t num_paths,
+                      bool graphs) {
   PlannedBatch planned;
   const std::span<const std::int64_t> items = packing.items(batch);
   planned.items.assign(items.begin(), items.end());
   for (std::size_t path = 0; path < num_paths; ++path) {
     planned.tokens.push_back(batch.load[path]);
-    planned.budgets.push_back(batch.too_many_seqs ? std::nullopt : batch.budgets[path]);
+    const bool eager = batch.too_many_seqs || (!graphs && batch.load[path] > 0);
+    planned.budgets.push_back(eager ? std::nullopt : batch.budgets[path]);
   }
   return planned;
 }
@@ -63,8 +66,12 @@ PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize>
   }
   const GraphConfig config = resolve(model, options);
   for (const PathSpec& path : model.graph_spec().paths) plan.paths.push_back(path.name);
-  plan.token_budgets = config.path_budgets;
-  plan.max_items_per_batch = config.max_items;
+  const bool graphs = options.graphs.cudagraph_mm_encoder;
+  plan.token_budgets.resize(plan.paths.size());
+  if (graphs) {
+    plan.token_budgets = config.path_budgets;
+    plan.max_items_per_batch = config.max_items;
+  }
   const PackingLimits limits{config.path_budgets, config.max_items, config.max_seqs};
   Packing packing;
   if (options.packing == PackingPolicy::kCost) {
@@ -73,7 +80,7 @@ PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize>
     pack_greedy(specs, limits, packing);
   }
   for (const SubBatch& batch : packing.batches) {
-    plan.batches.push_back(describe(packing, batch, plan.paths.size()));
+    plan.batches.push_back(describe(packing, batch, plan.paths.size(), graphs));
   }
   return plan;
 }

@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "engine/stopwatch.h"
 #include "media/decode_image.h"
+#include "media/video.h"
 
 namespace fovea {
 
@@ -53,17 +54,32 @@ Frames view_rgb(const MediaItem& item) {
   return frames;
 }
 
-Frames load_frames(const MediaItem& item, const MediaOptions& options, StageTimes& times) {
+/// Sampled frames of a video container.
+void decode_container(Frames& frames, const EncoderGraphModel& model, const MediaItem& item,
+                      const MediaOptions& options, StageTimes& times) {
+  const Stopwatch reading;
+  const std::vector<std::uint8_t> bytes =
+      read_file(item.paths.front(), options.limits.max_video_bytes);
+  times.read_ms += reading.elapsed_ms();
+  const Stopwatch decoding;
+  const auto sampler = [&](const media::VideoInfo& info) {
+    return model.sample_frames(info.num_frames, info.fps, item.fps);
+  };
+  frames.owned = media::decode_video(bytes, item.name, sampler, options.limits).frames;
+  times.decode_ms += decoding.elapsed_ms();
+}
+
+Frames load_frames(const EncoderGraphModel& model, const MediaItem& item,
+                   const MediaOptions& options, StageTimes& times) {
   if (item.source == MediaItem::Source::kRgb) return view_rgb(item);
   Frames frames;
   if (item.source == MediaItem::Source::kBytes) {
     FOVEA_CHECK(item.bytes.size() <= options.limits.max_image_bytes, kInvalidArgument, item.name,
                 ": ", item.bytes.size(), " bytes, the limit is ", options.limits.max_image_bytes);
     decode_into(frames, item.bytes, item.name, options, times);
+  } else if (item.modality == Modality::kVideo && item.source == MediaItem::Source::kFile) {
+    decode_container(frames, model, item, options, times);
   } else {
-    FOVEA_CHECK(item.modality == Modality::kImage || item.source == MediaItem::Source::kFrameFiles,
-                kUnsupported, item.name,
-                ": video containers need the video plugin; give a directory of frame pictures");
     FOVEA_CHECK(static_cast<std::int64_t>(item.paths.size()) <= options.limits.max_video_frames,
                 kInvalidArgument, item.name, ": ", item.paths.size(), " frames, the limit is ",
                 options.limits.max_video_frames);
@@ -77,7 +93,7 @@ Frames load_frames(const MediaItem& item, const MediaOptions& options, StageTime
 
 void prepare(const EncoderGraphModel& model, const MediaItem& media, const MediaOptions& options,
              PreparedMedia& result) {
-  const Frames frames = load_frames(media, options, result.times);
+  const Frames frames = load_frames(model, media, options, result.times);
   const RgbView& first = frames.views.front();
   const Stopwatch watch;
   result.item.plan = media.modality == Modality::kImage

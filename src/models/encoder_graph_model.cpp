@@ -28,6 +28,10 @@ TensorView InputWriter::claim(std::string_view name, std::int64_t rows) {
           Shape(std::span(sizes.data(), static_cast<std::size_t>(shape.rank())))};
 }
 
+std::vector<std::int64_t> EncoderGraphModel::sample_frames(std::int64_t, double, double) const {
+  FOVEA_CHECK(false, kUnsupported, "the model takes no videos");
+}
+
 void EncoderGraphModel::assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
                                  std::span<const PreparedItem* const> items,
                                  std::span<const TensorView> out) const {

@@ -206,6 +206,12 @@ class EncoderGraphModel {
   /// @throws Error(kUnsupported) if the model takes no videos, Error(kInvalidArgument) as above.
   [[nodiscard]] virtual ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                             std::int64_t height_px) const = 0;
+  /// Indices of the frames that represent a video, ascending, in [0, total_frames).
+  /// @param video_fps of the file, 0 if unknown. @param target_fps frames per second wanted.
+  /// @throws Error(kUnsupported) if the model takes no videos; the default does.
+  [[nodiscard]] virtual std::vector<std::int64_t> sample_frames(std::int64_t total_frames,
+                                                                double video_fps,
+                                                                double target_fps) const;
   /// Resizes source frames into `out` (plan.pixel_bytes bytes). One frame for an image; for a video
   /// plan.num_frames frames of the planned source size. No device involved.
   virtual void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,

@@ -80,6 +80,21 @@ TEST_F(EngineTest, ImagesAndVideosShareABatchInOrder) {
   }
 }
 
+TEST_F(EngineTest, VideoContainersAreSampledAtTheAskedRate) {
+  for (const EnvironmentFact& fact : describe_environment()) {
+    if (fact.first == "video" && fact.second.starts_with("not used")) GTEST_SKIP() << fact.second;
+  }
+  // 25 frames at 10 per second: 5 at 2 per second, 12 at 5 per second.
+  const std::string clip = std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/ramp_h264.mp4";
+  for (const auto& [fps, frames] : {std::pair{2.0, 5}, {5.0, 12}}) {
+    const MediaItem item = video_path(clip, fps);
+    const Embedding rows = engine_.encode({&item, 1}).front();
+    EXPECT_EQ(rows.num_frames, frames);
+    EXPECT_EQ((*rows.grid_thw)[0], (frames + 1) / 2);
+    EXPECT_EQ(rows.source_width_px, 96);
+  }
+}
+
 TEST_F(EngineTest, FirstFailureEndsACallByDefault) {
   const std::vector<MediaItem> items{picture(64, 64, 1), image_bytes({1, 2, 3}, "broken.png"),
                                      image_file("missing.jpg")};

@@ -87,6 +87,11 @@ class Model final : public EncoderGraphModel {
     return qwen3_vl::plan_video(config_, preprocess_, num_frames, width_px, height_px);
   }
 
+  [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
+                                                        double target_fps) const override {
+    return qwen3_vl::sample_frames(preprocess_, total_frames, video_fps, target_fps);
+  }
+
   void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                    std::span<std::uint8_t> out) const override {
     qwen3_vl::fill_pixels(preprocess_, plan, frames, out);

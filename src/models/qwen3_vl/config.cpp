@@ -177,6 +177,8 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, cons
     check_steps(*video, config);
     p.video = pixel_range(*video, p.video);
     p.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", false);
+    p.min_frames = positive(*video, "min_frames", video->int_or("min_frames", p.min_frames));
+    p.max_frames = positive(*video, "max_frames", video->int_or("max_frames", p.max_frames));
     p.max_video_tokens =
         positive(*video, "max_video_tokens", video->int_or("max_video_tokens", p.max_video_tokens));
   }

@@ -47,6 +47,8 @@ struct PreprocessConfig {
   blocks::PixelRange video{4096, 25165824};   ///< frames * height * width
   bool cap_pixels_per_frame = false;          ///< limits frames to max_video_tokens each
   std::int64_t max_video_tokens = 768;
+  std::int64_t min_frames = 4;    ///< of a sampled video
+  std::int64_t max_frames = 768;  ///< of a sampled video
   std::array<float, 3> image_mean{0.5f, 0.5f, 0.5f};
   std::array<float, 3> image_std{0.5f, 0.5f, 0.5f};
   double rescale_factor = 1.0 / 255.0;

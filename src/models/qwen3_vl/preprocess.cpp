@@ -3,6 +3,7 @@
 #include "models/qwen3_vl/preprocess.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.h"
 #include "media/resize.h"
@@ -57,6 +58,27 @@ ItemPlan plan_video(const Config& config, const PreprocessConfig& preprocess,
   const blocks::Size2d resized = blocks::smart_resize_video(
       num_frames, height_px, width_px, config.temporal_patch_size, factor, range);
   return make_plan(config, Modality::kVideo, num_frames, width_px, height_px, resized);
+}
+
+std::vector<std::int64_t> sample_frames(const PreprocessConfig& preprocess,
+                                        std::int64_t total_frames, double video_fps,
+                                        double target_fps) {
+  FOVEA_CHECK(total_frames >= 1 && target_fps > 0, kInvalidArgument, "cannot sample ", total_frames,
+              " frames at ", target_fps, " frames per second");
+  constexpr double kUnknownFps = 24.0;
+  constexpr double kAbsurd = 1e9;  // keeps the count an integer for any rate
+  const double fps = video_fps > 0 ? video_fps : kUnknownFps;
+  const double wanted = std::min(static_cast<double>(total_frames) / fps * target_fps, kAbsurd);
+  std::int64_t count = std::max(static_cast<std::int64_t>(wanted), preprocess.min_frames);
+  count = std::min({count, preprocess.max_frames, total_frames});
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    // linspace(0, total - 1, count)[i]
+    const double step =
+        count == 1 ? 0.0 : static_cast<double>(total_frames - 1) / static_cast<double>(count - 1);
+    indices.push_back(static_cast<std::int64_t>(std::nearbyint(static_cast<double>(i) * step)));
+  }
+  return indices;
 }
 
 void fill_pixels(const PreprocessConfig& preprocess, const ItemPlan& plan,

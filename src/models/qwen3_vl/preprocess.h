@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "models/encoder_graph_model.h"
 #include "models/qwen3_vl/config.h"
@@ -17,6 +18,13 @@ namespace fovea::qwen3_vl {
 [[nodiscard]] ItemPlan plan_video(const Config& config, const PreprocessConfig& preprocess,
                                   std::int64_t num_frames, std::int64_t width_px,
                                   std::int64_t height_px);
+
+/// Frames of a video file at about `target_fps`, at least min_frames and at most max_frames of
+/// them, spread evenly from the first to the last, rounded half to even. An unknown rate counts
+/// as 24. Source: Qwen and GLM specification, section 8.
+[[nodiscard]] std::vector<std::int64_t> sample_frames(const PreprocessConfig& preprocess,
+                                                      std::int64_t total_frames, double video_fps,
+                                                      double target_fps);
 
 /// Resizes every frame into `out`: plan.num_frames pictures of the resized size, interleaved RGB,
 /// one after the other.

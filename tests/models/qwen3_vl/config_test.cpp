@@ -120,10 +120,8 @@ TEST(Config, ReadsTheGoldenCheckpoint) {
     const Config c = parse_config(files);
     EXPECT_EQ(c.head_dim(), 72);
     EXPECT_EQ(c.num_deepstack(), 3);
-    EXPECT_EQ(parse_preprocess_config(files, c, MediaOptions{}).image.min_pixels,
-              4096);
-    EXPECT_EQ(parse_preprocess_config(files, c, MediaOptions{}).video.max_pixels,
-              786432);
+    EXPECT_EQ(parse_preprocess_config(files, c, MediaOptions{}).image.min_pixels, 4096);
+    EXPECT_EQ(parse_preprocess_config(files, c, MediaOptions{}).video.max_pixels, 786432);
   }
 }
 

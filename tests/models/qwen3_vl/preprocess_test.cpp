@@ -51,6 +51,18 @@ TEST(Preprocess, PlansVideosAsTheWorkedExamples) {
   }
 }
 
+TEST(Preprocess, SamplesFramesAsTheWorkedExamples) {
+  using Indices = std::vector<std::int64_t>;
+  EXPECT_EQ(sample_frames({}, 100, 25, 2), (Indices{0, 14, 28, 42, 57, 71, 85, 99}));
+  EXPECT_EQ(sample_frames({}, 30, 10, 2), (Indices{0, 6, 12, 17, 23, 29}));
+  EXPECT_EQ(sample_frames({}, 3, 30, 2), (Indices{0, 1, 2}));
+  EXPECT_EQ(sample_frames({}, 20, 24, 2), (Indices{0, 6, 13, 19}));
+  EXPECT_EQ(sample_frames({}, 20, 0, 2), (Indices{0, 6, 13, 19})) << "unknown rate counts as 24";
+  EXPECT_EQ(sample_frames({}, 1, 24, 2), Indices{0});
+  EXPECT_EQ(sample_frames({}, 100000, 25, 2).size(), 768u);
+  EXPECT_THROW((void)sample_frames({}, 10, 25, 0), Error);
+}
+
 TEST(Preprocess, CapsPixelsPerFrameWhenAsked) {
   PreprocessConfig p;
   p.cap_pixels_per_frame = true;
