@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -50,13 +51,11 @@ class SegmentReader {
 
   /// The next segment, or nothing where the file ends or a length leads out of it.
   std::optional<Segment> next() {
-    while (rest_.size() >= 2) {
+    while (skip_to_marker_prefix()) {
       const std::uint8_t marker = rest_[1];
-      if (rest_[0] != 0xFF || marker == 0x00 || marker == 0xFF) {
-        rest_ = rest_.subspan(1);
-        continue;
-      }
-      rest_ = rest_.subspan(2);
+      const bool stuffing = marker == 0x00 || marker == 0xFF;  // of entropy-coded bytes, of markers
+      rest_ = rest_.subspan(marker == 0xFF ? 1 : 2);
+      if (stuffing) continue;
       if (!has_payload(marker)) return Segment{marker, {}};
       if (rest_.size() < 2) break;
       const std::size_t length = static_cast<std::size_t>(rest_[0]) << 8 | rest_[1];
@@ -70,6 +69,16 @@ class SegmentReader {
   }
 
  private:
+  /// Moves to the next FF that has a byte behind it; false if there is none.
+  bool skip_to_marker_prefix() {
+    const void* const found =
+        rest_.empty() ? nullptr : std::memchr(rest_.data(), 0xFF, rest_.size());
+    if (found == nullptr) return false;
+    rest_ = rest_.subspan(
+        static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - rest_.data()));
+    return rest_.size() >= 2;
+  }
+
   Bytes rest_;
 };
 
@@ -123,13 +132,12 @@ struct DestroyDecompressor {
 };
 using Decompressor = std::unique_ptr<void, DestroyDecompressor>;
 
-/// True if pixels are missing or wrong. The library finishes such pictures and reports the first
-/// thing it noticed; bytes between segments and odd version numbers are harmless, and Pillow
-/// accepts them as well.
-bool is_damage(std::string_view warning, Bytes file) {
-  const bool harmless = !warning.starts_with("Corrupt JPEG data"sv) ||
-                        warning.find("extraneous bytes"sv) != std::string_view::npos;
-  return !harmless || !has_end_of_image(file);
+/// True if pixels are wrong. The library finishes such pictures and reports the first thing it
+/// noticed; bytes between segments and odd version numbers are harmless.
+bool is_damage(std::string_view warning) {
+  return (warning.starts_with("Corrupt JPEG data"sv) &&
+          warning.find("extraneous bytes"sv) == std::string_view::npos) ||
+         warning.starts_with("Premature end"sv);
 }
 
 /// Decodes into `out` [height, width, tjPixelSize[format]].
@@ -143,8 +151,7 @@ void decompress(const EncodedImage& source, const ImageInfo& info, TJPF format, 
                                    static_cast<int>(info.height_px), format, flags);
   if (status == 0) return;
   const std::string_view reason = tjGetErrorStr2(handle.get());
-  const bool harmless =
-      tjGetErrorCode(handle.get()) == TJERR_WARNING && !is_damage(reason, source.bytes);
+  const bool harmless = tjGetErrorCode(handle.get()) == TJERR_WARNING && !is_damage(reason);
   FOVEA_CHECK(harmless, kCorruptData, source.name, ": cannot decode JPEG: ", reason);
 }
 
@@ -158,6 +165,8 @@ ImageHeader read_jpeg_header(const EncodedImage& source) {
 }
 
 Image decode_jpeg(const EncodedImage& source, const ImageInfo& info) {
+  FOVEA_CHECK(has_end_of_image(source.bytes), kCorruptData, source.name,
+              ": JPEG is truncated: it has no end-of-image marker");
   Image image = make_image(info);
   if (find_frame(source).num_components != 4) {
     decompress(source, info, TJPF_RGB, image.rgb.data());

@@ -1,0 +1,318 @@
+// What all formats share: detection, limits, messages, and the pixels of Pillow.
+#include "media/decode_image.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/file.h"
+#include "media/test_pictures.h"
+#include "support/expect_error.h"
+#include "support/sha256.h"
+
+namespace fovea::media {
+namespace {
+
+using test::Bytes;
+using test::decode;
+using test::expect_error;
+using test::PngColor;
+using std::string_view_literals::operator""sv;
+
+Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+
+// Pixels of Pillow. tests/media/make_pictures.py makes the pictures and prints this table;
+// ycck_420.jpg comes from libjpeg-turbo, because Pillow does not write YCCK.
+
+struct ReferencePicture {
+  const char* file;
+  std::int64_t width_px;
+  std::int64_t height_px;
+  const char* sha256_head;  ///< of the RGB bytes, 32 hex digits
+};
+
+class PillowReference : public ::testing::TestWithParam<ReferencePicture> {};
+
+TEST_P(PillowReference, HasTheSamePixels) {
+  const std::string path =
+      std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/pictures/" + GetParam().file;
+  const Image image = decode(read_file(path, 1 << 16));
+  EXPECT_EQ(image.width_px, GetParam().width_px);
+  EXPECT_EQ(image.height_px, GetParam().height_px);
+  EXPECT_EQ(test::sha256_hex(image.rgb).substr(0, 32), GetParam().sha256_head);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Pillow940, PillowReference,
+    ::testing::Values(
+        ReferencePicture{"animated.webp", 43, 29, "b28a17bf59aa7783a8a525c5fc5e6f81"},
+        ReferencePicture{"animated_alpha.webp", 43, 29, "c854accfcb8df822b5d8b7fc9cf45ffe"},
+        ReferencePicture{"cmyk.jpg", 43, 29, "3bc4925df52d5afc683fbaeca640c5a5"},
+        ReferencePicture{"cmyk_without_adobe_marker.jpg", 43, 29,
+                         "3bc4925df52d5afc683fbaeca640c5a5"},
+        ReferencePicture{"grey.jpg", 43, 29, "f23a455c4d3d445543150856e6149c27"},
+        ReferencePicture{"lossless_alpha.webp", 20, 15, "84e5f7489eb7a63942c347b09f1b7bb9"},
+        ReferencePicture{"lossy.webp", 43, 29, "76e7fc784e700494dca77d7588451ecb"},
+        ReferencePicture{"lossy_alpha.webp", 43, 29, "9e642f102a724573f987c4af7dba31e1"},
+        ReferencePicture{"palette.png", 43, 29, "18041eaf8785bdab3459dca422abb21e"},
+        ReferencePicture{"rgb.png", 43, 29, "fb87b058397ff25d9ebca4d46e450ed8"},
+        ReferencePicture{"rgb_420.jpg", 43, 29, "7ddb71fd580a79bc977e6a9649d48233"},
+        ReferencePicture{"rgb_420_progressive.jpg", 43, 29, "7ddb71fd580a79bc977e6a9649d48233"},
+        ReferencePicture{"rgb_422.jpg", 43, 29, "6a173b6ebd0002949bc957993bb6a5a8"},
+        ReferencePicture{"rgb_422_progressive.jpg", 43, 29, "6a173b6ebd0002949bc957993bb6a5a8"},
+        ReferencePicture{"rgb_444.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
+        ReferencePicture{"rgb_444_progressive.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
+        ReferencePicture{"rgba.png", 43, 29, "be2047be6e9c2058186e7340562e3f26"},
+        ReferencePicture{"ycck_420.jpg", 43, 29, "ea928e6ebe1c004765125571340d0311"}),
+    [](const auto& picture) {
+      std::string name = picture.param.file;
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+      return name;
+    });
+
+// Bytes that are no picture we read.
+
+struct ForeignFile {
+  const char* label;
+  std::string_view head;
+  const char* message;
+};
+
+class ForeignFormats : public ::testing::TestWithParam<ForeignFile> {};
+
+TEST_P(ForeignFormats, AreUnsupportedByName) {
+  expect_error(ErrorCode::kUnsupported, GetParam().message,
+               [] { (void)decode(bytes_of(GetParam().head)); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Magic, ForeignFormats,
+    ::testing::Values(
+        ForeignFile{"Gif", "GIF89a\1\0\1\0\0\0\0"sv, "picture: GIF is not supported"},
+        ForeignFile{"Bmp", "BM\x46\0\0\0\0\0\0\0\x36\0"sv, "BMP is not supported"},
+        ForeignFile{"TiffLittle", "II*\0\x08\0\0\0\0\0\0\0"sv, "TIFF is not supported"},
+        ForeignFile{"TiffBig", "MM\0*\0\0\0\x08\0\0\0\0"sv, "TIFF is not supported"},
+        ForeignFile{"Heif",
+                    "\0\0\0\x18"
+                    "ftypheic\0\0\0\0mif1"sv,
+                    "HEIF is not supported"},
+        ForeignFile{"HeifSequence",
+                    "\0\0\0\x18"
+                    "ftypmsf1\0\0\0\0"sv,
+                    "HEIF is not supported"},
+        ForeignFile{"Avif",
+                    "\0\0\0\x20"
+                    "ftypavif\0\0\0\0"sv,
+                    "AVIF is not supported"},
+        ForeignFile{"Video",
+                    "\0\0\0\x20"
+                    "ftypisom\0\0\0\0"sv,
+                    "video (ISO media) is not supported"},
+        ForeignFile{"JpegXl", "\xFF\x0A\xFA\x7F"sv, "JPEG XL is not supported"},
+        ForeignFile{"Jpeg2000", "\0\0\0\x0CjP  \r\n\x87\n"sv, "JPEG 2000 is not supported"},
+        ForeignFile{"Pdf", "%PDF-1.7\n"sv, "PDF is not supported"},
+        ForeignFile{"Svg", "<svg xmlns=''/>"sv, "SVG is not supported"},
+        ForeignFile{"Text", "this is not a picture\n"sv, "not a picture"},
+        ForeignFile{"OneByte", "\xFF"sv, "not a picture"},
+        ForeignFile{"RiffAudio", "RIFF\0\0\0\0WAVEfmt "sv, "not a picture"}),
+    [](const auto& foreign) { return foreign.param.label; });
+
+TEST(DecodeImage, AnEmptyFileIsCorrupt) {
+  expect_error(ErrorCode::kCorruptData, "cat.jpg: expected a picture, got an empty file",
+               [] { (void)decode_image({}, "cat.jpg", {}); });
+}
+
+// Limits.
+
+TEST(ProbeImage, ReadsSidesWithoutDecoding) {
+  const Bytes file =
+      test::encode_png({.width = 5, .height = 3},
+                       test::make_samples<std::uint16_t>(5, 3, 3, [](int, int, int) { return 1; }));
+  const ImageInfo info = probe_image(file, "x.png", {});
+  EXPECT_EQ(info.format, ImageFormat::kPng);
+  EXPECT_EQ(info.width_px, 5);
+  EXPECT_EQ(info.height_px, 3);
+}
+
+TEST(ProbeImage, NamesThePixelLimit) {
+  expect_error(ErrorCode::kInvalidArgument,
+               "bomb.png: expected at most 178956970 pixels, got 40000 x 40000",
+               [] { (void)probe_image(test::png_that_claims(40000, 40000), "bomb.png", {}); });
+}
+
+TEST(ProbeImage, NamesTheSideLimit) {
+  expect_error(ErrorCode::kInvalidArgument, "sides of at most 65535 pixels, got 65536 x 1",
+               [] { (void)probe_image(test::png_that_claims(65536, 1), "x", {}); });
+  expect_error(ErrorCode::kInvalidArgument, "sides of at most 65535 pixels, got 1 x 4294967295",
+               [] { (void)probe_image(test::png_that_claims(1, 0xFFFFFFFF), "x", {}); });
+}
+
+TEST(ProbeImage, NamesTheByteLimit) {
+  const MediaLimits limits{.max_image_bytes = 10};
+  expect_error(ErrorCode::kInvalidArgument, "x: expected at most 10 encoded bytes, got 11",
+               [&] { (void)probe_image(Bytes(11), "x", limits); });
+}
+
+TEST(ProbeImage, RefusesSidesOfZero) {
+  expect_error(ErrorCode::kCorruptData, "sides of at least 1 pixel, got 0 x 7",
+               [] { (void)probe_image(test::png_that_claims(0, 7), "x", {}); });
+}
+
+TEST(ProbeImage, LimitsAreInclusive) {
+  const Bytes file =
+      test::encode_png({.width = 4, .height = 3},
+                       test::make_samples<std::uint16_t>(4, 3, 3, [](int, int, int) { return 1; }));
+  MediaLimits limits{
+      .max_image_pixels = 12, .max_image_side_px = 4, .max_image_bytes = file.size()};
+  EXPECT_EQ(probe_image(file, "x", limits).width_px, 4);
+  limits.max_image_pixels = 11;
+  EXPECT_THROW((void)probe_image(file, "x", limits), Error);
+}
+
+/// Bytes by which decoding raises the peak memory of a process. The child does nothing else.
+long peak_growth_of_decoding(const Bytes& file) {
+  int channel[2];
+  if (pipe(channel) != 0) throw std::runtime_error("pipe failed");
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto peak_bytes = [] {
+      rusage usage{};
+      getrusage(RUSAGE_SELF, &usage);
+      return usage.ru_maxrss * 1024;
+    };
+    const long before = peak_bytes();
+    long growth = -1;  // it did not fail
+    try {
+      (void)decode(file);
+    } catch (const Error&) {
+      growth = peak_bytes() - before;
+    }
+    const bool written = write(channel[1], &growth, sizeof(growth)) == sizeof(growth);
+    _exit(written ? 0 : 1);
+  }
+  long growth = -1;
+  const bool received = read(channel[0], &growth, sizeof(growth)) == sizeof(growth);
+  close(channel[0]);
+  close(channel[1]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return received && status == 0 ? growth : -1;
+}
+
+constexpr long kMaxGrowth = 64L << 20;  // serving specification, acceptance test 7
+
+void expect_cheap_refusal(const Bytes& file) {
+  const long growth = peak_growth_of_decoding(file);
+  EXPECT_GE(growth, 0);
+  EXPECT_LT(growth, kMaxGrowth);
+}
+
+TEST(DecodeImageMemory, APngBombIsRefusedCheaply) {
+  expect_cheap_refusal(test::png_that_claims(40000, 40000));
+}
+
+TEST(DecodeImageMemory, AJpegBombIsRefusedCheaply) {
+  Bytes file = test::encode_jpeg({}, Bytes{1, 2, 3});
+  const auto frame = std::search(file.begin(), file.end(), "\xFF\xC0", "\xFF\xC0" + 2,
+                                 [](int a, char b) { return a == static_cast<unsigned char>(b); });
+  ASSERT_NE(frame, file.end());
+  std::fill_n(frame + 5, 4, std::uint8_t{0xFF});  // height and width: 65535
+  expect_cheap_refusal(file);
+}
+
+TEST(DecodeImageMemory, ATruncatedLargeJpegIsRefusedCheaply) {
+  // 160 million pixels, within the limits, and none of them there.
+  Bytes file = test::encode_jpeg({}, Bytes{1, 2, 3});
+  const auto frame = std::search(file.begin(), file.end(), "\xFF\xC0", "\xFF\xC0" + 2,
+                                 [](int a, char b) { return a == static_cast<unsigned char>(b); });
+  ASSERT_NE(frame, file.end());
+  const Bytes sides = {0x4E, 0x20, 0x1F, 0x40};  // 20000 x 8000
+  std::copy(sides.begin(), sides.end(), frame + 5);
+  file.resize(file.size() - 2);
+  expect_cheap_refusal(file);
+}
+
+TEST(DecodeImageMemory, APngWithAHugeTextChunkCostsNothing) {
+  test::PngSpec spec;
+  spec.text.assign(std::size_t{100} << 20, 'a');  // 100 MB of text in 100 KB
+  Bytes file = test::encode_png(spec, std::vector<std::uint16_t>{1, 2, 3});
+  spec = {};
+  EXPECT_LT(file.size(), std::size_t{1} << 20);
+  EXPECT_EQ(decode(file).rgb, (Bytes{1, 2, 3}));
+  file.resize(file.size() - 20);  // no end of pixels: an error, which the measurement needs
+  expect_cheap_refusal(file);
+}
+
+// EXIF orientation, through every container.
+
+constexpr int kWidth = 3;
+constexpr int kHeight = 2;
+
+/// Pixel (x, y) of a picture turned upright, as a number of the stored picture: row * 10 + column.
+std::vector<int> upright_numbers(const Image& image) {
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < image.rgb.size(); i += 3) numbers.push_back(image.rgb[i] / 20);
+  return numbers;
+}
+
+std::vector<int> expected_numbers(int orientation) {
+  // The stored picture is 0 1 2 / 3 4 5.
+  switch (orientation) {
+    case 1: return {0, 1, 2, 3, 4, 5};
+    case 2: return {2, 1, 0, 5, 4, 3};
+    case 3: return {5, 4, 3, 2, 1, 0};
+    case 4: return {3, 4, 5, 0, 1, 2};
+    case 5: return {0, 3, 1, 4, 2, 5};
+    case 6: return {3, 0, 4, 1, 5, 2};
+    case 7: return {5, 2, 4, 1, 3, 0};
+    case 8: return {2, 5, 1, 4, 0, 3};
+    default: return {};
+  }
+}
+
+template <class T>
+std::vector<T> numbered_picture(int channels) {
+  return test::make_samples<T>(kWidth, kHeight, channels, [](int x, int y, int c) {
+    return c == 3 ? 255 : (y * kWidth + x) * 20 + 10;
+  });
+}
+
+class Orientations : public ::testing::TestWithParam<int> {
+ protected:
+  static void expect_turned(const Bytes& file) {
+    const Image image = decode(file, {.apply_exif_orientation = true});
+    const bool swapped = GetParam() >= 5;
+    EXPECT_EQ(image.width_px, swapped ? kHeight : kWidth);
+    EXPECT_EQ(image.height_px, swapped ? kWidth : kHeight);
+    EXPECT_EQ(upright_numbers(image), expected_numbers(GetParam()));
+    EXPECT_EQ(upright_numbers(decode(file)), expected_numbers(1)) << "ignored unless asked for";
+  }
+};
+
+TEST_P(Orientations, OfPng) {
+  for (const bool big_endian : {false, true})
+    expect_turned(test::encode_png(
+        {.width = kWidth, .height = kHeight, .exif = test::exif_block(GetParam(), big_endian)},
+        numbered_picture<std::uint16_t>(3)));
+}
+
+TEST_P(Orientations, OfJpeg) {
+  const Bytes jpeg =
+      test::encode_jpeg({.width = kWidth, .height = kHeight}, numbered_picture<std::uint8_t>(3));
+  for (const bool big_endian : {false, true})
+    expect_turned(test::with_jpeg_exif(jpeg, test::exif_block(GetParam(), big_endian)));
+}
+
+TEST_P(Orientations, OfWebp) {
+  const Bytes webp = test::encode_lossless_webp(kWidth, kHeight, numbered_picture<std::uint8_t>(4));
+  for (const bool big_endian : {false, true})
+    expect_turned(
+        test::with_webp_exif(webp, kWidth, kHeight, test::exif_block(GetParam(), big_endian)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Exif, Orientations, ::testing::Range(1, 9));
+
+}  // namespace
+}  // namespace fovea::media

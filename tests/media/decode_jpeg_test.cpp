@@ -1,0 +1,160 @@
+#include <gtest/gtest.h>
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "media/rgb_convert.h"
+#include "media/test_pictures.h"
+#include "support/expect_error.h"
+
+namespace fovea::media {
+namespace {
+
+using test::Bytes;
+using test::decode;
+using test::expect_error;
+
+Bytes smooth_samples(int width, int height, int channels) {
+  return test::make_samples<std::uint8_t>(width, height, channels, [](int x, int y, int c) {
+    return static_cast<int>(127 + 90 * std::sin(x / 9.0 + c) + 30 * std::cos(y / 5.0 * (c + 1)));
+  });
+}
+
+Bytes encode_rgb(int width, int height, bool progressive = false) {
+  return test::encode_jpeg({.width = width, .height = height, .progressive = progressive},
+                           smooth_samples(width, height, 3));
+}
+
+/// First place of a marker in a file.
+Bytes::iterator find_marker(Bytes& file, std::uint8_t marker) {
+  const Bytes pattern = {0xFF, marker};
+  return std::search(file.begin(), file.end(), pattern.begin(), pattern.end());
+}
+
+TEST(DecodeJpeg, IsCloseToWhatWasEncoded) {
+  const Bytes samples = smooth_samples(64, 48, 3);
+  const Image image = decode(encode_rgb(64, 48));
+  EXPECT_EQ(image.width_px, 64);
+  EXPECT_EQ(image.height_px, 48);
+  ASSERT_EQ(image.rgb.size(), samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    EXPECT_NEAR(image.rgb[i], samples[i], 8) << i;  // quality 90 on smooth colours
+}
+
+TEST(DecodeJpeg, ProgressiveHoldsTheSameCoefficients) {
+  EXPECT_EQ(decode(encode_rgb(61, 47, true)).rgb, decode(encode_rgb(61, 47)).rgb);
+}
+
+TEST(DecodeJpeg, OnePixelAndStrips) {
+  for (const auto& [width, height] : {std::pair{1, 1}, {1, 5000}, {5000, 1}}) {
+    const Image image = decode(encode_rgb(width, height));
+    EXPECT_EQ(image.width_px, width);
+    EXPECT_EQ(image.height_px, height);
+    EXPECT_EQ(image.rgb.size(), static_cast<std::size_t>(width * height * 3));
+  }
+}
+
+TEST(DecodeJpeg, CmykFollowsTheFormula) {
+  constexpr int kWidth = 19;
+  constexpr int kHeight = 11;
+  const Bytes file = test::encode_jpeg({.width = kWidth, .height = kHeight, .cmyk = true},
+                                       smooth_samples(kWidth, kHeight, 4));
+  Bytes cmyk(kWidth * kHeight * 4);
+  const tjhandle handle = tjInitDecompress();
+  ASSERT_EQ(tjDecompress2(handle, file.data(), file.size(), cmyk.data(), kWidth, 0, kHeight,
+                          TJPF_CMYK, TJFLAG_ACCURATEDCT),
+            0);
+  tjDestroy(handle);
+  Bytes expected(kWidth * kHeight * 3);
+  inverted_cmyk_to_rgb(cmyk.data(), kWidth * kHeight, expected.data());
+  EXPECT_EQ(decode(file).rgb, expected);
+}
+
+TEST(DecodeJpeg, EveryTruncationIsCorrupt) {
+  for (const bool progressive : {false, true}) {
+    const Bytes file = encode_rgb(40, 30, progressive);
+    for (std::size_t size = 3; size < file.size(); ++size)
+      expect_error(ErrorCode::kCorruptData, "picture: JPEG ", [&] {
+        (void)decode(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
+      });
+  }
+}
+
+TEST(DecodeJpeg, TruncatedPixelsSaySo) {
+  const Bytes file = encode_rgb(40, 30);
+  expect_error(ErrorCode::kCorruptData, "JPEG is truncated: it has no end-of-image marker",
+               [&] { (void)decode(Bytes(file.begin(), file.end() - 30)); });
+}
+
+TEST(DecodeJpeg, PixelsCutOutOfTheMiddleAreCorrupt) {
+  Bytes file = encode_rgb(40, 30);
+  file.erase(file.end() - 200, file.end() - 2);  // the end-of-image marker stays
+  expect_error(ErrorCode::kCorruptData, "cannot decode JPEG: Corrupt JPEG data",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, BytesBetweenSegmentsAreHarmless) {
+  Bytes file = encode_rgb(40, 30);
+  const Bytes expected = decode(file).rgb;
+  const auto tables = find_marker(file, 0xDB);
+  ASSERT_NE(tables, file.end());
+  file.insert(tables, 5, std::uint8_t{0x11});
+  EXPECT_EQ(decode(file).rgb, expected);
+}
+
+TEST(DecodeJpeg, BytesBehindTheEndAreHarmless) {
+  Bytes file = encode_rgb(40, 30);
+  const Bytes expected = decode(file).rgb;
+  file.insert(file.end(), 100, std::uint8_t{0xAB});
+  EXPECT_EQ(decode(file).rgb, expected);
+}
+
+TEST(DecodeJpeg, TwelveBitSamplesAreUnsupported) {
+  Bytes file = encode_rgb(8, 8);
+  const auto frame = find_marker(file, 0xC0);
+  ASSERT_NE(frame, file.end());
+  frame[4] = 12;
+  expect_error(ErrorCode::kUnsupported, "expected a JPEG of 8 bits per sample, got 12",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, AMissingFrameHeaderIsCorrupt) {
+  Bytes file = encode_rgb(8, 8);
+  const auto frame = find_marker(file, 0xC0);
+  ASSERT_NE(frame, file.end());
+  frame[1] = 0xE5;  // an application segment
+  expect_error(ErrorCode::kCorruptData, "JPEG ends or starts its pixels before a frame header",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, AShortFrameHeaderIsCorrupt) {
+  const Bytes file = {0xFF, 0xD8, 0xFF, 0xC0, 0, 6, 8, 0, 1, 0, 0xFF, 0xD9};
+  expect_error(ErrorCode::kCorruptData, "expected a JPEG frame header of at least 6 bytes, got 4",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, AHeightLeftOpenIsCorrupt) {
+  Bytes file = encode_rgb(8, 8);
+  const auto frame = find_marker(file, 0xC0);
+  ASSERT_NE(frame, file.end());
+  std::fill_n(frame + 5, 2, std::uint8_t{0});
+  expect_error(ErrorCode::kCorruptData, "sides of at least 1 pixel, got 8 x 0",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, EveryFlippedHeaderByteIsAnErrorOrAPicture) {
+  const Bytes file = encode_rgb(8, 8);
+  for (std::size_t i = 3; i < file.size(); ++i) {
+    Bytes damaged = file;
+    damaged[i] ^= 0xFF;
+    try {
+      (void)decode(damaged, {.limits = {.max_image_pixels = 1 << 22}});
+    } catch (const Error&) {
+      continue;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::media

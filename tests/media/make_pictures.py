@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Makes the pictures of this folder's reference test and prints its table of expected pixels.
+
+The pixels are those of Pillow: convert("RGB"), after compositing on white where a picture is RGBA.
+usage: make_pictures.py FOLDER
+"""
+import hashlib
+import pathlib
+import sys
+
+import numpy as np
+import PIL
+from PIL import Image
+
+
+def waves(width, height, channels):
+    """Smooth colours with a little noise."""
+    y, x = np.mgrid[0:height, 0:width]
+    noise = np.random.RandomState(7).randint(-12, 12, (height, width, channels))
+    planes = [127 + 90 * np.sin(x / 9 + c) + 30 * np.cos(y / 5 * (c + 1)) for c in range(channels)]
+    return np.clip(np.stack(planes, -1) + noise, 0, 255).astype(np.uint8)
+
+
+def save(folder, name, image, **options):
+    image.save(folder / name, **options)
+
+
+def without_adobe_marker(path):
+    data = path.read_bytes()
+    start = data.index(b"\xff\xee")
+    length = int.from_bytes(data[start + 2:start + 4], "big")
+    return data[:start] + data[start + 2 + length:]
+
+
+def make(folder):
+    rgb = Image.fromarray(waves(43, 29, 3))
+    rgba = Image.fromarray(waves(43, 29, 4), "RGBA")
+    cmyk = Image.fromarray(waves(43, 29, 4), "CMYK")
+    for name, sampling in (("444", 0), ("422", 1), ("420", 2)):
+        save(folder, f"rgb_{name}.jpg", rgb, quality=85, subsampling=sampling)
+        save(folder, f"rgb_{name}_progressive.jpg", rgb, quality=85, subsampling=sampling, progressive=True)
+    save(folder, "grey.jpg", rgb.convert("L"), quality=85)
+    save(folder, "cmyk.jpg", cmyk, quality=85)
+    (folder / "cmyk_without_adobe_marker.jpg").write_bytes(without_adobe_marker(folder / "cmyk.jpg"))
+    save(folder, "lossy.webp", rgb, quality=80)
+    save(folder, "lossy_alpha.webp", rgba, quality=80)
+    save(folder, "lossless_alpha.webp", rgba.crop((0, 0, 20, 15)), lossless=True, exact=True)
+    save(folder, "animated.webp", rgb, save_all=True, append_images=[rgb.rotate(180)], quality=50)
+    save(folder, "animated_alpha.webp", rgba, save_all=True, append_images=[rgba.rotate(180)], quality=50)
+    save(folder, "rgb.png", rgb)
+    save(folder, "rgba.png", rgba)
+    save(folder, "palette.png", rgb.quantize(16), transparency=3)
+
+
+def pixels(path):
+    image = Image.open(path)
+    if image.mode != "RGBA":
+        return image.size, image.convert("RGB")
+    white = Image.new("RGB", image.size, (255, 255, 255))
+    white.paste(image, mask=image.getchannel("A"))
+    return image.size, white
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    make(folder)
+    print(f"// Pillow {PIL.__version__}")
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in (".jpg", ".png", ".webp"):
+            continue
+        (width, height), image = pixels(path)
+        digest = hashlib.sha256(image.tobytes()).hexdigest()
+        print(f'{{"{path.name}", {width}, {height}, "{digest[:32]}"}},')
+
+
+if __name__ == "__main__":
+    main()
