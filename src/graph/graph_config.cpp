@@ -42,8 +42,8 @@ BudgetRange checked_range(const std::function<BudgetRange()>& range) {
 /// smallest budget has tokens.
 std::int64_t infer_max_items(const BudgetRange& range, std::int64_t smallest, LogSink* log) {
   const std::int64_t wanted = range.max / range.min;
-  if (wanted > smallest) {
-    log_to(log, LogLevel::kWarning,
+  if (wanted > smallest) {  // usual with inferred budgets: worth a line, not a warning
+    log_to(log, LogLevel::kInfo,
            cat("encoder_graphs.max_items_lowered from=", wanted, " to=", smallest,
                " because=smallest_budget"));
   }

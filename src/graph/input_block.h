@@ -63,8 +63,8 @@ struct InputFill {
 ///     host slot 0/1 --copy queue--> device staging --compute queue--> block --> replay
 ///
 /// so that filling and uploading sub-batch k + 1 overlaps the replay of sub-batch k. The upload of
-/// k + 1 waits only for the device-to-device copy of k, which is submitted before replay k; a host
-/// slot is reused when its upload, two sub-batches ago, has ended. Not thread-safe.
+/// k + 1 waits for the device-to-device copy of k alone, which is submitted before replay k. The
+/// host runs ahead of the device by two sub-batches at most. Not thread-safe.
 class InputFeed {
  public:
   /// All three must outlive the feed. `copy` may be `compute`.

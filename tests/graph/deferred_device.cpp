@@ -1,0 +1,101 @@
+// Queues that run late, to find missing waits on a machine without a GPU.
+#include "graph/deferred_device.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/check.h"
+
+namespace fovea::test {
+
+class DeferredStream::Recording final : public RecordedGraph {
+ public:
+  [[nodiscard]] std::size_t num_nodes() const noexcept override { return works.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return 64 * works.size(); }
+  std::vector<std::function<void()>> works;
+};
+
+void DeferredStream::submit(std::function<void()> work) {
+  if (recording_ != nullptr) {
+    recording_->works.push_back(std::move(work));
+    return;
+  }
+  queue_.push_back(std::move(work));
+  ++submitted_;
+  if (run_at_once_) synchronize();
+}
+
+void DeferredStream::copy(std::byte* dst, const std::byte* src, std::size_t bytes) {
+  submit([=] { std::memcpy(dst, src, bytes); });
+}
+
+void DeferredStream::fill_zero(std::byte* dst, std::size_t bytes) {
+  submit([=] { std::memset(dst, 0, bytes); });
+}
+
+std::unique_ptr<RecordedGraph> DeferredStream::capture(const std::function<void()>& record) {
+  auto graph = std::make_unique<Recording>();
+  recording_ = graph.get();
+  record();
+  recording_ = nullptr;
+  return graph;
+}
+
+void DeferredStream::replay(const RecordedGraph& graph) {
+  for (const auto& work : static_cast<const Recording&>(graph).works) submit(work);
+}
+
+void DeferredStream::wait_for(Stream& other) {
+  auto& stream = static_cast<DeferredStream&>(other);
+  submit([&stream, until = stream.submitted_] { stream.run_until(until); });
+}
+
+void DeferredStream::run_until(std::size_t count) {
+  while (done_ < count) {
+    const std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    ++done_;
+    work();
+  }
+}
+
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+Buffer allocate_counted(std::size_t bytes, std::size_t& counter) {
+  const std::size_t rounded = (bytes + kAlignment) / kAlignment * kAlignment;
+  auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+  FOVEA_CHECK(data != nullptr, kOutOfMemory, "test device: cannot allocate ", bytes, " bytes");
+  std::memset(data, 0, rounded);
+  counter += bytes;
+  return {data, bytes,
+          [](void* context, std::byte* memory, std::size_t size) noexcept {
+            std::free(memory);
+            *static_cast<std::size_t*>(context) -= size;
+          },
+          &counter};
+}
+
+}  // namespace
+
+DeferredDevice::DeferredDevice(const Kernels& kernels, Schedule schedule)
+    : kernels_(kernels), schedule_(schedule) {
+  properties_.name = "deferred";
+  properties_.host_memory = false;
+}
+
+Buffer DeferredDevice::allocate(std::size_t bytes) {
+  return allocate_counted(bytes, device_bytes_);
+}
+
+Buffer DeferredDevice::allocate_host(std::size_t bytes) {
+  return allocate_counted(bytes, host_bytes_);
+}
+
+std::unique_ptr<Stream> DeferredDevice::create_stream() {
+  ++num_streams_;
+  return std::make_unique<DeferredStream>(schedule_ == Schedule::kCopyFirst && num_streams_ == 2);
+}
+
+}  // namespace fovea::test

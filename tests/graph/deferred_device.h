@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+
+namespace fovea::test {
+
+/// In which order a DeferredDevice runs work of its queues that may run in any order.
+enum class Schedule : std::uint8_t {
+  kLast,       ///< as late as possible: nothing runs before somebody waits for it
+  kCopyFirst,  ///< the second queue of a device, the one for uploads, as early as possible
+};
+
+/// A queue like that of a GPU: work runs after the call that submitted it, at any time that
+/// wait_for and synchronize allow.
+class DeferredStream final : public Stream {
+ public:
+  explicit DeferredStream(bool run_at_once) noexcept : run_at_once_(run_at_once) {}
+
+  void submit(std::function<void()> work);
+
+  void copy(std::byte* dst, const std::byte* src, std::size_t bytes) override;
+  void fill_zero(std::byte* dst, std::size_t bytes) override;
+  [[nodiscard]] std::unique_ptr<RecordedGraph> capture(
+      const std::function<void()>& record) override;
+  void replay(const RecordedGraph& graph) override;
+  void wait_for(Stream& other) override;
+  void synchronize() override { run_until(submitted_); }
+
+ private:
+  class Recording;
+  void run_until(std::size_t count);
+
+  bool run_at_once_;
+  std::deque<std::function<void()>> queue_;
+  std::size_t submitted_ = 0;
+  std::size_t done_ = 0;
+  Recording* recording_ = nullptr;
+};
+
+/// A device whose memory may not be touched by the host except through copies (host_memory is
+/// false) and whose queues are DeferredStreams. Tests read its memory after a synchronisation.
+class DeferredDevice final : public Device {
+ public:
+  DeferredDevice(const Kernels& kernels, Schedule schedule);
+
+  [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
+  [[nodiscard]] const Kernels& kernels() const noexcept override { return kernels_; }
+  [[nodiscard]] Buffer allocate(std::size_t bytes) override;
+  [[nodiscard]] Buffer allocate_host(std::size_t bytes) override;
+  [[nodiscard]] std::unique_ptr<Stream> create_stream() override;
+  [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return device_bytes_; }
+  [[nodiscard]] std::size_t host_bytes() const noexcept { return host_bytes_; }
+
+ private:
+  const Kernels& kernels_;
+  Schedule schedule_;
+  DeviceProperties properties_;
+  int num_streams_ = 0;
+  std::size_t device_bytes_ = 0;
+  std::size_t host_bytes_ = 0;
+};
+
+}  // namespace fovea::test

@@ -1,0 +1,493 @@
+// Capture, packing, replay, fallback and order, on the model "M" of the encoder graph
+// specification, section 12: budgets [16, 64], at most 4 items.
+#include "graph/graph_manager.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "graph/harness.h"
+#include "graph/recording_log.h"
+#include "support/expect_error.h"
+#include "support/property.h"
+
+namespace fovea {
+namespace {
+
+using namespace test;  // NOLINT: the harness is written for these tests
+
+MockHarness captured(MockOptions model = {}, GraphManagerOptions options = small_options()) {
+  return {MockModel(std::move(model)), std::move(options)};
+}
+
+/// A harness is neither copied nor moved, so every test makes its own and captures first.
+class GraphManagerTest : public ::testing::Test {
+ protected:
+  GraphManagerTest() { h.manager.capture(); }
+
+  [[nodiscard]] Batch batch(const std::vector<Grid>& grids, std::uint64_t seed = 0) const {
+    return mock_batch(h.model, grids, seed);
+  }
+  [[nodiscard]] Stats stats() const { return h.manager.stats(); }
+
+  MockHarness h = captured();
+};
+
+// --- capture ---
+
+TEST_F(GraphManagerTest, Case30_capture_one_per_budget) {
+  EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 64}, {.budget = 16}}));
+  EXPECT_TRUE(h.manager.is_captured());
+  EXPECT_EQ(stats().num_budgets, 2);
+  h.manager.capture();  // nothing is missing
+  EXPECT_EQ(stats().num_budgets, 2);
+}
+
+TEST_F(GraphManagerTest, Case31_clear) {
+  h.manager.clear();
+  EXPECT_FALSE(h.manager.is_captured());
+  EXPECT_TRUE(h.manager.captured_keys().empty());
+  EXPECT_EQ(h.manager.memory().graphs(), 0u);
+  h.expect_right(batch({{1, 4, 4}}));
+  EXPECT_EQ(stats().miss_reasons, (std::map<std::string, std::int64_t>{{"not_captured", 1}}));
+}
+
+TEST_F(GraphManagerTest, CaptureAfterClearServesAgain) {
+  h.manager.clear();
+  h.manager.capture();
+  h.expect_right(batch({{1, 4, 4}}));
+  EXPECT_EQ(stats().graph_hits, 1);
+}
+
+// --- execution ---
+
+TEST_F(GraphManagerTest, Case32_exec_count) {
+  EXPECT_EQ(h.encode(batch({{1, 4, 4}, {1, 4, 4}})).size(), 2u);
+  EXPECT_EQ(stats().graph_hits, 2);
+}
+
+TEST_F(GraphManagerTest, Case33_exec_shapes) {
+  const auto rows = h.encode(batch({{1, 4, 4}, {1, 8, 8}}));
+  EXPECT_EQ(rows[0].size(), 4u * 32u);
+  EXPECT_EQ(rows[1].size(), 16u * 32u);
+}
+
+TEST_F(GraphManagerTest, Case34_exec_oversize) {
+  const auto rows = h.encode(batch({{1, 18, 18}}));
+  EXPECT_EQ(rows[0].size(), 81u * 32u);
+  EXPECT_EQ(stats().graph_misses, 1);
+  EXPECT_EQ(stats().miss_reasons.at("oversized"), 1);
+}
+
+TEST_F(GraphManagerTest, Case35_exec_chunk) {
+  h.expect_right(batch(std::vector<Grid>(8, {1, 4, 4})));
+  const Stats s = stats();
+  EXPECT_EQ(s.graph_hits, 8);
+  EXPECT_EQ(s.sub_batches, 2);
+  EXPECT_EQ(s.paths[0].replays, 2);
+  EXPECT_EQ(s.paths[0].live_rows, 32);
+  EXPECT_EQ(s.paths[0].padded_rows, 0);  // both loads fill the budget of 16
+}
+
+TEST_F(GraphManagerTest, Case36_exec_order) {
+  const Batch mixed = batch({{1, 8, 8}, {1, 2, 2}, {1, 18, 18}, {1, 4, 4}});
+  h.expect_right(mixed);
+  EXPECT_EQ(stats().graph_hits, 3);
+  EXPECT_EQ(stats().graph_misses, 1);
+}
+
+TEST_F(GraphManagerTest, Case37_exec_equals_eager) {
+  for_all(200, [&](auto& random) {
+    std::vector<Grid> grids(static_cast<std::size_t>(uniform(random, 0, 10)));
+    for (Grid& grid : grids) {
+      grid = {uniform(random, 1, 3), 2 * uniform(random, 1, 7), 2 * uniform(random, 1, 7)};
+    }
+    const Batch items = batch(grids, random());
+    const auto replayed = h.encode(items);
+    const auto eager = h.encode_eager(items);
+    for (std::size_t i = 0; i < grids.size(); ++i) {
+      EXPECT_TRUE(same_bits(replayed[i], eager[i])) << "item " << i;
+      EXPECT_TRUE(same_bits(eager[i], h.model.reference(items.items()[i]))) << "item " << i;
+    }
+  });
+  EXPECT_GT(stats().graph_hits, 0);
+}
+
+TEST_F(GraphManagerTest, Case38_exec_empty) {
+  EXPECT_TRUE(h.encode(Batch{}).empty());
+  const Stats s = stats();
+  EXPECT_EQ(s.graph_hits + s.graph_misses + s.skipped + s.sub_batches, 0);
+}
+
+TEST_F(GraphManagerTest, Case39_exec_no_alias) {
+  const Batch first = batch({{1, 4, 4}, {1, 18, 18}}, 1);
+  const Destinations kept(*h.device, first, 32);
+  h.manager.execute(first.pointers(), kept.views());
+  const auto before = kept.rows();
+  (void)h.encode(batch({{1, 8, 8}, {1, 18, 18}}, 100));
+  EXPECT_EQ(kept.rows(), before);
+}
+
+TEST_F(GraphManagerTest, Case40_exec_stale) {
+  h.expect_right(batch({{1, 16, 16}}));    // all 64 tokens of the large graph
+  h.expect_right(batch({{1, 2, 34}}, 7));  // 17 tokens in the same graph
+  h.expect_right(batch({{3, 2, 12}}, 8));  // several sequences, then one
+  h.expect_right(batch({{1, 2, 36}}, 9));
+  EXPECT_EQ(stats().graph_misses, 0);
+}
+
+TEST_F(GraphManagerTest, Case41_poison_nan) {
+  for (const Grid& grid : {Grid{1, 4, 4}, Grid{1, 10, 10}, Grid{3, 2, 2}, Grid{1, 18, 18}}) {
+    h.manager.poison_memory();
+    h.expect_right(batch({grid}));
+  }
+}
+
+TEST_F(GraphManagerTest, Case42_nan_isolation) {
+  PreparedItem sick = h.model.make_item({1, 4, 4}, 0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t at = 0; at < sick.pixels.size(); at += sizeof nan) {
+    std::memcpy(sick.pixels.data() + at, &nan, sizeof nan);
+  }
+  const Batch mixed({sick, h.model.make_item({1, 4, 4}, 1), h.model.make_item({1, 2, 2}, 2)});
+  for (int round = 0; round < 2; ++round) {  // the second time on the leftovers of the first
+    const auto rows = h.encode(mixed);
+    EXPECT_TRUE(std::isnan(rows[0][0]));
+    EXPECT_TRUE(same_bits(rows[1], h.model.reference(mixed.items()[1])));
+    EXPECT_TRUE(same_bits(rows[2], h.model.reference(mixed.items()[2])));
+  }
+  h.expect_right(batch({{1, 6, 8}}));
+}
+
+// --- video ---
+
+TEST_F(GraphManagerTest, Case43_video_shapes) {
+  const Batch mixed = batch({{2, 4, 4}, {1, 4, 4}});
+  const auto rows = h.encode(mixed);
+  EXPECT_EQ(rows[0].size(), 8u * 32u);
+  EXPECT_EQ(rows[1].size(), 4u * 32u);
+  EXPECT_EQ(stats().graph_hits, 2);
+  EXPECT_EQ(stats().sub_batches, 1);  // image and video share a replay
+}
+
+TEST_F(GraphManagerTest, Case44_video_oversize) {
+  const auto rows = h.encode(batch({{2, 18, 18}}));
+  EXPECT_EQ(rows[0].size(), 162u * 32u);
+  EXPECT_EQ(stats().graph_misses, 1);
+}
+
+TEST_F(GraphManagerTest, Case45_shared_manager) {
+  h.expect_right(batch({{1, 4, 4}, {1, 8, 8}}));
+  h.expect_right(batch({{2, 4, 4}, {4, 2, 2}}, 5));
+  h.expect_right(batch({{2, 4, 4}, {1, 8, 8}, {3, 2, 4}}, 9));
+  EXPECT_EQ(stats().graph_misses, 0);
+}
+
+TEST(GraphManager, Case46_video_frames_resource) {
+  GraphManagerOptions options = small_options();
+  options.user.encoder_cudagraph_max_frames_per_batch = 8;
+  MockHarness h = captured({}, options);
+  h.manager.capture();
+  // 8, 4, 24 and 12 tokens in 2, 1, 6 and 3 frames
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}, {6, 4, 4}, {3, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().sub_batches, 2);
+  EXPECT_EQ(h.manager.stats().graph_hits, 4);
+  h.expect_right(mock_batch(h.model, {{9, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("frames"), 1);
+}
+
+TEST(GraphManager, Case47_modality_route) {
+  MockHarness h = captured({.modalities = {Modality::kImage}});
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}, {2, 2, 2}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("unsupported_modality"), 2);
+}
+
+TEST(GraphManager, Case48_evs_off) {
+  MockHarness h = captured({.modalities = {}});  // what a model with pruning declares
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 0);
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("unsupported_modality"), 2);
+}
+
+TEST(GraphManager, VideosRunEagerlyWhenFramesAreZero) {
+  GraphManagerOptions options = small_options();
+  options.user.encoder_cudagraph_max_frames_per_batch = 0;
+  MockHarness h = captured({}, options);
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  EXPECT_EQ(h.manager.stats().graph_misses, 1);
+}
+
+// --- edges ---
+
+TEST_F(GraphManagerTest, Case52_exec_zero_mid) {
+  const Batch mixed = batch({{1, 0, 0}, {1, 4, 4}, {1, 0, 0}});
+  h.expect_right(mixed);
+  EXPECT_EQ(stats().graph_hits, 1);
+  EXPECT_EQ(stats().skipped, 2);
+}
+
+TEST_F(GraphManagerTest, Case53_exec_all_zero) {
+  const std::int64_t before = h.model.forwards_run();
+  h.expect_right(batch({{1, 0, 0}}));
+  EXPECT_EQ(stats().skipped, 1);
+  EXPECT_EQ(stats().sub_batches, 0);
+  EXPECT_EQ(stats().graph_hits + stats().graph_misses, 0);
+  EXPECT_EQ(h.model.forwards_run(), before);
+}
+
+TEST_F(GraphManagerTest, WrongDestinationsAreRefused) {
+  const Batch one = batch({{1, 4, 4}});
+  expect_error(ErrorCode::kInvalidArgument, "1 items need as many destinations, got 0",
+               [&] { h.manager.execute(one.pointers(), {}); });
+  const Tensor narrow = make_tensor(*h.device, DType::kF32, {4, 31});
+  const std::array views{narrow.view()};
+  expect_error(ErrorCode::kInvalidArgument, "item 0 needs a destination of [4, 32], got [4, 31]",
+               [&] { h.manager.execute(one.pointers(), views); });
+}
+
+TEST(GraphManager, Case64_ceil_alloc) {
+  GraphManagerOptions options;
+  options.user.encoder_cudagraph_token_budgets = {324};
+  options.user.encoder_cudagraph_max_vision_items_per_batch = 8;
+  MockHarness h = captured({}, options);
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{1, 36, 36}}));  // 324 tokens
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+}
+
+TEST(GraphManager, Case65_overflow_guard) {
+  RecordingLog log;
+  GraphManagerOptions options = small_options();
+  options.log = &log;
+  MockHarness h = captured({.narrow_rows_by = 8, .narrow_only_at = 4}, options);
+  h.manager.capture();
+  for (int round = 0; round < 2; ++round) {
+    h.expect_right(mock_batch(h.model, {{1, 8, 8}}));  // 64 rows, the graph of 16 declared 56
+    h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  }
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("capacity"), 2);
+  EXPECT_EQ(h.manager.stats().graph_hits, 2);
+  EXPECT_EQ(log.count("input_too_small path=0 buffer=pixel_values"), 1);  // warned once
+}
+
+TEST(GraphManager, BuffersTooSmallForAnEagerRunAreAnError) {
+  MockHarness h = captured({.narrow_rows_by = 8});
+  const Batch one = mock_batch(h.model, {{1, 8, 8}});
+  const Destinations out(*h.device, one, 32);
+  expect_error(ErrorCode::kUnavailable, "input \"pixel_values\" holds 56 rows, the batch needs 64",
+               [&] { h.manager.execute(one.pointers(), out.views()); });
+}
+
+TEST_F(GraphManagerTest, ForgottenBufferIsAnErrorThatNamesIt) {
+  for (const char* const name : {"pixel_values", "live", "cu_seqlens"}) {
+    MockHarness broken = captured({.forgotten_buffer = name});
+    broken.manager.capture();
+    const Batch one = mock_batch(broken.model, {{1, 4, 4}});
+    const Destinations out(*broken.device, one, 32);
+    expect_error(ErrorCode::kInternal,
+                 cat("input \"", name, "\" was neither written nor kept for this batch"),
+                 [&] { broken.manager.execute(one.pointers(), out.views()); });
+    expect_error(ErrorCode::kInternal, name,
+                 [&] { broken.manager.execute_eager(one.pointers(), out.views()); });
+  }
+}
+
+// --- capture axes ---
+
+TEST(GraphManager, ReplaysTheGraphOfTheAxisKeys) {
+  MockHarness h = captured({.axes = {{1, 2}}, .keys = [](auto items) {
+                              return AxisKeys{.count = 1, .keys = {items[0]->plan.grid[0]}};
+                            }});
+  h.manager.capture();
+  EXPECT_EQ(h.manager.stats().num_budgets, 4);
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+}
+
+TEST(GraphManager, Case66_missing_axis_key) {
+  RecordingLog log;
+  GraphManagerOptions options = small_options();
+  options.log = &log;
+  MockHarness h = captured(
+      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 2);
+  EXPECT_EQ(log.count("not_captured path=0 budget=16"), 1);  // warned once
+}
+
+TEST(GraphManager, Case67_axis_count_mismatch) {
+  MockHarness h = captured(
+      {.axes = {{1}, {2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {1}}; }});
+  h.manager.capture();
+  const Batch one = mock_batch(h.model, {{1, 4, 4}});
+  const Destinations out(*h.device, one, 32);
+  expect_error(ErrorCode::kInternal, "expected 2, got 1",
+               [&] { h.manager.execute(one.pointers(), out.views()); });
+}
+
+// --- counters ---
+
+TEST_F(GraphManagerTest, Case68_stats_rates) {
+  EXPECT_EQ(stats().hit_rate(), 0.0);
+  (void)h.encode(batch({{1, 4, 4}, {1, 4, 4}, {1, 4, 4}}));
+  EXPECT_EQ(stats().hit_rate(), 1.0);
+  (void)h.encode(batch({{1, 18, 18}}));
+  EXPECT_EQ(stats().hit_rate(), 0.75);
+}
+
+TEST(GraphManager, Case68_stats_all_misses) {
+  MockHarness h = captured();
+  (void)h.encode(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().hit_rate(), 0.0);
+}
+
+TEST(GraphManager, Case69_stats_budget_info) {
+  MockHarness h = captured();
+  const Stats s = h.manager.stats();
+  EXPECT_EQ(s.num_budgets, 0);
+  EXPECT_EQ(s.token_budgets, (std::vector<std::int64_t>{16, 64}));
+  EXPECT_EQ(s.paths[0].token_budgets, (std::vector<std::int64_t>{16, 64}));
+}
+
+TEST(GraphManager, Case71_log_crossing) {
+  RecordingLog log;
+  GraphManagerOptions options = small_options();
+  options.log = &log;
+  MockHarness h = captured({}, options);
+  h.manager.capture();
+  for (int i = 0; i < 33; ++i)
+    (void)h.encode(mock_batch(h.model, {{1, 2, 2}, {1, 2, 2}, {1, 2, 2}}));
+  EXPECT_EQ(log.count("encoder_graphs.stats"), 0);  // 99 items
+  (void)h.encode(mock_batch(h.model, {{1, 2, 2}, {1, 2, 2}, {1, 2, 2}}));
+  EXPECT_EQ(log.count("encoder_graphs.stats hits=102"), 1);
+  (void)h.encode(mock_batch(h.model, {{1, 2, 2}}));
+  EXPECT_EQ(log.count("encoder_graphs.stats"), 1);
+}
+
+TEST_F(GraphManagerTest, PaddingIsCounted) {
+  (void)h.encode(batch({{1, 4, 4}}));    // 4 tokens in 16
+  (void)h.encode(batch({{1, 10, 10}}));  // 25 tokens in 64
+  const Stats s = stats();
+  EXPECT_EQ(s.paths[0].live_rows, 29);
+  EXPECT_EQ(s.paths[0].padded_rows, 12 + 39);
+}
+
+// --- eager on purpose ---
+
+TEST(GraphManager, DisabledGraphsCaptureNothingAndRunEagerly) {
+  GraphManagerOptions options;
+  options.user.cudagraph_mm_encoder = false;
+  options.max_num_batched_tokens = 32;
+  MockHarness h = captured({}, options);
+  h.manager.capture();
+  EXPECT_FALSE(h.manager.is_captured());
+  h.expect_right(mock_batch(h.model, {{1, 8, 8}, {1, 8, 8}, {1, 18, 18}, {1, 2, 2}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("disabled"), 4);
+  EXPECT_EQ(h.manager.stats().sub_batches, 3);  // cut at 32 tokens; what is larger runs alone
+  EXPECT_TRUE(h.manager.stats().paths[0].token_budgets.empty());
+}
+
+TEST_F(GraphManagerTest, Case89_lora_off) {
+  const Batch one = batch({{1, 4, 4}});
+  const Destinations out(*h.device, one, 32);
+  h.manager.execute_eager(one.pointers(), out.views(), MissReason::kAdapter);
+  EXPECT_TRUE(same_bits(out.rows()[0], h.model.reference(one.items()[0])));
+  EXPECT_EQ(stats().miss_reasons.at("adapter"), 1);
+}
+
+TEST(GraphManager, Case91_device_norm) {
+  MockHarness h = captured({.byte_pixels = true});
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}, {2, 4, 4}, {1, 18, 18}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 2);
+}
+
+// --- threads ---
+
+TEST_F(GraphManagerTest, Case92_concurrent_exec) {
+  const Batch first = batch({{1, 4, 4}, {1, 8, 8}, {1, 18, 18}}, 1);
+  const Batch second = batch({{2, 4, 4}, {1, 2, 2}}, 50);
+  const auto work = [&](const Batch& mine) {
+    for (int round = 0; round < 50; ++round) h.expect_right(mine);
+  };
+  std::thread other(work, std::cref(second));
+  work(first);
+  other.join();
+  EXPECT_EQ(stats().graph_hits, 50 * 4);
+  EXPECT_EQ(stats().graph_misses, 50);
+}
+
+// --- capture on demand ---
+
+TEST(GraphManager, CapturesOnDemand) {
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  MockHarness h = captured({}, options);
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 16}}));
+  const std::size_t small_arena = h.manager.memory().arena;
+  h.expect_right(mock_batch(h.model, {{1, 16, 16}}));  // memory grows: the small graph moves along
+  EXPECT_GT(h.manager.memory().arena, small_arena);
+  EXPECT_EQ(h.manager.stats().num_budgets, 2);
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}, 5));
+  EXPECT_EQ(h.manager.stats().graph_hits, 3);
+  EXPECT_EQ(h.manager.stats().graph_misses, 0);
+}
+
+// --- memory ---
+
+TEST_F(GraphManagerTest, MemoryIsAccountedExactly) {
+  const GraphMemoryReport report = h.manager.memory();
+  EXPECT_EQ(report.arena + report.inputs + report.outputs, h.device->allocated_bytes());
+  EXPECT_EQ(static_cast<std::size_t>(stats().graph_bytes), report.graphs());
+  EXPECT_EQ(report.host, 0u);
+  EXPECT_GT(report.recordings, 0u);
+}
+
+TEST_F(GraphManagerTest, AllGraphsShareTheMemoryOfTheLargest) {
+  GraphManagerOptions options = small_options();
+  options.user.encoder_cudagraph_token_budgets = {64};
+  MockHarness alone = captured({}, options);
+  alone.manager.capture();
+  EXPECT_EQ(h.manager.memory().arena, alone.manager.memory().arena);
+  EXPECT_EQ(h.manager.memory().inputs, alone.manager.memory().inputs);
+  EXPECT_EQ(h.manager.memory().outputs, alone.manager.memory().outputs);
+}
+
+TEST_F(GraphManagerTest, Case87_addr_stable) {
+  const Batch items = batch({{1, 4, 4}, {2, 2, 2}});
+  const Destinations out(*h.device, items, 32);
+  h.manager.execute(items.pointers(), out.views());
+  const std::size_t bytes = h.device->allocated_bytes();
+  for (int i = 0; i < 10'000; ++i) h.manager.execute(items.pointers(), out.views());
+  EXPECT_EQ(h.device->allocated_bytes(), bytes);
+  EXPECT_EQ(stats().graph_hits, 2 * 10'001);
+}
+
+TEST(GraphManager, Case88_small_large_small) {
+  GraphManagerOptions options;
+  options.user.encoder_cudagraph_token_budgets = {512,  1024, 1536, 2048, 2560,
+                                                  3072, 3584, 4096, 4864};
+  options.user.encoder_cudagraph_max_vision_items_per_batch = 8;
+  MockHarness h = captured({.hidden = 8, .width = 8}, options);
+  h.manager.capture();
+  const Batch canary = mock_batch(h.model, {{1, 16, 16}}, 3);  // 64 tokens
+  const auto first = h.encode(canary);
+  h.expect_right(canary);
+  h.expect_right(mock_batch(h.model, {{1, 52, 92}}, 4));  // 1196 tokens
+  EXPECT_EQ(h.encode(canary), first);
+  EXPECT_EQ(h.manager.stats().graph_misses, 0);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea::test {
+
+using Grid = std::array<std::int64_t, 3>;  ///< frames, rows and columns of patches
+
+/// Submits a closure where a kernel would be launched. Streams that only measure drop it.
+void submit_closure(Stream& stream, std::function<void()> work);
+
+struct MockOptions {
+  std::int64_t hidden = 32;
+  std::int64_t width = 48;  ///< elements of a pixel row
+  BudgetRange range = {4, 128};
+  std::vector<Modality> modalities = {Modality::kImage, Modality::kVideo};
+  std::int64_t max_frames_per_video = 4;
+  std::vector<std::vector<std::int64_t>> axes = {};
+  bool byte_pixels = false;  ///< rows of bytes, normalised by the forward
+  /// Test hooks.
+  std::string forgotten_buffer = {};  ///< fill_inputs leaves it out
+  std::int64_t narrow_rows_by = 0;    ///< "pixel_values" is declared that much too small
+  std::int64_t narrow_only_at = 0;    ///< ... only for a capacity of so many items; 0: always
+  std::function<AxisKeys(std::span<const PreparedItem* const>)> keys = {};
+};
+
+/// The model "M" of the encoder graph specification, section 12: merge 2, a linear layer on rows,
+/// then the mean over groups of 4 rows. So that stale offsets show, each output row also gets the
+/// length of its attention sequence. Rows are f32.
+class MockModel final : public EncoderGraphModel {
+ public:
+  explicit MockModel(MockOptions options = {});
+
+  /// An item of random pixels that depend on `seed` alone.
+  [[nodiscard]] PreparedItem make_item(Grid grid, std::uint64_t seed) const;
+  /// Rows of one item by a plain loop that shares no code with graphs and buffers.
+  [[nodiscard]] std::vector<float> reference(const PreparedItem& item) const;
+
+  [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
+  [[nodiscard]] BudgetRange budget_range(std::int64_t) const override { return options_.range; }
+  /// Pixels are patches: a picture of w x h is the grid [1, h, w].
+  [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
+  [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
+                                    std::int64_t height_px) const override;
+  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
+                   std::span<std::uint8_t>) const override {}
+  [[nodiscard]] std::int64_t path_width(PathId) const override { return options_.hidden; }
+  [[nodiscard]] AxisKeys axis_keys(std::span<const PreparedItem* const> items) const override;
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
+                                               const GraphCapacity& capacity) const override;
+  void fill_inputs(PathId path, const GraphCapacity& capacity,
+                   std::span<const PreparedItem* const> items, InputWriter& writer) const override;
+  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
+               TensorView out) const override;
+
+  /// Forwards submitted by closures that have run, padding included.
+  [[nodiscard]] std::int64_t forwards_run() const noexcept { return forwards_run_; }
+
+ private:
+  [[nodiscard]] float value(const std::byte* row, std::int64_t column) const;
+  void project(const std::byte* row, float* out) const;
+  [[nodiscard]] std::int64_t row_bytes() const;
+
+  MockOptions options_;
+  GraphSpec spec_;
+  std::vector<float> weight_;  // [hidden, width]
+  mutable std::int64_t forwards_run_ = 0;
+};
+
+/// A model with two towers, put together like DeepSeek-OCR: rows of the tile grid with a newline
+/// after each, then the page, then a separator. Every token has its own input row of kColumns.
+class DualModel final : public EncoderGraphModel {
+ public:
+  static constexpr std::int64_t kColumns = 8;
+  static constexpr std::int64_t kGlobal = 272;   ///< tokens of a page
+  static constexpr std::int64_t kTileSide = 10;  ///< tokens along a side of a tile
+  static constexpr std::int64_t kLocal = 100;    ///< tokens of a tile
+
+  explicit DualModel(BudgetRange range = {kGlobal, 13824});
+
+  /// An image cut into w x h tiles; (1, 1) has none.
+  [[nodiscard]] PreparedItem make_crop(std::int64_t w, std::int64_t h, std::uint64_t seed) const;
+  /// An item of any token counts: local rows, then global rows.
+  [[nodiscard]] PreparedItem make_plain(std::int64_t global, std::int64_t local,
+                                        std::uint64_t seed) const;
+  [[nodiscard]] std::vector<float> reference(const PreparedItem& item) const;
+
+  [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
+  [[nodiscard]] BudgetRange budget_range(std::int64_t) const override { return range_; }
+  [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
+  [[nodiscard]] ItemPlan plan_video(std::int64_t, std::int64_t, std::int64_t) const override;
+  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
+                   std::span<std::uint8_t>) const override {}
+  [[nodiscard]] std::int64_t path_width(PathId) const override { return kColumns; }
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
+                                               const GraphCapacity& capacity) const override;
+  void fill_inputs(PathId path, const GraphCapacity& capacity,
+                   std::span<const PreparedItem* const> items, InputWriter& writer) const override;
+  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
+               TensorView out) const override;
+  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
+                std::span<const PreparedItem* const> items,
+                std::span<const TensorView> out) const override;
+
+ private:
+  BudgetRange range_;
+  GraphSpec spec_;
+  std::vector<float> newline_;
+  std::vector<float> separator_;
+};
+
+}  // namespace fovea::test

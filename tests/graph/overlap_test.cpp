@@ -1,0 +1,77 @@
+// The manager on a device whose memory is not host memory and whose queues run as late, or as out
+// of step, as they may: a missing wait shows as foreign rows.
+#include <gtest/gtest.h>
+
+#include "graph/harness.h"
+#include "support/property.h"
+
+namespace fovea {
+namespace {
+
+using namespace test;  // NOLINT: the harness is written for these tests
+
+class OverlapTest : public ::testing::TestWithParam<Schedule> {};
+
+TEST_P(OverlapTest, ManySubBatchesOfOneCall) {
+  MockHarness h(MockModel{}, small_options(), GetParam());
+  h.manager.capture();
+  for_all(50, [&](auto& random) {
+    std::vector<Grid> grids(static_cast<std::size_t>(uniform(random, 1, 40)));
+    for (Grid& grid : grids) {
+      grid = {uniform(random, 1, 3), 2 * uniform(random, 1, 8), 2 * uniform(random, 1, 8)};
+    }
+    h.expect_right(mock_batch(h.model, grids, random()));
+  });
+  const Stats stats = h.manager.stats();
+  EXPECT_GT(stats.graph_hits, 0);
+  EXPECT_GT(stats.graph_misses, 0);
+}
+
+TEST_P(OverlapTest, TwoPaths) {
+  GraphManagerOptions options;
+  options.user.encoder_cudagraph_max_vision_items_per_batch = 3;
+  DualHarness h(DualModel({272, 816}), options, GetParam());
+  h.manager.capture();
+  std::vector<PreparedItem> items;
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    items.push_back(h.model.make_crop(1 + static_cast<std::int64_t>(i % 3),
+                                      1 + static_cast<std::int64_t>(i / 3 % 3), i));
+  }
+  h.expect_right(Batch(std::move(items)));
+  EXPECT_GT(h.manager.stats().graph_partial, 0);
+}
+
+TEST_P(OverlapTest, CapturesOnDemandBetweenReplays) {
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  MockHarness h(MockModel{}, options, GetParam());
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}, {1, 14, 14}, {1, 16, 16}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 3);
+}
+
+TEST_P(OverlapTest, PoisonReachesEveryMemory) {
+  MockHarness h(MockModel{}, small_options(), GetParam());
+  h.manager.capture();
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    h.manager.poison_memory();
+    h.expect_right(mock_batch(h.model, {{1, 4, 4}, {2, 6, 6}, {1, 18, 18}}, seed));
+  }
+}
+
+TEST_P(OverlapTest, MemoryIsAccountedExactly) {
+  MockHarness h(MockModel{}, small_options(), GetParam());
+  h.manager.capture();
+  const GraphMemoryReport report = h.manager.memory();
+  const auto& device = static_cast<DeferredDevice&>(*h.device);
+  EXPECT_EQ(report.arena + report.inputs + report.outputs, device.allocated_bytes());
+  EXPECT_EQ(report.host, device.host_bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, OverlapTest,
+                         ::testing::Values(Schedule::kLast, Schedule::kCopyFirst),
+                         [](const auto& entry) {
+                           return entry.param == Schedule::kLast ? "Last" : "CopyFirst";
+                         });
+
+}  // namespace
+}  // namespace fovea
