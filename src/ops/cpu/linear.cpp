@@ -21,7 +21,6 @@ namespace fovea::cpu {
 
 namespace {
 
-constexpr std::int64_t kHalfPanel = kPanelColumns / 2;
 /// Values of k transposed at a time: 8 KB of f32, in L1.
 constexpr std::int64_t kPackK = 64;
 using PackTile = std::array<std::array<float, kPackK>, kPanelColumns>;
@@ -135,7 +134,7 @@ void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part)
   LinearTask task = whole;
   task.x += row * whole.x_stride;
   task.rows = row_end - row;
-  task.panels += static_cast<std::size_t>(column * whole.in_features) * size_of(whole.weight_dtype);
+  task.panels += panel * whole.in_features * whole.row_bytes;
   task.num_panels = panel_end - panel;
   task.bias += column;
   if (task.residual != nullptr) task.residual += row * whole.residual_stride + column;
@@ -192,23 +191,25 @@ void linear(Stream& stream, const ops::LinearArgs& args, CpuIsa isa) {
   FOVEA_CHECK(args.x.dtype == DType::kF32, kInvalidArgument,
               "linear: the CPU computes with float32 activations, got ", to_string(args.x.dtype));
   const ops::PackedLinear& weight = args.weight;
-  const LinearCall call{.leaf = leaf_of(isa),
-                        .whole = {.x = args.x.as<float>(),
-                                  .x_stride = args.x.shape[1],
-                                  .rows = 0,
-                                  .panels = weight.weight.data(),
-                                  .weight_dtype = weight.dtype,
-                                  .num_panels = ceil_div(weight.out_features, kPanelColumns),
-                                  .in_features = weight.in_features,
-                                  .bias = reinterpret_cast<const float*>(weight.bias.data()),
-                                  .residual = args.residual.as<float>(),
-                                  .residual_stride = weight.out_features,
-                                  .activation = args.activation,
-                                  .out = args.out.as<float>() + args.out_column,
-                                  .out_stride = args.out.shape[1],
-                                  .columns = weight.out_features},
-                        .capacity = args.x.shape[0],
-                        .live = args.rows.count};
+  const LinearCall call{
+      .leaf = leaf_of(isa),
+      .whole = {.x = args.x.as<float>(),
+                .x_stride = args.x.shape[1],
+                .rows = 0,
+                .panels = weight.weight.data(),
+                .paired = weight.dtype == DType::kBF16,
+                .row_bytes = kPanelColumns * static_cast<std::int64_t>(size_of(weight.dtype)),
+                .num_panels = ceil_div(weight.out_features, kPanelColumns),
+                .in_features = weight.in_features,
+                .bias = reinterpret_cast<const float*>(weight.bias.data()),
+                .residual = args.residual.as<float>(),
+                .residual_stride = weight.out_features,
+                .activation = args.activation,
+                .out = args.out.as<float>() + args.out_column,
+                .out_stride = args.out.shape[1],
+                .columns = weight.out_features},
+      .capacity = args.x.shape[0],
+      .live = args.rows.count};
   static_cast<CpuStream&>(stream).submit([call](ThreadPool& pool) { call.run(pool); });
 }
 

@@ -21,34 +21,73 @@
 
 namespace fovea::cpu {
 
-/// Distance of two copied rows: 64 bytes more than a power of two, so that the rows of a tile do
-/// not compete for the same cache set.
-inline constexpr std::int64_t kRowStride = kBlockK + 16;
+inline constexpr std::int64_t kLineBytes = 64;
+inline constexpr std::int64_t kLineFloats = 16;
 
-/// Scratch of one task, on the stack of the thread that runs it.
+/// Distance of two copied rows: a cache line more than a power of two, so that the rows of a tile
+/// do not compete for the same cache set.
+inline constexpr std::int64_t kRowStride = kBlockK + kLineFloats;
+
 template <class V>
 struct LinearScratch {
   alignas(64) float rows[kMaxTaskRows * kRowStride];
-  alignas(64) float weights[kBlockK * kPanelColumns];
+  alignas(64) float widened[kBlockK * kPanelColumns];
   alignas(64) float sums[kMaxTaskPanels * kMaxTaskRows * kPanelColumns];
 };
 
-/// sums[r][0..32) (+)= sum_k rows[r][k] * weights[k][0..32), for kRows rows.
-template <class V, int kRows>
-void multiply_tile(const float* rows, const float* weights, std::int64_t depth, bool add,
-                   float* sums) {
-  constexpr int kColumns = 2 * V::kWidth;
-  for (int column = 0; column < kPanelColumns; column += kColumns) {
+/// Memory that will be needed next, fetched little by little while the current work goes on.
+struct Upcoming {
+  const std::byte* data;  ///< any address may be prefetched
+  std::int64_t step;      ///< bytes to move on per value of k, at most two cache lines
+};
+
+/// A block of f32 weights, [depth][kPanelColumns].
+template <class V>
+struct PlainWeights {
+  const float* data;
+
+  void load(std::int64_t k, int column, typename V::Reg& left, typename V::Reg& right) const {
+    left = V::load(data + k * kPanelColumns + column);
+    right = V::load(data + k * kPanelColumns + column + kHalfPanel);
+  }
+};
+
+/// A block of bf16 weights, [depth][kHalfPanel] pairs. kKeep: what is read is left in `widened`.
+template <class V, bool kKeep>
+struct PairedWeights {
+  const std::uint32_t* pairs;
+  float* widened;
+
+  void load(std::int64_t k, int column, typename V::Reg& left, typename V::Reg& right) const {
+    V::widen_pairs(pairs + k * kHalfPanel + column, left, right);
+    if constexpr (kKeep) {
+      V::store(widened + k * kPanelColumns + column, left);
+      V::store(widened + k * kPanelColumns + column + kHalfPanel, right);
+    }
+  }
+};
+
+/// sums[r][0..32) (+)= sum_k rows[r][k] * weights[k][0..32), for kRows rows: the micro-kernel.
+/// Holds two vectors of every row at a time, one in each half of the panel.
+template <class V, int kRows, class Weights>
+void multiply_tile(const float* rows, Weights weights, std::int64_t depth, bool add,
+                   Upcoming upcoming, float* sums) {
+  for (int column = 0; column < kHalfPanel; column += V::kWidth) {
     typename V::Reg left[kRows];
     typename V::Reg right[kRows];
     for (int r = 0; r < kRows; ++r) {
-      float* const sum = sums + r * kPanelColumns + column;
+      const float* const sum = sums + r * kPanelColumns + column;
       left[r] = add ? V::load(sum) : V::broadcast(0.0f);
-      right[r] = add ? V::load(sum + V::kWidth) : V::broadcast(0.0f);
+      right[r] = add ? V::load(sum + kHalfPanel) : V::broadcast(0.0f);
     }
+    const std::byte* next = upcoming.data;
     for (std::int64_t k = 0; k < depth; ++k) {
-      const typename V::Reg w_left = V::load(weights + k * kPanelColumns + column);
-      const typename V::Reg w_right = V::load(weights + k * kPanelColumns + column + V::kWidth);
+      V::prefetch(next);
+      V::prefetch(next + kLineBytes);
+      next += upcoming.step;
+      typename V::Reg w_left;
+      typename V::Reg w_right;
+      weights.load(k, column, w_left, w_right);
       for (int r = 0; r < kRows; ++r) {
         const typename V::Reg x = V::broadcast(rows[r * kRowStride + k]);
         left[r] = V::fma(x, w_left, left[r]);
@@ -58,83 +97,125 @@ void multiply_tile(const float* rows, const float* weights, std::int64_t depth, 
     for (int r = 0; r < kRows; ++r) {
       float* const sum = sums + r * kPanelColumns + column;
       V::store(sum, left[r]);
-      V::store(sum + V::kWidth, right[r]);
+      V::store(sum + kHalfPanel, right[r]);
     }
   }
 }
 
-using MultiplyTile = void (*)(const float*, const float*, std::int64_t, bool, float*);
+template <class Weights>
+using MultiplyTile = void (*)(const float*, Weights, std::int64_t, bool, Upcoming, float*);
 
 /// Micro-kernels for 1..V::kTileRows rows; entry 0 is never used.
-template <class V, int... kRows>
+template <class V, class Weights, int... kRows>
 constexpr auto multiply_tiles(std::integer_sequence<int, kRows...>) {
-  return std::array<MultiplyTile, sizeof...(kRows) + 1>{nullptr, &multiply_tile<V, kRows + 1>...};
+  return std::array<MultiplyTile<Weights>, sizeof...(kRows) + 1>{
+      nullptr, &multiply_tile<V, kRows + 1, Weights>...};
 }
 
-/// All rows of the task against one block of one panel, in tiles of nearly equal height.
+template <class V, class Weights>
+void multiply_tile(std::int64_t num_rows, const float* rows, Weights weights, std::int64_t depth,
+                   bool add, Upcoming upcoming, float* sums) {
+  static constexpr auto kTiles =
+      multiply_tiles<V, Weights>(std::make_integer_sequence<int, V::kTileRows>{});
+  kTiles[static_cast<std::size_t>(num_rows)](rows, weights, depth, add, upcoming, sums);
+}
+
+/// What multiply_block works on: one block of k of one panel, and all rows of the task.
+struct LinearBlock {
+  const std::byte* weights;  ///< [depth] rows of the panel
+  bool paired;
+  std::int64_t row_bytes;
+  const std::byte* next;  ///< the block that comes after this one
+  std::int64_t depth;
+  std::int64_t num_rows;
+  bool add;  ///< to the sums of the block of k before
+};
+
+/// sums (+)= rows * weights in register tiles of nearly equal height. The first tile widens bf16
+/// weights on its way, the others find them widened in L1; all of them together fetch the next
+/// block of weights.
 template <class V>
-void multiply_panel(const float* rows, const float* weights, std::int64_t num_rows,
-                    std::int64_t depth, bool add, float* sums) {
-  static constexpr auto kTiles = multiply_tiles<V>(std::make_integer_sequence<int, V::kTileRows>{});
-  const std::int64_t num_tiles = (num_rows + V::kTileRows - 1) / V::kTileRows;
+void multiply_block(const LinearBlock& block, const float* rows, float* widened, float* sums) {
+  const std::int64_t num_tiles = (block.num_rows + V::kTileRows - 1) / V::kTileRows;
+  const std::int64_t height = block.num_rows / num_tiles;
+  const std::int64_t num_taller = block.num_rows % num_tiles;
+  const std::int64_t step = (block.row_bytes + num_tiles - 1) / num_tiles;
+  const auto* const pairs = reinterpret_cast<const std::uint32_t*>(block.weights);
+  const auto* const plain = block.paired ? widened : reinterpret_cast<const float*>(block.weights);
+  Upcoming upcoming{block.next, step};
   for (std::int64_t tile = 0; tile < num_tiles; ++tile) {
-    const std::int64_t begin = tile * num_rows / num_tiles;
-    const std::int64_t end = (tile + 1) * num_rows / num_tiles;
-    kTiles[static_cast<std::size_t>(end - begin)](rows + begin * kRowStride, weights, depth, add,
-                                                  sums + begin * kPanelColumns);
-  }
-}
-
-/// The f32 weights of `depth` rows of a panel: the panel itself, or its bf16 widened to `scratch`.
-template <class V>
-const float* panel_block(DType dtype, const std::byte* panel, std::int64_t k, std::int64_t depth,
-                         float* scratch) {
-  if (dtype == DType::kF32) return reinterpret_cast<const float*>(panel) + k * kPanelColumns;
-  const auto* pairs = reinterpret_cast<const std::uint32_t*>(panel) + k * (kPanelColumns / 2);
-  for (std::int64_t i = 0; i < depth; ++i) {
-    for (int j = 0; j < kPanelColumns / 2; j += V::kWidth) {
-      V::widen_pairs(pairs + i * (kPanelColumns / 2) + j, scratch + i * kPanelColumns + j,
-                     scratch + i * kPanelColumns + kPanelColumns / 2 + j);
+    const std::int64_t tile_rows = height + (tile < num_taller ? 1 : 0);
+    const auto multiply = [&](auto weights) {
+      multiply_tile<V>(tile_rows, rows, weights, block.depth, block.add, upcoming, sums);
+    };
+    if (tile > 0 || !block.paired) {
+      multiply(PlainWeights<V>{plain});
+    } else if (num_tiles > 1) {
+      multiply(PairedWeights<V, true>{pairs, widened});
+    } else {
+      multiply(PairedWeights<V, false>{pairs, widened});
     }
+    rows += tile_rows * kRowStride;
+    sums += tile_rows * kPanelColumns;
+    upcoming.data += step * block.depth;
   }
-  return scratch;
 }
 
-/// out = residual + activation(sums + bias) for all rows of one panel.
+/// out = residual + activation(sum + bias) for up to one vector of neighbouring columns.
 template <class V, ops::Activation kActivation>
-void finish_panel(const LinearTask& task, std::int64_t panel, const float* sums) {
-  const std::int64_t first = panel * kPanelColumns;
-  for (int column = 0; column < kPanelColumns; column += V::kWidth) {
-    const std::int64_t count = task.columns - first - column;  // may exceed the vector
-    if (count <= 0) return;
-    const typename V::Reg bias = V::load(task.bias + first + column);
-    for (std::int64_t r = 0; r < task.rows; ++r) {
-      typename V::Reg y = V::add(V::load(sums + r * kPanelColumns + column), bias);
-      y = activate<V, kActivation>(y);
-      const std::int64_t at = first + column;
-      if (task.residual != nullptr) {
-        const float* const residual = task.residual + r * task.residual_stride + at;
-        y = V::add(count >= V::kWidth ? V::load(residual) : V::load_some(residual, count), y);
-      }
-      float* const out = task.out + r * task.out_stride + at;
-      if (count >= V::kWidth) {
-        V::store(out, y);
-      } else {
-        V::store_some(out, y, count);
-      }
+void finish_vector(const float* sum, const float* bias, const float* residual, float* out,
+                   std::int64_t count) {
+  typename V::Reg y = activate<V, kActivation>(V::add(V::load(sum), V::load(bias)));
+  if (count >= V::kWidth) {
+    if (residual != nullptr) y = V::add(V::load(residual), y);
+    V::store(out, y);
+  } else {
+    if (residual != nullptr) y = V::add(V::load_some(residual, count), y);
+    V::store_some(out, y, count);
+  }
+}
+
+/// The whole task at once, row by row: the rows of `out` lie far apart, often on a page each.
+template <class V, ops::Activation kActivation>
+void finish(const LinearTask& task, const float* sums) {
+  for (std::int64_t r = 0; r < task.rows; ++r) {
+    const float* const residual =
+        task.residual == nullptr ? nullptr : task.residual + r * task.residual_stride;
+    float* const out = task.out + r * task.out_stride;
+    for (std::int64_t c = 0; c < task.columns; c += V::kWidth) {
+      const std::int64_t panel = c / kPanelColumns;
+      const float* const sum =
+          sums + (panel * kMaxTaskRows + r) * kPanelColumns + c % kPanelColumns;
+      finish_vector<V, kActivation>(sum, task.bias + c,
+                                    residual == nullptr ? nullptr : residual + c, out + c,
+                                    task.columns - c);
     }
   }
 }
 
 template <class V>
-void finish_panel(const LinearTask& task, std::int64_t panel, const float* sums) {
+void finish(const LinearTask& task, const float* sums) {
   using ops::Activation;
   switch (task.activation) {
-    case Activation::kNone: return finish_panel<V, Activation::kNone>(task, panel, sums);
-    case Activation::kGeluTanh: return finish_panel<V, Activation::kGeluTanh>(task, panel, sums);
-    case Activation::kGeluErf: return finish_panel<V, Activation::kGeluErf>(task, panel, sums);
-    case Activation::kQuickGelu: return finish_panel<V, Activation::kQuickGelu>(task, panel, sums);
-    case Activation::kSilu: return finish_panel<V, Activation::kSilu>(task, panel, sums);
+    case Activation::kNone: return finish<V, Activation::kNone>(task, sums);
+    case Activation::kGeluTanh: return finish<V, Activation::kGeluTanh>(task, sums);
+    case Activation::kGeluErf: return finish<V, Activation::kGeluErf>(task, sums);
+    case Activation::kQuickGelu: return finish<V, Activation::kQuickGelu>(task, sums);
+    case Activation::kSilu: return finish<V, Activation::kSilu>(task, sums);
+  }
+}
+
+/// Copies `depth` values of every row, from k on, into the scratch. The pieces are short and far
+/// apart, which defeats the hardware's prefetching: ask for them some rows ahead.
+template <class V>
+void copy_rows(const LinearTask& task, std::int64_t k, std::int64_t depth, float* rows) {
+  constexpr std::int64_t kRowsAhead = 8;
+  for (std::int64_t r = 0; r < task.rows; ++r) {
+    const float* const from = task.x + r * task.x_stride + k;
+    const float* const ahead = from + kRowsAhead * task.x_stride;
+    for (std::int64_t i = 0; i < depth; i += kLineFloats)
+      V::prefetch(reinterpret_cast<const std::byte*>(ahead + i));
+    std::memcpy(rows + r * kRowStride, from, static_cast<std::size_t>(depth) * sizeof(float));
   }
 }
 
@@ -142,24 +223,26 @@ void finish_panel(const LinearTask& task, std::int64_t panel, const float* sums)
 template <class V>
 void run_linear_task(const LinearTask& task) {
   LinearScratch<V> scratch;
-  const std::size_t panel_bytes =
-      static_cast<std::size_t>(task.in_features * kPanelColumns) * size_of(task.weight_dtype);
+  const std::int64_t panel_bytes = task.in_features * task.row_bytes;
   for (std::int64_t k = 0; k < task.in_features; k += kBlockK) {
     const std::int64_t depth = task.in_features - k < kBlockK ? task.in_features - k : kBlockK;
-    for (std::int64_t r = 0; r < task.rows; ++r) {
-      std::memcpy(scratch.rows + r * kRowStride, task.x + r * task.x_stride + k,
-                  static_cast<std::size_t>(depth) * sizeof(float));
-    }
-    const bool last = k + depth == task.in_features;
+    copy_rows<V>(task, k, depth, scratch.rows);
     for (std::int64_t panel = 0; panel < task.num_panels; ++panel) {
-      float* const sums = scratch.sums + panel * kMaxTaskRows * kPanelColumns;
-      const float* const weights = panel_block<V>(
-          task.weight_dtype, task.panels + static_cast<std::size_t>(panel) * panel_bytes, k, depth,
-          scratch.weights);
-      multiply_panel<V>(scratch.rows, weights, task.rows, depth, /*add=*/k > 0, sums);
-      if (last) finish_panel<V>(task, panel, sums);
+      const std::byte* const weights = task.panels + panel * panel_bytes + k * task.row_bytes;
+      const bool last = panel + 1 == task.num_panels;
+      const LinearBlock block{
+          .weights = weights,
+          .paired = task.paired,
+          .row_bytes = task.row_bytes,
+          .next = last ? task.panels + (k + depth) * task.row_bytes : weights + panel_bytes,
+          .depth = depth,
+          .num_rows = task.rows,
+          .add = k > 0};
+      multiply_block<V>(block, scratch.rows, scratch.widened,
+                        scratch.sums + panel * kMaxTaskRows * kPanelColumns);
     }
   }
+  finish<V>(task, scratch.sums);
 }
 
 }  // namespace fovea::cpu

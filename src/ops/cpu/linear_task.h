@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/dtype.h"
 #include "ops/linear.h"
 
 // The seam between the portable half of the linear layer (packing, task shapes) and its leaves, one
@@ -13,12 +12,15 @@ namespace fovea::cpu {
 
 /// Columns of one panel of packed weights. A panel is [in_features][kPanelColumns].
 inline constexpr std::int64_t kPanelColumns = 32;
+inline constexpr std::int64_t kHalfPanel = kPanelColumns / 2;
 /// Values of k that one visit of a panel covers: 32 KB of f32 weights, which stay in L1 while all
 /// rows of the task pass by.
 inline constexpr std::int64_t kBlockK = 256;
-/// Most rows and panels of one task; they bound the scratch memory of a task (on the stack).
-inline constexpr std::int64_t kMaxTaskRows = 112;
-inline constexpr std::int64_t kMaxTaskPanels = 8;
+/// Most rows and panels of one task: 5 tiles of 14 rows share what is fetched of the weights, 16
+/// panels share the copy of the rows. With kBlockK they bound the scratch of a task to 250 KB, on
+/// the stack of the thread that runs it and in its L2. Twice of either gained less than 1 %.
+inline constexpr std::int64_t kMaxTaskRows = 70;
+inline constexpr std::int64_t kMaxTaskPanels = 16;
 
 /// One block of rows times one group of neighbouring panels.
 struct LinearTask {
@@ -27,7 +29,8 @@ struct LinearTask {
   std::int64_t rows;  ///< 1..kMaxTaskRows
 
   const std::byte* panels;  ///< first panel of the task
-  DType weight_dtype;       ///< kF32, or kBF16 with columns j and j + 16 sharing 32 bits
+  bool paired;              ///< weights are bf16, columns j and j + 16 sharing 32 bits; else f32
+  std::int64_t row_bytes;   ///< of one row (one k) of a panel
   std::int64_t num_panels;  ///< 1..kMaxTaskPanels
   std::int64_t in_features;
 
