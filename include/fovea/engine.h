@@ -57,8 +57,8 @@ struct PlannedBatch {
 struct PackingPlan {
   std::vector<ItemInfo> items;
   std::vector<std::string> paths;
-  std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path
-  std::int64_t max_items_per_batch = 0;
+  std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path; empty: no graphs
+  std::int64_t max_items_per_batch = 0;                  ///< 0: no graphs, no limit
   std::vector<PlannedBatch> batches;
 };
 
