@@ -13,6 +13,7 @@ void add_bench(CLI::App& app, Program& program) {
       "  fovea bench throughput ./Qwen3-VL photos/ --repeat 5");
   add_bench_latency(*verb, program);
   add_bench_throughput(*verb, program);
+  for (CLI::App* benchmark : verb->get_subcommands({})) benchmark->group("Verbs");
 }
 
 }  // namespace fovea::cli

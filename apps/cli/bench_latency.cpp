@@ -84,7 +84,7 @@ void measure_threads(const LatencyFlags& flags, std::int64_t threads, Console& c
 }
 
 std::string threads_text(std::int64_t threads) {
-  return threads == 0 ? "all" : std::to_string(threads);
+  return threads == 0 ? "all threads" : counted(threads, "thread");
 }
 
 std::string timing_table(const LatencyRun& run, std::int64_t count) {
@@ -107,7 +107,7 @@ std::string timing_table(const LatencyRun& run, std::int64_t count) {
       return m.timing.replay_ms.empty() ? std::string("-") : fixed(value, 2);
     };
     table.add_row(
-        {threads_text(m.threads),
+        {m.threads == 0 ? "all" : std::to_string(m.threads),
          std::to_string(count) + " x " + std::to_string(m.patches_per_item),
          std::to_string(m.timing.rows), m.timing.budget > 0 ? std::to_string(m.timing.budget) : "-",
          fixed(eager.median, 2), fixed(eager.p90, 2), fixed(eager.p99, 2), replay_ms(replay.median),
@@ -120,7 +120,7 @@ std::string timing_table(const LatencyRun& run, std::int64_t count) {
 /// How much faster each size gets with more threads, relative to the first of the list.
 std::string scaling_table(const LatencyRun& run, const std::vector<std::int64_t>& threads) {
   std::vector<Table::Column> columns{{"patches"}};
-  for (const std::int64_t n : threads) columns.push_back({threads_text(n) + " threads"});
+  for (const std::int64_t n : threads) columns.push_back({threads_text(n)});
   Table table(columns);
   const std::size_t sizes = run.measurements.size() / threads.size();
   for (std::size_t size = 0; size < sizes; ++size) {
@@ -143,8 +143,7 @@ LineChart chart_of(const LatencyRun& run, std::size_t num_threads_tried) {
                   .y_scale = Scale::kLog,
                   .series = {}};
   const auto line = [&](const Measurement& m, const std::string& name) -> LineSeries& {
-    const std::string full =
-        num_threads_tried > 1 ? name + ", " + threads_text(m.threads) + " threads" : name;
+    const std::string full = num_threads_tried > 1 ? name + ", " + threads_text(m.threads) : name;
     const auto same = [&](const LineSeries& series) { return series.name == full; };
     const auto found = std::find_if(chart.series.begin(), chart.series.end(), same);
     return found != chart.series.end() ? *found : chart.series.emplace_back(LineSeries{full, {}});
@@ -202,7 +201,7 @@ int run_latency(const LatencyFlags& flags, Console& console) {
 
   std::cout << timing_table(run, flags.count) << "\n";
   if (threads.size() > 1) {
-    std::cout << "speed-up over " << threads_text(threads.front()) << " threads\n"
+    std::cout << "speed-up over " << threads_text(threads.front()) << "\n"
               << scaling_table(run, threads) << "\n";
   }
   std::cout << "times in milliseconds, " << flags.repetitions << " repetitions; GFLOP/s of the "
@@ -211,7 +210,7 @@ int run_latency(const LatencyFlags& flags, Console& console) {
     const Measurement& m = run.measurements[i];
     if (!m.peak_gflops) continue;
     std::cout << "peak    " << fixed(*m.peak_gflops, 1) << " GFLOP/s of multiply-adds on "
-              << threads_text(m.threads) << " threads, measured in this run\n";
+              << threads_text(m.threads) << ", measured in this run\n";
   }
   return kExitOk;
 }
@@ -221,8 +220,7 @@ int run_latency(const LatencyFlags& flags, Console& console) {
 void add_bench_latency(CLI::App& bench, Program& program) {
   CLI::App* verb = bench.add_subcommand("latency", "Time the tower on random pixels");
   auto flags = std::make_shared<LatencyFlags>();
-  add_engine_flags(*verb, flags->engine);
-  verb->remove_option(verb->get_option("--threads"));  // here it takes a list
+  add_model(*verb, flags->engine);
   add_positive_list(*verb, "--threads", flags->threads,
                     "CPU threads; a list shows how the tower scales (default: all)")
       ->group("Benchmark");
@@ -239,6 +237,7 @@ void add_bench_latency(CLI::App& bench, Program& program) {
   verb->add_option("--plot", flags->plot, "Write a chart as SVG")
       ->type_name("FILE")
       ->group("Output");
+  add_engine_flags(*verb, flags->engine);
   add_console_flags(*verb, program);
   verb->footer(
       "Eager runs and replays take turns, so that drift of the machine hits both alike.\n\n"

@@ -141,7 +141,7 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
 void add_bench_throughput(CLI::App& bench, Program& program) {
   CLI::App* verb = bench.add_subcommand("throughput", "Time the whole way from files to rows");
   auto flags = std::make_shared<ThroughputFlags>();
-  add_engine_flags(*verb, flags->engine);
+  add_model(*verb, flags->engine);
   add_input_flags(*verb, flags->inputs);
   add_positive(*verb, "--repeat", flags->repeat, "Runs that count")->group("Benchmark");
   add_positive(*verb, "--warmups", flags->warmups, "Runs before them that do not count")
@@ -152,6 +152,8 @@ void add_bench_throughput(CLI::App& bench, Program& program) {
   verb->add_option("--plot", flags->plot, "Write the mean, median and p99 of each stage as SVG")
       ->type_name("FILE")
       ->group("Output");
+  add_threads(*verb, flags->engine);
+  add_engine_flags(*verb, flags->engine);
   add_console_flags(*verb, program);
   verb->footer(
       "Stage times are per item; items prepared on several threads overlap, so their sum may\n"

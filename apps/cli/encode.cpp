@@ -24,7 +24,7 @@
 namespace fovea::cli {
 namespace {
 
-constexpr std::size_t kNameLength = 44;
+constexpr std::size_t kNameLength = 36;
 
 struct EncodeFlags {
   EngineFlags engine;
@@ -71,7 +71,8 @@ EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
   run.load_ms = ms_since(start);
 
   start = std::chrono::steady_clock::now();
-  const Progress encoding(console, "encoding " + std::to_string(inputs.size()) + " items");
+  const Progress encoding(console,
+                          "encoding " + counted(static_cast<std::int64_t>(inputs.size()), "item"));
   run.items =
       encode_inputs(engine, inputs, {.dtype = row_dtype(flags.dtype), .on_error = on_error});
   run.encode_ms = ms_since(start);
@@ -192,7 +193,7 @@ std::string graph_line(const Stats& stats) {
   }
   std::string line = "graphs  " + std::to_string(stats.graph_hits) + " of " +
                      std::to_string(items) + " items replayed (" + percent(stats.hit_rate()) + ")";
-  if (stats.sub_batches > 0) line += ", " + std::to_string(stats.sub_batches) + " sub-batches";
+  if (stats.sub_batches > 0) line += ", " + counted(stats.sub_batches, "sub-batch", "sub-batches");
   if (!stats.token_budgets.empty()) line += ", budgets " + join(stats.token_budgets, " ");
   if (live > 0) {
     line +=
@@ -265,9 +266,11 @@ void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
 void add_encode(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand("encode", "Encode pictures and videos into rows");
   auto flags = std::make_shared<EncodeFlags>();
-  add_engine_flags(*verb, flags->engine);
+  add_model(*verb, flags->engine);
   add_input_flags(*verb, flags->inputs);
   add_output_flags(*verb, *flags);
+  add_threads(*verb, flags->engine);
+  add_engine_flags(*verb, flags->engine);
   add_console_flags(*verb, program);
   verb->footer(
       "Items are numbered in command-line order, pictures and videos together; the file holds\n"

@@ -42,16 +42,10 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       ->check(check(complaint_about_device))
       ->capture_default_str()
       ->group(kDeviceGroup);
-  add_positive(verb, "--threads", flags.threads,
-               "CPU threads for math and decoding (default: all this process may use)")
-      ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs config.json only and fills the tower with seeded random weights")
       ->group(kDeviceGroup);
-  verb.add_option("--seed", flags.seed, "Of dummy weights")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(kDeviceGroup);
+  add_count(verb, "--seed", flags.seed, "Of dummy weights (default: 0)")->group(kDeviceGroup);
 }
 
 void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
@@ -62,12 +56,8 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   add_positive(verb, "--max-items-per-batch", flags.max_items_per_batch,
                "Most items in one replay (default: inferred)")
       ->group(kGraphGroup);
-  verb.add_option("--max-frames-per-batch", flags.max_frames_per_batch,
-                  "Most frames in one replay; 0 keeps videos eager (default: inferred)")
-      ->type_name("N")
-      ->check(
-          CLI::Range(std::int64_t{0}, std::numeric_limits<std::int32_t>::max() + std::int64_t{0})
-              .description(""))
+  add_count(verb, "--max-frames-per-batch", flags.max_frames_per_batch,
+            "Most frames in one replay; 0 keeps videos eager (default: inferred)")
       ->group(kGraphGroup);
   add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,
                "Upper end of inferred token budgets")
@@ -153,11 +143,20 @@ void add_console_flags(CLI::App& verb, Program& program) {
       ->group("Messages");
 }
 
-void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
+void add_model(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("MODEL,--model", flags.model,
                   "Directory with config.json, preprocessor_config.json and *.safetensors")
       ->type_name("")
       ->required();
+}
+
+void add_threads(CLI::App& verb, EngineFlags& flags) {
+  add_positive(verb, "--threads", flags.threads,
+               "CPU threads for math and decoding (default: all this process may use)")
+      ->group(kDeviceGroup);
+}
+
+void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   add_device_flags(verb, flags);
   add_graph_flags(verb, flags);
   add_picture_flags(verb, flags);
@@ -187,10 +186,16 @@ CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
 
 CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
                           const std::string& description) {
-  const auto read = [&value, name](const std::string& text) { value = parse_positive(text, name); };
+  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 1, name); };
   CLI::Option* option =
       verb.add_option_function<std::string>(name, read, description)->type_name("N");
   return value == 0 ? option : option->default_str(std::to_string(value));
+}
+
+CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
+                       const std::string& description) {
+  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 0, name); };
+  return verb.add_option_function<std::string>(name, read, description)->type_name("N");
 }
 
 EngineOptions engine_options(const EngineFlags& flags, Console& console) {
@@ -201,7 +206,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   }
   options.num_threads = static_cast<int>(flags.threads);
   options.dummy_weights = flags.load_format == "dummy";
-  options.seed = flags.seed;
+  options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.log = &console;

@@ -17,7 +17,7 @@ struct EngineFlags {
   std::string device = "auto";
   std::int64_t threads = 0;  ///< 0: all
   std::string load_format = "auto";
-  std::uint64_t seed = 0;
+  std::optional<std::int64_t> seed;
   std::string image_backend = "auto";
   std::string rgba = "white";
   bool exif_orientation = false;
@@ -36,7 +36,13 @@ struct EngineFlags {
 /// Adds --quiet and --log-level.
 void add_console_flags(CLI::App& verb, Program& program);
 
-/// Adds MODEL (also --model), and the flags for device, pictures and graphs.
+/// Adds MODEL, which --model names as well. Comes before the other positionals of a verb.
+void add_model(CLI::App& verb, EngineFlags& flags);
+
+/// Adds --threads N. A verb that compares numbers of threads has a flag of that name of its own.
+void add_threads(CLI::App& verb, EngineFlags& flags);
+
+/// Adds the flags for device, graphs and pictures.
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 
 /// Adds a flag that takes one of `choices`; the help shows them and the default.
@@ -50,6 +56,10 @@ CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
 /// Adds a flag that takes one whole number >= 1; the help shows `value` as the default unless 0.
 CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
                           const std::string& description);
+
+/// Adds a flag that takes one whole number >= 0; the help shows no default.
+CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
+                       const std::string& description);
 
 /// Translates flags into options; flags win over --compilation-config. Warns on `console` about
 /// keys that are ignored. @throws UsageError for a --compilation-config that is not what it should

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 
@@ -118,7 +119,15 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
           ->group("Input");
   verb.add_option("--fps", flags.fps, "Frames per second of directories of frames")
       ->type_name("F")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            double value = 0;
+            const bool positive = CLI::detail::lexical_cast(text, value) && value > 0;
+            return positive && std::isfinite(value)
+                       ? std::string()
+                       : "expected a number above 0, got \"" + text + "\"";
+          },
+          ""))
       ->capture_default_str()
       ->group("Input");
   verb.parse_complete_callback([&verb, &flags, images, videos] {

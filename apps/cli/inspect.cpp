@@ -41,7 +41,9 @@ std::string facts_table(const ModelReport& report, const PackingPlan& plan) {
     table.add_row({"budgets, path " + plan.paths[path],
                    budgets.empty() ? "none, always eager" : join(budgets, " ")});
   }
-  table.add_row({"items per sub-batch", std::to_string(plan.max_items_per_batch)});
+  if (plan.max_items_per_batch > 0) {
+    table.add_row({"items per sub-batch", std::to_string(plan.max_items_per_batch)});
+  }
   return table.text();
 }
 
@@ -104,12 +106,13 @@ int run_inspect(const InspectFlags& flags, Console& console) {
 void add_inspect(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand("inspect", "Describe a checkpoint, its tensors and memory");
   auto flags = std::make_shared<InspectFlags>();
-  add_engine_flags(*verb, flags->engine);
+  add_model(*verb, flags->engine);
   verb->add_option("--image", flags->image,
                    "Also show what a picture (or video) of this size becomes")
       ->type_name("WxH[xNf]");
   verb->add_flag("--tensors", flags->all_tensors, "List all tensors, not only those with problems");
   verb->add_flag("--json", flags->json, "Print JSON instead of tables");
+  add_engine_flags(*verb, flags->engine);
   add_console_flags(*verb, program);
   verb->footer(
       "Examples:\n"

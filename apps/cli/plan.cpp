@@ -91,8 +91,9 @@ void print_plan(const PackingPlan& plan, const std::vector<ItemSize>& sizes) {
     std::cout << "budgets  " << plan.paths[path] << ": "
               << (budgets.empty() ? "none, always eager" : join(budgets, " ")) << "\n";
   }
-  std::cout << "total    " << plan.items.size() << " items, " << rows << " rows, "
-            << plan.batches.size() << " sub-batches";
+  std::cout << "total    " << counted(std::ssize(plan.items), "item") << ", "
+            << counted(rows, "row") << ", "
+            << counted(std::ssize(plan.batches), "sub-batch", "sub-batches");
   if (padding.tokens > 0) {
     const auto padded = static_cast<double>(padding.padded);
     std::cout << ", padding " << padding.padded << " of " << padding.tokens + padding.padded
@@ -120,12 +121,13 @@ void add_plan(CLI::App& app, Program& program) {
   CLI::App* verb =
       app.add_subcommand("plan", "Show sizes, grids, rows and packing of a set of pictures");
   auto flags = std::make_shared<PlanFlags>();
-  add_engine_flags(*verb, flags->engine);
+  add_model(*verb, flags->engine);
   verb->add_option("--sizes", flags->sizes,
                    "WxH for a picture, WxHxNf for a video of N frames; or @FILE")
       ->type_name("WxH[xNf],...")
       ->required();
   verb->add_flag("--json", flags->json, "Print JSON instead of tables");
+  add_engine_flags(*verb, flags->engine);
   add_console_flags(*verb, program);
   verb->footer(
       "Reads the JSON files of the model only; no weights are needed.\n\n"

@@ -3,17 +3,21 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <new>
 
 #include "errors.h"
 #include "fovea/error.h"
 #include "fovea/version.h"
+#include "help.h"
 #include "text.h"
 
 namespace fovea::cli {
 namespace {
 
 void add_verbs(CLI::App& app, Program& program) {
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_help_flag("-h,--help", "Print this");
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", std::string("fovea ") + version(), "Print the version");
   app.footer(
@@ -28,6 +32,7 @@ void add_verbs(CLI::App& app, Program& program) {
   add_bench(app, program);
   add_env(app, program);
   add_version(app, program);
+  for (CLI::App* verb : app.get_subcommands({})) verb->group("Verbs");
 }
 
 /// Lets --token_budgets stand for --token-budgets: flags of this program hold no underscores.
@@ -69,6 +74,16 @@ std::vector<std::string> verb_names(const CLI::App* app) {
   return names;
 }
 
+/// The first required argument or flag that was not given.
+std::optional<std::string> missing_argument(const CLI::App& verb) {
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->get_required() && option->count() == 0) {
+      return option->get_positional() ? option->get_name(/*positional=*/true) : option->get_name();
+    }
+  }
+  return std::nullopt;
+}
+
 std::string with_hint(const std::string& complaint, const std::string& typed,
                       const std::vector<std::string>& candidates) {
   const std::optional<std::string> nearest = nearest_name(typed, candidates);
@@ -77,7 +92,7 @@ std::string with_hint(const std::string& complaint, const std::string& typed,
 
 /// What is wrong with the command line. A word that no verb knows explains more than the
 /// requirement that was missed because of it, so it comes first.
-std::string usage_complaint(CLI::App& app, const std::string& parser_message) {
+std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
   CLI::App* verb = chosen_verb(app);
   const std::vector<std::string> unknown = verb->remaining();
   if (!unknown.empty()) {
@@ -95,7 +110,9 @@ std::string usage_complaint(CLI::App& app, const std::string& parser_message) {
     for (const std::string& name : verb_names(verb)) verbs += (verbs.empty() ? "" : ", ") + name;
     return "expected a verb: one of " + verbs;
   }
-  return parser_message;
+  const bool incomplete = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  const std::optional<std::string> missing = missing_argument(*verb);
+  return incomplete && missing ? *missing + " is required" : error.what();
 }
 
 int report_usage(Program& program, const CLI::App* verb, const std::string& complaint) {
@@ -116,7 +133,7 @@ std::optional<int> parse(CLI::App& app, Program& program, std::vector<std::strin
   } catch (const CLI::CallForVersion& version_text) {
     std::cout << version_text.what() << "\n";
   } catch (const CLI::ParseError& error) {
-    return report_usage(program, chosen_verb(app), usage_complaint(app, error.what()));
+    return report_usage(program, chosen_verb(app), usage_complaint(app, error));
   } catch (const UsageError& error) {
     return report_usage(program, chosen_verb(app), error.what());
   }

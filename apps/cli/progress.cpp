@@ -17,7 +17,8 @@ void Progress::advance() {
 
 void Progress::show() {
   std::string text = label_;
-  if (total_ > 0) text.append(" " + std::to_string(done_)).append("/" + std::to_string(total_));
+  if (total_ > 0)
+    text.append(" ").append(std::to_string(done_)).append("/").append(std::to_string(total_));
   console_.set_status(text);
 }
 

@@ -15,7 +15,7 @@ constexpr std::int64_t kMaxSide = 1'000'000;
 
 /// One side or frame count out of `size`, which is named in the complaint.
 std::int64_t number_in(std::string_view part, const std::string& size) {
-  const std::int64_t value = parse_positive(part, "size \"" + one_line(size) + "\"");
+  const std::int64_t value = parse_whole(part, 1, "size \"" + one_line(size) + "\"");
   if (value > kMaxSide) {
     throw UsageError("size \"" + one_line(size) + "\": expected numbers up to " +
                      std::to_string(kMaxSide) + ", got " + std::to_string(value));

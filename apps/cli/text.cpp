@@ -53,6 +53,11 @@ std::string fixed(double value, int decimals) {
 
 std::string percent(double share) { return fixed(share * 100.0, 1) + " %"; }
 
+std::string counted(std::int64_t count, std::string_view noun, std::string_view plural) {
+  const std::string many = plural.empty() ? std::string(noun) + "s" : std::string(plural);
+  return std::to_string(count) + " " + (count == 1 ? std::string(noun) : many);
+}
+
 std::string bytes_text(std::size_t bytes) {
   constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
@@ -94,6 +99,8 @@ std::string shorten_path(std::string_view path, std::size_t max_length) {
   constexpr std::string_view kCut = "...";
   if (path.size() <= max_length || max_length <= kCut.size()) return std::string(path);
   std::size_t begin = path.size() - (max_length - kCut.size());
+  const std::size_t slash = path.find('/', begin);
+  if (slash != std::string_view::npos && slash + 1 < path.size()) begin = slash;
   // Do not start inside a UTF-8 sequence: continuation bytes are 10xxxxxx.
   while (begin < path.size() && (static_cast<unsigned char>(path[begin]) & 0xc0) == 0x80) ++begin;
   return std::string(kCut) + std::string(path.substr(begin));
@@ -116,13 +123,13 @@ std::optional<std::string> nearest_name(std::string_view name,
   return best;
 }
 
-std::int64_t parse_positive(std::string_view text, std::string_view what) {
+std::int64_t parse_whole(std::string_view text, std::int64_t min, std::string_view what) {
   const std::string_view digits = trimmed(text);
   std::int64_t value = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (status != std::errc{} || end != digits.data() + digits.size() || value < 1) {
-    throw UsageError(std::string(what) + ": expected a whole number >= 1, got \"" + one_line(text) +
-                     "\"");
+  if (status != std::errc{} || end != digits.data() + digits.size() || value < min) {
+    throw UsageError(std::string(what) + ": expected a whole number >= " + std::to_string(min) +
+                     ", got \"" + one_line(text) + "\"");
   }
   return value;
 }
@@ -139,7 +146,7 @@ std::vector<std::string> split_commas(std::string_view text) {
 
 std::vector<std::int64_t> parse_positive_list(std::string_view text, std::string_view what) {
   std::vector<std::int64_t> values;
-  for (const std::string& part : split_commas(text)) values.push_back(parse_positive(part, what));
+  for (const std::string& part : split_commas(text)) values.push_back(parse_whole(part, 1, what));
   return values;
 }
 

@@ -16,6 +16,11 @@ namespace fovea::cli {
 /// Formats a share of 1 as per cent: percent(0.985) is "98.5 %".
 [[nodiscard]] std::string percent(double share);
 
+/// Formats a count with its noun: counted(1, "row") is "1 row", counted(2, "batch", "batches") is
+/// "2 batches".
+[[nodiscard]] std::string counted(std::int64_t count, std::string_view noun,
+                                  std::string_view plural = "");
+
 /// Formats a byte count with a binary unit: "512 B", "12.5 KiB", "1.2 GiB".
 [[nodiscard]] std::string bytes_text(std::size_t bytes);
 
@@ -29,7 +34,8 @@ namespace fovea::cli {
 /// other control characters a question mark.
 [[nodiscard]] std::string one_line(std::string_view text);
 
-/// Keeps at most `max_length` bytes from the end of a path, marking the cut with "...".
+/// Keeps at most `max_length` bytes from the end of a path, marking the cut with "...". Cuts before
+/// a folder name if one begins in what is kept.
 [[nodiscard]] std::string shorten_path(std::string_view path, std::size_t max_length);
 
 /// The candidate that `name` was probably meant to be, absent if none is near. Case is ignored and
@@ -37,8 +43,9 @@ namespace fovea::cli {
 [[nodiscard]] std::optional<std::string> nearest_name(std::string_view name,
                                                       std::span<const std::string> candidates);
 
-/// Reads a whole number >= 1. @throws UsageError naming `what` otherwise.
-[[nodiscard]] std::int64_t parse_positive(std::string_view text, std::string_view what);
+/// Reads a whole number >= min. @throws UsageError naming `what` otherwise.
+[[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min,
+                                       std::string_view what);
 
 /// Splits at commas; white space around the parts is dropped, empty parts are kept.
 [[nodiscard]] std::vector<std::string> split_commas(std::string_view text);

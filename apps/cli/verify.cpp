@@ -61,12 +61,14 @@ void add_verify(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand(
       "verify", "Check on a checkpoint that replay, batching and order change nothing");
   auto flags = std::make_shared<VerifyFlags>();
-  add_engine_flags(*verb, flags->engine);
+  add_model(*verb, flags->engine);
   verb->add_option(
           "--golden", flags->golden,
           "Also compare with reference rows: directory with golden.safetensors and images/")
       ->type_name("DIR");
   verb->add_flag("--json", flags->json, "Print JSON instead of a table");
+  add_threads(*verb, flags->engine);
+  add_engine_flags(*verb, flags->engine);
   add_console_flags(*verb, program);
   verb->footer(
       "Exit code 1 if a check fails.\n\n"
