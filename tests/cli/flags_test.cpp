@@ -1,0 +1,117 @@
+#include "flags.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/expect_usage_error.h"
+
+namespace fovea::cli {
+namespace {
+
+using test::expect_usage_error;
+
+GraphOptions graphs_of(const std::string& json) {
+  Console console;
+  GraphOptions graphs;
+  apply_compilation_config(json, graphs, console);
+  return graphs;
+}
+
+TEST(CompilationConfig, ReadsTheFieldsOfTheReference) {
+  const GraphOptions graphs = graphs_of(R"({
+      "cudagraph_mm_encoder": false,
+      "encoder_cudagraph_token_budgets": [64, 256],
+      "encoder_cudagraph_max_vision_items_per_batch": 8,
+      "encoder_cudagraph_max_frames_per_batch": 0})");
+  EXPECT_FALSE(graphs.cudagraph_mm_encoder);
+  EXPECT_EQ(graphs.encoder_cudagraph_token_budgets, (std::vector<std::int64_t>{64, 256}));
+  EXPECT_EQ(graphs.encoder_cudagraph_max_vision_items_per_batch, 8);
+  EXPECT_EQ(graphs.encoder_cudagraph_max_frames_per_batch, 0);
+}
+
+TEST(CompilationConfig, AcceptsTheOldNameOfTheItemLimit) {
+  EXPECT_EQ(graphs_of(R"({"encoder_cudagraph_max_images_per_batch": 3})")
+                .encoder_cudagraph_max_vision_items_per_batch,
+            3);
+}
+
+TEST(CompilationConfig, NullIsTheDefault) {
+  EXPECT_EQ(graphs_of(R"({"encoder_cudagraph_max_frames_per_batch": null})")
+                .encoder_cudagraph_max_frames_per_batch,
+            std::nullopt);
+}
+
+TEST(CompilationConfig, WarnsAboutOtherKeys) {
+  ::testing::internal::CaptureStderr();
+  (void)graphs_of(R"({"level": 3})");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "fovea: warning: --compilation-config: key \"level\" is ignored\n");
+}
+
+TEST(CompilationConfig, RefusesWrongTypesAndTexts) {
+  for (const char* json :
+       {"", "{", "[1]", "3", R"({"cudagraph_mm_encoder": 1})",
+        R"({"encoder_cudagraph_token_budgets": 64})", R"({"encoder_cudagraph_token_budgets": [0]})",
+        R"({"encoder_cudagraph_token_budgets": [1.5]})",
+        R"({"encoder_cudagraph_max_vision_items_per_batch": "8"})",
+        R"({"encoder_cudagraph_max_frames_per_batch": -1})"}) {
+    expect_usage_error("--compilation-config: ", [&] { (void)graphs_of(json); });
+  }
+}
+
+TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
+  Console console;
+  const EngineOptions options = engine_options(EngineFlags{}, console);
+  const EngineOptions library;
+  EXPECT_EQ(options.device, library.device);
+  EXPECT_EQ(options.num_threads, library.num_threads);
+  EXPECT_EQ(options.max_num_batched_tokens, library.max_num_batched_tokens);
+  EXPECT_EQ(options.packing, library.packing);
+  EXPECT_EQ(options.media.image_backend, library.media.image_backend);
+  EXPECT_EQ(options.media.composite_alpha, library.media.composite_alpha);
+  EXPECT_EQ(options.media.limits.max_image_pixels, library.media.limits.max_image_pixels);
+  EXPECT_EQ(options.media.min_pixels, library.media.min_pixels);
+  EXPECT_EQ(options.graphs.cudagraph_mm_encoder, library.graphs.cudagraph_mm_encoder);
+  EXPECT_TRUE(options.graphs.encoder_cudagraph_token_budgets.empty());
+  EXPECT_EQ(options.log, &console);
+}
+
+TEST(EngineFlags, WinOverTheCompilationConfig) {
+  Console console;
+  EngineFlags flags;
+  flags.token_budgets = {128};
+  flags.max_items_per_batch = 2;
+  flags.max_frames_per_batch = 4;
+  flags.enforce_eager = true;
+  flags.compilation_config = R"({"cudagraph_mm_encoder": true,
+      "encoder_cudagraph_token_budgets": [64],
+      "encoder_cudagraph_max_vision_items_per_batch": 8,
+      "encoder_cudagraph_max_frames_per_batch": 16})";
+  const GraphOptions graphs = engine_options(flags, console).graphs;
+  EXPECT_FALSE(graphs.cudagraph_mm_encoder);
+  EXPECT_EQ(graphs.encoder_cudagraph_token_budgets, (std::vector<std::int64_t>{128}));
+  EXPECT_EQ(graphs.encoder_cudagraph_max_vision_items_per_batch, 2);
+  EXPECT_EQ(graphs.encoder_cudagraph_max_frames_per_batch, 4);
+}
+
+TEST(EngineFlags, ReachTheOptionsTheyName) {
+  Console console;
+  EngineFlags flags;
+  flags.load_format = "dummy";
+  flags.image_backend = "pil";
+  flags.rgba = "drop";
+  flags.packing = "cost";
+  flags.min_pixels = 100;
+  flags.max_pixels = 200;
+  flags.exif_orientation = true;
+  const EngineOptions options = engine_options(flags, console);
+  EXPECT_TRUE(options.dummy_weights);
+  EXPECT_EQ(options.media.image_backend, ImageBackend::kPillow);
+  EXPECT_FALSE(options.media.composite_alpha);
+  EXPECT_EQ(options.packing, PackingPolicy::kCost);
+  EXPECT_EQ(options.media.min_pixels, 100);
+  EXPECT_EQ(options.media.max_pixels, 200);
+  EXPECT_TRUE(options.media.apply_exif_orientation);
+}
+
+}  // namespace
+}  // namespace fovea::cli

@@ -1,0 +1,105 @@
+#include "inputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/expect_error.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::cli {
+namespace {
+
+using fovea::test::expect_error;
+using fovea::test::TemporaryDirectory;
+using fovea::test::write_text;
+using ::testing::ElementsAre;
+
+/// Names of the items that picture arguments give, without their folder.
+std::vector<std::string> names(const std::vector<std::string>& arguments) {
+  std::vector<InputArgument> words;
+  for (const std::string& argument : arguments) words.push_back({Modality::kImage, argument});
+  std::vector<std::string> result;
+  for (const Input& input : expand_inputs(words, 2.0, OnError::kFail)) {
+    result.push_back(std::filesystem::path(input.item.name).filename().string());
+  }
+  return result;
+}
+
+class Inputs : public ::testing::Test {
+ protected:
+  Inputs() {
+    for (const char* name : {"b.png", "a.JPG", "c.webp", "notes.txt", "d[1].png"}) {
+      write_text(folder_ / name, "");
+    }
+    std::filesystem::create_directory(folder_ / "z.png");  // a folder is no picture
+  }
+  TemporaryDirectory folder_;
+};
+
+TEST_F(Inputs, DirectoryGivesItsPicturesSortedByName) {
+  EXPECT_THAT(names({folder_.path()}), ElementsAre("a.JPG", "b.png", "c.webp", "d[1].png"));
+}
+
+TEST_F(Inputs, PatternGivesItsMatchesSortedByName) {
+  EXPECT_THAT(names({folder_ / "[bc].*"}), ElementsAre("b.png", "c.webp"));
+}
+
+TEST_F(Inputs, ExistingNameIsNoPattern) {
+  EXPECT_THAT(names({folder_ / "d[1].png"}), ElementsAre("d[1].png"));
+}
+
+TEST_F(Inputs, ListNamesFilesLineByLine) {
+  write_text(folder_ / "list",
+             "# pictures\n" + folder_ / "c.webp" + "\r\n\n" + folder_ / "b.png" + "\n");
+  EXPECT_THAT(names({"@" + folder_ / "list"}), ElementsAre("c.webp", "b.png"));
+}
+
+TEST_F(Inputs, ArgumentsKeepTheirOrder) {
+  EXPECT_THAT(names({folder_ / "c.webp", folder_ / "a.JPG", folder_ / "b.png"}),
+              ElementsAre("c.webp", "a.JPG", "b.png"));
+}
+
+TEST_F(Inputs, MissingPictureIsLeftToTheEngine) {
+  EXPECT_THAT(names({folder_ / "none.png"}), ElementsAre("none.png"));
+}
+
+TEST_F(Inputs, EmptyDirectoryIsAnError) {
+  expect_error(ErrorCode::kNotFound, "found none", [&] { (void)names({folder_ / "z.png"}); });
+}
+
+TEST_F(Inputs, PatternWithoutMatchesIsAnError) {
+  expect_error(ErrorCode::kNotFound, "matches no file", [&] { (void)names({folder_ / "*.gif"}); });
+}
+
+TEST_F(Inputs, MissingAndEmptyListsAreErrors) {
+  expect_error(ErrorCode::kNotFound, "cannot open", [&] { (void)names({"@" + folder_ / "no"}); });
+  write_text(folder_ / "empty", "# nothing\n");
+  expect_error(ErrorCode::kNotFound, "names no file",
+               [&] { (void)names({"@" + folder_ / "empty"}); });
+}
+
+TEST_F(Inputs, MissingVideoIsAnErrorOrASkippedItem) {
+  const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "none.mp4"},
+                                         {Modality::kImage, folder_ / "b.png"}};
+  expect_error(ErrorCode::kNotFound, "none.mp4",
+               [&] { (void)expand_inputs(words, 2.0, OnError::kFail); });
+  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kSkip);
+  ASSERT_EQ(inputs.size(), 2U);
+  EXPECT_TRUE(inputs[0].error.has_value());
+  EXPECT_EQ(inputs[0].item.modality, Modality::kVideo);
+  EXPECT_FALSE(inputs[1].error.has_value());
+}
+
+TEST_F(Inputs, FramesPerSecondReachTheVideo) {
+  write_text((folder_ / "z.png") + "/frame.png", "");
+  const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "z.png"}};
+  const std::vector<Input> inputs = expand_inputs(words, 12.5, OnError::kFail);
+  ASSERT_EQ(inputs.size(), 1U);
+  EXPECT_EQ(inputs[0].item.modality, Modality::kVideo);
+  EXPECT_DOUBLE_EQ(inputs[0].item.fps, 12.5);
+}
+
+}  // namespace
+}  // namespace fovea::cli

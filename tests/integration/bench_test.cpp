@@ -1,0 +1,93 @@
+// fovea bench: that the figures are there and consistent, never how large they are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "integration/run_program.h"
+#include "support/golden.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string golden_model() { return golden_folders("qwen3_vl", "model.safetensors").front(); }
+
+void expect_ordered(const json& summary) {
+  EXPECT_GT(summary["min"].get<double>(), 0);
+  EXPECT_LE(summary["min"].get<double>(), summary["median"].get<double>());
+  EXPECT_LE(summary["median"].get<double>(), summary["p90"].get<double>());
+  EXPECT_LE(summary["p90"].get<double>(), summary["p99"].get<double>());
+  EXPECT_LE(summary["p99"].get<double>(), summary["max"].get<double>());
+}
+
+TEST(BenchLatency, ReportsEverySizeOnEveryNumberOfThreads) {
+  const TemporaryDirectory folder;
+  const ProgramResult result =
+      run_fovea({"bench", "latency", golden_model(), "--patches", "16,64", "--threads", "1,2",
+                 "--warmups", "1", "--repetitions", "3", "--device", "cpu", "--output-json",
+                 folder / "out.json", "--plot", folder / "out.svg"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("replay p50"));
+  EXPECT_THAT(result.out, HasSubstr("speed-up over 1 thread\n"));
+
+  const json report = json::parse(read_text(folder / "out.json"));
+  EXPECT_EQ(report["benchmark"], "latency");
+  ASSERT_EQ(report["results"].size(), 4U);
+  for (const json& entry : report["results"]) {
+    expect_ordered(entry["eager_ms"]);
+    expect_ordered(entry["replay_ms"]);
+    EXPECT_EQ(entry["rows"].get<int>() * 4, entry["patches"].get<int>());  // merged 2 x 2
+    EXPECT_GT(entry["flops"].get<double>(), 0);
+    EXPECT_GT(entry["peak_gflops_per_s"].get<double>(), 0);
+  }
+  EXPECT_EQ(report["results"][3]["threads"], 2);
+  EXPECT_EQ(report["results"][3]["patches"], 64);
+  EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("replay, 2 threads"));
+}
+
+TEST(BenchLatency, DummyWeightsNeedConfigurationsOnly) {
+  const TemporaryDirectory folder;
+  std::filesystem::copy(golden_model() + "/config.json", folder / "config.json");
+  expect_success(run_fovea({"bench", "latency", folder.path(), "--load-format", "dummy",
+                            "--patches", "16", "--threads", "1", "--repetitions", "1"}));
+}
+
+TEST(BenchLatency, RefusesSizesThatNoPictureHas) {
+  // 7 patches cannot be merged 2 x 2.
+  const ProgramResult result =
+      run_fovea({"bench", "latency", golden_model(), "--patches", "7", "--threads", "1"});
+  expect_failure(result, 1, "7 patches");
+}
+
+TEST(BenchThroughput, ReportsStagesAndRates) {
+  const TemporaryDirectory folder;
+  const ProgramResult result =
+      run_fovea({"bench", "throughput", golden_model(), golden_model() + "/images", "--repeat", "2",
+                 "--output-json", folder / "out.json", "--plot", folder / "out.svg"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("items/s"));
+
+  const json report = json::parse(read_text(folder / "out.json"));
+  EXPECT_EQ(report["items"], 4);
+  EXPECT_EQ(report["rows"], 66);
+  expect_ordered(report["run_ms"]);
+  for (const char* stage : {"read_ms", "decode_ms", "resize_ms", "encode_ms"}) {
+    EXPECT_TRUE(report["stages"].contains(stage)) << stage;
+  }
+  EXPECT_NEAR(report["rows_per_s"].get<double>() / report["items_per_s"].get<double>(), 66.0 / 4,
+              1e-9);
+  EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("Time per item and stage"));
+}
+
+TEST(BenchThroughput, StopsAtAnUnreadableFile) {
+  expect_failure(run_fovea({"bench", "throughput", golden_model(), "/nonexistent/a.png"}), 1,
+                 "/nonexistent/a.png");
+}
+
+}  // namespace
+}  // namespace fovea::test

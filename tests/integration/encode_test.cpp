@@ -1,0 +1,261 @@
+// fovea encode on the golden checkpoint: rows, order, files, failures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "checkpoint/safetensors.h"
+#include "integration/run_program.h"
+#include "support/golden.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::test {
+namespace {
+
+using checkpoint::SafetensorsFile;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+/// Floating-point rows of the reference and ours differ by the order of f32 additions, about 1e-6.
+constexpr double kTolerance = 1e-4;
+
+class EncodeProgram : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string image(const std::string& name) const {
+    return model_ + "/images/" + name;
+  }
+  [[nodiscard]] std::string output() const { return folder_ / "rows.safetensors"; }
+
+  [[nodiscard]] ProgramResult encode(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"encode", model_, "--output", output()});
+    return run_fovea(arguments);
+  }
+
+  /// Rows of item i in the output.
+  [[nodiscard]] std::vector<std::int64_t> shape_of(int i) const {
+    const SafetensorsFile file(output());
+    return file.find("item_" + std::to_string(i))->shape;
+  }
+
+  const std::string model_ = golden_folders("qwen3_vl", "model.safetensors").front();
+  const std::string photo_ = image("photo_180x180.jpg");       // 36 rows
+  const std::string gradient_ = image("gradient_64x200.png");  // 12 rows
+  const std::string noise_ = image("noise_101x61.png");        // 6 rows
+  const std::string frames_ = model_ + "/video_frames";        // 90 rows
+  TemporaryDirectory folder_;
+};
+
+/// The numbers in the last column of the items' rows of a table.
+std::vector<double> differences_in(const std::string& table) {
+  static const std::regex last_cell(R"(\n *\d+  .* (\S+e[-+]\d+)(?=\n))");
+  std::vector<double> values;
+  for (std::sregex_iterator it(table.begin(), table.end(), last_cell), end; it != end; ++it) {
+    values.push_back(std::stod((*it)[1]));
+  }
+  return values;
+}
+
+TEST_F(EncodeProgram, EqualsTheReferenceOnAllPicturesAndTheVideo) {
+  for (const char* mode : {"--packing=greedy", "--enforce-eager"}) {
+    const ProgramResult result =
+        encode({model_ + "/images", "--video", frames_, "--golden", model_, mode});
+    expect_success(result);
+    const std::vector<double> differences = differences_in(result.out);
+    ASSERT_EQ(differences.size(), 5U) << result.out;
+    for (const double difference : differences) EXPECT_LE(difference, kTolerance);
+  }
+}
+
+TEST_F(EncodeProgram, NumbersItemsInCommandLineOrder) {
+  expect_success(encode({photo_, "--video", frames_, noise_, "--video", frames_, gradient_}));
+  const std::vector<std::int64_t> rows{36, 90, 6, 90, 12};
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(shape_of(i), (std::vector<std::int64_t>{rows[static_cast<std::size_t>(i)], 256}));
+  }
+}
+
+TEST_F(EncodeProgram, WritesGridsAndMetadata) {
+  expect_success(encode({gradient_, "--video", frames_}));
+  const SafetensorsFile file(output());
+  EXPECT_EQ(file.header().tensors.size(), 4U);
+  const ConstTensorView grid = file.tensor("item_1.grid_thw");
+  ASSERT_EQ(grid.dtype, DType::kI64);
+  std::array<std::int64_t, 3> values{};
+  std::memcpy(values.data(), grid.data, sizeof(values));
+  EXPECT_EQ(values, (std::array<std::int64_t, 3>{3, 10, 12}));
+  const auto& metadata = file.header().metadata;
+  EXPECT_EQ(metadata.at("format"), "pt");
+  EXPECT_EQ(metadata.at("fovea.model"), std::filesystem::path(model_).filename().string());
+  EXPECT_TRUE(metadata.contains("fovea.version"));
+  const json items = json::parse(metadata.at("fovea.items"));
+  ASSERT_EQ(items.size(), 2U);
+  EXPECT_EQ(items[0]["modality"], "image");
+  EXPECT_EQ(items[1]["modality"], "video");
+}
+
+TEST_F(EncodeProgram, SmallerTypesAreTheRoundedFloats) {
+  expect_success(encode({noise_}));
+  const SafetensorsFile exact(output());
+  const ConstTensorView rows = exact.tensor("item_0");
+  std::vector<float> expected(static_cast<std::size_t>(rows.shape.elements()));
+  widen_to_f32(rows.dtype, rows.data, expected.data(), expected.size());
+  const struct {
+    const char* name;
+    DType dtype;
+    float step;  // half a unit in the last place, relative
+  } kTypes[] = {{"bfloat16", DType::kBF16, 1.0F / 256}, {"float16", DType::kF16, 1.0F / 2048}};
+  for (const auto& type : kTypes) {
+    expect_success(encode({noise_, "--dtype", type.name}));
+    const SafetensorsFile file(output());
+    const ConstTensorView narrow = file.tensor("item_0");
+    ASSERT_EQ(narrow.dtype, type.dtype);
+    std::vector<float> values(expected.size());
+    widen_to_f32(narrow.dtype, narrow.data, values.data(), values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_NEAR(values[i], expected[i], std::abs(expected[i]) * type.step + 1e-7F);
+    }
+  }
+}
+
+TEST_F(EncodeProgram, ReplayWritesTheSameBytesAsEager) {
+  expect_success(encode({photo_, gradient_}));
+  const std::string replayed = read_text(output());
+  expect_success(encode({photo_, gradient_, "--enforce-eager"}));
+  EXPECT_EQ(read_text(output()), replayed);
+}
+
+TEST_F(EncodeProgram, StatsCountReplays) {
+  expect_success(encode({photo_, gradient_, "--stats", folder_ / "stats.json", "--token-budgets",
+                         "16,64", "--max-items-per-batch", "4"}));
+  const json stats = json::parse(read_text(folder_ / "stats.json"));
+  EXPECT_EQ(stats["graph_hits"], 2);
+  EXPECT_EQ(stats["graph_misses"], 0);
+  EXPECT_EQ(stats["hit_rate"], 1.0);
+  EXPECT_EQ(stats["token_budgets"], json({16, 64}));
+  EXPECT_GE(stats["num_budgets"], 1);
+  EXPECT_EQ(stats["items"], 2);
+  EXPECT_EQ(stats["rows"], 48);
+  ASSERT_EQ(stats["paths"].size(), 1U);
+  EXPECT_EQ(stats["paths"][0]["name"], "default");
+  EXPECT_EQ(stats["paths"][0]["live_rows"], 48);
+  EXPECT_EQ(stats["paths"][0]["padded_rows"], 16);  // 48 of 64
+  EXPECT_EQ(stats["paths"][0]["replays"], 1);
+}
+
+TEST_F(EncodeProgram, StatsCountWhatFitsNoGraph) {
+  expect_success(
+      encode({photo_, gradient_, "--stats", folder_ / "stats.json", "--compilation-config",
+              R"({"encoder_cudagraph_token_budgets": [16],
+                             "encoder_cudagraph_max_images_per_batch": 1})"}));
+  const json stats = json::parse(read_text(folder_ / "stats.json"));
+  EXPECT_EQ(stats["graph_hits"], 1);
+  EXPECT_EQ(stats["graph_misses"], 1);
+  EXPECT_EQ(stats["hit_rate"], 0.5);
+  EXPECT_FALSE(stats["miss_reasons"].empty());
+}
+
+TEST_F(EncodeProgram, UnderscoresInFlagNamesAreDashes) {
+  expect_success(encode({noise_, "--token_budgets=64", "--max_items_per_batch", "2"}));
+}
+
+TEST_F(EncodeProgram, ModelMayBeAFlag) {
+  expect_success(run_fovea({"encode", "--model", model_, noise_, "-o", output()}));
+  EXPECT_EQ(shape_of(0).front(), 6);
+}
+
+TEST_F(EncodeProgram, InputsNamedLikeVerbsAreFiles) {
+  std::filesystem::copy(noise_, folder_ / "plan");
+  expect_success(run_fovea({"encode", model_, "plan", "-o", "rows.safetensors"}, folder_.path()));
+  EXPECT_EQ(shape_of(0).front(), 6);
+}
+
+TEST_F(EncodeProgram, PlotIsAChartOfTheStages) {
+  expect_success(encode({photo_, "--plot", folder_ / "time.svg"}));
+  EXPECT_THAT(read_text(folder_ / "time.svg"), HasSubstr("photo_180x180.jpg"));
+}
+
+TEST_F(EncodeProgram, TableCanBeTurnedOff) {
+  const ProgramResult result = encode({noise_, "--no-table"});
+  expect_success(result);
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_F(EncodeProgram, MissingPictureFailsWithoutOutput) {
+  expect_failure(encode({photo_, folder_ / "none.png", "--stats", folder_ / "stats.json"}), 1,
+                 "none.png");
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(EncodeProgram, BrokenPictureFailsWithoutOutput) {
+  write_text(folder_ / "broken.png", read_text(noise_).substr(0, 100));
+  expect_failure(encode({folder_ / "broken.png"}), 1, "broken.png");
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_F(EncodeProgram, FailureLeavesTheOldOutput) {
+  write_text(output(), "old");
+  expect_failure(encode({folder_ / "none.png"}), 1, "none.png");
+  EXPECT_EQ(read_text(output()), "old");
+}
+
+TEST_F(EncodeProgram, MissingVideoFails) {
+  expect_failure(encode({"--video", folder_ / "none.mp4"}), 1, "none.mp4");
+}
+
+TEST_F(EncodeProgram, MissingModelFails) {
+  expect_failure(run_fovea({"encode", folder_ / "model", noise_, "-o", output()}), 1,
+                 folder_ / "model");
+}
+
+TEST_F(EncodeProgram, UnwritableOutputFails) {
+  expect_failure(run_fovea({"encode", model_, noise_, "-o", "/nonexistent/rows.safetensors"}), 1,
+                 "/nonexistent/rows.safetensors");
+}
+
+TEST_F(EncodeProgram, MissingGoldenFileFailsWithoutOutput) {
+  expect_failure(encode({noise_, "--golden", folder_.path()}), 1, "golden.safetensors");
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(EncodeProgram, SkippedItemsAreReportedAndTheRestIsWritten) {
+  write_text(folder_ / "broken.png", "no picture");
+  const ProgramResult result =
+      encode({folder_ / "broken.png", noise_, "--video", folder_ / "none.mp4", photo_, "--on-error",
+              "skip", "--stats", folder_ / "stats.json"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err,
+              ::testing::MatchesRegex("fovea: warning: item_0 skipped: .*broken.png.*\n"
+                                      "fovea: warning: item_2 skipped: .*none.mp4.*\n"));
+  const SafetensorsFile file(output());
+  EXPECT_EQ(file.find("item_0"), nullptr);
+  EXPECT_EQ(file.find("item_2"), nullptr);
+  EXPECT_EQ(file.find("item_1")->shape.front(), 6);
+  EXPECT_EQ(file.find("item_3")->shape.front(), 36);
+  const json items = json::parse(file.header().metadata.at("fovea.items"));
+  ASSERT_EQ(items.size(), 4U);
+  EXPECT_TRUE(items[0].contains("error"));
+  EXPECT_EQ(json::parse(read_text(folder_ / "stats.json"))["failed_items"], 2);
+}
+
+TEST_F(EncodeProgram, SkippingEverythingFailsWithoutOutput) {
+  const ProgramResult result = encode({folder_ / "a.png", folder_ / "b.png", "--on-error", "skip"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("fovea: error: none of the 2 items could be encoded"));
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(EncodeProgram, PixelLimitIsChecked) {
+  expect_failure(encode({photo_, "--max-image-pixels", "1000"}), 1, "photo_180x180.jpg");
+}
+
+TEST_F(EncodeProgram, UnknownConfigurationKeysAreWarnedAbout) {
+  const ProgramResult result = encode({noise_, "--compilation-config", R"({"level": 3})"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "fovea: warning: --compilation-config: key \"level\" is ignored\n");
+}
+
+}  // namespace
+}  // namespace fovea::test

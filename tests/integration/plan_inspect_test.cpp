@@ -1,0 +1,143 @@
+// fovea plan and fovea inspect on the golden checkpoint.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "integration/run_program.h"
+#include "support/golden.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string golden_model() { return golden_folders("qwen3_vl", "model.safetensors").front(); }
+
+json plan_of(const std::string& sizes, std::vector<std::string> flags = {}) {
+  std::vector<std::string> arguments{"plan", golden_model(), "--sizes", sizes, "--json"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const ProgramResult result = run_fovea(arguments);
+  expect_success(result);
+  return json::parse(result.out);
+}
+
+TEST(PlanProgram, GivesGridsAndRowsOfPicturesAndVideos) {
+  // Patches of 16 pixels, merged 2 x 2; frames in pairs.
+  const json plan = plan_of("640x480,64x64,100x76x6f");
+  ASSERT_EQ(plan["items"].size(), 3U);
+  EXPECT_EQ(plan["items"][0]["grid_thw"], json({1, 30, 40}));
+  EXPECT_EQ(plan["items"][0]["patches"], 1200);
+  EXPECT_EQ(plan["items"][0]["rows"], 300);
+  EXPECT_EQ(plan["items"][1]["rows"], 4);
+  EXPECT_EQ(plan["items"][2]["modality"], "video");
+  EXPECT_EQ(plan["items"][2]["grid_thw"], json({3, 10, 12}));
+  EXPECT_EQ(plan["items"][2]["rows"], 90);
+}
+
+TEST(PlanProgram, PrintsTables) {
+  const ProgramResult result =
+      run_fovea({"plan", golden_model(), "--sizes", "640x480,4000x4000", "--token-budgets", "512"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("640x480"));
+  EXPECT_THAT(result.out, HasSubstr("1x30x40"));
+  EXPECT_THAT(result.out, HasSubstr("58.6 %"));  // 300 of 512
+  EXPECT_THAT(result.out, HasSubstr("eager"));   // 15,625 tokens fit no budget
+  EXPECT_THAT(result.out, HasSubstr("budgets  default: 512\n"));
+}
+
+TEST(PlanProgram, BudgetsAndLimitsAreObeyed) {
+  const json plan = plan_of("256x256,256x256,256x256,256x256,256x256",
+                            {"--token-budgets", "128,256", "--max-items-per-batch", "2"});
+  EXPECT_EQ(plan["token_budgets"]["default"], json({128, 256}));
+  EXPECT_EQ(plan["max_items_per_batch"], 2);
+  ASSERT_EQ(plan["batches"].size(), 3U);
+  for (const json& batch : plan["batches"]) {
+    EXPECT_LE(batch["items"].size(), 2U);
+    EXPECT_GE(batch["budgets"][0].get<int>(), batch["tokens"][0].get<int>());
+  }
+}
+
+TEST(PlanProgram, WithoutGraphsEverySubBatchIsEager) {
+  const json plan = plan_of("256x256", {"--enforce-eager"});
+  ASSERT_EQ(plan["batches"].size(), 1U);
+  EXPECT_TRUE(plan["batches"][0]["budgets"][0].is_null());
+}
+
+TEST(PlanProgram, PacksAThousandSizesEachOnce) {
+  std::string sizes;
+  for (int i = 0; i < 1000; ++i) {
+    sizes += (i == 0 ? "" : ",") + std::to_string(64 + i) + "x" + std::to_string(1100 - i);
+    if (i % 10 == 0) sizes += "x4f";
+  }
+  const json plan = plan_of(sizes);
+  EXPECT_EQ(plan["items"].size(), 1000U);
+  std::set<int> seen;
+  for (const json& batch : plan["batches"]) {
+    for (const int item : batch["items"]) EXPECT_TRUE(seen.insert(item).second) << item;
+  }
+  EXPECT_EQ(seen.size(), 1000U);
+
+  const ProgramResult table = run_fovea({"plan", golden_model(), "--sizes", sizes});
+  expect_success(table);
+  EXPECT_THAT(table.out, HasSubstr("total    1000 items"));
+}
+
+TEST(PlanProgram, NeedsNoWeights) {
+  const TemporaryDirectory folder;
+  for (const char* file :
+       {"config.json", "preprocessor_config.json", "video_preprocessor_config.json"}) {
+    std::filesystem::copy(golden_model() + "/" + file, folder / file);
+  }
+  expect_success(run_fovea({"plan", folder.path(), "--sizes", "640x480"}));
+}
+
+TEST(PlanProgram, RefusesSizesTheModelCannotTake) {
+  expect_failure(run_fovea({"plan", golden_model(), "--sizes", "100000x1"}), 1, "100000x1");
+}
+
+TEST(PlanProgram, NamesAMissingModel) {
+  expect_failure(run_fovea({"plan", "/nonexistent/model", "--sizes", "8x8"}), 1,
+                 "/nonexistent/model");
+}
+
+TEST(InspectProgram, DescribesTheCheckpoint) {
+  const ProgramResult result = run_fovea({"inspect", golden_model(), "--image", "640x480"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("Qwen3VLForConditionalGeneration"));
+  EXPECT_THAT(result.out, HasSubstr("256 = hidden 64 x (1 + 3 deepstack levels)"));
+  EXPECT_THAT(result.out, HasSubstr("0 missing or misshapen"));
+  EXPECT_THAT(result.out, HasSubstr("grid 1x30x40, 1200 patches, 300 rows"));
+}
+
+TEST(InspectProgram, JsonHoldsTensorsMemoryAndPlan) {
+  const ProgramResult result = run_fovea({"inspect", golden_model(), "--json"});
+  expect_success(result);
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["architecture"], "Qwen3VLForConditionalGeneration");
+  EXPECT_EQ(report["width"], 256);
+  EXPECT_EQ(report["deepstack_levels"], 3);
+  EXPECT_FALSE(report["tensors"].empty());
+  EXPECT_FALSE(report["arenas"].empty());
+  EXPECT_TRUE(report["plan"]["token_budgets"].contains("default"));
+}
+
+TEST(InspectProgram, ListsMissingTensorsWithoutFailing) {
+  const TemporaryDirectory folder;
+  const std::string model = folder / "model";
+  std::filesystem::copy(golden_model(), model, std::filesystem::copy_options::recursive);
+  json config = json::parse(read_text(model + "/config.json"));
+  config["vision_config"]["depth"] = 5;  // one block more than the file has
+  write_text(model + "/config.json", config.dump());
+  const ProgramResult result = run_fovea({"inspect", model});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("blocks.4."));
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("blocks.3.")));
+}
+
+}  // namespace
+}  // namespace fovea::test

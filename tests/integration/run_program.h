@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fovea::test {
+
+/// What a finished program left behind.
+struct ProgramResult {
+  int exit_code = -1;  ///< -1: it was killed by a signal
+  std::string out;
+  std::string err;
+};
+
+/// Runs the built program `fovea` with these arguments, without a shell, and waits for it.
+/// @param folder where it runs; empty: here.
+/// @throws std::runtime_error if it cannot be started.
+[[nodiscard]] ProgramResult run_fovea(std::vector<std::string> arguments,
+                                      const std::string& folder = "");
+
+/// Expects a failure of the contract: this exit code, nothing on stdout, and exactly one line
+/// `fovea: error: ...` on stderr that contains `part`.
+void expect_failure(const ProgramResult& result, int exit_code, const std::string& part);
+
+/// Expects exit code 0 and an empty stderr.
+void expect_success(const ProgramResult& result);
+
+}  // namespace fovea::test

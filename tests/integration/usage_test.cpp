@@ -1,0 +1,113 @@
+// Wrong usage: exit code 2, nothing on stdout, one line that helps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/run_program.h"
+
+namespace fovea::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct UsageCase {
+  const char* name;
+  std::vector<std::string> arguments;
+  const char* part;  ///< of the complaint
+};
+
+void PrintTo(const UsageCase& usage, std::ostream* stream) { *stream << usage.name; }
+
+class Usage : public ::testing::TestWithParam<UsageCase> {};
+
+TEST_P(Usage, IsRefusedWithOneLine) {
+  expect_failure(run_fovea(GetParam().arguments), 2, GetParam().part);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, Usage,
+    ::testing::Values(
+        UsageCase{"NoVerb", {}, "expected a verb"},
+        UsageCase{"UnknownVerb", {"encoed"}, "unknown verb \"encoed\"; did you mean encode?"},
+        UsageCase{"UnknownFlagOfTheProgram", {"--verbose"}, "unknown flag --verbose"},
+        UsageCase{"NoBenchmark", {"bench"}, "expected a verb: one of latency"},
+        UsageCase{"UnknownBenchmark", {"bench", "latncy"}, "did you mean latency?"},
+        UsageCase{"NoModel", {"encode"}, "MODEL is required"},
+        UsageCase{"NoOutput", {"encode", "m", "a.png"}, "--output is required"},
+        UsageCase{"NoInput", {"encode", "m", "-o", "x"}, "expected at least one INPUT or --video"},
+        UsageCase{"NoSizes", {"plan", "m"}, "--sizes is required"},
+        UsageCase{"MisspeltFlag",
+                  {"encode", "m", "a.png", "--ouput", "x"},
+                  "unknown flag --ouput; did you mean --output?"},
+        UsageCase{"MisspeltFlagWithValue",
+                  {"encode", "m", "a.png", "-o", "x", "--dtpye=float16"},
+                  "unknown flag --dtpye; did you mean --dtype?"},
+        UsageCase{"MissingValue", {"encode", "m", "a.png", "-o"}, "--output"},
+        UsageCase{"ExtraArgument", {"plan", "m", "--sizes", "8x8", "more"}, "\"more\""},
+        UsageCase{"UnknownDtype",
+                  {"encode", "m", "a.png", "-o", "x", "--dtype", "float64"},
+                  "--dtype: expected float32, bfloat16, float16, got \"float64\""},
+        UsageCase{"UnknownDevice",
+                  {"encode", "m", "a.png", "-o", "x", "--device", "cuda:x"},
+                  "--device: expected auto, cpu, cuda or cuda:<index>, got \"cuda:x\""},
+        UsageCase{"BadBudgets",
+                  {"encode", "m", "a.png", "-o", "x", "--token-budgets", "64,0"},
+                  "--token-budgets: expected a whole number >= 1, got \"0\""},
+        UsageCase{"BadFrames",
+                  {"encode", "m", "a.png", "-o", "x", "--max-frames-per-batch", "-1"},
+                  "--max-frames-per-batch: expected a whole number >= 0"},
+        UsageCase{"BadSeed", {"inspect", "m", "--seed", "-5"}, "--seed: expected"},
+        UsageCase{"BadFps",
+                  {"encode", "m", "--video", "v", "-o", "x", "--fps", "0"},
+                  "--fps: expected a number above 0, got \"0\""},
+        UsageCase{"BadThreads", {"verify", "m", "--threads", "two"}, "--threads: expected"},
+        UsageCase{"BadThreadList",
+                  {"bench", "latency", "m", "--threads", "1,,2"},
+                  "--threads: expected a whole number >= 1, got \"\""},
+        UsageCase{"BadSize", {"plan", "m", "--sizes", "640"}, "expected WIDTHxHEIGHT"},
+        UsageCase{"BadImageSize", {"inspect", "m", "--image", "1x2x3"}, "expected WIDTHxHEIGHT"},
+        UsageCase{"BadCompilationConfig",
+                  {"inspect", "m", "--compilation-config", "[]"},
+                  "--compilation-config: expected a JSON object, got []"},
+        UsageCase{"BadLogLevel", {"env", "--log-level", "loud"}, "--log-level: "}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(UsageHint, NamesTheHelpOfTheVerb) {
+  EXPECT_THAT(run_fovea({"encode"}).err, HasSubstr("(see fovea encode --help)"));
+  EXPECT_THAT(run_fovea({"bench", "latency"}).err, HasSubstr("(see fovea bench latency --help)"));
+}
+
+TEST(Help, ExplainsEveryVerbWithAnExample) {
+  const std::vector<std::vector<std::string>> verbs{
+      {},          {"encode"},           {"plan"},
+      {"inspect"}, {"verify"},           {"env"},
+      {"bench"},   {"bench", "latency"}, {"bench", "throughput"}};
+  for (std::vector<std::string> arguments : verbs) {
+    std::string call = "fovea";
+    for (const std::string& verb : arguments) call += " " + verb;
+    arguments.push_back("--help");
+    const ProgramResult result = run_fovea(arguments);
+    expect_success(result);
+    EXPECT_THAT(result.out, HasSubstr("Usage: " + call + " "));
+    EXPECT_THAT(result.out, HasSubstr("Example"));
+    EXPECT_THAT(result.out, HasSubstr("\n  " + call + " "));
+  }
+}
+
+TEST(Help, ShowsDefaults) {
+  const std::string help = run_fovea({"encode", "-h"}).out;
+  EXPECT_THAT(help, HasSubstr("(default: float32)"));
+  EXPECT_THAT(help, HasSubstr("(default: auto)"));
+  EXPECT_THAT(help, HasSubstr("(required)"));
+}
+
+TEST(Version, VerbAndFlagAgree) {
+  const ProgramResult verb = run_fovea({"version"});
+  const ProgramResult flag = run_fovea({"--version"});
+  expect_success(verb);
+  expect_success(flag);
+  EXPECT_EQ(verb.out, flag.out);
+  EXPECT_THAT(verb.out, ::testing::MatchesRegex("fovea [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+}  // namespace
+}  // namespace fovea::test

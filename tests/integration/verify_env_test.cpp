@@ -1,0 +1,72 @@
+// fovea verify and fovea env.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "integration/run_program.h"
+#include "support/golden.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(VerifyProgram, PassesOnTheGoldenCheckpoints) {
+  for (const std::string& model : golden_folders("qwen3_vl", "golden.safetensors")) {
+    const ProgramResult result = run_fovea({"verify", model, "--golden", model});
+    expect_success(result);
+    EXPECT_THAT(result.out, HasSubstr("replay equals eager"));
+    EXPECT_THAT(result.out, HasSubstr("photo_180x180"));
+    EXPECT_THAT(result.out, ::testing::Not(HasSubstr("FAILED")));
+  }
+}
+
+/// A copy of the checkpoint whose processor scales pixels differently, so that its rows differ.
+void copy_with_other_mean(const std::string& model, const std::string& folder) {
+  std::filesystem::copy(model, folder, std::filesystem::copy_options::recursive);
+  nlohmann::json processor = nlohmann::json::parse(read_text(folder + "/preprocessor_config.json"));
+  processor["image_mean"] = {0.4, 0.5, 0.6};
+  write_text(folder + "/preprocessor_config.json", processor.dump());
+}
+
+TEST(VerifyProgram, FailsWhenRowsDifferFromTheReference) {
+  const TemporaryDirectory folder;
+  const std::string model = golden_folders("qwen3_vl", "golden.safetensors").front();
+  copy_with_other_mean(model, folder / "model");
+  const ProgramResult result = run_fovea({"verify", folder / "model", "--golden", model});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("FAILED"));
+  EXPECT_THAT(result.out, HasSubstr("replay equals eager"));
+  EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: failed checks: "));
+}
+
+TEST(VerifyProgram, PrintsJsonOnRequest) {
+  const std::string model = golden_folders("qwen3_vl", "golden.safetensors").front();
+  const ProgramResult result = run_fovea({"verify", model, "--json"});
+  expect_success(result);
+  const nlohmann::json checks = nlohmann::json::parse(result.out);
+  ASSERT_FALSE(checks.empty());
+  for (const nlohmann::json& check : checks) {
+    EXPECT_TRUE(check["passed"].get<bool>()) << check["name"] << check["detail"];
+  }
+}
+
+TEST(EnvProgram, WorksOnAnyMachine) {
+  const ProgramResult result = run_fovea({"env"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("fovea"));
+  EXPECT_THAT(result.out, HasSubstr("processor"));
+  EXPECT_THAT(result.out, HasSubstr("cuda"));
+}
+
+TEST(EnvProgram, PrintsJsonOnRequest) {
+  const ProgramResult result = run_fovea({"env", "--json"});
+  expect_success(result);
+  EXPECT_TRUE(nlohmann::json::parse(result.out).contains("fovea"));
+}
+
+}  // namespace
+}  // namespace fovea::test
