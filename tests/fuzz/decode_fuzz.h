@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "fuzz.h"
+#include "media/decode_image.h"
+#include "media/image_format.h"
+
+namespace fovea::test {
+
+/// Any bytes as a picture of one format: an accepted file gives pixels of the probed size. Returns
+/// what LLVMFuzzerTestOneInput returns: -1 keeps files of other formats out of the corpus.
+inline int decode_one(media::ImageFormat format, const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::uint8_t> file(data, size);
+  std::optional<media::ImageFormat> detected;
+  (void)accepts([&] { detected = media::detect_image_format(file, "fuzz"); });
+  if (detected != format) return -1;
+
+  MediaOptions options;
+  options.limits.max_image_pixels = 1 << 18;  // keeps a run fast
+  options.composite_alpha = size % 2 == 0;
+  options.apply_exif_orientation = true;
+  media::ImageInfo info;
+  if (!accepts([&] { info = media::probe_image(file, "fuzz", options.limits); })) return 0;
+  media::Image image;
+  if (!accepts([&] { image = media::decode_image(file, "fuzz", options); })) return 0;
+  require(std::minmax(image.width_px, image.height_px) ==
+          std::minmax(info.width_px, info.height_px));
+  require(image.rgb.size() == static_cast<std::size_t>(info.width_px * info.height_px * 3));
+  return 0;
+}
+
+}  // namespace fovea::test
