@@ -13,8 +13,9 @@
 namespace fovea::cpu {
 
 std::int64_t attention_scratch_floats(std::int64_t head_dim) noexcept {
-  return 2 * (kMaxTaskQueries + kKeyBlock) * head_dim + kKeyBlock * kMaxStripLanes +
-         2 * kMaxTaskQueries;
+  constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
+  return 2 * kMaxTaskQueries * (head_dim + 1) + (2 * kKeyBlock + kPanelGap) * head_dim +
+         kKeyBlock * kMaxStripLanes;
 }
 
 namespace {

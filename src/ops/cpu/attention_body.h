@@ -8,10 +8,11 @@
 // across lanes, K and V enter as broadcast scalars, and every query is a chain of operations of its
 // own: keys ascending in blocks of kKeyBlock, so its bits depend on nothing but its sequence.
 //
-// Scratch (L2): queries and outputs transposed, [strip][head_dim][strip queries]; one block of keys
-// in panels [key / kTileRows][head_dim][kTileRows], of values [head_dim /
-// kTileRows][key][kTileRows]; scores of one strip against one block, [key][strip queries] (L1). A
-// strip is at most kTileVectors vectors of queries.
+// The queries of a task are cut into strips of at most kTileVectors vectors. For every block of
+// keys the task copies K and V into the order in which they are broadcast, then all strips pass by:
+//   scores of the strip (L1) from its queries and the keys, tile by tile of kTileRows keys,
+//   the new maximum, the exponentials, the sum,
+//   the outputs of the strip from the scores and the values, tile by tile of kTileRows components.
 //
 // Scores are in units of log2: queries are scaled by scale * log2(e) first, then
 //   m' = max(m, max_j s_j), a = 2^(m - m'), p_j = 2^(s_j - m'), l' = a l + sum_j p_j,
@@ -49,51 +50,52 @@ void exp2_array(const float* x, float* y, std::int64_t count) {
   }
 }
 
-/// Places of the scratch memory of a task.
+/// Scratch of one task. Panels of keys are kWidth keys wide, panels of values kTileRows components,
+/// with 64 bytes between them so that neighbours do not compete for the same cache sets.
 template <class V>
 struct AttentionScratch {
+  static constexpr std::int64_t kValuePanel = kKeyBlock * V::kTileRows + 16;
+
+  AttentionScratch(float* memory, std::int64_t head_dim)
+      : queries(memory),
+        out(queries + kMaxTaskQueries * head_dim),
+        keys(out + kMaxTaskQueries * head_dim),
+        values(keys + kKeyBlock * head_dim),
+        scores(values + head_dim / V::kTileRows * kValuePanel),
+        max(scores + kKeyBlock * kMaxStripLanes),
+        sum(max + kMaxTaskQueries) {}
+
   float* queries;  // [strip][head_dim][lanes of the strip]
   float* out;      // the same shape
-  float* keys;     // [kKeyBlock / kTileRows][head_dim][kTileRows]
-  float* values;   // [head_dim / kTileRows][kKeyBlock][kTileRows]
+  float* keys;     // [kKeyBlock / kWidth][head_dim][kWidth]
+  float* values;   // [head_dim / kTileRows] panels of [kKeyBlock][kTileRows]
   float* scores;   // [kKeyBlock][lanes of the strip]
-  float* max;      // [queries]
-  float* sum;      // [queries]
+  float* max;      // [lanes of the task]
+  float* sum;      // [lanes of the task]
 };
 
+/// to[c][r] = factor * from[r][c] for kWidth rows r and all columns c; rows beyond `rows` are
+/// zeros.
 template <class V>
-AttentionScratch<V> carve(float* memory, std::int64_t head_dim) {
-  AttentionScratch<V> s;
-  s.queries = memory;
-  s.out = s.queries + kMaxTaskQueries * head_dim;
-  s.keys = s.out + kMaxTaskQueries * head_dim;
-  s.values = s.keys + kKeyBlock * head_dim;
-  s.scores = s.values + kKeyBlock * head_dim;
-  s.max = s.scores + kKeyBlock * kMaxStripLanes;
-  s.sum = s.max + kMaxTaskQueries;
-  return s;
-}
-
-/// to[d][lane] = scale * from[lane][d]; lanes without a query get 0.
-template <class V>
-void transpose_queries(const float* from, std::int64_t stride, std::int64_t count,
-                       std::int64_t lanes, std::int64_t head_dim, float scale, float* to) {
-  for (std::int64_t lane = 0; lane < lanes; ++lane) {
-    for (std::int64_t d = 0; d < head_dim; ++d)
-      to[d * lanes + lane] = lane < count ? scale * from[lane * stride + d] : 0.0f;
+void transpose_rows(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                    float factor, float* to, std::int64_t to_stride) {
+  const typename V::Reg scale = V::broadcast(factor);
+  for (std::int64_t c = 0; c < cols; c += V::kWidth) {
+    const std::int64_t count = cols - c < V::kWidth ? cols - c : V::kWidth;
+    typename V::Reg block[V::kWidth];
+    for (int r = 0; r < V::kWidth; ++r)
+      block[r] = V::load_some(from + r * stride + c, r < rows ? count : 0);
+    V::transpose(block);
+    for (int i = 0; i < count; ++i) V::store(to + (c + i) * to_stride, V::mul(scale, block[i]));
   }
 }
 
-/// Keys of one block, kTileRows side by side; the last panel is filled up with zeros.
 template <class V>
 void pack_keys(const float* from, std::int64_t stride, std::int64_t count, std::int64_t head_dim,
                float* to) {
-  constexpr int kRows = V::kTileRows;
-  for (std::int64_t first = 0; first < count; first += kRows, to += head_dim * kRows) {
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      for (std::int64_t d = 0; d < head_dim; ++d)
-        to[d * kRows + r] = first + r < count ? from[(first + r) * stride + d] : 0.0f;
-    }
+  for (std::int64_t key = 0; key < count; key += V::kWidth) {
+    transpose_rows<V>(from + key * stride, stride, count - key, head_dim, 1.0f, to + key * head_dim,
+                      V::kWidth);
   }
 }
 
@@ -101,10 +103,22 @@ template <class V>
 void pack_values(const float* from, std::int64_t stride, std::int64_t count, std::int64_t head_dim,
                  float* to) {
   constexpr int kRows = V::kTileRows;
-  for (std::int64_t d = 0; d < head_dim; d += kRows, to += kKeyBlock * kRows) {
-    for (std::int64_t key = 0; key < count; ++key) {
-      for (int r = 0; r < kRows; ++r) to[key * kRows + r] = from[key * stride + d + r];
-    }
+  for (std::int64_t key = 0; key < count; ++key) {
+    float* panel = to + key * kRows;
+    for (std::int64_t d = 0; d < head_dim; d += kRows, panel += AttentionScratch<V>::kValuePanel)
+      __builtin_memcpy(panel, from + key * stride + d, kRows * sizeof(float));
+  }
+}
+
+/// Asks for rows that will be packed next: each lies in a page of its own, where no hardware
+/// prefetcher looks for it.
+template <class V>
+void prefetch_rows(const float* from, std::int64_t stride, std::int64_t count,
+                   std::int64_t head_dim) {
+  constexpr std::int64_t kLine = 16;  // floats
+  for (std::int64_t row = 0; row < count; ++row) {
+    for (std::int64_t d = 0; d < head_dim + kLine - 1; d += kLine)
+      __builtin_prefetch(from + row * stride + d, 0, 2);
   }
 }
 
@@ -112,29 +126,24 @@ void pack_values(const float* from, std::int64_t stride, std::int64_t count, std
 template <class V, int kVectors>
 void score_tile(const float* keys, const float* queries, std::int64_t head_dim, std::int64_t live,
                 float* scores, typename V::Reg* max) {
+  using Reg = typename V::Reg;
   constexpr int kRows = V::kTileRows;
-  typename V::Reg acc[kRows][kVectors];
-#pragma GCC unroll 8
+  Reg acc[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) acc[r][c] = V::broadcast(0.0f);
   }
   for (std::int64_t d = 0; d < head_dim; ++d) {
-    typename V::Reg q[kVectors];
-#pragma GCC unroll 4
+    Reg q[kVectors];
     for (int c = 0; c < kVectors; ++c) q[c] = V::load(queries + c * V::kWidth);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const typename V::Reg k = V::broadcast(keys[r]);
-#pragma GCC unroll 4
+      const Reg k = V::broadcast(keys[r]);
       for (int c = 0; c < kVectors; ++c) acc[r][c] = V::fma(k, q[c], acc[r][c]);
     }
-    keys += kRows;
+    keys += V::kWidth;
     queries += kVectors * V::kWidth;
   }
-#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) {
       V::store(scores + (r * kVectors + c) * V::kWidth, acc[r][c]);
       if (r < live) max[c] = V::max(max[c], acc[r][c]);
@@ -147,81 +156,114 @@ void score_tile(const float* keys, const float* queries, std::int64_t head_dim, 
 template <class V, int kVectors>
 void value_tile(const float* values, const float* p, std::int64_t num_keys, bool first,
                 const typename V::Reg* rescale, float* out) {
+  using Reg = typename V::Reg;
   constexpr int kRows = V::kTileRows;
-  typename V::Reg acc[kRows][kVectors];
-#pragma GCC unroll 8
+  Reg acc[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int c = 0; c < kVectors; ++c)
+    for (int c = 0; c < kVectors; ++c) {
       acc[r][c] = first ? V::broadcast(0.0f)
                         : V::mul(rescale[c], V::load(out + (r * kVectors + c) * V::kWidth));
+    }
   }
   for (std::int64_t key = 0; key < num_keys; ++key) {
-    typename V::Reg weight[kVectors];
-#pragma GCC unroll 4
+    Reg weight[kVectors];
     for (int c = 0; c < kVectors; ++c) weight[c] = V::load(p + c * V::kWidth);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const typename V::Reg v = V::broadcast(values[r]);
-#pragma GCC unroll 4
+      const Reg v = V::broadcast(values[r]);
       for (int c = 0; c < kVectors; ++c) acc[r][c] = V::fma(v, weight[c], acc[r][c]);
     }
     values += kRows;
     p += kVectors * V::kWidth;
   }
-#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
     for (int c = 0; c < kVectors; ++c) V::store(out + (r * kVectors + c) * V::kWidth, acc[r][c]);
   }
 }
 
-/// One step of the streaming softmax: one strip of queries against one packed block of keys.
-/// `max` and `sum` are those of the strip.
+/// One step of the streaming softmax: the strip whose first lane is `lane` of its task against one
+/// packed block of keys.
 template <class V, int kVectors>
-void strip_step(const AttentionScratch<V>& s, const float* queries, float* out, float* max,
-                float* sum, std::int64_t num_keys, std::int64_t head_dim, bool first) {
+void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t num_keys,
+                std::int64_t head_dim, bool first) {
   using Reg = typename V::Reg;
-  constexpr int kRows = V::kTileRows;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
   Reg old_max[kVectors];
-  Reg new_max[kVectors];
-  for (int c = 0; c < kVectors; ++c) new_max[c] = old_max[c] = V::load(max + c * V::kWidth);
-  for (std::int64_t key = 0; key < num_keys; key += kRows) {
-    score_tile<V, kVectors>(s.keys + key * head_dim, queries, head_dim, num_keys - key,
-                            s.scores + key * kLanes, new_max);
+  Reg max[kVectors];
+  for (int c = 0; c < kVectors; ++c) max[c] = old_max[c] = V::load(s.max + lane + c * V::kWidth);
+  for (std::int64_t key = 0; key < num_keys; key += V::kTileRows) {
+    const float* const panel = s.keys + key / V::kWidth * V::kWidth * head_dim;
+    score_tile<V, kVectors>(panel + key % V::kWidth, s.queries + lane * head_dim, head_dim,
+                            num_keys - key, s.scores + key * kLanes, max);
   }
+
   Reg rescale[kVectors];
-  Reg total[kVectors];
+  Reg sum[kVectors];
   for (int c = 0; c < kVectors; ++c) {
-    rescale[c] = exp2<V>(V::sub(old_max[c], new_max[c]));
-    total[c] = V::mul(rescale[c], V::load(sum + c * V::kWidth));
+    rescale[c] = exp2<V>(V::sub(old_max[c], max[c]));
+    sum[c] = V::mul(rescale[c], V::load(s.sum + lane + c * V::kWidth));
   }
   for (std::int64_t key = 0; key < num_keys; ++key) {
     for (int c = 0; c < kVectors; ++c) {
-      float* const at = s.scores + key * kLanes + c * V::kWidth;
-      const Reg p = exp2<V>(V::sub(V::load(at), new_max[c]));
-      total[c] = V::add(total[c], p);
-      V::store(at, p);
+      float* const score = s.scores + key * kLanes + c * V::kWidth;
+      const Reg p = exp2<V>(V::sub(V::load(score), max[c]));
+      sum[c] = V::add(sum[c], p);
+      V::store(score, p);
     }
   }
   for (int c = 0; c < kVectors; ++c) {
-    V::store(max + c * V::kWidth, new_max[c]);
-    V::store(sum + c * V::kWidth, total[c]);
+    V::store(s.max + lane + c * V::kWidth, max[c]);
+    V::store(s.sum + lane + c * V::kWidth, sum[c]);
   }
-  for (std::int64_t d = 0; d < head_dim; d += kRows) {
-    value_tile<V, kVectors>(s.values + d * kKeyBlock, s.scores, num_keys, first, rescale,
-                            out + d * kLanes);
+
+  const float* values = s.values;
+  for (std::int64_t d = 0; d < head_dim; d += V::kTileRows) {
+    value_tile<V, kVectors>(values, s.scores, num_keys, first, rescale,
+                            s.out + lane * head_dim + d * kLanes);
+    values += AttentionScratch<V>::kValuePanel;
   }
 }
 
-/// out[lane][d] = from[d][lane] / sum[lane]
 template <class V>
-void write_out(const float* from, const float* sum, std::int64_t count, std::int64_t lanes,
-               std::int64_t head_dim, float* out, std::int64_t stride) {
-  for (std::int64_t lane = 0; lane < count; ++lane) {
-    for (std::int64_t d = 0; d < head_dim; ++d)
-      out[lane * stride + d] = from[d * lanes + lane] / sum[lane];
+void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t lanes,
+                std::int64_t num_keys, std::int64_t head_dim, bool first) {
+  static_assert(V::kTileVectors == 3);
+  switch (lanes / V::kWidth) {
+    case 3: return strip_step<V, 3>(s, lane, num_keys, head_dim, first);
+    case 2: return strip_step<V, 2>(s, lane, num_keys, head_dim, first);
+    default: return strip_step<V, 1>(s, lane, num_keys, head_dim, first);
+  }
+}
+
+/// out[q][d] = from[d][q] / sum[q] for the queries q of one strip that exist.
+template <class V>
+void write_strip(const float* from, const float* sum, std::int64_t lanes, std::int64_t queries,
+                 std::int64_t head_dim, float* out, std::int64_t stride) {
+  for (std::int64_t lane = 0; lane < lanes; lane += V::kWidth) {
+    const typename V::Reg factor = V::div(V::broadcast(1.0f), V::load(sum + lane));
+    for (std::int64_t d = 0; d < head_dim; d += V::kWidth) {
+      const std::int64_t count = head_dim - d < V::kWidth ? head_dim - d : V::kWidth;
+      typename V::Reg block[V::kWidth];
+      for (int i = 0; i < V::kWidth; ++i) {
+        block[i] = V::mul(factor, V::load_some(from + (d + i) * lanes + lane,
+                                               i < count ? std::int64_t{V::kWidth} : 0));
+      }
+      V::transpose(block);
+      for (int i = 0; i < V::kWidth && lane + i < queries; ++i)
+        V::store_some(out + (lane + i) * stride + d, block[i], count);
+    }
+  }
+}
+
+/// Calls body(first lane, lanes) for strips of nearly equal width that cover the queries of a task.
+template <class V, class F>
+void for_strips(std::int64_t num_queries, const F& body) {
+  const std::int64_t vectors = (num_queries + V::kWidth - 1) / V::kWidth;
+  const std::int64_t strips = (vectors + V::kTileVectors - 1) / V::kTileVectors;
+  for (std::int64_t strip = 0; strip < strips; ++strip) {
+    const std::int64_t begin = strip * vectors / strips;
+    const std::int64_t end = (strip + 1) * vectors / strips;
+    body(begin * V::kWidth, (end - begin) * V::kWidth);
   }
 }
 
@@ -229,45 +271,37 @@ template <class V>
 void attention_task(const AttentionTask& task) {
   constexpr float kLog2E = 1.44269504f;
   const std::int64_t head_dim = task.head_dim;
-  const AttentionScratch<V> s = carve<V>(task.scratch, head_dim);
-  // Strips of nearly equal width, in whole vectors.
-  const std::int64_t vectors = (task.num_queries + V::kWidth - 1) / V::kWidth;
-  const std::int64_t strips = (vectors + V::kTileVectors - 1) / V::kTileVectors;
-  const auto first_lane = [&](std::int64_t strip) { return strip * vectors / strips * V::kWidth; };
+  const std::int64_t stride = task.stride;
+  const AttentionScratch<V> s(task.scratch, head_dim);
 
-  for (std::int64_t strip = 0; strip < strips; ++strip) {
-    const std::int64_t lane = first_lane(strip);
-    const std::int64_t lanes = first_lane(strip + 1) - lane;
-    transpose_queries<V>(task.q + lane * task.stride, task.stride, task.num_queries - lane, lanes,
-                         head_dim, task.scale * kLog2E, s.queries + lane * head_dim);
-  }
-  for (std::int64_t lane = 0; lane < vectors * V::kWidth; ++lane) {
-    s.max[lane] = -__builtin_inff();
-    s.sum[lane] = 0.0f;
-  }
-  for (std::int64_t key = 0; key < task.num_keys; key += kKeyBlock) {
-    const std::int64_t num_keys = task.num_keys - key < kKeyBlock ? task.num_keys - key : kKeyBlock;
-    pack_keys<V>(task.k + key * task.stride, task.stride, num_keys, head_dim, s.keys);
-    pack_values<V>(task.v + key * task.stride, task.stride, num_keys, head_dim, s.values);
-    for (std::int64_t strip = 0; strip < strips; ++strip) {
-      const std::int64_t lane = first_lane(strip);
-      static_assert(V::kTileVectors == 3);
-      const std::int64_t width = (first_lane(strip + 1) - lane) / V::kWidth;
-      const auto step = width == 3   ? &strip_step<V, 3>
-                        : width == 2 ? &strip_step<V, 2>
-                                     : &strip_step<V, 1>;
-      step(s, s.queries + lane * head_dim, s.out + lane * head_dim, s.max + lane, s.sum + lane,
-           num_keys, head_dim, key == 0);
+  for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
+    for (std::int64_t q = lane; q < lane + lanes; q += V::kWidth) {
+      transpose_rows<V>(task.q + q * stride, stride, task.num_queries - q, head_dim,
+                        task.scale * kLog2E, s.queries + lane * head_dim + (q - lane), lanes);
+      V::store(s.max + q, V::broadcast(-__builtin_inff()));
+      V::store(s.sum + q, V::broadcast(0.0f));
     }
+  });
+  for (std::int64_t key = 0; key < task.num_keys; key += kKeyBlock) {
+    const std::int64_t left = task.num_keys - key;
+    const std::int64_t num_keys = left < kKeyBlock ? left : kKeyBlock;
+    const float* const k = task.k + key * stride;
+    const float* const v = task.v + key * stride;
+    pack_keys<V>(k, stride, num_keys, head_dim, s.keys);
+    pack_values<V>(v, stride, num_keys, head_dim, s.values);
+    const std::int64_t next = left - num_keys < kKeyBlock ? left - num_keys : kKeyBlock;
+    for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
+      const std::int64_t begin = next * lane / task.num_queries;
+      const std::int64_t end = next * (lane + lanes) / task.num_queries;
+      prefetch_rows<V>(k + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
+      prefetch_rows<V>(v + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
+      strip_step<V>(s, lane, lanes, num_keys, head_dim, key == 0);
+    });
   }
-  for (std::int64_t strip = 0; strip < strips; ++strip) {
-    const std::int64_t lane = first_lane(strip);
-    write_out<V>(
-        s.out + lane * head_dim, s.sum + lane,
-        task.num_queries - lane < first_lane(strip + 1) - lane ? task.num_queries - lane
-                                                               : first_lane(strip + 1) - lane,
-        first_lane(strip + 1) - lane, head_dim, task.out + lane * task.out_stride, task.out_stride);
-  }
+  for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
+    write_strip<V>(s.out + lane * head_dim, s.sum + lane, lanes, task.num_queries - lane, head_dim,
+                   task.out + lane * task.out_stride, task.out_stride);
+  });
 }
 
 }  // namespace fovea::cpu

@@ -45,6 +45,24 @@ struct Simd {
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
   }
+  static void transpose(Reg (&a)[kWidth]) {
+    Reg b[kWidth];
+    for (int i = 0; i < 8; i += 2) {
+      b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
+      b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {  // a[i + j] has columns j and 4 + j of four rows
+      a[i] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
+      a[i + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
+      a[i + 2] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0x44);
+      a[i + 3] = _mm256_shuffle_ps(b[i + 1], b[i + 3], 0xee);
+    }
+    for (int j = 0; j < 4; ++j) {
+      b[j] = _mm256_permute2f128_ps(a[j], a[4 + j], 0x20);
+      b[4 + j] = _mm256_permute2f128_ps(a[j], a[4 + j], 0x31);
+    }
+    for (int j = 0; j < 8; ++j) a[j] = b[j];
+  }
 
  private:
   static __m256i mask(std::int64_t count) {

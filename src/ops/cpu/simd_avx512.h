@@ -52,8 +52,42 @@ struct Simd {
     }
     return parts[0];
   }
+  /// Exchanges rows and columns of kWidth rows.
+  static void transpose(Reg (&a)[kWidth]) {
+    Reg b[kWidth];
+    for (int i = 0; i < 16; i += 2) {  // pairs of rows interleaved, 32 bits at a time
+      b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
+      b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) {  // 64 bits: a[i + j] has columns j, 4 + j, 8 + j, 12 + j
+      a[i] = unpack_low_pairs(b[i], b[i + 2]);
+      a[i + 1] = unpack_high_pairs(b[i], b[i + 2]);
+      a[i + 2] = unpack_low_pairs(b[i + 1], b[i + 3]);
+      a[i + 3] = unpack_high_pairs(b[i + 1], b[i + 3]);
+    }
+    constexpr int kEven = 0x88;  // 128-bit parts 0 and 2 of both operands
+    constexpr int kOdd = 0xdd;   // parts 1 and 3
+    for (int j = 0; j < 4; ++j) {
+      b[j] = _mm512_shuffle_f32x4(a[j], a[4 + j], kEven);
+      b[4 + j] = _mm512_shuffle_f32x4(a[j], a[4 + j], kOdd);
+      b[8 + j] = _mm512_shuffle_f32x4(a[8 + j], a[12 + j], kEven);
+      b[12 + j] = _mm512_shuffle_f32x4(a[8 + j], a[12 + j], kOdd);
+    }
+    for (int j = 0; j < 4; ++j) {
+      a[j] = _mm512_shuffle_f32x4(b[j], b[8 + j], kEven);
+      a[8 + j] = _mm512_shuffle_f32x4(b[j], b[8 + j], kOdd);
+      a[4 + j] = _mm512_shuffle_f32x4(b[4 + j], b[12 + j], kEven);
+      a[12 + j] = _mm512_shuffle_f32x4(b[4 + j], b[12 + j], kOdd);
+    }
+  }
 
  private:
+  static Reg unpack_low_pairs(Reg a, Reg b) {
+    return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  }
+  static Reg unpack_high_pairs(Reg a, Reg b) {
+    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  }
   static __mmask16 mask(std::int64_t count) {
     return static_cast<__mmask16>((1u << static_cast<unsigned>(count)) - 1u);
   }

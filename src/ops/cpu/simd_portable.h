@@ -50,6 +50,16 @@ struct Simd {
     return tiny ? Reg{} : a * reinterpret_cast<Reg>(exponent);
   }
   static float sum(Reg a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+  static void transpose(Reg (&a)[kWidth]) {
+    const Reg low01 = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+    const Reg high01 = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+    const Reg low23 = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+    const Reg high23 = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+    a[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+    a[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+    a[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+    a[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+  }
 };
 
 }  // namespace

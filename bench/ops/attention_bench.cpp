@@ -1,0 +1,90 @@
+// Attention on the CPU as a fraction of the multiply-add peak, which is measured right before each
+// case. Useful work only: 4 * heads * length^2 * head_dim floating-point operations per sequence.
+//
+//   fovea_bench_attention --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true
+//
+// "of_peak" is the number to read: absolute rates belong to one machine.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "device/cpu/cpu_device.h"
+#include "ops/context.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/fma_peak.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::int64_t kHeads = 16;
+constexpr double kPeakSeconds = 0.05;
+
+Tensor random_rows(Device& device, std::int64_t rows, std::int64_t cols) {
+  Tensor tensor = make_tensor(device, DType::kF32, {rows, cols});
+  std::mt19937_64 generator(1);
+  std::normal_distribution<float> normal;
+  auto* const values = tensor.view().as<float>();
+  for (std::int64_t i = 0; i < tensor.shape.elements(); ++i) values[i] = normal(generator);
+  return tensor;
+}
+
+/// Arguments: threads, number of sequences, their length, head_dim.
+void attention(benchmark::State& state) {
+  const auto threads = static_cast<int>(state.range(0));
+  const std::int64_t num_seqs = state.range(1);
+  const std::int64_t length = state.range(2);
+  const std::int64_t head_dim = state.range(3);
+  if (threads > available_cpus()) {
+    state.SkipWithError("more threads than processors");
+    return;
+  }
+  const auto kernels = make_cpu_kernels(detect_cpu_isa(), threads);
+  const auto device = make_cpu_device(threads, *kernels);
+  const auto stream = device->create_stream();
+  const std::int64_t rows = num_seqs * length;
+  const Tensor qkv = random_rows(*device, rows, 3 * kHeads * head_dim);
+  const Tensor out = make_tensor(*device, DType::kF32, {rows, kHeads * head_dim});
+  const Tensor cu_seqlens = make_tensor(*device, DType::kI32, {num_seqs + 1});
+  for (std::int64_t s = 0; s <= num_seqs; ++s)
+    cu_seqlens.view().as<std::int32_t>()[s] = static_cast<std::int32_t>(s * length);
+  const ops::AttentionArgs args{.qkv = qkv.view(),
+                                .cu_seqlens = cu_seqlens.view(),
+                                .num_heads = kHeads,
+                                .head_dim = head_dim,
+                                .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                                .max_seqlen = length,
+                                .out = out.view()};
+  const Buffer memory = device->allocate(kernels->attention_workspace(args) + Arena::kAlignment);
+  Arena arena(memory.data(), memory.bytes());
+  ExecContext ctx{*stream, *kernels, arena, *stream};
+
+  const double peak = 1e9 * cpu::fma_peak_gflops(threads, kPeakSeconds);
+  for (auto _ : state) ops::attention(ctx, args);
+  const double flops = 4.0 * static_cast<double>(kHeads * num_seqs * length * length * head_dim) *
+                       static_cast<double>(state.iterations());
+  state.counters["flops"] = benchmark::Counter(flops, benchmark::Counter::kIsRate);
+  state.counters["of_peak"] = benchmark::Counter(flops / peak, benchmark::Counter::kIsRate);
+}
+
+void cases(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"threads", "sequences", "length", "head_dim"});
+  for (const int threads : {1, 4}) {
+    for (const std::int64_t head_dim : {64, 72, 80, 128}) {
+      for (const std::int64_t length : {64, 256, 1024, 4096})
+        bench->Args({threads, 1, length, head_dim});
+    }
+    bench->Args({threads, 20, 440, 72});
+  }
+}
+
+BENCHMARK(attention)->Apply(cases)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace fovea
+
+BENCHMARK_MAIN();
