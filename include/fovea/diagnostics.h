@@ -38,8 +38,9 @@ struct Check {
                                                                 const std::string& golden);
 
 /// Measures the multiply-add rate of this processor in GFLOP/s with register-only loops of the
-/// widest vectors it has, on `num_threads` threads for about `seconds`. Best of several
-/// repetitions.
+/// widest vectors it has, on `num_threads` threads (0: all this process may use) for about
+/// `seconds`. Best of several repetitions.
+/// @throws Error(kInvalidArgument) for negative threads or seconds that are not positive.
 [[nodiscard]] FOVEA_API double measure_fma_peak(int num_threads, double seconds);
 
 /// Result of timing the tower on random pixels of a given size.

@@ -36,9 +36,10 @@ std::vector<EnvironmentFact> describe_environment() {
 }
 
 double measure_fma_peak(int num_threads, double seconds) {
-  FOVEA_CHECK(num_threads >= 1 && seconds > 0, kInvalidArgument,
-              "measure_fma_peak: threads and seconds must be positive");
-  return cpu::fma_peak_gflops(num_threads, seconds);
+  FOVEA_CHECK(num_threads >= 0 && seconds > 0, kInvalidArgument,
+              "measure_fma_peak: expected threads >= 0 and seconds > 0, got ", num_threads, " and ",
+              seconds);
+  return cpu::fma_peak_gflops(num_threads == 0 ? available_cpus() : num_threads, seconds);
 }
 
 void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Device& device,
