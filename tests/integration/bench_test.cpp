@@ -57,6 +57,13 @@ TEST(BenchLatency, DummyWeightsNeedConfigurationsOnly) {
                             "--patches", "16", "--threads", "1", "--repetitions", "1"}));
 }
 
+TEST(BenchLatency, UsesAllThreadsByDefault) {
+  const ProgramResult result = run_fovea({"bench", "latency", golden_model(), "--patches", "16",
+                                          "--repetitions", "1", "--device", "cpu"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("of multiply-adds on all threads"));
+}
+
 TEST(BenchLatency, RefusesSizesThatNoPictureHas) {
   // 7 patches cannot be merged 2 x 2.
   const ProgramResult result =

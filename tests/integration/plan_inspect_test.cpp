@@ -71,7 +71,8 @@ TEST(PlanProgram, WithoutGraphsEverySubBatchIsEager) {
 TEST(PlanProgram, PacksAThousandSizesEachOnce) {
   std::string sizes;
   for (int i = 0; i < 1000; ++i) {
-    sizes += (i == 0 ? "" : ",") + std::to_string(64 + i) + "x" + std::to_string(1100 - i);
+    if (i > 0) sizes += ',';
+    sizes.append(std::to_string(64 + i)).append("x").append(std::to_string(1100 - i));
     if (i % 10 == 0) sizes += "x4f";
   }
   const json plan = plan_of(sizes);
