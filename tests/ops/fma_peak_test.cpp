@@ -1,0 +1,27 @@
+// The peak is a time, so a test can only ask that it is a number.
+#include "ops/cpu/fma_peak.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/expect_error.h"
+
+namespace fovea::test {
+namespace {
+
+TEST(FmaPeak, IsAPositiveRateOnOneAndSeveralThreads) {
+  for (const int threads : {1, 3}) {
+    const double gflops = cpu::fma_peak_gflops(threads, 1e-3);
+    EXPECT_TRUE(std::isfinite(gflops));
+    EXPECT_GT(gflops, 0.0);
+  }
+}
+
+TEST(FmaPeak, NeedsAThread) {
+  expect_error(ErrorCode::kInvalidArgument, "at least 1 thread",
+               [] { (void)cpu::fma_peak_gflops(0, 1e-3); });
+}
+
+}  // namespace
+}  // namespace fovea::test
