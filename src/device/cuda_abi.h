@@ -11,9 +11,17 @@ namespace fovea {
 /// changes: the library and the plugin share these classes, so both must have seen the same ones.
 inline constexpr int kCudaPluginInterface = 1;
 
+/// Which attention kernel a GPU device uses.
+enum class CudaAttention : int {
+  kAuto,      ///< whichever was measured to be faster for the size
+  kPortable,  ///< instructions of every GPU since Ampere
+  kHopper,    ///< Hopper's warp-group instructions where they are compiled for the head dim
+};
+
 /// Choices of one GPU device.
 struct CudaDeviceOptions {
   int index = 0;  ///< number of the GPU as the driver counts
+  CudaAttention attention = CudaAttention::kAuto;
   /// File that keeps the measured choice of matrix-product algorithms between processes; created
   /// if absent, ignored if it was written for another GPU or library version. Empty: no file.
   std::string gemm_choices_path;

@@ -3,6 +3,7 @@
 
 #include "core/check.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cuda_plugin.h"
 #include "ops/cpu/cpu_kernels.h"
 
 namespace fovea::test {
@@ -21,12 +22,25 @@ AvailableDevice cpu_device(CpuIsa isa) {
           }};
 }
 
+/// The first GPU with one way to compute attention.
+AvailableDevice cuda_device(const std::string& name, CudaAttention attention) {
+  return {
+      .name = name, .dtypes = {DType::kBF16}, .exact_rows = false, .make = [attention](int) {
+        return DeviceUnderTest{nullptr, make_cuda_device(find_cuda(), {.attention = attention})};
+      }};
+}
+
 }  // namespace
 
 std::vector<AvailableDevice> available_devices() {
   std::vector<AvailableDevice> devices;
   for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
     if (isa <= detect_cpu_isa()) devices.push_back(cpu_device(isa));
+  }
+  if (!find_cuda().devices.empty()) {
+    devices.push_back(cuda_device("cuda", CudaAttention::kAuto));
+    devices.push_back(cuda_device("cuda_portable", CudaAttention::kPortable));
+    devices.push_back(cuda_device("cuda_hopper", CudaAttention::kHopper));
   }
   return devices;
 }

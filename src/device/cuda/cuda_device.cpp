@@ -37,11 +37,7 @@ class CudaDevice final : public Device {
     const DeviceGuard guard(index_);
     void* data = nullptr;
     const std::size_t size = std::max<std::size_t>(bytes, 1);
-    const cudaError_t status = cudaMalloc(&data, size);
-    if (status == cudaErrorMemoryAllocation) (void)cudaGetLastError();
-    FOVEA_CHECK(status != cudaErrorMemoryAllocation, kOutOfMemory, properties_.name,
-                ": cannot allocate ", bytes, " bytes");
-    FOVEA_CUDA_CHECK(status);
+    check_memory(cudaMalloc(&data, size), "allocate", bytes);
     allocated_ += bytes;
     Buffer buffer(static_cast<std::byte*>(data), bytes, &CudaDevice::release, this);
     FOVEA_CUDA_CHECK(cudaMemsetAsync(data, 0, size, clearing_.get()));
@@ -53,11 +49,7 @@ class CudaDevice final : public Device {
     const DeviceGuard guard(index_);
     void* data = nullptr;
     const std::size_t size = std::max<std::size_t>(bytes, 1);
-    const cudaError_t status = cudaHostAlloc(&data, size, cudaHostAllocPortable);
-    if (status == cudaErrorMemoryAllocation) (void)cudaGetLastError();
-    FOVEA_CHECK(status != cudaErrorMemoryAllocation, kOutOfMemory, properties_.name,
-                ": cannot lock ", bytes, " bytes of host memory");
-    FOVEA_CUDA_CHECK(status);
+    check_memory(cudaHostAlloc(&data, size, cudaHostAllocPortable), "lock in host memory", bytes);
     std::memset(data, 0, size);
     return {static_cast<std::byte*>(data), bytes, &CudaDevice::release_host, this};
   }
@@ -70,6 +62,15 @@ class CudaDevice final : public Device {
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
 
  private:
+  /// The runtime calls sizes beyond any memory an invalid value.
+  void check_memory(cudaError_t status, const char* verb, std::size_t bytes) const {
+    if (status == cudaErrorMemoryAllocation || status == cudaErrorInvalidValue) {
+      (void)cudaGetLastError();
+      throw Error(ErrorCode::kOutOfMemory,
+                  cat(properties_.name, ": cannot ", verb, " ", bytes, " bytes"));
+    }
+    FOVEA_CUDA_CHECK(status);
+  }
   static void release(void* context, std::byte* data, std::size_t bytes) noexcept {
     (void)cudaFree(data);  // finds the GPU by the address
     static_cast<CudaDevice*>(context)->allocated_ -= bytes;

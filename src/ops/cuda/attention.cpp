@@ -1,9 +1,37 @@
-// Chooses between the attention kernels.
+// Chooses between the attention kernels and brings the arguments into the form they take.
+#include <cmath>
+
 #include "core/check.h"
 #include "ops/cuda/attention_work.h"
 #include "ops/cuda/cuda_kernels.h"
 
 namespace fovea::cuda {
+
+namespace {
+
+/// From this capacity on the Hopper kernel is at least as fast.
+constexpr int kHopperFromRows = 256;
+
+AttentionWork make_work(const ops::AttentionArgs& args) {
+  AttentionWork work{.qkv = args.qkv.data,
+                     .cu_seqlens = args.cu_seqlens.as<std::int32_t>(),
+                     .live_seqs = args.seqs.count,
+                     .max_seqs = static_cast<int>(args.cu_seqlens.shape[0] - 1),
+                     .rows = static_cast<int>(args.qkv.shape[0]),
+                     .num_heads = static_cast<int>(args.num_heads),
+                     .head_dim = static_cast<int>(args.head_dim),
+                     .scale = std::abs(args.scale),
+                     .out = args.out.data};
+  // The kernels find the largest score before scaling, which needs a positive scale.
+  if (args.scale < 0.0f) work.query_flip = kBf16SignBits;
+  if (args.scale == 0.0f) {
+    work.scale = 1.0f;
+    work.query_keep = 0;
+  }
+  return work;
+}
+
+}  // namespace
 
 std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs&) const { return 0; }
 
@@ -14,15 +42,14 @@ void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) cons
   FOVEA_CHECK(args.qkv.shape[0] <= INT32_MAX, kUnsupported, "attention: ", args.qkv.shape[0],
               " rows are too many for a GPU");
   auto& cuda_stream = static_cast<CudaStream&>(stream);
-  launch_attention_mma(cuda_stream, {.qkv = args.qkv.data,
-                                     .cu_seqlens = args.cu_seqlens.as<std::int32_t>(),
-                                     .live_seqs = args.seqs.count,
-                                     .max_seqs = static_cast<int>(args.cu_seqlens.shape[0] - 1),
-                                     .rows = static_cast<int>(args.qkv.shape[0]),
-                                     .num_heads = static_cast<int>(args.num_heads),
-                                     .head_dim = static_cast<int>(args.head_dim),
-                                     .scale = args.scale,
-                                     .out = args.out.data});
+  const AttentionWork work = make_work(args);
+  const bool hopper = attention_ == CudaAttention::kHopper ||
+                      (attention_ == CudaAttention::kAuto && work.rows >= kHopperFromRows);
+  if (hopper && has_attention_wgmma(work)) {
+    launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
+  } else {
+    launch_attention_mma(cuda_stream, work);
+  }
 }
 
 }  // namespace fovea::cuda

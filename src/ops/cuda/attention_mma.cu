@@ -86,23 +86,25 @@ __device__ void update_softmax(float factor, float (&scores)[kKeys / 8][4],
   for (int r = 0; r < 2; ++r) {
     float maximum = acc.maximum[r];
 #pragma unroll
-    for (auto& score : scores) maximum = fmaxf(maximum, fmaxf(score[2 * r], score[2 * r + 1]));
+    for (int n = 0; n < kKeys / 8; ++n) {
+      maximum = fmaxf(maximum, fmaxf(scores[n][2 * r], scores[n][2 * r + 1]));
+    }
     maximum = quad_max(maximum);
     const float rescale = ptx::exp2_fast((acc.maximum[r] - maximum) * factor);
     acc.maximum[r] = maximum;
     acc.sum[r] *= rescale;
 #pragma unroll
-    for (auto& out : acc.out) {
-      out[2 * r] *= rescale;
-      out[2 * r + 1] *= rescale;
+    for (int n = 0; n < kDim / 8; ++n) {
+      acc.out[n][2 * r] *= rescale;
+      acc.out[n][2 * r + 1] *= rescale;
     }
     const float offset = maximum * factor;
 #pragma unroll
-    for (auto& score : scores) {
+    for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
       for (int i = 2 * r; i < 2 * r + 2; ++i) {
-        score[i] = ptx::exp2_fast(score[i] * factor - offset);
-        acc.sum[r] += score[i];
+        scores[n][i] = ptx::exp2_fast(scores[n][i] * factor - offset);
+        acc.sum[r] += scores[n][i];
       }
     }
   }
@@ -190,7 +192,7 @@ __global__ void __launch_bounds__(kThreads) attention_mma_kernel(AttentionWork w
   const int first_row = tile.first + static_cast<int>(threadIdx.x) / 32 * 16;  // of this warp
   const int valid_rows = tile.sequence_rows - first_row;
   std::uint32_t q[kDim / 16][4];
-  load_queries(sequence + first_row * stride, stride, valid_rows, w.head_dim, q);
+  load_queries(w, sequence + first_row * stride, valid_rows, q);
 
   Accumulator<kDim> acc;
   for (int step = 0; step < num_steps; ++step) {

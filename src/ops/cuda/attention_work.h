@@ -15,18 +15,22 @@ struct AttentionWork {
   int max_seqs;
   int rows;
   int num_heads;
-  int head_dim;  ///< a multiple of 8, at most 128
-  float scale;
-  std::byte* out;  ///< [rows, num_heads, head_dim] bf16
+  int head_dim;                            ///< a multiple of 8, at most 128
+  float scale;                             ///< > 0; other scales are moved to the queries:
+  std::uint32_t query_keep = 0xffffffffu;  ///< bits of two queries that count: none for scale 0
+  std::uint32_t query_flip = 0;            ///< bits to invert: the signs for a negative scale
+  std::byte* out;                          ///< [rows, num_heads, head_dim] bf16
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;
+inline constexpr std::uint32_t kBf16SignBits = 0x80008000u;  ///< of a pair
 
 /// Any head dim up to 128: tensor-core instructions of every GPU since Ampere. Good for short
 /// sequences, and the reference of the other kernel.
 void launch_attention_mma(CudaStream& stream, const AttentionWork& work);
 
 /// Hopper's warp-group instructions, for long sequences.
+bool has_attention_wgmma(const AttentionWork& work);
 void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_multiprocessors);
 
 }  // namespace fovea::cuda

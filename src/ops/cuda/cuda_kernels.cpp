@@ -1,11 +1,11 @@
 #include "ops/cuda/cuda_kernels.h"
 
-#include <utility>
-
 namespace fovea::cuda {
 
-CudaKernels::CudaKernels(int device_index, std::string gemm_choices_path)
-    : device_index_(device_index), gemm_(device_index, std::move(gemm_choices_path)) {
+CudaKernels::CudaKernels(const CudaDeviceOptions& options)
+    : device_index_(options.index),
+      attention_(options.attention),
+      gemm_(options.index, options.gemm_choices_path) {
   FOVEA_CUDA_CHECK(
       cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index_));
 }

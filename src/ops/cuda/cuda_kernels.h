@@ -1,7 +1,6 @@
 #pragma once
 
-#include <memory>
-
+#include "device/cuda_abi.h"
 #include "ops/cuda/gemm.h"
 #include "ops/kernels.h"
 
@@ -12,8 +11,7 @@ namespace fovea::cuda {
 /// but the matrix products stop there.
 class CudaKernels final : public Kernels {
  public:
-  /// @param gemm_choices_path see CudaDeviceOptions.
-  CudaKernels(int device_index, std::string gemm_choices_path);
+  explicit CudaKernels(const CudaDeviceOptions& options);
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
                                               ConstTensorView bias) const override;
@@ -31,6 +29,7 @@ class CudaKernels final : public Kernels {
  private:
   int device_index_;
   int num_multiprocessors_;
+  CudaAttention attention_;
   mutable GemmLibrary gemm_;  // thread-safe; remembers which algorithm was fastest
 };
 

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kBlock) norm_kernel(NormWork w) {
   wait_for_predecessor();
   constexpr int kRowsPerBlock = kBlock / kThreads;
   const int lane = static_cast<int>(threadIdx.x) % kThreads;
-  const float inv_cols = 1.0f / static_cast<float>(w.cols);
+  const auto cols = static_cast<float>(w.cols);
   const std::int64_t live = live_rows(w.live, w.rows);
   const std::int64_t first = std::int64_t{blockIdx.x} * kRowsPerBlock + threadIdx.x / kThreads;
 
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kBlock) norm_kernel(NormWork w) {
         for (int j = 0; j < kWidth; ++j) sum += values[i][j];
       }
     }
-    const float mean = kCentred ? row_sum<kThreads>(sum, scratch) * inv_cols : 0.0f;
+    const float mean = kCentred ? row_sum<kThreads>(sum, scratch) / cols : 0.0f;
 
     float squares = 0.0f;
 #pragma unroll
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kBlock) norm_kernel(NormWork w) {
         squares += values[i][j] * values[i][j];
       }
     }
-    const float inv_std = rsqrtf(row_sum<kThreads>(squares, scratch) * inv_cols + w.epsilon);
+    const float inv_std = rsqrtf(row_sum<kThreads>(squares, scratch) / cols + w.epsilon);
 
 #pragma unroll
     for (int i = 0; i < kChunks; ++i) {
@@ -120,7 +120,7 @@ template <bool kCentred>
 __global__ void __launch_bounds__(kBlock) norm_any_width_kernel(NormWork w) {
   __shared__ float scratch[kBlock / kWarp];
   wait_for_predecessor();
-  const float inv_cols = 1.0f / static_cast<float>(w.cols);
+  const auto cols = static_cast<float>(w.cols);
   const std::int64_t live = live_rows(w.live, w.rows);
 
   for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
@@ -130,14 +130,14 @@ __global__ void __launch_bounds__(kBlock) norm_any_width_kernel(NormWork w) {
     if constexpr (kCentred) {
       for (int c = first; c < w.cols; c += kBlock) sum += __bfloat162float(x[c]);
     }
-    const float mean = kCentred ? row_sum<kBlock>(sum, scratch) * inv_cols : 0.0f;
+    const float mean = kCentred ? row_sum<kBlock>(sum, scratch) / cols : 0.0f;
 
     float squares = 0.0f;
     for (int c = first; c < w.cols; c += kBlock) {
       const float centred = __bfloat162float(x[c]) - mean;
       squares += centred * centred;
     }
-    const float inv_std = rsqrtf(row_sum<kBlock>(squares, scratch) * inv_cols + w.epsilon);
+    const float inv_std = rsqrtf(row_sum<kBlock>(squares, scratch) / cols + w.epsilon);
 
     for (int c = first; c < w.cols; c += kBlock) {
       const float bias = kCentred ? w.bias[c] : 0.0f;

@@ -52,8 +52,7 @@ std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
               "cuda:", options.index, ": this build has kernels for compute ", kComputeMajor, ".",
               kComputeMinor, ", ", properties.name, " has ", properties.major, ".",
               properties.minor);
-  return make_device(options.index,
-                     std::make_shared<const CudaKernels>(options.index, options.gemm_choices_path));
+  return make_device(options.index, std::make_shared<const CudaKernels>(options));
 }
 
 }  // namespace
