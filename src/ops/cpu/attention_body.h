@@ -74,6 +74,20 @@ struct AttentionScratch {
   float* sum;      // [lanes of the task]
 };
 
+/// A block of kWidth rows with `rows` rows and `cols` columns that exist; zeros elsewhere.
+template <class V>
+void load_block(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                typename V::Reg (&block)[V::kWidth]) {
+  if (rows >= V::kWidth && cols >= V::kWidth) {
+#pragma GCC unroll 16
+    for (int r = 0; r < V::kWidth; ++r) block[r] = V::load(from + r * stride);
+  } else {
+    const std::int64_t count = cols < V::kWidth ? cols : V::kWidth;
+    for (int r = 0; r < V::kWidth; ++r)
+      block[r] = V::load_some(from + r * stride, r < rows ? count : 0);
+  }
+}
+
 /// to[c][r] = factor * from[r][c] for kWidth rows r and all columns c; rows beyond `rows` are
 /// zeros.
 template <class V>
@@ -81,12 +95,13 @@ void transpose_rows(const float* from, std::int64_t stride, std::int64_t rows, s
                     float factor, float* to, std::int64_t to_stride) {
   const typename V::Reg scale = V::broadcast(factor);
   for (std::int64_t c = 0; c < cols; c += V::kWidth) {
-    const std::int64_t count = cols - c < V::kWidth ? cols - c : V::kWidth;
     typename V::Reg block[V::kWidth];
-    for (int r = 0; r < V::kWidth; ++r)
-      block[r] = V::load_some(from + r * stride + c, r < rows ? count : 0);
+    load_block<V>(from + c, stride, rows, cols - c, block);
     V::transpose(block);
-    for (int i = 0; i < count; ++i) V::store(to + (c + i) * to_stride, V::mul(scale, block[i]));
+#pragma GCC unroll 16
+    for (int i = 0; i < V::kWidth; ++i) {
+      if (c + i < cols) V::store(to + (c + i) * to_stride, V::mul(scale, block[i]));
+    }
   }
 }
 
@@ -244,10 +259,9 @@ void write_strip(const float* from, const float* sum, std::int64_t lanes, std::i
     for (std::int64_t d = 0; d < head_dim; d += V::kWidth) {
       const std::int64_t count = head_dim - d < V::kWidth ? head_dim - d : V::kWidth;
       typename V::Reg block[V::kWidth];
-      for (int i = 0; i < V::kWidth; ++i) {
-        block[i] = V::mul(factor, V::load_some(from + (d + i) * lanes + lane,
-                                               i < count ? std::int64_t{V::kWidth} : 0));
-      }
+      load_block<V>(from + d * lanes + lane, lanes, head_dim - d, V::kWidth, block);
+#pragma GCC unroll 16
+      for (int i = 0; i < V::kWidth; ++i) block[i] = V::mul(factor, block[i]);
       V::transpose(block);
       for (int i = 0; i < V::kWidth && lane + i < queries; ++i)
         V::store_some(out + (lane + i) * stride + d, block[i], count);
