@@ -20,4 +20,11 @@ using NormalizeTable = std::array<std::array<float, 256>, 3>;
 [[nodiscard]] NormalizeTable to_tensor_normalize_table(const std::array<float, 3>& mean,
                                                        const std::array<float, 3>& std);
 
+/// Llama 4's processor, in bf16 with a rounding after every step; the factor stays f32:
+///   r = bf16(v * rescale_factor), d = bf16(r - bf16(mean)), bf16(d / bf16(std))
+/// Source: image operations specification, section 7.4.
+[[nodiscard]] NormalizeTable bf16_normalize_table(const std::array<float, 3>& mean,
+                                                  const std::array<float, 3>& std,
+                                                  double rescale_factor);
+
 }  // namespace fovea::media

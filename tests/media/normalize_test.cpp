@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+
+#include "core/dtype.h"
 
 namespace fovea::media {
 namespace {
@@ -65,6 +68,30 @@ TEST(Normalize, TheTwoRulesDifferByRounding) {
     EXPECT_GE(different, 384);
     EXPECT_LE(different, 537);
   }
+}
+
+TEST(Normalize, Bf16GoldenValues) {
+  const NormalizeTable table = bf16_normalize_table(kHalf.mean, kHalf.std, kRescale);
+  const std::pair<std::size_t, float> golden[] = {
+      {0, -1.0f},        {1, -0.9921875f},   {2, -0.984375f},     {3, -0.9765625f},
+      {50, -0.609375f},  {64, -0.49609375f}, {100, -0.21484375f}, {127, -0.00390625f},
+      {128, 0.0078125f}, {129, 0.015625f},   {200, 0.5703125f},   {254, 0.9921875f},
+      {255, 1.0f}};
+  for (const auto& [value, expected] : golden)
+    for (const auto& channel : table) EXPECT_EQ(channel[value], expected) << value;
+}
+
+TEST(Normalize, Bf16RoundsInTwoSteps) {
+  // 128 of the 256 levels differ from rounding the f32 result once, by at most 0.0039.
+  const NormalizeTable table = bf16_normalize_table(kHalf.mean, kHalf.std, kRescale);
+  int different = 0;
+  for (std::size_t v = 0; v < 256; ++v) {
+    const float exact = (static_cast<float>(v) - 127.5f) / 127.5f;
+    const float once = bf16_to_f32(f32_to_bf16(exact));
+    different += table[0][v] != once ? 1 : 0;
+    EXPECT_LE(std::abs(table[0][v] - once), 0.0040f) << v;
+  }
+  EXPECT_EQ(different, 128);
 }
 
 TEST(Normalize, ChannelsKeepTheirOwnStatistics) {
