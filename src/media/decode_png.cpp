@@ -11,7 +11,8 @@
 
 #include <csetjmp>
 #include <cstring>
-#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/check.h"
 #include "media/decoders.h"

@@ -4,6 +4,7 @@
 #include <webp/demux.h>
 
 #include <memory>
+#include <vector>
 
 #include "core/check.h"
 #include "media/decoders.h"

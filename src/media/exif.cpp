@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <utility>
+#include <vector>
 
 namespace fovea::media {
 namespace {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/shape.h"
 #include "media/resize_leaf.h"
 #include "media/resize_weights.h"
 

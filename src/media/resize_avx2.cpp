@@ -11,7 +11,6 @@ namespace fovea::media {
 namespace {
 
 constexpr int kChannels = 3;
-constexpr int kLowPlaneBits = 12;  // AxisWeights::planes
 constexpr std::size_t kBlockBytes = 32;
 
 __m256i load(const std::uint8_t* from) {
@@ -52,7 +51,7 @@ __m256i filter_pixel(const AxisView& axis, const std::uint8_t* row, std::int64_t
   const std::int64_t begin = x * axis.taps;
   __m256i sum = _mm256_setzero_si256();
   __m256i low_sum = _mm256_setzero_si256();
-  for (std::int64_t j = 0; j < axis.taps; j += 4, src += 4 * kChannels) {
+  for (std::int64_t j = 0; j < axis.taps; j += kTapGroup, src += kTapGroup * kChannels) {
     const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src));
     const __m256i pairs = pairs_by_channel(_mm256_broadcastsi128_si256(four));
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, four_weights(axis.planes[0] + begin + j)));
@@ -74,7 +73,7 @@ void filter_row(const AxisView& axis, const std::uint8_t* src, std::uint8_t* dst
   const __m128i shift = _mm_cvtsi32_si128(axis.shift);
   const __m128i interleave =
       _mm_setr_epi8(0, 1, 8, 2, 3, 10, 4, 5, 12, 6, 7, 14, -128, -128, -128, -128);
-  for (std::int64_t x = 0; x < axis.out_size; x += 4) {
+  for (std::int64_t x = 0; x < axis.out_size; x += kTapGroup) {
     const __m256i first_two = round_pixels(filter_pixel<kTwoPlanes>(axis, src, x),
                                            filter_pixel<kTwoPlanes>(axis, src, x + 1), half, shift);
     const __m256i last_two = round_pixels(filter_pixel<kTwoPlanes>(axis, src, x + 2),

@@ -10,7 +10,6 @@ namespace fovea::media {
 namespace {
 
 constexpr int kChannels = 3;
-constexpr int kLowPlaneBits = 12;  // AxisWeights::planes
 constexpr std::size_t kBlockBytes = 64;
 
 /// Weights j and j + 1 in every 32-bit element.
@@ -56,7 +55,7 @@ __m512i filter_pixel(const AxisView& axis, const std::uint8_t* const* rows, std:
   const std::int64_t begin = x * axis.taps;
   __m512i sum = _mm512_setzero_si512();
   __m512i low_sum = _mm512_setzero_si512();
-  for (std::int64_t j = 0; j < axis.taps; j += 4) {
+  for (std::int64_t j = 0; j < axis.taps; j += kTapGroup) {
     const std::int64_t offset = first_byte + j * kChannels;
     const __m512i pairs = pairs_by_channel(load_two_rows(rows[0] + offset, rows[1] + offset));
     sum = _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, four_weights(axis.planes[0] + begin + j)));
@@ -100,7 +99,7 @@ void filter_rows(const HorizontalArgs& args) {
     return round_pixels(filter_pixel<kTwoPlanes>(axis, args.src, x),
                         filter_pixel<kTwoPlanes>(axis, args.src, x + 1), half, shift);
   };
-  for (std::int64_t x = 0; x < axis.out_size; x += 4) {
+  for (std::int64_t x = 0; x < axis.out_size; x += kTapGroup) {
     const __m512i words = _mm512_packs_epi32(filter_two(x), filter_two(x + 2));
     const __m256i pixels = interleave_channels(_mm512_packus_epi16(words, words));
     const std::int64_t offset = x * kChannels;

@@ -9,6 +9,13 @@
 
 namespace fovea::media {
 
+/// Taps of every output pixel are padded with zero weights to a multiple of this; so is the number
+/// of output pixels, with pixels without taps.
+inline constexpr std::int64_t kTapGroup = 4;
+
+/// Weights of more than 16 bits are planes[0] * 2^kLowPlaneBits + planes[1].
+inline constexpr int kLowPlaneBits = 12;
+
 /// Filter of one axis as the inner loops see it; fields as in AxisWeights.
 struct AxisView {
   std::int64_t out_size;

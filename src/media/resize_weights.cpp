@@ -153,9 +153,9 @@ void split_into_planes(AxisWeights& axis, bool fits_16_bits) {
   if (!fits_16_bits) axis.planes[1].resize(size);
   for (std::size_t i = 0; i < size; ++i) {
     const std::int32_t weight = axis.weight[i];
-    axis.planes[0][i] = static_cast<std::int16_t>(fits_16_bits ? weight : weight >> kLowBits);
+    axis.planes[0][i] = static_cast<std::int16_t>(fits_16_bits ? weight : weight >> kLowPlaneBits);
     if (!fits_16_bits)
-      axis.planes[1][i] = static_cast<std::int16_t>(weight & ((1 << kLowBits) - 1));
+      axis.planes[1][i] = static_cast<std::int16_t>(weight & ((1 << kLowPlaneBits) - 1));
   }
 }
 

@@ -5,12 +5,9 @@
 #include <vector>
 
 #include "media/resize.h"
+#include "media/resize_leaf.h"
 
 namespace fovea::media {
-
-/// Taps of every output pixel are padded with zero weights to a multiple of this; so is the number
-/// of output pixels. The SIMD leaves work on groups of 4 taps and 4 pixels.
-inline constexpr std::int64_t kTapGroup = 4;
 
 /// The fixed-point filter of one axis:
 ///   out[i] = clamp((2^(shift-1) + sum_j weight[i * taps + j] * in[first[i] + j]) >> shift, 0, 255)
@@ -25,12 +22,10 @@ struct AxisWeights {
   std::vector<std::int32_t> count;   ///< [padded out_size], 0 in the padding
   std::vector<std::int32_t> weight;  ///< [padded out_size, taps]
   /// `weight` as 16-bit planes for multiply-add of 16-bit pairs. One plane if the weights fit 16
-  /// bits; else weight = planes[0] * 2^kLowBits + planes[1] with 0 <= planes[1] < 2^kLowBits.
+  /// bits; else weight = planes[0] * 2^kLowPlaneBits + planes[1] with 0 <= planes[1] <
+  /// 2^kLowPlaneBits.
   std::vector<std::int16_t> planes[2];
 };
-
-/// Bits of the lower plane of 22-bit weights.
-inline constexpr int kLowBits = 12;
 
 /// Computes the filter of an axis that is resized from in_size to out_size pixels, both >= 1.
 /// Double arithmetic in the order of the references; 22-bit (Pillow) or 16-bit (torchvision) fixed

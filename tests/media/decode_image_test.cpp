@@ -6,6 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
 #include "core/file.h"
 #include "media/test_pictures.h"
 #include "support/expect_error.h"
@@ -169,6 +176,14 @@ TEST(ProbeImage, LimitsAreInclusive) {
   EXPECT_EQ(probe_image(file, "x", limits).width_px, 4);
   limits.max_image_pixels = 11;
   EXPECT_THROW((void)probe_image(file, "x", limits), Error);
+}
+
+TEST(ProbeImage, LimitsLeftOpenDoNotOverflow) {
+  constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
+  const MediaLimits open{.max_image_pixels = kOpen, .max_image_side_px = kOpen};
+  expect_error(ErrorCode::kInvalidArgument, "expected at most 1099511627776 pixels", [&] {
+    (void)probe_image(test::png_that_claims(0xFFFFFFFF, 0xFFFFFFFF), "x", open);
+  });
 }
 
 /// Bytes by which decoding raises the peak memory of a process. The child does nothing else.

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "media/rgb_convert.h"
 #include "media/test_pictures.h"
 #include "support/expect_error.h"

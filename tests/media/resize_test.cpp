@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
-#include <string>
+#include <vector>
 
 #include "media/test_pictures.h"
 #include "support/expect_error.h"

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace fovea::media {
 namespace {
 
@@ -110,7 +112,7 @@ TEST(ResizeWeights, PlanesHoldTheSameWeights) {
     const AxisWeights p = make_axis_weights(100, out, P, ResizeFilter::kLanczos);
     for (std::size_t i = 0; i < p.weight.size(); ++i) {
       EXPECT_GE(p.planes[1][i], 0);
-      EXPECT_EQ(p.planes[0][i] * (1 << kLowBits) + p.planes[1][i], p.weight[i]);
+      EXPECT_EQ(p.planes[0][i] * (1 << kLowPlaneBits) + p.planes[1][i], p.weight[i]);
     }
   }
 }
