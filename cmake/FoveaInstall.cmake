@@ -18,10 +18,14 @@ if(TARGET fovea_cli)
   install(TARGETS fovea_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-# Optional shared objects, opened at run time.
+# Optional shared objects that the library opens at run time: built with the program, found beside it
+# (src/core/plugin.h).
 foreach(plugin fovea_cuda fovea_video)
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea)
+    if(TARGET fovea_cli)
+      add_dependencies(fovea_cli ${plugin})
+    endif()
   endif()
 endforeach()
 
