@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -38,6 +39,27 @@ int create_temporary(const std::string& target, std::string& name) {
 }
 
 }  // namespace
+
+bool path_exists(const std::string& path) noexcept {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0;
+}
+
+bool directory_exists(const std::string& path) noexcept {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  FOVEA_CHECK(!error, kIo, path, ": cannot list: ", error.message());
+  std::ranges::sort(names);
+  return names;
+}
 
 InputFile::InputFile(const std::string& path) {
   // Without O_NONBLOCK, opening a pipe would wait for a writer.

@@ -8,6 +8,14 @@
 
 namespace fovea {
 
+/// Whether there is anything, or a directory, of that name. What cannot be looked at counts as
+/// absent; opening it tells why. (The functions of <filesystem> throw for too long names.)
+[[nodiscard]] bool path_exists(const std::string& path) noexcept;
+[[nodiscard]] bool directory_exists(const std::string& path) noexcept;
+
+/// Names of the entries of a directory, ascending. @throws Error(kIo) with the system's reason.
+[[nodiscard]] std::vector<std::string> list_directory(const std::string& path);
+
 /// A regular file opened for reading.
 class InputFile {
  public:

@@ -195,14 +195,16 @@ class TreeBuilder {
       stop(cat("more than ", kMaxJsonValues, " values"));
       return nullptr;
     }
-    if (open_.empty()) {
-      root_ = std::make_unique<JsonNode>(JsonNode{std::move(value)});
-      return root_.get();
-    }
+    JsonNode& node = open_.empty() ? *(root_ = std::make_unique<JsonNode>()) : add_sibling();
+    node.value.template emplace<T>(std::move(value));
+    return &node;
+  }
+
+  /// Appends an empty value to the container being read.
+  JsonNode& add_sibling() {
     auto* const object = std::get_if<JsonNode::Object>(&open_.back()->value);
-    auto& siblings =
-        object != nullptr ? object->values : std::get<JsonNode::Array>(open_.back()->value);
-    return &siblings.emplace_back(JsonNode{std::move(value)});
+    return object != nullptr ? object->values.emplace_back()
+                             : std::get<JsonNode::Array>(open_.back()->value).emplace_back();
   }
 
   /// A container that is open is the last of its siblings, so its address stays until it closes.

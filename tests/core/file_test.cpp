@@ -39,6 +39,35 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
+TEST(Paths, TellFilesFromDirectoriesAndNothing) {
+  const TemporaryDirectory folder;
+  test::write_text(folder / "file", "");
+  EXPECT_TRUE(path_exists(folder / "file"));
+  EXPECT_FALSE(directory_exists(folder / "file"));
+  EXPECT_TRUE(path_exists(folder.path()));
+  EXPECT_TRUE(directory_exists(folder.path()));
+  EXPECT_FALSE(path_exists(folder / "absent"));
+  EXPECT_FALSE(directory_exists(folder / "absent"));
+}
+
+TEST(Paths, OfTooLongNamesAreAbsent) {
+  EXPECT_FALSE(path_exists(std::string(5000, 'x')));
+  EXPECT_FALSE(directory_exists(std::string(5000, 'x')));
+}
+
+TEST(ListDirectory, NamesTheEntriesInOrder) {
+  const TemporaryDirectory folder;
+  EXPECT_TRUE(list_directory(folder.path()).empty());
+  for (const char* name : {"c", "a", "b"}) test::write_text(folder / name, "");
+  EXPECT_EQ(list_directory(folder.path()), (std::vector<std::string>{"a", "b", "c"}));
+}
+
+TEST(ListDirectory, GivesTheSystemsReason) {
+  const TemporaryDirectory folder;
+  test::expect_error(ErrorCode::kIo, "absent: cannot list: No such file",
+                     [&] { (void)list_directory(folder / "absent"); });
+}
+
 TEST(ReadFile, GivesTheBytes) {
   const TemporaryDirectory folder;
   const std::string text("a\0b\xff", 4);
