@@ -1,10 +1,10 @@
 // The JSON files beside the weights. What their fields mean is the business of the model families.
 #include "checkpoint/hf_config.h"
 
-#include <filesystem>
 #include <vector>
 
 #include "core/check.h"
+#include "core/file.h"
 
 namespace fovea::checkpoint {
 
@@ -16,9 +16,9 @@ JsonDocument read_object(const std::string& path) {
   return document;
 }
 
-std::optional<JsonDocument> read_if_present(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
-  return read_object(path.string());
+std::optional<JsonDocument> read_if_present(const std::string& path) {
+  if (!path_exists(path)) return std::nullopt;
+  return read_object(path);
 }
 
 }  // namespace
@@ -46,14 +46,13 @@ std::optional<JsonView> HfConfig::video_processor() const {
 }
 
 HfConfig read_hf_config(const std::string& directory) {
-  const std::filesystem::path root(directory);
-  FOVEA_CHECK(std::filesystem::is_directory(root), kNotFound, directory,
+  FOVEA_CHECK(directory_exists(directory), kNotFound, directory,
               ": expected the directory of a model");
   return {.directory = directory,
-          .config = read_object((root / "config.json").string()),
-          .preprocessor = read_if_present(root / "preprocessor_config.json"),
-          .video_preprocessor = read_if_present(root / "video_preprocessor_config.json"),
-          .processor = read_if_present(root / "processor_config.json")};
+          .config = read_object(directory + "/config.json"),
+          .preprocessor = read_if_present(directory + "/preprocessor_config.json"),
+          .video_preprocessor = read_if_present(directory + "/video_preprocessor_config.json"),
+          .processor = read_if_present(directory + "/processor_config.json")};
 }
 
 }  // namespace fovea::checkpoint

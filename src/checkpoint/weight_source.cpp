@@ -5,7 +5,6 @@
 #include "checkpoint/weight_source.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "checkpoint/dummy_weights.h"
 #include "checkpoint/safetensors.h"
 #include "core/check.h"
+#include "core/file.h"
 #include "core/json.h"
 
 namespace fovea::checkpoint {
@@ -45,14 +45,11 @@ std::map<std::string, std::string> read_index(const std::string& path) {
 }
 
 /// The only file of its kind in a directory without the usual names.
-std::string only_safetensors_file(const std::filesystem::path& directory) {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == kExtension) found.push_back(entry.path().filename().string());
-  }
-  FOVEA_CHECK(found.size() == 1, kNotFound, directory.string(), ": expected ", kSingleFile, ", ",
-              kIndexFile, " or one other *", kExtension, " file, found ", found.size(),
-              " such files");
+std::string only_safetensors_file(const std::string& directory) {
+  std::vector<std::string> found = list_directory(directory);
+  std::erase_if(found, [](const std::string& name) { return !name.ends_with(kExtension); });
+  FOVEA_CHECK(found.size() == 1, kNotFound, directory, ": expected ", kSingleFile, ", ", kIndexFile,
+              " or one other *", kExtension, " file, found ", found.size(), " such files");
   return found.front();
 }
 
@@ -65,23 +62,27 @@ bool is_norm_weight(std::string_view name, const Shape& shape) {
 struct WeightSource::Impl {
   /// A file that is opened when somebody asks for one of its tensors.
   struct Shard {
-    std::once_flag once;
+    std::mutex mutex;  // guards the member below until it is set; held while the file is opened
     std::optional<SafetensorsFile> file;
   };
+
+  [[nodiscard]] std::string path_of(const std::string& file) const {
+    return directory + "/" + file;
+  }
 
   /// The file that holds a tensor, opened.
   const SafetensorsFile& file_with(const std::string& tensor) {
     const auto it = shard_names.find(tensor);
-    FOVEA_CHECK(it != shard_names.end(), kNotFound, directory.string(), ": no tensor ",
-                json_quote(tensor));
+    FOVEA_CHECK(it != shard_names.end(), kNotFound, directory, ": no tensor ", json_quote(tensor));
     Shard& shard = shards.at(it->second);
-    const std::filesystem::path path = directory / it->second;
-    std::call_once(shard.once, [&] {
-      FOVEA_CHECK(std::filesystem::exists(path), kNotFound, path.string(),
+    const std::string path = path_of(it->second);
+    const std::lock_guard lock(shard.mutex);
+    if (!shard.file) {
+      FOVEA_CHECK(path_exists(path), kNotFound, path,
                   ": no such file, but the index says that it holds ", json_quote(tensor));
-      shard.file.emplace(path.string());
-    });
-    FOVEA_CHECK(shard.file->find(tensor) != nullptr, kCorruptData, path.string(), ": no tensor ",
+      shard.file.emplace(path);
+    }
+    FOVEA_CHECK(shard.file->find(tensor) != nullptr, kCorruptData, path, ": no tensor ",
                 json_quote(tensor), ", but the index says that this file holds it");
     return *shard.file;
   }
@@ -106,7 +107,7 @@ struct WeightSource::Impl {
 
   bool is_dummy = false;
   std::uint64_t seed = 0;
-  std::filesystem::path directory;
+  std::string directory;
   std::map<std::string, std::string> shard_names;  // tensor -> name of its file
   std::vector<std::string> names;                  // the keys of shard_names
   std::map<std::string, Shard> shards;             // by name of the file
@@ -123,15 +124,15 @@ WeightSource::~WeightSource() = default;
 WeightSource WeightSource::open(const std::string& directory) {
   auto impl = std::make_unique<Impl>();
   impl->directory = directory;
-  FOVEA_CHECK(std::filesystem::is_directory(impl->directory), kNotFound, directory,
+  FOVEA_CHECK(directory_exists(directory), kNotFound, directory,
               ": expected the directory of a model");
-  const std::filesystem::path index = impl->directory / kIndexFile;
-  const bool has_single = std::filesystem::exists(impl->directory / kSingleFile);
-  if (!has_single && std::filesystem::exists(index)) {
-    for (const auto& [tensor, shard] : read_index(index.string())) impl->add_tensor(tensor, shard);
+  const std::string index = impl->path_of(kIndexFile);
+  const bool has_single = path_exists(impl->path_of(kSingleFile));
+  if (!has_single && path_exists(index)) {
+    for (const auto& [tensor, shard] : read_index(index)) impl->add_tensor(tensor, shard);
   } else {
-    const std::string name = has_single ? kSingleFile : only_safetensors_file(impl->directory);
-    const SafetensorsFile file((impl->directory / name).string());
+    const std::string name = has_single ? kSingleFile : only_safetensors_file(directory);
+    const SafetensorsFile file(impl->path_of(name));
     for (const TensorEntry& entry : file.header().tensors) impl->add_tensor(entry.name, name);
   }
   for (const auto& [tensor, shard] : impl->shard_names) impl->names.push_back(tensor);

@@ -128,6 +128,11 @@ TEST(HfConfig, SaysThatTheDirectoryIsAbsent) {
                      [&] { (void)read_hf_config(folder / "file"); });
 }
 
+TEST(HfConfig, TakesATooLongNameForAbsent) {
+  test::expect_error(ErrorCode::kNotFound, "expected the directory of a model",
+                     [] { (void)read_hf_config(std::string(5000, 'x')); });
+}
+
 TEST(HfConfig, SaysThatConfigJsonIsAbsent) {
   const TemporaryDirectory folder;
   test::expect_error(ErrorCode::kNotFound, "config.json: no such file",

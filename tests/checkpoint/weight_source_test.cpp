@@ -95,6 +95,11 @@ TEST(WeightSource, RefusesADirectoryWithoutWeights) {
                      [&] { (void)WeightSource::open(folder / "absent"); });
 }
 
+TEST(WeightSource, TakesATooLongNameForAbsent) {
+  test::expect_error(ErrorCode::kNotFound, "expected the directory of a model",
+                     [] { (void)WeightSource::open(std::string(5000, 'x')); });
+}
+
 TEST(WeightSource, PrefersTheSingleFileToAnIndex) {
   const TemporaryDirectory folder;
   write_numbers(folder / "model.safetensors", {"a"});
