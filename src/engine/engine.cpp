@@ -63,8 +63,7 @@ Engine::Impl::Impl(const std::string& directory, const EngineOptions& engine_opt
       *model, *backend.device,
       GraphManagerOptions{.user = options.graphs,
                           .max_num_batched_tokens = options.max_num_batched_tokens,
-                          .packing = options.packing == PackingPolicy::kCost ? PackingMode::kCost
-                                                                             : PackingMode::kGreedy,
+                          .packing = options.packing,
                           .missing = MissingGraph::kCapture,
                           .log = options.log});
 }

@@ -65,6 +65,12 @@ std::size_t EagerRunner::device_bytes() const noexcept {
   return bytes;
 }
 
+void EagerRunner::clear() {
+  lane_.synchronize();
+  arena_ = {};
+  for (PathMemory& memory : paths_) memory = PathMemory(lane_);
+}
+
 void EagerRunner::poison() {
   lane_.synchronize();
   fill_with_ones(lane_.device(), lane_.compute(), arena_.data(), arena_.bytes());

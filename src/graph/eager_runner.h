@@ -29,6 +29,8 @@ class EagerRunner {
   [[nodiscard]] Arena arena() const noexcept { return {arena_.data(), arena_.bytes()}; }
   /// Bytes allocated on the device.
   [[nodiscard]] std::size_t device_bytes() const noexcept;
+  /// Gives all memory back; waits for all work.
+  void clear();
   /// As InputFeed::poison, for all memory of the runner.
   void poison();
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "fovea/log.h"
@@ -39,15 +40,6 @@ bool needs_no_path(const ItemSpec& spec) {
                      [](std::int64_t tokens) { return tokens == 0; });
 }
 
-void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
-          PackingMode mode, Packing& packing) {
-  if (mode == PackingMode::kCost) {
-    pack_by_cost(items, limits, costs, packing);
-  } else {
-    pack_greedy(items, limits, packing);
-  }
-}
-
 }  // namespace
 
 std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config) {
@@ -75,9 +67,10 @@ std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& co
   return order;
 }
 
-Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items, PackingMode mode) {
+Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
+                     PackingPolicy policy) {
   Packing packing;
-  pack(items, limits_of(config), PackingCosts::from_budgets(config.path_budgets), mode, packing);
+  pack(items, limits_of(config), PackingCosts::from_budgets(config.path_budgets), policy, packing);
   return packing;
 }
 
@@ -105,26 +98,40 @@ std::unique_ptr<BudgetGraph> GraphManager::make_graph(const GraphKey& key) const
                     .axes = key.axes});
 }
 
-void GraphManager::ensure_captured(std::span<const GraphKey> keys) {
-  const auto start = std::chrono::steady_clock::now();
+std::vector<std::unique_ptr<BudgetGraph>> GraphManager::make_missing(
+    std::span<const GraphKey> keys) {
   std::vector<std::unique_ptr<BudgetGraph>> missing;
   for (const GraphKey& key : keys) {
     if (find_graph(key) == nullptr) missing.push_back(make_graph(key));
   }
-  if (missing.empty()) return;
-  const bool moves = std::any_of(missing.begin(), missing.end(), [&](const auto& graph) {
+  return missing;
+}
+
+void GraphManager::make_room(std::vector<std::unique_ptr<BudgetGraph>>& graphs) {
+  const bool moves = std::any_of(graphs.begin(), graphs.end(), [&](const auto& graph) {
     return !memory_.holds(graph->key().path, graph->need());
   });
-  if (moves) {  // recordings name memory by address: those of the old memory are worthless
-    for (auto& graph : std::exchange(graphs_, {})) missing.push_back(std::move(graph));
-    for (const auto& graph : missing) memory_.reserve(graph->key().path, graph->need());
-  }
+  if (!moves) return;
+  for (auto& graph : std::exchange(graphs_, {})) graphs.push_back(std::move(graph));
+  for (const auto& graph : graphs) memory_.reserve(graph->key().path, graph->need());
+}
+
+void GraphManager::ensure_captured(std::span<const GraphKey> keys) {
+  const double start = now_ms();
+  auto missing = make_missing(keys);
+  if (missing.empty()) return;
+  make_room(missing);
+  const std::size_t first_new = graphs_.size();
   for (auto& graph : missing) {
     graph->capture(lane_, memory_);
     graphs_.push_back(std::move(graph));
   }
-  capture_seconds_ +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (options_.measure) {
+    for (std::size_t i = first_new; i < graphs_.size(); ++i) measure(*graphs_[i]);
+    costs_ = measured_costs(config_.path_budgets, times_);
+    eager_.clear();  // had grown to the size of the largest graph
+  }
+  capture_ms_ += now_ms() - start;
 }
 
 void GraphManager::capture() {
@@ -132,9 +139,69 @@ void GraphManager::capture() {
   if (!options_.user.cudagraph_mm_encoder) return;
   ensure_captured(capture_order(model_.graph_spec(), config_));
   log_to(options_.log, LogLevel::kInfo,
-         cat("encoder_graphs.captured count=", graphs_.size(), " seconds=", capture_seconds_,
+         cat("encoder_graphs.captured count=", graphs_.size(), " ms=", capture_ms_,
              " arena_bytes=", memory_.arena_bytes(), " input_bytes=", memory_.input_bytes(),
              " output_bytes=", memory_.output_bytes()));
+}
+
+void GraphManager::capture_in_background() {
+  if (!options_.user.cudagraph_mm_encoder) return;
+  background_ = std::jthread([this](const std::stop_token& stop) {
+    try {
+      const std::vector<GraphKey> keys = capture_order(model_.graph_spec(), config_);
+      {
+        const std::lock_guard lock(mutex_);
+        auto graphs = make_missing(keys);
+        make_room(graphs);
+      }
+      for (const GraphKey& key : keys) {
+        if (stop.stop_requested()) return;
+        const std::lock_guard lock(mutex_);
+        ensure_captured({&key, 1});
+      }
+    } catch (const std::exception& error) {  // a thread must answer for everything
+      log_to(options_.log, LogLevel::kError,
+             cat("encoder_graphs.capture_failed message=", error.what()));
+      background_failure_ = std::current_exception();
+    }
+  });
+}
+
+void GraphManager::wait_for_background() {
+  if (background_.joinable()) background_.join();
+  if (background_failure_) std::rethrow_exception(std::exchange(background_failure_, nullptr));
+}
+
+double GraphManager::now_ms() const {
+  if (options_.clock_ms) return options_.clock_ms();
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(now).count();
+}
+
+void GraphManager::measure(const BudgetGraph& graph) {
+  constexpr int kRepetitions = 3;
+  const PathId path = graph.key().path;
+  const std::vector<PreparedItem> blank = filling_items(model_, path, graph.capacity());
+  if (blank.empty()) return;
+  std::vector<const PreparedItem*> items;
+  for (const PreparedItem& item : blank) items.push_back(&item);
+  const auto best_ms = [&](auto&& run) {
+    double best = std::numeric_limits<double>::infinity();
+    for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
+      const double start = now_ms();
+      run();
+      lane_.synchronize();
+      if (repetition > 0) best = std::min(best, now_ms() - start);  // the first one warms up
+    }
+    return best;
+  };
+  GraphTimes times{.path = path, .budget = graph.key().budget};
+  times.replay_ms = best_ms([&] { (void)graph.replay(lane_, memory_, items, slots_); });
+  times.eager_ms = best_ms([&] { (void)eager_.run(path, items); });
+  std::erase_if(times_, [&](const GraphTimes& old) {
+    return old.path == times.path && old.budget == times.budget;
+  });
+  times_.push_back(times);
 }
 
 void GraphManager::clear() {
@@ -290,6 +357,12 @@ std::optional<GraphKey> GraphManager::key_of(PathId path, const SubBatch& batch)
   return key;
 }
 
+bool GraphManager::eager_wins(const GraphKey& key) const {
+  return std::any_of(times_.begin(), times_.end(), [&](const GraphTimes& times) {
+    return times.path == key.path && times.budget == key.budget && eager_is_faster(times);
+  });
+}
+
 std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& batch,
                                                    PathOutput& output) {
   const std::optional<GraphKey> key = key_of(path, batch);
@@ -299,6 +372,7 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
     warn_once(cat("encoder_graphs.not_captured path=", path, " budget=", key->budget));
     return MissReason::kNotCaptured;
   }
+  if (eager_wins(*key)) return MissReason::kSlower;
   try {
     output = graph->replay(lane_, memory_, batch_items_, slots_);
   } catch (const Error& error) {
@@ -338,7 +412,7 @@ Stats GraphManager::stats() const {
       stats.paths[path].token_budgets = config_.path_budgets[path];
     }
   }
-  stats.capture_seconds = capture_seconds_;
+  stats.capture_seconds = capture_ms_ / 1000;
   stats.graph_bytes = static_cast<std::int64_t>(bytes.graphs());
   return stats;
 }

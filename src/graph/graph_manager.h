@@ -3,18 +3,22 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device/device.h"
 #include "fovea/options.h"
 #include "fovea/stats.h"
 #include "graph/budget_graph.h"
+#include "graph/calibration.h"
 #include "graph/eager_runner.h"
 #include "graph/graph_config.h"
 #include "graph/graph_stats.h"
@@ -34,9 +38,14 @@ struct GraphManagerOptions {
   GraphOptions user;
   std::int64_t max_num_batched_tokens = 8192;  ///< of the consumer's step: bounds inferred budgets
   bool video_allowed = true;
-  PackingMode packing = PackingMode::kGreedy;
+  PackingPolicy packing = PackingPolicy::kGreedy;
   MissingGraph missing = MissingGraph::kRunEager;
-  bool compat = false;              ///< budget lists exactly as the reference builds them
+  bool compat = false;  ///< budget lists exactly as the reference builds them
+  /// Times every graph against an eager run after its capture: packing by cost then uses
+  /// milliseconds, and a graph that is slower than eager execution is not replayed.
+  bool measure = false;
+  /// Milliseconds since any moment, for measuring; absent: the steady clock.
+  std::function<double()> clock_ms = {};
   std::int64_t log_interval = 100;  ///< items between two log lines of counters
   LogSink* log = nullptr;           ///< must outlive the manager; null: silence
 };
@@ -67,13 +76,19 @@ class GraphManager {
 
   /// Captures every graph of the configuration that is missing, largest first.
   void capture();
+  /// As capture, on a thread of its own; meanwhile execute runs what is not captured eagerly and
+  /// waits for at most one capture. Ends early when the manager is destroyed.
+  void capture_in_background();
+  /// Waits for the end of capture_in_background. @throws what it failed with.
+  void wait_for_background();
   /// Drops all graphs and their memory.
   void clear();
   [[nodiscard]] bool is_captured() const;
 
   /// Encodes items of any modality, packed together. out[i] receives the rows of items[i]; it is
   /// device memory, [out_rows, out_width], activation dtype, and may be absent for an item without
-  /// rows. Returns when the rows are there. In steady state nothing is allocated.
+  /// rows. Returns when the rows are there. Replays of greedily packed batches allocate nothing
+  /// once batches of that size have been seen.
   /// @throws Error(kInvalidArgument) if `out` does not match `items`, Error of the model or device.
   void execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out);
   /// As execute, without graphs. @param reason under which the items are counted.
@@ -106,26 +121,37 @@ class GraphManager {
                                                      PathOutput& output);
   /// Key of the graph that the sub-batch in batch_items_ would replay; absent if none could be.
   [[nodiscard]] std::optional<GraphKey> key_of(PathId path, const SubBatch& batch) const;
+  /// Whether the graph was measured to be slower than eager execution.
+  [[nodiscard]] bool eager_wins(const GraphKey& key) const;
   [[nodiscard]] BudgetGraph* find_graph(const GraphKey& key);
   /// Captures what is missing of `keys`. If memory has to grow, all graphs are captured anew.
   void ensure_captured(std::span<const GraphKey> keys);
+  /// Makes room for all of `graphs` at once, so that nothing moves between their captures. If
+  /// memory has to move, the graphs captured so far join `graphs`, to be captured anew.
+  void make_room(std::vector<std::unique_ptr<BudgetGraph>>& graphs);
+  void measure(const BudgetGraph& graph);
+  [[nodiscard]] double now_ms() const;
   void capture_for(const SubBatch& batch);
   [[nodiscard]] std::unique_ptr<BudgetGraph> make_graph(const GraphKey& key) const;
+  /// Graphs of those keys that do not exist.
+  [[nodiscard]] std::vector<std::unique_ptr<BudgetGraph>> make_missing(
+      std::span<const GraphKey> keys);
   void warn_once(const std::string& line);
 
   const EncoderGraphModel& model_;
   const GraphManagerOptions options_;
   GraphConfig config_;
   PackingLimits limits_;
-  PackingCosts costs_;
 
   mutable std::mutex mutex_;  // guards the members below
+  PackingCosts costs_;
+  std::vector<GraphTimes> times_;  // of the graphs measured so far
   Lane lane_;
   EagerRunner eager_;
   GraphMemory memory_;
   std::vector<std::unique_ptr<BudgetGraph>> graphs_;  // in order of capture
   GraphStats stats_;
-  double capture_seconds_ = 0;
+  double capture_ms_ = 0;
   std::set<std::string> warned_;
 
   // Scratch of run(), kept so that it is not allocated again.
@@ -135,6 +161,9 @@ class GraphManager {
   std::vector<const PreparedItem*> batch_items_;
   std::vector<TensorView> batch_out_;
   std::vector<InputWriter::Slot> slots_;
+
+  std::exception_ptr background_failure_;  // written by background_, read after it has ended
+  std::jthread background_;                // last: it ends before what it uses
 };
 
 /// Keys of all graphs in order of capture: paths as declared, budgets from large to small, then the
@@ -143,6 +172,6 @@ class GraphManager {
 
 /// What execute would pack these items into; nothing but arithmetic.
 [[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
-                                   PackingMode mode);
+                                   PackingPolicy policy);
 
 }  // namespace fovea

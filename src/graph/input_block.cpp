@@ -131,8 +131,8 @@ void InputFeed::upload(std::size_t used) {
   slots_[slot_].in_flight = true;
   compute_->wait_for(*copy_);
   compute_->copy(block_.data(), staging_.data(), used);
-  copy_->wait_for(
-      *compute_);  // marks this place: the next upload waits for the copy, not the replay
+  // Marks this place: the next upload waits for the copy just submitted, not for the replay.
+  copy_->wait_for(*compute_);
 }
 
 void InputFeed::poison() {

@@ -6,14 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "fovea/options.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {
-
-enum class PackingMode : std::uint8_t {
-  kGreedy,  ///< smallest first into the largest budget: the reference's rule
-  kCost,    ///< least total cost of the chosen budgets; never worse than greedy by that measure
-};
 
 /// One value per path.
 using PathTokens = std::array<std::int64_t, kMaxPaths>;
@@ -69,11 +65,15 @@ struct PackingCosts {
 /// Source: encoder graph specification, section 5.1, with sequences as a resource (5.3).
 void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing);
 
-/// Packs for the least sum of costs: the cheapest of the greedy plan, of all contiguous cuts of the
-/// sorted items, and of plans that fill budgets around the largest item left. Deterministic; O(n^2)
-/// for fixed budgets. Source: encoder graph specification, section 5.4.
+/// Packs for the least sum of costs: the cheaper of the greedy plan and of one that fills budgets
+/// around the largest item left. Deterministic; O(n^2) for fixed budgets.
+/// Source: encoder graph specification, section 5.4.
 void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
                   const PackingCosts& costs, Packing& packing);
+
+/// Packs by the given policy. @param costs used by PackingPolicy::kCost only.
+void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
+          PackingPolicy policy, Packing& packing);
 
 /// Sum of the costs of all sub-batches.
 [[nodiscard]] double total_cost(const Packing& packing, const PackingLimits& limits,

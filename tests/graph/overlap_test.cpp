@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/harness.h"
+#include "support/expect_error.h"
 #include "support/property.h"
 
 namespace fovea {
@@ -47,6 +48,24 @@ TEST_P(OverlapTest, CapturesOnDemandBetweenReplays) {
   MockHarness h(MockModel{}, options, GetParam());
   h.expect_right(mock_batch(h.model, {{1, 4, 4}, {1, 14, 14}, {1, 16, 16}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 3);
+}
+
+TEST_P(OverlapTest, FailureWaitsForWhatWasSubmittedBefore) {
+  int sub_batches = 0;
+  MockHarness h(MockModel({.axes = {{1}},
+                           .keys =
+                               [&](auto) {
+                                 FOVEA_CHECK(sub_batches++ == 0, kDevice, "lost the device");
+                                 return AxisKeys{.count = 1, .keys = {1}};
+                               }}),
+                small_options(), GetParam());
+  h.manager.capture();
+  const Batch batch = mock_batch(h.model, {{1, 16, 16}, {1, 4, 4}});
+  const Destinations out(*h.device, batch, 32);
+  expect_error(ErrorCode::kDevice, "lost the device",
+               [&] { h.manager.execute(batch.pointers(), out.views()); });
+  // The small item ran first. Nothing may still be about to write to its destination.
+  EXPECT_TRUE(same_bits(out.rows()[1], h.model.reference(batch.items()[1])));
 }
 
 TEST_P(OverlapTest, PoisonReachesEveryMemory) {

@@ -26,7 +26,7 @@ GraphManagerOptions random_options(Random& random) {
   if (uniform(random, 0, 1) == 0) {
     options.user.encoder_cudagraph_max_frames_per_batch = uniform(random, 0, 12);
   }
-  options.packing = uniform(random, 0, 1) == 0 ? PackingMode::kGreedy : PackingMode::kCost;
+  options.packing = uniform(random, 0, 1) == 0 ? PackingPolicy::kGreedy : PackingPolicy::kCost;
   options.missing = uniform(random, 0, 1) == 0 ? MissingGraph::kRunEager : MissingGraph::kCapture;
   options.compat = uniform(random, 0, 4) == 0;
   return options;

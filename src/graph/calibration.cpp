@@ -1,0 +1,100 @@
+// What measurements are made with, and what they mean for packing.
+#include "graph/calibration.h"
+
+#include <algorithm>
+
+namespace fovea {
+
+namespace {
+
+/// Size of the pictures in a full load: a common size, so that the share of attention is typical.
+constexpr std::int64_t kTypicalTokens = 1024;
+/// Longest side that is tried; beyond it every processor shrinks.
+constexpr std::int64_t kLongestSidePx = 16'384;
+/// Eager must win by this factor: three repetitions differ by a few percent.
+constexpr double kMargin = 0.97;
+
+std::int64_t tokens_of(const ItemPlan& plan, PathId path) {
+  return plan.spec.path_tokens[static_cast<std::size_t>(path)];
+}
+
+std::optional<ItemPlan> plan_square(const EncoderGraphModel& model, std::int64_t side_px) {
+  try {
+    return model.plan_image(side_px, side_px);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    return std::nullopt;  // too small for this model
+  }
+}
+
+/// The smallest side with property(side), which holds from some side on; kLongestSidePx + 1 if it
+/// holds for none.
+template <class Property>
+std::int64_t first_side(Property&& property) {
+  std::int64_t below = 0;
+  std::int64_t holds = kLongestSidePx + 1;
+  while (below + 1 < holds) {
+    const std::int64_t side = below + (holds - below) / 2;
+    (property(side) ? holds : below) = side;
+  }
+  return holds;
+}
+
+/// The smallest square picture with as many tokens on the path as fit into `most`. Tokens grow with
+/// the side up to the processor's limit; the smallest sides may be refused.
+std::optional<ItemPlan> fullest_square(const EncoderGraphModel& model, PathId path,
+                                       std::int64_t most) {
+  const auto tokens_at = [&](std::int64_t side) {
+    const std::optional<ItemPlan> plan = plan_square(model, side);
+    return plan ? tokens_of(*plan, path) : 0;
+  };
+  const std::int64_t largest = first_side([&](auto side) { return tokens_at(side) > most; }) - 1;
+  const std::int64_t tokens = largest == 0 ? 0 : tokens_at(largest);
+  if (tokens == 0) return std::nullopt;
+  return plan_square(model, first_side([&](auto side) { return tokens_at(side) >= tokens; }));
+}
+
+}  // namespace
+
+std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
+                                        const GraphCapacity& capacity) {
+  std::optional<ItemPlan> plan =
+      fullest_square(model, path, std::min(capacity.tokens, kTypicalTokens));
+  if (!plan) plan = fullest_square(model, path, capacity.tokens);
+  if (!plan) return {};
+  const std::int64_t count = std::min(capacity.items, capacity.tokens / tokens_of(*plan, path));
+  const PreparedItem blank{.plan = *plan, .pixels = std::vector<std::uint8_t>(plan->pixel_bytes)};
+  return std::vector<PreparedItem>(static_cast<std::size_t>(count), blank);
+}
+
+bool eager_is_faster(const GraphTimes& times) noexcept {
+  return times.eager_ms < kMargin * times.replay_ms;
+}
+
+PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budgets,
+                            std::span<const GraphTimes> times) {
+  PackingCosts costs = PackingCosts::from_budgets(path_budgets);
+  if (times.empty()) return costs;
+  double total_ms = 0;
+  double total_tokens = 0;
+  double total_eager_ms = 0;
+  for (const GraphTimes& graph : times) {
+    total_ms += graph.replay_ms;
+    total_eager_ms += graph.eager_ms;
+    total_tokens += static_cast<double>(graph.budget);
+  }
+  for (PathCost& path : costs.paths) {
+    for (double& cost : path.replay) cost *= total_ms / total_tokens;
+    path.eager_per_token = total_eager_ms / total_tokens;
+  }
+  for (const GraphTimes& graph : times) {
+    const auto path = static_cast<std::size_t>(graph.path);
+    const std::vector<std::int64_t>& budgets = path_budgets[path];
+    const auto at = std::lower_bound(budgets.begin(), budgets.end(), graph.budget);
+    costs.paths[path].replay[static_cast<std::size_t>(at - budgets.begin())] =
+        std::min(graph.replay_ms, graph.eager_ms);
+  }
+  return costs;
+}
+
+}  // namespace fovea

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "graph/packing.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// Blank pictures that fill a graph of this capacity as far as equal pictures can: as large as fits
+/// up to 1024 tokens each, as many as fit. Empty if no picture gives the path a load it can hold.
+[[nodiscard]] std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
+                                                      const GraphCapacity& capacity);
+
+/// Times of one graph under a full load.
+struct GraphTimes {
+  PathId path = 0;
+  std::int64_t budget = 0;
+  double replay_ms = 0;
+  double eager_ms = 0;  ///< the same items without the graph
+};
+
+/// Whether eager execution was faster by more than the noise of a measurement.
+[[nodiscard]] bool eager_is_faster(const GraphTimes& times) noexcept;
+
+/// Costs for packing: measured times where there are any, budgets in proportion to them elsewhere.
+[[nodiscard]] PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budgets,
+                                          std::span<const GraphTimes> times);
+
+}  // namespace fovea

@@ -1,0 +1,89 @@
+// Measured costs, with a clock that the model moves.
+#include "graph/calibration.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/harness.h"
+#include "support/expect_error.h"
+
+namespace fovea {
+namespace {
+
+using namespace test;  // NOLINT: the harness is written for these tests
+
+TEST(Calibration, FillsAGraphWithEqualPictures) {
+  const MockModel model;
+  const auto one = filling_items(model, 0, {.tokens = 64, .items = 4, .seqs = 4});
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].plan.spec.out_rows, 64);
+  EXPECT_EQ(one[0].pixels.size(), one[0].plan.pixel_bytes);
+  // 1024 tokens each, as many as fit.
+  EXPECT_EQ(filling_items(model, 0, {.tokens = 4096, .items = 8, .seqs = 8}).size(), 4u);
+  EXPECT_EQ(filling_items(model, 0, {.tokens = 4096, .items = 3, .seqs = 8}).size(), 3u);
+}
+
+TEST(Calibration, FillsEachPathByItself) {
+  const DualModel model;
+  const auto pages = filling_items(model, 0, {.tokens = 544, .items = 8, .seqs = 8});
+  EXPECT_EQ(pages.size(), 2u);
+  // Four tiles are the least a square picture has.
+  EXPECT_EQ(filling_items(model, 1, {.tokens = 400, .items = 8, .seqs = 8}).size(), 1u);
+  EXPECT_TRUE(filling_items(model, 1, {.tokens = 300, .items = 8, .seqs = 8}).empty());
+}
+
+TEST(Calibration, EagerMustWinByMoreThanNoise) {
+  EXPECT_TRUE(eager_is_faster({.replay_ms = 10, .eager_ms = 9}));
+  EXPECT_FALSE(eager_is_faster({.replay_ms = 10, .eager_ms = 9.9}));
+  EXPECT_FALSE(eager_is_faster({.replay_ms = 10, .eager_ms = 12}));
+}
+
+TEST(Calibration, CostsAreMeasuredTimesAndProportionalElsewhere) {
+  const std::vector<std::vector<std::int64_t>> budgets{{16, 64}, {0, 20}};
+  const std::vector<GraphTimes> times{{.path = 0, .budget = 16, .replay_ms = 2, .eager_ms = 4},
+                                      {.path = 0, .budget = 64, .replay_ms = 6, .eager_ms = 5}};
+  const PackingCosts costs = measured_costs(budgets, times);
+  EXPECT_EQ(costs.paths[0].replay, (std::vector<double>{2, 5}));  // the better of both ways
+  EXPECT_DOUBLE_EQ(costs.paths[1].replay[1], 20 * 8.0 / 80);      // 8 ms for 80 tokens
+  EXPECT_DOUBLE_EQ(costs.paths[0].eager_per_token, 9.0 / 80);
+  EXPECT_EQ(measured_costs(budgets, {}).paths[0].replay, (std::vector<double>{16, 64}));
+}
+
+GraphManagerOptions measuring(const std::shared_ptr<double>& clock) {
+  GraphManagerOptions options = small_options();
+  options.user.encoder_cudagraph_token_budgets = {16, 90};
+  options.measure = true;
+  options.clock_ms = [clock] { return *clock; };
+  return options;
+}
+
+TEST(Calibration, GraphsSlowerThanEagerAreNotReplayed) {
+  const auto clock = std::make_shared<double>(0);
+  MockHarness h(MockModel({.clock_ms = clock}), measuring(clock));
+  h.manager.capture();
+  // No picture fills 90 tokens: 81 eager ones take 81 ms, the replay 90 ms. 16 are a tie.
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  h.expect_right(mock_batch(h.model, {{1, 10, 10}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 1);
+}
+
+TEST(Calibration, GraphsThatSaveLaunchesAreReplayed) {
+  const auto clock = std::make_shared<double>(0);
+  MockHarness h(MockModel({.clock_ms = clock, .launch_ms = 20}), measuring(clock));
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}, {1, 10, 10}}));
+  EXPECT_EQ(h.manager.stats().graph_misses, 0);
+  EXPECT_EQ(h.manager.memory().eager, 0u);  // what measuring had used is given back
+}
+
+TEST(Calibration, MeasuresGraphsCapturedOnDemand) {
+  const auto clock = std::make_shared<double>(0);
+  GraphManagerOptions options = measuring(clock);
+  options.missing = MissingGraph::kCapture;
+  MockHarness h(MockModel({.clock_ms = clock}), options);
+  h.expect_right(mock_batch(h.model, {{1, 10, 10}, {1, 2, 2}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 2);
+}
+
+}  // namespace
+}  // namespace fovea
