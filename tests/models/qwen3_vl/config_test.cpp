@@ -80,6 +80,24 @@ TEST(Config, RefusalsNameFileAndKey) {
             std::string::npos);
 }
 
+TEST(Config, RefusesSizesThatWouldOverflowOrFillTheMemory) {
+  EXPECT_EQ(message_of("{\"patch_size\": []}"),
+            "config.json: vision_config.patch_size: expected a number, got an empty list");
+  EXPECT_EQ(message_of("{\"hidden_size\": 1048577}"),
+            "config.json: vision_config.hidden_size: expected a positive number up to 1048576, got "
+            "1048577");
+  EXPECT_EQ(message_of("{\"depth\": 1025}"),
+            "config.json: vision_config.depth: expected at most 1024 blocks, got 1025");
+  EXPECT_EQ(message_of("{\"patch_size\": 4096}"),
+            "config.json: vision_config: patch_size 4096 times spatial_merge_size 2 is above 4096");
+}
+
+TEST(PreprocessConfig, RefusesLimitsThatWouldOverflow) {
+  EXPECT_EQ(message_of("{}", "{\"max_pixels\": 1099511627777}"),
+            "preprocessor_config.json: expected 0 < min_pixels <= max_pixels <= 1099511627776, got "
+            "65536 and 1099511627777");
+}
+
 TEST(PreprocessConfig, TakesEverySpellingOfTheLimits) {
   const auto limits = [](const char* preprocessor) {
     const checkpoint::HfConfig files = files_of("{}", preprocessor);
