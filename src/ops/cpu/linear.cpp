@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -21,54 +22,55 @@ namespace fovea::cpu {
 
 namespace {
 
-/// Values of k transposed at a time: 8 KB of f32, in L1.
+/// Values of k transposed at a time: a tile of 4 or 8 KB, in L1.
 constexpr std::int64_t kPackK = 64;
-using PackTile = std::array<std::array<float, kPackK>, kPanelColumns>;
+
+/// Part of 32 rows of the checkpoint's matrix: float, or the bits of bf16.
+template <class Element>
+using PackTile = std::array<std::array<Element, kPackK>, kPanelColumns>;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Reads columns [first, first + 32) of the product and k in [k, k + depth): rows of the
-/// checkpoint's matrix [out_features, in_features]. Rows that do not exist keep the zeros of the
-/// tile.
-void read_tile(ConstTensorView weight, std::int64_t first, std::int64_t k, std::int64_t depth,
-               PackTile& tile) {
+void read_row(DType dtype, const std::byte* from, std::size_t count, float* to) {
+  widen_to_f32(dtype, from, to, count);
+}
+
+void read_row(DType, const std::byte* from, std::size_t count, std::uint16_t* to) {
+  std::memcpy(to, from, count * sizeof(*to));
+}
+
+/// Writes row k of a panel. f32: in order.
+void write_row(const PackTile<float>& tile, std::size_t k, std::byte* row) {
+  std::array<float, kPanelColumns> values;
+  for (std::size_t j = 0; j < kPanelColumns; ++j) values[j] = tile[j][k];
+  std::memcpy(row, values.data(), sizeof(values));
+}
+
+/// bf16: in pairs.
+void write_row(const PackTile<std::uint16_t>& tile, std::size_t k, std::byte* row) {
+  std::array<std::uint32_t, kHalfPanel> pairs;
+  for (std::size_t j = 0; j < kHalfPanel; ++j)
+    pairs[j] = tile[j][k] | static_cast<std::uint32_t>(tile[j + kHalfPanel][k]) << 16;
+  std::memcpy(row, pairs.data(), sizeof(pairs));
+}
+
+/// @tparam Element of the packed weights: float, or std::uint16_t for bf16 from a bf16 checkpoint
+template <class Element>
+void pack_panels(ConstTensorView weight, std::byte* panels) {
+  constexpr std::int64_t kRowBytes = kPanelColumns * sizeof(Element);
+  const std::int64_t out_features = weight.shape[0];
   const std::int64_t in_features = weight.shape[1];
-  const std::int64_t columns = std::min(kPanelColumns, weight.shape[0] - first);
-  for (std::int64_t j = 0; j < columns; ++j) {
-    const std::int64_t at = (first + j) * in_features + k;
-    widen_to_f32(weight.dtype, weight.data + static_cast<std::size_t>(at) * size_of(weight.dtype),
-                 tile[static_cast<std::size_t>(j)].data(), static_cast<std::size_t>(depth));
-  }
-}
-
-void write_tile(const PackTile& tile, std::int64_t depth, float* panel) {
-  for (std::int64_t i = 0; i < depth; ++i) {
-    for (std::int64_t j = 0; j < kPanelColumns; ++j)
-      panel[i * kPanelColumns + j] = tile[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
-  }
-}
-
-void write_tile(const PackTile& tile, std::int64_t depth, std::uint32_t* panel) {
-  for (std::int64_t i = 0; i < depth; ++i) {
-    const auto bits = [&](std::int64_t j) -> std::uint32_t {
-      return f32_to_bf16(tile[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)]);
-    };
-    for (std::int64_t j = 0; j < kHalfPanel; ++j)
-      panel[i * kHalfPanel + j] = bits(j) | bits(j + kHalfPanel) << 16;
-  }
-}
-
-/// @tparam Word float for f32 panels, std::uint32_t for pairs of bf16
-template <class Word>
-void pack_panels(ConstTensorView weight, std::int64_t words_per_row, Word* panels) {
-  const std::int64_t in_features = weight.shape[1];
-  for (std::int64_t first = 0; first < weight.shape[0]; first += kPanelColumns) {
-    Word* const panel = panels + first / kPanelColumns * in_features * words_per_row;
-    PackTile tile{};
+  const auto stored_bytes = static_cast<std::int64_t>(size_of(weight.dtype));
+  for (std::int64_t first = 0; first < out_features; first += kPanelColumns) {
+    const std::int64_t columns = std::min(kPanelColumns, out_features - first);
+    PackTile<Element> tile{};  // columns that do not exist stay zero
     for (std::int64_t k = 0; k < in_features; k += kPackK) {
-      const std::int64_t depth = std::min(kPackK, in_features - k);
-      read_tile(weight, first, k, depth, tile);
-      write_tile(tile, depth, panel + k * words_per_row);
+      const auto depth = static_cast<std::size_t>(std::min(kPackK, in_features - k));
+      for (std::int64_t j = 0; j < columns; ++j) {
+        read_row(weight.dtype, weight.data + ((first + j) * in_features + k) * stored_bytes, depth,
+                 tile[static_cast<std::size_t>(j)].data());
+      }
+      for (std::size_t i = 0; i < depth; ++i, panels += kRowBytes) write_row(tile, i, panels);
     }
   }
 }
@@ -176,9 +178,9 @@ ops::PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTenso
                                   size_of(packed.dtype));
   packed.bias = device.allocate(static_cast<std::size_t>(columns) * sizeof(float));
   if (packed.dtype == DType::kBF16) {
-    pack_panels(weight, kHalfPanel, reinterpret_cast<std::uint32_t*>(packed.weight.data()));
+    pack_panels<std::uint16_t>(weight, packed.weight.data());
   } else {
-    pack_panels(weight, kPanelColumns, reinterpret_cast<float*>(packed.weight.data()));
+    pack_panels<float>(weight, packed.weight.data());
   }
   if (bias) {
     widen_to_f32(bias.dtype, bias.data, reinterpret_cast<float*>(packed.bias.data()),
