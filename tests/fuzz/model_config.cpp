@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "checkpoint/hf_config.h"
-#include "models/registry.h"
 #include "fuzz.h"
+#include "models/registry.h"
 
 using fovea::JsonDocument;
 using fovea::test::accepts;
