@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "support/temporary_directory.h"
 
 namespace fovea {
@@ -16,10 +14,10 @@ constexpr const char* kLibrary = "libm.so.6";
 TEST(FindPlugin, GivesNothingForAnUnknownFile) { EXPECT_EQ(find_plugin("libno_such.so"), ""); }
 
 TEST(LoadPluginEntry, GivesAFunctionThatCanBeCalled) {
-  const PluginEntry entry = load_plugin_entry(kLibrary, "cbrt");
+  const PluginEntry entry = load_plugin_entry(kLibrary, "floor");
   ASSERT_NE(entry.function, nullptr) << entry.reason;
   EXPECT_EQ(entry.reason, "");
-  EXPECT_EQ(reinterpret_cast<double (*)(double)>(entry.function)(27.0), std::cbrt(27.0));
+  EXPECT_EQ(reinterpret_cast<double (*)(double)>(entry.function)(2.5), 2.0);
 }
 
 TEST(LoadPluginEntry, SaysThatAFileCannotBeLoaded) {
