@@ -9,7 +9,7 @@ namespace fovea {
 
 /// Raised by one whenever this file, device/device.h, ops/kernels.h or an argument struct of an op
 /// changes: the library and the plugin share these classes, so both must have seen the same ones.
-inline constexpr int kCudaPluginInterface = 1;
+inline constexpr int kCudaPluginInterface = 3;
 
 /// Which attention kernel a GPU device uses.
 enum class CudaAttention : int {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/check.h"
+#include "models/deepseek_ocr/adapter.h"
 #include "models/qwen3_vl/adapter.h"
 
 namespace fovea {
@@ -12,6 +13,7 @@ namespace fovea {
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
       &qwen3_vl::family(),
+      &deepseek_ocr::family(),
   };
   return families;
 }

@@ -43,4 +43,21 @@ void CostKernels::add_positions_bilinear(Stream&, const ops::AddPositionsArgs&) 
 
 void CostKernels::gather_rows(Stream&, const ops::GatherRowsArgs&) const { ++num_ops_; }
 
+void CostKernels::copy_row_blocks(Stream&, const ops::CopyRowBlocksArgs&) const { ++num_ops_; }
+
+void CostKernels::add_table(Stream&, const ops::AddTableArgs&) const { ++num_ops_; }
+
+void CostKernels::im2col_3x3(Stream&, const ops::Im2colArgs&) const { ++num_ops_; }
+
+std::size_t CostKernels::grid_attention_workspace(const ops::GridAttentionArgs& args) const {
+  return backend_.grid_attention_workspace(args);
+}
+
+void CostKernels::grid_attention(Stream&, const ops::GridAttentionArgs& args) const {
+  ++num_ops_;
+  const std::int64_t keys = args.window > 0 ? args.window * args.window : args.height * args.width;
+  flops_ += 4.0 * static_cast<double>(args.qkv.shape[0]) * static_cast<double>(keys) *
+            static_cast<double>(args.num_heads) * static_cast<double>(args.head_dim);
+}
+
 }  // namespace fovea

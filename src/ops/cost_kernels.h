@@ -32,6 +32,12 @@ class CostKernels final : public Kernels {
   void patchify(Stream& stream, const ops::PatchifyArgs& args) const override;
   void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const override;
   void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const override;
+  void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args) const override;
+  void add_table(Stream& stream, const ops::AddTableArgs& args) const override;
+  void im2col_3x3(Stream& stream, const ops::Im2colArgs& args) const override;
+  [[nodiscard]] std::size_t grid_attention_workspace(
+      const ops::GridAttentionArgs& args) const override;
+  void grid_attention(Stream& stream, const ops::GridAttentionArgs& args) const override;
 
  private:
   const Kernels& backend_;

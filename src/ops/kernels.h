@@ -2,10 +2,12 @@
 
 #include "device/device.h"
 #include "ops/attention.h"
+#include "ops/grid.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
 #include "ops/patch.h"
 #include "ops/rope.h"
+#include "ops/rows.h"
 
 namespace fovea {
 
@@ -29,6 +31,13 @@ class Kernels {
   virtual void patchify(Stream& stream, const ops::PatchifyArgs& args) const = 0;
   virtual void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const = 0;
   virtual void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const = 0;
+  virtual void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args) const = 0;
+  virtual void add_table(Stream& stream, const ops::AddTableArgs& args) const = 0;
+  virtual void im2col_3x3(Stream& stream, const ops::Im2colArgs& args) const = 0;
+  /// Bytes of device scratch that grid_attention() needs for these shapes.
+  [[nodiscard]] virtual std::size_t grid_attention_workspace(
+      const ops::GridAttentionArgs& args) const = 0;
+  virtual void grid_attention(Stream& stream, const ops::GridAttentionArgs& args) const = 0;
 };
 
 }  // namespace fovea

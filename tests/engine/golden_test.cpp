@@ -57,7 +57,7 @@ TEST_P(Golden, RowsEqualTheReferenceAloneAndInABatch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Golden, ::testing::Values("qwen3_vl"),
+INSTANTIATE_TEST_SUITE_P(Families, Golden, ::testing::Values("deepseek_ocr", "qwen3_vl"),
                          [](const auto& name) { return name.param; });
 
 // Qwen3.5 shares the tower; its checkpoint is only in the full set.

@@ -28,6 +28,7 @@ bool WeightLoader::exists(const std::string& name) const {
 }
 
 void WeightLoader::check(const std::string& name, const Shape& shape) {
+  if (std::ranges::find(report_, prefix_ + name, &TensorReport::name) != report_.end()) return;
   parameters_ += shape.elements();
   TensorReport entry{prefix_ + name, "", {shape.sizes().begin(), shape.sizes().end()}, ""};
   if (source_.is_dummy()) {
@@ -59,16 +60,60 @@ void WeightLoader::throw_if_incomplete() const {
               report_.size(), " tensors are missing or misshapen: ", list);
 }
 
-Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
-  if (device_ == nullptr) {
-    check(name, shape);
-    return tensor_without_memory(DType::kF32, shape);
-  }
+std::vector<float> WeightLoader::widened(const std::string& name, const Shape& shape) const {
   const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
   widen_to_f32(stored.dtype, stored.data, values.data(), values.size());
+  return values;
+}
+
+Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
+  return f32_from(name, shape, shape, [](std::span<const float> values) {
+    return std::vector<float>(values.begin(), values.end());
+  });
+}
+
+Tensor WeightLoader::f32_from(
+    const std::string& name, const Shape& stored, const Shape& wanted,
+    const std::function<std::vector<float>(std::span<const float>)>& transform) {
+  if (device_ == nullptr) {
+    check(name, stored);
+    return tensor_without_memory(DType::kF32, wanted);
+  }
+  const std::vector<float> values = transform(widened(name, stored));
+  FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == wanted.elements(), kInternal, prefix_,
+              name, ": transformed to ", values.size(), " values, expected ", wanted);
   return upload(*device_, *stream_,
-                {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape});
+                {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, wanted});
+}
+
+ops::PackedLinear WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels,
+                                        std::int64_t in_channels) {
+  constexpr std::int64_t kTaps = 9;
+  const Shape shape{out_channels, in_channels, 3, 3};
+  if (device_ == nullptr) {
+    check(name + ".weight", shape);
+    return {.in_features = kTaps * in_channels,
+            .out_features = out_channels,
+            .has_bias = false,
+            .weight = {},
+            .bias = {}};
+  }
+  // [out, channel, tap] to [out, tap, channel], in the dtype of the file.
+  const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
+  const std::size_t size = size_of(stored.dtype);
+  std::vector<std::byte> turned(stored.bytes());
+  std::byte* next = turned.data();
+  for (std::int64_t out = 0; out < out_channels; ++out) {
+    for (std::int64_t tap = 0; tap < kTaps; ++tap) {
+      for (std::int64_t channel = 0; channel < in_channels; ++channel, next += size) {
+        const std::int64_t from = (out * in_channels + channel) * kTaps + tap;
+        std::copy_n(stored.data + static_cast<std::size_t>(from) * size, size, next);
+      }
+    }
+  }
+  return ops::pack_linear(*device_,
+                          {turned.data(), stored.dtype, {out_channels, kTaps * in_channels}}, {});
 }
 
 NormWeights WeightLoader::layer_norm(const std::string& name, std::int64_t features) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,16 @@ class WeightLoader {
   /// One tensor widened to f32, for example a position table.
   [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
 
+  /// One tensor of shape `stored`, widened to f32 and transformed on the host into one of shape
+  /// `wanted`, for example a position table at another size. A tensor may be asked for repeatedly.
+  [[nodiscard]] Tensor f32_from(
+      const std::string& name, const Shape& stored, const Shape& wanted,
+      const std::function<std::vector<float>(std::span<const float>)>& transform);
+  /// The weight of a 3 x 3 convolution without bias, [out_channels, in_channels, 3, 3], as the
+  /// matrix that ops::im2col_3x3 rows are multiplied with.
+  [[nodiscard]] ops::PackedLinear conv3x3(const std::string& name, std::int64_t out_channels,
+                                          std::int64_t in_channels);
+
   /// Everything asked for so far, with what was found.
   [[nodiscard]] const std::vector<TensorReport>& report() const noexcept { return report_; }
   /// Elements of all tensors asked for.
@@ -59,6 +71,7 @@ class WeightLoader {
                                        const std::vector<std::int64_t>& in_sizes, Bias bias);
   /// Notes what the checkpoint says about a tensor.
   void check(const std::string& name, const Shape& shape);
+  [[nodiscard]] std::vector<float> widened(const std::string& name, const Shape& shape) const;
   [[nodiscard]] bool exists(const std::string& name) const;
 
   const checkpoint::WeightSource& source_;

@@ -12,10 +12,10 @@
 
 namespace fovea::cpu {
 
-std::int64_t attention_scratch_floats(std::int64_t head_dim) noexcept {
+std::int64_t attention_scratch_floats(std::int64_t head_dim, std::int64_t bias_entries) noexcept {
   constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
-  return 2 * kMaxTaskQueries * (head_dim + 1) + (2 * kKeyBlock + kPanelGap) * head_dim +
-         kKeyBlock * kMaxStripLanes;
+  return kMaxTaskQueries * (2 * (head_dim + 1) + bias_entries) +
+         (2 * kKeyBlock + kPanelGap) * head_dim + kKeyBlock * kMaxStripLanes;
 }
 
 namespace {
@@ -89,6 +89,7 @@ void run_task(const ops::AttentionArgs& args, const BlockNumbers& blocks, std::i
   const std::int64_t width = args.num_heads * args.head_dim;
   const float* const qkv = args.qkv.as<float>() + head * args.head_dim;
   kernels.attention({.q = qkv + first * 3 * width,
+                     .q_stride = 3 * width,
                      .k = qkv + begin * 3 * width + width,
                      .v = qkv + begin * 3 * width + 2 * width,
                      .stride = 3 * width,

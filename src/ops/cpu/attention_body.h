@@ -63,7 +63,8 @@ struct AttentionScratch {
         values(keys + kKeyBlock * head_dim),
         scores(values + head_dim / V::kTileRows * kValuePanel),
         max(scores + kKeyBlock * kMaxStripLanes),
-        sum(max + kMaxTaskQueries) {}
+        sum(max + kMaxTaskQueries),
+        bias(sum + kMaxTaskQueries) {}
 
   float* queries;  // [strip][head_dim][lanes of the strip]
   float* out;      // the same shape
@@ -72,6 +73,7 @@ struct AttentionScratch {
   float* scores;   // [kKeyBlock][lanes of the strip]
   float* max;      // [lanes of the task]
   float* sum;      // [lanes of the task]
+  float* bias;     // [strip][bias_rows + bias_cols][lanes of the strip], in units of log2
 };
 
 /// A block of kWidth rows with `rows` rows and `cols` columns that exist; zeros elsewhere.
@@ -137,10 +139,31 @@ void prefetch_rows(const float* from, std::int64_t stride, std::int64_t count,
   }
 }
 
+/// Bias of one strip against a grid of keys, beginning with key `key` of the sequence.
+struct StripBias {
+  const float* table;  // [rows + cols][lanes]; null: no bias
+  std::int64_t rows;
+  std::int64_t cols;
+  std::int64_t key;
+};
+
+/// Adds the bias of key `bias.key + r` to its scores.
+template <class V, int kVectors>
+void add_bias(const StripBias& bias, std::int64_t r, typename V::Reg* scores) {
+  const std::int64_t row = (bias.key + r) / bias.cols;
+  const std::int64_t col = bias.rows + (bias.key + r) % bias.cols;
+  constexpr std::int64_t kLanes = kVectors * V::kWidth;
+  for (int c = 0; c < kVectors; ++c) {
+    const typename V::Reg by_row = V::load(bias.table + row * kLanes + c * V::kWidth);
+    const typename V::Reg by_col = V::load(bias.table + col * kLanes + c * V::kWidth);
+    scores[c] = V::add(scores[c], V::add(by_row, by_col));
+  }
+}
+
 /// Scores of kTileRows keys for kVectors vectors of queries; `max` is raised by the first `live`.
 template <class V, int kVectors>
 void score_tile(const float* keys, const float* queries, std::int64_t head_dim, std::int64_t live,
-                float* scores, typename V::Reg* max) {
+                const StripBias& bias, float* scores, typename V::Reg* max) {
   using Reg = typename V::Reg;
   constexpr int kRows = V::kTileRows;
   Reg acc[kRows][kVectors];
@@ -159,6 +182,7 @@ void score_tile(const float* keys, const float* queries, std::int64_t head_dim, 
     queries += kVectors * V::kWidth;
   }
   for (int r = 0; r < kRows; ++r) {
+    if (bias.table != nullptr && r < live) add_bias<V, kVectors>(bias, r, acc[r]);
     for (int c = 0; c < kVectors; ++c) {
       V::store(scores + (r * kVectors + c) * V::kWidth, acc[r][c]);
       if (r < live) max[c] = V::max(max[c], acc[r][c]);
@@ -200,7 +224,7 @@ void value_tile(const float* values, const float* p, std::int64_t num_keys, bool
 /// packed block of keys.
 template <class V, int kVectors>
 void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t num_keys,
-                std::int64_t head_dim, bool first) {
+                std::int64_t head_dim, const StripBias& bias, bool first) {
   using Reg = typename V::Reg;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
   Reg old_max[kVectors];
@@ -209,7 +233,8 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t nu
   for (std::int64_t key = 0; key < num_keys; key += V::kTileRows) {
     const float* const panel = s.keys + key / V::kWidth * V::kWidth * head_dim;
     score_tile<V, kVectors>(panel + key % V::kWidth, s.queries + lane * head_dim, head_dim,
-                            num_keys - key, s.scores + key * kLanes, max);
+                            num_keys - key, {bias.table, bias.rows, bias.cols, bias.key + key},
+                            s.scores + key * kLanes, max);
   }
 
   Reg rescale[kVectors];
@@ -241,12 +266,12 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t nu
 
 template <class V>
 void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t lanes,
-                std::int64_t num_keys, std::int64_t head_dim, bool first) {
+                std::int64_t num_keys, std::int64_t head_dim, const StripBias& bias, bool first) {
   static_assert(V::kTileVectors == 3);
   switch (lanes / V::kWidth) {
-    case 3: return strip_step<V, 3>(s, lane, num_keys, head_dim, first);
-    case 2: return strip_step<V, 2>(s, lane, num_keys, head_dim, first);
-    default: return strip_step<V, 1>(s, lane, num_keys, head_dim, first);
+    case 3: return strip_step<V, 3>(s, lane, num_keys, head_dim, bias, first);
+    case 2: return strip_step<V, 2>(s, lane, num_keys, head_dim, bias, first);
+    default: return strip_step<V, 1>(s, lane, num_keys, head_dim, bias, first);
   }
 }
 
@@ -286,12 +311,17 @@ void attention_task(const AttentionTask& task) {
   constexpr float kLog2E = 1.44269504f;
   const std::int64_t head_dim = task.head_dim;
   const std::int64_t stride = task.stride;
+  const std::int64_t bias_entries = task.bias_rows + task.bias_cols;
   const AttentionScratch<V> s(task.scratch, head_dim);
 
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
     for (std::int64_t q = lane; q < lane + lanes; q += V::kWidth) {
-      transpose_rows<V>(task.q + q * stride, stride, task.num_queries - q, head_dim,
+      transpose_rows<V>(task.q + q * task.q_stride, task.q_stride, task.num_queries - q, head_dim,
                         task.scale * kLog2E, s.queries + lane * head_dim + (q - lane), lanes);
+      if (task.bias != nullptr) {
+        transpose_rows<V>(task.bias + q * bias_entries, bias_entries, task.num_queries - q,
+                          bias_entries, kLog2E, s.bias + lane * bias_entries + (q - lane), lanes);
+      }
       V::store(s.max + q, V::broadcast(-__builtin_inff()));
       V::store(s.sum + q, V::broadcast(0.0f));
     }
@@ -309,7 +339,9 @@ void attention_task(const AttentionTask& task) {
       const std::int64_t end = next * (lane + lanes) / task.num_queries;
       prefetch_rows<V>(k + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
       prefetch_rows<V>(v + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
-      strip_step<V>(s, lane, lanes, num_keys, head_dim, key == 0);
+      const StripBias bias{task.bias == nullptr ? nullptr : s.bias + lane * bias_entries,
+                           task.bias_rows, task.bias_cols, key};
+      strip_step<V>(s, lane, lanes, num_keys, head_dim, bias, key == 0);
     });
   }
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {

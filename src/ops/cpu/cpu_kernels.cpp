@@ -3,10 +3,12 @@
 
 #include "core/thread_pool.h"
 #include "ops/cpu/attention.h"
+#include "ops/cpu/grid.h"
 #include "ops/cpu/linear.h"
 #include "ops/cpu/norm.h"
 #include "ops/cpu/patch.h"
 #include "ops/cpu/rope.h"
+#include "ops/cpu/rows.h"
 
 namespace fovea {
 
@@ -62,6 +64,26 @@ class CpuKernels final : public Kernels {
   void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const override {
     check_f32("gather_rows", args.x);
     cpu::gather_rows(stream, args);
+  }
+  void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args) const override {
+    check_f32("copy_row_blocks", args.out);
+    cpu::copy_row_blocks(stream, args);
+  }
+  void add_table(Stream& stream, const ops::AddTableArgs& args) const override {
+    check_f32("add_table", args.x);
+    cpu::add_table(stream, args);
+  }
+  void im2col_3x3(Stream& stream, const ops::Im2colArgs& args) const override {
+    check_f32("im2col_3x3", args.x);
+    cpu::im2col_3x3(stream, args);
+  }
+  [[nodiscard]] std::size_t grid_attention_workspace(
+      const ops::GridAttentionArgs& args) const override {
+    return cpu::grid_attention_workspace(args, num_threads_);
+  }
+  void grid_attention(Stream& stream, const ops::GridAttentionArgs& args) const override {
+    check_f32("grid_attention", args.qkv);
+    cpu::grid_attention(stream, args, isa_);
   }
 
  private:

@@ -20,12 +20,16 @@ inline constexpr std::int64_t kKeyBlock = 128;
 /// Most queries whose scores against one block of keys are in scratch at a time.
 inline constexpr std::int64_t kMaxStripLanes = 48;
 
-/// Some queries of one head against all keys of their sequence. Rows of q, k and v are `stride`
-/// floats apart.
+/// Some queries of one head against all keys of their sequence. Rows of k and v are `stride` floats
+/// apart.
+///
+/// With a bias the keys are a grid, bias_rows x bias_cols, and the score of query i and key j is
+///   scale * q_i . k_j + bias[i, j / bias_cols] + bias[i, bias_rows + j % bias_cols].
 struct AttentionTask {
-  const float* q;  ///< first query of the task
-  const float* k;  ///< first key of the sequence
-  const float* v;  ///< first value of the sequence
+  const float* q;         ///< first query of the task
+  std::int64_t q_stride;  ///< floats from one query to the next
+  const float* k;         ///< first key of the sequence
+  const float* v;         ///< first value of the sequence
   std::int64_t stride;
   std::int64_t num_queries;  ///< 1..kMaxTaskQueries
   std::int64_t num_keys;     ///< >= 1
@@ -33,11 +37,15 @@ struct AttentionTask {
   float scale;
   float* out;  ///< row of the first query
   std::int64_t out_stride;
-  float* scratch;  ///< attention_scratch_floats(head_dim), aligned to 64 bytes, one user at a time
+  float* scratch;  ///< attention_scratch_floats, aligned to 64 bytes, one user at a time
+  const float* bias = nullptr;  ///< [num_queries, bias_rows + bias_cols], or null: no bias
+  std::int64_t bias_rows = 0;
+  std::int64_t bias_cols = 0;
 };
 
-/// Floats of scratch that one task needs.
-[[nodiscard]] std::int64_t attention_scratch_floats(std::int64_t head_dim) noexcept;
+/// Floats of scratch that one task needs. @param bias_entries bias_rows + bias_cols.
+[[nodiscard]] std::int64_t attention_scratch_floats(std::int64_t head_dim,
+                                                    std::int64_t bias_entries = 0) noexcept;
 
 /// `rows` neighbouring rows of a normalisation; out may be x. rms_norm has no bias.
 struct NormTask {

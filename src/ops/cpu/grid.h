@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+
+#include "ops/cpu/cpu_kernels.h"
+
+namespace fovea::cpu {
+
+/// Scratch for `num_threads` threads that work on one grid attention op.
+[[nodiscard]] std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args,
+                                                   int num_threads);
+
+/// Bodies of Kernels::grid_attention and Kernels::im2col_3x3: submit to a CpuStream; running
+/// allocates nothing.
+void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, CpuIsa isa);
+void im2col_3x3(Stream& stream, const ops::Im2colArgs& args);
+
+}  // namespace fovea::cpu
