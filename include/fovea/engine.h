@@ -109,6 +109,11 @@ class FOVEA_API Engine {
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
                                               const EncodeOptions& options = {});
 
+  /// Captures every graph of the configuration and returns when all are there. Without this call
+  /// graphs appear as they are needed: on a CPU when a batch first needs one, on a GPU in the
+  /// background from the moment of loading, batches running eagerly meanwhile.
+  void warm_up();
+
   /// Computes sizes, grids and packing of items of the given sizes; touches no weights.
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes) const;
 

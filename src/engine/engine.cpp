@@ -59,13 +59,18 @@ Engine::Impl::Impl(const std::string& directory, const EngineOptions& engine_opt
   report = family.describe(files, weights);
   model = family.load(files, options.media, weights, *backend.device, *stream);
   report.weight_bytes = backend.device->allocated_bytes();
+  // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures
+  // in the background, and measures where a graph pays.
+  const bool is_cpu = backend.device->properties().host_memory;
   graphs = std::make_unique<GraphManager>(
       *model, *backend.device,
       GraphManagerOptions{.user = options.graphs,
                           .max_num_batched_tokens = options.max_num_batched_tokens,
                           .packing = options.packing,
-                          .missing = MissingGraph::kCapture,
+                          .missing = is_cpu ? MissingGraph::kCapture : MissingGraph::kRunEager,
+                          .measure = !is_cpu,
                           .log = options.log});
+  if (!is_cpu && options.graphs.cudagraph_mm_encoder) graphs->capture_in_background();
 }
 
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
@@ -188,6 +193,11 @@ Engine::~Engine() = default;
 std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       const EncodeOptions& options) {
   return impl_->encode(items, options);
+}
+
+void Engine::warm_up() {
+  impl_->graphs->wait_for_background();
+  if (impl_->options.graphs.cudagraph_mm_encoder) impl_->graphs->capture();
 }
 
 const ModelReport& Engine::report() const { return impl_->report; }

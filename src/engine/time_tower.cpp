@@ -58,6 +58,7 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
   std::vector<const PreparedItem*> items;
   for (const PreparedItem& item : storage) items.push_back(&item);
 
+  impl.graphs->wait_for_background();
   TowerTiming timing;
   timing.patches = patches * count;
   timing.rows = plan.spec.out_rows * count;
