@@ -88,6 +88,7 @@ struct ModelReport {
       arena_bytes;  ///< token budget -> activation memory
 };
 
+struct Check;        // diagnostics.h
 struct TowerTiming;  // diagnostics.h
 
 /// A loaded vision encoder. Create one per process and device; encode() may be called from several
@@ -123,6 +124,7 @@ class FOVEA_API Engine {
   [[nodiscard]] std::string device() const;
 
  private:
+  friend FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
   friend FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
                                           int warmups, int repetitions);
   struct Impl;

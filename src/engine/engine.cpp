@@ -48,8 +48,9 @@ checkpoint::WeightSource open_weights(const std::string& directory, const Engine
 
 }  // namespace
 
-Engine::Impl::Impl(const std::string& directory, const EngineOptions& engine_options)
-    : options(engine_options),
+Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engine_options)
+    : directory(model_directory),
+      options(engine_options),
       files(checkpoint::read_hf_config(directory)),
       backend(make_backend(options.device, options.num_threads, options.log)),
       decode_pool(thread_count(options)),
@@ -137,6 +138,23 @@ void Engine::Impl::encode_window(std::span<const MediaItem> media,
     result.times.encode_ms = tower_ms * share;
     result.times.output_ms = output_ms * share;
   }
+}
+
+std::vector<Embedding> Engine::Impl::encode_prepared(std::span<const PreparedItem* const> items,
+                                                     const EncodeOptions& how) {
+  const std::lock_guard lock(mutex);
+  std::vector<TensorView> rows;
+  run_tower(items, how, rows);
+  stream->synchronize();
+  std::vector<Embedding> results;
+  for (const ConstTensorView& view : rows_on_host(rows)) {
+    Embedding& result = results.emplace_back();
+    result.rows = view.shape[0];
+    result.width = view.shape[1];
+    result.dtype = how.dtype;
+    result.data = convert_rows(view, how.dtype);
+  }
+  return results;
 }
 
 void Engine::Impl::run_tower(std::span<const PreparedItem* const> items, const EncodeOptions& how,

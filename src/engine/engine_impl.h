@@ -20,17 +20,22 @@ namespace fovea {
 
 /// The parts of an engine, from the device up. Private to this room.
 struct Engine::Impl {
-  Impl(const std::string& directory, const EngineOptions& engine_options);
+  Impl(const std::string& model_directory, const EngineOptions& engine_options);
 
   /// The whole way of a batch: prepare, pack, run, hand over. The table of contents of the system.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> media,
                                               const EncodeOptions& how);
+
+  /// As encode, of items that are prepared already.
+  [[nodiscard]] std::vector<Embedding> encode_prepared(std::span<const PreparedItem* const> items,
+                                                       const EncodeOptions& how);
 
   /// Runs the tower on prepared items; rows[i] refers to row memory on the device, valid until the
   /// next run.
   void run_tower(std::span<const PreparedItem* const> items, const EncodeOptions& how,
                  std::vector<TensorView>& rows);
 
+  std::string directory;
   EngineOptions options;
   checkpoint::HfConfig files;
   Backend backend;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <random>
 
 #include "core/check.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
+#include "graph/calibration.h"
 
 namespace fovea {
 
@@ -33,7 +35,7 @@ std::vector<MediaItem> random_items() {
   std::vector<MediaItem> items;
   unsigned seed = 1;
   for (const auto& [width, height] :
-       {std::pair{320, 240}, {64, 64}, {640, 480}, {100, 333}, {64, 64}, {512, 128}, {31, 57}}) {
+       {std::pair{320, 240}, {64, 64}, {640, 480}, {100, 333}, {64, 64}, {656, 64}, {31, 57}}) {
     items.push_back(random_picture(width, height, seed++));
   }
   return items;
@@ -109,13 +111,72 @@ std::vector<Check> check_golden(Engine& engine, const std::string& golden, doubl
   return checks;
 }
 
+/// Full loads of every captured graph, of random bytes, replayed and run eagerly.
+template <class Impl>
+std::vector<Check> check_graphs(Impl& impl, double tolerance) {
+  std::vector<Check> checks;
+  std::mt19937 random(7);
+  const GraphConfig& config = impl.graphs->config();
+  for (const GraphKey& key : impl.graphs->captured_keys()) {
+    std::vector<PreparedItem> items =
+        filling_items(*impl.model, key.path, {key.budget, config.max_items, config.max_seqs});
+    std::vector<const PreparedItem*> pointers;
+    for (PreparedItem& item : items) {
+      for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
+      pointers.push_back(&item);
+    }
+    if (items.empty()) continue;
+    const std::vector<Embedding> replayed = impl.encode_prepared(pointers, {});
+    const std::vector<Embedding> eager = impl.encode_prepared(pointers, {.enforce_eager = true});
+    const std::string& path =
+        impl.model->graph_spec().paths[static_cast<std::size_t>(key.path)].name;
+    checks.push_back(check_equal(cat("graph ", path, " ", key.budget, ", ", items.size(), " items"),
+                                 compare(replayed, eager), tolerance));
+  }
+  return checks;
+}
+
+/// What earlier batches, or nothing at all, left in memory must not show: small after large in the
+/// same graphs, and every batch over memory full of NaN.
+std::vector<Check> check_leaks(Engine& engine, GraphManager& graphs, double tolerance) {
+  const std::vector<MediaItem> small{random_picture(64, 64, 21)};
+  const std::vector<MediaItem> large{random_picture(640, 480, 22), random_picture(320, 240, 23)};
+  const std::vector<Embedding> first = engine.encode(small);
+  const std::vector<Embedding> large_first = engine.encode(large);
+  std::vector<Check> checks;
+  checks.push_back(
+      check_equal("small, large, small", compare(engine.encode(small), first), tolerance));
+  graphs.poison_memory();
+  checks.push_back(check_equal("large over poisoned memory",
+                               compare(engine.encode(large), large_first), tolerance));
+  graphs.poison_memory();
+  checks.push_back(
+      check_equal("small over poisoned memory", compare(engine.encode(small), first), tolerance));
+  return checks;
+}
+
+/// The same checkpoint on the CPU gives the same rows up to the rounding of this device.
+Check check_against_cpu(const std::string& directory, EngineOptions options,
+                        std::span<const MediaItem> items, std::span<const Embedding> rows) {
+  options.device = "cpu";
+  options.graphs.cudagraph_mm_encoder = false;
+  Engine cpu = Engine::load(directory, options);
+  return check_equal("equals the CPU", compare(rows, cpu.encode(items)), kBFloat16Tolerance);
+}
+
+void append(std::vector<Check>& all, std::vector<Check> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
 }  // namespace
 
 std::vector<Check> verify(Engine& engine, const std::string& golden) {
+  Engine::Impl& impl = *engine.impl_;
   // The CPU computes a row from its own inputs in a fixed order; a GPU library may choose another
   // kernel for another number of rows.
-  const bool exact = engine.device().starts_with("cpu");
+  const bool exact = impl.backend.device->properties().host_memory;
   const double tolerance = exact ? 0.0 : kBFloat16Tolerance;
+  impl.graphs->wait_for_background();
   const std::vector<MediaItem> items = random_items();
   const std::vector<Embedding> alone = encode_alone(engine, items);
   const std::vector<Embedding> batch = engine.encode(items);
@@ -130,10 +191,11 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   std::vector<Embedding> back = engine.encode(reversed);
   std::ranges::reverse(back);
   checks.push_back(check_equal("order does not matter", compare(back, batch), tolerance));
-  if (golden.empty()) return checks;
-  for (Check& check :
-       check_golden(engine, golden, exact ? kFloat32Tolerance : kBFloat16Tolerance)) {
-    checks.push_back(std::move(check));
+  append(checks, check_leaks(engine, *impl.graphs, tolerance));
+  append(checks, check_graphs(impl, tolerance));
+  if (!exact) checks.push_back(check_against_cpu(impl.directory, impl.options, items, batch));
+  if (!golden.empty()) {
+    append(checks, check_golden(engine, golden, exact ? kFloat32Tolerance : kBFloat16Tolerance));
   }
   return checks;
 }
