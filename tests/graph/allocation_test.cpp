@@ -22,10 +22,15 @@ void* counted_allocate(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return counted_allocate(bytes); }
 void* operator new[](std::size_t bytes) { return counted_allocate(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++num_allocations;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 namespace fovea {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -34,9 +33,8 @@ std::vector<std::uint8_t> random_pixels(std::size_t elements, bool bytes, std::u
     return pixels;
   }
   const std::vector<float> floats = random_floats(elements, seed);
-  std::vector<std::uint8_t> pixels(elements * sizeof(float));
-  std::memcpy(pixels.data(), floats.data(), pixels.size());
-  return pixels;
+  const auto* const raw = reinterpret_cast<const std::uint8_t*>(floats.data());
+  return {raw, raw + elements * sizeof(float)};
 }
 
 std::size_t to_size(std::int64_t value) { return static_cast<std::size_t>(value); }
@@ -154,10 +152,9 @@ void MockModel::fill_inputs(PathId, const GraphCapacity&,
     seqs += to_size(item->plan.spec.num_seqs);
   }
   if (options_.forgotten_buffer != "pixel_values") {
-    std::byte* to = writer.claim("pixel_values", rows).data;
+    auto* to = writer.claim("pixel_values", rows).as<std::uint8_t>();
     for (const PreparedItem* item : items) {
-      std::memcpy(to, item->pixels.data(), item->pixels.size());
-      to += item->pixels.size();
+      to = std::copy(item->pixels.begin(), item->pixels.end(), to);
     }
   }
   if (options_.forgotten_buffer != "live") {
