@@ -38,7 +38,8 @@ void EagerRunner::prepare(PathId path, const GraphCapacity& capacity) {
 }
 
 PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> items) {
-  const GraphCapacity capacity = exact_capacity(path, items);
+  GraphCapacity capacity = exact_capacity(path, items);
+  capacity.axes = model_.axis_keys(items);
   prepare(path, capacity);
   PathMemory& memory = paths_[static_cast<std::size_t>(path)];
 

@@ -373,18 +373,20 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
     return MissReason::kNotCaptured;
   }
   if (eager_wins(*key)) return MissReason::kSlower;
+  const auto index = static_cast<std::size_t>(path);
+  const bool full = batch.load[index] == graph->capacity().tokens;
+  if (model_.graph_spec().paths[index].exact_only && !full) return MissReason::kInexact;
   try {
     output = graph->replay(lane_, memory_, batch_items_, slots_);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
-    const auto full = std::find_if(slots_.begin(), slots_.end(),
-                                   [](const InputWriter::Slot& slot) { return slot.too_small; });
+    const auto overfull = std::find_if(
+        slots_.begin(), slots_.end(), [](const InputWriter::Slot& slot) { return slot.too_small; });
     warn_once(cat("encoder_graphs.input_too_small path=", path,
-                  " buffer=", full == slots_.end() ? std::string("?") : full->decl->name));
+                  " buffer=", overfull == slots_.end() ? std::string("?") : overfull->decl->name));
     return MissReason::kCapacity;
   }
-  stats_.count_replay(path, batch.count, batch.load[static_cast<std::size_t>(path)],
-                      graph->capacity().tokens);
+  stats_.count_replay(path, batch.count, batch.load[index], graph->capacity().tokens);
   return std::nullopt;
 }
 

@@ -14,6 +14,7 @@ std::string_view to_string(MissReason reason) noexcept {
     case MissReason::kFrames: return "frames";
     case MissReason::kOversized: return "oversized";
     case MissReason::kNotCaptured: return "not_captured";
+    case MissReason::kInexact: return "inexact";
     case MissReason::kCapacity: return "capacity";
     case MissReason::kSlower: return "slower";
   }

@@ -40,6 +40,7 @@ struct PathSpec {
       1;  ///< tokens come in multiples of this; capacity is floor(budget / unit) * unit
   std::optional<std::int64_t> max_item_tokens =
       {};  ///< most tokens of one item, if there is a bound: larger loads need no graph
+  bool exact_only = false;  ///< padding costs more than a replay saves: replay full graphs alone
 };
 
 /// What the graph manager must know about a model; constant after load.

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <thread>
 
 #include "graph/harness.h"
@@ -300,6 +301,15 @@ TEST_F(GraphManagerTest, ForgottenBufferIsAnErrorThatNamesIt) {
   }
 }
 
+TEST(GraphManager, ExactOnlyPathsReplayFullGraphsAlone) {
+  MockHarness h = captured({.exact_only = true});
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{1, 8, 8}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  h.expect_right(mock_batch(h.model, {{1, 8, 6}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("inexact"), 1);
+}
+
 // --- capture axes ---
 
 TEST(GraphManager, ReplaysTheGraphOfTheAxisKeys) {
@@ -380,6 +390,15 @@ TEST_F(GraphManagerTest, PaddingIsCounted) {
   const Stats s = stats();
   EXPECT_EQ(s.paths[0].live_rows, 29);
   EXPECT_EQ(s.paths[0].padded_rows, 12 + 39);
+}
+
+TEST(GraphStats, EveryReasonHasAName) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < kNumMissReasons; ++i) {
+    names.insert(to_string(static_cast<MissReason>(i)));
+  }
+  EXPECT_EQ(names.size(), kNumMissReasons);
+  EXPECT_FALSE(names.contains("unknown"));
 }
 
 // --- eager on purpose ---

@@ -58,6 +58,7 @@ MockModel::MockModel(MockOptions options)
   spec_.out_width = options_.hidden;
   spec_.max_frames_per_video = options_.max_frames_per_video;
   spec_.axes = options_.axes;
+  spec_.paths[0].exact_only = options_.exact_only;
 }
 
 std::int64_t MockModel::row_bytes() const {

@@ -24,6 +24,7 @@ struct MockOptions {
   std::vector<Modality> modalities = {Modality::kImage, Modality::kVideo};
   std::int64_t max_frames_per_video = 4;
   std::vector<std::vector<std::int64_t>> axes = {};
+  bool exact_only = false;
   bool byte_pixels = false;  ///< rows of bytes, normalised by the forward
   /// Test hooks.
   std::string forgotten_buffer = {};  ///< fill_inputs leaves it out
