@@ -203,7 +203,7 @@ TEST_P(AttentionTest, VeryNegativeScoresAreAsGoodAsAny) {
   // All scores are -1000: only their differences count. A key that does not exist must not take
   // part in the maximum with its score 0.
   const std::vector<float> qkv = rows_of_8({{1, -1000, 1}, {1, -1000, 2}, {1, -1000, 6}});
-  for (const std::size_t row : {0, 1, 2})
+  for (const std::size_t row : {0u, 1u, 2u})
     EXPECT_EQ(attend(f, {1, 8}, qkv, {0, 3}, 1.0f)[8 * row], 3.0f);
 }
 
@@ -267,14 +267,14 @@ class LiveAttention {
 TEST_P(AttentionTest, RowsAndSequencesBeyondTheLiveCountsDoNotMatter) {
   std::mt19937_64 generator(90);
   const Heads heads{2, 24};
-  const std::vector<std::int32_t> cu{0, 40, 53};
-  const std::vector<float> qkv = random_qkv(generator, 53, heads);
+  const std::vector<std::int32_t> cu{0, 40, 77};  // 37 queries: the last vector is not full
+  const std::vector<float> qkv = random_qkv(generator, 77, heads);
   LiveAttention live(f, heads, 100, 7);
   live.set(qkv, cu);
   const std::vector<float> got = f.run(live.out, [&](ExecContext& ctx) { live(ctx); });
   f.expect_close(got, naive_attention(qkv, cu, heads.count, heads.dim, heads.scale()),
                  OpClass::kAttention);
-  f.expect_untouched(got, 53 * heads.width());
+  f.expect_untouched(got, 77 * heads.width());
 }
 
 TEST_P(AttentionTest, AReplayReadsTheCountsAnew) {

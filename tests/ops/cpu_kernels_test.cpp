@@ -167,6 +167,33 @@ TEST(CpuKernels, AttentionAsksForScratchPerThread) {
   EXPECT_EQ(seven->attention_workspace(args), 7 * one->attention_workspace(args));
 }
 
+TEST_P(CpuLeafTest, AttentionStaysInsideItsScratch) {
+  for (const std::int64_t dim : {8, 24, 72, 128}) {
+    const std::int64_t rows = 400;  // more than one task and one block of keys
+    std::vector<float> scratch(static_cast<std::size_t>(cpu::attention_scratch_floats(dim) + 32),
+                               -1.0f);
+    std::mt19937_64 generator(2);
+    const std::vector<float> qkv = normal_values(generator, rows * 3 * dim);
+    std::vector<float> out(static_cast<std::size_t>(rows * dim));
+    // The end of the scratch lies 16 floats before the end of the memory.
+    kernels().attention({.q = qkv.data(),
+                         .k = qkv.data() + dim,
+                         .v = qkv.data() + 2 * dim,
+                         .stride = 3 * dim,
+                         .num_queries = cpu::kMaxTaskQueries,
+                         .num_keys = rows,
+                         .head_dim = dim,
+                         .scale = 1,
+                         .out = out.data(),
+                         .out_stride = dim,
+                         .scratch = scratch.data() + 16});
+    for (std::size_t i = 0; i < 16; ++i) {
+      ASSERT_EQ(scratch[i], -1.0f) << "before the scratch, head_dim " << dim;
+      ASSERT_EQ(scratch[scratch.size() - 1 - i], -1.0f) << "behind the scratch, head_dim " << dim;
+    }
+  }
+}
+
 /// Every op that has live rows, on two rows, with a count that the capacity does not allow.
 TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
   OpFixture f(cpu_cases().front());

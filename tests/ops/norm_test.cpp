@@ -106,8 +106,12 @@ struct RandomRows {
         device_weight(f.floats({size.cols}, weight)),
         device_bias(f.floats({size.cols}, bias)),
         live(f.ints({1}, {static_cast<std::int32_t>(size.rows)})) {
-    padded.resize(x.size() + static_cast<std::size_t>(2 * size.cols), kNan);
-    in = f.activations({size.rows + 2, size.cols}, padded);
+    // Beyond the live rows: NaN where rows are only read, numbers where they are changed in place.
+    const std::size_t all = x.size() + static_cast<std::size_t>(2 * size.cols);
+    std::vector<float> with_nan = x;
+    with_nan.resize(all, kNan);
+    in = f.activations({size.rows + 2, size.cols}, with_nan);
+    padded.resize(all, 7.0f);
     out = f.poisoned({size.rows + 2, size.cols});
   }
   Grid shape;
@@ -140,7 +144,7 @@ TEST_P(NormTest, LayerNormMatchesDoublePrecisionForAnyShape) {
     args.x = args.out;  // in place
     auto in_place =
         f.run_in_place(r.out, r.padded, [&](ExecContext& ctx) { ops::layer_norm(ctx, args); });
-    f.expect_untouched(in_place, r.shape.rows * cols);
+    f.expect_untouched(in_place, r.shape.rows * cols, r.padded);
     in_place.resize(r.x.size());
     expect_same_bits(in_place,
                      {got.begin(), got.begin() + static_cast<std::ptrdiff_t>(r.x.size())});
@@ -165,6 +169,7 @@ TEST_P(NormTest, RmsNormMatchesDoublePrecisionForAnyShape) {
     args.x = args.out;
     auto in_place =
         f.run_in_place(r.out, r.padded, [&](ExecContext& ctx) { ops::rms_norm(ctx, args); });
+    f.expect_untouched(in_place, r.shape.rows * cols, r.padded);
     in_place.resize(r.x.size());
     expect_same_bits(in_place,
                      {got.begin(), got.begin() + static_cast<std::ptrdiff_t>(r.x.size())});

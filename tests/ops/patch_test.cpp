@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
@@ -14,8 +13,6 @@
 
 namespace fovea::test {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class PatchTest : public ::testing::TestWithParam<OpCase> {
  protected:
@@ -117,7 +114,7 @@ TEST_P(PatchTest, IsExactForStillsAndVideosOfAnyPatchSize) {
     const Tensor table = f.floats({3, 256}, clip_table());
     const Tensor live = f.ints({1}, {static_cast<std::int32_t>(rows)});
     const Tensor out = f.poisoned({rows + 1, cols});
-    auto got = f.run(out, [&](ExecContext& ctx) {
+    auto got = f.run(out, [&, patch = patch, frames = frames](ExecContext& ctx) {
       ops::patchify(ctx, {.pixels = bytes.view(),
                           .sources = where.view(),
                           .table = table.view(),
@@ -280,7 +277,7 @@ TEST_P(PatchTest, PositionsMatchDoublePrecisionForAnyGrid) {
     const auto table = normal_values(generator, side * side * cols);
     auto before = f.rounded(normal_values(generator, rows * cols));
     const auto want = naive_add_positions(before, table, positions, side);
-    before.resize(before.size() + static_cast<std::size_t>(cols), kNan);
+    before.resize(before.size() + static_cast<std::size_t>(cols), 7.0f);
     positions.insert(positions.end(), {-1, -1, -1, -1});
     const Tensor device_table = f.floats({side * side, cols}, table);
     const Tensor where = f.ints({rows + 1, 4}, positions);
@@ -295,7 +292,7 @@ TEST_P(PatchTest, PositionsMatchDoublePrecisionForAnyGrid) {
     });
     // Two roundings where the dtype is narrow: of the interpolated value and of the sum.
     f.expect_close(got, want, f.dtype() == DType::kF32 ? OpClass::kNorm : OpClass::kAttention);
-    f.expect_untouched(got, rows * cols);
+    f.expect_untouched(got, rows * cols, before);
   });
 }
 

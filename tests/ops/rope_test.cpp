@@ -96,7 +96,7 @@ TEST_P(RopeTest, AnglesMatchDoublePrecisionUpToLargePositions) {
 TEST_P(RopeTest, AnglesStopAtTheLiveRows) {
   const Tensor positions = f.ints({3, 4}, {1, 2, 9, 9, 3, 4, 9, 9, -1, -1, -1, -1});
   const Tensor inv_freq = f.floats({1}, {0.5f});
-  const std::vector<float> nan(6, kNan);
+  const std::vector<float> nan(6, kPoison);
   const Tensor cos = f.floats({3, 2}, nan);
   const Tensor sin = f.floats({3, 2}, nan);
   const Tensor live = f.ints({1}, {1});
@@ -167,7 +167,7 @@ TEST_P(RopeTest, MatchesDoublePrecisionAndLeavesTheRestAlone) {
     }
     const auto qkv = f.rounded(normal_values(generator, rows * 3 * width));
     std::vector<float> before = qkv;  // two rows beyond the live ones
-    before.resize(static_cast<std::size_t>((rows + 2) * 3 * width), kNan);
+    before.resize(static_cast<std::size_t>((rows + 2) * 3 * width), 7.0f);
     const auto want = naive_rope(qkv, cos, sin, num_heads, head_dim);
     cos.resize(static_cast<std::size_t>((rows + 2) * half), kNan);
     sin.resize(cos.size(), kNan);
@@ -175,16 +175,17 @@ TEST_P(RopeTest, MatchesDoublePrecisionAndLeavesTheRestAlone) {
     const Tensor device_cos = f.floats({rows + 2, half}, cos);
     const Tensor device_sin = f.floats({rows + 2, half}, sin);
     const Tensor live = f.ints({1}, {static_cast<std::int32_t>(rows)});
-    const auto got = f.run_in_place(x, before, [&](ExecContext& ctx) {
-      ops::rope(ctx, {.qkv = x.view(),
-                      .cos = device_cos.view(),
-                      .sin = device_sin.view(),
-                      .num_heads = num_heads,
-                      .head_dim = head_dim,
-                      .rows = OpFixture::live(live)});
-    });
+    const auto got = f.run_in_place(
+        x, before, [&, num_heads = num_heads, head_dim = head_dim](ExecContext& ctx) {
+          ops::rope(ctx, {.qkv = x.view(),
+                          .cos = device_cos.view(),
+                          .sin = device_sin.view(),
+                          .num_heads = num_heads,
+                          .head_dim = head_dim,
+                          .rows = OpFixture::live(live)});
+        });
     f.expect_close(got, want, OpClass::kPointwise);
-    f.expect_untouched(got, rows * 3 * width);
+    f.expect_untouched(got, rows * 3 * width, before);
     for (std::int64_t r = 0; r < rows; ++r) {
       const auto v = static_cast<std::size_t>(r * 3 * width + 2 * width);
       for (std::size_t i = v; i < v + static_cast<std::size_t>(width); ++i)

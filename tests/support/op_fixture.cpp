@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "core/check.h"
 
@@ -14,7 +13,6 @@ namespace fovea::test {
 namespace {
 
 constexpr std::size_t kArenaBytes = std::size_t{16} << 20;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 }  // namespace
 
@@ -108,7 +106,7 @@ void OpFixture::write(const Tensor& tensor, const std::vector<std::int32_t>& val
 }
 
 void OpFixture::poison(const Tensor& tensor) {
-  write(tensor, std::vector<float>(static_cast<std::size_t>(tensor.shape.elements()), kNan));
+  write(tensor, std::vector<float>(static_cast<std::size_t>(tensor.shape.elements()), kPoison));
 }
 
 void OpFixture::write_raw(const Tensor& tensor, const void* from, std::size_t bytes) {
@@ -157,11 +155,14 @@ void OpFixture::expect_close(const std::vector<float>& got, const std::vector<do
   }
 }
 
-void OpFixture::expect_untouched(const std::vector<float>& got, std::int64_t live_elements) {
+void OpFixture::expect_untouched(const std::vector<float>& got, std::int64_t live_elements,
+                                 std::vector<float> before) {
   if (!exact_rows()) return;
-  for (auto i = static_cast<std::size_t>(live_elements); i < got.size(); ++i) {
-    ASSERT_TRUE(std::isnan(got[i])) << "element " << i << " was written: " << got[i];
-  }
+  if (before.empty()) before.assign(got.size(), kPoison);
+  const auto tail = [&](const std::vector<float>& all) {
+    return std::vector<float>(all.begin() + live_elements, all.end());
+  };
+  expect_same_bits(tail(got), tail(rounded(std::move(before))));
 }
 
 }  // namespace fovea::test

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <ostream>
@@ -31,6 +32,9 @@ void PrintTo(const OpCase& op_case, std::ostream* out);
 /// Random numbers from a normal distribution with mean 0 and deviation 1.
 [[nodiscard]] std::vector<float> normal_values(std::mt19937_64& generator, std::int64_t count);
 
+/// What poisoned memory holds: a NaN that no arithmetic on ordinary NaN or numbers produces.
+inline constexpr float kPoison = std::bit_cast<float>(0x7fd50000u);
+
 /// Bit for bit the same numbers, NaN included.
 void expect_same_bits(const std::vector<float>& got, const std::vector<float>& want);
 
@@ -55,7 +59,7 @@ class OpFixture {
   [[nodiscard]] Tensor floats(const Shape& shape, const std::vector<float>& values);
   [[nodiscard]] Tensor ints(const Shape& shape, const std::vector<std::int32_t>& values);
   [[nodiscard]] Tensor bytes(const std::vector<std::uint8_t>& values);
-  /// An activation tensor full of NaN.
+  /// An activation tensor full of kPoison.
   [[nodiscard]] Tensor poisoned(const Shape& shape);
 
   /// Overwrites a tensor; activations are rounded.
@@ -74,7 +78,7 @@ class OpFixture {
   /// Runs `op` eagerly and as a recording, each time after `prepare`, expects equal bits and
   /// returns what `out` holds.
   std::vector<float> run(const Tensor& out, const std::function<void()>& prepare, const Op& op);
-  /// As above; `out` is NaN before each run, so every element that counts must be written.
+  /// As above; `out` is poisoned before each run: every element that counts must be written.
   std::vector<float> run(const Tensor& out, const Op& op) {
     return run(
         out, [&] { poison(out); }, op);
@@ -88,8 +92,10 @@ class OpFixture {
 
   /// Compares the first want.size() elements within the tolerance of the dtype.
   void expect_close(const std::vector<float>& got, const std::vector<double>& want, OpClass op);
-  /// Rows beyond the live ones: still NaN where the backend promises not to write them.
-  void expect_untouched(const std::vector<float>& got, std::int64_t live_elements);
+  /// Elements beyond the live rows hold what they held `before` the op, where the backend promises
+  /// not to write them; without `before`, poison.
+  void expect_untouched(const std::vector<float>& got, std::int64_t live_elements,
+                        std::vector<float> before = {});
 
  private:
   void write_raw(const Tensor& tensor, const void* from, std::size_t bytes);

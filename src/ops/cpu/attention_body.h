@@ -25,11 +25,11 @@
 
 namespace fovea::cpu {
 
-/// 2^x for x <= 127: 0 below 2^-126 or so, NaN for NaN. x = n + f with |f| <= 1/2; 2^f by the
-/// polynomial of degree 6 with least relative error and value 1 at 0. Relative error < 2e-7.
+/// 2^x for x <= 127: 0 below 2^-126 or so and for -infinity, NaN for NaN. x = n + f with |f| <=
+/// 1/2; 2^f by the polynomial of degree 6 with least relative error and value 1 at 0. Relative
+/// error < 2e-7.
 template <class V>
 typename V::Reg exp2(typename V::Reg x) {
-  x = V::max(V::broadcast(-200.0f), x);  // this order keeps NaN
   const typename V::Reg n = V::round(x);
   const typename V::Reg f = V::sub(x, n);
   typename V::Reg p = V::broadcast(1.5594678e-4f);

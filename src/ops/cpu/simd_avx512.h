@@ -41,7 +41,7 @@ struct Simd {
   static Reg round(Reg a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }
-  /// a * 2^n for integral n in [-200, 127]; 0 where that is too small.
+  /// a * 2^n for integral n <= 127: 0 where that is too small, and for n = -infinity whatever a is.
   static Reg scale(Reg a, Reg n) { return _mm512_scalef_ps(a, n); }
   /// Sum of the elements, in a fixed order.
   static float sum(Reg a) {
