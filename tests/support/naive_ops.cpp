@@ -121,6 +121,89 @@ std::vector<double> naive_attention(const std::vector<float>& qkv,
   return out;
 }
 
+namespace {
+
+/// Row in qkv of place (y, x) of the window that begins at (top, left); -1 beyond the image.
+std::int64_t row_of_place(const NaiveGrid& grid, std::int64_t image, std::int64_t y,
+                          std::int64_t x) {
+  if (y >= grid.height || x >= grid.width) return -1;
+  return (image * grid.height + y) * grid.width + x;
+}
+
+}  // namespace
+
+std::vector<double> naive_grid_attention(const NaiveGridInputs& in, const NaiveGrid& grid,
+                                         std::int64_t row) {
+  const std::int64_t width = grid.num_heads * grid.head_dim;
+  const std::int64_t image = row / (grid.height * grid.width);
+  const std::int64_t y = row / grid.width % grid.height;
+  const std::int64_t x = row % grid.width;
+  const std::int64_t side_h = grid.window > 0 ? grid.window : grid.height;
+  const std::int64_t side_w = grid.window > 0 ? grid.window : grid.width;
+  const std::int64_t top = y / side_h * side_h;
+  const std::int64_t left = x / side_w * side_w;
+  const auto element = [&](std::int64_t of, std::int64_t part, std::int64_t head, std::int64_t d) {
+    const std::int64_t col = part * width + head * grid.head_dim + d;
+    return static_cast<double>(of < 0 ? in.pad_qkv[at(0, col, 3 * width)]
+                                      : in.qkv[at(of, col, 3 * width)]);
+  };
+  const auto table = [&](const std::vector<float>& rows, std::int64_t entry, std::int64_t d) {
+    return static_cast<double>(rows[at(entry, d, grid.head_dim)]);
+  };
+
+  std::vector<double> out;
+  for (std::int64_t head = 0; head < grid.num_heads; ++head) {
+    std::vector<double> weights;
+    for (std::int64_t ky = top; ky < top + side_h; ++ky) {
+      for (std::int64_t kx = left; kx < left + side_w; ++kx) {
+        const std::int64_t key = row_of_place(grid, image, ky, kx);
+        double logit = 0;
+        for (std::int64_t d = 0; d < grid.head_dim; ++d) {
+          logit += element(row, 0, head, d) * (grid.scale * element(key, 1, head, d) +
+                                               table(in.rel_pos_h, y - ky + side_h - 1, d) +
+                                               table(in.rel_pos_w, x - kx + side_w - 1, d));
+        }
+        weights.push_back(logit);
+      }
+    }
+    const double max = *std::max_element(weights.begin(), weights.end());
+    double sum = 0;
+    for (double& weight : weights) sum += weight = std::exp(weight - max);
+    for (std::int64_t d = 0; d < grid.head_dim; ++d) {
+      double value = 0;
+      for (std::int64_t k = 0; k < side_h * side_w; ++k) {
+        const std::int64_t key = row_of_place(grid, image, top + k / side_w, left + k % side_w);
+        value += weights[static_cast<std::size_t>(k)] * element(key, 2, head, d);
+      }
+      out.push_back(value / sum);
+    }
+  }
+  return out;
+}
+
+std::vector<float> naive_im2col_3x3(const std::vector<float>& x, std::int64_t height,
+                                    std::int64_t width, std::int64_t channels,
+                                    std::int64_t stride) {
+  std::vector<float> out;
+  const std::int64_t images = static_cast<std::int64_t>(x.size()) / (height * width * channels);
+  for (std::int64_t n = 0; n < images; ++n) {
+    for (std::int64_t y = 0; y < height; y += stride) {
+      for (std::int64_t col = 0; col < width; col += stride) {
+        for (std::int64_t tap = 0; tap < 9; ++tap) {
+          const std::int64_t from_y = y + tap / 3 - 1;
+          const std::int64_t from_x = col + tap % 3 - 1;
+          const bool inside = from_y >= 0 && from_y < height && from_x >= 0 && from_x < width;
+          for (std::int64_t c = 0; c < channels; ++c) {
+            out.push_back(inside ? x[at((n * height + from_y) * width + from_x, c, channels)]
+                                 : 0.0f);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
 std::vector<float> naive_patchify(const std::vector<std::uint8_t>& pixels,
                                   const std::vector<std::int32_t>& sources,
                                   const std::vector<float>& table, std::int64_t patch_size,

@@ -37,6 +37,29 @@ struct NaiveAngles {
                                                   std::int64_t num_heads, std::int64_t head_dim,
                                                   double scale);
 
+/// A grid attention op: sizes as in ops::GridAttentionArgs.
+struct NaiveGrid {
+  std::int64_t height;
+  std::int64_t width;
+  std::int64_t window;  ///< 0: the whole image
+  std::int64_t num_heads;
+  std::int64_t head_dim;
+  double scale;
+};
+struct NaiveGridInputs {
+  std::vector<float> qkv;
+  std::vector<float> pad_qkv;
+  std::vector<float> rel_pos_h;
+  std::vector<float> rel_pos_w;
+};
+/// Row `row` of the output of ops::grid_attention, all heads.
+[[nodiscard]] std::vector<double> naive_grid_attention(const NaiveGridInputs& in,
+                                                       const NaiveGrid& grid, std::int64_t row);
+/// Exact: a copy of elements of x and zeros. [images * out_h * out_w, 9 * channels]
+[[nodiscard]] std::vector<float> naive_im2col_3x3(const std::vector<float>& x, std::int64_t height,
+                                                  std::int64_t width, std::int64_t channels,
+                                                  std::int64_t stride);
+
 /// Exact: a copy of table entries.
 [[nodiscard]] std::vector<float> naive_patchify(const std::vector<std::uint8_t>& pixels,
                                                 const std::vector<std::int32_t>& sources,
