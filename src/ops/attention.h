@@ -14,10 +14,10 @@ struct AttentionArgs {
                                ///< not decreasing
   LiveRows seqs = {};          ///< live entries of cu_seqlens, one less than its live length
   std::int64_t num_heads;
-  std::int64_t head_dim;
+  std::int64_t head_dim;    ///< multiple of 8
   float scale;              ///< applied to q . k, usually head_dim^-0.5
   std::int64_t max_seqlen;  ///< host bound on any sequence length, fixed at capture; <= rows
-  LiveRows rows = {};       ///< rows covered by the live sequences
+  LiveRows rows = {};       ///< no live sequence goes beyond them
   TensorView out;           ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
   TensorView workspace = {};  ///< set by the op from Kernels::attention_workspace, not by callers
 };

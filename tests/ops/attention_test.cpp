@@ -142,6 +142,21 @@ TEST_P(AttentionTest, ZeroLengthSequencesAreLegalEverywhere) {
   expect_naive({2, 24}, {0, 5, 0, 0, 70, 0}, 70);
 }
 
+TEST_P(AttentionTest, SequencesNeedNotCoverAllRows) {
+  std::mt19937_64 generator(71);
+  const Heads heads{2, 16};
+  const std::vector<float> qkv = random_qkv(generator, 40, heads);
+  const std::vector<std::int32_t> cu{5, 20, 33};
+  const std::vector<float> got = attend(heads, qkv, cu);
+  const std::vector<double> want = naive_attention(qkv, cu, heads.count, heads.dim, heads.scale());
+  const auto first = 5 * heads.width();
+  const auto last = 33 * heads.width();
+  f.expect_close({got.begin() + first, got.begin() + last},
+                 {want.begin() + first, want.begin() + last}, OpClass::kAttention);
+  f.expect_untouched(got, last);
+  f.expect_untouched({got.begin(), got.begin() + first}, 0);
+}
+
 TEST_P(AttentionTest, ASequenceHasTheSameBitsAloneAndPacked) {
   if (!f.exact_rows()) GTEST_SKIP() << "not promised by this backend";
   for_all(12, [&](std::mt19937_64& generator) {
