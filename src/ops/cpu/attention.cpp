@@ -50,24 +50,26 @@ Sequences read_sequences(const ops::AttentionArgs& args) {
   return seqs;
 }
 
-/// Numbers the query blocks of all sequences without a table: block b of sequence s is
-/// first_block(s) + b. The first numbers are at least ceil(length / size) apart, so a few numbers
-/// mean no block.
-struct BlockNumbers {
+/// Numbers the tasks without a table. In units of one block of queries, sequence s begins at
+/// start(s); starts are at least ceil(length / size) apart, so a few units hold no queries. Its
+/// tasks are start(s) * heads and up, head by head: all heads of a sequence share its rows of qkv
+/// while they are in the cache.
+struct TaskNumbers {
   Sequences seqs;
+  std::int64_t heads;
   std::int64_t size;  // queries per block
 
-  [[nodiscard]] std::int64_t first_block(std::int64_t s) const {
+  [[nodiscard]] std::int64_t start(std::int64_t s) const {
     return (seqs.starts[s] - seqs.starts[0] + s * (size - 1)) / size;
   }
-  [[nodiscard]] std::int64_t count() const { return first_block(seqs.count); }
-  /// The last sequence that starts at or before a block.
-  [[nodiscard]] std::int64_t sequence_of(std::int64_t block) const {
+  [[nodiscard]] std::int64_t count() const { return start(seqs.count) * heads; }
+  /// The last sequence that begins at or before a unit.
+  [[nodiscard]] std::int64_t sequence_of(std::int64_t unit) const {
     std::int64_t low = 0;
     std::int64_t high = seqs.count - 1;
     while (low < high) {
       const std::int64_t middle = (low + high + 1) / 2;
-      if (first_block(middle) <= block) {
+      if (start(middle) <= unit) {
         low = middle;
       } else {
         high = middle - 1;
@@ -77,14 +79,15 @@ struct BlockNumbers {
   }
 };
 
-void run_task(const ops::AttentionArgs& args, const BlockNumbers& blocks, std::int64_t task,
+void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int64_t task,
               float* scratch, const VectorKernels& kernels) {
-  const std::int64_t head = task / blocks.count();
-  const std::int64_t block = task % blocks.count();
-  const std::int64_t s = blocks.sequence_of(block);
-  const std::int64_t begin = blocks.seqs.starts[s];
-  const std::int64_t end = blocks.seqs.starts[s + 1];
-  const std::int64_t first = begin + (block - blocks.first_block(s)) * blocks.size;
+  const std::int64_t s = tasks.sequence_of(task / tasks.heads);
+  const std::int64_t blocks = tasks.start(s + 1) - tasks.start(s);
+  const std::int64_t head = (task - tasks.start(s) * tasks.heads) / blocks;
+  const std::int64_t block = (task - tasks.start(s) * tasks.heads) % blocks;
+  const std::int64_t begin = tasks.seqs.starts[s];
+  const std::int64_t end = tasks.seqs.starts[s + 1];
+  const std::int64_t first = begin + block * tasks.size;
   if (first >= end) return;
   const std::int64_t width = args.num_heads * args.head_dim;
   const float* const qkv = args.qkv.as<float>() + head * args.head_dim;
@@ -93,7 +96,7 @@ void run_task(const ops::AttentionArgs& args, const BlockNumbers& blocks, std::i
                      .k = qkv + begin * 3 * width + width,
                      .v = qkv + begin * 3 * width + 2 * width,
                      .stride = 3 * width,
-                     .num_queries = std::min(blocks.size, end - first),
+                     .num_queries = std::min(tasks.size, end - first),
                      .num_keys = end - begin,
                      .head_dim = args.head_dim,
                      .scale = args.scale,
@@ -110,15 +113,15 @@ void run(ThreadPool& pool, const ops::AttentionArgs& args, const VectorKernels& 
   const std::int64_t places =
       args.workspace.shape[0] / (scratch_floats * std::int64_t{sizeof(float)});
   const std::int64_t lanes = std::min<std::int64_t>(pool.size(), places);
-  const BlockNumbers blocks{seqs,
-                            choose_task_queries(rows, args.num_heads, static_cast<int>(lanes))};
-  const std::int64_t num_tasks = args.num_heads * blocks.count();
+  const TaskNumbers tasks{seqs, args.num_heads,
+                          choose_task_queries(rows, args.num_heads, static_cast<int>(lanes))};
+  const std::int64_t num_tasks = tasks.count();
   // One lane per place in the workspace; lanes take tasks one by one.
   std::atomic<std::int64_t> next{0};
   pool.parallel_for(std::min(lanes, num_tasks), [&](std::int64_t lane, int) {
     float* const scratch = args.workspace.as<float>() + lane * scratch_floats;
     for (std::int64_t task = next++; task < num_tasks; task = next++)
-      run_task(args, blocks, task, scratch, kernels);
+      run_task(args, tasks, task, scratch, kernels);
   });
 }
 
