@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "ops/cuda/attention_work.h"
+#include "ops/cuda/attention_packing.h"
 #include "ops/cuda/cuda_kernels.h"
 
 namespace fovea::cuda {
@@ -21,7 +21,8 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
                      .num_heads = static_cast<int>(args.num_heads),
                      .head_dim = static_cast<int>(args.head_dim),
                      .scale = std::abs(args.scale),
-                     .out = args.out.data};
+                     .out = args.out.data,
+                     .workspace = args.workspace.data};
   // The kernels find the largest score before scaling, which needs a positive scale.
   if (args.scale < 0.0f) work.query_flip = kBf16SignBits;
   if (args.scale == 0.0f) {
@@ -31,21 +32,33 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
   return work;
 }
 
-}  // namespace
+/// Which kernel serves these sizes; the same for the workspace and for the work itself.
+bool uses_hopper(CudaAttention choice, const AttentionWork& work) {
+  if (choice == CudaAttention::kPortable || !has_attention_wgmma(work)) return false;
+  return choice == CudaAttention::kHopper || work.rows >= kHopperFromRows;
+}
 
-std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs&) const { return 0; }
-
-void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
+void check(const ops::AttentionArgs& args) {
   FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported,
               "attention: head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
               args.head_dim);
-  FOVEA_CHECK(args.qkv.shape[0] <= INT32_MAX, kUnsupported, "attention: ", args.qkv.shape[0],
-              " rows are too many for a GPU");
+  FOVEA_CHECK(args.qkv.shape[0] <= INT32_MAX && args.cu_seqlens.shape[0] <= INT32_MAX, kUnsupported,
+              "attention: ", args.qkv.shape[0], " rows are too many for a GPU");
+}
+
+}  // namespace
+
+std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) const {
+  check(args);
+  const AttentionWork work = make_work(args);
+  return uses_hopper(attention_, work) ? packed_bytes(work) : 0;
+}
+
+void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
+  check(args);
   auto& cuda_stream = static_cast<CudaStream&>(stream);
   const AttentionWork work = make_work(args);
-  const bool hopper = attention_ == CudaAttention::kHopper ||
-                      (attention_ == CudaAttention::kAuto && work.rows >= kHopperFromRows);
-  if (hopper && has_attention_wgmma(work)) {
+  if (uses_hopper(attention_, work)) {
     launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
   } else {
     launch_attention_mma(cuda_stream, work);

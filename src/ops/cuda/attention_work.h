@@ -20,6 +20,7 @@ struct AttentionWork {
   std::uint32_t query_keep = 0xffffffffu;  ///< bits of two queries that count: none for scale 0
   std::uint32_t query_flip = 0;            ///< bits to invert: the signs for a negative scale
   std::byte* out;                          ///< [rows, num_heads, head_dim] bf16
+  std::byte* workspace;                    ///< of the Hopper kernel, see attention_packing.h
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;

@@ -53,6 +53,9 @@ std::vector<cublasLtMatmulAlgo_t> GemmProduct::candidates(cublasLtHandle_t libra
   cublasLtMatmulPreferenceOpaque_t preference{};
   FOVEA_CUDA_CHECK(cublasLtMatmulPreferenceInit(&preference));
   set(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{scratch});
+  // Partial sums of a split product are added in f32; the other schemes round each to bf16.
+  set(&preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (const auto operand :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {

@@ -1,12 +1,12 @@
 // LayerNorm and RMSNorm over the last axis, bf16 rows, f32 parameters and statistics.
 //
-// A row belongs to one warp up to 2048 columns, to a block of 256 threads up to 8192. Thread t of
-// the row owns 8-column chunks t, t + threads, ...; the row is read once, with 16-byte loads, and
-// stays in registers for the centred second pass. Rows are visited grid-stride up to the live
-// count. Other widths (not a multiple of 8, or wider) take a slow kernel that reads the row three
-// times. Sums run in a fixed order: equal inputs give bit-equal outputs, captured or not. Traffic:
-// 4 * rows * cols bytes, parameters from L1. Rounding: LayerNorm once at the end; RMSNorm also
-// after the normalisation, as its contract says. `out` may be `x`.
+// One block per row, grid-stride up to the live count. Up to 8192 columns in multiples of 8, thread
+// t owns columns [8 t, 8 t + 8): it keeps their parameters in registers from row to row, reads the
+// row once with one 16-byte load and holds it for the centred second pass. Other widths take a slow
+// kernel that reads the row three times.
+// Sums run in a fixed order: equal inputs give bit-equal outputs, captured or not.
+// Traffic: 4 * rows * cols bytes. Rounding: LayerNorm once at the end; RMSNorm also after the
+// normalisation, as its contract says. `out` may be `x`.
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/launch.cuh"
@@ -16,8 +16,10 @@ namespace fovea::cuda {
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kBlock = 256;
+constexpr int kAnyWidthThreads = 256;
+constexpr int kMaxThreads = 1024;
 constexpr int kWidth = 8;  // bf16 elements of a 16-byte load
+constexpr int kThreadsPerMultiprocessor = 2048;
 
 /// Everything a norm kernel needs; `bias` is null for RMSNorm.
 struct NormWork {
@@ -31,23 +33,18 @@ struct NormWork {
   __nv_bfloat16* out;
 };
 
-/// Sum over the kThreads threads that share a row, given to all of them. `scratch` holds one float
-/// per warp of the block.
-template <int kThreads>
-__device__ float row_sum(float value, float* scratch) {
+/// Sum over the block, given to every thread. `scratch` holds one float per warp; it must not be
+/// that of the previous call.
+__device__ float block_sum(float value, float* scratch) {
 #pragma unroll
   for (int offset = kWarp / 2; offset > 0; offset /= 2) {
     value += __shfl_xor_sync(0xffffffffu, value, offset);
   }
-  if constexpr (kThreads > kWarp) {
-    __syncthreads();  // the previous sum has been read
-    if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
-    __syncthreads();
-    value = 0.0f;
-#pragma unroll
-    for (int warp = 0; warp < kThreads / kWarp; ++warp) value += scratch[warp];
-  }
-  return value;
+  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  float total = 0.0f;
+  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) total += scratch[warp];
+  return total;
 }
 
 template <bool kCentred>
@@ -56,69 +53,51 @@ __device__ float finish(float value, float inv_std, float weight, float bias) {
   return __bfloat162float(__float2bfloat16_rn(value * inv_std)) * weight;
 }
 
-/// kCentred: LayerNorm, otherwise RMSNorm. cols is a multiple of 8 and at most
-/// kThreads * kChunks * 8.
-template <bool kCentred, int kThreads, int kChunks>
-__global__ void __launch_bounds__(kBlock) norm_kernel(NormWork w) {
-  __shared__ float scratch[kBlock / kWarp];
-  wait_for_predecessor();
-  constexpr int kRowsPerBlock = kBlock / kThreads;
-  const int lane = static_cast<int>(threadIdx.x) % kThreads;
+/// kCentred: LayerNorm, otherwise RMSNorm. The block has at least cols / 8 threads.
+template <bool kCentred>
+__global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
+  __shared__ float sums[kMaxThreads / kWarp];
+  __shared__ float squares[kMaxThreads / kWarp];
+  const int col = static_cast<int>(threadIdx.x) * kWidth;
+  const bool active = col < w.cols;
   const auto cols = static_cast<float>(w.cols);
+  float weight[kWidth] = {};
+  float bias[kWidth] = {};
+  if (active) {
+    load_floats(w.weight + col, weight);  // constant: no need to wait for the predecessor
+    if constexpr (kCentred) load_floats(w.bias + col, bias);
+  }
+  wait_for_predecessor();
   const std::int64_t live = live_rows(w.live, w.rows);
-  const std::int64_t first = std::int64_t{blockIdx.x} * kRowsPerBlock + threadIdx.x / kThreads;
-
-  for (std::int64_t row = first; row < live; row += std::int64_t{gridDim.x} * kRowsPerBlock) {
-    float values[kChunks][kWidth];
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      const int col = (lane + i * kThreads) * kWidth;
-      if (col < w.cols) load_floats(w.x + row * w.cols + col, values[i]);
-    }
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
+    float values[kWidth] = {};
+    if (active) load_floats(w.x + row * w.cols + col, values);
     if constexpr (kCentred) {
+      float sum = 0.0f;
 #pragma unroll
-      for (int i = 0; i < kChunks; ++i) {
-        if ((lane + i * kThreads) * kWidth >= w.cols) continue;
+      for (int j = 0; j < kWidth; ++j) sum += values[j];
+      const float mean = block_sum(sum, sums) / cols;
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) sum += values[i][j];
-      }
+      for (int j = 0; j < kWidth; ++j) values[j] = active ? values[j] - mean : 0.0f;
     }
-    const float mean = kCentred ? row_sum<kThreads>(sum, scratch) / cols : 0.0f;
-
-    float squares = 0.0f;
+    float square = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      if ((lane + i * kThreads) * kWidth >= w.cols) continue;
+    for (int j = 0; j < kWidth; ++j) square += values[j] * values[j];
+    const float inv_std = rsqrtf(block_sum(square, squares) / cols + w.epsilon);
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) {
-        values[i][j] -= mean;
-        squares += values[i][j] * values[i][j];
-      }
+    for (int j = 0; j < kWidth; ++j) {
+      values[j] = finish<kCentred>(values[j], inv_std, weight[j], bias[j]);
     }
-    const float inv_std = rsqrtf(row_sum<kThreads>(squares, scratch) / cols + w.epsilon);
-
-#pragma unroll
-    for (int i = 0; i < kChunks; ++i) {
-      const int col = (lane + i * kThreads) * kWidth;
-      if (col >= w.cols) continue;
-      float weight[kWidth];
-      float bias[kWidth] = {};
-      load_floats(w.weight + col, weight);
-      if constexpr (kCentred) load_floats(w.bias + col, bias);
-#pragma unroll
-      for (int j = 0; j < kWidth; ++j) {
-        values[i][j] = finish<kCentred>(values[i][j], inv_std, weight[j], bias[j]);
-      }
-      store_floats(w.out + row * w.cols + col, values[i]);
-    }
+    if (active) store_floats(w.out + row * w.cols + col, values);
+    if constexpr (!kCentred) __syncthreads();  // with one sum per row its scratch is reused at once
   }
 }
 
 /// Any width. A thread reads only the columns it writes, so `out` may be `x`.
 template <bool kCentred>
-__global__ void __launch_bounds__(kBlock) norm_any_width_kernel(NormWork w) {
-  __shared__ float scratch[kBlock / kWarp];
+__global__ void __launch_bounds__(kAnyWidthThreads) norm_any_width_kernel(NormWork w) {
+  __shared__ float sums[kAnyWidthThreads / kWarp];
+  __shared__ float squares[kAnyWidthThreads / kWarp];
   wait_for_predecessor();
   const auto cols = static_cast<float>(w.cols);
   const std::int64_t live = live_rows(w.live, w.rows);
@@ -128,60 +107,37 @@ __global__ void __launch_bounds__(kBlock) norm_any_width_kernel(NormWork w) {
     const int first = static_cast<int>(threadIdx.x);
     float sum = 0.0f;
     if constexpr (kCentred) {
-      for (int c = first; c < w.cols; c += kBlock) sum += __bfloat162float(x[c]);
+      for (int c = first; c < w.cols; c += kAnyWidthThreads) sum += __bfloat162float(x[c]);
     }
-    const float mean = kCentred ? row_sum<kBlock>(sum, scratch) / cols : 0.0f;
+    const float mean = kCentred ? block_sum(sum, sums) / cols : 0.0f;
 
-    float squares = 0.0f;
-    for (int c = first; c < w.cols; c += kBlock) {
+    float square = 0.0f;
+    for (int c = first; c < w.cols; c += kAnyWidthThreads) {
       const float centred = __bfloat162float(x[c]) - mean;
-      squares += centred * centred;
+      square += centred * centred;
     }
-    const float inv_std = rsqrtf(row_sum<kBlock>(squares, scratch) / cols + w.epsilon);
+    const float inv_std = rsqrtf(block_sum(square, squares) / cols + w.epsilon);
 
-    for (int c = first; c < w.cols; c += kBlock) {
+    for (int c = first; c < w.cols; c += kAnyWidthThreads) {
       const float bias = kCentred ? w.bias[c] : 0.0f;
       const float y = finish<kCentred>(__bfloat162float(x[c]) - mean, inv_std, w.weight[c], bias);
       w.out[row * w.cols + c] = __float2bfloat16_rn(y);
     }
+    if constexpr (!kCentred) __syncthreads();  // as above
   }
-}
-
-template <bool kCentred, int kThreads, int kChunks>
-void launch_chunks(CudaStream& stream, const NormWork& work, int num_multiprocessors) {
-  launch(stream, &norm_kernel<kCentred, kThreads, kChunks>,
-         grid_for(work.rows, kBlock / kThreads, num_multiprocessors), dim3(kBlock), 0, work);
 }
 
 template <bool kCentred>
 void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocessors) {
-  const int chunks_per_warp = (work.cols + kWarp * kWidth - 1) / (kWarp * kWidth);
-  const bool vectors = work.cols % kWidth == 0 && is_aligned(work.x, 16) &&
-                       is_aligned(work.out, 16) && is_aligned(work.weight, 16) &&
-                       is_aligned(work.bias, 16);
-  constexpr int kMaxChunksPerWarp = 32;
-  switch (vectors ? chunks_per_warp : kMaxChunksPerWarp + 1) {
-    case 1: return launch_chunks<kCentred, kWarp, 1>(stream, work, num_multiprocessors);
-    case 2: return launch_chunks<kCentred, kWarp, 2>(stream, work, num_multiprocessors);
-    case 3: return launch_chunks<kCentred, kWarp, 3>(stream, work, num_multiprocessors);
-    case 4: return launch_chunks<kCentred, kWarp, 4>(stream, work, num_multiprocessors);
-    case 5: return launch_chunks<kCentred, kWarp, 5>(stream, work, num_multiprocessors);
-    case 6: return launch_chunks<kCentred, kWarp, 6>(stream, work, num_multiprocessors);
-    case 7:
-    case 8: return launch_chunks<kCentred, kWarp, 8>(stream, work, num_multiprocessors);
-    default: break;
-  }
-  if (!vectors || chunks_per_warp > kMaxChunksPerWarp) {
-    return launch(stream, &norm_any_width_kernel<kCentred>,
-                  grid_for(work.rows, 1, num_multiprocessors), dim3(kBlock), 0, work);
-  }
-  if (chunks_per_warp <= 16) {
-    return launch_chunks<kCentred, kBlock, 2>(stream, work, num_multiprocessors);
-  }
-  if (chunks_per_warp <= 24) {
-    return launch_chunks<kCentred, kBlock, 3>(stream, work, num_multiprocessors);
-  }
-  launch_chunks<kCentred, kBlock, 4>(stream, work, num_multiprocessors);
+  const bool vectors = work.cols % kWidth == 0 && work.cols <= kMaxThreads * kWidth &&
+                       is_aligned(work.x, 16) && is_aligned(work.out, 16) &&
+                       is_aligned(work.weight, 16) && is_aligned(work.bias, 16);
+  const int threads = vectors ? (work.cols / kWidth + kWarp - 1) / kWarp * kWarp : kAnyWidthThreads;
+  const std::int64_t resident =
+      std::int64_t{kThreadsPerMultiprocessor / threads} * num_multiprocessors;
+  launch(stream, vectors ? &norm_kernel<kCentred> : &norm_any_width_kernel<kCentred>,
+         dim3(static_cast<unsigned>(std::min(work.rows, resident))),
+         dim3(static_cast<unsigned>(threads)), 0, work);
 }
 
 }  // namespace

@@ -66,9 +66,20 @@ __device__ inline void barrier_init(std::uint32_t barrier, int arrivals) {
 __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-/// Arrives once all copy_async calls made by this thread so far have landed; does not wait.
-__device__ inline void barrier_arrive_after_copies(std::uint32_t barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+/// Arrives, and makes the phase wait for `bytes` that copy_bulk will bring.
+__device__ inline void barrier_arrive_expecting(std::uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+/// Copies contiguous bytes from global to shared memory in the background, and counts them on a
+/// barrier when they have landed. Both addresses and the size are multiples of 16.
+__device__ inline void copy_bulk(std::uint32_t shared, const void* global, int bytes,
+                                 std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared),
+      "l"(global), "r"(bytes), "r"(barrier)
+      : "memory");
 }
 /// Waits until the phase with the given parity has completed.
 __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
@@ -98,7 +109,8 @@ __device__ inline void fence_for_matrix_unit() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Registers per thread of the calling warp group, given to or taken from the others.
+/// Sets the registers per thread of the calling warp group, giving some to or taking some from the
+/// pool of its block.
 template <int kRegisters>
 __device__ inline void grow_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));

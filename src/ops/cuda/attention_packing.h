@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/cuda/attention_work.h"
+
+namespace fovea::cuda {
+
+/// How keys and values lie in the workspace of the Hopper kernel, and then in shared memory: slabs
+/// of eight rows, made of 8 x 8 blocks of 128 contiguous bytes, one after the other along the dims.
+/// Warp-group products read such blocks as a transposed operand (q k^T) and as a plain one (p v),
+/// for any head dim that is a multiple of 8, and one bulk copy brings any number of slabs.
+///
+/// Each sequence starts a new slab; rows beyond its end within its last slab are zeros. The slabs
+/// of one head follow each other: [head][slab][block] of the keys, then of the values.
+inline constexpr int kSlabRows = 8;
+inline constexpr int kBlockBytes = 128;
+
+/// Keys are padded with zeros to whole steps of 16 dims.
+[[nodiscard]] constexpr int key_slab_bytes(int head_dim) {
+  return (head_dim + 15) / 16 * 2 * kBlockBytes;
+}
+[[nodiscard]] constexpr int value_slab_bytes(int head_dim) { return head_dim / 8 * kBlockBytes; }
+
+/// The most slabs that the sequences of a batch can have.
+[[nodiscard]] constexpr int max_slabs(int rows, int max_seqs) {
+  return rows / kSlabRows + max_seqs;
+}
+
+/// Bytes of the workspace.
+[[nodiscard]] inline std::size_t packed_bytes(const AttentionWork& w) {
+  return static_cast<std::size_t>(max_slabs(w.rows, w.max_seqs)) *
+         static_cast<std::size_t>(w.num_heads) *
+         static_cast<std::size_t>(key_slab_bytes(w.head_dim) + value_slab_bytes(w.head_dim));
+}
+
+/// Packs keys and values into w.workspace, and writes zeros to the rows of `out` that no sequence
+/// covers.
+void launch_attention_packing(CudaStream& stream, const AttentionWork& w);
+
+}  // namespace fovea::cuda
