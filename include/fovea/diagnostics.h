@@ -50,7 +50,7 @@ struct TowerTiming {
   double flops = 0;               ///< multiply-adds of matrix products and attention, two each
   std::vector<double> eager_ms;   ///< one entry per repetition
   std::vector<double> replay_ms;  ///< empty if no graph fits
-  std::int64_t budget = 0;        ///< of the graph replayed
+  std::int64_t budget = 0;        ///< of the largest graph replayed; 0 if none fits
 };
 
 /// Times the tower alone, eager and replayed in turn, on `count` equal pictures whose sides are

@@ -16,14 +16,15 @@
 
 namespace fovea {
 
-/// Milliseconds one item spent in each stage. Items of a batch share device time: `encode` is the
-/// time of the sub-batch divided by rows.
+/// Milliseconds one item spent in each stage. Items that are packed together share the times of
+/// `pack`, `encode` and `output` in proportion to their rows; `pack` and `encode` add up to the
+/// time from prepared items to rows on the device.
 struct StageTimes {
   double read_ms = 0;    ///< file to memory
   double decode_ms = 0;  ///< encoded bytes to RGB
   double resize_ms = 0;  ///< RGB to the model's size
-  double pack_ms = 0;    ///< plan, metadata, upload
-  double encode_ms = 0;  ///< the tower
+  double pack_ms = 0;    ///< host: packing, inputs, submitting their upload
+  double encode_ms = 0;  ///< the tower, as far as packing does not hide it
   double output_ms = 0;  ///< rows to the caller's dtype and memory
 };
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,9 @@ struct EncodeOptions {
   RowDType dtype = RowDType::kFloat32;
   OnError on_error = OnError::kFail;
   bool enforce_eager = false;  ///< run this call without graphs
+  /// Called on the calling thread whenever more items are done, with their number and the number
+  /// of all items. Must not use the engine.
+  std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
 /// What an item becomes, by integer arithmetic alone.

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/stopwatch.h"
 #include "engine/engine_impl.h"
 #include "engine/output.h"
-#include "engine/stopwatch.h"
 
 namespace fovea {
 
@@ -95,6 +95,7 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
       next = std::async(policy, prepare, window(begin + kWindowItems));
     }
     encode_window(window(begin), prepared, how, results);
+    if (how.progress) how.progress(std::ssize(results), std::ssize(media));
   }
   return results;
 }
@@ -111,10 +112,12 @@ void Engine::Impl::encode_window(std::span<const MediaItem> media,
     }
   }
   const Stopwatch tower;
+  const double packing_before = graphs->packing_ms();
   std::vector<TensorView> rows;
   run_tower(items, how, rows);
   stream->synchronize();
-  const double tower_ms = tower.elapsed_ms();
+  const double pack_ms = graphs->packing_ms() - packing_before;
+  const double encode_ms = tower.elapsed_ms() - pack_ms;
 
   const Stopwatch output;
   const std::vector<ConstTensorView> host = rows_on_host(rows);
@@ -135,7 +138,8 @@ void Engine::Impl::encode_window(std::span<const MediaItem> media,
   for (Embedding& result : std::span(results).subspan(first)) {
     const double share =
         total_rows == 0 ? 0 : static_cast<double>(result.rows) / static_cast<double>(total_rows);
-    result.times.encode_ms = tower_ms * share;
+    result.times.pack_ms = pack_ms * share;
+    result.times.encode_ms = encode_ms * share;
     result.times.output_ms = output_ms * share;
   }
 }

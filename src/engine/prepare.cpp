@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 #include "core/file.h"
-#include "engine/stopwatch.h"
+#include "core/stopwatch.h"
 #include "media/decode_image.h"
 #include "media/video.h"
 

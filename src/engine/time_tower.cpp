@@ -1,9 +1,10 @@
 // Timing the tower alone: prepared random pixels in, rows left on the device.
+#include <algorithm>
 #include <random>
 
 #include "core/check.h"
+#include "core/stopwatch.h"
 #include "engine/engine_impl.h"
-#include "engine/stopwatch.h"
 #include "fovea/diagnostics.h"
 #include "graph/eager_runner.h"
 #include "graph/forward_cost.h"
@@ -40,6 +41,20 @@ std::vector<PreparedItem> random_items(const ItemPlan& plan, std::int64_t count)
     for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
   }
   return items;
+}
+
+/// Of the graphs that these items are packed into.
+std::int64_t largest_budget(const GraphManager& graphs, std::span<const PreparedItem* const> items,
+                            PackingPolicy policy) {
+  std::vector<ItemSpec> specs;
+  for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
+  std::int64_t largest = 0;
+  for (const SubBatch& batch : plan_packing(graphs.config(), specs, policy).batches) {
+    for (const std::optional<std::int64_t>& budget : batch.budgets) {
+      largest = std::max(largest, budget.value_or(0));
+    }
+  }
+  return largest;
 }
 
 }  // namespace
@@ -84,7 +99,11 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
     timing.eager_ms.push_back(run_ms(true));
     timing.replay_ms.push_back(run_ms(false));
   }
-  if (hits() == hits_before) timing.replay_ms.clear();
+  if (hits() == hits_before) {
+    timing.replay_ms.clear();
+  } else {
+    timing.budget = largest_budget(*impl.graphs, items, impl.options.packing);
+  }
   return timing;
 }
 

@@ -107,13 +107,12 @@ void BudgetGraph::capture(Lane& lane, GraphMemory& memory) {
 
 PathOutput BudgetGraph::replay(Lane& lane, GraphMemory& memory,
                                std::span<const PreparedItem* const> items,
-                               std::vector<InputWriter::Slot>& slots) const {
+                               InputScratch& scratch) const {
   FOVEA_CHECK(recording_ != nullptr && captured_ == addresses(memory), kInternal,
               "memory of the graph of budget ", key_.budget, " has moved since capture");
-  InputFeed& feed = memory.feed(key_.path);
   const InputFill fill{
       .model = model_, .path = key_.path, .capacity = capacity_, .items = items, .layout = layout_};
-  feed.upload(fill_input_block(fill, feed.begin(), slots));
+  feed_inputs(fill, memory.feed(key_.path), scratch);
   lane.compute().replay(*recording_);
 
   const GraphCapacity exact = exact_capacity(key_.path, items);

@@ -85,12 +85,11 @@ class BudgetGraph {
 
   /// Fills the inputs for `items` and submits the recorded forward. Rows and inputs of the result
   /// stay valid until the next replay of the same path.
-  /// @param slots scratch.
   /// @throws Error(kUnavailable) if an input is too small for the batch: nothing was submitted.
   /// @throws Error(kInternal) if the memory has moved since capture.
   [[nodiscard]] PathOutput replay(Lane& lane, GraphMemory& memory,
                                   std::span<const PreparedItem* const> items,
-                                  std::vector<InputWriter::Slot>& slots) const;
+                                  InputScratch& scratch) const;
 
  private:
   /// Where the recording reads and writes.

@@ -2,6 +2,7 @@
 // which is skipped when the last run of the path had the same capacity.
 #include "graph/eager_runner.h"
 
+#include "core/stopwatch.h"
 #include "graph/forward_cost.h"
 #include "ops/context.h"
 
@@ -40,12 +41,14 @@ void EagerRunner::prepare(PathId path, const GraphCapacity& capacity) {
 PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> items) {
   GraphCapacity capacity = exact_capacity(path, items);
   capacity.axes = model_.axis_keys(items);
+  const Stopwatch sizing;
   prepare(path, capacity);
+  inputs_.host_ms += sizing.elapsed_ms();
   PathMemory& memory = paths_[static_cast<std::size_t>(path)];
 
   const InputFill fill{
       .model = model_, .path = path, .capacity = capacity, .items = items, .layout = memory.layout};
-  memory.feed.upload(fill_input_block(fill, memory.feed.begin(), slots_));
+  feed_inputs(fill, memory.feed, inputs_);
 
   Arena scratch = arena();
   ExecContext ctx{.stream = lane_.compute(),

@@ -27,6 +27,8 @@ class EagerRunner {
 
   /// Scratch memory of the last runs, free for what follows them on the compute queue.
   [[nodiscard]] Arena arena() const noexcept { return {arena_.data(), arena_.bytes()}; }
+  /// Milliseconds that the host has spent so far on sizing runs and feeding their inputs.
+  [[nodiscard]] double host_ms() const noexcept { return inputs_.host_ms; }
   /// Bytes allocated on the device.
   [[nodiscard]] std::size_t device_bytes() const noexcept;
   /// Gives all memory back; waits for all work.
@@ -51,7 +53,7 @@ class EagerRunner {
   Lane& lane_;
   Buffer arena_;
   std::vector<PathMemory> paths_;
-  std::vector<InputWriter::Slot> slots_;  // scratch of fill_input_block
+  InputScratch inputs_;
 };
 
 }  // namespace fovea

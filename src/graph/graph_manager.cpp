@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/stopwatch.h"
 #include "fovea/log.h"
 #include "graph/budgets.h"
 #include "ops/context.h"
@@ -196,7 +197,7 @@ void GraphManager::measure(const BudgetGraph& graph) {
     return best;
   };
   GraphTimes times{.path = path, .budget = graph.key().budget};
-  times.replay_ms = best_ms([&] { (void)graph.replay(lane_, memory_, items, slots_); });
+  times.replay_ms = best_ms([&] { (void)graph.replay(lane_, memory_, items, inputs_); });
   times.eager_ms = best_ms([&] { (void)eager_.run(path, items); });
   std::erase_if(times_, [&](const GraphTimes& old) {
     return old.path == times.path && old.budget == times.budget;
@@ -251,6 +252,7 @@ bool GraphManager::serves(const ItemPlan& plan) const {
 void GraphManager::run(Items items, Rows out, std::optional<MissReason> forced) {
   const std::lock_guard lock(mutex_);
   check_destinations(items, out);
+  const double host_ms_before = host_ms();
   try {
     submit(items, out, forced);
   } catch (...) {
@@ -261,6 +263,7 @@ void GraphManager::run(Items items, Rows out, std::optional<MissReason> forced) 
     std::rethrow_exception(failure);
   }
   lane_.synchronize();
+  packing_ms_ += host_ms() - host_ms_before;
   stats_.log_progress(options_.log, options_.log_interval);
 }
 
@@ -307,7 +310,9 @@ void GraphManager::run_selection(Items items, Rows out, std::optional<MissReason
   for (const std::int64_t index : selection_) {
     specs_.push_back(items[static_cast<std::size_t>(index)]->plan.spec);
   }
+  const Stopwatch packing;
   pack(specs_, limits_, costs_, options_.packing, packing_);
+  pack_ms_ += packing.elapsed_ms();
   for (const SubBatch& batch : packing_.batches) run_sub_batch(batch, items, out, forced);
 }
 
@@ -377,13 +382,14 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
   const bool full = batch.load[index] == graph->capacity().tokens;
   if (model_.graph_spec().paths[index].exact_only && !full) return MissReason::kInexact;
   try {
-    output = graph->replay(lane_, memory_, batch_items_, slots_);
+    output = graph->replay(lane_, memory_, batch_items_, inputs_);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
-    const auto overfull = std::find_if(
-        slots_.begin(), slots_.end(), [](const InputWriter::Slot& slot) { return slot.too_small; });
-    warn_once(cat("encoder_graphs.input_too_small path=", path,
-                  " buffer=", overfull == slots_.end() ? std::string("?") : overfull->decl->name));
+    const auto overfull =
+        std::find_if(inputs_.slots.begin(), inputs_.slots.end(),
+                     [](const InputWriter::Slot& slot) { return slot.too_small; });
+    warn_once(cat("encoder_graphs.input_too_small path=", path, " buffer=",
+                  overfull == inputs_.slots.end() ? std::string("?") : overfull->decl->name));
     return MissReason::kCapacity;
   }
   stats_.count_replay(path, batch.count, batch.load[index], graph->capacity().tokens);
@@ -417,6 +423,11 @@ Stats GraphManager::stats() const {
   stats.capture_seconds = capture_ms_ / 1000;
   stats.graph_bytes = static_cast<std::int64_t>(bytes.graphs());
   return stats;
+}
+
+double GraphManager::packing_ms() const {
+  const std::lock_guard lock(mutex_);
+  return packing_ms_;
 }
 
 GraphMemoryReport GraphManager::memory() const {

@@ -101,6 +101,9 @@ class GraphManager {
 
   [[nodiscard]] const GraphConfig& config() const noexcept { return config_; }
   [[nodiscard]] Stats stats() const;
+  /// Milliseconds that the host has spent so far in execute on packing, filling inputs and
+  /// submitting their uploads.
+  [[nodiscard]] double packing_ms() const;
   [[nodiscard]] GraphMemoryReport memory() const;
   /// Keys of the captured graphs in order of capture.
   [[nodiscard]] std::vector<GraphKey> captured_keys() const;
@@ -110,6 +113,11 @@ class GraphManager {
   using Rows = std::span<const TensorView>;
 
   void run(Items items, Rows out, std::optional<MissReason> forced);
+  /// Time of pack() and of all that the replays and eager runs so far were fed with, measuring
+  /// included.
+  [[nodiscard]] double host_ms() const noexcept {
+    return pack_ms_ + inputs_.host_ms + eager_.host_ms();
+  }
   void check_destinations(Items items, Rows out) const;
   void submit(Items items, Rows out, std::optional<MissReason> forced);
   void run_selection(Items items, Rows out, std::optional<MissReason> forced);
@@ -152,15 +160,17 @@ class GraphManager {
   std::vector<std::unique_ptr<BudgetGraph>> graphs_;  // in order of capture
   GraphStats stats_;
   double capture_ms_ = 0;
+  double packing_ms_ = 0;  // of all calls of run()
   std::set<std::string> warned_;
 
   // Scratch of run(), kept so that it is not allocated again.
   std::vector<std::int64_t> selection_;  // indices of the items being packed
   std::vector<ItemSpec> specs_;          // of the selection
   Packing packing_;                      // of the selection
+  double pack_ms_ = 0;                   // spent in pack() so far
   std::vector<const PreparedItem*> batch_items_;
   std::vector<TensorView> batch_out_;
-  std::vector<InputWriter::Slot> slots_;
+  InputScratch inputs_;  // of replays
 
   std::exception_ptr background_failure_;  // written by background_, read after it has ended
   std::jthread background_;                // last: it ends before what it uses

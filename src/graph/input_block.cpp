@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/stopwatch.h"
+
 namespace fovea {
 
 namespace {
@@ -92,6 +94,13 @@ std::size_t fill_input_block(const InputFill& fill, std::byte* host,
                     fill.layout.offset(i) + static_cast<std::size_t>(rows) * row_bytes(decls[i]));
   }
   return used;
+}
+
+void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch) {
+  std::byte* const host = feed.begin();
+  const Stopwatch filling;
+  feed.upload(fill_input_block(fill, host, scratch.slots));
+  scratch.host_ms += filling.elapsed_ms();
 }
 
 void InputFeed::reserve(std::size_t bytes) {

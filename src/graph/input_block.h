@@ -56,6 +56,18 @@ struct InputFill {
 [[nodiscard]] std::size_t fill_input_block(const InputFill& fill, std::byte* host,
                                            std::vector<InputWriter::Slot>& slots);
 
+class InputFeed;
+
+/// What filling inputs needs from run to run, and what it has cost.
+struct InputScratch {
+  std::vector<InputWriter::Slot> slots;
+  double host_ms = 0;  ///< time of the host so far, waiting for the device not counted
+};
+
+/// Fills the next host memory of `feed` by fill_input_block and submits its upload.
+/// @throws as fill_input_block; nothing was submitted then.
+void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch);
+
 /// The way of one path's inputs from the model to a block at a fixed device address.
 ///
 /// On a device whose memory is host memory the model writes into the block itself. Otherwise:

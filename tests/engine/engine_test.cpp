@@ -116,6 +116,33 @@ TEST_F(EngineTest, SkipsFailuresOnRequest) {
   EXPECT_EQ(rows[3].data, engine_.encode({&items[3], 1}).front().data);
 }
 
+TEST_F(EngineTest, StagesOfABatchAreSharedByRows) {
+  const std::vector<MediaItem> items{picture(64, 64, 1), picture(128, 64, 2)};
+  for (const bool eager : {false, true}) {
+    const std::vector<Embedding> rows = engine_.encode(items, {.enforce_eager = eager});
+    ASSERT_EQ(rows[1].rows, 2 * rows[0].rows);
+    for (double StageTimes::*const stage :
+         {&StageTimes::pack_ms, &StageTimes::encode_ms, &StageTimes::output_ms}) {
+      EXPECT_GT(rows[0].times.*stage, 0);
+      EXPECT_DOUBLE_EQ(rows[1].times.*stage, 2 * rows[0].times.*stage);
+    }
+  }
+}
+
+TEST_F(EngineTest, TellsHowFarItIs) {
+  std::vector<MediaItem> items;
+  for (int i = 0; i < 70; ++i) items.push_back(picture(32, 32, static_cast<std::uint8_t>(i)));
+  std::vector<std::int64_t> done;
+  const auto progress = [&](std::int64_t now, std::int64_t total) {
+    EXPECT_EQ(total, 70);
+    done.push_back(now);
+  };
+  (void)engine_.encode(items, {.progress = progress});
+  EXPECT_GT(done.size(), 1u);
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_EQ(done.back(), 70);
+}
+
 TEST_F(EngineTest, RefusesRgbOfTheWrongSize) {
   const MediaItem item = image_rgb(std::vector<std::uint8_t>(10), 2, 2, "short");
   EXPECT_EQ(error_of([&] {
@@ -150,8 +177,19 @@ TEST_F(EngineTest, TimesTheTower) {
   EXPECT_EQ(timing.rows, 32);
   EXPECT_GT(timing.flops, 0);
   EXPECT_EQ(timing.eager_ms.size(), 3u);
+  EXPECT_EQ(timing.replay_ms.size(), 3u);
+  EXPECT_EQ(timing.budget, 64);
   EXPECT_EQ(error_of([&] { (void)time_tower(engine_, 7, 1, 0, 1); }).code(),
             ErrorCode::kInvalidArgument);
+}
+
+TEST(EngineTiming, WithoutGraphsThereIsNoBudget) {
+  const EngineOptions options{
+      .device = "cpu", .num_threads = 1, .graphs = {.cudagraph_mm_encoder = false}};
+  Engine engine = Engine::load(model_dir(), options);
+  const TowerTiming timing = time_tower(engine, 64, 1, 0, 1);
+  EXPECT_TRUE(timing.replay_ms.empty());
+  EXPECT_EQ(timing.budget, 0);
 }
 
 TEST_F(EngineTest, SavesSafetensors) {

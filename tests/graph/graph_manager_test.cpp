@@ -392,6 +392,19 @@ TEST_F(GraphManagerTest, PaddingIsCounted) {
   EXPECT_EQ(s.paths[0].padded_rows, 12 + 39);
 }
 
+TEST_F(GraphManagerTest, PackingTimeGrowsWithEveryRunThatHasWork) {
+  const Batch items = batch({{1, 4, 4}, {1, 18, 18}});
+  double before = h.manager.packing_ms();
+  EXPECT_EQ(before, 0);  // capturing is not packing
+  for (const bool eager : {false, true}) {
+    (void)(eager ? h.encode_eager(items) : h.encode(items));
+    EXPECT_GT(h.manager.packing_ms(), before);
+    before = h.manager.packing_ms();
+  }
+  (void)h.encode(Batch{});
+  EXPECT_EQ(h.manager.packing_ms(), before);
+}
+
 TEST(GraphStats, EveryReasonHasAName) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < kNumMissReasons; ++i) {
