@@ -2,6 +2,7 @@
 #include "graph/calibration.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace fovea {
 
@@ -65,6 +66,30 @@ std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId p
   const std::int64_t count = std::min(capacity.items, capacity.tokens / tokens_of(*plan, path));
   const PreparedItem blank{.plan = *plan, .pixels = std::vector<std::uint8_t>(plan->pixel_bytes)};
   return std::vector<PreparedItem>(static_cast<std::size_t>(count), blank);
+}
+
+std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph& graph) {
+  constexpr int kRepetitions = 3;
+  const PathId path = graph.key().path;
+  const std::vector<PreparedItem> blank = filling_items(timer.model, path, graph.capacity());
+  if (blank.empty()) return std::nullopt;
+  std::vector<const PreparedItem*> items;
+  for (const PreparedItem& item : blank) items.push_back(&item);
+  InputScratch scratch;
+  const auto best_ms = [&](auto&& run) {
+    double best = std::numeric_limits<double>::infinity();
+    for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
+      const double start = timer.now_ms();
+      run();
+      timer.lane.synchronize();
+      if (repetition > 0) best = std::min(best, timer.now_ms() - start);  // the first one warms up
+    }
+    return best;
+  };
+  GraphTimes times{.path = path, .budget = graph.key().budget};
+  times.replay_ms = best_ms([&] { (void)graph.replay(timer.lane, timer.memory, items, scratch); });
+  times.eager_ms = best_ms([&] { (void)timer.eager.run(path, items); });
+  return times;
 }
 
 bool eager_is_faster(const GraphTimes& times) noexcept {

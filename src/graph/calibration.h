@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "graph/budget_graph.h"
+#include "graph/eager_runner.h"
+#include "graph/lane.h"
 #include "graph/packing.h"
 #include "models/encoder_graph_model.h"
 
@@ -22,6 +26,20 @@ struct GraphTimes {
   double replay_ms = 0;
   double eager_ms = 0;  ///< the same items without the graph
 };
+
+/// What time_graph works with; it overwrites the scratch memory of all of them.
+struct GraphTimer {
+  const EncoderGraphModel& model;
+  Lane& lane;
+  GraphMemory& memory;
+  EagerRunner& eager;
+  std::function<double()> now_ms;
+};
+
+/// Runs a captured graph and an eager forward three times each on filling_items and takes the best
+/// times, input and wait included. Absent if no items fill the graph.
+[[nodiscard]] std::optional<GraphTimes> time_graph(const GraphTimer& timer,
+                                                   const BudgetGraph& graph);
 
 /// Whether eager execution was faster by more than the noise of a measurement.
 [[nodiscard]] bool eager_is_faster(const GraphTimes& times) noexcept;

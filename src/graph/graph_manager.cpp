@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <limits>
 #include <utility>
 
 #include "core/stopwatch.h"
 #include "fovea/log.h"
-#include "graph/budgets.h"
 #include "ops/context.h"
 
 namespace fovea {
@@ -43,31 +41,6 @@ bool needs_no_path(const ItemSpec& spec) {
 
 }  // namespace
 
-std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config) {
-  std::vector<AxisKeys> combinations{AxisKeys{}};
-  for (const std::vector<std::int64_t>& axis : spec.axes) {
-    std::vector<AxisKeys> longer;
-    for (AxisKeys keys : combinations) {
-      const auto place = static_cast<std::size_t>(keys.count++);
-      for (const std::int64_t key : axis) {
-        keys.keys[place] = key;
-        longer.push_back(keys);
-      }
-    }
-    combinations = std::move(longer);
-  }
-  std::vector<GraphKey> order;
-  for (std::size_t path = 0; path < config.path_budgets.size(); ++path) {
-    const std::vector<std::int64_t>& budgets = config.path_budgets[path];
-    for (auto budget = budgets.rbegin(); budget != budgets.rend() && *budget > 0; ++budget) {
-      for (const AxisKeys& axes : combinations) {
-        order.push_back({.path = static_cast<PathId>(path), .budget = *budget, .axes = axes});
-      }
-    }
-  }
-  return order;
-}
-
 Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
                      PackingPolicy policy) {
   Packing packing;
@@ -84,55 +57,37 @@ GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
       costs_(PackingCosts::from_budgets(config_.path_budgets)),
       lane_(device),
       eager_(model, lane_),
-      memory_(model, lane_),
+      graphs_(model, config_, lane_),
       stats_(model.graph_spec()) {}
 
 // --- capture ---
 
-std::unique_ptr<BudgetGraph> GraphManager::make_graph(const GraphKey& key) const {
-  const PathSpec& path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)];
-  return std::make_unique<BudgetGraph>(
-      model_, lane_.device(), key,
-      GraphCapacity{.tokens = capacity_of_budget(key.budget, path.unit),
-                    .items = config_.max_items,
-                    .seqs = config_.max_seqs,
-                    .axes = key.axes});
-}
-
-std::vector<std::unique_ptr<BudgetGraph>> GraphManager::make_missing(
-    std::span<const GraphKey> keys) {
-  std::vector<std::unique_ptr<BudgetGraph>> missing;
-  for (const GraphKey& key : keys) {
-    if (find_graph(key) == nullptr) missing.push_back(make_graph(key));
-  }
-  return missing;
-}
-
-void GraphManager::make_room(std::vector<std::unique_ptr<BudgetGraph>>& graphs) {
-  const bool moves = std::any_of(graphs.begin(), graphs.end(), [&](const auto& graph) {
-    return !memory_.holds(graph->key().path, graph->need());
-  });
-  if (!moves) return;
-  for (auto& graph : std::exchange(graphs_, {})) graphs.push_back(std::move(graph));
-  for (const auto& graph : graphs) memory_.reserve(graph->key().path, graph->need());
-}
-
 void GraphManager::ensure_captured(std::span<const GraphKey> keys) {
+  const bool complete = std::all_of(
+      keys.begin(), keys.end(), [&](const GraphKey& key) { return graphs_.find(key) != nullptr; });
+  if (complete) return;
   const double start = now_ms();
-  auto missing = make_missing(keys);
-  if (missing.empty()) return;
-  make_room(missing);
-  const std::size_t first_new = graphs_.size();
-  for (auto& graph : missing) {
-    graph->capture(lane_, memory_);
-    graphs_.push_back(std::move(graph));
-  }
+  const auto captured = graphs_.ensure(keys);
   if (options_.measure) {
-    for (std::size_t i = first_new; i < graphs_.size(); ++i) measure(*graphs_[i]);
+    for (const auto& graph : captured) measure(*graph);
     costs_ = measured_costs(config_.path_budgets, times_);
     eager_.clear();  // had grown to the size of the largest graph
   }
   capture_ms_ += now_ms() - start;
+}
+
+void GraphManager::measure(const BudgetGraph& graph) {
+  const GraphTimer timer{.model = model_,
+                         .lane = lane_,
+                         .memory = graphs_.memory(),
+                         .eager = eager_,
+                         .now_ms = [this] { return now_ms(); }};
+  const std::optional<GraphTimes> times = time_graph(timer, graph);
+  if (!times) return;
+  std::erase_if(times_, [&](const GraphTimes& old) {
+    return old.path == times->path && old.budget == times->budget;
+  });
+  times_.push_back(*times);
 }
 
 void GraphManager::capture() {
@@ -140,9 +95,9 @@ void GraphManager::capture() {
   if (!options_.user.cudagraph_mm_encoder) return;
   ensure_captured(capture_order(model_.graph_spec(), config_));
   log_to(options_.log, LogLevel::kInfo,
-         cat("encoder_graphs.captured count=", graphs_.size(), " ms=", capture_ms_,
-             " arena_bytes=", memory_.arena_bytes(), " input_bytes=", memory_.input_bytes(),
-             " output_bytes=", memory_.output_bytes()));
+         cat("encoder_graphs.captured count=", graphs_.graphs().size(), " ms=", capture_ms_,
+             " arena_bytes=", graphs_.memory().arena_bytes(), " input_bytes=",
+             graphs_.memory().input_bytes(), " output_bytes=", graphs_.memory().output_bytes()));
 }
 
 void GraphManager::capture_in_background() {
@@ -152,8 +107,7 @@ void GraphManager::capture_in_background() {
       const std::vector<GraphKey> keys = capture_order(model_.graph_spec(), config_);
       {
         const std::lock_guard lock(mutex_);
-        auto graphs = make_missing(keys);
-        make_room(graphs);
+        graphs_.reserve(keys);
       }
       for (const GraphKey& key : keys) {
         if (stop.stop_requested()) return;
@@ -179,56 +133,42 @@ double GraphManager::now_ms() const {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
-void GraphManager::measure(const BudgetGraph& graph) {
-  constexpr int kRepetitions = 3;
-  const PathId path = graph.key().path;
-  const std::vector<PreparedItem> blank = filling_items(model_, path, graph.capacity());
-  if (blank.empty()) return;
-  std::vector<const PreparedItem*> items;
-  for (const PreparedItem& item : blank) items.push_back(&item);
-  const auto best_ms = [&](auto&& run) {
-    double best = std::numeric_limits<double>::infinity();
-    for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
-      const double start = now_ms();
-      run();
-      lane_.synchronize();
-      if (repetition > 0) best = std::min(best, now_ms() - start);  // the first one warms up
-    }
-    return best;
-  };
-  GraphTimes times{.path = path, .budget = graph.key().budget};
-  times.replay_ms = best_ms([&] { (void)graph.replay(lane_, memory_, items, inputs_); });
-  times.eager_ms = best_ms([&] { (void)eager_.run(path, items); });
-  std::erase_if(times_, [&](const GraphTimes& old) {
-    return old.path == times.path && old.budget == times.budget;
-  });
-  times_.push_back(times);
-}
-
 void GraphManager::clear() {
   const std::lock_guard lock(mutex_);
   graphs_.clear();
-  memory_.clear();
 }
 
 bool GraphManager::is_captured() const {
   const std::lock_guard lock(mutex_);
-  return !graphs_.empty();
-}
-
-BudgetGraph* GraphManager::find_graph(const GraphKey& key) {
-  const auto found = std::find_if(graphs_.begin(), graphs_.end(),
-                                  [&](const auto& graph) { return graph->key() == key; });
-  return found == graphs_.end() ? nullptr : found->get();
+  return !graphs_.graphs().empty();
 }
 
 void GraphManager::capture_for(const SubBatch& batch) {
-  std::array<GraphKey, kMaxPaths> keys{};
+  std::array<GraphKey, kMaxPaths> wanted{};
   std::size_t count = 0;
   for (std::size_t path = 0; path < config_.path_budgets.size(); ++path) {
-    if (const auto key = key_of(static_cast<PathId>(path), batch)) keys[count++] = *key;
+    const std::optional<GraphKey> key = key_of(static_cast<PathId>(path), batch);
+    if (key && is_capturable(*key)) wanted[count++] = *key;
   }
-  ensure_captured(std::span(keys.data(), count));
+  const std::span keys(wanted.data(), count);
+  try {
+    ensure_captured(keys);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    // The room for these graphs is not there; asking again would drop all others each time.
+    unaffordable_.insert(unaffordable_.end(), keys.begin(), keys.end());
+    warn_once(cat("encoder_graphs.no_memory message=", error.what()));
+  }
+}
+
+bool GraphManager::is_capturable(const GraphKey& key) const {
+  const std::vector<std::vector<std::int64_t>>& axes = model_.graph_spec().axes;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    if (std::find(axes[axis].begin(), axes[axis].end(), key.axes.keys[axis]) == axes[axis].end()) {
+      return false;  // not declared
+    }
+  }
+  return std::find(unaffordable_.begin(), unaffordable_.end(), key) == unaffordable_.end();
 }
 
 // --- execution ---
@@ -269,9 +209,7 @@ void GraphManager::run(Items items, Rows out, std::optional<MissReason> forced) 
 
 void GraphManager::check_destinations(Items items, Rows out) const {
   FOVEA_CHECK(items.size() == out.size(), kInvalidArgument, items.size(),
-              " items need as many "
-              "destinations, got ",
-              out.size());
+              " items need as many destinations, got ", out.size());
   const std::int64_t width = model_.graph_spec().out_width;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::int64_t rows = items[i]->plan.spec.out_rows;
@@ -343,7 +281,7 @@ void GraphManager::run_sub_batch(const SubBatch& batch, Items items, Rows out,
     stats_.count_eager(path);
   }
 
-  Arena scratch = outcome.eager_paths > 0 ? eager_.arena() : memory_.arena();
+  Arena scratch = outcome.eager_paths > 0 ? eager_.arena() : graphs_.memory().arena();
   ExecContext ctx{.stream = lane_.compute(),
                   .kernels = lane_.device().kernels(),
                   .arena = scratch,
@@ -372,7 +310,7 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
                                                    PathOutput& output) {
   const std::optional<GraphKey> key = key_of(path, batch);
   if (!key) return batch.too_many_seqs ? MissReason::kFrames : MissReason::kOversized;
-  const BudgetGraph* const graph = find_graph(*key);
+  const BudgetGraph* const graph = graphs_.find(*key);
   if (graph == nullptr) {
     warn_once(cat("encoder_graphs.not_captured path=", path, " budget=", key->budget));
     return MissReason::kNotCaptured;
@@ -382,7 +320,7 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
   const bool full = batch.load[index] == graph->capacity().tokens;
   if (model_.graph_spec().paths[index].exact_only && !full) return MissReason::kInexact;
   try {
-    output = graph->replay(lane_, memory_, batch_items_, inputs_);
+    output = graph->replay(lane_, graphs_.memory(), batch_items_, inputs_);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
     const auto overfull =
@@ -406,14 +344,14 @@ void GraphManager::warn_once(const std::string& line) {
 void GraphManager::poison_memory() {
   const std::lock_guard lock(mutex_);
   eager_.poison();
-  memory_.poison();
+  graphs_.memory().poison();
 }
 
 Stats GraphManager::stats() const {
   const GraphMemoryReport bytes = memory();
   const std::lock_guard lock(mutex_);
   Stats stats = stats_.snapshot();
-  stats.num_budgets = static_cast<std::int64_t>(graphs_.size());
+  stats.num_budgets = static_cast<std::int64_t>(graphs_.graphs().size());
   stats.token_budgets = config_.token_budgets;
   for (std::size_t path = 0; path < stats.paths.size(); ++path) {
     if (options_.user.cudagraph_mm_encoder) {
@@ -432,19 +370,19 @@ double GraphManager::packing_ms() const {
 
 GraphMemoryReport GraphManager::memory() const {
   const std::lock_guard lock(mutex_);
-  GraphMemoryReport report{.arena = memory_.arena_bytes(),
-                           .inputs = memory_.input_bytes(),
-                           .outputs = memory_.output_bytes(),
-                           .eager = eager_.device_bytes(),
-                           .host = memory_.host_bytes()};
-  for (const auto& graph : graphs_) report.recordings += graph->recording_bytes();
-  return report;
+  const GraphMemory& shared = graphs_.memory();
+  return {.arena = shared.arena_bytes(),
+          .inputs = shared.input_bytes(),
+          .outputs = shared.output_bytes(),
+          .recordings = graphs_.recording_bytes(),
+          .eager = eager_.device_bytes(),
+          .host = shared.host_bytes()};
 }
 
 std::vector<GraphKey> GraphManager::captured_keys() const {
   const std::lock_guard lock(mutex_);
   std::vector<GraphKey> keys;
-  for (const auto& graph : graphs_) keys.push_back(graph->key());
+  for (const auto& graph : graphs_.graphs()) keys.push_back(graph->key());
   return keys;
 }
 

@@ -17,10 +17,10 @@
 #include "device/device.h"
 #include "fovea/options.h"
 #include "fovea/stats.h"
-#include "graph/budget_graph.h"
 #include "graph/calibration.h"
 #include "graph/eager_runner.h"
 #include "graph/graph_config.h"
+#include "graph/graph_set.h"
 #include "graph/graph_stats.h"
 #include "graph/lane.h"
 #include "graph/packing.h"
@@ -81,7 +81,7 @@ class GraphManager {
   void capture_in_background();
   /// Waits for the end of capture_in_background. @throws what it failed with.
   void wait_for_background();
-  /// Drops all graphs and their memory.
+  /// Drops all graphs and gives their memory back.
   void clear();
   [[nodiscard]] bool is_captured() const;
 
@@ -131,19 +131,13 @@ class GraphManager {
   [[nodiscard]] std::optional<GraphKey> key_of(PathId path, const SubBatch& batch) const;
   /// Whether the graph was measured to be slower than eager execution.
   [[nodiscard]] bool eager_wins(const GraphKey& key) const;
-  [[nodiscard]] BudgetGraph* find_graph(const GraphKey& key);
-  /// Captures what is missing of `keys`. If memory has to grow, all graphs are captured anew.
+  /// Captures what is missing of `keys`, and measures it if asked to.
   void ensure_captured(std::span<const GraphKey> keys);
-  /// Makes room for all of `graphs` at once, so that nothing moves between their captures. If
-  /// memory has to move, the graphs captured so far join `graphs`, to be captured anew.
-  void make_room(std::vector<std::unique_ptr<BudgetGraph>>& graphs);
   void measure(const BudgetGraph& graph);
   [[nodiscard]] double now_ms() const;
+  /// Captures what the sub-batch in batch_items_ would replay.
   void capture_for(const SubBatch& batch);
-  [[nodiscard]] std::unique_ptr<BudgetGraph> make_graph(const GraphKey& key) const;
-  /// Graphs of those keys that do not exist.
-  [[nodiscard]] std::vector<std::unique_ptr<BudgetGraph>> make_missing(
-      std::span<const GraphKey> keys);
+  [[nodiscard]] bool is_capturable(const GraphKey& key) const;
   void warn_once(const std::string& line);
 
   const EncoderGraphModel& model_;
@@ -156,8 +150,8 @@ class GraphManager {
   std::vector<GraphTimes> times_;  // of the graphs measured so far
   Lane lane_;
   EagerRunner eager_;
-  GraphMemory memory_;
-  std::vector<std::unique_ptr<BudgetGraph>> graphs_;  // in order of capture
+  GraphSet graphs_;
+  std::vector<GraphKey> unaffordable_;  // graphs there was no memory for
   GraphStats stats_;
   double capture_ms_ = 0;
   double packing_ms_ = 0;  // of all calls of run()
@@ -175,10 +169,6 @@ class GraphManager {
   std::exception_ptr background_failure_;  // written by background_, read after it has ended
   std::jthread background_;                // last: it ends before what it uses
 };
-
-/// Keys of all graphs in order of capture: paths as declared, budgets from large to small, then the
-/// combinations of axis keys with the last axis changing fastest.
-[[nodiscard]] std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config);
 
 /// What execute would pack these items into; nothing but arithmetic.
 [[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,

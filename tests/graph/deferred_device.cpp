@@ -86,6 +86,8 @@ DeferredDevice::DeferredDevice(const Kernels& kernels, Schedule schedule)
 }
 
 Buffer DeferredDevice::allocate(std::size_t bytes) {
+  FOVEA_CHECK(bytes <= limit_bytes_ && device_bytes_ <= limit_bytes_ - bytes, kOutOfMemory,
+              "test device: cannot allocate ", bytes, " bytes");
   return allocate_counted(bytes, device_bytes_);
 }
 

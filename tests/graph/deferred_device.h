@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -57,12 +58,15 @@ class DeferredDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Stream> create_stream() override;
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return device_bytes_; }
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_bytes_; }
+  /// From now on allocations that would exceed this many bytes of device memory fail.
+  void set_limit(std::size_t bytes) noexcept { limit_bytes_ = bytes; }
 
  private:
   const Kernels& kernels_;
   Schedule schedule_;
   DeviceProperties properties_;
   int num_streams_ = 0;
+  std::size_t limit_bytes_ = std::numeric_limits<std::size_t>::max();
   std::size_t device_bytes_ = 0;
   std::size_t host_bytes_ = 0;
 };

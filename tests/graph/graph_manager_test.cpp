@@ -335,6 +335,16 @@ TEST(GraphManager, Case66_missing_axis_key) {
   EXPECT_EQ(log.count("not_captured path=0 budget=16"), 1);  // warned once
 }
 
+TEST(GraphManager, UndeclaredAxisKeysAreNotCapturedOnDemand) {
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  MockHarness h = captured(
+      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_FALSE(h.manager.is_captured());
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 1);
+}
+
 TEST(GraphManager, Case67_axis_count_mismatch) {
   MockHarness h = captured(
       {.axes = {{1}, {2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {1}}; }});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/harness.h"
+#include "graph/recording_log.h"
 #include "support/expect_error.h"
 #include "support/property.h"
 
@@ -48,6 +49,28 @@ TEST_P(OverlapTest, CapturesOnDemandBetweenReplays) {
   MockHarness h(MockModel{}, options, GetParam());
   h.expect_right(mock_batch(h.model, {{1, 4, 4}, {1, 14, 14}, {1, 16, 16}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 3);
+}
+
+TEST_P(OverlapTest, GraphsWithoutRoomStayEager) {
+  RecordingLog log;
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  options.log = &log;
+  MockHarness h(MockModel{}, options, GetParam());
+  auto& device = static_cast<DeferredDevice&>(*h.device);
+  const Batch small = mock_batch(h.model, {{1, 4, 4}});
+  const Batch large = mock_batch(h.model, {{1, 12, 12}});
+  (void)h.encode_eager(large);  // room for eager runs comes first
+  h.expect_right(small);
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  device.set_limit(device.allocated_bytes() + 20'000);  // enough for results, not for the graph
+  for (int round = 0; round < 2; ++round) {
+    h.expect_right(large);
+    h.expect_right(small);
+  }
+  EXPECT_EQ(h.manager.stats().graph_hits, 3);
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 2);
+  EXPECT_EQ(log.count("no_memory"), 1);
 }
 
 TEST_P(OverlapTest, FailureWaitsForWhatWasSubmittedBefore) {

@@ -1,0 +1,93 @@
+// Which graphs exist, and when they must be recorded again.
+#include "graph/graph_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "graph/budgets.h"
+
+namespace fovea {
+
+std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config) {
+  std::vector<AxisKeys> combinations{AxisKeys{}};
+  for (const std::vector<std::int64_t>& axis : spec.axes) {
+    std::vector<AxisKeys> longer;
+    for (AxisKeys keys : combinations) {
+      const auto place = static_cast<std::size_t>(keys.count++);
+      for (const std::int64_t key : axis) {
+        keys.keys[place] = key;
+        longer.push_back(keys);
+      }
+    }
+    combinations = std::move(longer);
+  }
+  std::vector<GraphKey> order;
+  for (std::size_t path = 0; path < config.path_budgets.size(); ++path) {
+    const std::vector<std::int64_t>& budgets = config.path_budgets[path];
+    for (auto budget = budgets.rbegin(); budget != budgets.rend() && *budget > 0; ++budget) {
+      for (const AxisKeys& axes : combinations) {
+        order.push_back({.path = static_cast<PathId>(path), .budget = *budget, .axes = axes});
+      }
+    }
+  }
+  return order;
+}
+
+BudgetGraph* GraphSet::find(const GraphKey& key) const {
+  const auto found = std::find_if(graphs_.begin(), graphs_.end(),
+                                  [&](const auto& graph) { return graph->key() == key; });
+  return found == graphs_.end() ? nullptr : found->get();
+}
+
+GraphSet::Graphs GraphSet::make_missing(std::span<const GraphKey> keys) const {
+  Graphs missing;
+  for (const GraphKey& key : keys) {
+    if (find(key) != nullptr) continue;
+    const PathSpec& path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)];
+    missing.push_back(std::make_unique<BudgetGraph>(
+        model_, lane_.device(), key,
+        GraphCapacity{.tokens = capacity_of_budget(key.budget, path.unit),
+                      .items = config_.max_items,
+                      .seqs = config_.max_seqs,
+                      .axes = key.axes}));
+  }
+  return missing;
+}
+
+void GraphSet::make_room(Graphs& graphs) {
+  const bool moves = std::any_of(graphs.begin(), graphs.end(), [&](const auto& graph) {
+    return !memory_.holds(graph->key().path, graph->need());
+  });
+  if (!moves) return;
+  for (auto& graph : std::exchange(graphs_, {})) graphs.push_back(std::move(graph));
+  for (const auto& graph : graphs) memory_.reserve(graph->key().path, graph->need());
+}
+
+std::span<const std::unique_ptr<BudgetGraph>> GraphSet::ensure(std::span<const GraphKey> keys) {
+  Graphs missing = make_missing(keys);
+  make_room(missing);
+  const std::size_t first = graphs_.size();
+  for (auto& graph : missing) {
+    graph->capture(lane_, memory_);
+    graphs_.push_back(std::move(graph));
+  }
+  return std::span(graphs_).subspan(first);
+}
+
+void GraphSet::reserve(std::span<const GraphKey> keys) {
+  Graphs missing = make_missing(keys);
+  make_room(missing);
+}
+
+void GraphSet::clear() {
+  graphs_.clear();
+  memory_.clear();
+}
+
+std::size_t GraphSet::recording_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const auto& graph : graphs_) bytes += graph->recording_bytes();
+  return bytes;
+}
+
+}  // namespace fovea

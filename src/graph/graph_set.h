@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/budget_graph.h"
+#include "graph/graph_config.h"
+#include "graph/lane.h"
+
+namespace fovea {
+
+/// Keys of all graphs in order of capture: paths as declared, budgets from large to small, then the
+/// combinations of axis keys with the last axis changing fastest.
+[[nodiscard]] std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config);
+
+/// The graphs that exist and the memory they share. A graph in the set is always recorded over that
+/// memory as it is now: when memory has to grow, the graphs of the old one are recorded anew.
+/// Not thread-safe.
+class GraphSet {
+ public:
+  using Graphs = std::vector<std::unique_ptr<BudgetGraph>>;
+
+  /// All three must outlive the set.
+  GraphSet(const EncoderGraphModel& model, const GraphConfig& config, Lane& lane)
+      : model_(model), config_(config), lane_(lane), memory_(model, lane) {}
+
+  /// The graph of a key, or null.
+  [[nodiscard]] BudgetGraph* find(const GraphKey& key) const;
+  /// Captures what is missing of `keys`, in that order.
+  /// @return the graphs captured by this call.
+  std::span<const std::unique_ptr<BudgetGraph>> ensure(std::span<const GraphKey> keys);
+  /// Makes room for what is missing of `keys`, so that capturing it later moves nothing. Graphs of
+  /// the old memory, if it has to move, leave the set.
+  void reserve(std::span<const GraphKey> keys);
+  /// Drops all graphs and gives the memory back.
+  void clear();
+
+  [[nodiscard]] const Graphs& graphs() const noexcept { return graphs_; }  ///< in order of capture
+  [[nodiscard]] GraphMemory& memory() noexcept { return memory_; }
+  [[nodiscard]] const GraphMemory& memory() const noexcept { return memory_; }
+  [[nodiscard]] std::size_t recording_bytes() const noexcept;
+
+ private:
+  [[nodiscard]] Graphs make_missing(std::span<const GraphKey> keys) const;
+  /// Makes room for all of `graphs` at once. If memory has to move, all graphs of the set join
+  /// them.
+  void make_room(Graphs& graphs);
+
+  const EncoderGraphModel& model_;
+  const GraphConfig& config_;
+  Lane& lane_;
+  GraphMemory memory_;
+  Graphs graphs_;
+};
+
+}  // namespace fovea
