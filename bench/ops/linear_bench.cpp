@@ -17,6 +17,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
@@ -89,8 +90,11 @@ struct Contender {
   std::size_t next = 0;
   double best_gflops = 0;
 
-  /// Some milliseconds of calls, each with other weights than the one before.
+  /// Some milliseconds of calls, each with other weights than the one before. The pause lets the
+  /// threads of the contender before fall asleep, the first call wakes those of this one.
   void take_turn(double gflop_per_call, int calls) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    run(next++ % copies);
     const Clock::time_point begin = Clock::now();
     for (int i = 0; i < calls; ++i) run(next++ % copies);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
