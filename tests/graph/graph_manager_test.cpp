@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <thread>
 
 #include "graph/harness.h"
@@ -19,49 +18,6 @@ namespace fovea {
 namespace {
 
 using namespace test;  // NOLINT: the harness is written for these tests
-
-MockHarness captured(MockOptions model = {}, GraphManagerOptions options = small_options()) {
-  return {MockModel(std::move(model)), std::move(options)};
-}
-
-/// A harness is neither copied nor moved, so every test makes its own and captures first.
-class GraphManagerTest : public ::testing::Test {
- protected:
-  GraphManagerTest() { h.manager.capture(); }
-
-  [[nodiscard]] Batch batch(const std::vector<Grid>& grids, std::uint64_t seed = 0) const {
-    return mock_batch(h.model, grids, seed);
-  }
-  [[nodiscard]] Stats stats() const { return h.manager.stats(); }
-
-  MockHarness h = captured();
-};
-
-// --- capture ---
-
-TEST_F(GraphManagerTest, Case30_capture_one_per_budget) {
-  EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 64}, {.budget = 16}}));
-  EXPECT_TRUE(h.manager.is_captured());
-  EXPECT_EQ(stats().num_budgets, 2);
-  h.manager.capture();  // nothing is missing
-  EXPECT_EQ(stats().num_budgets, 2);
-}
-
-TEST_F(GraphManagerTest, Case31_clear) {
-  h.manager.clear();
-  EXPECT_FALSE(h.manager.is_captured());
-  EXPECT_TRUE(h.manager.captured_keys().empty());
-  EXPECT_EQ(h.manager.memory().graphs(), 0u);
-  h.expect_right(batch({{1, 4, 4}}));
-  EXPECT_EQ(stats().miss_reasons, (std::map<std::string, std::int64_t>{{"not_captured", 1}}));
-}
-
-TEST_F(GraphManagerTest, CaptureAfterClearServesAgain) {
-  h.manager.clear();
-  h.manager.capture();
-  h.expect_right(batch({{1, 4, 4}}));
-  EXPECT_EQ(stats().graph_hits, 1);
-}
 
 // --- execution ---
 
@@ -190,7 +146,7 @@ TEST_F(GraphManagerTest, Case45_shared_manager) {
 TEST(GraphManager, Case46_video_frames_resource) {
   GraphManagerOptions options = small_options();
   options.user.encoder_cudagraph_max_frames_per_batch = 8;
-  MockHarness h = captured({}, options);
+  MockHarness h = make_mock({}, options);
   h.manager.capture();
   // 8, 4, 24 and 12 tokens in 2, 1, 6 and 3 frames
   h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}, {6, 4, 4}, {3, 4, 4}}));
@@ -201,7 +157,7 @@ TEST(GraphManager, Case46_video_frames_resource) {
 }
 
 TEST(GraphManager, Case47_modality_route) {
-  MockHarness h = captured({.modalities = {Modality::kImage}});
+  MockHarness h = make_mock({.modalities = {Modality::kImage}});
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}, {2, 2, 2}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 1);
@@ -209,7 +165,7 @@ TEST(GraphManager, Case47_modality_route) {
 }
 
 TEST(GraphManager, Case48_evs_off) {
-  MockHarness h = captured({.modalities = {}});  // what a model with pruning declares
+  MockHarness h = make_mock({.modalities = {}});  // what a model with pruning declares
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 0);
@@ -219,7 +175,7 @@ TEST(GraphManager, Case48_evs_off) {
 TEST(GraphManager, VideosRunEagerlyWhenFramesAreZero) {
   GraphManagerOptions options = small_options();
   options.user.encoder_cudagraph_max_frames_per_batch = 0;
-  MockHarness h = captured({}, options);
+  MockHarness h = make_mock({}, options);
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 1);
@@ -258,7 +214,7 @@ TEST(GraphManager, Case64_ceil_alloc) {
   GraphManagerOptions options;
   options.user.encoder_cudagraph_token_budgets = {324};
   options.user.encoder_cudagraph_max_vision_items_per_batch = 8;
-  MockHarness h = captured({}, options);
+  MockHarness h = make_mock({}, options);
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{1, 36, 36}}));  // 324 tokens
   EXPECT_EQ(h.manager.stats().graph_hits, 1);
@@ -268,7 +224,7 @@ TEST(GraphManager, Case65_overflow_guard) {
   RecordingLog log;
   GraphManagerOptions options = small_options();
   options.log = &log;
-  MockHarness h = captured({.narrow_rows_by = 8, .narrow_only_at = 4}, options);
+  MockHarness h = make_mock({.narrow_rows_by = 8, .narrow_only_at = 4}, options);
   h.manager.capture();
   for (int round = 0; round < 2; ++round) {
     h.expect_right(mock_batch(h.model, {{1, 8, 8}}));  // 64 rows, the graph of 16 declared 56
@@ -280,7 +236,7 @@ TEST(GraphManager, Case65_overflow_guard) {
 }
 
 TEST(GraphManager, BuffersTooSmallForAnEagerRunAreAnError) {
-  MockHarness h = captured({.narrow_rows_by = 8});
+  MockHarness h = make_mock({.narrow_rows_by = 8});
   const Batch one = mock_batch(h.model, {{1, 8, 8}});
   const Destinations out(*h.device, one, 32);
   expect_error(ErrorCode::kUnavailable, "input \"pixel_values\" holds 56 rows, the batch needs 64",
@@ -289,7 +245,7 @@ TEST(GraphManager, BuffersTooSmallForAnEagerRunAreAnError) {
 
 TEST_F(GraphManagerTest, ForgottenBufferIsAnErrorThatNamesIt) {
   for (const char* const name : {"pixel_values", "live", "cu_seqlens"}) {
-    MockHarness broken = captured({.forgotten_buffer = name});
+    MockHarness broken = make_mock({.forgotten_buffer = name});
     broken.manager.capture();
     const Batch one = mock_batch(broken.model, {{1, 4, 4}});
     const Destinations out(*broken.device, one, 32);
@@ -302,156 +258,12 @@ TEST_F(GraphManagerTest, ForgottenBufferIsAnErrorThatNamesIt) {
 }
 
 TEST(GraphManager, ExactOnlyPathsReplayFullGraphsAlone) {
-  MockHarness h = captured({.exact_only = true});
+  MockHarness h = make_mock({.exact_only = true});
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{1, 8, 8}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 1);
   h.expect_right(mock_batch(h.model, {{1, 8, 6}}));
   EXPECT_EQ(h.manager.stats().miss_reasons.at("inexact"), 1);
-}
-
-// --- capture axes ---
-
-TEST(GraphManager, ReplaysTheGraphOfTheAxisKeys) {
-  MockHarness h = captured({.axes = {{1, 2}}, .keys = [](auto items) {
-                              return AxisKeys{.count = 1, .keys = {items[0]->plan.grid[0]}};
-                            }});
-  h.manager.capture();
-  EXPECT_EQ(h.manager.stats().num_budgets, 4);
-  h.expect_right(mock_batch(h.model, {{2, 4, 4}}));
-  EXPECT_EQ(h.manager.stats().graph_hits, 1);
-}
-
-TEST(GraphManager, Case66_missing_axis_key) {
-  RecordingLog log;
-  GraphManagerOptions options = small_options();
-  options.log = &log;
-  MockHarness h = captured(
-      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
-  h.manager.capture();
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
-  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 2);
-  EXPECT_EQ(log.count("not_captured path=0 budget=16"), 1);  // warned once
-}
-
-TEST(GraphManager, UndeclaredAxisKeysAreNotCapturedOnDemand) {
-  GraphManagerOptions options = small_options();
-  options.missing = MissingGraph::kCapture;
-  MockHarness h = captured(
-      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
-  EXPECT_FALSE(h.manager.is_captured());
-  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 1);
-}
-
-TEST(GraphManager, Case67_axis_count_mismatch) {
-  MockHarness h = captured(
-      {.axes = {{1}, {2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {1}}; }});
-  h.manager.capture();
-  const Batch one = mock_batch(h.model, {{1, 4, 4}});
-  const Destinations out(*h.device, one, 32);
-  expect_error(ErrorCode::kInternal, "expected 2, got 1",
-               [&] { h.manager.execute(one.pointers(), out.views()); });
-}
-
-// --- counters ---
-
-TEST_F(GraphManagerTest, Case68_stats_rates) {
-  EXPECT_EQ(stats().hit_rate(), 0.0);
-  (void)h.encode(batch({{1, 4, 4}, {1, 4, 4}, {1, 4, 4}}));
-  EXPECT_EQ(stats().hit_rate(), 1.0);
-  (void)h.encode(batch({{1, 18, 18}}));
-  EXPECT_EQ(stats().hit_rate(), 0.75);
-}
-
-TEST(GraphManager, Case68_stats_all_misses) {
-  MockHarness h = captured();
-  (void)h.encode(mock_batch(h.model, {{1, 4, 4}}));
-  EXPECT_EQ(h.manager.stats().hit_rate(), 0.0);
-}
-
-TEST(GraphManager, Case69_stats_budget_info) {
-  MockHarness h = captured();
-  const Stats s = h.manager.stats();
-  EXPECT_EQ(s.num_budgets, 0);
-  EXPECT_EQ(s.token_budgets, (std::vector<std::int64_t>{16, 64}));
-  EXPECT_EQ(s.paths[0].token_budgets, (std::vector<std::int64_t>{16, 64}));
-}
-
-TEST(GraphManager, Case71_log_crossing) {
-  RecordingLog log;
-  GraphManagerOptions options = small_options();
-  options.log = &log;
-  MockHarness h = captured({}, options);
-  h.manager.capture();
-  for (int i = 0; i < 33; ++i)
-    (void)h.encode(mock_batch(h.model, {{1, 2, 2}, {1, 2, 2}, {1, 2, 2}}));
-  EXPECT_EQ(log.count("encoder_graphs.stats"), 0);  // 99 items
-  (void)h.encode(mock_batch(h.model, {{1, 2, 2}, {1, 2, 2}, {1, 2, 2}}));
-  EXPECT_EQ(log.count("encoder_graphs.stats hits=102"), 1);
-  (void)h.encode(mock_batch(h.model, {{1, 2, 2}}));
-  EXPECT_EQ(log.count("encoder_graphs.stats"), 1);
-}
-
-TEST_F(GraphManagerTest, PaddingIsCounted) {
-  (void)h.encode(batch({{1, 4, 4}}));    // 4 tokens in 16
-  (void)h.encode(batch({{1, 10, 10}}));  // 25 tokens in 64
-  const Stats s = stats();
-  EXPECT_EQ(s.paths[0].live_rows, 29);
-  EXPECT_EQ(s.paths[0].padded_rows, 12 + 39);
-}
-
-TEST_F(GraphManagerTest, PackingTimeGrowsWithEveryRunThatHasWork) {
-  const Batch items = batch({{1, 4, 4}, {1, 18, 18}});
-  double before = h.manager.packing_ms();
-  EXPECT_EQ(before, 0);  // capturing is not packing
-  for (const bool eager : {false, true}) {
-    (void)(eager ? h.encode_eager(items) : h.encode(items));
-    EXPECT_GT(h.manager.packing_ms(), before);
-    before = h.manager.packing_ms();
-  }
-  (void)h.encode(Batch{});
-  EXPECT_EQ(h.manager.packing_ms(), before);
-}
-
-TEST(GraphStats, EveryReasonHasAName) {
-  std::set<std::string_view> names;
-  for (std::size_t i = 0; i < kNumMissReasons; ++i) {
-    names.insert(to_string(static_cast<MissReason>(i)));
-  }
-  EXPECT_EQ(names.size(), kNumMissReasons);
-  EXPECT_FALSE(names.contains("unknown"));
-}
-
-// --- eager on purpose ---
-
-TEST(GraphManager, DisabledGraphsCaptureNothingAndRunEagerly) {
-  GraphManagerOptions options;
-  options.user.cudagraph_mm_encoder = false;
-  options.max_num_batched_tokens = 32;
-  MockHarness h = captured({}, options);
-  h.manager.capture();
-  EXPECT_FALSE(h.manager.is_captured());
-  h.expect_right(mock_batch(h.model, {{1, 8, 8}, {1, 8, 8}, {1, 18, 18}, {1, 2, 2}}));
-  EXPECT_EQ(h.manager.stats().miss_reasons.at("disabled"), 4);
-  EXPECT_EQ(h.manager.stats().sub_batches, 3);  // cut at 32 tokens; what is larger runs alone
-  EXPECT_TRUE(h.manager.stats().paths[0].token_budgets.empty());
-}
-
-TEST_F(GraphManagerTest, Case89_lora_off) {
-  const Batch one = batch({{1, 4, 4}});
-  const Destinations out(*h.device, one, 32);
-  h.manager.execute_eager(one.pointers(), out.views(), MissReason::kAdapter);
-  EXPECT_TRUE(same_bits(out.rows()[0], h.model.reference(one.items()[0])));
-  EXPECT_EQ(stats().miss_reasons.at("adapter"), 1);
-}
-
-TEST(GraphManager, Case91_device_norm) {
-  MockHarness h = captured({.byte_pixels = true});
-  h.manager.capture();
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}, {2, 4, 4}, {1, 18, 18}}));
-  EXPECT_EQ(h.manager.stats().graph_hits, 2);
 }
 
 // --- threads ---
@@ -467,77 +279,6 @@ TEST_F(GraphManagerTest, Case92_concurrent_exec) {
   other.join();
   EXPECT_EQ(stats().graph_hits, 50 * 4);
   EXPECT_EQ(stats().graph_misses, 50);
-}
-
-// --- capture on demand ---
-
-TEST(GraphManager, CapturesOnDemand) {
-  GraphManagerOptions options = small_options();
-  options.missing = MissingGraph::kCapture;
-  MockHarness h = captured({}, options);
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
-  EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 16}}));
-  const std::size_t small_arena = h.manager.memory().arena;
-  h.expect_right(mock_batch(h.model, {{1, 16, 16}}));  // memory grows: the small graph moves along
-  EXPECT_GT(h.manager.memory().arena, small_arena);
-  EXPECT_EQ(h.manager.stats().num_budgets, 2);
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}, 5));
-  EXPECT_EQ(h.manager.stats().graph_hits, 3);
-  EXPECT_EQ(h.manager.stats().graph_misses, 0);
-}
-
-TEST(GraphManager, WarmUpSeesNoLeftoversOfEarlierRuns) {
-  GraphManagerOptions options = small_options();
-  options.missing = MissingGraph::kCapture;
-  MockHarness h = captured({}, options);
-  h.expect_right(mock_batch(h.model, {{1, 16, 16}}));
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));  // captures while old inputs lie in the block
-  EXPECT_EQ(h.model.rows_run(), 256 + 16);           // what the two items have, and nothing more
-}
-
-// --- memory ---
-
-TEST_F(GraphManagerTest, MemoryIsAccountedExactly) {
-  const GraphMemoryReport report = h.manager.memory();
-  EXPECT_EQ(report.arena + report.inputs + report.outputs, h.device->allocated_bytes());
-  EXPECT_EQ(static_cast<std::size_t>(stats().graph_bytes), report.graphs());
-  EXPECT_EQ(report.host, 0u);
-  EXPECT_GT(report.recordings, 0u);
-}
-
-TEST_F(GraphManagerTest, AllGraphsShareTheMemoryOfTheLargest) {
-  GraphManagerOptions options = small_options();
-  options.user.encoder_cudagraph_token_budgets = {64};
-  MockHarness alone = captured({}, options);
-  alone.manager.capture();
-  EXPECT_EQ(h.manager.memory().arena, alone.manager.memory().arena);
-  EXPECT_EQ(h.manager.memory().inputs, alone.manager.memory().inputs);
-  EXPECT_EQ(h.manager.memory().outputs, alone.manager.memory().outputs);
-}
-
-TEST_F(GraphManagerTest, Case87_addr_stable) {
-  const Batch items = batch({{1, 4, 4}, {2, 2, 2}});
-  const Destinations out(*h.device, items, 32);
-  h.manager.execute(items.pointers(), out.views());
-  const std::size_t bytes = h.device->allocated_bytes();
-  for (int i = 0; i < 10'000; ++i) h.manager.execute(items.pointers(), out.views());
-  EXPECT_EQ(h.device->allocated_bytes(), bytes);
-  EXPECT_EQ(stats().graph_hits, 2 * 10'001);
-}
-
-TEST(GraphManager, Case88_small_large_small) {
-  GraphManagerOptions options;
-  options.user.encoder_cudagraph_token_budgets = {512,  1024, 1536, 2048, 2560,
-                                                  3072, 3584, 4096, 4864};
-  options.user.encoder_cudagraph_max_vision_items_per_batch = 8;
-  MockHarness h = captured({.hidden = 8, .width = 8}, options);
-  h.manager.capture();
-  const Batch canary = mock_batch(h.model, {{1, 16, 16}}, 3);  // 64 tokens
-  const auto first = h.encode(canary);
-  h.expect_right(canary);
-  h.expect_right(mock_batch(h.model, {{1, 52, 92}}, 4));  // 1196 tokens
-  EXPECT_EQ(h.encode(canary), first);
-  EXPECT_EQ(h.manager.stats().graph_misses, 0);
 }
 
 }  // namespace

@@ -123,4 +123,24 @@ using DualHarness = Harness<DualModel>;
   return Batch(std::move(items));
 }
 
+/// The model "M" with the budgets above. A harness is neither copied nor moved; nothing is captured
+/// yet.
+[[nodiscard]] inline MockHarness make_mock(MockOptions model = {},
+                                           GraphManagerOptions options = small_options()) {
+  return {MockModel(std::move(model)), std::move(options)};
+}
+
+/// A captured manager of the model "M" for every test.
+class GraphManagerTest : public ::testing::Test {
+ protected:
+  GraphManagerTest() { h.manager.capture(); }
+
+  [[nodiscard]] Batch batch(const std::vector<Grid>& grids, std::uint64_t seed = 0) const {
+    return mock_batch(h.model, grids, seed);
+  }
+  [[nodiscard]] Stats stats() const { return h.manager.stats(); }
+
+  MockHarness h = make_mock();
+};
+
 }  // namespace fovea::test

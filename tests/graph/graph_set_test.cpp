@@ -1,0 +1,158 @@
+// What is captured when, what replays it, and the memory it takes.
+#include "graph/graph_set.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/harness.h"
+#include "graph/recording_log.h"
+#include "support/expect_error.h"
+
+namespace fovea {
+namespace {
+
+using namespace test;  // NOLINT: the harness is written for these tests
+
+// --- capture ---
+
+TEST_F(GraphManagerTest, Case30_capture_one_per_budget) {
+  EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 64}, {.budget = 16}}));
+  EXPECT_TRUE(h.manager.is_captured());
+  EXPECT_EQ(stats().num_budgets, 2);
+  h.manager.capture();  // nothing is missing
+  EXPECT_EQ(stats().num_budgets, 2);
+}
+
+TEST_F(GraphManagerTest, Case31_clear) {
+  h.manager.clear();
+  EXPECT_FALSE(h.manager.is_captured());
+  EXPECT_TRUE(h.manager.captured_keys().empty());
+  EXPECT_EQ(h.manager.memory().graphs(), 0u);
+  h.expect_right(batch({{1, 4, 4}}));
+  EXPECT_EQ(stats().miss_reasons, (std::map<std::string, std::int64_t>{{"not_captured", 1}}));
+}
+
+TEST_F(GraphManagerTest, CaptureAfterClearServesAgain) {
+  h.manager.clear();
+  h.manager.capture();
+  h.expect_right(batch({{1, 4, 4}}));
+  EXPECT_EQ(stats().graph_hits, 1);
+}
+
+// --- capture axes ---
+
+TEST(GraphManager, ReplaysTheGraphOfTheAxisKeys) {
+  MockHarness h = make_mock({.axes = {{1, 2}}, .keys = [](auto items) {
+                               return AxisKeys{.count = 1, .keys = {items[0]->plan.grid[0]}};
+                             }});
+  h.manager.capture();
+  EXPECT_EQ(h.manager.stats().num_budgets, 4);
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+}
+
+TEST(GraphManager, Case66_missing_axis_key) {
+  RecordingLog log;
+  GraphManagerOptions options = small_options();
+  options.log = &log;
+  MockHarness h = make_mock(
+      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 2);
+  EXPECT_EQ(log.count("not_captured path=0 budget=16"), 1);  // warned once
+}
+
+TEST(GraphManager, UndeclaredAxisKeysAreNotCapturedOnDemand) {
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  MockHarness h = make_mock(
+      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_FALSE(h.manager.is_captured());
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 1);
+}
+
+TEST(GraphManager, Case67_axis_count_mismatch) {
+  MockHarness h = make_mock(
+      {.axes = {{1}, {2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {1}}; }});
+  h.manager.capture();
+  const Batch one = mock_batch(h.model, {{1, 4, 4}});
+  const Destinations out(*h.device, one, 32);
+  expect_error(ErrorCode::kInternal, "expected 2, got 1",
+               [&] { h.manager.execute(one.pointers(), out.views()); });
+}
+
+// --- capture on demand ---
+
+TEST(GraphManager, CapturesOnDemand) {
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  MockHarness h = make_mock({}, options);
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 16}}));
+  const std::size_t small_arena = h.manager.memory().arena;
+  h.expect_right(mock_batch(h.model, {{1, 16, 16}}));  // memory grows: the small graph moves along
+  EXPECT_GT(h.manager.memory().arena, small_arena);
+  EXPECT_EQ(h.manager.stats().num_budgets, 2);
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}, 5));
+  EXPECT_EQ(h.manager.stats().graph_hits, 3);
+  EXPECT_EQ(h.manager.stats().graph_misses, 0);
+}
+
+TEST(GraphManager, WarmUpSeesNoLeftoversOfEarlierRuns) {
+  GraphManagerOptions options = small_options();
+  options.missing = MissingGraph::kCapture;
+  MockHarness h = make_mock({}, options);
+  h.expect_right(mock_batch(h.model, {{1, 16, 16}}));
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));  // captures while old inputs lie in the block
+  EXPECT_EQ(h.model.rows_run(), 256 + 16);           // what the two items have, and nothing more
+}
+
+// --- memory ---
+
+TEST_F(GraphManagerTest, MemoryIsAccountedExactly) {
+  const GraphMemoryReport report = h.manager.memory();
+  EXPECT_EQ(report.arena + report.inputs + report.outputs, h.device->allocated_bytes());
+  EXPECT_EQ(static_cast<std::size_t>(stats().graph_bytes), report.graphs());
+  EXPECT_EQ(report.host, 0u);
+  EXPECT_GT(report.recordings, 0u);
+}
+
+TEST_F(GraphManagerTest, AllGraphsShareTheMemoryOfTheLargest) {
+  GraphManagerOptions options = small_options();
+  options.user.encoder_cudagraph_token_budgets = {64};
+  MockHarness alone = make_mock({}, options);
+  alone.manager.capture();
+  EXPECT_EQ(h.manager.memory().arena, alone.manager.memory().arena);
+  EXPECT_EQ(h.manager.memory().inputs, alone.manager.memory().inputs);
+  EXPECT_EQ(h.manager.memory().outputs, alone.manager.memory().outputs);
+}
+
+TEST_F(GraphManagerTest, Case87_addr_stable) {
+  const Batch items = batch({{1, 4, 4}, {2, 2, 2}});
+  const Destinations out(*h.device, items, 32);
+  h.manager.execute(items.pointers(), out.views());
+  const std::size_t bytes = h.device->allocated_bytes();
+  for (int i = 0; i < 10'000; ++i) h.manager.execute(items.pointers(), out.views());
+  EXPECT_EQ(h.device->allocated_bytes(), bytes);
+  EXPECT_EQ(stats().graph_hits, 2 * 10'001);
+}
+
+TEST(GraphManager, Case88_small_large_small) {
+  GraphManagerOptions options;
+  options.user.encoder_cudagraph_token_budgets = {512,  1024, 1536, 2048, 2560,
+                                                  3072, 3584, 4096, 4864};
+  options.user.encoder_cudagraph_max_vision_items_per_batch = 8;
+  MockHarness h = make_mock({.hidden = 8, .width = 8}, options);
+  h.manager.capture();
+  const Batch canary = mock_batch(h.model, {{1, 16, 16}}, 3);  // 64 tokens
+  const auto first = h.encode(canary);
+  h.expect_right(canary);
+  h.expect_right(mock_batch(h.model, {{1, 52, 92}}, 4));  // 1196 tokens
+  EXPECT_EQ(h.encode(canary), first);
+  EXPECT_EQ(h.manager.stats().graph_misses, 0);
+}
+
+}  // namespace
+}  // namespace fovea

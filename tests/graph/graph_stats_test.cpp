@@ -1,0 +1,116 @@
+// Every item is counted once: encoder graph specification, section 9.
+#include "graph/graph_stats.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "graph/harness.h"
+#include "graph/recording_log.h"
+
+namespace fovea {
+namespace {
+
+using namespace test;  // NOLINT: the harness is written for these tests
+
+// --- counters ---
+
+TEST_F(GraphManagerTest, Case68_stats_rates) {
+  EXPECT_EQ(stats().hit_rate(), 0.0);
+  (void)h.encode(batch({{1, 4, 4}, {1, 4, 4}, {1, 4, 4}}));
+  EXPECT_EQ(stats().hit_rate(), 1.0);
+  (void)h.encode(batch({{1, 18, 18}}));
+  EXPECT_EQ(stats().hit_rate(), 0.75);
+}
+
+TEST(GraphManager, Case68_stats_all_misses) {
+  MockHarness h = make_mock();
+  (void)h.encode(mock_batch(h.model, {{1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().hit_rate(), 0.0);
+}
+
+TEST(GraphManager, Case69_stats_budget_info) {
+  MockHarness h = make_mock();
+  const Stats s = h.manager.stats();
+  EXPECT_EQ(s.num_budgets, 0);
+  EXPECT_EQ(s.token_budgets, (std::vector<std::int64_t>{16, 64}));
+  EXPECT_EQ(s.paths[0].token_budgets, (std::vector<std::int64_t>{16, 64}));
+}
+
+TEST(GraphManager, Case71_log_crossing) {
+  RecordingLog log;
+  GraphManagerOptions options = small_options();
+  options.log = &log;
+  MockHarness h = make_mock({}, options);
+  h.manager.capture();
+  for (int i = 0; i < 33; ++i)
+    (void)h.encode(mock_batch(h.model, {{1, 2, 2}, {1, 2, 2}, {1, 2, 2}}));
+  EXPECT_EQ(log.count("encoder_graphs.stats"), 0);  // 99 items
+  (void)h.encode(mock_batch(h.model, {{1, 2, 2}, {1, 2, 2}, {1, 2, 2}}));
+  EXPECT_EQ(log.count("encoder_graphs.stats hits=102"), 1);
+  (void)h.encode(mock_batch(h.model, {{1, 2, 2}}));
+  EXPECT_EQ(log.count("encoder_graphs.stats"), 1);
+}
+
+TEST_F(GraphManagerTest, PaddingIsCounted) {
+  (void)h.encode(batch({{1, 4, 4}}));    // 4 tokens in 16
+  (void)h.encode(batch({{1, 10, 10}}));  // 25 tokens in 64
+  const Stats s = stats();
+  EXPECT_EQ(s.paths[0].live_rows, 29);
+  EXPECT_EQ(s.paths[0].padded_rows, 12 + 39);
+}
+
+TEST_F(GraphManagerTest, PackingTimeGrowsWithEveryRunThatHasWork) {
+  const Batch items = batch({{1, 4, 4}, {1, 18, 18}});
+  double before = h.manager.packing_ms();
+  EXPECT_EQ(before, 0);  // capturing is not packing
+  for (const bool eager : {false, true}) {
+    (void)(eager ? h.encode_eager(items) : h.encode(items));
+    EXPECT_GT(h.manager.packing_ms(), before);
+    before = h.manager.packing_ms();
+  }
+  (void)h.encode(Batch{});
+  EXPECT_EQ(h.manager.packing_ms(), before);
+}
+
+TEST(GraphStats, EveryReasonHasAName) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < kNumMissReasons; ++i) {
+    names.insert(to_string(static_cast<MissReason>(i)));
+  }
+  EXPECT_EQ(names.size(), kNumMissReasons);
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
+// --- eager on purpose ---
+
+TEST(GraphManager, DisabledGraphsCaptureNothingAndRunEagerly) {
+  GraphManagerOptions options;
+  options.user.cudagraph_mm_encoder = false;
+  options.max_num_batched_tokens = 32;
+  MockHarness h = make_mock({}, options);
+  h.manager.capture();
+  EXPECT_FALSE(h.manager.is_captured());
+  h.expect_right(mock_batch(h.model, {{1, 8, 8}, {1, 8, 8}, {1, 18, 18}, {1, 2, 2}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("disabled"), 4);
+  EXPECT_EQ(h.manager.stats().sub_batches, 3);  // cut at 32 tokens; what is larger runs alone
+  EXPECT_TRUE(h.manager.stats().paths[0].token_budgets.empty());
+}
+
+TEST_F(GraphManagerTest, Case89_lora_off) {
+  const Batch one = batch({{1, 4, 4}});
+  const Destinations out(*h.device, one, 32);
+  h.manager.execute_eager(one.pointers(), out.views(), MissReason::kAdapter);
+  EXPECT_TRUE(same_bits(out.rows()[0], h.model.reference(one.items()[0])));
+  EXPECT_EQ(stats().miss_reasons.at("adapter"), 1);
+}
+
+TEST(GraphManager, Case91_device_norm) {
+  MockHarness h = make_mock({.byte_pixels = true});
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}, {2, 4, 4}, {1, 18, 18}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 2);
+}
+
+}  // namespace
+}  // namespace fovea
