@@ -14,7 +14,7 @@ namespace {
 
 Backend make_cpu(int num_threads) {
   Backend backend;
-  backend.kernels = make_cpu_kernels(detect_cpu_isa());
+  backend.kernels = make_cpu_kernels(detect_cpu_isa(), num_threads);
   backend.device = make_cpu_device(num_threads, *backend.kernels);
   return backend;
 }
