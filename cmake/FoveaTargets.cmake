@@ -58,11 +58,16 @@ endfunction()
 # One fuzz target fovea_fuzz_<name> that defines LLVMFuzzerTestOneInput. The test fuzz.<name> (label
 # fuzz-corpus) runs every file of tests/fuzz/corpus/<name>. With FOVEA_FUZZ, search.<name> (label
 # fuzz) then looks for new inputs for FOVEA_FUZZ_SECONDS; what it finds stays in the build folder.
+# The target fovea_fuzzers builds all of them.
 function(fovea_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   set(corpus ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
   add_executable(fovea_fuzz_${name} ${arg_SOURCES})
   target_link_libraries(fovea_fuzz_${name} PRIVATE fovea_dev ${arg_LINK})
+  if(NOT TARGET fovea_fuzzers)
+    add_custom_target(fovea_fuzzers)
+  endif()
+  add_dependencies(fovea_fuzzers fovea_fuzz_${name})
   if(FOVEA_FUZZ)
     set(found ${CMAKE_CURRENT_BINARY_DIR}/found/${name})
     file(MAKE_DIRECTORY ${found})
