@@ -28,7 +28,7 @@ bool WeightLoader::exists(const std::string& name) const {
 }
 
 void WeightLoader::check(const std::string& name, const Shape& shape) {
-  if (std::ranges::find(report_, prefix_ + name, &TensorReport::name) != report_.end()) return;
+  if (!reported_.insert(prefix_ + name).second) return;
   parameters_ += shape.elements();
   TensorReport entry{prefix_ + name, "", {shape.sizes().begin(), shape.sizes().end()}, ""};
   if (source_.is_dummy()) {

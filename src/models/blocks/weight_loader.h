@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "checkpoint/weight_source.h"
@@ -79,6 +80,7 @@ class WeightLoader {
   Device* device_ = nullptr;  // null: check only
   Stream* stream_ = nullptr;
   std::vector<TensorReport> report_;
+  std::unordered_set<std::string> reported_;  // names in report_
   std::int64_t parameters_ = 0;
 };
 

@@ -10,35 +10,64 @@ namespace fovea::deepseek_ocr {
 
 namespace {
 
-constexpr std::int64_t kMaxSize = 1 << 20;  // of any width or count: keeps products in 63 bits
+/// Largest sizes that are taken from a file: far above the published towers, and low enough for
+/// products of sizes to stay below 63 bits.
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxLayers = 1024;
 
-std::int64_t size(const JsonView& object, std::string_view key, std::int64_t fallback) {
-  const std::int64_t value = object.int_or(key, fallback);
-  FOVEA_CHECK(value >= 1 && value <= kMaxSize, kCorruptData, object.path(), ".", key,
-              ": expected a number in [1, ", kMaxSize, "], got ", value);
-  return value;
+std::int64_t within(const JsonView& value, std::int64_t most) {
+  const std::int64_t number = value.as_int();
+  FOVEA_CHECK(number >= 1 && number <= most, kCorruptData, value.path(),
+              ": expected a number in [1, ", most, "], got ", number);
+  return number;
+}
+
+std::int64_t size(const JsonView& object, std::string_view key, std::int64_t fallback,
+                  std::int64_t most = kMaxSize) {
+  const auto value = object.find(key);
+  return value ? within(*value, most) : fallback;
+}
+
+std::vector<std::int64_t> block_indexes(const JsonView& list, std::int64_t layers) {
+  const std::vector<JsonView> entries = list.elements();
+  FOVEA_CHECK(static_cast<std::int64_t>(entries.size()) <= layers, kCorruptData, list.path(),
+              ": expected at most ", layers, " block indexes, got ", entries.size());
+  std::vector<std::int64_t> indexes;
+  for (const JsonView& entry : entries) {
+    indexes.push_back(entry.as_int());
+    FOVEA_CHECK(indexes.back() >= 0 && indexes.back() < layers, kCorruptData, entry.path(),
+                ": expected a block index below ", layers, ", got ", indexes.back());
+  }
+  return indexes;
 }
 
 void read_sam(const JsonView& sam, Config& c) {
   c.sam_width = size(sam, "width", c.sam_width);
   c.sam_heads = size(sam, "heads", c.sam_heads);
-  c.sam_layers = size(sam, "layers", c.sam_layers);
+  c.sam_layers = size(sam, "layers", c.sam_layers, kMaxLayers);
   if (const auto list = sam.find("global_attn_indexes")) {
-    c.global_attn_indexes.clear();
-    for (const JsonView& entry : list->elements()) c.global_attn_indexes.push_back(entry.as_int());
+    c.global_attn_indexes = block_indexes(*list, c.sam_layers);
   }
   if (const auto list = sam.find("downsample_channels")) {
     const std::vector<JsonView> channels = list->elements();
     FOVEA_CHECK(channels.size() == 2, kCorruptData, list->path(), ": expected 2 numbers, got ",
                 channels.size());
-    for (std::size_t i = 0; i < 2; ++i) c.downsample_channels[i] = channels[i].as_int();
+    for (std::size_t i = 0; i < 2; ++i) c.downsample_channels[i] = within(channels[i], kMaxSize);
   }
 }
 
 void read_clip(const JsonView& clip, Config& c) {
   c.clip_width = size(clip, "width", c.clip_width);
   c.clip_heads = size(clip, "heads", c.clip_heads);
-  c.clip_layers = size(clip, "layers", c.clip_layers);
+  c.clip_layers = size(clip, "layers", c.clip_layers, kMaxLayers);
+}
+
+/// Of the language model; the top level repeats most of language_config.
+std::int64_t max_position_embeddings(const JsonView& root, std::int64_t fallback) {
+  constexpr const char* kKey = "max_position_embeddings";
+  const std::int64_t repeated = size(root, kKey, fallback);
+  const auto language = root.find("language_config");
+  return language ? size(*language, kKey, repeated) : repeated;
 }
 
 void check_consistent(const JsonView& root, const Config& c) {
@@ -49,13 +78,20 @@ void check_consistent(const JsonView& root, const Config& c) {
   FOVEA_CHECK(c.feature_width() == c.clip_width, kCorruptData, root.path(), ": SAM features have ",
               c.feature_width(), " channels, CLIP takes ", c.clip_width);
   FOVEA_CHECK(c.projector_input_dim == c.clip_width + c.feature_width(), kCorruptData, root.path(),
-              ".projector_config.input_dim: expected ", c.clip_width + c.feature_width(), ", got ",
+              ": projector_config.input_dim: expected ", c.clip_width + c.feature_width(), ", got ",
               c.projector_input_dim);
-  for (const std::int64_t index : c.global_attn_indexes) {
-    FOVEA_CHECK(index >= 0 && index < c.sam_layers, kCorruptData, root.path(),
-                ": global_attn_indexes: expected block indexes below ", c.sam_layers, ", got ",
-                index);
-  }
+}
+
+std::array<float, 3> three_floats(const JsonView& object, std::string_view key,
+                                  std::array<float, 3> fallback) {
+  const auto list = object.find(key);
+  if (!list) return fallback;
+  const std::vector<JsonView> values = list->elements();
+  FOVEA_CHECK(values.size() == 3, kCorruptData, list->path(), ": expected 3 numbers, got ",
+              values.size());
+  std::array<float, 3> result{};
+  for (std::size_t c = 0; c < 3; ++c) result[c] = static_cast<float>(values[c].as_number());
+  return result;
 }
 
 }  // namespace
@@ -67,7 +103,7 @@ bool Config::is_global_block(std::int64_t layer) const {
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
   const std::string tile_tag = root.string_or("tile_tag", "2D");
-  FOVEA_CHECK(tile_tag == "2D", kUnsupported, root.path(), ".tile_tag: only 2D is supported, got ",
+  FOVEA_CHECK(tile_tag == "2D", kUnsupported, root.path(), ": tile_tag: only 2D is supported, got ",
               tile_tag);
   Config c;
   const JsonView width = root.at("vision_config").at("width");
@@ -79,7 +115,7 @@ Config parse_config(const checkpoint::HfConfig& files) {
               ".projector_type: only linear is supported, got ", type);
   c.projector_input_dim = size(projector, "input_dim", c.projector_input_dim);
   c.n_embed = size(projector, "n_embed", c.n_embed);
-  c.max_position_embeddings = size(root, "max_position_embeddings", c.max_position_embeddings);
+  c.max_position_embeddings = max_position_embeddings(root, c.max_position_embeddings);
   check_consistent(root, c);
   return c;
 }
@@ -88,16 +124,9 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files,
                                          const MediaOptions& media) {
   PreprocessConfig p;
   if (files.processor) {
-    const auto read = [&](std::string_view key, std::array<float, 3>& values) {
-      const auto list = files.processor->root().find(key);
-      if (!list) return;
-      const std::vector<JsonView> entries = list->elements();
-      FOVEA_CHECK(entries.size() == 3, kCorruptData, list->path(), ": expected 3 numbers, got ",
-                  entries.size());
-      for (std::size_t i = 0; i < 3; ++i) values[i] = static_cast<float>(entries[i].as_number());
-    };
-    read("image_mean", p.image_mean);
-    read("image_std", p.image_std);
+    const JsonView processor = files.processor->root();
+    p.image_mean = three_floats(processor, "image_mean", p.image_mean);
+    p.image_std = three_floats(processor, "image_std", p.image_std);
   }
   if (media.image_backend == ImageBackend::kTorchvision) {
     p.engine = media::ResizeEngine::kTorchvision;

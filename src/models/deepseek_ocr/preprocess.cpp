@@ -141,6 +141,10 @@ Tiling tiling_of(const ItemPlan& plan) { return {plan.grid[2], plan.grid[1]}; }
 
 void fill_pixels(const PreprocessConfig& config, const ItemPlan& plan, RgbView picture,
                  std::span<std::uint8_t> out) {
+  FOVEA_CHECK(
+      picture.width_px == plan.source_width_px && picture.height_px == plan.source_height_px,
+      kInvalidArgument, "picture is ", picture.width_px, "x", picture.height_px,
+      " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
   FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
               " bytes, got ", out.size());
   fill_global(config, picture, out.first(config.base.pixel_bytes()));

@@ -36,7 +36,8 @@ struct Tiling {
 [[nodiscard]] Tiling tiling_of(const ItemPlan& plan);
 
 /// Writes the views of a picture: the global view on its canvas, then the tiles, row by row of the
-/// picture. Source: DeepSeek-OCR specification, sections 4.2 and 4.3.
+/// picture. @throws Error(kInvalidArgument) if the picture has another size than the plan.
+/// Source: DeepSeek-OCR specification, sections 4.2 and 4.3.
 void fill_pixels(const PreprocessConfig& config, const ItemPlan& plan, RgbView picture,
                  std::span<std::uint8_t> out);
 

@@ -1,0 +1,414 @@
+// DeepSeek-OCR behind the graph protocol: budgets and packing of the specification's examples E2
+// and E3, assembly (E4), and every combination of replayed, eager and skipped paths (section 7).
+#include "models/deepseek_ocr/adapter.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "checkpoint/safetensors.h"
+#include "device/cpu/cpu_device.h"
+#include "graph/graph_manager.h"
+#include "models/deepseek_ocr/preprocess.h"
+#include "ops/context.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+
+namespace fovea::deepseek_ocr {
+namespace {
+
+using Rows = std::vector<float>;
+using List = std::vector<std::int64_t>;
+using Sizes = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// The golden checkpoint, loaded once.
+struct Checkpoint {
+  std::string folder = test::golden_folders("deepseek_ocr", "model.safetensors").front();
+  std::unique_ptr<Kernels> kernels = make_cpu_kernels(detect_cpu_isa());
+  std::unique_ptr<Device> device = make_cpu_device(3, *kernels);
+  std::unique_ptr<Stream> stream = device->create_stream();
+  std::unique_ptr<EncoderGraphModel> model =
+      family().load(checkpoint::read_hf_config(folder), {}, checkpoint::WeightSource::open(folder),
+                    *device, *stream);
+};
+
+const Checkpoint& golden() {
+  static const Checkpoint checkpoint;
+  return checkpoint;
+}
+
+/// A picture of random views; different seeds, different pictures.
+PreparedItem picture(std::int64_t width_px, std::int64_t height_px, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  PreparedItem item{.plan = golden().model->plan_image(width_px, height_px), .pixels = {}};
+  item.pixels.resize(item.plan.pixel_bytes);
+  for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
+  return item;
+}
+
+std::vector<PreparedItem> pictures(const Sizes& sizes) {
+  std::vector<PreparedItem> items;
+  for (const auto& [width, height] : sizes) {
+    items.push_back(picture(width, height, static_cast<std::uint32_t>(items.size())));
+  }
+  return items;
+}
+
+enum class Run { kAsConfigured, kEager };
+
+std::vector<Rows> encode(GraphManager& manager, const std::vector<PreparedItem>& items,
+                         Run run = Run::kAsConfigured) {
+  const std::int64_t width = golden().model->graph_spec().out_width;
+  std::vector<Rows> rows;
+  std::vector<const PreparedItem*> pointers;
+  for (const PreparedItem& item : items) {
+    rows.emplace_back(static_cast<std::size_t>(item.plan.spec.out_rows * width));
+    pointers.push_back(&item);
+  }
+  std::vector<TensorView> out;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    out.push_back({reinterpret_cast<std::byte*>(rows[i].data()),
+                   DType::kF32,
+                   {items[i].plan.spec.out_rows, width}});
+  }
+  run == Run::kEager ? manager.execute_eager(pointers, out) : manager.execute(pointers, out);
+  return rows;
+}
+
+/// What every way of running must give: each picture by itself, without graphs.
+std::vector<Rows> encode_alone(const std::vector<PreparedItem>& items) {
+  GraphManager manager(*golden().model, *golden().device, {});
+  std::vector<Rows> rows;
+  for (const PreparedItem& item : items) {
+    rows.push_back(std::move(encode(manager, {item}, Run::kEager).front()));
+  }
+  return rows;
+}
+
+GraphManagerOptions with_budgets(const List& budgets, std::int64_t max_items) {
+  GraphManagerOptions options;
+  options.user.encoder_cudagraph_token_budgets = budgets;
+  options.user.encoder_cudagraph_max_vision_items_per_batch = max_items;
+  options.missing = MissingGraph::kCapture;
+  return options;
+}
+
+TEST(Adapter, DeclaresTwoPaths) {
+  const GraphSpec& spec = golden().model->graph_spec();
+  EXPECT_EQ(spec.modalities, std::vector<Modality>{Modality::kImage});
+  EXPECT_EQ(spec.out_width, 64);
+  ASSERT_EQ(spec.paths.size(), 2u);
+  EXPECT_EQ(spec.paths[kGlobal].name, "global");
+  EXPECT_EQ(spec.paths[kGlobal].unit, 272);
+  EXPECT_FALSE(spec.paths[kGlobal].allow_zero_tokens);
+  EXPECT_EQ(spec.paths[kLocal].name, "local");
+  EXPECT_EQ(spec.paths[kLocal].unit, 100);
+  EXPECT_TRUE(spec.paths[kLocal].allow_zero_tokens);
+  EXPECT_EQ(spec.paths[kLocal].max_item_tokens, 600);
+}
+
+TEST(Adapter, RefusesVideosAndMoreThanOnePicture) {
+  test::expect_error(ErrorCode::kUnsupported, "DeepSeek-OCR takes no videos",
+                     [] { (void)golden().model->plan_video(2, 64, 64); });
+  const ItemPlan plan = golden().model->plan_image(64, 64);
+  const std::vector<std::uint8_t> pixels(64 * 64 * 3);
+  const std::vector<RgbView> frames(2, {pixels.data(), 64, 64});
+  std::vector<std::uint8_t> out(plan.pixel_bytes);
+  test::expect_error(ErrorCode::kInvalidArgument, "a picture has 1 frame, got 2",
+                     [&] { golden().model->fill_pixels(plan, frames, out); });
+}
+
+/// Budgets that follow from the most tokens of a step. The language model of the golden checkpoint
+/// allows 8192; `more` is text in front of that.
+GraphConfig budgets_for(std::int64_t max_tokens, bool compat) {
+  checkpoint::HfConfig files = checkpoint::read_hf_config(golden().folder);
+  files.config = JsonDocument::parse(R"({"architectures": ["DeepseekOCRForCausalLM"],
+      "vision_config": {"width": {"sam_vit_b": {}, "clip-l-14-224": {}}}, "projector_config": {},
+      "max_position_embeddings": 65536})",
+                                     "config.json");
+  const auto planner = family().make_planner(files, {});
+  return resolve_graph_config(planner->graph_spec(),
+                              [&] { return planner->budget_range(max_tokens); },
+                              {.user = {}, .compat = compat});
+}
+
+TEST(Adapter, BudgetsFollowTheExamplesOfTheSpecification) {
+  struct Example {
+    std::int64_t max_tokens;
+    List global, views, local, tiles;
+    std::int64_t max_items, graphs;
+  };
+  for (const Example& e : {Example{8192,
+                                   {272, 544, 1088, 2176, 4352, 8192},
+                                   {1, 2, 4, 8, 16, 30},
+                                   {0, 100, 200, 400, 800, 1600, 3200, 6400, 8192},
+                                   {0, 1, 2, 4, 8, 16, 32, 64, 81},
+                                   30,
+                                   14},
+                           Example{13824,
+                                   {272, 544, 1088, 2176, 4352, 8704, 13824},
+                                   {1, 2, 4, 8, 16, 32, 50},
+                                   {0, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 13824},
+                                   {0, 1, 2, 4, 8, 16, 32, 64, 128, 138},
+                                   50,
+                                   16},
+                           Example{1152,
+                                   {272, 544, 1088, 1152},
+                                   {1, 2, 4, 4},
+                                   {0, 100, 200, 400, 800, 1152},
+                                   {0, 1, 2, 4, 8, 11},
+                                   4,
+                                   9}}) {
+    SCOPED_TRACE(e.max_tokens);
+    const GraphConfig config = budgets_for(e.max_tokens, true);
+    EXPECT_EQ(config.path_budgets[kGlobal], e.global);
+    EXPECT_EQ(config.path_budgets[kLocal], e.local);
+    EXPECT_EQ(config.max_items, e.max_items);
+    EXPECT_EQ(count_graphs(golden().model->graph_spec(), config), e.graphs);
+    for (std::size_t i = 0; i < e.views.size(); ++i) EXPECT_EQ(e.global[i] / 272, e.views[i]);
+    for (std::size_t i = 0; i < e.tiles.size(); ++i) EXPECT_EQ(e.local[i] / 100, e.tiles[i]);
+  }
+}
+
+TEST(Adapter, TheLanguageModelLimitsTheBudgets) {
+  EXPECT_EQ(golden().model->budget_range(1 << 20).max, 8192);
+  EXPECT_EQ(golden().model->budget_range(1152).min, 272);
+  EXPECT_EQ(golden().model->budget_range(100).min, 100) << "refused when budgets are resolved";
+}
+
+const Sizes kExampleE3{{640, 640}, {1000, 800}, {1920, 1080}, {641, 480}};
+
+TEST(Adapter, PacksTheExampleOfTheSpecification) {
+  std::vector<ItemSpec> specs;
+  for (const auto& [width, height] : kExampleE3) {
+    specs.push_back(golden().model->plan_image(width, height).spec);
+  }
+  const Packing packing = plan_packing(budgets_for(1152, true), specs, PackingPolicy::kGreedy);
+  EXPECT_EQ(packing.order, (List{0, 2, 1, 3}));
+  ASSERT_EQ(packing.batches.size(), 2u);
+  EXPECT_EQ(packing.batches[0].count, 3);
+  EXPECT_EQ(packing.batches[0].load[kLocal], 600);
+  EXPECT_EQ(packing.batches[0].budgets[kGlobal], 1088);
+  EXPECT_EQ(packing.batches[0].budgets[kLocal], 800);
+  EXPECT_EQ(packing.batches[1].budgets[kGlobal], 272);
+  EXPECT_EQ(packing.batches[1].budgets[kLocal], 800);
+}
+
+TEST(Adapter, AssemblesInTheOrderOfTheSpecification) {
+  // Rows of the paths hold their numbers; two tiled pictures and a plain one between them, so that
+  // the second takes its tiles from the middle of the path's output.
+  const std::vector<PreparedItem> items = pictures({{480, 641}, {320, 240}, {641, 480}});
+  const std::int64_t width = golden().model->graph_spec().out_width;
+  const auto numbered = [&](std::int64_t rows, float first) {
+    Rows values;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      values.insert(values.end(), static_cast<std::size_t>(width), first + static_cast<float>(row));
+    }
+    return values;
+  };
+  Rows global = numbered(3 * 272, 0);
+  Rows local = numbered(12 * 100, 10000);
+  const auto view = [&](Rows& rows) {
+    const auto count = static_cast<std::int64_t>(rows.size()) / width;
+    return TensorView{reinterpret_cast<std::byte*>(rows.data()), DType::kF32, {count, width}};
+  };
+  std::vector<Rows> out;
+  std::vector<TensorView> views;
+  std::vector<const PreparedItem*> pointers;
+  for (const PreparedItem& item : items) {
+    out.push_back(Rows(static_cast<std::size_t>(item.plan.spec.out_rows * width), -1.0f));
+    pointers.push_back(&item);
+  }
+  for (Rows& rows : out) views.push_back(view(rows));
+  const std::vector<PathOutput> paths{{.present = true, .rows = view(global)},
+                                      {.present = true, .rows = view(local)}};
+  Arena arena(nullptr, 0);
+  ExecContext ctx{*golden().stream, *golden().kernels, arena, *golden().stream};
+  golden().model->assemble(ctx, paths, pointers, views);
+
+  const auto row = [&](std::size_t item, std::int64_t index) {
+    return out[item][static_cast<std::size_t>(index * width)];
+  };
+  const float newline = row(2, 30);
+  // Example E4 for the third picture, whose first tile is number 6 and whose view is number 2.
+  const auto tile_token = [](int tile, int token) {
+    return static_cast<float>(10000 + (6 + tile) * 100 + token);
+  };
+  EXPECT_EQ(row(2, 0), tile_token(0, 0));
+  EXPECT_EQ(row(2, 9), tile_token(0, 9));
+  EXPECT_EQ(row(2, 10), tile_token(1, 0));
+  EXPECT_EQ(row(2, 29), tile_token(2, 9));
+  EXPECT_EQ(row(2, 31), tile_token(0, 10));
+  EXPECT_EQ(row(2, 310), tile_token(3, 0));
+  EXPECT_EQ(row(2, 618), tile_token(5, 99));
+  EXPECT_EQ(row(2, 619), newline);
+  EXPECT_EQ(row(2, 620), 2 * 272.0f);
+  EXPECT_EQ(row(2, 891), 3 * 272.0f - 1);
+  EXPECT_EQ(out[2].size(), 893u * 64);
+  const float separator = row(2, 892);
+  EXPECT_NE(separator, newline);
+  // The second picture has no tiles, the first two columns of them.
+  EXPECT_EQ(row(1, 0), 272.0f);
+  EXPECT_EQ(row(1, 272), separator);
+  EXPECT_EQ(row(0, 20), newline);
+  EXPECT_EQ(row(0, 21), 10010.0f);
+  EXPECT_EQ(row(0, 210), 10200.0f);
+  EXPECT_EQ(row(0, 630), 0.0f);
+}
+
+TEST(Adapter, NewlineAndSeparatorRowsAreThoseOfTheCheckpoint) {
+  const checkpoint::SafetensorsFile file(golden().folder + "/model.safetensors");
+  const auto vector_of = [&](const std::string& name) {
+    const ConstTensorView stored = file.tensor("model." + name);
+    Rows values(static_cast<std::size_t>(stored.shape.elements()));
+    widen_to_f32(stored.dtype, stored.data, values.data(), values.size());
+    return values;
+  };
+  const Rows newline = vector_of("image_newline");
+  const Rows separator = vector_of("view_seperator");
+  GraphManager manager(*golden().model, *golden().device, with_budgets({272, 600}, 4));
+  const Rows rows = encode(manager, pictures({{641, 480}})).front();
+  const auto row = [&](std::int64_t index) {
+    return Rows(rows.begin() + index * 64, rows.begin() + (index + 1) * 64);
+  };
+  for (std::int64_t y = 0; y < 20; ++y) EXPECT_EQ(row(31 * y + 30), newline) << "tile row " << y;
+  for (std::int64_t y = 0; y < 16; ++y) EXPECT_EQ(row(620 + 17 * y + 16), newline) << "row " << y;
+  EXPECT_EQ(row(892), separator);
+}
+
+/// The model with a global path whose budgets are those of the user as they are: with budgets below
+/// 272 tokens no global view fits a graph, which the real lists rule out.
+class WithoutGlobalMinimum final : public EncoderGraphModel {
+ public:
+  WithoutGlobalMinimum() : spec_(golden().model->graph_spec()) {
+    spec_.paths[kGlobal].min_token_budget.reset();
+  }
+  const GraphSpec& graph_spec() const noexcept override { return spec_; }
+  BudgetRange budget_range(std::int64_t max_tokens) const override {
+    return model_.budget_range(max_tokens);
+  }
+  ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override {
+    return model_.plan_image(width_px, height_px);
+  }
+  ItemPlan plan_video(std::int64_t frames, std::int64_t width_px,
+                      std::int64_t height_px) const override {
+    return model_.plan_video(frames, width_px, height_px);
+  }
+  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                   std::span<std::uint8_t> out) const override {
+    model_.fill_pixels(plan, frames, out);
+  }
+  std::int64_t path_width(PathId path) const override { return model_.path_width(path); }
+  std::vector<BufferDecl> inputs(PathId path, const GraphCapacity& capacity) const override {
+    return model_.inputs(path, capacity);
+  }
+  void fill_inputs(PathId path, const GraphCapacity& capacity,
+                   std::span<const PreparedItem* const> items, InputWriter& writer) const override {
+    model_.fill_inputs(path, capacity, items, writer);
+  }
+  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
+               TensorView out) const override {
+    model_.forward(ctx, path, capacity, in, out);
+  }
+  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
+                std::span<const PreparedItem* const> items,
+                std::span<const TensorView> out) const override {
+    model_.assemble(ctx, outputs, items, out);
+  }
+
+ private:
+  const EncoderGraphModel& model_ = *golden().model;
+  GraphSpec spec_;
+};
+
+TEST(Adapter, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
+  // The table of section 7: what happens to the paths of one sub-batch.
+  struct Case {
+    const char* name;
+    Sizes sizes;
+    List budgets;
+    bool small_global;  // no budget holds a global view
+    std::int64_t global_replays, global_eager, local_replays, local_eager;
+    std::int64_t hits, partial, misses;  // items
+  };
+  const WithoutGlobalMinimum without_minimum;
+  for (const Case& c : {
+           Case{"global replay, local skipped",
+                {{320, 240}, {600, 600}},
+                {544},
+                false,
+                1,
+                0,
+                0,
+                0,
+                2,
+                0,
+                0},
+           Case{"both replay", {{641, 480}, {320, 240}}, {544, 600}, false, 1, 0, 1, 0, 2, 0, 0},
+           Case{"global replay, local eager", {{641, 480}}, {272, 500}, false, 1, 0, 0, 1, 0, 1, 0},
+           Case{"global eager, local replay", {{1920, 1080}}, {200}, true, 0, 1, 1, 0, 0, 1, 0},
+           Case{"global eager, local skipped", {{320, 240}}, {200}, true, 0, 1, 0, 0, 0, 0, 1},
+           Case{"both eager", {{641, 480}}, {200}, true, 0, 1, 0, 1, 0, 0, 1},
+       }) {
+    SCOPED_TRACE(c.name);
+    const EncoderGraphModel& model =
+        c.small_global ? static_cast<const EncoderGraphModel&>(without_minimum) : *golden().model;
+    GraphManager manager(model, *golden().device, with_budgets(c.budgets, 2));
+    const std::vector<PreparedItem> items = pictures(c.sizes);
+    EXPECT_EQ(encode(manager, items), encode_alone(items));
+    const Stats stats = manager.stats();
+    EXPECT_EQ(stats.sub_batches, 1);
+    EXPECT_EQ(stats.paths[kGlobal].replays, c.global_replays);
+    EXPECT_EQ(stats.paths[kGlobal].eager_runs, c.global_eager);
+    EXPECT_EQ(stats.paths[kLocal].replays, c.local_replays);
+    EXPECT_EQ(stats.paths[kLocal].eager_runs, c.local_eager);
+    EXPECT_EQ(stats.graph_hits, c.hits);
+    EXPECT_EQ(stats.graph_partial, c.partial);
+    EXPECT_EQ(stats.graph_misses, c.misses);
+    const bool any_eager = c.global_eager + c.local_eager > 0;
+    EXPECT_EQ(stats.miss_reasons.contains("oversized"), any_eager);
+  }
+}
+
+TEST(Adapter, CountsLiveAndPaddedRowsPerPath) {
+  GraphManager manager(*golden().model, *golden().device, with_budgets({544, 800}, 2));
+  (void)encode(manager, pictures({{641, 480}}));
+  const Stats stats = manager.stats();
+  EXPECT_EQ(stats.paths[kGlobal].live_rows, 272);
+  EXPECT_EQ(stats.paths[kLocal].live_rows, 600);
+  EXPECT_EQ(stats.paths[kGlobal].padded_rows, 0) << "272 itself is always a budget";
+  EXPECT_EQ(stats.paths[kLocal].padded_rows, 200);
+  EXPECT_EQ(stats.compat_hits(), 2) << "a tiled picture counts once per path there";
+}
+
+TEST(Adapter, OutputsKeepTheOrderThatPackingChanges) {
+  // Example E3: packed as 0, 2, 1 and 3; poisoned memory shows rows taken from the wrong place.
+  const std::vector<PreparedItem> items = pictures(kExampleE3);
+  GraphManagerOptions options;
+  options.max_num_batched_tokens = 1152;
+  options.missing = MissingGraph::kCapture;
+  GraphManager manager(*golden().model, *golden().device, options);
+  const std::vector<Rows> alone = encode_alone(items);
+  EXPECT_EQ(encode(manager, items), alone);
+  manager.poison_memory();
+  EXPECT_EQ(encode(manager, items), alone);
+  EXPECT_EQ(manager.stats().sub_batches, 4);
+  EXPECT_EQ(manager.stats().graph_hits, 8);
+}
+
+TEST(Adapter, BatchesLargerThanAChunkOfViewsHaveTheSameRows) {
+  // SAM takes 4 global views or 10 tiles at a time: 5 of the former, 12 of the latter.
+  const std::vector<PreparedItem> items =
+      pictures({{64, 64}, {641, 480}, {300, 200}, {480, 641}, {64, 200}});
+  GraphManager manager(*golden().model, *golden().device, with_budgets({1360}, 5));
+  const std::vector<Rows> alone = encode_alone(items);
+  EXPECT_EQ(encode(manager, items), alone);
+  EXPECT_EQ(manager.stats().sub_batches, 1);
+  EXPECT_EQ(manager.stats().paths[kLocal].live_rows, 1200);
+  EXPECT_EQ(encode(manager, items, Run::kEager), alone);
+}
+
+}  // namespace
+}  // namespace fovea::deepseek_ocr

@@ -1,0 +1,287 @@
+// Tilings, plans and view bytes of DeepSeek-OCR: example E1 of the specification and golden pixels.
+#include "models/deepseek_ocr/preprocess.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "checkpoint/safetensors.h"
+#include "core/check.h"
+#include "core/file.h"
+#include "media/decode_image.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+
+namespace fovea::deepseek_ocr {
+namespace {
+
+/// A row of example E1. `local` is the number of assembled rows of the tiles.
+struct Example {
+  std::int64_t width, height, cols, rows, tiles, fit_width, fit_height, at_x, at_y, local, total;
+  std::int64_t max_crops = 6;
+};
+
+const std::vector<Example> kExamples{{640, 640, 1, 1, 0, 1024, 1024, 0, 0, 0, 273},
+                                     {480, 320, 1, 1, 0, 1024, 683, 0, 170, 0, 273},
+                                     {641, 480, 3, 2, 6, 1024, 767, 0, 128, 620, 893},
+                                     {1000, 800, 2, 2, 4, 1024, 819, 0, 102, 420, 693},
+                                     {1500, 1200, 3, 2, 6, 1024, 819, 0, 102, 620, 893},
+                                     {1280, 1280, 2, 2, 4, 1024, 1024, 0, 0, 420, 693},
+                                     {1920, 1080, 2, 1, 2, 1024, 576, 0, 224, 210, 483},
+                                     {1240, 1754, 2, 3, 6, 724, 1024, 150, 0, 630, 903},
+                                     {3000, 500, 6, 1, 6, 1024, 171, 0, 426, 610, 883},
+                                     {400, 2400, 1, 6, 6, 171, 1024, 426, 0, 660, 933},
+                                     {1600, 640, 3, 1, 3, 1024, 410, 0, 307, 310, 583},
+                                     {1400, 800, 2, 1, 2, 1024, 585, 0, 220, 210, 483},
+                                     {1750, 1000, 3, 2, 6, 1024, 585, 0, 220, 620, 893},
+                                     {1920, 1080, 4, 2, 8, 1024, 576, 0, 224, 820, 1093, 9}};
+
+PreprocessConfig with_max_crops(std::int64_t max_crops) {
+  PreprocessConfig p;
+  p.max_crops = max_crops;
+  return p;
+}
+
+TEST(Preprocess, PlansTheExamplesOfTheSpecification) {
+  for (const Example& e : kExamples) {
+    SCOPED_TRACE(::testing::Message() << e.width << "x" << e.height << ", max " << e.max_crops);
+    const PreprocessConfig p = with_max_crops(e.max_crops);
+    const Tiling tiling = choose_tiling(p, e.width, e.height);
+    EXPECT_EQ(tiling.cols, e.cols);
+    EXPECT_EQ(tiling.rows, e.rows);
+    EXPECT_EQ(tiling.count(), e.tiles);
+    const ItemPlan plan = plan_image(p, e.width, e.height);
+    EXPECT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, e.rows, e.cols}));
+    EXPECT_FALSE(plan.has_grid_thw);
+    EXPECT_EQ(plan.spec.path_tokens[kGlobal], 272);
+    EXPECT_EQ(plan.spec.path_tokens[kLocal], 100 * e.tiles);
+    EXPECT_EQ(plan.spec.out_rows, e.total);
+    EXPECT_EQ(plan.spec.out_rows - 273, e.local);
+    EXPECT_EQ(plan.spec.input_rows, 4096 + 1600 * e.tiles);
+    EXPECT_EQ(plan.spec.num_seqs, 1);
+    EXPECT_EQ(plan.resized_width_px, e.tiles > 0 ? 640 * e.cols : 1024);
+    EXPECT_EQ(plan.resized_height_px, e.tiles > 0 ? 640 * e.rows : 1024);
+    EXPECT_EQ(plan.pixel_bytes, static_cast<std::size_t>(3 * (1024 * 1024 + e.tiles * 640 * 640)));
+    EXPECT_EQ(tiling_of(plan).count(), e.tiles);
+  }
+}
+
+TEST(Preprocess, CountsFollowTheOrientationOfTheTiles) {
+  EXPECT_EQ(plan_image({}, 1200, 1800).spec.out_rows, 273 + 30 * 21);  // 2 x 3 tiles
+  EXPECT_EQ(plan_image({}, 1800, 1200).spec.out_rows, 273 + 20 * 31);  // 3 x 2
+}
+
+TEST(Preprocess, EveryLargePictureHasTwoTilesAtLeast) {
+  EXPECT_EQ(choose_tiling({}, 640, 641).count(), 4);
+  EXPECT_EQ(choose_tiling({}, 641, 1).cols, 6);
+  EXPECT_EQ(choose_tiling({}, 10000, 10000).count(), 4);
+  EXPECT_FALSE(choose_tiling({}, 1, 640).tiled());
+}
+
+TEST(Preprocess, AllModesOfTheVendorHaveTheirCounts) {
+  // Specification, section 1: rows of an untiled picture by the side of the global view.
+  for (const auto& [side, rows] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {512, 73}, {640, 111}, {1024, 273}, {1280, 421}}) {
+    PreprocessConfig p;
+    p.base = {side};
+    EXPECT_EQ(plan_image(p, 300, 200).spec.out_rows, rows);
+  }
+}
+
+TEST(Preprocess, RefusesPicturesWithoutArea) {
+  for (const auto& [width, height] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 5}, {5, 0}, {-1, 5}}) {
+    test::expect_error(ErrorCode::kInvalidArgument, "pixels has no area",
+                       [&] { (void)plan_image({}, width, height); });
+  }
+}
+
+TEST(Preprocess, RefusesPicturesThatWouldVanish) {
+  test::expect_error(
+      ErrorCode::kInvalidArgument,
+      "picture of 1x5000 pixels is too thin: fitted into 1024x1024 it would be 0x1024",
+      [] { (void)plan_image({}, 1, 5000); });
+  test::expect_error(ErrorCode::kInvalidArgument, "it would be 1024x0",
+                     [] { (void)plan_image({}, 2049, 1); });
+  // Half a pixel rounds to the even 0, anything more to 1.
+  EXPECT_THROW((void)plan_image({}, 1, 2048), Error);
+  EXPECT_EQ(plan_image({}, 1, 2047).spec.out_rows, 273 + 660);
+}
+
+std::vector<std::uint8_t> views_of(const PreprocessConfig& p, RgbView picture) {
+  const ItemPlan plan = plan_image(p, picture.width_px, picture.height_px);
+  std::vector<std::uint8_t> pixels(plan.pixel_bytes);
+  fill_pixels(p, plan, picture, pixels);
+  return pixels;
+}
+
+TEST(Preprocess, CentresThePictureOnGrey) {
+  for (const Example& e : kExamples) {
+    SCOPED_TRACE(::testing::Message() << e.width << "x" << e.height);
+    const std::vector<std::uint8_t> white(static_cast<std::size_t>(e.width * e.height * 3), 255);
+    const std::vector<std::uint8_t> view =
+        views_of(with_max_crops(e.max_crops), {white.data(), e.width, e.height});
+    std::int64_t wrong = 0;
+    for (std::int64_t y = 0; y < 1024; ++y) {
+      for (std::int64_t x = 0; x < 1024; ++x) {
+        const bool inside =
+            x >= e.at_x && x < e.at_x + e.fit_width && y >= e.at_y && y < e.at_y + e.fit_height;
+        wrong += view[static_cast<std::size_t>((y * 1024 + x) * 3)] != (inside ? 255 : 127);
+      }
+    }
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(Preprocess, TilesAreCutRowByRow) {
+  // Two columns and three rows of tiles of one colour each; the middle of a tile has its colour.
+  constexpr std::int64_t kWidth = 1280;
+  constexpr std::int64_t kHeight = 1920;
+  std::vector<std::uint8_t> picture;
+  for (std::int64_t y = 0; y < kHeight; ++y) {
+    for (std::int64_t x = 0; x < kWidth; ++x) {
+      const std::int64_t tile = y / 640 * 2 + x / 640;
+      picture.insert(picture.end(), 3, static_cast<std::uint8_t>(10 + tile));
+    }
+  }
+  const std::vector<std::uint8_t> pixels = views_of({}, {picture.data(), kWidth, kHeight});
+  constexpr std::size_t kGlobalBytes = 3 * 1024 * 1024;
+  constexpr std::size_t kTileBytes = 3 * 640 * 640;
+  ASSERT_EQ(pixels.size(), kGlobalBytes + 6 * kTileBytes);
+  for (std::size_t tile = 0; tile < 6; ++tile) {
+    for (const std::size_t at : {std::size_t{0}, kTileBytes / 2, kTileBytes - 1}) {
+      EXPECT_EQ(pixels[kGlobalBytes + tile * kTileBytes + at], 10 + tile);
+    }
+  }
+}
+
+TEST(Preprocess, RefusesAPictureOfAnotherSizeThanPlanned) {
+  const ItemPlan plan = plan_image({}, 64, 48);
+  const std::vector<std::uint8_t> picture(64 * 48 * 3);
+  std::vector<std::uint8_t> out(plan.pixel_bytes);
+  test::expect_error(ErrorCode::kInvalidArgument, "picture is 48x64 pixels, planned was 64x48",
+                     [&] {
+                       fill_pixels({}, plan, {picture.data(), 48, 64}, out);
+                     });
+}
+
+TEST(Preprocess, RefusesMemoryOfAnotherSizeThanPlanned) {
+  const ItemPlan plan = plan_image({}, 64, 48);
+  const std::vector<std::uint8_t> picture(64 * 48 * 3);
+  std::vector<std::uint8_t> out(plan.pixel_bytes - 1);
+  test::expect_error(ErrorCode::kInternal, "pixels need 3145728 bytes, got 3145727", [&] {
+    fill_pixels({}, plan, {picture.data(), 64, 48}, out);
+  });
+}
+
+/// Sums over rows and columns of square views, and their bytes, against those of the reference.
+class GoldenViews {
+ public:
+  GoldenViews(const checkpoint::SafetensorsFile& file, std::string prefix)
+      : file_(file), prefix_(std::move(prefix)) {}
+
+  /// Compares `count` views of `side` pixels; `name` of their tensors.
+  void expect(const std::string& name, std::span<const std::uint8_t> views, std::int64_t count,
+              std::int64_t side) const {
+    const ConstTensorView row_sums = file_.tensor(prefix_ + name + "_u8_rowsum");
+    const ConstTensorView col_sums = file_.tensor(prefix_ + name + "_u8_colsum");
+    ASSERT_EQ(row_sums.shape, (Shape{count, 3, side}));
+    std::vector<std::int32_t> by_row(static_cast<std::size_t>(count * 3 * side));
+    std::vector<std::int32_t> by_col(by_row.size());
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(views.size()); ++i) {
+      const std::int64_t plane = i / (3 * side * side) * 3 + i % 3;  // view, channel
+      const std::int32_t value = views[static_cast<std::size_t>(i)];
+      by_row[static_cast<std::size_t>(plane * side + i / (3 * side) % side)] += value;
+      by_col[static_cast<std::size_t>(plane * side + i / 3 % side)] += value;
+    }
+    EXPECT_EQ(by_row, values<std::int32_t>(row_sums)) << name;
+    EXPECT_EQ(by_col, values<std::int32_t>(col_sums)) << name;
+  }
+
+  /// Compares every byte of the first view where the reference kept them, [1, 3, side, side].
+  void expect_bytes(const std::string& name, std::span<const std::uint8_t> view,
+                    std::int64_t side) const {
+    if (file_.find(prefix_ + name) == nullptr) return;
+    std::vector<std::uint8_t> planar;
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      for (std::size_t pixel = 0; pixel < static_cast<std::size_t>(side * side); ++pixel) {
+        planar.push_back(view[3 * pixel + channel]);
+      }
+    }
+    EXPECT_TRUE(planar == values<std::uint8_t>(file_.tensor(prefix_ + name))) << name;
+  }
+
+  /// All that is known of a picture.
+  void expect_views(RgbView picture) const {
+    const ItemPlan plan = plan_image({}, picture.width_px, picture.height_px);
+    EXPECT_EQ(values<std::int64_t>(file_.tensor(prefix_ + "images_spatial_crop")),
+              (std::vector<std::int64_t>{tiling_of(plan).cols, tiling_of(plan).rows}));
+    EXPECT_EQ(values<std::int64_t>(file_.tensor(prefix_ + "num_image_tokens")),
+              std::vector<std::int64_t>{plan.spec.out_rows});
+    const std::vector<std::uint8_t> pixels = views_of({}, picture);
+    const std::span<const std::uint8_t> global = std::span(pixels).first(3 * 1024 * 1024);
+    expect("pixel_values", global, 1, 1024);
+    expect_bytes("pixel_values_u8", global, 1024);
+    if (!tiling_of(plan).tiled()) return;
+    const std::span<const std::uint8_t> tiles = std::span(pixels).subspan(global.size());
+    expect("images_crop", tiles, tiling_of(plan).count(), 640);
+    expect_bytes("images_crop_u8.tile0", tiles.first(3 * 640 * 640), 640);
+  }
+
+ private:
+  template <class T>
+  static std::vector<T> values(const ConstTensorView& view) {
+    std::vector<T> result(static_cast<std::size_t>(view.shape.elements()));
+    std::memcpy(result.data(), view.data, view.bytes());
+    return result;
+  }
+
+  const checkpoint::SafetensorsFile& file_;
+  std::string prefix_;
+};
+
+/// Names of the pictures whose tensors end with `suffix`.
+std::vector<std::string> picture_names(const checkpoint::SafetensorsFile& file,
+                                       std::string_view suffix) {
+  std::vector<std::string> names;
+  for (const checkpoint::TensorEntry& entry : file.header().tensors) {
+    if (entry.name.ends_with(suffix)) {
+      names.push_back(entry.name.substr(0, entry.name.size() - suffix.size()));
+    }
+  }
+  return names;
+}
+
+TEST(PreprocessGolden, ViewsOfEverySizeAreThoseOfTheReference) {
+  for (const std::string& folder : test::golden_folders("deepseek_ocr", "preprocess.safetensors")) {
+    const checkpoint::SafetensorsFile file(folder + "/preprocess.safetensors");
+    const std::vector<std::string> names = picture_names(file, ".rgb");
+    EXPECT_FALSE(names.empty());
+    for (const std::string& name : names) {
+      SCOPED_TRACE(name);
+      const ConstTensorView rgb = file.tensor(name + ".rgb");
+      GoldenViews(file, name + ".")
+          .expect_views({rgb.as<std::uint8_t>(), rgb.shape[1], rgb.shape[0]});
+    }
+  }
+}
+
+TEST(PreprocessGolden, ViewsOfThePicturesAreThoseOfTheReference) {
+  for (const std::string& folder : test::golden_folders("deepseek_ocr", "golden.safetensors")) {
+    const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");
+    for (const std::string& name : picture_names(file, ".in.num_image_tokens")) {
+      SCOPED_TRACE(name);
+      for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
+        if (entry.path().stem() != name) continue;
+        const media::Image image =
+            media::decode_image(read_file(entry.path().string(), 1 << 20), name, MediaOptions{});
+        GoldenViews(file, name + ".in.")
+            .expect_views({image.rgb.data(), image.width_px, image.height_px});
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::deepseek_ocr

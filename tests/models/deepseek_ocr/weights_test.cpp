@@ -1,0 +1,73 @@
+// The list of tensors: all that the released checkpoint holds for the towers, and nothing else.
+#include "models/deepseek_ocr/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/golden.h"
+
+namespace fovea::deepseek_ocr {
+namespace {
+
+const std::array<ViewGeometry, 2> kViews{ViewGeometry{1024}, ViewGeometry{640}};
+
+TEST(Weights, AreTheTensorsOfTheReleasedCheckpoint) {
+  // Specification, section 3: 179 of SAM, 293 of CLIP, 4 others. CLIP's patch embedding is there
+  // and never used.
+  const auto source = checkpoint::WeightSource::dummy(0);
+  blocks::WeightLoader loader(source, "model.");
+  (void)load_weights(loader, Config{}, kViews);
+  const auto count = [&](std::string_view prefix) {
+    return std::ranges::count_if(loader.report(), [&](const TensorReport& tensor) {
+      return tensor.name.starts_with(prefix);
+    });
+  };
+  EXPECT_EQ(count("model.sam_model."), 179);
+  EXPECT_EQ(count("model.vision_model."), 293 - 1);
+  EXPECT_EQ(loader.report().size(), 179u + 292 + 4);
+  constexpr std::int64_t kPatchEmbedding = 1024 * 3 * 14 * 14;
+  EXPECT_EQ(loader.parameters(), 95569152 + (303177728 - kPatchEmbedding) + 2625280);
+}
+
+TEST(Weights, PositionTablesHaveTheSizesOfTheViews) {
+  const auto source = checkpoint::WeightSource::dummy(0);
+  blocks::WeightLoader loader(source, "model.");
+  const Weights w = load_weights(loader, Config{}, kViews);
+  EXPECT_EQ(w.sam.pos_embed[0].shape, (Shape{64 * 64, 768}));
+  EXPECT_EQ(w.sam.pos_embed[1].shape, (Shape{40 * 40, 768}));
+  EXPECT_EQ(w.clip.position_embedding[0].shape, (Shape{257, 1024}));
+  EXPECT_EQ(w.clip.position_embedding[1].shape, (Shape{101, 1024}));
+  for (std::size_t layer = 0; layer < 12; ++layer) {
+    const bool global = layer % 3 == 2;
+    EXPECT_EQ(w.sam.blocks[layer].rel_pos_h[0].shape, (Shape{global ? 127 : 27, 64})) << layer;
+    EXPECT_EQ(w.sam.blocks[layer].rel_pos_w[1].shape, (Shape{global ? 79 : 27, 64})) << layer;
+  }
+}
+
+TEST(Weights, AGoldenCheckpointHoldsThemAll) {
+  for (const std::string& folder : test::golden_folders("deepseek_ocr", "model.safetensors")) {
+    const auto source = checkpoint::WeightSource::open(folder);
+    blocks::WeightLoader loader(source, "model.");
+    (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), kViews);
+    EXPECT_NO_THROW(loader.throw_if_incomplete());
+  }
+}
+
+TEST(Weights, EveryMissingTensorIsNamed) {
+  const auto source =
+      checkpoint::WeightSource::open(test::golden_folders("deepseek_ocr", "model.safetensors")[0]);
+  blocks::WeightLoader loader(source, "model.");
+  (void)load_weights(loader, Config{}, kViews);  // the sizes of the released one
+  try {
+    loader.throw_if_incomplete();
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("model.sam_model.blocks.3.attn.qkv.weight missing"), std::string::npos);
+    EXPECT_NE(text.find("model.image_newline has shape [64]"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace fovea::deepseek_ocr
