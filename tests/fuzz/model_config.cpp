@@ -1,5 +1,6 @@
-// Any bytes as config.json and, after a line "---", preprocessor_config.json of every family: an
-// accepted configuration plans pictures and videos of ordinary sizes.
+// Any bytes as config.json and, after a line "---", preprocessor_config.json and
+// processor_config.json of every family: an accepted configuration plans pictures and videos of
+// ordinary sizes.
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,15 +37,17 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::size_t end = text.find(kSeparator);
   accepts([&] {
     std::optional<JsonDocument> preprocessor;
+    std::optional<JsonDocument> processor;
     if (end != std::string_view::npos) {
-      preprocessor =
-          JsonDocument::parse(text.substr(end + kSeparator.size()), "preprocessor_config.json");
+      const std::string_view second = text.substr(end + kSeparator.size());
+      preprocessor = JsonDocument::parse(second, "preprocessor_config.json");
+      processor = JsonDocument::parse(second, "processor_config.json");
     }
     plan_with({.directory = "fuzz",
                .config = JsonDocument::parse(text.substr(0, end), "config.json"),
                .preprocessor = std::move(preprocessor),
                .video_preprocessor = std::nullopt,
-               .processor = std::nullopt});
+               .processor = std::move(processor)});
   });
   return 0;
 }
