@@ -13,7 +13,6 @@
 // Every element is one chain of multiply-adds with k ascending, whatever tile or task it falls in.
 
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "ops/cpu/linear_activation.h"
@@ -206,16 +205,18 @@ void finish(const LinearTask& task, const float* sums) {
 }
 
 /// Copies `depth` values of every row, from k on, into the scratch. The pieces are short and far
-/// apart, which defeats the hardware's prefetching: ask for them some rows ahead.
+/// apart, which defeats the hardware's prefetching: asks for them some rows ahead.
 template <class V>
 void copy_rows(const LinearTask& task, std::int64_t k, std::int64_t depth, float* rows) {
   constexpr std::int64_t kRowsAhead = 8;
   for (std::int64_t r = 0; r < task.rows; ++r) {
     const float* const from = task.x + r * task.x_stride + k;
-    const float* const ahead = from + kRowsAhead * task.x_stride;
+    float* const to = rows + r * kRowStride;
     for (std::int64_t i = 0; i < depth; i += kLineFloats)
-      V::prefetch(reinterpret_cast<const std::byte*>(ahead + i));
-    std::memcpy(rows + r * kRowStride, from, static_cast<std::size_t>(depth) * sizeof(float));
+      V::prefetch(reinterpret_cast<const std::byte*>(from + kRowsAhead * task.x_stride + i));
+    std::int64_t i = 0;
+    for (; i + V::kWidth <= depth; i += V::kWidth) V::store(to + i, V::load(from + i));
+    if (i < depth) V::store(to + i, V::load_some(from + i, depth - i));
   }
 }
 
