@@ -1,6 +1,6 @@
 // The linear layer on the CPU, for every instruction set that this machine has: the product and its
 // epilogues against double precision, live rows, bit equality of rows across batches and threads,
-// and every complaint of the op functions.
+// and the range of the activations.
 #include "ops/linear.h"
 
 #include <gtest/gtest.h>
@@ -8,19 +8,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <numbers>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "device/cpu/cpu_device.h"
-#include "ops/context.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/kernels.h"
 #include "support/expect_error.h"
+#include "support/linear_fixture.h"
 
 namespace fovea::test {
 namespace {
@@ -38,78 +33,6 @@ std::vector<CpuIsa> isas_of_this_machine() {
     if (isa <= detect_cpu_isa()) isas.push_back(isa);
   return isas;
 }
-
-/// A CPU device of its own, and what an op needs around it.
-class Bench {
- public:
-  explicit Bench(CpuIsa isa, int threads = 1)
-      : kernels_(make_cpu_kernels(isa)),
-        device_(make_cpu_device(threads, *kernels_)),
-        stream_(device_->create_stream()) {}
-
-  [[nodiscard]] Device& device() { return *device_; }
-  [[nodiscard]] Stream& stream() { return *stream_; }
-  void linear(const ops::LinearArgs& args) {
-    ExecContext ctx{*stream_, *kernels_, arena_, *stream_};
-    ops::linear(ctx, args);
-  }
-
- private:
-  std::unique_ptr<Kernels> kernels_;
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
-  Arena arena_ = Arena::measuring();
-};
-
-/// A row-major f32 matrix with the views that ops take.
-struct Matrix {
-  Matrix(std::int64_t num_rows, std::int64_t num_cols, float fill = 0.0f)
-      : rows(num_rows), cols(num_cols), values(static_cast<std::size_t>(rows * cols), fill) {}
-
-  static Matrix random(std::int64_t rows, std::int64_t cols, unsigned seed) {
-    Matrix matrix(rows, cols);
-    std::mt19937 generator(seed);
-    std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
-    std::ranges::generate(matrix.values, [&] { return uniform(generator); });
-    return matrix;
-  }
-
-  [[nodiscard]] float& at(std::int64_t r, std::int64_t c) {
-    return values[static_cast<std::size_t>(r * cols + c)];
-  }
-  [[nodiscard]] float at(std::int64_t r, std::int64_t c) const {
-    return values[static_cast<std::size_t>(r * cols + c)];
-  }
-  [[nodiscard]] TensorView view() {
-    return {reinterpret_cast<std::byte*>(values.data()), DType::kF32, {rows, cols}};
-  }
-  [[nodiscard]] ConstTensorView view() const {
-    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, {rows, cols}};
-  }
-  [[nodiscard]] TensorView first_rows(std::int64_t count) {
-    return {reinterpret_cast<std::byte*>(values.data()), DType::kF32, {count, cols}};
-  }
-
-  std::int64_t rows;
-  std::int64_t cols;
-  std::vector<float> values;
-};
-
-/// A host tensor as a checkpoint holds it: any float dtype, one byte off any alignment.
-struct Stored {
-  Stored(const std::vector<float>& from, DType stored_dtype, Shape stored_shape)
-      : dtype(stored_dtype), shape(stored_shape), bytes(from.size() * size_of(dtype) + 1) {
-    narrow_from_f32(from.data(), dtype, bytes.data() + 1, from.size());
-    rounded.resize(from.size());
-    widen_to_f32(dtype, bytes.data() + 1, rounded.data(), from.size());
-  }
-  [[nodiscard]] ConstTensorView view() const { return {bytes.data() + 1, dtype, shape}; }
-
-  DType dtype;
-  Shape shape;
-  std::vector<std::byte> bytes;
-  std::vector<float> rounded;  ///< what the bytes mean
-};
 
 double activate(Activation activation, double x) {
   switch (activation) {
@@ -165,7 +88,7 @@ void expect_product(const Matrix& x, const Stored& weight, const Stored* bias,
 }
 
 TEST_P(LinearTest, MatchesHandComputedRows) {
-  Bench bench(GetParam());
+  LinearBench bench(GetParam());
   const Stored weight({1, 2, 3, -1, 0, 1}, DType::kF32, {2, 3});
   const Stored bias({10, 20}, DType::kF32, {2});
   const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
@@ -178,7 +101,7 @@ TEST_P(LinearTest, MatchesHandComputedRows) {
 }
 
 TEST_P(LinearTest, MatchesDoublePrecisionForAllWeightTypesAndActivations) {
-  Bench bench(GetParam(), 2);
+  LinearBench bench(GetParam(), 2);
   const Matrix x = Matrix::random(17, 300, 1);        // 300: one whole and one partial block of k
   const Matrix residual = Matrix::random(17, 70, 4);  // 70: two whole panels and a partial one
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -200,7 +123,7 @@ TEST_P(LinearTest, MatchesDoublePrecisionForAllWeightTypesAndActivations) {
 }
 
 TEST_P(LinearTest, MatchesDoublePrecisionForOddShapes) {
-  Bench bench(GetParam(), 3);
+  LinearBench bench(GetParam(), 3);
   const ProductCase cases[] = {{1, 1, 1},    {1, 257, 33},  {2, 5, 31},      {13, 64, 32},
                                {15, 19, 96}, {29, 512, 65}, {113, 144, 432}, {127, 640, 257}};
   for (const auto& [rows, in_features, out_features] : cases) {
@@ -217,7 +140,7 @@ TEST_P(LinearTest, MatchesDoublePrecisionForOddShapes) {
 }
 
 TEST_P(LinearTest, WritesOnlyItsColumnsOfAWiderOutput) {
-  Bench bench(GetParam(), 2);
+  LinearBench bench(GetParam(), 2);
   const Matrix x = Matrix::random(19, 40, 1);
   const Stored weight(Matrix::random(45, 40, 2).values, DType::kBF16, {45, 40});
   const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
@@ -234,7 +157,7 @@ TEST_P(LinearTest, WritesOnlyItsColumnsOfAWiderOutput) {
 }
 
 TEST_P(LinearTest, ResidualMayBeTheOutput) {
-  Bench bench(GetParam(), 4);
+  LinearBench bench(GetParam(), 4);
   const Matrix x = Matrix::random(77, 600, 1);
   const Stored weight(Matrix::random(150, 600, 2).values, DType::kBF16, {150, 600});
   const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
@@ -259,7 +182,7 @@ TEST_P(LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
 
   Matrix alone(kRows, kOut);
   {
-    Bench bench(GetParam());
+    LinearBench bench(GetParam());
     const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
     for (std::int64_t r = 0; r < kRows; ++r) {
       const TensorView row{reinterpret_cast<std::byte*>(&x.at(r, 0)), DType::kF32, {1, kIn}};
@@ -268,7 +191,7 @@ TEST_P(LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
     }
   }
   for (int threads = 1; threads <= 4; ++threads) {
-    Bench bench(GetParam(), threads);
+    LinearBench bench(GetParam(), threads);
     const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
     for (const std::int64_t count : counts) {
       Matrix out(count, kOut);
@@ -285,7 +208,7 @@ TEST_P(LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
 
 TEST_P(LinearTest, ReplayReadsTheLiveCountAnewAndTouchesNoOtherRow) {
   constexpr std::int64_t kCapacity = 60;
-  Bench bench(GetParam(), 2);
+  LinearBench bench(GetParam(), 2);
   const Stored weight(Matrix::random(50, 33, 2).values, DType::kBF16, {50, 33});
   const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
   Matrix x = Matrix::random(kCapacity, 33, 1);
@@ -312,7 +235,7 @@ TEST_P(LinearTest, ReplayReadsTheLiveCountAnewAndTouchesNoOtherRow) {
 }
 
 TEST_P(LinearTest, LiveCountBeyondTheCapacityIsRefused) {
-  Bench bench(GetParam());
+  LinearBench bench(GetParam());
   const auto packed =
       ops::pack_linear(bench.device(), Stored({1, 2}, DType::kF32, {1, 2}).view(), {});
   const Matrix x(3, 2);
@@ -325,7 +248,7 @@ TEST_P(LinearTest, LiveCountBeyondTheCapacityIsRefused) {
 }
 
 TEST_P(LinearTest, NanAndInfinityStayInTheirRow) {
-  Bench bench(GetParam());
+  LinearBench bench(GetParam());
   Matrix x = Matrix::random(20, 40, 1);
   const Stored weight(Matrix::random(64, 40, 2).values, DType::kBF16, {64, 40});
   const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
@@ -353,7 +276,7 @@ TEST_P(LinearTest, NanAndInfinityStayInTheirRow) {
 }
 
 TEST_P(LinearTest, EmptyInputIsLegal) {
-  Bench bench(GetParam());
+  LinearBench bench(GetParam());
   const auto packed =
       ops::pack_linear(bench.device(), Stored({1, 2}, DType::kF32, {1, 2}).view(), {});
   const Matrix x(0, 2);
@@ -361,13 +284,10 @@ TEST_P(LinearTest, EmptyInputIsLegal) {
   EXPECT_NO_THROW(bench.linear({.x = x.view(), .weight = packed, .out = out.view()}));
 }
 
-// ---- activations over the whole range
-// --------------------------------------------------------------
-
 /// f(value) for every value, through a layer with one input that is 1 and weights that are the
 /// values: the product is exact.
 std::vector<float> apply(CpuIsa isa, Activation activation, const std::vector<float>& values) {
-  Bench bench(isa);
+  LinearBench bench(isa);
   const auto count = static_cast<std::int64_t>(values.size());
   const auto packed =
       ops::pack_linear(bench.device(), Stored(values, DType::kF32, {count, 1}).view(), {});
@@ -411,154 +331,6 @@ TEST_P(LinearTest, ActivationsOfInfinityAndNanAreThoseOfTheFormula) {
     }
     EXPECT_TRUE(std::isnan(y[2]));
   }
-}
-
-// ---- complaints
-// ------------------------------------------------------------------------------------
-
-void expect_invalid(const std::function<void()>& call, const std::string& part_of_message) {
-  expect_error(ErrorCode::kInvalidArgument, part_of_message, call);
-}
-
-class LinearErrors : public ::testing::Test {
- protected:
-  Bench bench_{CpuIsa::kPortable};
-  Stored weight_{{1, 2, 3, 4, 5, 6}, DType::kF32, {2, 3}};
-  ops::PackedLinear packed_ = ops::pack_linear(bench_.device(), weight_.view(), {});
-  Matrix x_{4, 3};
-  Matrix out_{4, 2};
-
-  static ConstTensorView with(ConstTensorView tensor, DType dtype, Shape shape) {
-    return {tensor.data, dtype, shape};
-  }
-};
-
-TEST_F(LinearErrors, PackRefusesAWeightThatIsNoMatrix) {
-  expect_invalid(
-      [&] { (void)ops::pack_linear(bench_.device(), with(weight_.view(), DType::kF32, {6}), {}); },
-      "weight must have rank 2, got shape [6]");
-}
-
-TEST_F(LinearErrors, PackRefusesAnEmptyWeight) {
-  expect_invalid(
-      [&] {
-        (void)ops::pack_linear(bench_.device(), with(weight_.view(), DType::kF32, {0, 3}), {});
-      },
-      "weight must have out_features, got shape [0, 3]");
-}
-
-TEST_F(LinearErrors, PackRefusesAnIntegerWeight) {
-  expect_invalid(
-      [&] {
-        (void)ops::pack_linear(bench_.device(), with(weight_.view(), DType::kI32, {2, 3}), {});
-      },
-      "int32");
-}
-
-TEST_F(LinearErrors, PackRefusesABiasOfAnotherLength) {
-  const Stored bias({1, 2, 3}, DType::kF32, {3});
-  expect_invalid([&] { (void)ops::pack_linear(bench_.device(), weight_.view(), bias.view()); },
-                 "bias must be [2], got [3]");
-}
-
-TEST_F(LinearErrors, PackRefusesAnIntegerBias) {
-  const Stored bias({1, 2}, DType::kF32, {2});
-  expect_invalid(
-      [&] {
-        (void)ops::pack_linear(bench_.device(), weight_.view(),
-                               with(bias.view(), DType::kI32, {2}));
-      },
-      "int32");
-}
-
-TEST_F(LinearErrors, RefusesInputsOfAnotherWidth) {
-  Matrix x(4, 5);
-  expect_invalid([&] { bench_.linear({.x = x.view(), .weight = packed_, .out = out_.view()}); },
-                 "x must be [rows, 3], got [4, 5]");
-}
-
-TEST_F(LinearErrors, RefusesIntegerInputs) {
-  expect_invalid(
-      [&] {
-        bench_.linear(
-            {.x = with(x_.view(), DType::kI32, {4, 3}), .weight = packed_, .out = out_.view()});
-      },
-      "int32");
-}
-
-TEST_F(LinearErrors, CpuRefusesHalfPrecisionActivations) {
-  TensorView out = out_.view();
-  out.dtype = DType::kBF16;
-  expect_invalid(
-      [&] {
-        bench_.linear({.x = with(x_.view(), DType::kBF16, {4, 3}), .weight = packed_, .out = out});
-      },
-      "float32 activations");
-}
-
-TEST_F(LinearErrors, RefusesAnOutputOfAnotherType) {
-  TensorView out = out_.view();
-  out.dtype = DType::kBF16;
-  expect_invalid([&] { bench_.linear({.x = x_.view(), .weight = packed_, .out = out}); },
-                 "out must be float32");
-}
-
-TEST_F(LinearErrors, RefusesAnOutputWithOtherRows) {
-  Matrix out(5, 2);
-  expect_invalid([&] { bench_.linear({.x = x_.view(), .weight = packed_, .out = out.view()}); },
-                 "out must be [4, columns], got [5, 2]");
-}
-
-TEST_F(LinearErrors, RefusesColumnsBeyondTheOutput) {
-  Matrix out(4, 4);
-  for (const std::int64_t column : {3, -1}) {
-    expect_invalid(
-        [&] {
-          bench_.linear(
-              {.x = x_.view(), .weight = packed_, .out = out.view(), .out_column = column});
-        },
-        "do not fit out [4, 4]");
-  }
-}
-
-TEST_F(LinearErrors, RefusesAnOutputThatOverlapsTheInput) {
-  expect_invalid(
-      [&] { bench_.linear({.x = x_.view(), .weight = packed_, .out = x_.first_rows(4)}); },
-      "out must not overlap x");
-}
-
-TEST_F(LinearErrors, RefusesAResidualOfAnotherShape) {
-  Matrix residual(4, 3);
-  expect_invalid(
-      [&] {
-        bench_.linear(
-            {.x = x_.view(), .weight = packed_, .residual = residual.view(), .out = out_.view()});
-      },
-      "residual must be float32 [4, 2], got float32 [4, 3]");
-}
-
-TEST_F(LinearErrors, RefusesAResidualOfAnotherType) {
-  Matrix residual(4, 2);
-  expect_invalid(
-      [&] {
-        bench_.linear({.x = x_.view(),
-                       .weight = packed_,
-                       .residual = with(residual.view(), DType::kF16, {4, 2}),
-                       .out = out_.view()});
-      },
-      "residual must be float32 [4, 2], got float16");
-}
-
-TEST_F(LinearErrors, RefusesAResidualThatOverlapsTheOutputPartly) {
-  Matrix memory(5, 2);
-  TensorView shifted = memory.first_rows(4);
-  shifted.data += 2 * sizeof(float);
-  expect_invalid(
-      [&] {
-        bench_.linear(
-            {.x = x_.view(), .weight = packed_, .residual = memory.first_rows(4), .out = shifted});
-      },
-      "residual must be out itself");
 }
 
 }  // namespace
