@@ -3,6 +3,7 @@
 // counts read anew, so the two give equal bits and no row of padding is ever computed.
 #include "device/cpu/cpu_device.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -78,6 +79,22 @@ void CpuStream::synchronize() {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// Large memory lies on whole huge pages: a product reads weights in panels that are pages apart,
+/// and looking up small pages costs it some 3 %.
+struct Allocation {
+  std::size_t alignment;
+  std::size_t bytes;  ///< a multiple of the alignment, >= what was asked for
+};
+
+/// @return bytes 0 if the size overflows.
+Allocation round_up(std::size_t bytes) noexcept {
+  const std::size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
+  const std::size_t rounded =
+      (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  return {alignment, rounded >= bytes ? rounded : 0};
+}
 
 /// The processor's marketing name, for people; "unknown processor" where the system does not say.
 std::string processor_name() {
@@ -108,11 +125,11 @@ class CpuDevice final : public Device {
   [[nodiscard]] const Kernels& kernels() const noexcept override { return kernels_; }
 
   [[nodiscard]] Buffer allocate(std::size_t bytes) override {
-    const std::size_t rounded =
-        (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-    FOVEA_CHECK(rounded >= bytes, kOutOfMemory, "cpu: cannot allocate ", bytes, " bytes");
-    auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+    const auto [alignment, rounded] = round_up(bytes);
+    auto* const data =
+        rounded == 0 ? nullptr : static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
     FOVEA_CHECK(data != nullptr, kOutOfMemory, "cpu: cannot allocate ", bytes, " bytes");
+    if (alignment == kHugePage) (void)madvise(data, rounded, MADV_HUGEPAGE);  // a wish
     std::memset(data, 0, rounded);
     allocated_ += rounded;
     return {data, bytes, &CpuDevice::release, this};
@@ -127,8 +144,7 @@ class CpuDevice final : public Device {
  private:
   static void release(void* context, std::byte* data, std::size_t bytes) noexcept {
     std::free(data);
-    static_cast<CpuDevice*>(context)->allocated_ -=
-        (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    static_cast<CpuDevice*>(context)->allocated_ -= round_up(bytes).bytes;
   }
 
   DeviceProperties properties_;
