@@ -7,8 +7,8 @@
 
 namespace fovea::test {
 
-/// Folders with reference data of one family: the selection in the repository, and the full set when
-/// FOVEA_GOLDEN_DIR names one. Only folders that hold `file` are listed.
+/// Folders with reference data of one family: the selection in the repository, and the full set
+/// when FOVEA_GOLDEN_DIR names one. Only folders that hold `file` are listed.
 inline std::vector<std::string> golden_folders(const std::string& family, const std::string& file) {
   std::vector<std::string> roots{FOVEA_TEST_GOLDEN_DIR};
   if (const char* full = std::getenv("FOVEA_GOLDEN_DIR"); full != nullptr) roots.emplace_back(full);
