@@ -139,36 +139,47 @@ void prefetch_rows(const float* from, std::int64_t stride, std::int64_t count,
   }
 }
 
-/// Bias of one strip against a grid of keys, beginning with key `key` of the sequence.
+/// Bias of one strip against a grid of keys.
 struct StripBias {
   const float* table;  // [rows + cols][lanes]; null: no bias
   std::int64_t rows;
   std::int64_t cols;
-  std::int64_t key;
 };
 
-/// Adds the bias of key `bias.key + r` to its scores.
+/// scores[r] = bias of key `key` + r of the grid.
 template <class V, int kVectors>
-void add_bias(const StripBias& bias, std::int64_t r, typename V::Reg* scores) {
-  const std::int64_t row = (bias.key + r) / bias.cols;
-  const std::int64_t col = bias.rows + (bias.key + r) % bias.cols;
+void start_from_bias(const StripBias& bias, std::int64_t key,
+                     typename V::Reg (&scores)[V::kTileRows][kVectors]) {
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
-  for (int c = 0; c < kVectors; ++c) {
-    const typename V::Reg by_row = V::load(bias.table + row * kLanes + c * V::kWidth);
-    const typename V::Reg by_col = V::load(bias.table + col * kLanes + c * V::kWidth);
-    scores[c] = V::add(scores[c], V::add(by_row, by_col));
+  std::int64_t row = key / bias.cols;
+  std::int64_t col = key % bias.cols;
+  for (int r = 0; r < V::kTileRows; ++r) {
+    // Keys beyond the grid are not part of anything; their rows of the table do not exist.
+    const float* const by_row = bias.table + (row < bias.rows ? row : 0) * kLanes;
+    const float* const by_col = bias.table + (bias.rows + col) * kLanes;
+    for (int c = 0; c < kVectors; ++c)
+      scores[r][c] = V::add(V::load(by_row + c * V::kWidth), V::load(by_col + c * V::kWidth));
+    if (++col == bias.cols) {
+      col = 0;
+      ++row;
+    }
   }
 }
 
-/// Scores of kTileRows keys for kVectors vectors of queries; `max` is raised by the first `live`.
+/// Scores of kTileRows keys, the first of which is number `key` of the sequence, for kVectors
+/// vectors of queries; `max` is raised by the first `live`.
 template <class V, int kVectors>
-void score_tile(const float* keys, const float* queries, std::int64_t head_dim, std::int64_t live,
-                const StripBias& bias, float* scores, typename V::Reg* max) {
+void score_tile(const float* keys, const float* queries, std::int64_t head_dim, std::int64_t key,
+                std::int64_t live, const StripBias& bias, float* scores, typename V::Reg* max) {
   using Reg = typename V::Reg;
   constexpr int kRows = V::kTileRows;
   Reg acc[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r) {
-    for (int c = 0; c < kVectors; ++c) acc[r][c] = V::broadcast(0.0f);
+  if (bias.table != nullptr) {
+    start_from_bias<V, kVectors>(bias, key, acc);
+  } else {
+    for (int r = 0; r < kRows; ++r) {
+      for (int c = 0; c < kVectors; ++c) acc[r][c] = V::broadcast(0.0f);
+    }
   }
   for (std::int64_t d = 0; d < head_dim; ++d) {
     Reg q[kVectors];
@@ -182,7 +193,6 @@ void score_tile(const float* keys, const float* queries, std::int64_t head_dim, 
     queries += kVectors * V::kWidth;
   }
   for (int r = 0; r < kRows; ++r) {
-    if (bias.table != nullptr && r < live) add_bias<V, kVectors>(bias, r, acc[r]);
     for (int c = 0; c < kVectors; ++c) {
       V::store(scores + (r * kVectors + c) * V::kWidth, acc[r][c]);
       if (r < live) max[c] = V::max(max[c], acc[r][c]);
@@ -220,21 +230,27 @@ void value_tile(const float* values, const float* p, std::int64_t num_keys, bool
   }
 }
 
+/// The packed block of keys that a task is at: keys [first, first + count) of the sequence.
+struct KeyBlock {
+  std::int64_t first;
+  std::int64_t count;
+};
+
 /// One step of the streaming softmax: the strip whose first lane is `lane` of its task against one
-/// packed block of keys.
+/// block of keys.
 template <class V, int kVectors>
-void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t num_keys,
-                std::int64_t head_dim, const StripBias& bias, bool first) {
+void strip_step(const AttentionScratch<V>& s, std::int64_t lane, const KeyBlock& block,
+                std::int64_t head_dim, const StripBias& bias) {
   using Reg = typename V::Reg;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
   Reg old_max[kVectors];
   Reg max[kVectors];
   for (int c = 0; c < kVectors; ++c) max[c] = old_max[c] = V::load(s.max + lane + c * V::kWidth);
-  for (std::int64_t key = 0; key < num_keys; key += V::kTileRows) {
+  for (std::int64_t key = 0; key < block.count; key += V::kTileRows) {
     const float* const panel = s.keys + key / V::kWidth * V::kWidth * head_dim;
     score_tile<V, kVectors>(panel + key % V::kWidth, s.queries + lane * head_dim, head_dim,
-                            num_keys - key, {bias.table, bias.rows, bias.cols, bias.key + key},
-                            s.scores + key * kLanes, max);
+                            block.first + key, block.count - key, bias, s.scores + key * kLanes,
+                            max);
   }
 
   Reg rescale[kVectors];
@@ -243,7 +259,7 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t nu
     rescale[c] = exp2<V>(V::sub(old_max[c], max[c]));
     sum[c] = V::mul(rescale[c], V::load(s.sum + lane + c * V::kWidth));
   }
-  for (std::int64_t key = 0; key < num_keys; ++key) {
+  for (std::int64_t key = 0; key < block.count; ++key) {
     for (int c = 0; c < kVectors; ++c) {
       float* const score = s.scores + key * kLanes + c * V::kWidth;
       const Reg p = exp2<V>(V::sub(V::load(score), max[c]));
@@ -258,7 +274,7 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t nu
 
   const float* values = s.values;
   for (std::int64_t d = 0; d < head_dim; d += V::kTileRows) {
-    value_tile<V, kVectors>(values, s.scores, num_keys, first, rescale,
+    value_tile<V, kVectors>(values, s.scores, block.count, block.first == 0, rescale,
                             s.out + lane * head_dim + d * kLanes);
     values += AttentionScratch<V>::kValuePanel;
   }
@@ -266,12 +282,12 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t nu
 
 template <class V>
 void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t lanes,
-                std::int64_t num_keys, std::int64_t head_dim, const StripBias& bias, bool first) {
+                const KeyBlock& block, std::int64_t head_dim, const StripBias& bias) {
   static_assert(V::kTileVectors == 3);
   switch (lanes / V::kWidth) {
-    case 3: return strip_step<V, 3>(s, lane, num_keys, head_dim, bias, first);
-    case 2: return strip_step<V, 2>(s, lane, num_keys, head_dim, bias, first);
-    default: return strip_step<V, 1>(s, lane, num_keys, head_dim, bias, first);
+    case 3: return strip_step<V, 3>(s, lane, block, head_dim, bias);
+    case 2: return strip_step<V, 2>(s, lane, block, head_dim, bias);
+    default: return strip_step<V, 1>(s, lane, block, head_dim, bias);
   }
 }
 
@@ -340,8 +356,8 @@ void attention_task(const AttentionTask& task) {
       prefetch_rows<V>(k + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
       prefetch_rows<V>(v + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
       const StripBias bias{task.bias == nullptr ? nullptr : s.bias + lane * bias_entries,
-                           task.bias_rows, task.bias_cols, key};
-      strip_step<V>(s, lane, lanes, num_keys, head_dim, bias, key == 0);
+                           task.bias_rows, task.bias_cols};
+      strip_step<V>(s, lane, lanes, {key, num_keys}, head_dim, bias);
     });
   }
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {

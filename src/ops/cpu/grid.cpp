@@ -1,10 +1,10 @@
 // Attention with relative positions, and convolution rows, on the CPU.
 //
-// A task of the attention is one block of queries of one head in one window. Keys and values of a
-// window that is not the whole image are gathered into scratch first, overhanging tokens filled
-// with those of a zero token; the arithmetic is that of plain attention plus a bias per query that
-// depends on the key's row and column alone (attention_body.h): bias[q] = [q . rel_pos_h | q .
-// rel_pos_w], side_h + side_w numbers instead of side_h * side_w.
+// A task of the attention is one block of queries of one head in one window. The arithmetic is that
+// of plain attention plus a bias per query that depends on the key's row and column alone
+// (attention_body.h): bias[q] = [q . rel_pos_h | q . rel_pos_w], side_h + side_w numbers instead of
+// side_h * side_w. Keys and values of a window that is not the whole image are gathered into
+// scratch first, overhanging tokens filled with those of a zero token.
 #include "ops/cpu/grid.h"
 
 #include <algorithm>
@@ -27,24 +27,26 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 /// How an op is cut into tasks, and what a task needs. All sizes in tokens or floats.
 struct GridPlan {
   explicit GridPlan(const ops::GridAttentionArgs& args)
-      : side_h(args.window > 0 ? args.window : args.height),
+      : height(args.height),
+        width(args.width),
+        side_h(args.window > 0 ? args.window : args.height),
         side_w(args.window > 0 ? args.window : args.width),
         windows_x((args.width + side_w - 1) / side_w),
         windows_y((args.height + side_h - 1) / side_h),
         gathers(args.window > 0),
-        blocks((side_h * side_w + kMaxTaskQueries - 1) / kMaxTaskQueries),
-        block_queries((side_h * side_w + blocks - 1) / blocks),
+        blocks((keys() + kMaxTaskQueries - 1) / kMaxTaskQueries),
+        block_queries((keys() + blocks - 1) / blocks),
         head_dim(args.head_dim) {}
 
   [[nodiscard]] std::int64_t keys() const { return side_h * side_w; }
-  [[nodiscard]] std::int64_t bias_cols() const { return side_h + side_w; }
+  [[nodiscard]] std::int64_t bias_entries() const { return side_h + side_w; }
 
   // Parts of a task's scratch, each a multiple of 16 floats.
   [[nodiscard]] std::int64_t task_floats() const {
-    return round_up(attention_scratch_floats(head_dim, bias_cols()), 16);
+    return round_up(attention_scratch_floats(head_dim, bias_entries()), 16);
   }
   [[nodiscard]] std::int64_t bias_floats() const {
-    return round_up(block_queries * bias_cols(), 16);
+    return round_up(block_queries * bias_entries(), 16);
   }
   [[nodiscard]] std::int64_t query_floats() const {
     return round_up(2 * block_queries * head_dim, 16);  // queries, and their rows of the output
@@ -56,6 +58,17 @@ struct GridPlan {
     return task_floats() + bias_floats() + query_floats() + key_floats();
   }
 
+  /// Floats from one component to the next in a transposed table of `side` rows or columns. A query
+  /// at place p begins at entry side - 1 - p and whole vectors are read.
+  [[nodiscard]] std::int64_t table_stride(std::int64_t side) const {
+    return round_up(std::max(side_h, side_w) + side + kMaxVectorWidth, 16);
+  }
+  [[nodiscard]] std::int64_t table_floats() const {
+    return (table_stride(side_h) + table_stride(side_w)) * head_dim;
+  }
+
+  std::int64_t height;
+  std::int64_t width;
   std::int64_t side_h;
   std::int64_t side_w;
   std::int64_t windows_x;
@@ -66,6 +79,32 @@ struct GridPlan {
   std::int64_t head_dim;
 };
 
+/// Relative positions transposed and from the last to the first, so that what the query at place p
+/// needs for the keys at places 0, 1, ... begins at entry side - 1 - p of every row:
+///   to[d][k] = table[2 * side - 2 - k][d]
+struct Tables {
+  const float* by_row;  // [head_dim][table_stride(side_h)]
+  const float* by_col;  // [head_dim][table_stride(side_w)]
+};
+
+void transpose_table(const ConstTensorView& table, std::int64_t stride, float* to) {
+  const std::int64_t entries = table.shape[0];
+  const std::int64_t dim = table.shape[1];
+  for (std::int64_t d = 0; d < dim; ++d, to += stride) {
+    for (std::int64_t k = 0; k < entries; ++k)
+      to[k] = table.as<float>()[(entries - 1 - k) * dim + d];
+    std::fill(to + entries, to + stride, 0.0f);
+  }
+}
+
+Tables transpose_tables(const ops::GridAttentionArgs& args, const GridPlan& plan, float* to) {
+  const std::int64_t stride_h = plan.table_stride(plan.side_h);
+  float* const by_col = to + stride_h * plan.head_dim;
+  transpose_table(args.rel_pos_h, stride_h, to);
+  transpose_table(args.rel_pos_w, plan.table_stride(plan.side_w), by_col);
+  return {to, by_col};
+}
+
 /// One window of one image.
 struct Window {
   std::int64_t first_row;  // of the image in qkv
@@ -73,103 +112,156 @@ struct Window {
   std::int64_t left;
 };
 
-/// Row in qkv of token (y, x) of a window, or -1 where the window overhangs the image.
-std::int64_t token_row(const ops::GridAttentionArgs& args, const Window& window, std::int64_t y,
-                       std::int64_t x) {
-  const std::int64_t image_y = window.top + y;
-  const std::int64_t image_x = window.left + x;
-  if (image_y >= args.height || image_x >= args.width) return -1;
-  return window.first_row + image_y * args.width + image_x;
+/// Neighbouring tokens in a row of a window, all in the image or all beyond it.
+struct Run {
+  std::int64_t y;  // in the window
+  std::int64_t x;
+  std::int64_t count;
+  std::int64_t row;  // in qkv; -1 beyond the image
+};
+
+/// Calls body(run) for runs that cover tokens [begin, end) of a window, in order.
+template <class F>
+void for_runs(const GridPlan& plan, const Window& window, std::int64_t begin, std::int64_t end,
+              const F& body) {
+  for (std::int64_t token = begin; token < end;) {
+    const std::int64_t y = token / plan.side_w;
+    const std::int64_t x = token % plan.side_w;
+    const bool inside = window.top + y < plan.height && window.left + x < plan.width;
+    const std::int64_t stop =
+        inside ? std::min(plan.side_w, plan.width - window.left) : plan.side_w;
+    const std::int64_t count = std::min(stop - x, end - token);
+    body({y, x, count,
+          inside ? window.first_row + (window.top + y) * plan.width + window.left + x : -1});
+    token += count;
+  }
 }
 
-/// Copies part `part` (0 q, 1 k, 2 v) of one token's head.
-void copy_token(const ops::GridAttentionArgs& args, std::int64_t row, std::int64_t part,
-                std::int64_t head, float* to) {
-  const std::int64_t channels = args.num_heads * args.head_dim;
-  const std::int64_t column = part * channels + head * args.head_dim;
-  const float* const from = row >= 0 ? args.qkv.as<float>() + row * 3 * channels + column
-                                     : args.pad_qkv.as<float>() + column;
-  std::memcpy(to, from, static_cast<std::size_t>(args.head_dim) * sizeof(float));
+/// Where one part (0 q, 1 k, 2 v) of a head lies.
+class HeadView {
+ public:
+  HeadView(const ops::GridAttentionArgs& args, std::int64_t head, std::int64_t part)
+      : dim_(args.head_dim),
+        stride_(3 * args.num_heads * args.head_dim),
+        rows_(args.qkv.as<float>() + (part * args.num_heads + head) * dim_),
+        pad_(args.pad_qkv.as<float>() + (part * args.num_heads + head) * dim_) {}
+
+  [[nodiscard]] std::int64_t stride() const { return stride_; }
+  [[nodiscard]] const float* row(std::int64_t row) const { return rows_ + row * stride_; }
+
+  /// Copies the tokens of a run close together; @return the place after them.
+  float* gather(const Run& run, float* to) const {
+    const auto bytes = static_cast<std::size_t>(dim_) * sizeof(float);
+    for (std::int64_t i = 0; i < run.count; ++i, to += dim_)
+      std::memcpy(to, run.row < 0 ? pad_ : row(run.row + i), bytes);
+    return to;
+  }
+
+ private:
+  std::int64_t dim_;
+  std::int64_t stride_;
+  const float* rows_;
+  const float* pad_;
+};
+
+/// What all tasks of an op share.
+struct Work {
+  const ops::GridAttentionArgs& args;
+  const GridPlan& plan;
+  Tables tables;
+  const VectorKernels& kernels;
+};
+
+/// Gathers the queries of tokens [begin, end) that lie in the image and computes their biases.
+/// @return how many there are.
+std::int64_t gather_queries(const Work& work, const Window& window, std::int64_t head,
+                            std::int64_t begin, std::int64_t end, float* queries, float* bias) {
+  const GridPlan& plan = work.plan;
+  const HeadView all(work.args, head, 0);
+  std::int64_t num_queries = 0;
+  for_runs(plan, window, begin, end, [&](const Run& run) {
+    if (run.row < 0) return;
+    float* const q = queries + num_queries * plan.head_dim;
+    all.gather(run, q);
+    work.kernels.grid_bias({.q = q,
+                            .q_stride = plan.head_dim,
+                            .num_queries = run.count,
+                            .head_dim = plan.head_dim,
+                            .by_row = work.tables.by_row + plan.side_h - 1 - run.y,
+                            .by_col = work.tables.by_col + plan.side_w - 1 - run.x,
+                            .row_stride = plan.table_stride(plan.side_h),
+                            .col_stride = plan.table_stride(plan.side_w),
+                            .rows = plan.side_h,
+                            .cols = plan.side_w,
+                            .out = bias + num_queries * plan.bias_entries()});
+    num_queries += run.count;
+  });
+  return num_queries;
 }
 
-/// bias[k] = q . rel_pos_h[y - k + side_h - 1], then the same for columns.
-void write_bias(const ops::GridAttentionArgs& args, const GridPlan& plan, const float* q,
-                std::int64_t y, std::int64_t x, float* bias) {
-  const auto dot_rows = [&](const ConstTensorView& table, std::int64_t place, std::int64_t side) {
-    for (std::int64_t k = 0; k < side; ++k) {
-      const float* const entry = table.as<float>() + (place - k + side - 1) * args.head_dim;
-      float sum = 0;
-      for (std::int64_t d = 0; d < args.head_dim; ++d) sum += q[d] * entry[d];
-      *bias++ = sum;
+/// Keys and values of a window: where they are, or gathered into `memory`.
+void place_keys(const Work& work, const Window& window, std::int64_t head, float* memory,
+                AttentionTask& task) {
+  const HeadView k(work.args, head, 1);
+  const HeadView v(work.args, head, 2);
+  if (!work.plan.gathers) {
+    task.k = k.row(window.first_row);
+    task.v = v.row(window.first_row);
+    task.stride = k.stride();
+    return;
+  }
+  float* keys = memory;
+  float* values = memory + work.plan.keys() * work.plan.head_dim;
+  task.k = keys;
+  task.v = values;
+  task.stride = work.plan.head_dim;
+  for_runs(work.plan, window, 0, work.plan.keys(), [&](const Run& run) {
+    keys = k.gather(run, keys);
+    values = v.gather(run, values);
+  });
+}
+
+/// Writes the results of tokens [begin, end), which lie close together, to their rows.
+void scatter_results(const Work& work, const Window& window, std::int64_t head, std::int64_t begin,
+                     std::int64_t end, const float* results) {
+  const std::int64_t dim = work.plan.head_dim;
+  const std::int64_t channels = work.args.num_heads * dim;
+  for_runs(work.plan, window, begin, end, [&](const Run& run) {
+    if (run.row < 0) return;
+    for (std::int64_t i = 0; i < run.count; ++i, results += dim) {
+      std::memcpy(work.args.out.as<float>() + (run.row + i) * channels + head * dim, results,
+                  static_cast<std::size_t>(dim) * sizeof(float));
     }
-  };
-  dot_rows(args.rel_pos_h, y, plan.side_h);
-  dot_rows(args.rel_pos_w, x, plan.side_w);
+  });
 }
 
 /// One block of queries of one head in one window.
-void run_task(const ops::GridAttentionArgs& args, const GridPlan& plan, const Window& window,
-              std::int64_t head, std::int64_t block, float* scratch, const VectorKernels& kernels) {
-  const std::int64_t channels = args.num_heads * args.head_dim;
-  const std::int64_t dim = args.head_dim;
+void run_task(const Work& work, const Window& window, std::int64_t head, std::int64_t block,
+              float* scratch) {
+  const GridPlan& plan = work.plan;
   float* const bias = scratch + plan.task_floats();
   float* const queries = bias + plan.bias_floats();
-  float* const results = queries + plan.block_queries * dim;
-
-  // Queries of the block that lie in the image, close together.
-  std::int64_t num_queries = 0;
+  float* const results = queries + plan.block_queries * plan.head_dim;
   const std::int64_t begin = block * plan.block_queries;
   const std::int64_t end = std::min(begin + plan.block_queries, plan.keys());
-  for (std::int64_t token = begin; token < end; ++token) {
-    const std::int64_t y = token / plan.side_w;
-    const std::int64_t x = token % plan.side_w;
-    const std::int64_t row = token_row(args, window, y, x);
-    if (row < 0) continue;
-    float* const q = queries + num_queries * dim;
-    copy_token(args, row, 0, head, q);
-    write_bias(args, plan, q, y, x, bias + num_queries * plan.bias_cols());
-    ++num_queries;
-  }
-  if (num_queries == 0) return;
 
+  const std::int64_t num_queries = gather_queries(work, window, head, begin, end, queries, bias);
+  if (num_queries == 0) return;
   AttentionTask task{.q = queries,
-                     .q_stride = dim,
+                     .q_stride = plan.head_dim,
                      .num_queries = num_queries,
                      .num_keys = plan.keys(),
-                     .head_dim = dim,
-                     .scale = args.scale,
+                     .head_dim = plan.head_dim,
+                     .scale = work.args.scale,
                      .out = results,
-                     .out_stride = dim,
+                     .out_stride = plan.head_dim,
                      .scratch = scratch,
                      .bias = bias,
                      .bias_rows = plan.side_h,
                      .bias_cols = plan.side_w};
-  if (plan.gathers) {
-    float* const keys = scratch + plan.task_floats() + plan.bias_floats() + plan.query_floats();
-    float* const values = keys + plan.keys() * dim;
-    for (std::int64_t token = 0; token < plan.keys(); ++token) {
-      const std::int64_t row = token_row(args, window, token / plan.side_w, token % plan.side_w);
-      copy_token(args, row, 1, head, keys + token * dim);
-      copy_token(args, row, 2, head, values + token * dim);
-    }
-    task.k = keys;
-    task.v = values;
-    task.stride = dim;
-  } else {
-    task.k = args.qkv.as<float>() + window.first_row * 3 * channels + channels + head * dim;
-    task.v = task.k + channels;
-    task.stride = 3 * channels;
-  }
-  kernels.attention(task);
-
-  const float* result = results;
-  for (std::int64_t token = begin; token < end; ++token) {
-    const std::int64_t row = token_row(args, window, token / plan.side_w, token % plan.side_w);
-    if (row < 0) continue;
-    std::memcpy(args.out.as<float>() + row * channels + head * dim, result,
-                static_cast<std::size_t>(dim) * sizeof(float));
-    result += dim;
-  }
+  place_keys(work, window, head, queries + plan.query_floats(), task);
+  work.kernels.attention(task);
+  scatter_results(work, window, head, begin, end, results);
 }
 
 void run(ThreadPool& pool, const ops::GridAttentionArgs& args, const VectorKernels& kernels) {
@@ -178,13 +270,17 @@ void run(ThreadPool& pool, const ops::GridAttentionArgs& args, const VectorKerne
   const std::int64_t images = count_live(args.images, args.qkv.shape[0] / image_rows);
   const std::int64_t windows = plan.windows_y * plan.windows_x;
   const std::int64_t num_tasks = images * windows * args.num_heads * plan.blocks;
+  if (num_tasks == 0) return;
+  const Work work{args, plan, transpose_tables(args, plan, args.workspace.as<float>()), kernels};
+  float* const all_scratch = args.workspace.as<float>() + plan.table_floats();
   const std::int64_t places =
-      args.workspace.shape[0] / (plan.scratch_floats() * std::int64_t{sizeof(float)});
+      (args.workspace.shape[0] / std::int64_t{sizeof(float)} - plan.table_floats()) /
+      plan.scratch_floats();
   const std::int64_t lanes = std::min({std::int64_t{pool.size()}, places, num_tasks});
   // One lane per place in the workspace; lanes take tasks one by one.
   std::atomic<std::int64_t> next{0};
   pool.parallel_for(lanes, [&](std::int64_t lane, int) {
-    float* const scratch = args.workspace.as<float>() + lane * plan.scratch_floats();
+    float* const scratch = all_scratch + lane * plan.scratch_floats();
     for (std::int64_t task = next++; task < num_tasks; task = next++) {
       const std::int64_t block = task % plan.blocks;
       const std::int64_t head = task / plan.blocks % args.num_heads;
@@ -192,7 +288,7 @@ void run(ThreadPool& pool, const ops::GridAttentionArgs& args, const VectorKerne
       const std::int64_t place = number % windows;
       const Window window{number / windows * image_rows, place / plan.windows_x * plan.side_h,
                           place % plan.windows_x * plan.side_w};
-      run_task(args, plan, window, head, block, scratch, kernels);
+      run_task(work, window, head, block, scratch);
     }
   });
 }
@@ -200,8 +296,9 @@ void run(ThreadPool& pool, const ops::GridAttentionArgs& args, const VectorKerne
 }  // namespace
 
 std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, int num_threads) {
-  return static_cast<std::size_t>(num_threads) *
-         static_cast<std::size_t>(GridPlan(args).scratch_floats()) * sizeof(float);
+  const GridPlan plan(args);
+  return static_cast<std::size_t>(plan.table_floats() + num_threads * plan.scratch_floats()) *
+         sizeof(float);
 }
 
 void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, CpuIsa isa) {

@@ -47,6 +47,28 @@ struct AttentionTask {
 [[nodiscard]] std::int64_t attention_scratch_floats(std::int64_t head_dim,
                                                     std::int64_t bias_entries = 0) noexcept;
 
+/// Most entries that a load may reach beyond the last one of a row of tables (GridBiasTask).
+inline constexpr std::int64_t kMaxVectorWidth = 16;
+
+/// Biases of queries that are neighbours in a row of a grid, against its rows and columns of keys:
+///   out[i, k]        = sum_d q[i, d] * by_row[d, k]       for k < rows
+///   out[i, rows + k] = sum_d q[i, d] * by_col[d, k - i]   for k < cols
+/// d ascending. Of every row of the tables, kMaxVectorWidth - 1 floats beyond the last one used,
+/// and up to the larger of rows and cols, can be read.
+struct GridBiasTask {
+  const float* q;  ///< [num_queries, head_dim]
+  std::int64_t q_stride;
+  std::int64_t num_queries;
+  std::int64_t head_dim;
+  const float* by_row;  ///< first entry of the first query, rows of tables row_stride floats apart
+  const float* by_col;
+  std::int64_t row_stride;
+  std::int64_t col_stride;
+  std::int64_t rows;
+  std::int64_t cols;
+  float* out;  ///< [num_queries, rows + cols]
+};
+
 /// `rows` neighbouring rows of a normalisation; out may be x. rms_norm has no bias.
 struct NormTask {
   const float* x;
@@ -61,6 +83,7 @@ struct NormTask {
 /// Everything that has a body per instruction set.
 struct VectorKernels {
   void (*attention)(const AttentionTask& task);
+  void (*grid_bias)(const GridBiasTask& task);
   /// y[i] = 2^x[i]; what the softmax is made of, alone so that its error can be tested.
   void (*exp2)(const float* x, float* y, std::int64_t count);
   void (*layer_norm)(const NormTask& task);

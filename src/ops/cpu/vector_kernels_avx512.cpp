@@ -2,12 +2,14 @@
 #include "ops/cpu/simd_avx512.h"
 // The bodies are templates over the type Simd of that file.
 #include "ops/cpu/attention_body.h"
+#include "ops/cpu/grid_body.h"
 #include "ops/cpu/row_bodies.h"
 
 namespace fovea::cpu {
 
 constinit const VectorKernels kVectorKernelsAvx512 = {
     .attention = &attention_task<Simd>,
+    .grid_bias = &grid_bias<Simd>,
     .exp2 = &exp2_array<Simd>,
     .layer_norm = &layer_norm_rows<Simd>,
     .rms_norm = &rms_norm_rows<Simd>,
