@@ -1,5 +1,5 @@
 // Documents say what is there: links lead somewhere, code blocks are compiled elsewhere, every
-// option is described.
+// option and every architecture is described.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,8 +8,10 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "models/registry.h"
 #include "project/tree.h"
 
 namespace fovea::test {
@@ -146,13 +148,26 @@ std::vector<std::string> members_of(const std::string& header) {
   return names;
 }
 
+/// Whether a document mentions a name as code.
+bool mentions(const std::string& document, std::string_view name) {
+  std::string quoted = "`";
+  quoted.append(name).append("`");
+  return read_text(document).find(quoted) != std::string::npos;
+}
+
+TEST(Documents, EveryArchitectureIsListed) {
+  for (const ModelFamily* family : model_families()) {
+    for (const std::string_view name : family->architectures) {
+      EXPECT_TRUE(mentions("docs/models.md", name)) << name;
+    }
+  }
+}
+
 TEST(Documents, EveryOptionIsDescribed) {
-  const std::string text = read_text("docs/configuration.md");
   const std::vector<std::string> members = members_of("include/fovea/options.h");
   EXPECT_GE(members.size(), 20U) << "options.h is no longer understood by this test";
   for (const std::string& name : members) {
-    EXPECT_NE(text.find("`" + name + "`"), std::string::npos)
-        << "docs/configuration.md does not mention `" << name << "`";
+    EXPECT_TRUE(mentions("docs/configuration.md", name)) << name;
   }
 }
 
