@@ -71,6 +71,9 @@ TEST_P(OverlapTest, GraphsWithoutRoomStayEager) {
   EXPECT_EQ(h.manager.stats().graph_hits, 3);
   EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 2);
   EXPECT_EQ(log.count("no_memory"), 1);
+  // Asked for once: two warm-ups and a run for the small graph before, the same again after the
+  // failed attempt had dropped it, one more replay, and three eager runs of the large item.
+  EXPECT_EQ(h.model.forwards_run(), 1 + 3 + 2 + 3 + 1);
 }
 
 TEST_P(OverlapTest, FailureWaitsForWhatWasSubmittedBefore) {
