@@ -18,6 +18,10 @@ struct Summary {
 /// without samples. Source: numpy.percentile's default, which vLLM's benchmarks use.
 [[nodiscard]] double percentile(std::span<const double> samples, double percent);
 
+/// Square root of the mean squared distance from the mean; 0 without samples. Source: numpy.std's
+/// default, which divides by n.
+[[nodiscard]] double population_std(std::span<const double> samples);
+
 [[nodiscard]] Summary summarize(std::span<const double> samples);
 
 }  // namespace fovea::cli

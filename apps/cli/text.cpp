@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -134,6 +135,16 @@ std::int64_t parse_whole(std::string_view text, std::int64_t min, std::string_vi
   return value;
 }
 
+double parse_number(std::string_view text, std::string_view what) {
+  const std::string_view digits = trimmed(text);
+  double value = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (status != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value)) {
+    throw UsageError(std::string(what) + ": expected a number, got \"" + one_line(text) + "\"");
+  }
+  return value;
+}
+
 std::vector<std::string> split_commas(std::string_view text) {
   std::vector<std::string> parts;
   while (true) {
@@ -142,6 +153,17 @@ std::vector<std::string> split_commas(std::string_view text) {
     if (comma == std::string_view::npos) return parts;
     text.remove_prefix(comma + 1);
   }
+}
+
+std::vector<double> parse_percents(std::string_view text, std::string_view what) {
+  std::vector<double> values;
+  for (const std::string& part : split_commas(text)) {
+    values.push_back(parse_number(part, what));
+    if (values.back() >= 0 && values.back() <= 100) continue;
+    throw UsageError(std::string(what) + ": expected numbers from 0 to 100, got \"" +
+                     one_line(part) + "\"");
+  }
+  return values;
 }
 
 std::vector<std::int64_t> parse_positive_list(std::string_view text, std::string_view what) {

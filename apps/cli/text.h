@@ -47,6 +47,12 @@ namespace fovea::cli {
 [[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min,
                                        std::string_view what);
 
+/// Reads a finite number such as "0.5" or "1e3". @throws UsageError naming `what` otherwise.
+[[nodiscard]] double parse_number(std::string_view text, std::string_view what);
+
+/// Reads "50,90,99.9". @throws UsageError naming `what` if a part is not a number from 0 to 100.
+[[nodiscard]] std::vector<double> parse_percents(std::string_view text, std::string_view what);
+
 /// Splits at commas; white space around the parts is dropped, empty parts are kept.
 [[nodiscard]] std::vector<std::string> split_commas(std::string_view text);
 

@@ -19,6 +19,11 @@ TEST(Samples, MatchTheReferenceOnKnownSamples) {
   EXPECT_DOUBLE_EQ(summary.max, 100);
 }
 
+TEST(Samples, DeviationDividesByTheNumberOfSamples) {
+  EXPECT_NEAR(population_std(std::vector<double>{1, 2, 3, 4, 100}), 39.0128, 5e-5);
+  EXPECT_DOUBLE_EQ(population_std(std::vector<double>{7}), 0);
+}
+
 TEST(Samples, OrderDoesNotMatter) {
   EXPECT_DOUBLE_EQ(percentile(std::vector<double>{5, 1, 3}, 50), 3);
 }
@@ -31,6 +36,7 @@ TEST(Samples, OneSampleIsEveryPercentile) {
 TEST(Samples, NoSamplesAreZero) {
   EXPECT_DOUBLE_EQ(percentile({}, 50), 0);
   EXPECT_DOUBLE_EQ(summarize({}).p99, 0);
+  EXPECT_DOUBLE_EQ(population_std({}), 0);
 }
 
 }  // namespace

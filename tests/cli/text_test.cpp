@@ -76,6 +76,21 @@ TEST(Text, WholeNumbersFromTheMinimumOn) {
   }
 }
 
+TEST(Text, NumbersAreFiniteAndNothingElse) {
+  EXPECT_DOUBLE_EQ(parse_number(" 0.5", "--x"), 0.5);
+  EXPECT_DOUBLE_EQ(parse_number("-2e3", "--x"), -2000);
+  for (const char* text : {"", "a", "1x", "nan", "inf", "1e999"}) {
+    expect_usage_error("--x: expected a number", [&] { (void)parse_number(text, "--x"); });
+  }
+}
+
+TEST(Text, PercentsLieBetween0And100) {
+  EXPECT_EQ(parse_percents("0,99.9,100", "--x"), (std::vector<double>{0, 99.9, 100}));
+  for (const char* text : {"", "50,", "101", "-1", "p99"}) {
+    expect_usage_error("--x: expected", [&] { (void)parse_percents(text, "--x"); });
+  }
+}
+
 TEST(Text, PositiveListNamesTheBadPart) {
   EXPECT_EQ(parse_positive_list("64,128", "--x"), (std::vector<std::int64_t>{64, 128}));
   expect_usage_error("got \"big\"", [] { (void)parse_positive_list("64,big", "--x"); });
