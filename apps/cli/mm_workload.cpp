@@ -1,0 +1,147 @@
+// The requests of a benchmark, from random numbers or from files.
+#include "mm_workload.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "inputs.h"
+#include "output_file.h"
+#include "png_writer.h"
+#include "random.h"
+#include "sizes.h"
+
+namespace fovea::cli {
+namespace {
+
+/// Of random videos; the frames count as sampled already, so it changes nothing but metadata.
+constexpr double kFramesPerSecond = 2.0;
+
+/// Reads one line of a JSONL file.
+class RequestLine {
+ public:
+  /// @param place "file:line", for messages.
+  RequestLine(const std::string& text, std::string place, std::filesystem::path folder)
+      : place_(std::move(place)), folder_(std::move(folder)) {
+    line_ = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!line_.is_object()) fail("a JSON object");
+  }
+
+  [[nodiscard]] MmRequest request() const {
+    MmRequest request;
+    if (line_.contains("image")) {
+      request.files.push_back(image_file(path_of(line_["image"], "\"image\": a path")));
+    }
+    if (line_.contains("images")) {
+      constexpr const char* kExpected = "\"images\": a list of paths";
+      if (!line_["images"].is_array()) fail(kExpected);
+      for (const nlohmann::json& image : line_["images"]) {
+        request.files.push_back(image_file(path_of(image, kExpected)));
+      }
+    }
+    if (line_.contains("video")) {
+      request.files.push_back(video_path(path_of(line_["video"], "\"video\": a path")));
+    }
+    if (request.files.empty()) fail("\"image\", \"images\" or \"video\"");
+    return request;
+  }
+
+ private:
+  [[nodiscard]] std::string path_of(const nlohmann::json& value,
+                                    const std::string& expected) const {
+    if (!value.is_string()) fail(expected);
+    return folder_ / value.get<std::string>();
+  }
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Error(ErrorCode::kCorruptData, place_ + ": expected " + expected);
+  }
+
+  nlohmann::json line_;
+  std::string place_;
+  std::filesystem::path folder_;
+};
+
+MediaItem make_item(const RandomItem& random_item, PictureEncoding encoding, std::string name) {
+  const ItemSize& size = random_item.size;
+  std::vector<std::uint8_t> rgb(
+      static_cast<std::size_t>(size.num_frames * size.height_px * size.width_px * 3));
+  Random random(random_item.seed);
+  random.fill(rgb);
+  if (size.num_frames > 1) {
+    return video_rgb(std::move(rgb), size.num_frames, size.width_px, size.height_px,
+                     kFramesPerSecond, std::move(name));
+  }
+  if (encoding == PictureEncoding::kRaw) {
+    return image_rgb(std::move(rgb), size.width_px, size.height_px, std::move(name));
+  }
+  return image_bytes(encode_png(rgb, size.width_px, size.height_px), std::move(name));
+}
+
+}  // namespace
+
+std::vector<MmRequest> random_requests(const ItemSampler& sampler, std::int64_t count,
+                                       std::uint64_t seed) {
+  Random random(seed);
+  std::vector<MmRequest> requests(static_cast<std::size_t>(count));
+  for (MmRequest& request : requests) {
+    for (const ItemSize& size : sampler.request(random)) {
+      request.random.push_back({.size = size, .seed = random.next()});
+    }
+  }
+  return requests;
+}
+
+std::vector<MmRequest> directory_requests(const std::string& path) {
+  const InputArgument argument{.modality = Modality::kImage, .text = path};
+  std::vector<MmRequest> requests;
+  for (Input& input : expand_inputs({&argument, 1}, kFramesPerSecond, OnError::kFail)) {
+    MmRequest& request = requests.emplace_back();
+    request.files.push_back(std::move(input.item));
+  }
+  return requests;
+}
+
+std::vector<MmRequest> jsonl_requests(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::istringstream stream(read_text_file(path));
+  std::vector<MmRequest> requests;
+  std::int64_t number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    requests.push_back(RequestLine(line, path + ":" + std::to_string(number), folder).request());
+  }
+  if (requests.empty()) throw Error(ErrorCode::kNotFound, path + ": the file holds no request");
+  return requests;
+}
+
+std::vector<MmRequest> draw_requests(const std::vector<MmRequest>& pool, std::int64_t count,
+                                     std::uint64_t seed) {
+  Random random(seed);
+  std::vector<std::size_t> order(pool.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<MmRequest> requests;
+  while (true) {
+    for (std::size_t i = order.size() - 1; i > 0; --i) {
+      std::swap(order[i],
+                order[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(i)))]);
+    }
+    for (const std::size_t index : order) {
+      if (std::ssize(requests) == count) return requests;
+      requests.push_back(pool[index]);
+    }
+  }
+}
+
+std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding) {
+  std::vector<MediaItem> items = request.files;
+  for (const RandomItem& random : request.random) {
+    const std::string name =
+        "random item " + std::to_string(items.size()) + " of " + to_text(random.size);
+    items.push_back(make_item(random, encoding, name));
+  }
+  return items;
+}
+
+}  // namespace fovea::cli
