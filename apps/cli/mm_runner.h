@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/engine.h"
+#include "mm_workload.h"
+
+namespace fovea::cli {
+
+/// How the tower runs.
+enum class TowerMode : std::uint8_t { kGraphs, kEager };
+
+[[nodiscard]] const char* to_string(TowerMode mode) noexcept;
+
+/// What the engine counted between two moments.
+struct GraphCounts {
+  std::int64_t hits = 0;
+  std::int64_t partial = 0;
+  std::int64_t misses = 0;
+  std::int64_t encoder_calls = 0;  ///< sub-batches
+  std::int64_t live_rows = 0;      ///< of replays
+  std::int64_t padded_rows = 0;    ///< of replays
+
+  GraphCounts& operator+=(const GraphCounts& other) noexcept;
+  /// Share of items whose paths were all replayed; 0 without items.
+  [[nodiscard]] double hit_rate() const noexcept;
+  /// Share of the rows of replays that belong to no item; 0 without replays.
+  [[nodiscard]] double padding() const noexcept;
+};
+
+[[nodiscard]] GraphCounts counts_between(const Stats& before, const Stats& after);
+
+/// A request that was answered.
+struct RequestRecord {
+  StageTimes times;   ///< sums over the items; items prepared on several threads overlap
+  double e2e_ms = 0;  ///< from arrival to rows in memory
+  std::int64_t items = 0;
+  std::int64_t rows = 0;
+  std::optional<std::int64_t> encoder_calls;  ///< absent where requests are served side by side
+};
+
+/// One pass over the requests in one mode.
+struct WorkloadRun {
+  TowerMode mode = TowerMode::kGraphs;
+  std::vector<RequestRecord> completed;
+  std::vector<std::string> failures;  ///< one message per failed request
+  GraphCounts counts;
+  double seconds = 0;  ///< in which the engine was at work for these requests
+};
+
+/// What both ways of running requests need.
+struct RunContext {
+  Engine& engine;
+  std::span<const MmRequest> requests;
+  PictureEncoding encoding = PictureEncoding::kPng;
+  std::function<void()> advance;  ///< called after every answer, one call at a time
+};
+
+/// Sends one request at a time, the next one when the answer is there. Every request runs in all
+/// `modes` one after the other, in an order that turns round from request to request, so that drift
+/// of the machine and warm caches serve all modes alike. Making random pixels is not timed.
+[[nodiscard]] std::vector<WorkloadRun> run_in_turn(const RunContext& ctx,
+                                                   std::span<const TowerMode> modes);
+
+/// When requests come.
+struct Arrivals {
+  std::int64_t max_concurrency = 1;  ///< most requests that are being served at once
+  double per_second = 0;             ///< Poisson process of this rate; 0: as soon as there is room
+  std::uint64_t seed = 0;
+};
+
+/// Sends requests as they arrive; time spent waiting for room counts. All pixels are made before.
+[[nodiscard]] WorkloadRun run_arrivals(const RunContext& ctx, TowerMode mode,
+                                       const Arrivals& arrivals);
+
+}  // namespace fovea::cli
