@@ -33,7 +33,8 @@ struct GridAttentionArgs {
 /// Windows start at the top left corner; where the last ones overhang the image they hold tokens of
 /// zeros, whose keys and values are pad_qkv and which take part in the softmax like any other;
 /// their own outputs are not computed. Neither scores nor biases are stored as a whole. A window
-/// gives the same bits alone and among others (CPU). Asynchronous; safe to capture.
+/// gives the same bits alone and among others (CPU). Backends that multiply in a narrow type round
+/// rel_pos_* and pad_qkv to it; scores and biases stay f32. Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: DeepSeek-OCR specification, section 5.1 (SAM with window padding).
 void grid_attention(ExecContext& ctx, const GridAttentionArgs& args);

@@ -9,8 +9,8 @@ namespace fovea::ops {
 
 struct CopyRowBlocksArgs {
   ConstTensorView x;          ///< [blocks * x_block_rows, cols], activation dtype; see x_block_rows
-  std::int64_t x_block_rows;  ///< rows of a block in x; 0: x is a constant [count, cols] f32 on the
-                              ///< device, the same for every block
+  std::int64_t x_block_rows;  ///< rows of a block in x; 0: x is a constant [x_first + count, cols]
+                              ///< f32 on the device, the same for every block
   std::int64_t x_first = 0;   ///< first row copied of every block of x
   std::int64_t count;         ///< rows copied per block
   LiveRows blocks = {};       ///< live blocks

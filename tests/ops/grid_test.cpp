@@ -50,7 +50,8 @@ class GridAttentionTest : public ::testing::TestWithParam<OpCase> {
  protected:
   OpFixture f{GetParam()};
 
-  /// Normal numbers that the activation dtype has; relative positions as small as trained ones.
+  /// Normal numbers that the activation dtype has; relative positions add as much to a score as
+  /// keys do.
   NaiveGridInputs random_inputs(std::mt19937_64& generator, const Sizes& s) {
     const auto values = [&](std::int64_t count, float factor) {
       std::vector<float> all = normal_values(generator, count);
@@ -59,8 +60,8 @@ class GridAttentionTest : public ::testing::TestWithParam<OpCase> {
     };
     return {.qkv = values(s.rows() * 3 * s.channels(), 1.0f),
             .pad_qkv = values(3 * s.channels(), 1.0f),
-            .rel_pos_h = values((2 * s.side_h() - 1) * s.dim, 0.25f),
-            .rel_pos_w = values((2 * s.side_w() - 1) * s.dim, 0.25f)};
+            .rel_pos_h = values((2 * s.side_h() - 1) * s.dim, s.scale()),
+            .rel_pos_w = values((2 * s.side_w() - 1) * s.dim, s.scale())};
   }
 
   /// Runs the op eagerly and replayed; returns all rows of out.
@@ -230,6 +231,18 @@ TEST_P(GridAttentionTest, MatchesDoublePrecisionForTheGlobalBlocksOfSam) {
   expect_naive({1, 64, 64, 0, 1, 64}, 74, 255);
 }
 
+TEST_P(GridAttentionTest, MatchesDoublePrecisionForTheWidthsOfViews) {
+  // Some backends have bodies of their own for these: few and many tiles of queries, whole ones and
+  // not, more of them than a GPU has multiprocessors.
+  std::uint64_t seed = 75;
+  for (const Sizes& s :
+       {Sizes{2, 2, 32, 0, 2, 64}, Sizes{3, 6, 32, 0, 1, 64}, Sizes{2, 4, 40, 0, 3, 64},
+        Sizes{1, 1, 64, 0, 1, 64}, Sizes{3, 3, 64, 0, 2, 64}, Sizes{6, 8, 64, 0, 8, 64},
+        Sizes{2, 5, 80, 0, 2, 64}, Sizes{1, 3, 40, 0, 2, 64}}) {
+    expect_naive(s, seed++, 29);
+  }
+}
+
 TEST_P(GridAttentionTest, MatchesDoublePrecisionForGridsThatAreNotSquare) {
   // Around the widths of vectors and of blocks of queries and keys.
   std::uint64_t seed = 80;
@@ -328,8 +341,8 @@ TEST_P(GridAttentionTest, TheNumberOfThreadsDoesNotChangeBits) {
 
 TEST_P(GridAttentionTest, NanStaysInItsImage) {
   std::mt19937_64 generator(120);
-  for (const std::int64_t window : {0, 3}) {
-    const Sizes s{3, 4, 5, window, 2, 16};
+  for (const Sizes& s :
+       {Sizes{3, 4, 5, 0, 2, 16}, Sizes{3, 4, 5, 3, 2, 16}, Sizes{3, 3, 64, 0, 2, 64}}) {
     NaiveGridInputs in = random_inputs(generator, s);
     const std::vector<float> clean = attend(s, in);
     const std::int64_t image = s.tokens() * 3 * s.channels();
@@ -363,9 +376,9 @@ TEST_P(GridAttentionTest, NanStaysInItsWindow) {
 
 TEST_P(GridAttentionTest, AReplayReadsTheNumberOfImagesAnew) {
   std::mt19937_64 generator(130);
-  for (const std::int64_t window : {0, 3}) {
-    SCOPED_TRACE(window);
-    const Sizes s{5, 4, 5, window, 2, 16};
+  for (const Sizes& s :
+       {Sizes{5, 4, 5, 0, 2, 16}, Sizes{5, 4, 5, 3, 2, 16}, Sizes{5, 3, 64, 0, 2, 64}}) {
+    SCOPED_TRACE(::testing::Message() << s);
     const NaiveGridInputs in = random_inputs(generator, s);
     const Tensor qkv = f.poisoned({s.rows(), 3 * s.channels()});
     const Tensor pad = f.floats({3 * s.channels()}, in.pad_qkv);
@@ -398,7 +411,7 @@ TEST_P(GridAttentionTest, AReplayReadsTheNumberOfImagesAnew) {
       f.poison(out);
       f.stream().replay(*graph);
       const std::vector<float> got = f.read(out);
-      if (images > 0) expect_naive(here, in, got, 3);
+      if (images > 0) expect_naive(here, in, got, 17);
       f.expect_untouched(got, here.rows() * s.channels());
       if (images != 2) continue;
       const std::vector<float> written = image_rows(got, s, s.channels(), 0, images);
@@ -412,28 +425,30 @@ TEST_P(GridAttentionTest, RowsBeyondTheLiveOnesAreFinite) {
   // Where a backend writes them at all: what follows in a graph may compute with them.
   if (f.exact_rows()) GTEST_SKIP() << "this backend does not write them";
   std::mt19937_64 generator(140);
-  const Sizes s{2, 4, 5, 3, 1, 16};
-  const NaiveGridInputs in = random_inputs(generator, s);
-  const Tensor live = f.ints({1}, {1});
-  const Tensor qkv = f.activations({s.rows(), 3 * s.channels()}, in.qkv);
-  const Tensor pad = f.floats({3 * s.channels()}, in.pad_qkv);
-  const Tensor rel = f.floats({2 * s.window - 1, s.dim}, in.rel_pos_h);
-  const Tensor out = f.poisoned({s.rows(), s.channels()});
-  for (const float value : f.run(out, [&](ExecContext& ctx) {
-         ops::grid_attention(ctx, {.qkv = qkv.view(),
-                                   .pad_qkv = pad.view(),
-                                   .rel_pos_h = rel.view(),
-                                   .rel_pos_w = rel.view(),
-                                   .height = s.height,
-                                   .width = s.width,
-                                   .window = s.window,
-                                   .num_heads = s.heads,
-                                   .head_dim = s.dim,
-                                   .scale = s.scale(),
-                                   .images = OpFixture::live(live),
-                                   .out = out.view()});
-       })) {
-    ASSERT_TRUE(std::isfinite(value));
+  for (const Sizes& s : {Sizes{2, 4, 5, 3, 1, 16}, Sizes{4, 3, 64, 0, 2, 64}}) {
+    const NaiveGridInputs in = random_inputs(generator, s);
+    const Tensor live = f.ints({1}, {1});
+    const Tensor qkv = f.activations({s.rows(), 3 * s.channels()}, in.qkv);
+    const Tensor pad = f.floats({3 * s.channels()}, in.pad_qkv);
+    const Tensor rel_h = f.floats({2 * s.side_h() - 1, s.dim}, in.rel_pos_h);
+    const Tensor rel_w = f.floats({2 * s.side_w() - 1, s.dim}, in.rel_pos_w);
+    const Tensor out = f.poisoned({s.rows(), s.channels()});
+    for (const float value : f.run(out, [&](ExecContext& ctx) {
+           ops::grid_attention(ctx, {.qkv = qkv.view(),
+                                     .pad_qkv = pad.view(),
+                                     .rel_pos_h = rel_h.view(),
+                                     .rel_pos_w = rel_w.view(),
+                                     .height = s.height,
+                                     .width = s.width,
+                                     .window = s.window,
+                                     .num_heads = s.heads,
+                                     .head_dim = s.dim,
+                                     .scale = s.scale(),
+                                     .images = OpFixture::live(live),
+                                     .out = out.view()});
+         })) {
+      ASSERT_TRUE(std::isfinite(value));
+    }
   }
 }
 
