@@ -71,10 +71,11 @@ EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
   run.load_ms = ms_since(start);
 
   start = std::chrono::steady_clock::now();
-  const Progress encoding(console,
-                          "encoding " + counted(static_cast<std::int64_t>(inputs.size()), "item"));
+  Progress encoding(console, "encoding", std::ssize(inputs));
+  const auto progress = [&](std::int64_t done, std::int64_t total) { encoding.set(done, total); };
   run.items =
-      encode_inputs(engine, inputs, {.dtype = row_dtype(flags.dtype), .on_error = on_error});
+      encode_inputs(engine, inputs,
+                    {.dtype = row_dtype(flags.dtype), .on_error = on_error, .progress = progress});
   run.encode_ms = ms_since(start);
   run.stats = engine.stats();
   run.device = engine.device();

@@ -15,6 +15,12 @@ void Progress::advance() {
   show();
 }
 
+void Progress::set(std::int64_t done, std::int64_t total) {
+  done_ = done;
+  total_ = total;
+  show();
+}
+
 void Progress::show() {
   std::string text = label_;
   if (total_ > 0)

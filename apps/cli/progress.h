@@ -17,6 +17,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void advance();
+  /// Shows `done` of `total`.
+  void set(std::int64_t done, std::int64_t total);
 
  private:
   void show();
