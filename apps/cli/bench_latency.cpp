@@ -24,21 +24,28 @@ namespace {
 
 constexpr double kPeakSeconds = 0.5;
 
+/// Equal pictures that run together.
+struct LatencyCase {
+  std::int64_t count = 1;
+  std::int64_t patches = 0;  ///< of one picture
+};
+
 struct LatencyFlags {
   EngineFlags engine;
   std::vector<std::int64_t> patches{64, 256, 1024};
-  std::vector<std::int64_t> threads;  ///< empty: one run with all
   std::int64_t count = 1;
+  std::vector<LatencyCase> cases;     ///< empty: `count` pictures of each of `patches`
+  std::vector<std::int64_t> threads;  ///< empty: one run with all
   std::int64_t warmups = 2;
   std::int64_t repetitions = 10;
   std::string output_json;
   std::string plot;
 };
 
-/// One size on one number of threads.
+/// One case on one number of threads.
 struct Measurement {
   std::int64_t threads = 0;  ///< 0: all
-  std::int64_t patches_per_item = 0;
+  LatencyCase what;
   TowerTiming timing;
   std::optional<double> peak_gflops;  ///< of the processor; absent where another device computes
 
@@ -54,6 +61,31 @@ struct LatencyRun {
   std::string device;
   std::vector<Measurement> measurements;
 };
+
+std::vector<LatencyCase> cases_of(const LatencyFlags& flags) {
+  if (!flags.cases.empty()) return flags.cases;
+  std::vector<LatencyCase> cases;
+  for (const std::int64_t patches : flags.patches) cases.push_back({flags.count, patches});
+  return cases;
+}
+
+/// Reads "1x64,20x440": number of pictures x patches of each.
+std::vector<LatencyCase> parse_cases(const std::string& text) {
+  std::vector<LatencyCase> cases;
+  for (const std::string& part : split_commas(text)) {
+    const std::size_t cross = part.find('x');
+    if (cross == std::string::npos) {
+      throw UsageError("--cases: expected COUNTxPATCHES, got \"" + one_line(part) + "\"");
+    }
+    cases.push_back({.count = parse_whole(part.substr(0, cross), 1, "--cases"),
+                     .patches = parse_whole(part.substr(cross + 1), 1, "--cases")});
+  }
+  return cases;
+}
+
+std::string case_text(const LatencyCase& what) {
+  return std::to_string(what.count) + " x " + std::to_string(what.patches);
+}
 
 int to_int(std::int64_t value, const std::string& flag) {
   if (value > std::numeric_limits<int>::max()) {
@@ -72,12 +104,12 @@ void measure_threads(const LatencyFlags& flags, std::int64_t threads, Console& c
   if (run.device.starts_with("cpu")) {
     peak = measure_fma_peak(to_int(threads, "--threads"), kPeakSeconds);
   }
-  for (const std::int64_t patches : flags.patches) {
+  for (const LatencyCase& what : cases_of(flags)) {
     progress.advance();
     run.measurements.push_back(
         {.threads = threads,
-         .patches_per_item = patches,
-         .timing = time_tower(engine, patches, flags.count, to_int(flags.warmups, "--warmups"),
+         .what = what,
+         .timing = time_tower(engine, what.patches, what.count, to_int(flags.warmups, "--warmups"),
                               to_int(flags.repetitions, "--repetitions")),
          .peak_gflops = peak});
   }
@@ -87,7 +119,7 @@ std::string threads_text(std::int64_t threads) {
   return threads == 0 ? "all threads" : counted(threads, "thread");
 }
 
-std::string timing_table(const LatencyRun& run, std::int64_t count) {
+std::string timing_table(const LatencyRun& run) {
   Table table({{"threads"},
                {"patches"},
                {"rows"},
@@ -107,8 +139,7 @@ std::string timing_table(const LatencyRun& run, std::int64_t count) {
       return m.timing.replay_ms.empty() ? std::string("-") : fixed(value, 2);
     };
     table.add_row(
-        {m.threads == 0 ? "all" : std::to_string(m.threads),
-         std::to_string(count) + " x " + std::to_string(m.patches_per_item),
+        {m.threads == 0 ? "all" : std::to_string(m.threads), case_text(m.what),
          std::to_string(m.timing.rows), m.timing.budget > 0 ? std::to_string(m.timing.budget) : "-",
          fixed(eager.median, 2), fixed(eager.p90, 2), fixed(eager.p99, 2), replay_ms(replay.median),
          replay_ms(replay.p90), replay_ms(replay.p99), fixed(m.gflops(), 1),
@@ -125,7 +156,7 @@ std::string scaling_table(const LatencyRun& run, const std::vector<std::int64_t>
   const std::size_t sizes = run.measurements.size() / threads.size();
   for (std::size_t size = 0; size < sizes; ++size) {
     const Measurement& first = run.measurements[size];
-    std::vector<std::string> cells{std::to_string(first.patches_per_item)};
+    std::vector<std::string> cells{case_text(first.what)};
     for (std::size_t t = 0; t < threads.size(); ++t) {
       const Measurement& m = run.measurements[t * sizes + size];
       cells.push_back(fixed(first.best_ms() / m.best_ms(), 2) + "x");
@@ -135,7 +166,18 @@ std::string scaling_table(const LatencyRun& run, const std::vector<std::int64_t>
   return table.text();
 }
 
-LineChart chart_of(const LatencyRun& run, std::size_t num_threads_tried) {
+bool same_count(const Measurement& a, const Measurement& b) { return a.what.count == b.what.count; }
+bool same_threads(const Measurement& a, const Measurement& b) { return a.threads == b.threads; }
+
+/// One line per way to run, number of pictures and number of threads; names leave out what is the
+/// same everywhere.
+LineChart chart_of(const LatencyRun& run) {
+  const auto all = [&](bool (*same)(const Measurement&, const Measurement&)) {
+    return std::all_of(run.measurements.begin(), run.measurements.end(),
+                       [&](const Measurement& m) { return same(m, run.measurements.front()); });
+  };
+  const bool one_count = all(same_count);
+  const bool one_thread_count = all(same_threads);
   LineChart chart{.title = "Latency of the tower, median",
                   .x_label = "patches per item",
                   .y_label = "milliseconds",
@@ -143,13 +185,14 @@ LineChart chart_of(const LatencyRun& run, std::size_t num_threads_tried) {
                   .y_scale = Scale::kLog,
                   .series = {}};
   const auto line = [&](const Measurement& m, const std::string& name) -> LineSeries& {
-    const std::string full = num_threads_tried > 1 ? name + ", " + threads_text(m.threads) : name;
+    const std::string full = name + (one_count ? "" : ", " + counted(m.what.count, "picture")) +
+                             (one_thread_count ? "" : ", " + threads_text(m.threads));
     const auto same = [&](const LineSeries& series) { return series.name == full; };
     const auto found = std::find_if(chart.series.begin(), chart.series.end(), same);
     return found != chart.series.end() ? *found : chart.series.emplace_back(LineSeries{full, {}});
   };
   for (const Measurement& m : run.measurements) {
-    const auto x = static_cast<double>(m.patches_per_item);
+    const auto x = static_cast<double>(m.what.patches);
     line(m, "eager").points.emplace_back(x, percentile(m.timing.eager_ms, 50));
     if (!m.timing.replay_ms.empty()) {
       line(m, "replay").points.emplace_back(x, percentile(m.timing.replay_ms, 50));
@@ -163,8 +206,8 @@ nlohmann::ordered_json json_of(const LatencyFlags& flags, const LatencyRun& run)
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   for (const Measurement& m : run.measurements) {
     nlohmann::ordered_json entry = {{"threads", m.threads},
-                                    {"count", flags.count},
-                                    {"patches", m.patches_per_item},
+                                    {"count", m.what.count},
+                                    {"patches", m.what.patches},
                                     {"rows", m.timing.rows},
                                     {"token_budget", m.timing.budget},
                                     {"flops", m.timing.flops},
@@ -188,25 +231,25 @@ int run_latency(const LatencyFlags& flags, Console& console) {
   }
   const std::vector<std::int64_t> threads =
       flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
+  const std::size_t num_cases = cases_of(flags).size();
   LatencyRun run;
   {
-    Progress progress(console, "measuring",
-                      static_cast<std::int64_t>(threads.size() * flags.patches.size()));
+    Progress progress(console, "measuring", static_cast<std::int64_t>(threads.size() * num_cases));
     for (const std::int64_t n : threads) measure_threads(flags, n, console, progress, run);
   }
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));
   }
-  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(chart_of(run, threads.size())));
+  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(chart_of(run)));
 
-  std::cout << timing_table(run, flags.count) << "\n";
+  std::cout << timing_table(run) << "\n";
   if (threads.size() > 1) {
     std::cout << "speed-up over " << threads_text(threads.front()) << "\n"
               << scaling_table(run, threads) << "\n";
   }
   std::cout << "times in milliseconds, " << flags.repetitions << " repetitions; GFLOP/s of the "
             << "faster way\ndevice  " << run.device << "\n";
-  for (std::size_t i = 0; i < run.measurements.size(); i += flags.patches.size()) {
+  for (std::size_t i = 0; i < run.measurements.size(); i += num_cases) {
     const Measurement& m = run.measurements[i];
     if (!m.peak_gflops) continue;
     std::cout << "peak    " << fixed(*m.peak_gflops, 1) << " GFLOP/s of multiply-adds on "
@@ -224,9 +267,18 @@ void add_bench_latency(CLI::App& bench, Program& program) {
   add_positive_list(*verb, "--threads", flags->threads,
                     "CPU threads; a list shows how the tower scales (default: all)")
       ->group("Benchmark");
-  add_positive_list(*verb, "--patches", flags->patches, "Sizes of a picture, in patches")
+  CLI::Option* patches =
+      add_positive_list(*verb, "--patches", flags->patches, "Sizes of a picture, in patches")
+          ->group("Benchmark");
+  CLI::Option* count =
+      add_positive(*verb, "--count", flags->count, "Equal pictures per run")->group("Benchmark");
+  verb->add_option_function<std::string>(
+          "--cases", [flags](const std::string& text) { flags->cases = parse_cases(text); },
+          "Both at once, for runs of different numbers of pictures")
+      ->type_name("COUNTxPATCHES,...")
+      ->excludes(patches)
+      ->excludes(count)
       ->group("Benchmark");
-  add_positive(*verb, "--count", flags->count, "Equal pictures per run")->group("Benchmark");
   add_positive(*verb, "--warmups", flags->warmups, "Runs of each kind that do not count")
       ->group("Benchmark");
   add_positive(*verb, "--repetitions", flags->repetitions, "Runs of each kind that count")
@@ -241,8 +293,9 @@ void add_bench_latency(CLI::App& bench, Program& program) {
   add_console_flags(*verb, program);
   verb->footer(
       "Eager runs and replays take turns, so that drift of the machine hits both alike.\n\n"
-      "Example:\n"
-      "  fovea bench latency ./Qwen3-VL --load-format dummy --patches 64,256,1024 --threads 1,2,4");
+      "Examples:\n"
+      "  fovea bench latency ./Qwen3-VL --load-format dummy --patches 64,256,1024 --threads 1,2,4\n"
+      "  fovea bench latency ./Qwen3-VL --load-format dummy --cases 1x64,1x4096,20x440");
   verb->callback([flags, &program] {
     program.action = [flags, &program] { return run_latency(*flags, program.console); };
   });

@@ -50,6 +50,32 @@ TEST(BenchLatency, ReportsEverySizeOnEveryNumberOfThreads) {
   EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("replay, 2 threads"));
 }
 
+TEST(BenchLatency, CasesHaveCountsOfTheirOwn) {
+  const TemporaryDirectory folder;
+  const ProgramResult result =
+      run_fovea({"bench", "latency", golden_model(), "--cases", "1x16, 3x64", "--repetitions", "1",
+                 "--threads", "1", "--device", "cpu", "--output-json", folder / "out.json",
+                 "--plot", folder / "out.svg"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr(" 3 x 64 "));
+  const json results = json::parse(read_text(folder / "out.json"))["results"];
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0]["rows"], 4);
+  EXPECT_EQ(results[1]["count"], 3);
+  EXPECT_EQ(results[1]["patches"], 64);
+  EXPECT_EQ(results[1]["rows"], 48);
+  EXPECT_EQ(results[1]["token_budget"], 64);
+  EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("replay, 3 pictures"));
+}
+
+TEST(BenchLatency, RefusesCasesThatAreNone) {
+  for (const char* cases : {"64", "x64", "1x", "0x64", "1x64,", "2x64x3"}) {
+    expect_failure(run_fovea({"bench", "latency", golden_model(), "--cases", cases}), 2, "--cases");
+  }
+  expect_failure(run_fovea({"bench", "latency", golden_model(), "--cases", "1x64", "--count", "2"}),
+                 2, "--cases");
+}
+
 TEST(BenchLatency, DummyWeightsNeedConfigurationsOnly) {
   const TemporaryDirectory folder;
   std::filesystem::copy(golden_model() + "/config.json", folder / "config.json");
