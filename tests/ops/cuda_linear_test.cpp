@@ -119,10 +119,15 @@ class CudaLinearTest : public ::testing::Test {
         }
         const double sum = product + (c.bias ? bias[static_cast<std::size_t>(col)] : 0.0);
         double want = activate(c.activation, sum);
-        if (c.residual) want += residual[static_cast<std::size_t>(r * c.out_features + col)];
-        // Some of the library's kernels round the product, and its sum with the bias, before they
-        // go on; the argument of an activation without an epilogue is rounded.
-        const double argument = kMaxSlope * (std::abs(product) + std::abs(sum));
+        // Some of the library's kernels round the product, and its sum with the bias or with the
+        // residual, before they go on; the argument of an activation without an epilogue is
+        // rounded.
+        double argument = kMaxSlope * (std::abs(product) + std::abs(sum));
+        if (c.residual) {
+          const double added = residual[static_cast<std::size_t>(r * c.out_features + col)];
+          want += added;
+          argument += std::abs(product + added);
+        }
         // 1e-3: the library's tanh is a fast one, and sums of thousands of products.
         ASSERT_NEAR(value, want, 1.01 * kRounding * (std::abs(want) + argument) + 1e-3)
             << "row " << r << " column " << col;

@@ -6,14 +6,18 @@
 
 namespace fovea::cuda {
 
+/// Two bf16 values in one register, the first in the lower half. CUDA's own pair type has
+/// constructors, which keep the compiler from moving several pairs with one access.
+using Bf16Pair = std::uint32_t;
+
 /// Eight bf16 values, moved with one 16-byte access.
 struct alignas(16) Bf16x8 {
-  __nv_bfloat162 pair[4];
+  Bf16Pair pair[4];
 };
 
 /// Four bf16 values, moved with one 8-byte access.
 struct alignas(8) Bf16x4 {
-  __nv_bfloat162 pair[2];
+  Bf16Pair pair[2];
 };
 
 template <int kWidth>
@@ -27,6 +31,16 @@ struct Bf16Vector<4> {
   using Type = Bf16x4;
 };
 
+/// Widens a pair, exactly.
+__device__ inline float2 unpack_bf16(Bf16Pair pair) {
+  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+}
+/// Rounds two values to nearest even.
+__device__ inline Bf16Pair pack_bf16(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return reinterpret_cast<const Bf16Pair&>(pair);
+}
+
 /// values[i] = from[i] for kWidth elements; `from` is aligned to kWidth elements.
 template <int kWidth>
 __device__ inline void load_floats(const __nv_bfloat16* from, float (&values)[kWidth]) {
@@ -37,7 +51,7 @@ __device__ inline void load_floats(const __nv_bfloat16* from, float (&values)[kW
     const Vector packed = *reinterpret_cast<const Vector*>(from);
 #pragma unroll
     for (int i = 0; i < kWidth / 2; ++i) {
-      const float2 two = __bfloat1622float2(packed.pair[i]);
+      const float2 two = unpack_bf16(packed.pair[i]);
       values[2 * i] = two.x;
       values[2 * i + 1] = two.y;
     }
@@ -71,16 +85,10 @@ __device__ inline void store_floats(__nv_bfloat16* to, const float (&values)[kWi
     Vector packed;
 #pragma unroll
     for (int i = 0; i < kWidth / 2; ++i) {
-      packed.pair[i] = __floats2bfloat162_rn(values[2 * i], values[2 * i + 1]);
+      packed.pair[i] = pack_bf16(values[2 * i], values[2 * i + 1]);
     }
     *reinterpret_cast<Vector*>(to) = packed;
   }
-}
-
-/// Two values rounded to bf16 in one register, the first in the lower half.
-__device__ inline std::uint32_t pack_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const std::uint32_t&>(pair);
 }
 
 }  // namespace fovea::cuda

@@ -1,14 +1,14 @@
-// cuBLASLt behind one function. In the library's column-major terms a row-major
-// out[rows, n] = x[rows, k] weight[n, k]^T is D (n x rows) = op(A) B with A = weight (k x n,
-// transposed) and B = x (k x rows): no operand is ever moved or transposed in memory.
+// Matrix products behind one function: measures what there is for a shape and remembers the best.
 #include "ops/cuda/gemm.h"
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <vector>
 
 #include "core/check.h"
 #include "ops/cuda/gemm_choices.h"
+#include "ops/cuda/gemm_hopper.h"
 #include "ops/cuda/gemm_product.h"
 #include "ops/cuda/gemm_timing.h"
 
@@ -16,7 +16,11 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kMaxCandidates = 24;
+constexpr int kMaxCandidates = 16;  // of the library
+constexpr std::size_t kMaxOwnCandidates = 10;
+/// How much slower than the library an own kernel may be measured and still be chosen: it leaves
+/// out rows that are not live.
+constexpr float kOwnAdvantage = 1.02f;
 constexpr std::int64_t kSmallestClass = 64;
 
 /// Rows rounded up to a multiple of an eighth of their octave, at least 64.
@@ -47,13 +51,20 @@ std::string identity_of(int device_index) {
 }  // namespace
 
 GemmLibrary::GemmLibrary(int device_index, std::string choices_path)
-    : identity_(identity_of(device_index)),
+    : own_(std::make_unique<const HopperGemm>(device_index)),
+      identity_(identity_of(device_index)),
       choices_path_(std::move(choices_path)),
       choices_(load_gemm_choices(choices_path_, identity_)) {
   const DeviceGuard guard(device_index);
   cublasLtHandle_t handle = nullptr;
   FOVEA_CUDA_CHECK(cublasLtCreate(&handle));
   library_ = UniqueCublasLt(handle);
+}
+
+GemmLibrary::~GemmLibrary() = default;
+
+bool GemmLibrary::accepts(const Gemm& gemm) {
+  return GemmProduct::has_epilogue(gemm) || HopperGemm::accepts(gemm);
 }
 
 std::optional<GemmChoice> GemmLibrary::find(const GemmKey& key) {
@@ -70,37 +81,72 @@ void GemmLibrary::keep(const GemmKey& key, const GemmChoice& choice) {
 }
 
 GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm, const GemmKey& key) {
-  const GemmProduct product(gemm);
-  const std::size_t scratch = stream.library_scratch().size();
-  const std::vector<cublasLtMatmulAlgo_t> candidates =
-      product.candidates(library_.get(), key.alignment, scratch, kMaxCandidates);
+  std::vector<GemmChoice> candidates;
+  if (HopperGemm::accepts(gemm)) {
+    for (const HopperGemmPlan& plan : own_->candidates(gemm)) {
+      if (candidates.size() == kMaxOwnCandidates) break;
+      candidates.push_back({.own = plan, .rows = gemm.rows});
+    }
+  }
+  if (GemmProduct::has_epilogue(gemm)) {
+    const GemmProduct product(gemm);
+    const std::size_t scratch = stream.library_scratch().size();
+    for (const cublasLtMatmulAlgo_t& algorithm :
+         product.candidates(library_.get(), key.alignment, scratch, kMaxCandidates)) {
+      candidates.push_back({.algorithm = algorithm, .rows = gemm.rows});
+    }
+  }
   FOVEA_CHECK(!candidates.empty(), kUnsupported, "cuBLASLt has no algorithm for a product of ",
               gemm.rows, " x ", gemm.in_features, " by ", gemm.out_features, " x ",
               gemm.in_features);
-  if (candidates.size() == 1 || stream.is_capturing()) return {candidates.front(), gemm.rows};
-  const GemmChoice choice{fastest_algorithm(library_.get(), stream, gemm, candidates), gemm.rows};
+  if (candidates.size() == 1 || stream.is_capturing()) return candidates.front();
+  const GemmChoice choice = fastest(stream, gemm, candidates);
   keep(key, choice);
   return choice;
 }
 
+GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
+                                std::span<const GemmChoice> candidates) const {
+  GemmStopwatch stopwatch(stream, gemm);
+  if (!stopwatch.is_ready()) return candidates.front();
+  const GemmChoice* fastest = &candidates.front();
+  float shortest_ms = std::numeric_limits<float>::infinity();
+  for (const GemmChoice& candidate : candidates) {
+    float ms =
+        stopwatch.measure([&](const Gemm& trial) { run(stream, trial, candidate); }, shortest_ms);
+    if (candidate.own.kernel == nullptr) ms *= kOwnAdvantage;
+    if (ms < shortest_ms) {
+      shortest_ms = ms;
+      fastest = &candidate;
+    }
+  }
+  return *fastest;
+}
+
+void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const {
+  if (choice.own.kernel != nullptr) return own_->run(stream, gemm, choice.own);
+  GemmProduct(gemm).run(library_.get(), gemm, choice.algorithm, stream);
+}
+
 void GemmLibrary::run(CudaStream& stream, const Gemm& gemm) {
   const DeviceGuard guard(stream.device_index());
-  const GemmProduct product(gemm);
   const GemmKey key{.rows_class = rows_class(gemm.rows),
                     .in_features = gemm.in_features,
                     .out_features = gemm.out_features,
                     .out_stride = gemm.out_stride,
-                    .epilogue = product.epilogue(),
+                    .activation = static_cast<int>(gemm.activation),
+                    .bias = gemm.bias != nullptr,
                     .residual = gemm.residual != nullptr,
                     .alignment = common_alignment(gemm)};
   std::optional<GemmChoice> choice = find(key);
-  // A choice made for another row count of the class may demand what this one does not have.
-  if (choice && choice->rows != gemm.rows &&
-      !product.accepts(library_.get(), choice->algorithm, stream.library_scratch().size())) {
+  // An algorithm chosen for another row count of the class may demand what this one does not have.
+  if (choice && choice->own.kernel == nullptr && choice->rows != gemm.rows &&
+      !GemmProduct(gemm).accepts(library_.get(), choice->algorithm,
+                                 stream.library_scratch().size())) {
     choice.reset();
   }
   if (!choice) choice = choose(stream, gemm, key);
-  product.run(library_.get(), gemm, choice->algorithm, stream);
+  run(stream, gemm, *choice);
 }
 
 }  // namespace fovea::cuda

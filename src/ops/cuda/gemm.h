@@ -2,17 +2,20 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "device/cuda/cuda_stream.h"
+#include "ops/linear.h"
 
 namespace fovea::cuda {
 
 /// One matrix product, everything bf16 and row-major:
-///   out[r, n] = gelu_tanh?(sum_k x[r, k] * weight[n, k] + bias[n]) + residual[r, n]
-/// accumulated in f32 and rounded once. `gelu_tanh` and a residual exclude each other.
+///   out[r, n] = activation(sum_k x[r, k] * weight[n, k] + bias[n]) + residual[r, n]
+/// accumulated in f32 and rounded once.
 struct Gemm {
   std::int64_t rows;
   std::int64_t in_features;
@@ -21,39 +24,60 @@ struct Gemm {
   const std::byte* weight;    ///< [out_features, in_features]
   const std::byte* bias;      ///< [out_features], or null
   const std::byte* residual;  ///< [rows, out_features], or null; may be `out`
-  bool gelu_tanh = false;
+  ops::Activation activation = ops::Activation::kNone;
   std::byte* out;  ///< first element; rows are out_stride elements apart
   std::int64_t out_stride;
+  /// Rows that are real, on the device; null: all. cuBLASLt computes all rows regardless.
+  const std::int32_t* live = nullptr;
 };
 
-/// What the fastest algorithm depends on. Row counts are rounded up to eight classes per octave, so
-/// that arbitrary batches share a few hundred measurements.
+/// What the fastest way depends on. Row counts are rounded up to eight classes per octave, so that
+/// arbitrary batches share a few hundred measurements.
 struct GemmKey {
   std::int64_t rows_class;
   std::int64_t in_features;
   std::int64_t out_features;
   std::int64_t out_stride;
-  int epilogue;  ///< cublasLtEpilogue_t
+  int activation;  ///< ops::Activation
+  bool bias;
   bool residual;
   int alignment;  ///< bytes to which every operand is aligned: 2, 4, 8 or 16
   friend auto operator<=>(const GemmKey&, const GemmKey&) = default;
 };
 
-/// An algorithm of cuBLASLt and the number of rows it was chosen for.
-struct GemmChoice {
-  cublasLtMatmulAlgo_t algorithm;
-  std::int64_t rows;
+struct HopperGemmKernel;
+
+/// One of our own kernels (gemm_hopper.h) and the number of its thread blocks that share a tile.
+struct HopperGemmPlan {
+  const HopperGemmKernel* kernel = nullptr;
+  int splits = 1;
 };
 
-/// Matrix products through cuBLASLt with measured algorithms. The first product of a shape outside
-/// a capture times what the library proposes, on scratch of its own (tens of milliseconds), and the
-/// choice is kept; inside a capture nothing is measured, so run a shape once before recording it.
-/// Thread-safe; two threads may measure the same shape, the later result stays.
+/// How to compute a product: with a kernel of ours, or, where `own.kernel` is null, with an
+/// algorithm of cuBLASLt that was chosen for `rows` rows.
+struct GemmChoice {
+  HopperGemmPlan own = {};
+  cublasLtMatmulAlgo_t algorithm = {};
+  std::int64_t rows = 0;
+};
+
+class HopperGemm;
+
+/// Matrix products by whatever was measured to be fastest: own kernels or algorithms of cuBLASLt.
+/// The first product of a shape outside a capture times what there is, on memory of its own (tens
+/// of milliseconds), and the choice is kept; inside a capture nothing is measured, so run a shape
+/// once before recording it. Thread-safe; two threads may measure the same shape, the later result
+/// stays.
 class GemmLibrary {
  public:
   /// @param choices_path file that keeps choices between processes; empty: none. A file of another
   ///   GPU model or library version, or a damaged one, is ignored and replaced.
   GemmLibrary(int device_index, std::string choices_path);
+  ~GemmLibrary();
+
+  /// Whether run() takes the activation of this product. cuBLASLt has an epilogue for tanh-GELU
+  /// without a residual; our own kernels take everything, where operands are aligned to 16 bytes.
+  [[nodiscard]] static bool accepts(const Gemm& gemm);
 
   /// Asynchronous; safe to capture. @throws Error(kDevice) if the library refuses.
   void run(CudaStream& stream, const Gemm& gemm);
@@ -62,8 +86,13 @@ class GemmLibrary {
   [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm, const GemmKey& key);
   [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
   void keep(const GemmKey& key, const GemmChoice& choice);
+  /// The fastest of the candidates, measured; the first if memory is short.
+  [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
+                                   std::span<const GemmChoice> candidates) const;
+  void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const;
 
   UniqueCublasLt library_;
+  std::unique_ptr<const HopperGemm> own_;
   std::string identity_;  // of GPU model and library version: choices are valid for these only
   std::string choices_path_;
   std::mutex mutex_;  // guards the member below and the file

@@ -1,7 +1,9 @@
 // A text file of measured choices:
-//   fovea-gemm-choices 1
+//   fovea-gemm-choices 2
 //   <identity of GPU and library>
-//   <rows class> <k> <n> <out stride> <epilogue> <residual> <alignment> <rows> <8 words of hex>
+//   <rows class> <k> <n> <out stride> <activation> <bias> <residual> <alignment> and then
+//     own <splits> <name of the kernel>
+//     library <rows> <8 words of hex>
 // The eight words are the library's algorithm structure, which it documents as storable for the
 // same library version; the identity line carries that version.
 #include "ops/cuda/gemm_choices.h"
@@ -10,20 +12,45 @@
 
 #include "core/check.h"
 #include "core/file.h"
+#include "ops/cuda/gemm_hopper.h"
 
 namespace fovea::cuda {
 
 namespace {
 
-constexpr const char* kHeader = "fovea-gemm-choices 1";
+constexpr const char* kHeader = "fovea-gemm-choices 2";
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
-/// Reads one line; false at the end of the file or at damage.
-bool read_choice(std::istream& in, GemmKey& key, GemmChoice& choice) {
-  in >> std::dec >> key.rows_class >> key.in_features >> key.out_features >> key.out_stride >>
-      key.epilogue >> key.residual >> key.alignment >> choice.rows >> std::hex;
+/// Reads one line; false at damage or at a kernel that this build does not have.
+bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
+  std::istringstream in(line);
+  std::string kind;
+  in >> key.rows_class >> key.in_features >> key.out_features >> key.out_stride >> key.activation >>
+      key.bias >> key.residual >> key.alignment >> kind;
+  choice = {};
+  if (kind == "own") {
+    std::string name;
+    std::getline(in >> choice.own.splits >> std::ws, name);
+    choice.own.kernel = HopperGemm::find_kernel(name);
+    return in && choice.own.kernel != nullptr && choice.own.splits >= 1 &&
+           choice.own.splits <= HopperGemm::kMaxSplits;
+  }
+  in >> choice.rows >> std::hex;
   for (auto& word : choice.algorithm.data) in >> word;
-  return static_cast<bool>(in);
+  return in && kind == "library";
+}
+
+void write_choice(std::ostream& out, const GemmKey& key, const GemmChoice& choice) {
+  out << std::dec << key.rows_class << ' ' << key.in_features << ' ' << key.out_features << ' '
+      << key.out_stride << ' ' << key.activation << ' ' << key.bias << ' ' << key.residual << ' '
+      << key.alignment;
+  if (choice.own.kernel != nullptr) {
+    out << " own " << choice.own.splits << ' ' << choice.own.kernel->name << '\n';
+    return;
+  }
+  out << " library " << choice.rows << std::hex;
+  for (const auto word : choice.algorithm.data) out << ' ' << word;
+  out << '\n';
 }
 
 }  // namespace
@@ -45,7 +72,8 @@ std::map<GemmKey, GemmChoice> load_gemm_choices(const std::string& path,
   std::map<GemmKey, GemmChoice> choices;
   GemmKey key{};
   GemmChoice choice{};
-  while (read_choice(in, key, choice)) choices[key] = choice;
+  while (std::getline(in, line))
+    if (read_choice(line, key, choice)) choices[key] = choice;
   return choices;
 }
 
@@ -54,13 +82,7 @@ void save_gemm_choices(const std::string& path, const std::string& identity,
   if (path.empty()) return;
   std::ostringstream out;
   out << kHeader << '\n' << identity << '\n';
-  for (const auto& [key, choice] : choices) {
-    out << std::dec << key.rows_class << ' ' << key.in_features << ' ' << key.out_features << ' '
-        << key.out_stride << ' ' << key.epilogue << ' ' << key.residual << ' ' << key.alignment
-        << ' ' << choice.rows << std::hex;
-    for (const auto word : choice.algorithm.data) out << ' ' << word;
-    out << '\n';
-  }
+  for (const auto& [key, choice] : choices) write_choice(out, key, choice);
   const std::string text = out.str();
   try {
     AtomicFile file(path);

@@ -5,7 +5,7 @@ namespace fovea::cuda {
 namespace {
 
 cublasLtEpilogue_t epilogue_of(const Gemm& gemm) {
-  if (gemm.gelu_tanh) {
+  if (gemm.activation == ops::Activation::kGeluTanh) {
     return gemm.bias != nullptr ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   }
   return gemm.bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -32,11 +32,15 @@ void init_layout(cublasLtMatrixLayout_t layout, std::int64_t rows, std::int64_t 
 
 }  // namespace
 
-GemmProduct::GemmProduct(const Gemm& gemm)
-    : epilogue_(epilogue_of(gemm)), has_residual_(gemm.residual != nullptr) {
+bool GemmProduct::has_epilogue(const Gemm& gemm) {
+  return gemm.activation == ops::Activation::kNone ||
+         (gemm.activation == ops::Activation::kGeluTanh && gemm.residual == nullptr);
+}
+
+GemmProduct::GemmProduct(const Gemm& gemm) : has_residual_(gemm.residual != nullptr) {
   FOVEA_CUDA_CHECK(cublasLtMatmulDescInit(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set(&operation_, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
-  set(&operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_);
+  set(&operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(gemm));
   if (gemm.bias != nullptr) {
     set(&operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, gemm.bias);
     set(&operation_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_16BF);

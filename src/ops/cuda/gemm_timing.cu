@@ -1,9 +1,8 @@
-// Measures matrix-product algorithms on the stream that will use them.
+// Measures matrix products on the stream that will use them.
 #include <algorithm>
 #include <limits>
 
 #include "ops/cuda/bf16.cuh"
-#include "ops/cuda/gemm_product.h"
 #include "ops/cuda/gemm_timing.h"
 #include "ops/cuda/launch.cuh"
 
@@ -14,10 +13,10 @@ namespace {
 constexpr int kBlock = 256;
 constexpr int kFillBlocks = 1024;
 constexpr std::int64_t kRotatedBytes = std::int64_t{128} << 20;  // of weights; H100 has 50 MB of L2
-constexpr int kWarmUps = 2;
-constexpr float kTargetMs = 0.6f;  // of measured time per algorithm
-constexpr int kMinRuns = 4;
-constexpr int kMaxRuns = 24;
+constexpr float kTargetMs = 0.25f;                               // of one recording
+constexpr int kMinRuns = 3;
+constexpr int kMaxRuns = 20;
+constexpr int kReplays = 3;
 constexpr std::int64_t kElementBytes = sizeof(__nv_bfloat16);
 
 /// Values in [-0.5, 0.5) from a hash of the position: all bits of the mantissa vary.
@@ -59,93 +58,73 @@ UniqueEvent make_event() {
   return UniqueEvent(event);
 }
 
-/// Runs one algorithm again and again over rotating weights.
-class Stopwatch {
- public:
-  Stopwatch(cublasLtHandle_t library, CudaStream& stream, const Gemm& gemm,
-            const std::byte* weights, std::int64_t copies)
-      : library_(library),
-        stream_(stream),
-        gemm_(gemm),
-        product_(gemm),
-        weights_(weights),
-        copies_(copies) {}
-
-  /// Mean milliseconds of `runs` products, or infinity if the library refuses the algorithm.
-  float measure(const cublasLtMatmulAlgo_t& algorithm, int runs) {
-    try {
-      run(algorithm, kWarmUps);
-      FOVEA_CUDA_CHECK(cudaEventRecord(begin_.get(), stream_.handle()));
-      run(algorithm, runs);
-      FOVEA_CUDA_CHECK(cudaEventRecord(end_.get(), stream_.handle()));
-    } catch (const Error&) {
-      return std::numeric_limits<float>::infinity();
-    }
-    FOVEA_CUDA_CHECK(cudaEventSynchronize(end_.get()));
-    float total_ms = 0.0f;
-    FOVEA_CUDA_CHECK(cudaEventElapsedTime(&total_ms, begin_.get(), end_.get()));
-    return total_ms / static_cast<float>(runs);
-  }
-
- private:
-  void run(const cublasLtMatmulAlgo_t& algorithm, int times) {
-    const std::int64_t step = gemm_.in_features * gemm_.out_features * kElementBytes;
-    for (int i = 0; i < times; ++i) {
-      next_ = (next_ + 1) % copies_;
-      gemm_.weight = weights_ + next_ * step;
-      product_.run(library_, gemm_, algorithm, stream_);
-    }
-  }
-
-  cublasLtHandle_t library_;
-  CudaStream& stream_;
-  Gemm gemm_;
-  GemmProduct product_;
-  const std::byte* weights_;
-  std::int64_t copies_;
-  std::int64_t next_ = 0;
-  UniqueEvent begin_ = make_event();
-  UniqueEvent end_ = make_event();
-};
-
 }  // namespace
 
-cublasLtMatmulAlgo_t fastest_algorithm(cublasLtHandle_t library, CudaStream& stream,
-                                       const Gemm& gemm,
-                                       std::span<const cublasLtMatmulAlgo_t> candidates) {
+struct GemmStopwatch::Operands {
+  std::int64_t copies;  // of weights
+  Memory weights, x, out, bias;
+  UniqueEvent begin = make_event();
+  UniqueEvent end = make_event();
+};
+
+GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(stream), gemm_(gemm) {
+  const DeviceGuard guard(stream.device_index());
   const std::int64_t weight_size = gemm.in_features * gemm.out_features;
-  const std::int64_t copies =
-      std::max<std::int64_t>(1, kRotatedBytes / (weight_size * kElementBytes));
-  const Memory weights = random_operand(stream, weight_size * copies);
-  const Memory x = random_operand(stream, gemm.rows * gemm.in_features);
-  const Memory out = random_operand(stream, gemm.rows * gemm.out_stride);
-  const Memory bias = random_operand(stream, gemm.out_features);
-  if (!weights.get() || !x.get() || !out.get() || !bias.get()) return candidates.front();
-
-  Gemm trial = gemm;
-  trial.x = x.get();
-  trial.weight = weights.get();
-  trial.bias = gemm.bias != nullptr ? bias.get() : nullptr;
-  // In place, as towers use it; beta = 1 makes the values grow a little per run, never to infinity.
-  trial.residual = gemm.residual != nullptr ? out.get() : nullptr;
-  trial.out = out.get();
-  Stopwatch stopwatch(library, stream, trial, weights.get(), copies);
-
-  const cublasLtMatmulAlgo_t* fastest = &candidates.front();
-  float shortest_ms = std::numeric_limits<float>::infinity();
-  for (const cublasLtMatmulAlgo_t& candidate : candidates) {
-    const float first_ms = stopwatch.measure(candidate, 1);
-    if (first_ms > 2.0f * shortest_ms) continue;
-    const int runs = static_cast<int>(std::clamp(kTargetMs / first_ms, static_cast<float>(kMinRuns),
-                                                 static_cast<float>(kMaxRuns)));
-    const float ms = stopwatch.measure(candidate, runs);
-    if (ms < shortest_ms) {
-      shortest_ms = ms;
-      fastest = &candidate;
-    }
-  }
+  operands_ = std::make_unique<Operands>();
+  Operands& o = *operands_;
+  o.copies = std::max<std::int64_t>(1, kRotatedBytes / (weight_size * kElementBytes));
+  o.weights = random_operand(stream, weight_size * o.copies);
+  o.x = random_operand(stream, gemm.rows * gemm.in_features);
+  o.out = random_operand(stream, gemm.rows * gemm.out_stride);
+  o.bias = random_operand(stream, gemm.out_features);
   FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream.handle()));
-  return *fastest;
+  gemm_.x = o.x.get();
+  gemm_.bias = gemm.bias != nullptr ? o.bias.get() : nullptr;
+  // In place, as towers use it; the values grow a little per run, never to infinity.
+  gemm_.residual = gemm.residual != nullptr ? o.out.get() : nullptr;
+  gemm_.out = o.out.get();
+  gemm_.live = nullptr;
+}
+
+GemmStopwatch::~GemmStopwatch() = default;
+
+bool GemmStopwatch::is_ready() const noexcept {
+  const Operands& o = *operands_;
+  return o.weights.get() && o.x.get() && o.out.get() && o.bias.get();
+}
+
+float GemmStopwatch::measure(const Way& way, float give_up_ms) {
+  const Operands& o = *operands_;
+  std::int64_t next = 0;
+  const auto replay_ms = [&](int runs, int replays) {
+    const auto graph = stream_.capture([&] {
+      for (int i = 0; i < runs; ++i) {
+        next = (next + 1) % o.copies;
+        gemm_.weight = o.weights.get() + next * gemm_.in_features * gemm_.out_features * 2;
+        way(gemm_);
+      }
+    });
+    float shortest = std::numeric_limits<float>::infinity();
+    for (int i = 0; i < replays; ++i) {
+      FOVEA_CUDA_CHECK(cudaEventRecord(o.begin.get(), stream_.handle()));
+      stream_.replay(*graph);
+      FOVEA_CUDA_CHECK(cudaEventRecord(o.end.get(), stream_.handle()));
+      FOVEA_CUDA_CHECK(cudaEventSynchronize(o.end.get()));
+      float ms = 0.0f;
+      FOVEA_CUDA_CHECK(cudaEventElapsedTime(&ms, o.begin.get(), o.end.get()));
+      shortest = std::min(shortest, ms / static_cast<float>(runs));
+    }
+    return shortest;
+  };
+  try {
+    const float first_ms = replay_ms(kMinRuns, 2);
+    if (first_ms > 1.5f * give_up_ms) return first_ms;
+    const int runs =
+        static_cast<int>(std::clamp(kTargetMs / first_ms, float{kMinRuns}, float{kMaxRuns}));
+    return replay_ms(runs, kReplays);
+  } catch (const Error&) {
+    return std::numeric_limits<float>::infinity();
+  }
 }
 
 }  // namespace fovea::cuda

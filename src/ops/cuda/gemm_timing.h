@@ -1,17 +1,36 @@
 #pragma once
 
-#include <span>
+#include <functional>
 
 #include "ops/cuda/gemm.h"
 
 namespace fovea::cuda {
 
-/// The fastest of some algorithms for a product, measured on random data of its sizes: zeros would
-/// draw less power and run faster. Weights rotate through more memory than the L2 cache holds,
-/// because in a tower every layer brings its own; activations stay, because their producer just
-/// wrote them. Blocks until measured. Falls back to the first candidate if memory is short.
-[[nodiscard]] cublasLtMatmulAlgo_t fastest_algorithm(
-    cublasLtHandle_t library, CudaStream& stream, const Gemm& gemm,
-    std::span<const cublasLtMatmulAlgo_t> candidates);
+/// Measures ways to compute one product on random data of its sizes: zeros would draw less power
+/// and run faster. Products run as they do in a tower, recorded and one after the other; weights
+/// rotate through more memory than the L2 cache holds, because every layer brings its own;
+/// activations stay, because their producer just wrote them.
+class GemmStopwatch {
+ public:
+  /// Submits the product it is given to the stream of the stopwatch.
+  using Way = std::function<void(const Gemm&)>;
+
+  GemmStopwatch(CudaStream& stream, const Gemm& gemm);
+  ~GemmStopwatch();
+  GemmStopwatch(const GemmStopwatch&) = delete;
+  GemmStopwatch& operator=(const GemmStopwatch&) = delete;
+
+  /// False if memory was short; then nothing can be measured.
+  [[nodiscard]] bool is_ready() const noexcept;
+  /// Mean milliseconds of a product; infinity if the way fails. Blocks until measured.
+  /// @param give_up_ms stop early if it is clearly slower than that.
+  [[nodiscard]] float measure(const Way& way, float give_up_ms);
+
+ private:
+  struct Operands;
+  std::unique_ptr<Operands> operands_;
+  CudaStream& stream_;
+  Gemm gemm_;
+};
 
 }  // namespace fovea::cuda

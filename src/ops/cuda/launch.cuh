@@ -10,7 +10,12 @@ namespace fovea::cuda {
 
 /// Waits, at the head of every kernel of this backend, until the work it follows has finished: the
 /// kernels are launched early (launch below), so that starting up overlaps with the predecessor.
-__device__ inline void wait_for_predecessor() { cudaGridDependencySynchronize(); }
+/// The kernel after this one may start up from here on; because every kernel waits, the end of one
+/// is the end of all before it.
+__device__ inline void wait_for_predecessor() {
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+}
 
 /// Rows that are real: the count on the device, or the capacity where there is none.
 __device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t capacity) {

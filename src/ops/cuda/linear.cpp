@@ -1,6 +1,6 @@
-// The linear layer: one cuBLASLt product with bias, tanh-GELU or residual in its epilogue. What the
-// library has no epilogue for (exact GELU, quick GELU, SiLU, an activation with a residual) takes
-// one point-wise kernel after it and rounds twice, as PyTorch does in bf16.
+// The linear layer: one product with bias, activation and residual in its epilogue. Where operands
+// do not suit our own kernels and cuBLASLt has no such epilogue, one point-wise kernel follows the
+// product and the result is rounded twice, as PyTorch does in bf16.
 #include <algorithm>
 #include <vector>
 
@@ -63,20 +63,21 @@ void CudaKernels::linear(Stream& stream, const ops::LinearArgs& args) const {
   auto& cuda_stream = static_cast<CudaStream&>(stream);
   const std::int64_t out_features = args.weight.out_features;
   std::byte* const out = args.out.data + args.out_column * static_cast<std::int64_t>(kElementBytes);
-  const bool in_epilogue = args.activation == Activation::kNone ||
-                           (args.activation == Activation::kGeluTanh && !args.residual);
   Gemm gemm{.rows = args.x.shape[0],
             .in_features = args.weight.in_features,
             .out_features = out_features,
             .x = args.x.data,
             .weight = args.weight.weight.data(),
             .bias = args.weight.has_bias ? args.weight.bias.data() : nullptr,
-            .residual = in_epilogue ? args.residual.data : nullptr,
-            .gelu_tanh = in_epilogue && args.activation == Activation::kGeluTanh,
+            .residual = args.residual.data,
+            .activation = args.activation,
             .out = out,
-            .out_stride = args.out.shape[1]};
-  if (in_epilogue) return gemm_.run(cuda_stream, gemm);
+            .out_stride = args.out.shape[1],
+            .live = args.rows.count};
+  if (GemmLibrary::accepts(gemm)) return gemm_.run(cuda_stream, gemm);
 
+  gemm.residual = nullptr;
+  gemm.activation = Activation::kNone;
   ActivationWork work{.activation = args.activation,
                       .in = out,
                       .in_stride = args.out.shape[1],

@@ -1,0 +1,163 @@
+// Chooses among our own matrix-product kernels and starts them.
+#include "ops/cuda/gemm_hopper.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/check.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr std::int64_t kBlockCols = 64;  // of x, that a stage holds
+constexpr std::int64_t kElementBytes = 2;
+constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses for the copy engine
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t num_tiles(const Gemm& gemm, const HopperGemmKernel& kernel) {
+  return ceil_div(gemm.rows, kernel.rows) * ceil_div(gemm.out_features, kernel.cols);
+}
+
+std::vector<const HopperGemmKernel*> all_kernels() {
+  std::vector<const HopperGemmKernel*> kernels;
+  for (const auto& kernel : kSmallGemmKernels) kernels.push_back(&kernel);
+  for (const auto& kernel : kWideGemmKernels) kernels.push_back(&kernel);
+  for (const auto& kernel : kAlternatingGemmKernels) kernels.push_back(&kernel);
+  return kernels;
+}
+
+/// Clock cycles that a product takes by a simple model: waves of tiles, each limited by the matrix
+/// unit, by the copies, or by latency, and the way out.
+double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int num_multiprocessors) {
+  constexpr double kProductsPerCycle = 2048;  // multiply-adds of one multiprocessor
+  constexpr double kBytesPerCycle = 44;       // from L2 to one multiprocessor, all busy
+  constexpr double kBlockLatency = 110;       // of one block of columns
+  constexpr double kStart = 1500;
+  constexpr double kSharing = 1500;  // of a tile among the blocks of a cluster
+  constexpr double kStoredPerCycle = 14;
+  const HopperGemmKernel& kernel = *plan.kernel;
+  const auto area = static_cast<double>(kernel.rows * kernel.cols);
+  const double block =
+      std::max({area * kBlockCols / kProductsPerCycle,
+                static_cast<double>((kernel.rows + kernel.cols) * kBlockCols * kElementBytes) /
+                    kBytesPerCycle,
+                kBlockLatency});
+  const std::int64_t blocks = ceil_div(ceil_div(gemm.in_features, kBlockCols), plan.splits);
+  const double multiplying = static_cast<double>(blocks) * block;
+  const double storing = area / kStoredPerCycle / plan.splits + (plan.splits > 1 ? kSharing : 0);
+  const auto waves =
+      static_cast<double>(ceil_div(num_tiles(gemm, kernel) * plan.splits, num_multiprocessors));
+  return kStart + (kernel.alternating ? waves * std::max(multiplying, storing) + storing
+                                      : waves * (multiplying + storing));
+}
+
+}  // namespace
+
+HopperGemm::HopperGemm(int device_index) {
+  const DeviceGuard guard(device_index);
+  FOVEA_CUDA_CHECK(
+      cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
+  constexpr unsigned kInterface = 12000;  // the first driver interface with the function
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  FOVEA_CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kInterface,
+                                                    cudaEnableDefault, &found));
+  FOVEA_CHECK(found == cudaDriverEntryPointSuccess, kUnsupported,
+              "the NVIDIA driver cannot describe matrices to the copy engine");
+  encode_ = reinterpret_cast<EncodeTiles>(function);
+}
+
+bool HopperGemm::accepts(const Gemm& gemm) {
+  std::uintptr_t bits = 0;
+  for (const std::byte* operand :
+       {gemm.x, gemm.weight, gemm.bias, gemm.residual, static_cast<const std::byte*>(gemm.out)}) {
+    bits |= reinterpret_cast<std::uintptr_t>(operand);
+  }
+  for (const std::int64_t columns : {gemm.in_features, gemm.out_features, gemm.out_stride})
+    bits |= static_cast<std::uintptr_t>(columns * kElementBytes);
+  constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;  // sizes and tile numbers are ints
+  return bits % kAlignment == 0 && gemm.rows < kMaxSize && gemm.in_features < kMaxSize &&
+         gemm.out_features < kMaxSize &&
+         ceil_div(gemm.rows, kBlockCols) * ceil_div(gemm.out_features, 32) * kMaxSplits < kMaxSize;
+}
+
+std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
+  struct Rated {
+    HopperGemmPlan plan;
+    double cycles;
+  };
+  constexpr int kMostShared = 2;  // blocks per multiprocessor
+  std::vector<Rated> rated;
+  const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
+  for (const HopperGemmKernel* kernel : all_kernels()) {
+    const int most_splits = kernel->split ? kMaxSplits : 1;
+    for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
+      // Without waves: every block computes one tile.
+      if (splits > 1 && (splits > blocks ||
+                         num_tiles(gemm, *kernel) * splits > kMostShared * num_multiprocessors_)) {
+        break;
+      }
+      const HopperGemmPlan plan{kernel, splits};
+      rated.push_back({plan, modelled_cycles(gemm, plan, num_multiprocessors_)});
+    }
+  }
+  std::ranges::stable_sort(rated, {}, &Rated::cycles);
+  std::vector<HopperGemmPlan> plans;
+  for (const Rated& entry : rated) plans.push_back(entry.plan);
+  return plans;
+}
+
+const HopperGemmKernel* HopperGemm::find_kernel(const std::string& name) {
+  for (const HopperGemmKernel* kernel : all_kernels())
+    if (name == kernel->name) return kernel;
+  return nullptr;
+}
+
+CUtensorMap HopperGemm::describe(const std::byte* matrix, std::int64_t rows, std::int64_t cols,
+                                 int tile_rows) const {
+  CUtensorMap map{};
+  const std::array<cuuint64_t, 2> sizes{static_cast<cuuint64_t>(cols),
+                                        static_cast<cuuint64_t>(rows)};
+  const std::array<cuuint64_t, 1> strides{static_cast<cuuint64_t>(cols * kElementBytes)};
+  const std::array<cuuint32_t, 2> tile{static_cast<cuuint32_t>(kBlockCols),
+                                       static_cast<cuuint32_t>(tile_rows)};
+  const std::array<cuuint32_t, 2> every{1, 1};
+  // The interface takes a plain pointer although the matrix is only described, not written.
+  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(matrix));
+  const CUresult result =
+      encode_(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, address, sizes.data(), strides.data(),
+              tile.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
+              static_cast<int>(result), " for a matrix of ", rows, " x ", cols);
+  return map;
+}
+
+void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const {
+  const HopperGemmKernel& kernel = *plan.kernel;
+  HopperGemmWork work{};
+  work.x = describe(gemm.x, gemm.rows, gemm.in_features, kernel.rows);
+  work.weight = describe(gemm.weight, gemm.out_features, gemm.in_features, kernel.cols);
+  work.bias = gemm.bias;
+  work.residual = gemm.residual;
+  work.out = gemm.out;
+  work.out_stride = gemm.out_stride;
+  work.live = gemm.live;
+  work.rows = static_cast<int>(gemm.rows);
+  work.out_features = static_cast<int>(gemm.out_features);
+  work.num_blocks = static_cast<int>(ceil_div(gemm.in_features, kBlockCols));
+  work.splits = plan.splits;
+  work.activation = gemm.activation;
+  const std::int64_t tiles = num_tiles(gemm, kernel);
+  // A tile that is shared reuses the memory of the copies: one per cluster.
+  const std::int64_t blocks =
+      plan.splits > 1 ? tiles * plan.splits
+                      : std::min<std::int64_t>(tiles, std::int64_t{num_multiprocessors_} *
+                                                          kernel.blocks_per_multiprocessor);
+  kernel.launch(stream, work, static_cast<int>(blocks));
+}
+
+}  // namespace fovea::cuda

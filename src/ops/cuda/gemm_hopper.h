@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/cuda/cuda_stream.h"
+#include "ops/cuda/gemm.h"
+
+namespace fovea::cuda {
+
+/// What a kernel of this family receives. Columns are counted in blocks of 64 along the sum.
+struct HopperGemmWork {
+  CUtensorMap x;       ///< [rows, in_features] in tiles of the kernel's rows
+  CUtensorMap weight;  ///< [out_features, in_features] in tiles of the kernel's columns
+  const std::byte* bias;
+  const std::byte* residual;
+  std::byte* out;
+  std::int64_t out_stride;
+  const std::int32_t* live;
+  int rows;
+  int out_features;
+  int num_blocks;  ///< of 64 columns of x
+  int splits;      ///< thread blocks that share the sum of a tile
+  ops::Activation activation;
+};
+
+/// A compiled kernel: the tile of the output that a thread block computes, and how.
+struct HopperGemmKernel {
+  const char* name;
+  int rows;
+  int cols;
+  int blocks_per_multiprocessor;
+  bool alternating;  ///< two warp groups take turns: one multiplies while the other stores
+  bool split;        ///< the blocks of a cluster share the sum of a tile
+  void (*launch)(CudaStream& stream, const HopperGemmWork& work, int num_blocks);
+};
+/// Kernels with one warp group, with two that share a tile, and with two that take turns.
+extern const HopperGemmKernel kSmallGemmKernels[6];
+extern const HopperGemmKernel kWideGemmKernels[6];
+extern const HopperGemmKernel kAlternatingGemmKernels[2];
+
+/// Matrix products by our own kernels: TMA and warp-group instructions, live rows only, every
+/// activation and the residual in the epilogue with one rounding. Thread-safe.
+class HopperGemm {
+ public:
+  static constexpr int kMaxSplits = 8;  ///< a cluster of more blocks is not portable
+
+  explicit HopperGemm(int device_index);
+
+  /// Whether addresses, strides and sizes suit the copy engine: multiples of 16 bytes.
+  [[nodiscard]] static bool accepts(const Gemm& gemm);
+  /// Ways to compute an accepted product, the most promising by a simple model first.
+  [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
+  /// The kernel of that name; null if this build has none.
+  [[nodiscard]] static const HopperGemmKernel* find_kernel(const std::string& name);
+
+  /// Asynchronous; safe to capture. `plan` is one of candidates(), or was for another row count.
+  void run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const;
+
+ private:
+  using EncodeTiles = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*,
+                                   const cuuint64_t*, const cuuint64_t*, const cuuint32_t*,
+                                   const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                   CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+
+  [[nodiscard]] CUtensorMap describe(const std::byte* matrix, std::int64_t rows, std::int64_t cols,
+                                     int tile_rows) const;
+
+  EncodeTiles encode_ = nullptr;  // of the driver, which this plugin does not link
+  int num_multiprocessors_ = 0;
+};
+
+}  // namespace fovea::cuda

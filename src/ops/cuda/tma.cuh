@@ -1,0 +1,81 @@
+#pragma once
+
+// The copy engine of Hopper and clusters of blocks that read each other's shared memory.
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace fovea::cuda::ptx {
+
+/// Number of the calling thread in its warp, asked for anew by every call: what a kernel derives
+/// from it need not stay in registers meanwhile.
+__device__ inline int lane() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+/// True for one lane of a warp, all of whose lanes must be here.
+__device__ inline bool elect_lane() {
+  std::uint32_t elected;
+  asm volatile(
+      "{.reg .pred p;\n"
+      "elect.sync _|p, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, p;}"
+      : "=r"(elected));
+  return elected != 0;
+}
+
+/// Brings the description of a matrix closer; it lies in a parameter of the kernel.
+__device__ inline void prefetch_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+/// Copies the tile of a matrix that starts at (row, column) to shared memory in the background, and
+/// counts its bytes on a barrier when they have landed. What lies outside the matrix becomes zero.
+__device__ inline void copy_tile(std::uint32_t shared, const CUtensorMap& map, int column, int row,
+                                 std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%2, %3}], [%4];" ::"r"(shared),
+      "l"(&map), "r"(column), "r"(row), "r"(barrier)
+      : "memory");
+}
+/// Brings a tile into the L2 cache in the background.
+__device__ inline void prefetch_tile(const CUtensorMap& map, int column, int row) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map),
+               "r"(column), "r"(row)
+               : "memory");
+}
+
+/// Copies contiguous shared memory of this block to the shared memory of a block of its cluster in
+/// the background, and counts the bytes on a barrier there. All are multiples of 16.
+__device__ inline void copy_to_block(std::uint32_t to, std::uint32_t from, int bytes,
+                                     std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(to),
+      "r"(from), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+/// Address, for copy_to_block, of what block `rank` of the cluster has at the same place.
+__device__ inline std::uint32_t address_in_block(std::uint32_t shared, int rank) {
+  std::uint32_t address;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
+  return address;
+}
+/// Makes barriers, once initialised, visible to the copy engine and to the other blocks of a
+/// cluster after the next barrier of the cluster.
+__device__ inline void fence_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+/// A barrier of all threads of a cluster that have not ended. It orders no memory accesses; each
+/// warp takes part as a whole.
+__device__ inline void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ inline void cluster_wait() {
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+}  // namespace fovea::cuda::ptx
