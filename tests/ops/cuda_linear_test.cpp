@@ -124,9 +124,9 @@ class CudaLinearTest : public ::testing::Test {
         // rounded.
         double argument = kMaxSlope * (std::abs(product) + std::abs(sum));
         if (c.residual) {
-          const double added = residual[static_cast<std::size_t>(r * c.out_features + col)];
-          want += added;
-          argument += std::abs(product + added);
+          const double shift = residual[static_cast<std::size_t>(r * c.out_features + col)];
+          want += shift;
+          argument += std::abs(product + shift);
         }
         // 1e-3: the library's tanh is a fast one, and sums of thousands of products.
         ASSERT_NEAR(value, want, 1.01 * kRounding * (std::abs(want) + argument) + 1e-3)

@@ -14,20 +14,45 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// Writes the slab of one matrix: `from` is the first row and head, `to` the first head's slab.
-__device__ void pack_slab(const AttentionWork& w, const __nv_bfloat16* from, int valid_rows,
-                          int blocks, std::int64_t head_bytes, std::byte* to) {
-  const std::int64_t row_stride = std::int64_t{3} * w.num_heads * w.head_dim;
-  for (int i = static_cast<int>(threadIdx.x); i < w.num_heads * blocks * kSlabRows; i += kThreads) {
+/// What becomes of the keys, or of the values, of one slab.
+struct Slab {
+  const __nv_bfloat16* rows;  ///< first row, first head
+  int valid_rows;             ///< of eight that belong to the sequence
+  int blocks;                 ///< of a row
+  std::byte* to;              ///< of the first head
+  std::int64_t head_bytes;    ///< from one head to the next
+};
+
+constexpr std::uint32_t kBf16One = 0x3f80u;
+
+/// Keys of one row and block: beyond the sequence those of its last row.
+__device__ uint4 keys_of(const AttentionWork& w, const Slab& slab, int head, int row, int block) {
+  if (block * 8 >= w.head_dim) return {};
+  const std::int64_t stride = std::int64_t{3} * w.num_heads * w.head_dim;
+  uint4 keys = *reinterpret_cast<const uint4*>(slab.rows + min(row, slab.valid_rows - 1) * stride +
+                                               head * w.head_dim + block * 8);
+  for (std::uint32_t* pair : {&keys.x, &keys.y, &keys.z, &keys.w})
+    *pair = (*pair & w.keep) ^ w.flip;
+  return keys;
+}
+
+/// Values of one row and block, and the 1 behind them: beyond the sequence zeros.
+__device__ uint4 values_of(const AttentionWork& w, const Slab& slab, int head, int row, int block) {
+  if (row >= slab.valid_rows) return {};
+  if (block * 8 >= w.head_dim) return {kBf16One, 0, 0, 0};
+  const std::int64_t stride = std::int64_t{3} * w.num_heads * w.head_dim;
+  return *reinterpret_cast<const uint4*>(slab.rows + row * stride + head * w.head_dim + block * 8);
+}
+
+template <class PieceOf>
+__device__ void write_slab(const AttentionWork& w, const Slab& slab, PieceOf piece_of) {
+  for (int i = static_cast<int>(threadIdx.x); i < w.num_heads * slab.blocks * kSlabRows;
+       i += kThreads) {
     const int row = i % kSlabRows;
-    const int head = i / kSlabRows / blocks;
-    const int block = i / kSlabRows - head * blocks;
-    uint4 piece{};
-    if (row < valid_rows && block * 8 < w.head_dim) {
-      piece =
-          *reinterpret_cast<const uint4*>(from + row * row_stride + head * w.head_dim + block * 8);
-    }
-    *reinterpret_cast<uint4*>(to + head * head_bytes + block * kBlockBytes + row * 16) = piece;
+    const int head = i / kSlabRows / slab.blocks;
+    const int block = i / kSlabRows - head * slab.blocks;
+    *reinterpret_cast<uint4*>(slab.to + head * slab.head_bytes + block * kBlockBytes + row * 16) =
+        piece_of(w, slab, head, row, block);
   }
 }
 
@@ -45,18 +70,27 @@ __global__ void __launch_bounds__(kThreads) attention_packing_kernel(AttentionWo
     return;
   }
   const std::int64_t width = std::int64_t{w.num_heads} * w.head_dim;
-  const int valid_rows = slab.sequence_rows - slab.first;
+  const int valid_rows = min(slab.sequence_rows - slab.first, kSlabRows);
   const __nv_bfloat16* const queries = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
                                        (slab.sequence_begin + slab.first) * 3 * width;
   const int key_bytes = key_slab_bytes(w.head_dim);
   const int value_bytes = value_slab_bytes(w.head_dim);
   const std::int64_t slabs = max_slabs(w.rows, w.max_seqs);
-  std::byte* const keys = w.workspace;
-  std::byte* const values = keys + slabs * w.num_heads * key_bytes;
-  pack_slab(w, queries + width, valid_rows, key_bytes / kBlockBytes, slabs * key_bytes,
-            keys + std::int64_t{blockIdx.x} * key_bytes);
-  pack_slab(w, queries + 2 * width, valid_rows, value_bytes / kBlockBytes, slabs * value_bytes,
-            values + std::int64_t{blockIdx.x} * value_bytes);
+  std::byte* const values = w.workspace + slabs * w.num_heads * key_bytes;
+  write_slab(w,
+             {queries + width, valid_rows, key_bytes / kBlockBytes,
+              w.workspace + std::int64_t{blockIdx.x} * key_bytes, slabs * key_bytes},
+             keys_of);
+  write_slab(w,
+             {queries + 2 * width, valid_rows, value_bytes / kBlockBytes,
+              values + std::int64_t{blockIdx.x} * value_bytes, slabs * value_bytes},
+             values_of);
+  if (blockIdx.x == 0) {
+    std::byte* const zeros = values + slabs * w.num_heads * value_bytes;
+    for (int i = static_cast<int>(threadIdx.x) * 16; i < value_bytes; i += kThreads * 16) {
+      *reinterpret_cast<uint4*>(zeros + i) = uint4{};
+    }
+  }
 }
 
 }  // namespace

@@ -12,8 +12,12 @@ namespace fovea::cuda {
 /// Warp-group products read such blocks as a transposed operand (q k^T) and as a plain one (p v),
 /// for any head dim that is a multiple of 8, and one bulk copy brings any number of slabs.
 ///
-/// Each sequence starts a new slab; rows beyond its end within its last slab are zeros. The slabs
-/// of one head follow each other: [head][slab][block] of the keys, then of the values.
+/// Each sequence starts a new slab. The slabs of one head follow each other: [head][slab][block] of
+/// the keys, then of the values, then one slab of zeros.
+///
+/// The values have one more block, whose first column is 1: its products are the sums of the
+/// weights. Rows beyond the end of a sequence, in its last slab, repeat the last key and have no
+/// values and no 1: they change neither maximum nor sum nor result, so scores need no mask.
 inline constexpr int kSlabRows = 8;
 inline constexpr int kBlockBytes = 128;
 
@@ -21,7 +25,9 @@ inline constexpr int kBlockBytes = 128;
 [[nodiscard]] constexpr int key_slab_bytes(int head_dim) {
   return (head_dim + 15) / 16 * 2 * kBlockBytes;
 }
-[[nodiscard]] constexpr int value_slab_bytes(int head_dim) { return head_dim / 8 * kBlockBytes; }
+[[nodiscard]] constexpr int value_slab_bytes(int head_dim) {
+  return (head_dim / 8 + 1) * kBlockBytes;
+}
 
 /// The most slabs that the sequences of a batch can have.
 [[nodiscard]] constexpr int max_slabs(int rows, int max_seqs) {
@@ -31,8 +37,9 @@ inline constexpr int kBlockBytes = 128;
 /// Bytes of the workspace.
 [[nodiscard]] inline std::size_t packed_bytes(const AttentionWork& w) {
   return static_cast<std::size_t>(max_slabs(w.rows, w.max_seqs)) *
-         static_cast<std::size_t>(w.num_heads) *
-         static_cast<std::size_t>(key_slab_bytes(w.head_dim) + value_slab_bytes(w.head_dim));
+             static_cast<std::size_t>(w.num_heads) *
+             static_cast<std::size_t>(key_slab_bytes(w.head_dim) + value_slab_bytes(w.head_dim)) +
+         static_cast<std::size_t>(value_slab_bytes(w.head_dim));
 }
 
 /// Packs keys and values into w.workspace, and writes zeros to the rows of `out` that no sequence

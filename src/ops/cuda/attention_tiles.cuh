@@ -66,7 +66,7 @@ __device__ inline void load_queries(const AttentionWork& w, const __nv_bfloat16*
     const bool valid = at_row < valid_rows && dim < w.head_dim;
     const std::uint32_t pair =
         valid ? *reinterpret_cast<const std::uint32_t*>(rows + at_row * row_stride + dim) : 0u;
-    q[i / 4][i % 4] = (pair & w.query_keep) ^ w.query_flip;
+    q[i / 4][i % 4] = (pair & w.keep) ^ w.flip;
   }
 }
 

@@ -15,12 +15,12 @@ struct AttentionWork {
   int max_seqs;
   int rows;
   int num_heads;
-  int head_dim;                            ///< a multiple of 8, at most 128
-  float scale;                             ///< > 0; other scales are moved to the queries:
-  std::uint32_t query_keep = 0xffffffffu;  ///< bits of two queries that count: none for scale 0
-  std::uint32_t query_flip = 0;            ///< bits to invert: the signs for a negative scale
-  std::byte* out;                          ///< [rows, num_heads, head_dim] bf16
-  std::byte* workspace;                    ///< of the Hopper kernel, see attention_packing.h
+  int head_dim;                      ///< a multiple of 8, at most 128
+  float scale;                       ///< > 0; other scales are moved to the operands:
+  std::uint32_t keep = 0xffffffffu;  ///< bits of two queries or keys that count: none for scale 0
+  std::uint32_t flip = 0;            ///< bits to invert in one of them: signs for a negative scale
+  std::byte* out;                    ///< [rows, num_heads, head_dim] bf16
+  std::byte* workspace;              ///< of the Hopper kernel, see attention_packing.h
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;

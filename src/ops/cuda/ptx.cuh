@@ -66,6 +66,10 @@ __device__ inline void barrier_init(std::uint32_t barrier, int arrivals) {
 __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+/// Arrives once all copy_async calls made by this thread so far have landed; does not wait.
+__device__ inline void barrier_arrive_after_copies(std::uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
 /// Arrives, and makes the phase wait for `bytes` that copy_bulk will bring.
 __device__ inline void barrier_arrive_expecting(std::uint32_t barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
