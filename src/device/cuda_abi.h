@@ -7,9 +7,9 @@
 
 namespace fovea {
 
-/// Raised by one whenever this file, device/device.h, ops/kernels.h or an argument struct of an op
-/// changes: the library and the plugin share these classes, so both must have seen the same ones.
-inline constexpr int kCudaPluginInterface = 3;
+/// Tells builds of the library and the plugin apart whose classes differ: a number made from the
+/// text of the headers that both compile (src/device/CMakeLists.txt).
+inline constexpr int kCudaPluginInterface = FOVEA_CUDA_INTERFACE;
 
 /// Which attention kernel a GPU device uses.
 enum class CudaAttention : int {
@@ -30,8 +30,8 @@ struct CudaDeviceOptions {
 /// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception
 /// crosses into the library because both are compiled by the same C++ ABI.
 struct CudaPlugin {
-  int interface_version;  ///< kCudaPluginInterface of the plugin's build
-  const char* version;    ///< fovea::version() of the plugin's build
+  int interface_number;  ///< kCudaPluginInterface of the plugin's build
+  const char* version;   ///< fovea::version() of the plugin's build
   /// Number of GPUs that can be used; when 0, `reason` says why.
   int (*count_devices)(std::string& reason);
   /// Model of GPU `index` for people, for example "NVIDIA H100 80GB HBM3, compute 9.0".
@@ -42,6 +42,6 @@ struct CudaPlugin {
 
 /// Name and type of the plugin's only symbol. It returns null for an interface it does not speak.
 inline constexpr const char* kCudaPluginEntry = "fovea_cuda_plugin";
-using CudaPluginEntry = const CudaPlugin* (*)(int interface_version);
+using CudaPluginEntry = const CudaPlugin* (*)(int interface_number);
 
 }  // namespace fovea

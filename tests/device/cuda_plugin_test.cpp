@@ -74,7 +74,7 @@ class BuiltCudaPlugin : public ::testing::Test {
 
 TEST_F(BuiltCudaPlugin, IsFoundBesideTheTests) {
   EXPECT_EQ(std::filesystem::path(backend.plugin_path).filename(), "libfovea_cuda.so");
-  EXPECT_EQ(backend.plugin->interface_version, kCudaPluginInterface);
+  EXPECT_EQ(backend.plugin->interface_number, kCudaPluginInterface);
   EXPECT_EQ(backend.reason.empty(), !backend.devices.empty());
 }
 

@@ -60,11 +60,11 @@ std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
 }  // namespace fovea::cuda
 
 extern "C" __attribute__((visibility("default"))) const fovea::CudaPlugin* fovea_cuda_plugin(
-    int interface_version) {
-  static const fovea::CudaPlugin plugin{.interface_version = fovea::kCudaPluginInterface,
+    int interface_number) {
+  static const fovea::CudaPlugin plugin{.interface_number = fovea::kCudaPluginInterface,
                                         .version = fovea::version(),
                                         .count_devices = &fovea::cuda::count_devices,
                                         .describe_device = &fovea::cuda::describe_device,
                                         .create_device = &fovea::cuda::create_device};
-  return interface_version == fovea::kCudaPluginInterface ? &plugin : nullptr;
+  return interface_number == fovea::kCudaPluginInterface ? &plugin : nullptr;
 }
