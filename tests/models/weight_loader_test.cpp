@@ -4,27 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "checkpoint/safetensors.h"
 #include "device/arena.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/context.h"
 #include "ops/cpu/cpu_kernels.h"
+#include "support/temporary_directory.h"
 
 namespace fovea::blocks {
 namespace {
 
-namespace fs = std::filesystem;
-
 class WeightLoaderTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / "fovea_weight_loader_test";
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   /// Adds a float tensor of ascending values that start at `first`.
   void add(const std::string& name, const Shape& shape, float first) {
     std::vector<float>& values = storage_.emplace_back(static_cast<std::size_t>(shape.elements()));
@@ -36,8 +28,8 @@ class WeightLoaderTest : public ::testing::Test {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       tensors_[i].view.data = reinterpret_cast<const std::byte*>(storage_[i].data());
     }
-    checkpoint::write_safetensors((folder_ / "model.safetensors").string(), tensors_, {});
-    return checkpoint::WeightSource::open(folder_.string());
+    checkpoint::write_safetensors(folder_ / "model.safetensors", tensors_, {});
+    return checkpoint::WeightSource::open(folder_.path());
   }
 
   /// y = W x + b for the unit vectors x: the columns of W, and b.
@@ -53,7 +45,7 @@ class WeightLoaderTest : public ::testing::Test {
     return y;
   }
 
-  fs::path folder_;
+  test::TemporaryDirectory folder_;
   std::vector<checkpoint::OutputTensor> tensors_;
   std::vector<std::vector<float>> storage_;
   std::unique_ptr<Kernels> kernels_ = make_cpu_kernels(detect_cpu_isa());
