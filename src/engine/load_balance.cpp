@@ -1,0 +1,42 @@
+// Largest first, always to the replica that has least to do.
+#include "engine/load_balance.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/check.h"
+
+namespace fovea {
+
+std::span<const std::size_t> Assignment::items(std::size_t replica) const {
+  const auto first = counts.begin();
+  const auto own = first + static_cast<std::ptrdiff_t>(replica);
+  return std::span(order).subspan(std::accumulate(first, own, std::size_t{0}), *own);
+}
+
+Assignment balance_load(std::span<const std::int64_t> sizes, std::size_t num_replicas) {
+  FOVEA_CHECK(num_replicas >= 1, kInvalidArgument, "items need at least one replica, got 0");
+  std::vector<std::size_t> by_size(sizes.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::ranges::stable_sort(by_size, std::ranges::greater{},
+                           [&](std::size_t item) { return sizes[item]; });
+
+  Assignment result;
+  result.loads.resize(num_replicas);
+  std::vector<std::vector<std::size_t>> shares(num_replicas);
+  for (const std::size_t item : by_size) {
+    FOVEA_CHECK(sizes[item] >= 0, kInvalidArgument, "the size of item ", item,
+                " must be >= 0, got ", sizes[item]);
+    const auto least = std::ranges::min_element(result.loads);  // the first of several
+    *least += sizes[item];
+    shares[static_cast<std::size_t>(least - result.loads.begin())].push_back(item);
+  }
+  result.order.reserve(sizes.size());
+  for (const std::vector<std::size_t>& share : shares) {
+    result.order.insert(result.order.end(), share.begin(), share.end());
+    result.counts.push_back(share.size());
+  }
+  return result;
+}
+
+}  // namespace fovea

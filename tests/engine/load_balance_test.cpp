@@ -1,0 +1,104 @@
+// Which replica gets which item: the table of the specification, and what holds for any sizes.
+#include "engine/load_balance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/expect_error.h"
+#include "support/property.h"
+
+namespace fovea {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+using Order = std::vector<std::size_t>;
+
+struct Row {
+  Sizes sizes;
+  std::size_t replicas;
+  Order order;
+  Order counts;
+  Sizes loads;
+};
+
+void expect_row(const Row& row) {
+  SCOPED_TRACE(::testing::PrintToString(row.sizes) + " over " + std::to_string(row.replicas));
+  const Assignment got = balance_load(row.sizes, row.replicas);
+  EXPECT_EQ(got.order, row.order);
+  EXPECT_EQ(got.counts, row.counts);
+  EXPECT_EQ(got.loads, row.loads);
+}
+
+TEST(LoadBalance, Case72_lb_table) {
+  for (const Row& row : {
+           Row{{1000, 100, 200, 50}, 2, {0, 2, 1, 3}, {1, 3}, {1000, 350}},
+           Row{{100}, 4, {0}, {1, 0, 0, 0}, {100, 0, 0, 0}},
+           Row{{5, 5, 5, 5}, 2, {0, 2, 1, 3}, {2, 2}, {10, 10}},
+           Row{{7, 5, 4, 3, 1}, 2, {0, 3, 1, 2, 4}, {2, 3}, {10, 10}},
+           Row{{7, 5, 4, 3, 1}, 3, {0, 1, 4, 2, 3}, {1, 2, 2}, {7, 6, 7}},
+           Row{{3, 3, 2, 2, 2}, 2, {0, 2, 4, 1, 3}, {3, 2}, {7, 5}},
+           Row{{0, 0, 4}, 2, {2, 0, 1}, {1, 2}, {4, 0}},
+           Row{Sizes(20, 576),
+               4,
+               {0, 4, 8, 12, 16, 1, 5, 9, 13, 17, 2, 6, 10, 14, 18, 3, 7, 11, 15, 19},
+               {5, 5, 5, 5},
+               {2880, 2880, 2880, 2880}},
+           Row{{}, 3, {}, {0, 0, 0}, {0, 0, 0}},
+       }) {
+    expect_row(row);
+  }
+}
+
+TEST(LoadBalance, SharesAreCutFromTheOrder) {
+  const Assignment got = balance_load(Sizes{7, 5, 4, 3, 1}, 4);
+  EXPECT_TRUE(std::ranges::equal(got.items(0), Order{0}));
+  EXPECT_TRUE(std::ranges::equal(got.items(1), Order{1}));
+  EXPECT_TRUE(std::ranges::equal(got.items(2), Order{2}));
+  EXPECT_TRUE(std::ranges::equal(got.items(3), (Order{3, 4})));
+  EXPECT_TRUE(balance_load(Sizes{7}, 2).items(1).empty());
+}
+
+TEST(LoadBalance, OneReplicaTakesAll) {
+  const Assignment got = balance_load(Sizes{1, 3, 2}, 1);
+  EXPECT_EQ(got.order, (Order{1, 2, 0}));
+  EXPECT_EQ(got.loads, Sizes{6});
+}
+
+TEST(LoadBalance, NoReplicaAndNegativeSizesAreRefused) {
+  test::expect_error(ErrorCode::kInvalidArgument, "at least one replica",
+                     [] { (void)balance_load(Sizes{1}, 0); });
+  test::expect_error(ErrorCode::kInvalidArgument, "size of item 1 must be >= 0, got -2", [] {
+    (void)balance_load(Sizes{1, -2}, 2);
+  });
+}
+
+TEST(LoadBalanceProperty, EveryItemOnceAndNoLoadAboveMeanPlusLargest) {
+  test::for_all(500, [](auto& random) {
+    Sizes sizes(static_cast<std::size_t>(test::uniform(random, 0, 40)));
+    for (std::int64_t& size : sizes) size = test::uniform(random, 0, 1000);
+    const auto replicas = static_cast<std::size_t>(test::uniform(random, 1, 9));
+    const Assignment got = balance_load(sizes, replicas);
+
+    Order all = got.order;
+    std::ranges::sort(all);
+    Order expected(sizes.size());
+    std::iota(expected.begin(), expected.end(), std::size_t{0});
+    EXPECT_EQ(all, expected);
+
+    std::int64_t total = 0;
+    for (std::size_t r = 0; r < replicas; ++r) {
+      std::int64_t load = 0;
+      for (const std::size_t item : got.items(r)) load += sizes[item];
+      EXPECT_EQ(load, got.loads[r]);
+      total += load;
+    }
+    const std::int64_t largest = sizes.empty() ? 0 : std::ranges::max(sizes);
+    const auto count = static_cast<std::int64_t>(replicas);
+    EXPECT_LE(std::ranges::max(got.loads), (total + count - 1) / count + largest);
+  });
+}
+
+}  // namespace
+}  // namespace fovea
