@@ -52,6 +52,7 @@ struct ItemSize {
 
 /// One sub-batch of a packing plan.
 struct PlannedBatch {
+  std::int64_t replica = 0;          ///< that encodes it
   std::vector<std::int64_t> items;   ///< indices into the planned sizes
   std::vector<std::int64_t> tokens;  ///< per path
   std::vector<std::optional<std::int64_t>>
@@ -63,6 +64,7 @@ struct PackingPlan {
   std::vector<std::string> paths;
   std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path; empty: no graphs
   std::int64_t max_items_per_batch = 0;                  ///< 0: no graphs, no limit
+  std::vector<std::int64_t> replica_patches;             ///< per replica, the load that is balanced
   std::vector<PlannedBatch> batches;
 };
 
@@ -95,8 +97,8 @@ struct ModelReport {
 struct Check;        // diagnostics.h
 struct TowerTiming;  // diagnostics.h
 
-/// A loaded vision encoder. Create one per process and device; encode() may be called from several
-/// threads and serialises them.
+/// A loaded vision encoder on one device, or a replica of it on each of several. encode() may be
+/// called from several threads and serialises them.
 class FOVEA_API Engine {
  public:
   /// Loads the tower of the checkpoint in directory `model`.
@@ -109,8 +111,9 @@ class FOVEA_API Engine {
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
 
-  /// Encodes items and returns one Embedding per item in the same order.
-  /// @throws Error of the first failing item unless options.on_error is kSkip.
+  /// Encodes items and returns one Embedding per item in the same order, each in memory of its own.
+  /// @throws Error of the first failing item unless options.on_error is kSkip. A replica that fails
+  /// fails the call, after all others have ended; the engine is usable afterwards.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
                                               const EncodeOptions& options = {});
 
@@ -123,8 +126,12 @@ class FOVEA_API Engine {
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes) const;
 
   [[nodiscard]] const ModelReport& report() const;
+  /// Counters of all replicas together, in which an item counts once whoever encoded it.
   [[nodiscard]] Stats stats() const;
-  /// Name and description of the device in use, for example "cpu, <processor>, 8 threads".
+  /// Counters of each replica, in the order of EngineOptions::device. At least one.
+  [[nodiscard]] std::vector<ReplicaStats> replica_stats() const;
+  /// Name and description of the device in use, for example "cpu, <processor>, 8 threads"; of
+  /// several, with semicolons between them.
   [[nodiscard]] std::string device() const;
 
  private:

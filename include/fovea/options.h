@@ -58,8 +58,13 @@ enum class PackingPolicy : std::uint8_t {
 
 /// Everything an Engine is built from. The defaults work.
 struct EngineOptions {
-  std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:<index>"
-  int num_threads = 0;          ///< CPU threads for math and decoding; 0: all this process may use
+  /// "auto", "cpu", "cuda", "cuda:<index>", or several names with commas between them: a replica of
+  /// the tower on each, over which the items of a batch are spread. All CPUs or all GPUs.
+  std::string device = "auto";
+  /// Number of replicas: "cuda" then stands for the first that many GPUs, "cpu" for replicas that
+  /// share weights and divide the threads among them. 0: one per name in `device`.
+  int data_parallel_size = 0;
+  int num_threads = 0;  ///< CPU threads for math and decoding; 0: all this process may use
   bool dummy_weights =
       false;               ///< needs config.json only; fills the tower with seeded random weights
   std::uint64_t seed = 0;  ///< of dummy weights

@@ -49,4 +49,10 @@ struct Stats {
   }
 };
 
+/// Counters of one replica of an engine that spreads items over several devices.
+struct ReplicaStats {
+  std::string device;  ///< "cpu" or "cuda:<index>"
+  Stats stats;
+};
+
 }  // namespace fovea

@@ -1,9 +1,11 @@
 // Choosing a device by name.
 #include "engine/backend.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/check.h"
+#include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda_plugin.h"
 #include "ops/cpu/cpu_kernels.h"
@@ -11,6 +13,9 @@
 namespace fovea {
 
 namespace {
+
+/// More than any machine has GPUs; each replica has threads of its own.
+constexpr int kMaxReplicas = 64;
 
 Backend make_cpu(int num_threads) {
   Backend backend;
@@ -31,17 +36,35 @@ int cuda_index(const std::string& name) {
   return index;
 }
 
+bool is_cuda(const std::string& name) { return name == "cuda" || name.starts_with("cuda:"); }
+
+/// What "auto" is on this machine: "cuda" if there is a GPU, else "cpu", with a line that says why.
+std::string choose_kind(LogSink* log) {
+  const CudaBackend cuda = find_cuda();
+  if (!cuda.devices.empty()) return "cuda";
+  log_to(log, LogLevel::kInfo, cat("device name=cpu gpu=none reason=\"", cuda.reason, "\""));
+  return "cpu";
+}
+
+/// The parts between commas.
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts{""};
+  for (const char c : list) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 Backend make_backend(const std::string& name, int num_threads, LogSink* log) {
+  if (name == "auto") return make_backend(choose_kind(log), num_threads, log);
   if (name == "cpu") return make_cpu(num_threads);
-  if (name == "auto") {
-    const CudaBackend cuda = find_cuda();
-    if (!cuda.devices.empty()) return {nullptr, make_cuda_device(cuda, {})};
-    log_to(log, LogLevel::kInfo, cat("device name=cpu gpu=none reason=\"", cuda.reason, "\""));
-    return make_cpu(num_threads);
-  }
-  FOVEA_CHECK(name == "cuda" || name.starts_with("cuda:"), kInvalidArgument,
+  FOVEA_CHECK(is_cuda(name), kInvalidArgument,
               "device must be auto, cpu, cuda or cuda:<index>, got \"", name, "\"");
   const int index = cuda_index(name);
   const CudaBackend cuda = find_cuda();
@@ -50,6 +73,55 @@ Backend make_backend(const std::string& name, int num_threads, LogSink* log) {
   CudaDeviceOptions options;
   options.index = index;
   return {nullptr, make_cuda_device(cuda, options)};
+}
+
+std::vector<std::string> replica_devices(const EngineOptions& options) {
+  std::vector<std::string> names = split(options.device);
+  FOVEA_CHECK(options.data_parallel_size >= 0 && options.data_parallel_size <= kMaxReplicas &&
+                  names.size() <= kMaxReplicas,
+              kInvalidArgument, "number of replicas must be in [0, ", kMaxReplicas, "], got ",
+              options.data_parallel_size, " for ", names.size(), " names");
+  const std::size_t count = options.data_parallel_size == 0
+                                ? names.size()
+                                : static_cast<std::size_t>(options.data_parallel_size);
+  if (count == 1 && names.size() == 1) return names;
+  const std::string first = names.front();
+  if (names.size() == 1 && (first == "auto" || first == "cpu" || first == "cuda")) {
+    names.resize(count, first);
+    for (std::size_t i = 0; first == "cuda" && i < count; ++i) names[i] = cat("cuda:", i);
+    return names;
+  }
+  FOVEA_CHECK(names.size() == count, kInvalidArgument, "device \"", options.device, "\" names ",
+              names.size(), ", the number of replicas is ", count);
+  const bool cpus = std::ranges::all_of(names, [](const auto& name) { return name == "cpu"; });
+  FOVEA_CHECK(cpus || std::ranges::all_of(names, is_cuda), kInvalidArgument,
+              "several devices must be all cpu or all cuda, got \"", options.device, "\"");
+  for (const std::string& name : names) {
+    if (!cpus) (void)cuda_index(name);  // refuses what is no number
+  }
+  return names;
+}
+
+std::vector<Backend> make_backends(const EngineOptions& options) {
+  std::vector<std::string> names = replica_devices(options);
+  std::vector<Backend> backends;
+  if (names.size() == 1) {
+    backends.push_back(make_backend(names.front(), options.num_threads, options.log));
+    return backends;
+  }
+  if (names.front() == "auto") {
+    EngineOptions chosen = options;
+    chosen.device = choose_kind(options.log);
+    names = replica_devices(chosen);
+  }
+  const int count = static_cast<int>(names.size());
+  const int threads = options.num_threads == 0 ? available_cpus() : options.num_threads;
+  for (int rank = 0; rank < count; ++rank) {
+    const int share = threads / count + (rank < threads % count ? 1 : 0);
+    backends.push_back(
+        make_backend(names[static_cast<std::size_t>(rank)], std::max(share, 1), options.log));
+  }
+  return backends;
 }
 
 std::string cuda_status() {

@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "fovea/log.h"
+#include "fovea/options.h"
 #include "ops/kernels.h"
 
 namespace fovea {
@@ -22,6 +23,16 @@ struct Backend {
 /// @throws Error(kInvalidArgument) for another name, Error(kUnsupported) if a GPU is asked for by
 /// name and cannot be used, with the reason.
 [[nodiscard]] Backend make_backend(const std::string& name, int num_threads, LogSink* log);
+
+/// Names of the devices that options.device and options.data_parallel_size ask for, one per
+/// replica: "cuda" for 2 replicas is "cuda:0" and "cuda:1", "auto" stays to be decided. Looks at no
+/// device.
+/// @throws Error(kInvalidArgument) if the two contradict each other, or CPUs and GPUs are mixed.
+[[nodiscard]] std::vector<std::string> replica_devices(const EngineOptions& options);
+
+/// Makes the devices of all replicas. CPUs divide the threads among them, at least one each.
+/// @throws as make_backend and replica_devices.
+[[nodiscard]] std::vector<Backend> make_backends(const EngineOptions& options);
 
 /// The GPUs that can be used and the plugin that drives them, or the reason why there are none.
 [[nodiscard]] std::string cuda_status();

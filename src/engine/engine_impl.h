@@ -11,8 +11,8 @@
 #include "device/device.h"
 #include "engine/backend.h"
 #include "engine/prepare.h"
+#include "engine/replica_group.h"
 #include "fovea/engine.h"
-#include "graph/graph_manager.h"
 #include "models/encoder_graph_model.h"
 #include "models/registry.h"
 
@@ -26,33 +26,26 @@ struct Engine::Impl {
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> media,
                                               const EncodeOptions& how);
 
-  /// As encode, of items that are prepared already.
-  [[nodiscard]] std::vector<Embedding> encode_prepared(std::span<const PreparedItem* const> items,
-                                                       const EncodeOptions& how);
-
-  /// Runs the tower on prepared items; rows[i] refers to row memory on the device, valid until the
-  /// next run.
-  void run_tower(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-                 std::vector<TensorView>& rows);
+  /// The model that prepares items; the replicas have the same one or copies of it.
+  [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
+  /// All devices are of one kind.
+  [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
 
   std::string directory;
   EngineOptions options;
   checkpoint::HfConfig files;
-  Backend backend;
+  std::vector<Backend> backends;  // one per replica
   ThreadPool decode_pool;
-  std::unique_ptr<Stream> stream;
-  std::unique_ptr<EncoderGraphModel> model;
-  std::unique_ptr<GraphManager> graphs;
+  std::vector<std::unique_ptr<EncoderGraphModel>> models;  // one per GPU; on the CPU one for all
+  std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
 
-  std::mutex mutex;    // guards the members below: one batch at a time
-  Buffer row_memory;   // device; grows to the largest batch
-  Buffer host_memory;  // pinned, only where the device does not compute in host memory
+  std::mutex mutex;  // one batch at a time
 
  private:
+  void load();
   void encode_window(std::span<const MediaItem> media, std::span<PreparedMedia> prepared,
                      const EncodeOptions& how, std::vector<Embedding>& results);
-  [[nodiscard]] std::vector<ConstTensorView> rows_on_host(std::span<const TensorView> rows);
 };
 
 /// Fills in what inspect() and report() add to a family's description: weight and activation

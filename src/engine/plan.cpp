@@ -1,6 +1,9 @@
 // Planning without weights: sizes, grids, and which items would share which budget.
+#include <algorithm>
+
 #include "core/check.h"
 #include "engine/engine_impl.h"
+#include "engine/load_balance.h"
 #include "graph/graph_config.h"
 #include "graph/packing.h"
 
@@ -53,6 +56,15 @@ PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t
   return planned;
 }
 
+/// Which replica takes which item; a single one takes them as they come.
+Assignment assign(std::span<const ItemSpec> specs, std::size_t num_replicas) {
+  std::vector<std::int64_t> sizes;
+  for (const ItemSpec& spec : specs) sizes.push_back(spec.input_rows);
+  Assignment assignment = balance_load(sizes, num_replicas);
+  if (num_replicas == 1) std::ranges::sort(assignment.order);
+  return assignment;
+}
+
 PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize> sizes,
                        const EngineOptions& options) {
   PackingPlan plan;
@@ -72,15 +84,21 @@ PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize>
     plan.token_budgets = config.path_budgets;
     plan.max_items_per_batch = config.max_items;
   }
-  const PackingLimits limits{config.path_budgets, config.max_items, config.max_seqs};
-  Packing packing;
-  if (options.packing == PackingPolicy::kCost) {
-    pack_by_cost(specs, limits, PackingCosts::from_budgets(config.path_budgets), packing);
-  } else {
-    pack_greedy(specs, limits, packing);
-  }
-  for (const SubBatch& batch : packing.batches) {
-    plan.batches.push_back(describe(packing, batch, plan.paths.size(), graphs));
+  const Assignment assignment = assign(specs, replica_devices(options).size());
+  plan.replica_patches = assignment.loads;
+  for (std::size_t replica = 0; replica < assignment.counts.size(); ++replica) {
+    std::vector<ItemSpec> share;
+    for (const std::size_t item : assignment.items(replica)) share.push_back(specs[item]);
+    const Packing packing = plan_packing(config, share, options.packing);
+    for (const SubBatch& batch : packing.batches) {
+      PlannedBatch planned = describe(packing, batch, plan.paths.size(), graphs);
+      planned.replica = static_cast<std::int64_t>(replica);
+      for (std::int64_t& item : planned.items) {
+        const auto in_share = static_cast<std::size_t>(item);
+        item = static_cast<std::int64_t>(assignment.items(replica)[in_share]);
+      }
+      plan.batches.push_back(std::move(planned));
+    }
   }
   return plan;
 }
@@ -88,7 +106,7 @@ PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize>
 }  // namespace
 
 PackingPlan Engine::plan(std::span<const ItemSize> sizes) const {
-  return plan_items(*impl_->model, sizes, impl_->options);
+  return plan_items(impl_->model(), sizes, impl_->options);
 }
 
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,

@@ -73,23 +73,24 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
   std::vector<const PreparedItem*> items;
   for (const PreparedItem& item : storage) items.push_back(&item);
 
-  impl.graphs->wait_for_background();
+  impl.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });
   TowerTiming timing;
   timing.patches = patches * count;
   timing.rows = plan.spec.out_rows * count;
   const std::span<const PreparedItem* const> one = std::span(items).first(1);
-  for (PathId path = 0; path < static_cast<PathId>(impl.model->graph_spec().paths.size()); ++path) {
+  for (PathId path = 0; path < static_cast<PathId>(impl.model().graph_spec().paths.size());
+       ++path) {
     timing.flops +=
-        static_cast<double>(count) *
-        measure_forward(*impl.model, *impl.backend.device, path, exact_capacity(path, one)).flops;
+        static_cast<double>(count) * measure_forward(impl.model(), *impl.backends.front().device,
+                                                     path, exact_capacity(path, one))
+                                         .flops;
   }
   const auto run_ms = [&](bool eager) {
-    std::vector<TensorView> rows;
     const Stopwatch watch;
-    impl.run_tower(items, {.enforce_eager = eager}, rows);
+    impl.replicas->run(items, {.enforce_eager = eager});
     return watch.elapsed_ms();
   };
-  const auto hits = [&] { return impl.graphs->stats().graph_hits; };
+  const auto hits = [&] { return sum(impl.replicas->stats()).graph_hits; };
   const std::int64_t hits_before = hits();
   for (int i = 0; i < warmups; ++i) {
     (void)run_ms(true);
@@ -102,7 +103,10 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
   if (hits() == hits_before) {
     timing.replay_ms.clear();
   } else {
-    timing.budget = largest_budget(*impl.graphs, items, impl.options.packing);
+    // Equal items are dealt out in turn, so no replica has more of them than the first.
+    const std::size_t num_replicas = impl.replicas->size();
+    const auto share = std::span(items).first((items.size() + num_replicas - 1) / num_replicas);
+    timing.budget = largest_budget((*impl.replicas)[0].graphs(), share, impl.options.packing);
   }
   return timing;
 }

@@ -111,34 +111,45 @@ std::vector<Check> check_golden(Engine& engine, const std::string& golden, doubl
   return checks;
 }
 
+/// The rows of one replica.
+std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,
+                                 const EncodeOptions& how) {
+  std::vector<Embedding> rows(items.size());
+  std::vector<Embedding*> pointers;
+  for (Embedding& one : rows) pointers.push_back(&one);
+  replica.encode(items, how, pointers);
+  return rows;
+}
+
 /// Full loads of every captured graph, of random bytes, replayed and run eagerly.
-template <class Impl>
-std::vector<Check> check_graphs(Impl& impl, double tolerance) {
+std::vector<Check> check_graphs(Replica& replica, const std::string& place, double tolerance) {
   std::vector<Check> checks;
   std::mt19937 random(7);
-  const GraphConfig& config = impl.graphs->config();
-  for (const GraphKey& key : impl.graphs->captured_keys()) {
+  const EncoderGraphModel& model = replica.model();
+  const GraphConfig& config = replica.graphs().config();
+  for (const GraphKey& key : replica.graphs().captured_keys()) {
     std::vector<PreparedItem> items =
-        filling_items(*impl.model, key.path, {key.budget, config.max_items, config.max_seqs});
+        filling_items(model, key.path, {key.budget, config.max_items, config.max_seqs});
     std::vector<const PreparedItem*> pointers;
     for (PreparedItem& item : items) {
       for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
       pointers.push_back(&item);
     }
     if (items.empty()) continue;
-    const std::vector<Embedding> replayed = impl.encode_prepared(pointers, {});
-    const std::vector<Embedding> eager = impl.encode_prepared(pointers, {.enforce_eager = true});
-    const std::string& path =
-        impl.model->graph_spec().paths[static_cast<std::size_t>(key.path)].name;
-    checks.push_back(check_equal(cat("graph ", path, " ", key.budget, ", ", items.size(), " items"),
-                                 compare(replayed, eager), tolerance));
+    const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
+    const std::vector<Embedding> eager = encode_on(replica, pointers, {.enforce_eager = true});
+    const std::string& path = model.graph_spec().paths[static_cast<std::size_t>(key.path)].name;
+    checks.push_back(
+        check_equal(cat("graph ", path, " ", key.budget, ", ", items.size(), " items", place),
+                    compare(replayed, eager), tolerance));
   }
   return checks;
 }
 
 /// What earlier batches, or nothing at all, left in memory must not show: small after large in the
 /// same graphs, and every batch over memory full of NaN.
-std::vector<Check> check_leaks(Engine& engine, GraphManager& graphs, double tolerance) {
+std::vector<Check> check_leaks(Engine& engine, ReplicaGroup& replicas, double tolerance) {
+  const auto poison = [](Replica& replica) { replica.graphs().poison_memory(); };
   const std::vector<MediaItem> small{random_picture(64, 64, 21)};
   const std::vector<MediaItem> large{random_picture(640, 480, 22), random_picture(320, 240, 23)};
   const std::vector<Embedding> first = engine.encode(small);
@@ -146,10 +157,10 @@ std::vector<Check> check_leaks(Engine& engine, GraphManager& graphs, double tole
   std::vector<Check> checks;
   checks.push_back(
       check_equal("small, large, small", compare(engine.encode(small), first), tolerance));
-  graphs.poison_memory();
+  replicas.for_each(poison);
   checks.push_back(check_equal("large over poisoned memory",
                                compare(engine.encode(large), large_first), tolerance));
-  graphs.poison_memory();
+  replicas.for_each(poison);
   checks.push_back(
       check_equal("small over poisoned memory", compare(engine.encode(small), first), tolerance));
   return checks;
@@ -159,6 +170,7 @@ std::vector<Check> check_leaks(Engine& engine, GraphManager& graphs, double tole
 Check check_against_cpu(const std::string& directory, EngineOptions options,
                         std::span<const MediaItem> items, std::span<const Embedding> rows) {
   options.device = "cpu";
+  options.data_parallel_size = 0;
   options.graphs.cudagraph_mm_encoder = false;
   Engine cpu = Engine::load(directory, options);
   return check_equal("equals the CPU", compare(rows, cpu.encode(items)), kBFloat16Tolerance);
@@ -174,9 +186,9 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   Engine::Impl& impl = *engine.impl_;
   // The CPU computes a row from its own inputs in a fixed order; a GPU library may choose another
   // kernel for another number of rows.
-  const bool exact = impl.backend.device->properties().host_memory;
+  const bool exact = impl.on_host();
   const double tolerance = exact ? 0.0 : kBFloat16Tolerance;
-  impl.graphs->wait_for_background();
+  impl.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });
   const std::vector<MediaItem> items = random_items();
   const std::vector<Embedding> alone = encode_alone(engine, items);
   const std::vector<Embedding> batch = engine.encode(items);
@@ -191,8 +203,12 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   std::vector<Embedding> back = engine.encode(reversed);
   std::ranges::reverse(back);
   checks.push_back(check_equal("order does not matter", compare(back, batch), tolerance));
-  append(checks, check_leaks(engine, *impl.graphs, tolerance));
-  append(checks, check_graphs(impl, tolerance));
+  append(checks, check_leaks(engine, *impl.replicas, tolerance));
+  for (std::size_t rank = 0; rank < impl.replicas->size(); ++rank) {
+    const std::string place = impl.replicas->size() == 1 ? "" : cat(", replica ", rank);
+    const std::lock_guard lock(impl.mutex);
+    append(checks, check_graphs((*impl.replicas)[rank], place, tolerance));
+  }
   if (!exact) checks.push_back(check_against_cpu(impl.directory, impl.options, items, batch));
   if (!golden.empty()) {
     append(checks, check_golden(engine, golden, exact ? kFloat32Tolerance : kBFloat16Tolerance));
