@@ -11,6 +11,7 @@
 #include "ops/cuda/gemm_hopper.h"
 #include "ops/cuda/gemm_product.h"
 #include "ops/cuda/gemm_timing.h"
+#include "ops/cuda/gemm_unfused.h"
 
 namespace fovea::cuda {
 
@@ -59,13 +60,11 @@ GemmLibrary::GemmLibrary(int device_index, std::string choices_path)
   cublasLtHandle_t handle = nullptr;
   FOVEA_CUDA_CHECK(cublasLtCreate(&handle));
   library_ = UniqueCublasLt(handle);
+  FOVEA_CUDA_CHECK(
+      cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
 }
 
 GemmLibrary::~GemmLibrary() = default;
-
-bool GemmLibrary::accepts(const Gemm& gemm) {
-  return GemmProduct::has_epilogue(gemm) || HopperGemm::accepts(gemm);
-}
 
 std::optional<GemmChoice> GemmLibrary::find(const GemmKey& key) {
   const std::scoped_lock lock(mutex_);
@@ -80,56 +79,31 @@ void GemmLibrary::keep(const GemmKey& key, const GemmChoice& choice) {
   save_gemm_choices(choices_path_, identity_, choices_);
 }
 
-GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm, const GemmKey& key) {
+std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm) const {
   std::vector<GemmChoice> candidates;
   if (HopperGemm::accepts(gemm)) {
     for (const HopperGemmPlan& plan : own_->candidates(gemm)) {
       if (candidates.size() == kMaxOwnCandidates) break;
-      candidates.push_back({.own = plan, .rows = gemm.rows});
+      candidates.push_back({.way = GemmChoice::Way::kOwn, .own = plan, .rows = gemm.rows});
     }
   }
-  if (GemmProduct::has_epilogue(gemm)) {
-    const GemmProduct product(gemm);
-    const std::size_t scratch = stream.library_scratch().size();
-    for (const cublasLtMatmulAlgo_t& algorithm :
-         product.candidates(library_.get(), key.alignment, scratch, kMaxCandidates)) {
-      candidates.push_back({.algorithm = algorithm, .rows = gemm.rows});
-    }
+  if (!GemmProduct::has_epilogue(gemm)) {
+    candidates.push_back({.way = GemmChoice::Way::kUnfused, .rows = gemm.rows});
+    return candidates;
+  }
+  for (const cublasLtMatmulAlgo_t& algorithm :
+       GemmProduct(gemm).candidates(library_.get(), common_alignment(gemm),
+                                    stream.library_scratch().size(), kMaxCandidates)) {
+    candidates.push_back(
+        {.way = GemmChoice::Way::kLibrary, .algorithm = algorithm, .rows = gemm.rows});
   }
   FOVEA_CHECK(!candidates.empty(), kUnsupported, "cuBLASLt has no algorithm for a product of ",
               gemm.rows, " x ", gemm.in_features, " by ", gemm.out_features, " x ",
               gemm.in_features);
-  if (candidates.size() == 1 || stream.is_capturing()) return candidates.front();
-  const GemmChoice choice = fastest(stream, gemm, candidates);
-  keep(key, choice);
-  return choice;
+  return candidates;
 }
 
-GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
-                                std::span<const GemmChoice> candidates) const {
-  GemmStopwatch stopwatch(stream, gemm);
-  if (!stopwatch.is_ready()) return candidates.front();
-  const GemmChoice* fastest = &candidates.front();
-  float shortest_ms = std::numeric_limits<float>::infinity();
-  for (const GemmChoice& candidate : candidates) {
-    float ms =
-        stopwatch.measure([&](const Gemm& trial) { run(stream, trial, candidate); }, shortest_ms);
-    if (candidate.own.kernel == nullptr) ms *= kOwnAdvantage;
-    if (ms < shortest_ms) {
-      shortest_ms = ms;
-      fastest = &candidate;
-    }
-  }
-  return *fastest;
-}
-
-void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const {
-  if (choice.own.kernel != nullptr) return own_->run(stream, gemm, choice.own);
-  GemmProduct(gemm).run(library_.get(), gemm, choice.algorithm, stream);
-}
-
-void GemmLibrary::run(CudaStream& stream, const Gemm& gemm) {
-  const DeviceGuard guard(stream.device_index());
+GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
   const GemmKey key{.rows_class = rows_class(gemm.rows),
                     .in_features = gemm.in_features,
                     .out_features = gemm.out_features,
@@ -138,15 +112,53 @@ void GemmLibrary::run(CudaStream& stream, const Gemm& gemm) {
                     .bias = gemm.bias != nullptr,
                     .residual = gemm.residual != nullptr,
                     .alignment = common_alignment(gemm)};
-  std::optional<GemmChoice> choice = find(key);
   // An algorithm chosen for another row count of the class may demand what this one does not have.
-  if (choice && choice->own.kernel == nullptr && choice->rows != gemm.rows &&
-      !GemmProduct(gemm).accepts(library_.get(), choice->algorithm,
-                                 stream.library_scratch().size())) {
-    choice.reset();
+  const auto fits = [&](const GemmChoice& choice) {
+    return choice.way != GemmChoice::Way::kLibrary || choice.rows == gemm.rows ||
+           GemmProduct(gemm).accepts(library_.get(), choice.algorithm,
+                                     stream.library_scratch().size());
+  };
+  if (const auto known = find(key); known && fits(*known)) return *known;
+  const std::vector<GemmChoice> possible = candidates(stream, gemm);
+  if (possible.size() == 1 || stream.is_capturing()) return possible.front();
+  if (!GemmProduct::has_epilogue(gemm)) (void)choose(stream, plain_product(gemm));
+  const GemmChoice choice = fastest(stream, gemm, possible);
+  keep(key, choice);
+  return choice;
+}
+
+GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
+                                std::span<const GemmChoice> candidates) {
+  GemmStopwatch stopwatch(stream, gemm);
+  if (!stopwatch.is_ready()) return candidates.front();
+  const GemmChoice* fastest = &candidates.front();
+  float shortest_ms = std::numeric_limits<float>::infinity();
+  for (const GemmChoice& candidate : candidates) {
+    float ms =
+        stopwatch.measure([&](const Gemm& trial) { run(stream, trial, candidate); }, shortest_ms);
+    if (candidate.way != GemmChoice::Way::kOwn) ms *= kOwnAdvantage;
+    if (ms < shortest_ms) {
+      shortest_ms = ms;
+      fastest = &candidate;
+    }
   }
-  if (!choice) choice = choose(stream, gemm, key);
-  run(stream, gemm, *choice);
+  return *fastest;
+}
+
+void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) {
+  switch (choice.way) {
+    case GemmChoice::Way::kOwn: return own_->run(stream, gemm, choice.own);
+    case GemmChoice::Way::kLibrary:
+      return GemmProduct(gemm).run(library_.get(), gemm, choice.algorithm, stream);
+    case GemmChoice::Way::kUnfused:
+      return run_unfused(stream, gemm, num_multiprocessors_,
+                         [&](const Gemm& plain) { run(stream, plain); });
+  }
+}
+
+void GemmLibrary::run(CudaStream& stream, const Gemm& gemm) {
+  const DeviceGuard guard(stream.device_index());
+  run(stream, gemm, choose(stream, gemm));
 }
 
 }  // namespace fovea::cuda

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "device/cuda/cuda_stream.h"
 #include "ops/linear.h"
@@ -53,9 +54,14 @@ struct HopperGemmPlan {
   int splits = 1;
 };
 
-/// How to compute a product: with a kernel of ours, or, where `own.kernel` is null, with an
-/// algorithm of cuBLASLt that was chosen for `rows` rows.
+/// How to compute a product.
 struct GemmChoice {
+  enum class Way : std::uint8_t {
+    kOwn,      ///< by a kernel of ours, which knows every epilogue
+    kLibrary,  ///< by an algorithm of cuBLASLt that was chosen for `rows` rows
+    kUnfused,  ///< activation and residual apart (gemm_unfused.h), the product as chosen for itself
+  };
+  Way way;
   HopperGemmPlan own = {};
   cublasLtMatmulAlgo_t algorithm = {};
   std::int64_t rows = 0;
@@ -75,24 +81,23 @@ class GemmLibrary {
   GemmLibrary(int device_index, std::string choices_path);
   ~GemmLibrary();
 
-  /// Whether run() takes the activation of this product. cuBLASLt has an epilogue for tanh-GELU
-  /// without a residual; our own kernels take everything, where operands are aligned to 16 bytes.
-  [[nodiscard]] static bool accepts(const Gemm& gemm);
-
   /// Asynchronous; safe to capture. @throws Error(kDevice) if the library refuses.
   void run(CudaStream& stream, const Gemm& gemm);
 
  private:
-  [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm, const GemmKey& key);
+  [[nodiscard]] std::vector<GemmChoice> candidates(CudaStream& stream, const Gemm& gemm) const;
+  /// What is known or measured to be fastest; inside a capture, what is known or promising.
+  [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm);
   [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
   void keep(const GemmKey& key, const GemmChoice& choice);
   /// The fastest of the candidates, measured; the first if memory is short.
   [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
-                                   std::span<const GemmChoice> candidates) const;
-  void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const;
+                                   std::span<const GemmChoice> candidates);
+  void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice);
 
   UniqueCublasLt library_;
   std::unique_ptr<const HopperGemm> own_;
+  int num_multiprocessors_ = 0;
   std::string identity_;  // of GPU model and library version: choices are valid for these only
   std::string choices_path_;
   std::mutex mutex_;  // guards the member below and the file

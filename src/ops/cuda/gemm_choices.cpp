@@ -4,6 +4,7 @@
 //   <rows class> <k> <n> <out stride> <activation> <bias> <residual> <alignment> and then
 //     own <splits> <name of the kernel>
 //     library <rows> <8 words of hex>
+//     unfused
 // The eight words are the library's algorithm structure, which it documents as storable for the
 // same library version; the identity line carries that version.
 #include "ops/cuda/gemm_choices.h"
@@ -18,6 +19,8 @@ namespace fovea::cuda {
 
 namespace {
 
+using Way = GemmChoice::Way;
+
 constexpr const char* kHeader = "fovea-gemm-choices 2";
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
@@ -27,14 +30,20 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
   std::string kind;
   in >> key.rows_class >> key.in_features >> key.out_features >> key.out_stride >> key.activation >>
       key.bias >> key.residual >> key.alignment >> kind;
-  choice = {};
+  if (!in) return false;
+  if (kind == "unfused") {
+    choice = {.way = Way::kUnfused};
+    return true;
+  }
   if (kind == "own") {
+    choice = {.way = Way::kOwn};
     std::string name;
     std::getline(in >> choice.own.splits >> std::ws, name);
     choice.own.kernel = HopperGemm::find_kernel(name);
     return in && choice.own.kernel != nullptr && choice.own.splits >= 1 &&
            choice.own.splits <= HopperGemm::kMaxSplits;
   }
+  choice = {.way = Way::kLibrary};
   in >> choice.rows >> std::hex;
   for (auto& word : choice.algorithm.data) in >> word;
   return in && kind == "library";
@@ -44,12 +53,14 @@ void write_choice(std::ostream& out, const GemmKey& key, const GemmChoice& choic
   out << std::dec << key.rows_class << ' ' << key.in_features << ' ' << key.out_features << ' '
       << key.out_stride << ' ' << key.activation << ' ' << key.bias << ' ' << key.residual << ' '
       << key.alignment;
-  if (choice.own.kernel != nullptr) {
-    out << " own " << choice.own.splits << ' ' << choice.own.kernel->name << '\n';
-    return;
+  switch (choice.way) {
+    case Way::kOwn: out << " own " << choice.own.splits << ' ' << choice.own.kernel->name; break;
+    case Way::kLibrary:
+      out << " library " << choice.rows << std::hex;
+      for (const auto word : choice.algorithm.data) out << ' ' << word;
+      break;
+    case Way::kUnfused: out << " unfused"; break;
   }
-  out << " library " << choice.rows << std::hex;
-  for (const auto word : choice.algorithm.data) out << ' ' << word;
   out << '\n';
 }
 
