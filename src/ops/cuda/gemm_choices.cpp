@@ -40,8 +40,7 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
     std::string name;
     std::getline(in >> choice.own.splits >> std::ws, name);
     choice.own.kernel = HopperGemm::find_kernel(name);
-    return in && choice.own.kernel != nullptr && choice.own.splits >= 1 &&
-           choice.own.splits <= HopperGemm::kMaxSplits;
+    return in && HopperGemm::is_possible(choice.own);
   }
   choice = {.way = Way::kLibrary};
   in >> choice.rows >> std::hex;

@@ -17,39 +17,48 @@ constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses for t
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-std::int64_t num_tiles(const Gemm& gemm, const HopperGemmKernel& kernel) {
-  return ceil_div(gemm.rows, kernel.rows) * ceil_div(gemm.out_features, kernel.cols);
+/// Clusters of neighbouring tiles.
+std::int64_t num_clusters(const Gemm& gemm, const HopperGemmKernel& kernel) {
+  return ceil_div(gemm.rows, std::int64_t{kernel.rows} * kernel.tile_rows) *
+         ceil_div(gemm.out_features, std::int64_t{kernel.cols} * kernel.tile_cols);
+}
+int cluster_size(const HopperGemmPlan& plan) {
+  return plan.splits * plan.kernel->tile_rows * plan.kernel->tile_cols;
 }
 
 std::vector<const HopperGemmKernel*> all_kernels() {
   std::vector<const HopperGemmKernel*> kernels;
-  for (const auto& kernel : kSmallGemmKernels) kernels.push_back(&kernel);
-  for (const auto& kernel : kWideGemmKernels) kernels.push_back(&kernel);
-  for (const auto& kernel : kAlternatingGemmKernels) kernels.push_back(&kernel);
+  for (const auto& family : {small_gemm_kernels(), wide_gemm_kernels(), alternating_gemm_kernels()})
+    for (const HopperGemmKernel& kernel : family) kernels.push_back(&kernel);
   return kernels;
 }
 
 /// Clock cycles that a product takes by a simple model: waves of tiles, each limited by the matrix
 /// unit, by the copies, or by latency, and the way out.
-double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int num_multiprocessors) {
-  constexpr double kProductsPerCycle = 2048;  // multiply-adds of one multiprocessor
-  constexpr double kBytesPerCycle = 44;       // from L2 to one multiprocessor, all busy
-  constexpr double kBlockLatency = 110;       // of one block of columns
+double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_blocks) {
+  constexpr double kProductsPerCycle = 2048;    // multiply-adds of one multiprocessor
+  constexpr double kBytesPerCycle = 50;         // into one multiprocessor
+  constexpr double kCacheBytesPerCycle = 3000;  // out of the L2 cache
+  constexpr double kBlockLatency = 150;         // of one block of columns
   constexpr double kStart = 1500;
-  constexpr double kSharing = 1500;  // of a tile among the blocks of a cluster
-  constexpr double kStoredPerCycle = 14;
+  constexpr double kSharing = 1500;  // of a sum between the blocks of a cluster
+  constexpr double kStoredPerCycle = 10;
   const HopperGemmKernel& kernel = *plan.kernel;
   const auto area = static_cast<double>(kernel.rows * kernel.cols);
-  const double block =
-      std::max({area * kBlockCols / kProductsPerCycle,
-                static_cast<double>((kernel.rows + kernel.cols) * kBlockCols * kElementBytes) /
-                    kBytesPerCycle,
-                kBlockLatency});
+  const std::int64_t all = num_clusters(gemm, kernel) * cluster_size(plan);
+  const auto busy = static_cast<double>(std::min<std::int64_t>(all, most_blocks));
+  const auto bytes = [](int rows) {
+    return static_cast<double>(rows * kBlockCols * kElementBytes);
+  };
+  const double cache_bytes =
+      bytes(kernel.rows) / kernel.tile_cols + bytes(kernel.cols) / kernel.tile_rows;
+  const double block = std::max({area * kBlockCols / kProductsPerCycle,
+                                 bytes(kernel.rows + kernel.cols) / kBytesPerCycle,
+                                 cache_bytes * busy / kCacheBytesPerCycle, kBlockLatency});
   const std::int64_t blocks = ceil_div(ceil_div(gemm.in_features, kBlockCols), plan.splits);
   const double multiplying = static_cast<double>(blocks) * block;
   const double storing = area / kStoredPerCycle / plan.splits + (plan.splits > 1 ? kSharing : 0);
-  const auto waves =
-      static_cast<double>(ceil_div(num_tiles(gemm, kernel) * plan.splits, num_multiprocessors));
+  const auto waves = static_cast<double>(ceil_div(all, most_blocks));
   return kStart + (kernel.alternating ? waves * std::max(multiplying, storing) + storing
                                       : waves * (multiplying + storing));
 }
@@ -68,6 +77,7 @@ HopperGemm::HopperGemm(int device_index) {
   FOVEA_CHECK(found == cudaDriverEntryPointSuccess, kUnsupported,
               "the NVIDIA driver cannot describe matrices to the copy engine");
   encode_ = reinterpret_cast<EncodeTiles>(function);
+  for (const HopperGemmKernel* kernel : all_kernels()) most_blocks_[kernel] = kernel->most_blocks();
 }
 
 bool HopperGemm::accepts(const Gemm& gemm) {
@@ -81,7 +91,7 @@ bool HopperGemm::accepts(const Gemm& gemm) {
   constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;  // sizes and tile numbers are ints
   return bits % kAlignment == 0 && gemm.rows < kMaxSize && gemm.in_features < kMaxSize &&
          gemm.out_features < kMaxSize &&
-         ceil_div(gemm.rows, kBlockCols) * ceil_div(gemm.out_features, 32) * kMaxSplits < kMaxSize;
+         ceil_div(gemm.rows, kBlockCols) * ceil_div(gemm.out_features, 32) * kMaxCluster < kMaxSize;
 }
 
 std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
@@ -92,22 +102,29 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   constexpr int kMostShared = 2;  // blocks per multiprocessor
   std::vector<Rated> rated;
   const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
-  for (const HopperGemmKernel* kernel : all_kernels()) {
-    const int most_splits = kernel->split ? kMaxSplits : 1;
+  for (const auto& [kernel, most_blocks] : most_blocks_) {
+    const int most_splits =
+        kernel->split ? kMaxCluster / (kernel->tile_rows * kernel->tile_cols) : 1;
     for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
+      const HopperGemmPlan plan{kernel, splits};
       // Without waves: every block computes one tile.
-      if (splits > 1 && (splits > blocks ||
-                         num_tiles(gemm, *kernel) * splits > kMostShared * num_multiprocessors_)) {
+      if (splits > 1 && (splits > blocks || num_clusters(gemm, *kernel) * cluster_size(plan) >
+                                                kMostShared * num_multiprocessors_)) {
         break;
       }
-      const HopperGemmPlan plan{kernel, splits};
-      rated.push_back({plan, modelled_cycles(gemm, plan, num_multiprocessors_)});
+      rated.push_back(
+          {plan, modelled_cycles(gemm, plan, std::min(most_blocks, num_multiprocessors_))});
     }
   }
   std::ranges::stable_sort(rated, {}, &Rated::cycles);
   std::vector<HopperGemmPlan> plans;
   for (const Rated& entry : rated) plans.push_back(entry.plan);
   return plans;
+}
+
+bool HopperGemm::is_possible(const HopperGemmPlan& plan) {
+  if (plan.kernel == nullptr || plan.splits < 1) return false;
+  return plan.kernel->split ? cluster_size(plan) <= kMaxCluster : plan.splits == 1;
 }
 
 const HopperGemmKernel* HopperGemm::find_kernel(const std::string& name) {
@@ -139,8 +156,9 @@ CUtensorMap HopperGemm::describe(const std::byte* matrix, std::int64_t rows, std
 void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const {
   const HopperGemmKernel& kernel = *plan.kernel;
   HopperGemmWork work{};
-  work.x = describe(gemm.x, gemm.rows, gemm.in_features, kernel.rows);
-  work.weight = describe(gemm.weight, gemm.out_features, gemm.in_features, kernel.cols);
+  work.x = describe(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.tile_cols);
+  work.weight =
+      describe(gemm.weight, gemm.out_features, gemm.in_features, kernel.cols / kernel.tile_rows);
   work.bias = gemm.bias;
   work.residual = gemm.residual;
   work.out = gemm.out;
@@ -151,13 +169,12 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
   work.num_blocks = static_cast<int>(ceil_div(gemm.in_features, kBlockCols));
   work.splits = plan.splits;
   work.activation = gemm.activation;
-  const std::int64_t tiles = num_tiles(gemm, kernel);
-  // A tile that is shared reuses the memory of the copies: one per cluster.
-  const std::int64_t blocks =
-      plan.splits > 1 ? tiles * plan.splits
-                      : std::min<std::int64_t>(tiles, std::int64_t{num_multiprocessors_} *
-                                                          kernel.blocks_per_multiprocessor);
-  kernel.launch(stream, work, static_cast<int>(blocks));
+  const int cluster = cluster_size(plan);
+  std::int64_t clusters = num_clusters(gemm, kernel);
+  // A block whose sums come from others has memory for one tile; the others go on to the next.
+  if (!kernel.split)
+    clusters = std::min<std::int64_t>(clusters, most_blocks_.at(&kernel) / cluster);
+  kernel.launch(stream, work, static_cast<int>(clusters) * cluster);
 }
 
 }  // namespace fovea::cuda

@@ -3,6 +3,8 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,21 +34,23 @@ struct HopperGemmKernel {
   const char* name;
   int rows;
   int cols;
-  int blocks_per_multiprocessor;
-  bool alternating;  ///< two warp groups take turns: one multiplies while the other stores
-  bool split;        ///< the blocks of a cluster share the sum of a tile
+  int tile_rows;         ///< of neighbouring tiles that a cluster of blocks computes together
+  int tile_cols;         ///< of those
+  bool alternating;      ///< two warp groups take turns: one multiplies while the other stores
+  bool split;            ///< blocks of a cluster share the sum of a tile
+  int (*most_blocks)();  ///< that the current GPU can have at work at once
   void (*launch)(CudaStream& stream, const HopperGemmWork& work, int num_blocks);
 };
 /// Kernels with one warp group, with two that share a tile, and with two that take turns.
-extern const HopperGemmKernel kSmallGemmKernels[6];
-extern const HopperGemmKernel kWideGemmKernels[6];
-extern const HopperGemmKernel kAlternatingGemmKernels[2];
+[[nodiscard]] std::span<const HopperGemmKernel> small_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> wide_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> alternating_gemm_kernels();
 
 /// Matrix products by our own kernels: TMA and warp-group instructions, live rows only, every
 /// activation and the residual in the epilogue with one rounding. Thread-safe.
 class HopperGemm {
  public:
-  static constexpr int kMaxSplits = 8;  ///< a cluster of more blocks is not portable
+  static constexpr int kMaxCluster = 8;  ///< thread blocks; more are not portable
 
   explicit HopperGemm(int device_index);
 
@@ -54,6 +58,8 @@ class HopperGemm {
   [[nodiscard]] static bool accepts(const Gemm& gemm);
   /// Ways to compute an accepted product, the most promising by a simple model first.
   [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
+  /// Whether there is such a kernel and it can run with that many splits.
+  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan);
   /// The kernel of that name; null if this build has none.
   [[nodiscard]] static const HopperGemmKernel* find_kernel(const std::string& name);
 
@@ -71,6 +77,7 @@ class HopperGemm {
 
   EncodeTiles encode_ = nullptr;  // of the driver, which this plugin does not link
   int num_multiprocessors_ = 0;
+  std::map<const HopperGemmKernel*, int> most_blocks_;  // at work at once
 };
 
 }  // namespace fovea::cuda

@@ -3,16 +3,31 @@
 
 namespace fovea::cuda {
 
+namespace {
+
 using gemm::kernel_of;
+using gemm::Neighbours;
 using gemm::Plan;
 using gemm::Teamwork;
+using gemm::Tile;
 
-const HopperGemmKernel kWideGemmKernels[6] = {
-    kernel_of<Plan<Teamwork::kTogether, 2, 64, 64, 4>>("128x64"),
-    kernel_of<Plan<Teamwork::kTogether, 2, 64, 128, 6>>("128x128"),
-    kernel_of<Plan<Teamwork::kTogether, 2, 64, 144, 5>>("128x144"),
-    kernel_of<Plan<Teamwork::kTogether, 2, 64, 216, 4>>("128x216"),
-    kernel_of<Plan<Teamwork::kSplit, 2, 64, 64, 5>>("128x64 split"),
-    kernel_of<Plan<Teamwork::kSplit, 2, 64, 128, 4>>("128x128 split")};
+constexpr HopperGemmKernel kKernels[] = {
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 64>, 8, Neighbours<2, 2>>>("128x64 by 2x2"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 64>, 8, Neighbours<2, 1>>>("128x64 by 2x1"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 128>, 6, Neighbours<2, 1>>>("128x128 by 2x1"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 128>, 6, Neighbours<2, 2>>>("128x128 by 2x2"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 144>, 5, Neighbours<2, 1>>>("128x144 by 2x1"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 216>, 4, Neighbours<1, 2>>>("128x216 by 1x2"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 192>, 4, Neighbours<2, 1>>>("128x192 by 2x1"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 256>, 4, Neighbours<2, 1>>>("128x256 by 2x1"),
+    kernel_of<Plan<Teamwork::kSplit, Tile<2, 64, 64>, 6>>("128x64 split"),
+    kernel_of<Plan<Teamwork::kSplit, Tile<2, 64, 64>, 6, Neighbours<2, 1>>>("128x64 by 2x1 split"),
+    kernel_of<Plan<Teamwork::kSplit, Tile<2, 64, 128>, 4, Neighbours<2, 1>>>(
+        "128x128 by 2x1 split"),
+};
+
+}  // namespace
+
+std::span<const HopperGemmKernel> wide_gemm_kernels() { return kKernels; }
 
 }  // namespace fovea::cuda

@@ -16,6 +16,13 @@ __device__ inline int lane() {
   return lane;
 }
 
+/// The value itself. The compiler computes it here and keeps it, where it would rather compute it
+/// again, divisions and all, at every use.
+__device__ inline int keep(int value) {
+  asm volatile("" : "+r"(value));
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
 /// True for one lane of a warp, all of whose lanes must be here.
 __device__ inline bool elect_lane() {
   std::uint32_t elected;
@@ -41,6 +48,16 @@ __device__ inline void copy_tile(std::uint32_t shared, const CUtensorMap& map, i
       "l"(&map), "r"(column), "r"(row), "r"(barrier)
       : "memory");
 }
+/// As copy_tile, to the same place of every block of the cluster whose bit is set in `blocks`, and
+/// counts on the barrier of each.
+__device__ inline void copy_tile_to_blocks(std::uint32_t shared, const CUtensorMap& map, int column,
+                                           int row, std::uint32_t barrier, std::uint16_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+      "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+      : "memory");
+}
 /// Brings a tile into the L2 cache in the background.
 __device__ inline void prefetch_tile(const CUtensorMap& map, int column, int row) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map),
@@ -48,22 +65,29 @@ __device__ inline void prefetch_tile(const CUtensorMap& map, int column, int row
                : "memory");
 }
 
-/// Copies contiguous shared memory of this block to the shared memory of a block of its cluster in
-/// the background, and counts the bytes on a barrier there. All are multiples of 16.
-__device__ inline void copy_to_block(std::uint32_t to, std::uint32_t from, int bytes,
-                                     std::uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-      "[%3];" ::"r"(to),
-      "r"(from), "r"(bytes), "r"(barrier)
-      : "memory");
-}
-/// Address, for copy_to_block, of what block `rank` of the cluster has at the same place.
+/// Address of what block `rank` of the cluster has at the same place of its shared memory.
 __device__ inline std::uint32_t address_in_block(std::uint32_t shared, int rank) {
   std::uint32_t address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
   return address;
 }
+/// Stores two floats in a block of the cluster in the background, and counts their bytes on a
+/// barrier there. Both addresses are of address_in_block.
+__device__ inline void store_in_block(std::uint32_t address, float a, float b,
+                                      std::uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::
+          "r"(address),
+      "f"(a), "f"(b), "r"(barrier)
+      : "memory");
+}
+/// Arrives at a barrier of a block of the cluster; `barrier` is of address_in_block. It orders
+/// nothing there: to say that one has read is enough, since a store that is visible in the cluster
+/// costs a thousand cycles.
+__device__ inline void barrier_arrive_in_block(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /// Makes barriers, once initialised, visible to the copy engine and to the other blocks of a
 /// cluster after the next barrier of the cluster.
 __device__ inline void fence_barriers() {
