@@ -1,0 +1,329 @@
+// Every matrix-product kernel of ours, made to run by a file of choices that names it: odd sizes,
+// tails in all directions, live rows, strided outputs and residuals in place, against double
+// precision. Skipped where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "device/cuda_plugin.h"
+#include "ops/linear.h"
+#include "support/op_fixture.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::test {
+namespace {
+
+using ops::Activation;
+
+/// Of the norm of a result. Rounding it to bf16 costs up to 2^-9 of every number, 1.1e-3 on average
+/// over mantissas; sums of f32 and the fast exponentials are far below.
+constexpr double kMaxError = 4e-3;
+
+/// A kernel, by its name in src/ops/cuda/gemm_hopper_*.cu, and the numbers of thread blocks that
+/// share a sum to try: even and odd parts of a tile, and the most.
+struct Kernel {
+  std::string name;
+  std::vector<int> splits = {1};
+};
+
+const std::vector<Kernel>& kernels() {
+  static const std::vector<Kernel> all{{.name = "64x32"},
+                                       {.name = "64x32 by 1x4"},
+                                       {.name = "64x64"},
+                                       {.name = "64x64 by 1x4"},
+                                       {.name = "64x64 by 2x2"},
+                                       {.name = "64x128 by 2x2"},
+                                       {.name = "64x32 split", .splits = {2, 3, 8}},
+                                       {.name = "64x32 by 1x2 split", .splits = {2, 3, 4}},
+                                       {.name = "64x32 by 1x4 split", .splits = {2}},
+                                       {.name = "64x64 split", .splits = {2, 3, 8}},
+                                       {.name = "64x64 by 1x2 split", .splits = {2, 3, 4}},
+                                       {.name = "128x64 by 2x2"},
+                                       {.name = "128x64 by 2x1"},
+                                       {.name = "128x128 by 2x1"},
+                                       {.name = "128x128 by 2x2"},
+                                       {.name = "128x144 by 2x1"},
+                                       {.name = "128x216 by 1x2"},
+                                       {.name = "128x192 by 2x1"},
+                                       {.name = "128x256 by 2x1"},
+                                       {.name = "128x64 split", .splits = {2, 3, 8}},
+                                       {.name = "128x64 by 2x1 split", .splits = {2, 3, 4}},
+                                       {.name = "128x128 by 2x1 split", .splits = {2, 3, 4}},
+                                       {.name = "128x128 by 2x1 alternating"},
+                                       {.name = "128x144 by 2x1 alternating"},
+                                       {.name = "128x144 by 1x2 alternating"},
+                                       {.name = "128x144 by 2x2 alternating"}};
+  return all;
+}
+
+struct Case {
+  std::int64_t rows;
+  std::int64_t in_features;
+  std::int64_t out_features;
+  Activation activation = Activation::kNone;
+  bool bias = true;
+  bool residual = false;
+  std::int64_t column = 0;  ///< of a wider output; otherwise a residual is added in place
+  std::optional<std::int32_t> live = {};
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.rows << " x " << c.in_features << " to " << c.out_features << ", activation "
+       << static_cast<int>(c.activation) << ", residual " << c.residual << ", live "
+       << c.live.value_or(-1);
+}
+
+/// Rows around the edges of tiles; columns and sums with tails; every epilogue.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {.rows = 1, .in_features = 512, .out_features = 64},
+      {.rows = 7, .in_features = 528, .out_features = 144, .activation = Activation::kGeluTanh},
+      {.rows = 63, .in_features = 1152, .out_features = 432, .residual = true},
+      {.rows = 64, .in_features = 1536, .out_features = 72, .bias = false},
+      {.rows = 65, .in_features = 4304, .out_features = 40, .residual = true},
+      {.rows = 127, .in_features = 520, .out_features = 304, .activation = Activation::kGeluErf},
+      {.rows = 128, .in_features = 576, .out_features = 200, .activation = Activation::kQuickGelu},
+      {.rows = 129, .in_features = 1152, .out_features = 8, .activation = Activation::kSilu},
+      {.rows = 150, .in_features = 512, .out_features = 1152, .residual = true, .column = 24},
+      {.rows = 40, .in_features = 640, .out_features = 4304, .activation = Activation::kGeluTanh},
+      {.rows = 1025, .in_features = 528, .out_features = 96, .residual = true},
+      {.rows = 300, .in_features = 512, .out_features = 264, .residual = true, .live = 130},
+      {.rows = 300, .in_features = 520, .out_features = 136, .live = 1},
+      {.rows = 200, .in_features = 512, .out_features = 64, .column = 8, .live = 0},
+      {.rows = 513,
+       .in_features = 576,
+       .out_features = 168,
+       .activation = Activation::kGeluErf,
+       .residual = true,
+       .column = 16,
+       .live = 512}};
+  return all;
+}
+
+double activate(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kNone: return x;
+    case Activation::kGeluTanh:
+      return 0.5 * x *
+             (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case Activation::kGeluErf: return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
+    case Activation::kQuickGelu: return x / (1 + std::exp(-1.702 * x));
+    case Activation::kSilu: return x / (1 + std::exp(-x));
+  }
+  return 0;
+}
+
+std::int64_t width_of(const Case& c) {
+  return c.column == 0 ? c.out_features : c.column + c.out_features + 8;
+}
+
+/// The random operands of a case, as the GPU rounds them, and the result in double precision. They
+/// are computed once: every kernel is asked for the same.
+struct Operands {
+  std::vector<float> x, weight, bias, residual;
+  std::vector<double> want;  ///< [rows, out_features]
+};
+
+std::vector<float> random_bf16(std::mt19937_64& generator, std::int64_t count, float scale) {
+  std::vector<float> values = normal_values(generator, count);
+  for (float& value : values) value = bf16_to_f32(f32_to_bf16(value * scale));
+  return values;
+}
+
+Operands make_operands(const Case& c) {
+  std::mt19937_64 generator(static_cast<std::uint64_t>(c.rows * 7919 + c.out_features));
+  Operands o;
+  o.x = random_bf16(generator, c.rows * c.in_features, 1.0f);
+  o.weight = random_bf16(generator, c.out_features * c.in_features,
+                         1.0f / std::sqrt(static_cast<float>(c.in_features)));
+  o.bias = random_bf16(generator, c.out_features, 1.0f);
+  o.residual = random_bf16(generator, c.rows * c.out_features, 1.0f);
+  const std::vector<double> x(o.x.begin(), o.x.end());
+  const std::vector<double> weight(o.weight.begin(), o.weight.end());
+  const auto depth = static_cast<std::size_t>(c.in_features);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(c.rows); ++r) {
+    for (std::size_t n = 0; n < static_cast<std::size_t>(c.out_features); ++n) {
+      double sum = c.bias ? o.bias[n] : 0.0;
+      for (std::size_t k = 0; k < depth; ++k) sum += x[r * depth + k] * weight[n * depth + k];
+      const double added = c.residual ? double{o.residual[o.want.size()]} : 0.0;
+      o.want.push_back(activate(c.activation, sum) + added);
+    }
+  }
+  return o;
+}
+
+const Operands& operands_of(std::size_t number) {
+  static const std::vector<Operands> all = [] {
+    std::vector<Operands> made;
+    for (const Case& c : cases()) made.push_back(make_operands(c));
+    return made;
+  }();
+  return all[number];
+}
+
+/// The GPU with choices of matrix-product kernels kept in a file.
+OpCase case_with_choices(const std::string& path) {
+  return {{.name = "cuda",
+           .dtypes = {DType::kBF16},
+           .exact_rows = false,
+           .make =
+               [path](int) {
+                 return DeviceUnderTest{nullptr,
+                                        make_cuda_device(find_cuda(), {.gemm_choices_path = path})};
+               }},
+          DType::kBF16};
+}
+
+ConstTensorView view_of(const std::vector<float>& values, const Shape& shape) {
+  return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
+}
+
+/// Runs a case eagerly and recorded.
+void check(OpFixture& f, const Case& c, const Operands& o) {
+  SCOPED_TRACE(::testing::PrintToString(c));
+  const ops::PackedLinear packed =
+      ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, c.in_features}),
+                       c.bias ? view_of(o.bias, {c.out_features}) : ConstTensorView{});
+  const std::int64_t width = width_of(c);
+  const std::int64_t live = c.live.value_or(static_cast<std::int32_t>(c.rows));
+  std::vector<float> x = o.x;
+  std::fill(x.begin() + live * c.in_features, x.end(), kPoison);
+  const Tensor in = f.activations({c.rows, c.in_features}, x);
+  const Tensor added = f.activations({c.rows, c.out_features}, o.residual);
+  const Tensor out = f.poisoned({c.rows, width});
+  const Tensor count = f.ints({1}, {static_cast<std::int32_t>(live)});
+  const bool in_place = c.residual && c.column == 0;
+  const auto got = f.run(
+      out, [&] { in_place ? f.write(out, o.residual) : f.poison(out); },
+      [&](ExecContext& ctx) {
+        ops::linear(ctx, {.x = in.view(),
+                          .weight = packed,
+                          .activation = c.activation,
+                          .residual = !c.residual ? ConstTensorView{}
+                                      : in_place  ? ConstTensorView(out.view())
+                                                  : ConstTensorView(added.view()),
+                          .rows = c.live ? OpFixture::live(count) : LiveRows{},
+                          .out = out.view(),
+                          .out_column = c.column});
+      });
+
+  double error = 0;
+  double norm = 0;
+  for (std::int64_t r = 0; r < c.rows; ++r) {
+    for (std::int64_t n = 0; n < width; ++n) {
+      const float value = got[static_cast<std::size_t>(r * width + n)];
+      const std::int64_t col = n - c.column;
+      const auto place = static_cast<std::size_t>(r * c.out_features + col);
+      if (r >= live || col < 0 || col >= c.out_features) {
+        const float before = in_place ? o.residual[place] : kPoison;
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(value), std::bit_cast<std::uint32_t>(before))
+            << "row " << r << " column " << n << " was written";
+        continue;
+      }
+      error += (value - o.want[place]) * (value - o.want[place]);
+      norm += o.want[place] * o.want[place];
+    }
+  }
+  EXPECT_LE(std::sqrt(error), kMaxError * std::sqrt(norm));
+}
+
+/// The line of a choices file that makes `kernel` compute a case; see
+/// src/ops/cuda/gemm_choices.cpp.
+std::string choice_line(const Case& c, const std::string& kernel, int splits) {
+  constexpr std::int64_t kClass = 64;  // up to 1024 rows; then 128
+  const std::int64_t step = c.rows > 1024 ? 2 * kClass : kClass;
+  return cat((c.rows + step - 1) / step * step, ' ', c.in_features, ' ', c.out_features, ' ',
+             width_of(c), ' ', static_cast<int>(c.activation), ' ', c.bias ? 1 : 0, ' ',
+             c.residual ? 1 : 0, " 16 own ", splits, ' ', kernel, '\n');
+}
+
+class CudaGemmTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (find_cuda().devices.empty()) GTEST_SKIP() << "no GPU";
+    // A first product makes the library write a file, which tells how this GPU is named in it.
+    OpFixture f(case_with_choices(path()));
+    check(f, cases().front(), operands_of(0));
+    std::istringstream file(read_text(path()));
+    for (std::string line; header_lines_ < 2 && std::getline(file, line); ++header_lines_)
+      header_ += line + '\n';
+    ASSERT_EQ(header_lines_, 2) << "no choices were kept";
+  }
+
+  [[nodiscard]] std::string path() const { return folder_ / "choices"; }
+
+  TemporaryDirectory folder_;
+  std::string header_;
+  int header_lines_ = 0;
+};
+
+TEST_F(CudaGemmTest, EveryKernelComputesEveryCase) {
+  for (const Kernel& kernel : kernels()) {
+    for (const int splits : kernel.splits) {
+      SCOPED_TRACE(cat(kernel.name, " with ", splits, " splits"));
+      std::string choices = header_;
+      for (const Case& c : cases()) choices += choice_line(c, kernel.name, splits);
+      write_text(path(), choices);
+      OpFixture f(case_with_choices(path()));
+      for (std::size_t i = 0; i < cases().size(); ++i) check(f, cases()[i], operands_of(i));
+      // Had a choice been refused, another would have been measured and kept.
+      EXPECT_EQ(read_text(path()), choices);
+    }
+  }
+}
+
+TEST_F(CudaGemmTest, ARecordingServesEveryLiveCount) {
+  constexpr std::int64_t kRows = 300;
+  constexpr std::int64_t kIn = 512;
+  constexpr std::int64_t kOut = 136;
+  const Case c{.rows = kRows, .in_features = kIn, .out_features = kOut};
+  const Operands o = make_operands(c);
+  for (const Kernel& kernel : kernels()) {
+    SCOPED_TRACE(kernel.name);
+    write_text(path(), header_ + choice_line(c, kernel.name, kernel.splits.front()));
+    OpFixture f(case_with_choices(path()));
+    const ops::PackedLinear packed =
+        ops::pack_linear(f.device(), view_of(o.weight, {kOut, kIn}), view_of(o.bias, {kOut}));
+    const Tensor in = f.activations({kRows, kIn}, o.x);
+    const Tensor out = f.poisoned({kRows, kOut});
+    const Tensor count = f.ints({1}, {static_cast<std::int32_t>(kRows)});
+    const auto work = [&](ExecContext& ctx) {
+      ops::linear(
+          ctx,
+          {.x = in.view(), .weight = packed, .rows = OpFixture::live(count), .out = out.view()});
+    };
+    const std::vector<float> whole = f.run(out, work);
+    const auto graph = f.capture(work);
+    for (const std::int32_t live : {1, 64, 65, 300, 0, 129}) {
+      SCOPED_TRACE(live);
+      f.write(count, std::vector<std::int32_t>{live});
+      f.poison(out);
+      f.stream().replay(*graph);
+      std::vector<float> want = whole;
+      std::fill(want.begin() + live * kOut, want.end(), kPoison);
+      expect_same_bits(f.read(out), want);
+    }
+  }
+}
+
+TEST_F(CudaGemmTest, ADamagedChoiceIsMeasuredAgain) {
+  const Case& c = cases()[1];
+  for (const char* kernel : {"no such kernel", "64x32 by 1x3", ""}) {
+    const std::string choices = header_ + choice_line(c, kernel, 1);
+    write_text(path(), choices);
+    OpFixture f(case_with_choices(path()));
+    check(f, c, operands_of(1));
+    EXPECT_NE(read_text(path()), choices);
+  }
+}
+
+}  // namespace
+}  // namespace fovea::test
