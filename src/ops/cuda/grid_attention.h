@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cuda_bf16.h>
-
+#include <cstddef>
 #include <cstdint>
 
 #include "device/cuda/cuda_stream.h"
@@ -10,7 +9,7 @@ namespace fovea::cuda {
 
 /// Grid attention as the kernels see it; the image as a whole is a window where there are none.
 struct GridWork {
-  const __nv_bfloat16* qkv;  ///< [images * height * width, 3, num_heads, head_dim]
+  const std::byte* qkv;      ///< [images * height * width, 3, num_heads, head_dim] bf16
   const float* pad_qkv;      ///< [3, num_heads, head_dim]
   const float* rel_pos_h;    ///< [2 * side_h - 1, head_dim]
   const float* rel_pos_w;    ///< [2 * side_w - 1, head_dim]
@@ -27,10 +26,17 @@ struct GridWork {
   float scale;   ///< > 0; other scales are moved to the queries that are multiplied with keys:
   std::uint32_t query_keep = 0xffffffffu;  ///< bits of two queries that count: none for scale 0
   std::uint32_t query_flip = 0;            ///< bits to invert: the signs for a negative scale
-  __nv_bfloat16* out;                      ///< [images * height * width, num_heads, head_dim]
+  std::byte* out;                          ///< [images * height * width, num_heads, head_dim] bf16
+  std::byte* workspace = nullptr;          ///< of the Hopper kernel
 };
 
 /// Any head dim and window: tensor-core instructions of one warp.
 void launch_grid_attention_mma(CudaStream& stream, const GridWork& work);
+
+/// Hopper's warp-group instructions, for whole images and heads of 64.
+bool has_grid_attention_wgmma(const GridWork& work);
+/// Bytes of its workspace.
+std::size_t grid_attention_wgmma_workspace(const GridWork& work);
+void launch_grid_attention_wgmma(CudaStream& stream, const GridWork& work, int num_multiprocessors);
 
 }  // namespace fovea::cuda

@@ -12,13 +12,11 @@
 // scores stay f32, the weights are rounded to bf16 for the second product, and the result once.
 //
 // Blocks of images that are not live write zeros to the rows they would have computed.
-#include <cmath>
-
 #include "core/check.h"
 #include "ops/cuda/attention_tiles.cuh"
 #include "ops/cuda/bf16.cuh"
-#include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/grid_attention.h"
+#include "ops/cuda/grid_attention_window.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
 
@@ -49,57 +47,16 @@ __host__ __device__ constexpr int bias_stride(int side, int banks_apart) {
 constexpr int kRowBanks = 4;  // eight queries, one row of keys each
 constexpr int kColBanks = 8;  // four queries at a time, eight columns of keys each
 
-/// Shared memory of a block behind its stages.
-struct Biases {
-  float* by_row;  // [kQueries][stride_h], in units of log2
-  float* by_col;  // [kQueries][stride_w]
-  int stride_h;
-  int stride_w;
-};
-
 /// Row and column of a key, for each key of a step.
 struct KeyPlaces {
   short2 at[kStages][kKeys];
 };
 
-/// One window of one image.
-struct Window {
-  int first_row;  // of the image in qkv
-  int top;
-  int left;
-  int rows;  // of the window that lie in the image
-  int cols;
-
-  /// Row in qkv of place (y, x); -1 beyond the image.
-  [[nodiscard]] __device__ int row_of(const GridWork& w, int y, int x) const {
-    return y < rows && x < cols ? first_row + (top + y) * w.width + left + x : -1;
-  }
-  [[nodiscard]] __device__ int num_queries() const { return rows * cols; }
-  /// Place of the query number `index` among those in the image.
-  [[nodiscard]] __device__ int2 place_of_query(int index) const {
-    const int y = index / cols;
-    return {index - y * cols, y};
-  }
-};
-
-__device__ Window make_window(const GridWork& w, int number) {
-  const int windows = w.windows_y * w.windows_x;
-  const int image = number / windows;
-  const int place = number - image * windows;
-  const int y = place / w.windows_x;
-  Window window{};
-  window.first_row = image * w.height * w.width;
-  window.top = y * w.side_h;
-  window.left = (place - y * w.windows_x) * w.side_w;
-  window.rows = min(w.side_h, w.height - window.top);
-  window.cols = min(w.side_w, w.width - window.left);
-  return window;
-}
-
 /// What every thread of a block knows.
 struct Block {
   const GridWork& work;
-  Window window;
+  GridColumns columns;
+  GridWindow window;
   int head;
   int first_query;
 
@@ -108,7 +65,11 @@ struct Block {
   }
   /// Part 0 (q), 1 (k) or 2 (v) of a row's head.
   [[nodiscard]] __device__ const __nv_bfloat16* row(int row, int part) const {
-    return work.qkv + (std::int64_t{row} * 3 + part) * channels() + head * work.head_dim;
+    return reinterpret_cast<const __nv_bfloat16*>(work.qkv) +
+           (std::int64_t{row} * 3 + part) * channels() + head * work.head_dim;
+  }
+  [[nodiscard]] __device__ __nv_bfloat16* out_row(int row) const {
+    return reinterpret_cast<__nv_bfloat16*>(work.out) + row * channels() + head * work.head_dim;
   }
   [[nodiscard]] __device__ const float* pad(int part) const {
     return work.pad_qkv + part * channels() + head * work.head_dim;
@@ -129,26 +90,26 @@ __device__ void fetch(const Block& b, int first, Stage<kDim>& stage, short2* pla
   constexpr int kPieces = kDim / 8;  // 16-byte pieces of a row
   const GridWork& w = b.work;
   const int num_keys = w.side_h * w.side_w;
+#pragma unroll
   for (int i = static_cast<int>(threadIdx.x); i < kKeys * kPieces; i += kThreads) {
     const int row = i / kPieces;
-    const int dim = (i - row * kPieces) * 8;
+    const int dim = i % kPieces * 8;
     const int key = first + row;
-    const int y = key / w.side_w;
-    const int x = key - y * w.side_w;
-    const int token = key < num_keys ? b.window.row_of(w, y, x) : -1;
-    if (dim == 0)
-      places[row] = make_short2(static_cast<short>(min(y, w.side_h - 1)), static_cast<short>(x));
+    const int2 place = b.columns.split(key);
+    const int token = key < num_keys ? b.window.row_of(w, place.y, place.x) : -1;
+    if (dim == 0) {
+      places[row] =
+          make_short2(static_cast<short>(min(place.y, w.side_h - 1)), static_cast<short>(place.x));
+    }
     if (key < num_keys && token < 0 && dim < w.head_dim) {
       store_rounded(b.pad(1) + dim, &stage.keys[row][dim]);
       store_rounded(b.pad(2) + dim, &stage.values[row][dim]);
       continue;
     }
     const bool valid = token >= 0 && dim < w.head_dim;
-    const int from = max(token, b.window.first_row);
-    ptx::copy_async(ptx::shared_address(&stage.keys[row][dim]), b.row(from, 1) + (valid ? dim : 0),
-                    valid);
-    ptx::copy_async(ptx::shared_address(&stage.values[row][dim]),
-                    b.row(from, 2) + (valid ? dim : 0), valid);
+    const __nv_bfloat16* const from = b.row(max(token, b.window.first_row), 1) + (valid ? dim : 0);
+    ptx::copy_async(ptx::shared_address(&stage.keys[row][dim]), from, valid);
+    ptx::copy_async(ptx::shared_address(&stage.values[row][dim]), from + b.channels(), valid);
   }
 }
 
@@ -187,49 +148,76 @@ __device__ void multiply_rows(const std::uint32_t (&q)[kDim / 16][4],
   }
 }
 
-/// What the two queries of a lane add to every key along one axis: bias[k] = log2 e * q . table[p -
-/// k + side - 1], p their places on that axis. The block's places lie in [low, high].
+/// Relative positions along one axis, and where the queries of a block and of a lane stand on it.
+struct Axis {
+  const float* table;  ///< [2 * side - 1, head_dim]
+  int side;
+  int low;  ///< place of the first query of the block
+  int high;
+  int places[2];   ///< of this lane's queries
+  float* bias[2];  ///< of this lane's queries, [side]
+
+  /// Entries [low, end()) can be met.
+  [[nodiscard]] __device__ int end() const { return high + side; }
+};
+
+/// Rounds entries [first, first + kKeys) of a table to bf16, zeros beyond those that can be met.
 template <int kDim>
-__device__ void compute_bias(const Block& b, const std::uint32_t (&q)[kDim / 16][4],
-                             const float* table, int side, int low, int high,
-                             const int (&places)[2], float* const (&bias)[2], Stage<kDim>& stage) {
+__device__ void load_entries(const Axis& axis, int head_dim, int first,
+                             __nv_bfloat16 (&rows)[kKeys][kDim + 8]) {
   constexpr int kPieces = kDim / 8;
+#pragma unroll
+  for (int i = static_cast<int>(threadIdx.x); i < kKeys * kPieces; i += kThreads) {
+    const int row = i / kPieces;
+    const int dim = i % kPieces * 8;
+    const bool exists = first + row < axis.end() && dim < head_dim;
+    float values[8];  // loaded without a condition, so that all loads are under way at once
+    load_floats<8>(axis.table + (exists ? (first + row) * head_dim + dim : 0), values);
+#pragma unroll
+    for (float& value : values) value = exists ? value : 0.0f;
+    store_floats<8>(&rows[row][dim], values);
+  }
+}
+
+/// bias[k] = log2 e * q . table[p - k + side - 1] for the keys k that meet the entries in `rows`.
+template <int kDim>
+__device__ void multiply_entries(const Axis& axis, const std::uint32_t (&q)[kDim / 16][4],
+                                 int first, const __nv_bfloat16 (&rows)[kKeys][kDim + 8]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int end = high + side;  // entries [low, end) can be met
-  for (int first = low; first < end; first += kKeys) {
-    __syncthreads();  // everyone has read what was there before
-    for (int i = static_cast<int>(threadIdx.x); i < kKeys * kPieces; i += kThreads) {
-      const int row = i / kPieces;
-      const int dim = (i - row * kPieces) * 8;
-      const int head_dim = b.work.head_dim;
-      auto* const to = &stage.keys[row][dim];
-      if (first + row < end && dim < head_dim) {
-        store_rounded(table + (first + row) * head_dim + dim, to);
-      } else {
-        *reinterpret_cast<uint4*>(to) = uint4{};
-      }
+  float products[kKeys / 8][4] = {};
+  multiply_rows<kDim>(q, rows, products);
+#pragma unroll
+  for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int entry = first + n * 8 + lane % 4 * 2 + i % 2;
+      const int key = axis.places[i / 2] + axis.side - 1 - entry;
+      if (key >= 0 && key < axis.side) axis.bias[i / 2][key] = products[n][i] * kLog2E;
     }
+  }
+}
+
+/// What the queries of the block add to every row and column of keys. Uses `stage` in between.
+template <int kDim>
+__device__ void compute_biases(const Axis& y, const Axis& x, int head_dim,
+                               const std::uint32_t (&q)[kDim / 16][4], Stage<kDim>& stage) {
+  for (int done = 0; y.low + done < y.end() || x.low + done < x.end(); done += kKeys) {
+    const bool has_y = y.low + done < y.end();
+    const bool has_x = x.low + done < x.end();
+    if (has_y) load_entries<kDim>(y, head_dim, y.low + done, stage.keys);
+    if (has_x) load_entries<kDim>(x, head_dim, x.low + done, stage.values);
     __syncthreads();
-    float products[kKeys / 8][4] = {};
-    multiply_rows<kDim>(q, stage.keys, products);
-#pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int entry = first + n * 8 + lane % 4 * 2 + i % 2;
-        const int key = places[i / 2] + side - 1 - entry;
-        if (key >= 0 && key < side) bias[i / 2][key] = products[n][i] * kLog2E;
-      }
-    }
+    if (has_y) multiply_entries<kDim>(y, q, y.low + done, stage.keys);
+    if (has_x) multiply_entries<kDim>(x, q, x.low + done, stage.values);
+    __syncthreads();  // everyone has read the entries before the next ones come
   }
 }
 
 /// scores = scores * factor + bias, and minus infinity for keys at or beyond `valid`.
 /// @param by_row, by_col biases of the two queries of this lane.
 template <bool kPairs>
-__device__ void add_bias(float factor, int valid, const short2* places,
-                         const float* const (&by_row)[2], const float* const (&by_col)[2],
-                         float (&scores)[kKeys / 8][4]) {
+__device__ void add_bias(float factor, int valid, const short2* places, float* const (&by_row)[2],
+                         float* const (&by_col)[2], float (&scores)[kKeys / 8][4]) {
   const int column = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
   for (int n = 0; n < kKeys / 8; ++n) {
@@ -323,8 +311,7 @@ __device__ void store_rows(const Block& b, const int (&rows)[2], const Accumulat
   for (int r = 0; r < 2; ++r) {
     const float inverse = 1.0f / quad_sum(acc.sum[r]);
     if (rows[r] < 0) continue;
-    __nv_bfloat16* const out =
-        b.work.out + rows[r] * b.channels() + b.head * b.work.head_dim + lane % 4 * 2;
+    __nv_bfloat16* const out = b.out_row(rows[r]) + lane % 4 * 2;
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n) {
       if (n * 8 >= b.work.head_dim) continue;
@@ -341,26 +328,9 @@ __device__ void clear_rows(const Block& b) {
     const int query = b.first_query + i / pieces;
     if (query >= b.window.num_queries()) return;
     const int2 place = b.window.place_of_query(query);
-    const std::int64_t row = b.window.row_of(b.work, place.y, place.x);
-    auto* const to = b.work.out + row * b.channels() + b.head * b.work.head_dim;
+    auto* const to = b.out_row(b.window.row_of(b.work, place.y, place.x));
     reinterpret_cast<uint4*>(to)[i % pieces] = uint4{};
   }
-}
-
-/// Biases of the queries of the block. @param low, high places of its first and last query.
-template <int kDim>
-__device__ void compute_biases(const Block& b, const std::uint32_t (&q)[kDim / 16][4],
-                               const int2 (&places)[2], float* const (&by_row)[2],
-                               float* const (&by_col)[2], Stage<kDim>& stage) {
-  const GridWork& w = b.work;
-  const int last = min(b.first_query + kQueries, b.window.num_queries()) - 1;
-  const int low_y = b.window.place_of_query(b.first_query).y;
-  const int high_y = b.window.place_of_query(last).y;
-  compute_bias<kDim>(b, q, w.rel_pos_h, w.side_h, low_y, high_y, {places[0].y, places[1].y}, by_row,
-                     stage);
-  compute_bias<kDim>(b, q, w.rel_pos_w, w.side_w, 0, b.window.cols - 1, {places[0].x, places[1].x},
-                     by_col, stage);
-  __syncthreads();
 }
 
 template <int kDim, bool kPairs>
@@ -375,7 +345,7 @@ __global__ void __launch_bounds__(kThreads) grid_attention_kernel(GridWork w, in
   wait_for_predecessor();
 
   const int number = static_cast<int>(blockIdx.x) / tiles;
-  const Block b{w, make_window(w, number), static_cast<int>(blockIdx.y),
+  const Block b{w, GridColumns(w.side_w), make_grid_window(w, number), static_cast<int>(blockIdx.y),
                 (static_cast<int>(blockIdx.x) - number * tiles) * kQueries};
   if (b.first_query >= b.window.num_queries()) return;
   if (number / (w.windows_y * w.windows_x) >= live_rows(w.live, w.images)) return clear_rows(b);
@@ -393,11 +363,25 @@ __global__ void __launch_bounds__(kThreads) grid_attention_kernel(GridWork w, in
   }
   std::uint32_t q[kDim / 16][4];
   load_queries<kDim>(b, rows, q);
-  float* const by_row[2] = {by_row_all + in_block * stride_h,
-                            by_row_all + (in_block + 8) * stride_h};
-  float* const by_col[2] = {by_col_all + in_block * stride_w,
-                            by_col_all + (in_block + 8) * stride_w};
-  compute_biases<kDim>(b, q, places, by_row, by_col, stages[0]);
+  // The first keys and values are on their way while the biases are computed.
+  fetch<kDim>(b, 0, stages[0], key_places.at[0]);
+  ptx::commit_copies();
+  const int last = min(b.first_query + kQueries, b.window.num_queries()) - 1;
+  float* const by_row = by_row_all + in_block * stride_h;
+  float* const by_col = by_col_all + in_block * stride_w;
+  const Axis y{w.rel_pos_h,
+               w.side_h,
+               b.window.place_of_query(b.first_query).y,
+               b.window.place_of_query(last).y,
+               {places[0].y, places[1].y},
+               {by_row, by_row + 8 * stride_h}};
+  const Axis x{w.rel_pos_w,
+               w.side_w,
+               0,
+               b.window.cols - 1,
+               {places[0].x, places[1].x},
+               {by_col, by_col + 8 * stride_w}};
+  compute_biases<kDim>(y, x, w.head_dim, q, stages[1]);
 #pragma unroll
   for (int i = 0; i < kDim / 16 * 4; ++i) {
     q[i / 4][i % 4] = (q[i / 4][i % 4] & w.query_keep) ^ w.query_flip;
@@ -405,8 +389,6 @@ __global__ void __launch_bounds__(kThreads) grid_attention_kernel(GridWork w, in
 
   const int num_keys = w.side_h * w.side_w;
   const int num_steps = (num_keys + kKeys - 1) / kKeys;
-  fetch<kDim>(b, 0, stages[0], key_places.at[0]);
-  ptx::commit_copies();
   Accumulator<kDim> acc;
   for (int step = 0; step < num_steps; ++step) {
     if (step + 1 < num_steps) {
@@ -420,7 +402,7 @@ __global__ void __launch_bounds__(kThreads) grid_attention_kernel(GridWork w, in
     float scores[kKeys / 8][4] = {};
     multiply_rows<kDim>(q, stage.keys, scores);
     add_bias<kPairs>(w.scale * kLog2E, num_keys - step * kKeys, key_places.at[step % kStages],
-                     {by_row[0], by_row[1]}, {by_col[0], by_col[1]}, scores);
+                     y.bias, x.bias, scores);
     update_softmax<kDim>(scores, acc);
     multiply_values<kDim>(scores, stage, acc);
     __syncthreads();  // everyone has read this stage before it is filled again
@@ -456,46 +438,6 @@ void launch_dim(CudaStream& stream, const GridWork& w) {
   w.side_w % 2 == 0 ? launch_kernel<kDim, true>(stream, w) : launch_kernel<kDim, false>(stream, w);
 }
 
-GridWork make_work(const ops::GridAttentionArgs& args) {
-  const auto side = [&](std::int64_t whole) {
-    return static_cast<int>(args.window > 0 ? args.window : whole);
-  };
-  GridWork work{.qkv = args.qkv.as<__nv_bfloat16>(),
-                .pad_qkv = args.pad_qkv.as<float>(),
-                .rel_pos_h = args.rel_pos_h.as<float>(),
-                .rel_pos_w = args.rel_pos_w.as<float>(),
-                .live = args.images.count,
-                .images = static_cast<int>(args.qkv.shape[0] / (args.height * args.width)),
-                .height = static_cast<int>(args.height),
-                .width = static_cast<int>(args.width),
-                .side_h = side(args.height),
-                .side_w = side(args.width),
-                .windows_y = 0,
-                .windows_x = 0,
-                .num_heads = static_cast<int>(args.num_heads),
-                .head_dim = static_cast<int>(args.head_dim),
-                .scale = std::abs(args.scale),
-                .out = args.out.as<__nv_bfloat16>()};
-  work.windows_y = (work.height + work.side_h - 1) / work.side_h;
-  work.windows_x = (work.width + work.side_w - 1) / work.side_w;
-  if (args.scale < 0.0f) work.query_flip = kBf16SignBits;
-  if (args.scale == 0.0f) work.query_keep = 0;
-  return work;
-}
-
-void check(const ops::GridAttentionArgs& args) {
-  FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported,
-              "grid_attention: head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
-              args.head_dim);
-  constexpr std::int64_t kMostSide = 1024;
-  FOVEA_CHECK(args.window <= kMostSide && args.height <= kMostSide && args.width <= kMostSide,
-              kUnsupported, "grid_attention: sides must be at most ", kMostSide,
-              " on a GPU, got a grid of ", args.height, "x", args.width, " and window ",
-              args.window);
-  FOVEA_CHECK(args.qkv.shape[0] <= INT32_MAX / 4, kUnsupported,
-              "grid_attention: ", args.qkv.shape[0], " rows are too many for a GPU");
-}
-
 }  // namespace
 
 void launch_grid_attention_mma(CudaStream& stream, const GridWork& work) {
@@ -510,13 +452,6 @@ void launch_grid_attention_mma(CudaStream& stream, const GridWork& work) {
     case 7: return launch_dim<112>(stream, work);
     default: return launch_dim<128>(stream, work);
   }
-}
-
-std::size_t CudaKernels::grid_attention_workspace(const ops::GridAttentionArgs&) const { return 0; }
-
-void CudaKernels::grid_attention(Stream& stream, const ops::GridAttentionArgs& args) const {
-  check(args);
-  launch_grid_attention_mma(static_cast<CudaStream&>(stream), make_work(args));
 }
 
 }  // namespace fovea::cuda
