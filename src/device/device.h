@@ -81,6 +81,8 @@ class Stream {
 
   /// Makes work submitted here from now on wait for everything submitted to `other` so far.
   virtual void wait_for(Stream& other) = 0;
+  /// Whether everything submitted so far has run, or failed. Does not wait.
+  [[nodiscard]] virtual bool is_idle() const = 0;
   /// Returns when everything submitted so far has run.
   /// @throws Error(kDevice) if some of it failed.
   virtual void synchronize() = 0;

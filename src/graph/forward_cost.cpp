@@ -22,6 +22,7 @@ class NowhereStream final : public Stream {
     FOVEA_CHECK(false, kInternal, "replay inside a forward");
   }
   void wait_for(Stream&) override {}
+  [[nodiscard]] bool is_idle() const override { return true; }
   void synchronize() override {}
 };
 

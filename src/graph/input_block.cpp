@@ -136,10 +136,14 @@ std::byte* InputFeed::begin() {
 
 void InputFeed::upload(std::size_t used) {
   if (device_->properties().host_memory) return;
-  copy_->copy(staging_.data(), slots_[slot_].memory.data(), used);
   slots_[slot_].in_flight = true;
-  compute_->wait_for(*copy_);
-  compute_->copy(block_.data(), staging_.data(), used);
+  if (compute_->is_idle()) {  // nothing reads the block and there is nothing to overlap with
+    compute_->copy(block_.data(), slots_[slot_].memory.data(), used);
+  } else {
+    copy_->copy(staging_.data(), slots_[slot_].memory.data(), used);
+    compute_->wait_for(*copy_);
+    compute_->copy(block_.data(), staging_.data(), used);
+  }
   // Marks this place: the next upload waits for the copy just submitted, not for the replay.
   copy_->wait_for(*compute_);
 }

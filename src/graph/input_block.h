@@ -76,7 +76,8 @@ void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch);
 ///
 /// so that filling and uploading sub-batch k + 1 overlaps the replay of sub-batch k. The upload of
 /// k + 1 waits for the device-to-device copy of k alone, which is submitted before replay k. The
-/// host runs ahead of the device by two sub-batches at most. Not thread-safe.
+/// host runs ahead of the device by two sub-batches at most. Where the device has nothing to do,
+/// the way is shorter: host slot --compute queue--> block. Not thread-safe.
 class InputFeed {
  public:
   /// All three must outlive the feed. `copy` may be `compute`.

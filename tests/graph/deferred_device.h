@@ -32,6 +32,7 @@ class DeferredStream final : public Stream {
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
+  [[nodiscard]] bool is_idle() const override { return done_ == submitted_; }
   void synchronize() override { run_until(submitted_); }
 
  private:

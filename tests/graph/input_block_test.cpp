@@ -291,6 +291,20 @@ TEST_P(InputFeedTest, EveryRunSeesItsOwnInputs) {
   }
 }
 
+TEST_P(InputFeedTest, EveryRunSeesItsOwnInputsAfterAPause) {
+  InputFeed feed(device, *compute, *copy);
+  feed.reserve(64);
+  std::byte seen[9];
+  for (int run = 0; run < 9; ++run) {
+    if (run % 4 == 0) compute->synchronize();
+    std::fill_n(feed.begin(), 64, static_cast<std::byte>(run));
+    feed.upload(64);
+    compute->copy(&seen[run], feed.block() + 63, 1);
+  }
+  compute->synchronize();
+  for (int run = 0; run < 9; ++run) EXPECT_EQ(seen[run], static_cast<std::byte>(run));
+}
+
 TEST_P(InputFeedTest, UploadsOnlyWhatIsUsed) {
   InputFeed feed(device, *compute, *copy);
   feed.reserve(64);

@@ -29,6 +29,7 @@ class CpuStream final : public Stream {
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
+  [[nodiscard]] bool is_idle() const override { return true; }
   void synchronize() override;
 
  private:

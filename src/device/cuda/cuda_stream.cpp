@@ -120,6 +120,13 @@ void CudaStream::wait_for(Stream& other) {
   FOVEA_CUDA_CHECK(cudaStreamWaitEvent(handle(), source.position_.get(), 0));
 }
 
+bool CudaStream::is_idle() const {
+  const DeviceGuard guard(device_index_);
+  if (cudaStreamQuery(handle()) != cudaErrorNotReady) return true;  // synchronize() tells of errors
+  (void)cudaGetLastError();                                         // being busy counts as an error
+  return false;
+}
+
 void CudaStream::synchronize() {
   const DeviceGuard guard(device_index_);
   FOVEA_CUDA_CHECK(cudaStreamSynchronize(handle()));

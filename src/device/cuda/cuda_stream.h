@@ -34,6 +34,7 @@ class CudaStream final : public Stream {
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
+  [[nodiscard]] bool is_idle() const override;
   void synchronize() override;
 
  private:
