@@ -21,7 +21,6 @@
 #include "ops/kernels.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
-#include "ops/rope.h"
 
 namespace fovea {
 namespace {
@@ -170,29 +169,23 @@ void norm(ExecContext& ctx, const Tower& t, ConstTensorView x, TensorView out) {
                         .epsilon = kEpsilon,
                         .out = out});
 }
-void rope(ExecContext& ctx, const Tower& t, const Operands& o) {
+void rotary_attention(ExecContext& ctx, const Tower& t, const Operands& o) {
   const std::int64_t rows = o.qkv.shape[0];
-  ops::rope(ctx, {.qkv = o.qkv,
-                  .cos = first_rows(t.cos, rows, kHeadDim / 2),
-                  .sin = first_rows(t.sin, rows, kHeadDim / 2),
-                  .num_heads = kHeads,
-                  .head_dim = kHeadDim});
-}
-void attention(ExecContext& ctx, const Operands& o) {
   ops::attention(ctx, {.qkv = o.qkv,
                        .cu_seqlens = o.cu,
                        .num_heads = kHeads,
                        .head_dim = kHeadDim,
                        .scale = 1.0f / std::sqrt(static_cast<float>(kHeadDim)),
                        .max_seqlen = o.max_seqlen,
-                       .out = o.mixed});
+                       .out = o.mixed,
+                       .cos = first_rows(t.cos, rows, kHeadDim / 2),
+                       .sin = first_rows(t.sin, rows, kHeadDim / 2)});
 }
 
 void block(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {
   norm(ctx, t, o.x, o.normed);
   ops::linear(ctx, {.x = o.normed, .weight = layer.qkv, .out = o.qkv});
-  rope(ctx, t, o);
-  attention(ctx, o);
+  rotary_attention(ctx, t, o);
   ops::linear(ctx, {.x = o.mixed, .weight = layer.proj, .residual = o.x, .out = o.x});
   norm(ctx, t, o.x, o.normed);
   ops::linear(ctx, {.x = o.normed,
@@ -268,8 +261,8 @@ void print_towers(Bench& bench, const Tower& t) {
 
 /// One op at a time, once per layer in a graph, so that each run finds other weights.
 void print_ops(Bench& bench, const Tower& t) {
-  std::printf("%-6s %8s %8s %8s %8s %8s %8s %8s   microseconds\n", "rows", "norm", "qkv", "rope",
-              "attn", "proj", "fc1", "fc2");
+  std::printf("%-6s %8s %8s %8s %8s %8s %8s   microseconds\n", "rows", "norm", "qkv", "attn",
+              "proj", "fc1", "fc2");
   for (const std::int64_t rows : {64, 256, 1024, 4096, 8800, 16384}) {
     const Tensor cu = bench.offsets({1, rows});
     Buffer memory = bench.device().allocate(static_cast<std::size_t>(rows) * 24000);
@@ -281,8 +274,7 @@ void print_ops(Bench& bench, const Tower& t) {
         [&](ExecContext& ctx, const Layer& l) {
           ops::linear(ctx, {.x = o.normed, .weight = l.qkv, .out = o.qkv});
         },
-        [&](ExecContext& ctx, const Layer&) { rope(ctx, t, o); },
-        [&](ExecContext& ctx, const Layer&) { attention(ctx, o); },
+        [&](ExecContext& ctx, const Layer&) { rotary_attention(ctx, t, o); },
         [&](ExecContext& ctx, const Layer& l) {
           ops::linear(ctx, {.x = o.mixed, .weight = l.proj, .residual = o.x, .out = o.x});
         },

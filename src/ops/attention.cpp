@@ -33,6 +33,9 @@ void check(const AttentionArgs& args) {
   check_tensor(kOp, "cu_seqlens", args.cu_seqlens, DType::kI32, {args.cu_seqlens.shape[0]});
   FOVEA_CHECK(args.max_seqlen >= 0 && args.max_seqlen <= rows, kInvalidArgument, kOp,
               ": max_seqlen must be in [0, ", rows, "], got ", args.max_seqlen);
+  if (!args.cos && !args.sin) return;
+  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
+  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
 }
 
 }  // namespace

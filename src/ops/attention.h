@@ -4,12 +4,13 @@
 
 #include "core/tensor_view.h"
 #include "ops/context.h"
+#include "ops/rope.h"
 
 namespace fovea::ops {
 
 struct AttentionArgs {
-  ConstTensorView
-      qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads contiguous
+  TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
+                   ///< contiguous; read only, unless there are angles
   ConstTensorView cu_seqlens;  ///< [max_seqs + 1] i32: sequence s covers rows [cu[s], cu[s + 1]);
                                ///< not decreasing
   LiveRows seqs = {};          ///< live entries of cu_seqlens, one less than its live length
@@ -19,6 +20,8 @@ struct AttentionArgs {
   std::int64_t max_seqlen;  ///< host bound on any sequence length, fixed at capture; <= rows
   LiveRows rows = {};       ///< no live sequence goes beyond them
   TensorView out;           ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
+  ConstTensorView cos = {};   ///< [rows, head_dim / 2] f32, or neither this nor sin
+  ConstTensorView sin = {};   ///< [rows, head_dim / 2] f32
   TensorView workspace = {};  ///< set by the op from Kernels::attention_workspace, not by callers
 };
 
@@ -27,8 +30,22 @@ struct AttentionArgs {
 /// Scores are never stored: keys are visited in blocks counted from the start of each sequence with
 /// a running maximum and sum in f32, so a sequence gives the same bits alone and packed (CPU). Rows
 /// that no live sequence covers are not part of any result. Zero-length sequences are legal.
+///
+/// With cos and sin, q and k are rotated first, as by rope(), each rounded once to the activation
+/// dtype. What q and k hold in `qkv` afterwards is then unspecified.
+///
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void attention(ExecContext& ctx, const AttentionArgs& args);
+
+/// The rotation that attention with angles begins with, for backends that do it on its own.
+[[nodiscard]] inline RopeArgs rope_args(const AttentionArgs& args) {
+  return {.qkv = args.qkv,
+          .cos = args.cos,
+          .sin = args.sin,
+          .num_heads = args.num_heads,
+          .head_dim = args.head_dim,
+          .rows = args.rows};
+}
 
 }  // namespace fovea::ops

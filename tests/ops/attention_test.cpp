@@ -320,6 +320,83 @@ TEST_P(AttentionTest, AReplayReadsTheCountsAnew) {
   f.expect_untouched(f.read(live.out), 0);
 }
 
+/// Attention with rotary angles in one op, and as rope() followed by attention(). Rows beyond the
+/// sequences hold NaN, values and angles alike.
+class RotaryAttention {
+ public:
+  RotaryAttention(OpFixture& f, Heads heads, const std::vector<std::int32_t>& lengths, float scale)
+      : f_(f), heads_(heads), scale_(scale), live_rows_(offsets(lengths).back()) {
+    constexpr std::int64_t kIdleRows = 11;
+    const std::int64_t rows = live_rows_ + kIdleRows;
+    std::mt19937_64 generator(static_cast<std::uint64_t>(rows));
+    const auto random = [&](std::int64_t columns) {
+      std::vector<float> values = normal_values(generator, live_rows_ * columns);
+      values.resize(static_cast<std::size_t>(rows * columns), kNan);
+      return values;
+    };
+    values_ = random(3 * heads.width());
+    qkv_ = f.activations({rows, 3 * heads.width()}, values_);
+    cos_ = f.floats({rows, heads.dim / 2}, random(heads.dim / 2));
+    sin_ = f.floats({rows, heads.dim / 2}, random(heads.dim / 2));
+    cu_ = f.ints({static_cast<std::int64_t>(lengths.size()) + 1}, offsets(lengths));
+    live_ = f.ints({1}, {static_cast<std::int32_t>(live_rows_)});
+    out_ = f.poisoned({rows, heads.width()});
+  }
+
+  /// The live rows of the result.
+  std::vector<float> run(bool fused) {
+    const auto prepare = [&] {
+      f_.write(qkv_, values_);
+      f_.poison(out_);
+    };
+    std::vector<float> got = f_.run(out_, prepare, [&](ExecContext& ctx) {
+      ops::AttentionArgs args{.qkv = qkv_.view(),
+                              .cu_seqlens = cu_.view(),
+                              .num_heads = heads_.count,
+                              .head_dim = heads_.dim,
+                              .scale = scale_,
+                              .max_seqlen = qkv_.shape[0],
+                              .rows = OpFixture::live(live_),
+                              .out = out_.view(),
+                              .cos = cos_.view(),
+                              .sin = sin_.view()};
+      if (!fused) {
+        ops::rope(ctx, ops::rope_args(args));
+        args.cos = args.sin = {};
+      }
+      ops::attention(ctx, args);
+    });
+    f_.expect_untouched(got, live_rows_ * heads_.width());
+    got.resize(static_cast<std::size_t>(live_rows_ * heads_.width()));
+    return got;
+  }
+
+ private:
+  OpFixture& f_;
+  Heads heads_;
+  float scale_;
+  std::int64_t live_rows_;
+  std::vector<float> values_;
+  Tensor qkv_, cos_, sin_, cu_, live_, out_;
+};
+
+TEST_P(AttentionTest, RotatesQueriesAndKeysAsRopeDoes) {
+  const auto expect_the_same = [&](Heads heads, const std::vector<std::int32_t>& lengths,
+                                   float scale) {
+    SCOPED_TRACE(::testing::Message() << "head_dim " << heads.dim << ", scale " << scale);
+    RotaryAttention attention(f, heads, lengths, scale);
+    const std::vector<float> fused = attention.run(true);
+    for (const float value : fused) ASSERT_TRUE(std::isfinite(value));
+    expect_same_bits(fused, attention.run(false));
+  };
+  // Short and long sequences, of whole slabs of eight rows and not.
+  for (const std::int64_t dim : {8, 64, 72, 80, 88, 96, 112, 128})
+    expect_the_same({3, dim}, {13, 0, 331, 1, 200}, 0.1f);
+  expect_the_same({5, 72}, {400, 264}, 0.1f);
+  expect_the_same({2, 72}, {520, 9}, -0.1f);
+  expect_the_same({2, 72}, {520, 9}, 0.0f);
+}
+
 TEST_P(AttentionTest, EmptyInputsAreLegal) {
   const Tensor qkv = make_tensor(f.device(), f.dtype(), {0, 48});
   const Tensor out = make_tensor(f.device(), f.dtype(), {0, 16});
@@ -378,6 +455,13 @@ TEST_P(AttentionTest, NamesWhatIsWrongWithItsArguments) {
          [](auto& a) { a.cu_seqlens.dtype = DType::kF32; });
   expect("max_seqlen must be in [0, 6], got 7", [](auto& a) { a.max_seqlen = 7; });
   expect("max_seqlen must be in [0, 6], got -1", [](auto& a) { a.max_seqlen = -1; });
+  const Tensor angles = f.floats({6, 4}, std::vector<float>(24, 0.0f));
+  expect("sin must be float32 [6, 4], got", [&](auto& a) { a.cos = angles.view(); });
+  expect("cos must be float32 [6, 4], got", [&](auto& a) { a.sin = angles.view(); });
+  expect("cos must be float32 [6, 4], got float32 [6, 8]", [&](auto& a) {
+    a.cos = a.sin = angles.view();
+    a.cos.shape = {6, 8};
+  });
 }
 
 TEST_P(AttentionTest, RefusesOffsetsThatWouldReadOtherMemory) {

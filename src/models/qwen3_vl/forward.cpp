@@ -62,12 +62,6 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
   const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, 3 * c.hidden_size});
   const TensorView mixed = ctx.arena.tensor(x.dtype, {rows, c.hidden_size});
   ops::linear(ctx, {.x = normed, .weight = w.qkv, .rows = s.patches, .out = qkv});
-  ops::rope(ctx, {.qkv = qkv,
-                  .cos = s.cos,
-                  .sin = s.sin,
-                  .num_heads = c.num_heads,
-                  .head_dim = c.head_dim(),
-                  .rows = s.patches});
   ops::attention(ctx, {.qkv = qkv,
                        .cu_seqlens = s.cu_seqlens,
                        .seqs = s.seqs,
@@ -76,7 +70,9 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
                        .scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim())),
                        .max_seqlen = rows,
                        .rows = s.patches,
-                       .out = mixed});
+                       .out = mixed,
+                       .cos = s.cos,
+                       .sin = s.sin});
   ops::linear(ctx, {.x = mixed, .weight = w.proj, .residual = x, .rows = s.patches, .out = x});
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "ops/cuda/alignment.h"
 #include "ops/cuda/attention_packing.h"
 #include "ops/cuda/cuda_kernels.h"
 
@@ -42,6 +43,13 @@ bool uses_hopper(CudaAttention choice, const ops::AttentionArgs& args, const Att
          (work.rows >= kHopperFromRows && args.max_seqlen >= kHopperFromSequence);
 }
 
+/// Whether the kernel that packs keys can apply the rotary angles: four dims at a time, and without
+/// the bits that make up for a scale that is not positive.
+bool rotates_while_packing(const ops::AttentionArgs& args) {
+  return args.scale > 0.0f && is_aligned(args.qkv.data, 16) && is_aligned(args.cos.data, 16) &&
+         is_aligned(args.sin.data, 16);
+}
+
 void check(const ops::AttentionArgs& args) {
   FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported,
               "attention: head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
@@ -61,12 +69,18 @@ std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) con
 void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
   check(args);
   auto& cuda_stream = static_cast<CudaStream&>(stream);
-  const AttentionWork work = make_work(args);
-  if (uses_hopper(attention_, args, work)) {
-    launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
-  } else {
-    launch_attention_mma(cuda_stream, work);
+  AttentionWork work = make_work(args);
+  if (!uses_hopper(attention_, args, work)) {
+    if (args.cos) rope(stream, ops::rope_args(args));
+    return launch_attention_mma(cuda_stream, work);
   }
+  if (args.cos && !rotates_while_packing(args)) {
+    rope(stream, ops::rope_args(args));
+  } else if (args.cos) {
+    work.cos = args.cos.as<float>();
+    work.sin = args.sin.as<float>();
+  }
+  launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
 }
 
 }  // namespace fovea::cuda

@@ -43,7 +43,7 @@ inline constexpr int kBlockBytes = 128;
 }
 
 /// Packs keys and values into w.workspace, and writes zeros to the rows of `out` that no sequence
-/// covers.
+/// covers. Where there are angles, keys are rotated on the way, and queries in place.
 void launch_attention_packing(CudaStream& stream, const AttentionWork& w);
 
 }  // namespace fovea::cuda

@@ -9,7 +9,7 @@ namespace fovea::cuda {
 /// Attention as the kernels see it. Sequence s covers rows [cu_seqlens[s], cu_seqlens[s + 1]) for
 /// s < *live_seqs (or max_seqs where there is no count); the rows after the last one become zeros.
 struct AttentionWork {
-  const std::byte* qkv;            ///< [rows, 3, num_heads, head_dim] bf16
+  std::byte* qkv;                  ///< [rows, 3, num_heads, head_dim] bf16
   const std::int32_t* cu_seqlens;  ///< [max_seqs + 1]
   const std::int32_t* live_seqs;   ///< on the device, or null
   int max_seqs;
@@ -21,6 +21,8 @@ struct AttentionWork {
   std::uint32_t flip = 0;            ///< bits to invert in one of them: signs for a negative scale
   std::byte* out;                    ///< [rows, num_heads, head_dim] bf16
   std::byte* workspace;              ///< of the Hopper kernel, see attention_packing.h
+  const float* cos = nullptr;        ///< [rows, head_dim / 2], aligned to 16 bytes: the Hopper
+  const float* sin = nullptr;        ///< kernel rotates q and k with them, if there are any
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;

@@ -5,6 +5,7 @@
 
 #include "device/cuda/cuda_stream.h"
 #include "ops/context.h"
+#include "ops/cuda/alignment.h"
 
 namespace fovea::cuda {
 
@@ -50,10 +51,6 @@ inline dim3 grid_for(std::int64_t tasks, std::int64_t tasks_per_block, int num_m
   const std::int64_t blocks = (tasks + tasks_per_block - 1) / tasks_per_block;
   return dim3(static_cast<unsigned>(
       std::clamp<std::int64_t>(blocks, 1, kBlocksPerMultiprocessor * num_multiprocessors)));
-}
-
-inline bool is_aligned(const void* pointer, std::size_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
 }
 
 }  // namespace fovea::cuda

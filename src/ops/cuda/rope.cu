@@ -8,6 +8,7 @@
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/rotate.cuh"
 
 namespace fovea::cuda {
 
@@ -33,24 +34,6 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// y[j] = x[j] cos[j] - x[j + half] sin[j],  y[j + half] = x[j + half] cos[j] + x[j] sin[j]
-template <int kWidth>
-__device__ void rotate(__nv_bfloat16* head, const float* cos_row, const float* sin_row, int half) {
-  float low[kWidth], high[kWidth], cosine[kWidth], sine[kWidth];
-  load_floats(head, low);
-  load_floats(head + half, high);
-  load_floats(cos_row, cosine);
-  load_floats(sin_row, sine);
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) {
-    const float x = low[i];
-    low[i] = x * cosine[i] - high[i] * sine[i];
-    high[i] = high[i] * cosine[i] + x * sine[i];
-  }
-  store_floats(head, low);
-  store_floats(head + half, high);
-}
-
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock)
     rope_kernel(__nv_bfloat16* qkv, const float* cos_in, const float* sin_in, std::int64_t rows,
@@ -66,8 +49,11 @@ __global__ void __launch_bounds__(kBlock)
     const int rest = static_cast<int>(i - row * row_pieces);
     const int head = rest / pieces;
     const int j = (rest - head * pieces) * kWidth;
-    rotate<kWidth>(qkv + row * stride + head * 2 * half + j, cos_in + row * half + j,
-                   sin_in + row * half + j, half);
+    const Angles<kWidth> angles(cos_in + row * half + j, sin_in + row * half + j);
+    __nv_bfloat16* const x = qkv + row * stride + head * 2 * half + j;
+    RotaryPair<kWidth> pair = load_pair<kWidth>(x, half);
+    rotate(angles, pair);
+    store_pair(pair, x, half);
   }
 }
 
