@@ -2,7 +2,6 @@
 // as a fraction of the multiply-add peak measured in the same run.
 #include <algorithm>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -85,13 +84,6 @@ std::vector<LatencyCase> parse_cases(const std::string& text) {
 
 std::string case_text(const LatencyCase& what) {
   return std::to_string(what.count) + " x " + std::to_string(what.patches);
-}
-
-int to_int(std::int64_t value, const std::string& flag) {
-  if (value > std::numeric_limits<int>::max()) {
-    throw UsageError(flag + ": " + std::to_string(value) + " is too large");
-  }
-  return static_cast<int>(value);
 }
 
 void measure_threads(const LatencyFlags& flags, std::int64_t threads, Console& console,

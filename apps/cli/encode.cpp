@@ -43,6 +43,7 @@ struct EncodeRun {
   std::vector<Embedding> items;
   std::vector<std::optional<double>> differences;  ///< to the reference, one per item if asked for
   Stats stats;
+  std::vector<ReplicaStats> replicas;
   std::string device;
   double load_ms = 0;
   double encode_ms = 0;
@@ -78,6 +79,7 @@ EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
                     {.dtype = row_dtype(flags.dtype), .on_error = on_error, .progress = progress});
   run.encode_ms = ms_since(start);
   run.stats = engine.stats();
+  run.replicas = engine.replica_stats();
   run.device = engine.device();
   return run;
 }
@@ -113,6 +115,8 @@ std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
     rows += item.rows;
     failed += item.error ? 1 : 0;
   }
+  nlohmann::ordered_json& replicas = json["replicas"] = nlohmann::ordered_json::array();
+  for (const ReplicaStats& replica : run.replicas) replicas.push_back(to_json(replica));
   json["fovea_version"] = version();
   json["model"] = model_name(flags.engine.model);
   json["device"] = run.device;
@@ -184,7 +188,7 @@ std::string items_table(const EncodeRun& run) {
   return table.text();
 }
 
-std::string graph_line(const Stats& stats) {
+std::string graph_text(const Stats& stats) {
   const std::int64_t items = stats.graph_hits + stats.graph_partial + stats.graph_misses;
   std::int64_t live = 0;
   std::int64_t padded = 0;
@@ -192,8 +196,8 @@ std::string graph_line(const Stats& stats) {
     live += path.live_rows;
     padded += path.padded_rows;
   }
-  std::string line = "graphs  " + std::to_string(stats.graph_hits) + " of " +
-                     std::to_string(items) + " items replayed (" + percent(stats.hit_rate()) + ")";
+  std::string line = std::to_string(stats.graph_hits) + " of " + std::to_string(items) +
+                     " items replayed (" + percent(stats.hit_rate()) + ")";
   if (stats.sub_batches > 0) line += ", " + counted(stats.sub_batches, "sub-batch", "sub-batches");
   if (!stats.token_budgets.empty()) line += ", budgets " + join(stats.token_budgets, " ");
   if (live > 0) {
@@ -206,6 +210,18 @@ std::string graph_line(const Stats& stats) {
   return line;
 }
 
+/// What each of several replicas did.
+std::string replica_lines(std::span<const ReplicaStats> replicas) {
+  if (replicas.size() == 1) return "";
+  std::string lines;
+  for (const ReplicaStats& replica : replicas) {
+    Stats stats = replica.stats;
+    stats.token_budgets.clear();  // those of the line before
+    lines += "        " + replica.device + ": " + graph_text(stats) + "\n";
+  }
+  return lines;
+}
+
 void print_report(const EncodeFlags& flags, const EncodeRun& run) {
   std::int64_t width = 0;
   for (const Embedding& item : run.items) width = std::max(width, item.width);
@@ -213,9 +229,9 @@ void print_report(const EncodeFlags& flags, const EncodeRun& run) {
   const auto bytes = static_cast<std::size_t>(std::filesystem::file_size(flags.output, ignored));
   std::cout << items_table(run) << "\n"
             << "device  " << run.device << "\n"
-            << graph_line(run.stats) << "\n"
-            << "time    load " << fixed(run.load_ms, 1) << " ms, all items "
-            << fixed(run.encode_ms, 1) << " ms\n"
+            << "graphs  " << graph_text(run.stats) << "\n"
+            << replica_lines(run.replicas) << "time    load " << fixed(run.load_ms, 1)
+            << " ms, all items " << fixed(run.encode_ms, 1) << " ms\n"
             << "output  " << flags.output << ", rows of " << width << " x " << flags.dtype << ", "
             << bytes_text(bytes) << "\n";
 }

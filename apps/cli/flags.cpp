@@ -2,7 +2,6 @@
 #include "flags.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -27,20 +26,34 @@ CLI::Validator check(std::function<std::string(std::string&)> function) {
   return CLI::Validator(std::move(function), "");
 }
 
-std::string complaint_about_device(const std::string& device) {
+bool is_device(std::string_view name) {
   constexpr std::string_view kCuda = "cuda:";
-  if (device == "auto" || device == "cpu" || device == "cuda") return "";
-  const bool indexed = device.starts_with(kCuda) && device.size() > kCuda.size() &&
-                       std::all_of(device.begin() + kCuda.size(), device.end(),
-                                   [](char c) { return c >= '0' && c <= '9'; });
-  return indexed ? "" : "expected auto, cpu, cuda or cuda:<index>, got \"" + device + "\"";
+  if (name == "auto" || name == "cpu" || name == "cuda") return true;
+  return name.starts_with(kCuda) && name.size() > kCuda.size() &&
+         std::all_of(name.begin() + kCuda.size(), name.end(),
+                     [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Complains about a list with something else than devices in it, and drops blanks from others.
+std::string complaint_about_devices(std::string& list) {
+  const std::vector<std::string> names = split_commas(list);
+  if (!std::all_of(names.begin(), names.end(), is_device)) {
+    return "expected auto, cpu, cuda or cuda:<index>, got \"" + list + "\"";
+  }
+  list = join_names(names, ",");
+  return "";
 }
 
 void add_device_flags(CLI::App& verb, EngineFlags& flags) {
-  verb.add_option("--device", flags.device, "Where the tower runs")
-      ->type_name("auto|cpu|cuda[:i]")
-      ->check(check(complaint_about_device))
+  verb.add_option("--device", flags.device,
+                  "Where the tower runs; several devices share the items of a batch")
+      ->type_name("auto|cpu|cuda[:i],...")
+      ->transform(check(complaint_about_devices))
       ->capture_default_str()
+      ->group(kDeviceGroup);
+  add_positive(verb, "--data-parallel-size", flags.data_parallel_size,
+               "Replicas of the tower: the first N GPUs, or N parts of the CPU (default: one per "
+               "device named)")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs config.json only and fills the tower with seeded random weights")
@@ -201,10 +214,8 @@ CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<st
 EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   EngineOptions options;
   options.device = flags.device;
-  if (flags.threads > std::numeric_limits<int>::max()) {
-    throw UsageError("--threads: " + std::to_string(flags.threads) + " is too large");
-  }
-  options.num_threads = static_cast<int>(flags.threads);
+  options.data_parallel_size = to_int(flags.data_parallel_size, "--data-parallel-size");
+  options.num_threads = to_int(flags.threads, "--threads");
   options.dummy_weights = flags.load_format == "dummy";
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;

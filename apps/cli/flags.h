@@ -15,7 +15,8 @@ namespace fovea::cli {
 struct EngineFlags {
   std::string model;
   std::string device = "auto";
-  std::int64_t threads = 0;  ///< 0: all
+  std::int64_t data_parallel_size = 0;  ///< 0: one replica per device named
+  std::int64_t threads = 0;             ///< 0: all
   std::string load_format = "auto";
   std::optional<std::int64_t> seed;
   std::string image_backend = "auto";

@@ -46,21 +46,26 @@ struct Padding {
 
 std::string batches_table(const PackingPlan& plan, Padding& total) {
   using enum Table::Align;
-  Table table({{"batch"},
-               {"path", kLeft},
-               {"count"},
-               {"tokens"},
-               {"budget"},
-               {"load"},
-               {"padding"},
-               {"items", kLeft}});
+  const bool several = plan.replica_patches.size() > 1;
+  std::vector<Table::Column> columns{{"batch"}};
+  if (several) columns.push_back({"replica"});
+  columns.insert(columns.end(), {{"path", kLeft},
+                                 {"count"},
+                                 {"tokens"},
+                                 {"budget"},
+                                 {"load"},
+                                 {"padding"},
+                                 {"items", kLeft}});
+  Table table(columns);
   for (std::size_t b = 0; b < plan.batches.size(); ++b) {
     const PlannedBatch& batch = plan.batches[b];
     for (std::size_t path = 0; path < plan.paths.size(); ++path) {
       const std::int64_t tokens = batch.tokens.at(path);
       const std::optional<std::int64_t> budget = batch.budgets.at(path);
-      std::vector<std::string> cells{std::to_string(b), plan.paths[path],
-                                     std::to_string(batch.items.size()), std::to_string(tokens)};
+      std::vector<std::string> cells{std::to_string(b)};
+      if (several) cells.push_back(std::to_string(batch.replica));
+      cells.insert(cells.end(),
+                   {plan.paths[path], std::to_string(batch.items.size()), std::to_string(tokens)});
       if (!budget) {
         cells.insert(cells.end(), {"eager", "-", "-"});
       } else if (*budget == 0) {
@@ -90,6 +95,9 @@ void print_plan(const PackingPlan& plan, const std::vector<ItemSize>& sizes) {
     const std::vector<std::int64_t>& budgets = plan.token_budgets.at(path);
     std::cout << "budgets  " << plan.paths[path] << ": "
               << (budgets.empty() ? "none, always eager" : join(budgets, " ")) << "\n";
+  }
+  if (plan.replica_patches.size() > 1) {
+    std::cout << "patches  per replica: " << join(plan.replica_patches, " ") << "\n";
   }
   std::cout << "total    " << counted(std::ssize(plan.items), "item") << ", "
             << counted(rows, "row") << ", "

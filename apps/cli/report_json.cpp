@@ -39,7 +39,10 @@ ordered_json to_json(const PlannedBatch& batch) {
   ordered_json budgets = ordered_json::array();
   for (const std::optional<std::int64_t>& budget : batch.budgets)
     budgets.push_back(or_null(budget));
-  return {{"items", batch.items}, {"tokens", batch.tokens}, {"budgets", budgets}};
+  return {{"replica", batch.replica},
+          {"items", batch.items},
+          {"tokens", batch.tokens},
+          {"budgets", budgets}};
 }
 
 ordered_json to_json(const TensorReport& tensor) {
@@ -73,6 +76,12 @@ ordered_json to_json(const Stats& stats) {
           {"graph_bytes", stats.graph_bytes}};
 }
 
+ordered_json to_json(const ReplicaStats& replica) {
+  ordered_json json = {{"device", replica.device}};
+  json.update(to_json(replica.stats));
+  return json;
+}
+
 ordered_json to_json(const PackingPlan& plan) {
   ordered_json token_budgets = ordered_json::object();
   for (std::size_t path = 0; path < plan.paths.size(); ++path) {
@@ -82,6 +91,7 @@ ordered_json to_json(const PackingPlan& plan) {
           {"paths", plan.paths},
           {"token_budgets", token_budgets},
           {"max_items_per_batch", plan.max_items_per_batch},
+          {"replica_patches", plan.replica_patches},
           {"batches", list_of(plan.batches)}};
 }
 

@@ -11,6 +11,8 @@ namespace fovea::cli {
 
 /// JSON forms of what the program reports; docs/cli.md lists the keys.
 [[nodiscard]] nlohmann::ordered_json to_json(const Stats& stats);
+/// As above with the name of the device in front.
+[[nodiscard]] nlohmann::ordered_json to_json(const ReplicaStats& replica);
 [[nodiscard]] nlohmann::ordered_json to_json(const PackingPlan& plan);
 [[nodiscard]] nlohmann::ordered_json to_json(const ModelReport& report);
 [[nodiscard]] nlohmann::ordered_json to_json(const Summary& summary);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 
 #include "errors.h"
@@ -133,6 +134,13 @@ std::int64_t parse_whole(std::string_view text, std::int64_t min, std::string_vi
                      ", got \"" + one_line(text) + "\"");
   }
   return value;
+}
+
+int to_int(std::int64_t value, std::string_view what) {
+  if (value > std::numeric_limits<int>::max()) {
+    throw UsageError(std::string(what) + ": " + std::to_string(value) + " is too large");
+  }
+  return static_cast<int>(value);
 }
 
 double parse_number(std::string_view text, std::string_view what) {

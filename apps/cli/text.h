@@ -47,6 +47,9 @@ namespace fovea::cli {
 [[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min,
                                        std::string_view what);
 
+/// Makes an int of a number from a flag. @throws UsageError naming `what` if it is too large.
+[[nodiscard]] int to_int(std::int64_t value, std::string_view what);
+
 /// Reads a finite number such as "0.5" or "1e3". @throws UsageError naming `what` otherwise.
 [[nodiscard]] double parse_number(std::string_view text, std::string_view what);
 

@@ -63,6 +63,7 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   const EngineOptions options = engine_options(EngineFlags{}, console);
   const EngineOptions library;
   EXPECT_EQ(options.device, library.device);
+  EXPECT_EQ(options.data_parallel_size, library.data_parallel_size);
   EXPECT_EQ(options.num_threads, library.num_threads);
   EXPECT_EQ(options.max_num_batched_tokens, library.max_num_batched_tokens);
   EXPECT_EQ(options.packing, library.packing);
@@ -96,6 +97,8 @@ TEST(EngineFlags, WinOverTheCompilationConfig) {
 TEST(EngineFlags, ReachTheOptionsTheyName) {
   Console console;
   EngineFlags flags;
+  flags.device = "cuda:0,cuda:2";
+  flags.data_parallel_size = 2;
   flags.load_format = "dummy";
   flags.image_backend = "pil";
   flags.rgba = "drop";
@@ -104,6 +107,8 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   flags.max_pixels = 200;
   flags.exif_orientation = true;
   const EngineOptions options = engine_options(flags, console);
+  EXPECT_EQ(options.device, "cuda:0,cuda:2");
+  EXPECT_EQ(options.data_parallel_size, 2);
   EXPECT_TRUE(options.dummy_weights);
   EXPECT_EQ(options.media.image_backend, ImageBackend::kPillow);
   EXPECT_FALSE(options.media.composite_alpha);

@@ -34,6 +34,15 @@ TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
   EXPECT_EQ(json["paths"][0]["padded_rows"], 28);
 }
 
+TEST(ReportJson, ReplicasHaveTheirDeviceAndTheirCounters) {
+  Stats stats;
+  stats.graph_hits = 3;
+  const ordered_json json = to_json(ReplicaStats{.device = "cuda:1", .stats = stats});
+  EXPECT_EQ(json.begin().key(), "device");
+  EXPECT_EQ(json["device"], "cuda:1");
+  EXPECT_EQ(json["graph_hits"], 3);
+}
+
 TEST(ReportJson, EmptyStatsKeepTheirTypes) {
   const ordered_json json = to_json(Stats{});
   EXPECT_TRUE(json["miss_reasons"].is_object());
@@ -47,11 +56,15 @@ TEST(ReportJson, PlanTellsEagerFromReplay) {
   plan.paths = {"global", "local"};
   plan.token_budgets = {{256}, {}};
   plan.items.push_back({.source_width_px = 640, .rows = 300});
-  plan.batches.push_back({.items = {0}, .tokens = {200, 100}, .budgets = {256, std::nullopt}});
+  plan.replica_patches = {0, 1200};
+  plan.batches.push_back(
+      {.replica = 1, .items = {0}, .tokens = {200, 100}, .budgets = {256, std::nullopt}});
   const ordered_json json = to_json(plan);
   EXPECT_EQ(json["token_budgets"]["global"], ordered_json({256}));
   EXPECT_EQ(json["token_budgets"]["local"], ordered_json::array());
   EXPECT_EQ(json["batches"][0]["budgets"], ordered_json({256, nullptr}));
+  EXPECT_EQ(json["batches"][0]["replica"], 1);
+  EXPECT_EQ(json["replica_patches"], ordered_json({0, 1200}));
   EXPECT_EQ(json["items"][0]["rows"], 300);
   EXPECT_TRUE(json["items"][0]["grid_thw"].is_null());
 }

@@ -76,6 +76,11 @@ TEST(Text, WholeNumbersFromTheMinimumOn) {
   }
 }
 
+TEST(Text, IntsAreNotCut) {
+  EXPECT_EQ(to_int(2'147'483'647, "--x"), 2'147'483'647);
+  expect_usage_error("--x: 2147483648 is too large", [] { (void)to_int(2'147'483'648, "--x"); });
+}
+
 TEST(Text, NumbersAreFiniteAndNothingElse) {
   EXPECT_DOUBLE_EQ(parse_number(" 0.5", "--x"), 0.5);
   EXPECT_DOUBLE_EQ(parse_number("-2e3", "--x"), -2000);

@@ -127,6 +127,31 @@ TEST_F(EncodeProgram, ReplayWritesTheSameBytesAsEager) {
   EXPECT_EQ(read_text(output()), replayed);
 }
 
+TEST_F(EncodeProgram, ReplicasWriteTheSameBytesAsOne) {
+  const std::vector<std::string> inputs{photo_, "--video", frames_, gradient_, noise_};
+  expect_success(encode(inputs));
+  const std::string alone = read_text(output());
+  const std::vector<std::string> ways[] = {{"--device=cpu", "--data-parallel-size=3"},
+                                           {"--device=cpu, cpu"}};
+  for (const std::vector<std::string>& flags : ways) {
+    std::vector<std::string> arguments = inputs;
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    arguments.insert(arguments.end(), {"--stats", folder_ / "stats.json"});
+    const ProgramResult result = encode(arguments);
+    expect_success(result);
+    EXPECT_EQ(read_text(output()), alone);
+    EXPECT_NE(result.out.find("\n        cpu: "), std::string::npos) << result.out;
+    const json stats = json::parse(read_text(folder_ / "stats.json"));
+    std::int64_t hits = 0;
+    for (const json& replica : stats["replicas"]) {
+      EXPECT_EQ(replica["device"], "cpu");
+      hits += replica["graph_hits"].get<std::int64_t>();
+    }
+    EXPECT_EQ(stats["graph_hits"], hits);
+    EXPECT_EQ(hits, 4);
+  }
+}
+
 TEST_F(EncodeProgram, StatsCountReplays) {
   expect_success(encode({photo_, gradient_, "--stats", folder_ / "stats.json", "--token-budgets",
                          "16,64", "--max-items-per-batch", "4"}));

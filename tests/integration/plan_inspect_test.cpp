@@ -62,6 +62,19 @@ TEST(PlanProgram, BudgetsAndLimitsAreObeyed) {
   }
 }
 
+TEST(PlanProgram, ReplicasShareThePatches) {
+  const std::string sizes = "640x480,320x256,64x64,320x256";
+  const json plan = plan_of(sizes, {"--data-parallel-size", "2"});
+  EXPECT_EQ(plan["replica_patches"], json({1200, 656}));
+  ASSERT_EQ(plan["batches"].size(), 2U);
+  EXPECT_EQ(plan["batches"][0]["replica"], 0);
+  EXPECT_EQ(plan["batches"][1]["replica"], 1);
+  const ProgramResult result =
+      run_fovea({"plan", golden_model(), "--sizes", sizes, "--device", "cuda:1,cuda:0", "--quiet"});
+  expect_success(result);  // no device is looked at
+  EXPECT_THAT(result.out, HasSubstr("patches  per replica: 1200 656\n"));
+}
+
 TEST(PlanProgram, WithoutGraphsEverySubBatchIsEager) {
   const json plan = plan_of("256x256", {"--enforce-eager"});
   ASSERT_EQ(plan["batches"].size(), 1U);
