@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fovea/error.h"
@@ -18,7 +21,7 @@ namespace fovea {
 
 /// Milliseconds one item spent in each stage. Items that are packed together share the times of
 /// `pack`, `encode` and `output` in proportion to their rows; `pack` and `encode` add up to the
-/// time from prepared items to rows on the device.
+/// time from prepared items to rows on the device. Stages of different items overlap.
 struct StageTimes {
   double read_ms = 0;    ///< file to memory
   double decode_ms = 0;  ///< encoded bytes to RGB
@@ -28,6 +31,26 @@ struct StageTimes {
   double output_ms = 0;  ///< rows to the caller's dtype and memory
 };
 
+/// Leaves new elements as they are in memory, for vectors that are filled at once after they grew.
+template <class T>
+struct UninitializedAllocator : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UninitializedAllocator<U>;
+  };
+  template <class U>
+  void construct(U* at) noexcept {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Args>
+  void construct(U* at, Args&&... args) {
+    std::construct_at(at, std::forward<Args>(args)...);
+  }
+};
+
+/// Elements of rows. Page by page, zeroing them first would take as long as computing them.
+using RowBytes = std::vector<std::byte, UninitializedAllocator<std::byte>>;
+
 /// The rows of one item, owned, in host memory.
 struct Embedding {
   std::string name;  ///< of the MediaItem
@@ -35,7 +58,7 @@ struct Embedding {
   std::int64_t rows = 0;
   std::int64_t width = 0;  ///< deepstack levels side by side: hidden * (1 + levels)
   RowDType dtype = RowDType::kFloat32;
-  std::vector<std::byte> data;                          ///< rows * width elements, row-major
+  RowBytes data;                                        ///< rows * width elements, row-major
   std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< for families that have one
   std::int64_t source_width_px = 0;
   std::int64_t source_height_px = 0;
@@ -48,6 +71,11 @@ struct Embedding {
   /// Element [row, column] as float, whatever the dtype. Checked.
   [[nodiscard]] FOVEA_API float at(std::int64_t row, std::int64_t column) const;
 };
+
+/// The item that stands for rows encoded earlier, with their name, modality and grid: what a cache
+/// of embeddings puts in the place of a picture it knows (precomputed_rows).
+/// @throws Error(kInvalidArgument) if the embedding holds an error instead of rows.
+[[nodiscard]] FOVEA_API MediaItem precomputed(const Embedding& item);
 
 /// Writes a safetensors file with `item_<i>` [rows, width] and `item_<i>.grid_thw` [3] int64 for
 /// every item without an error; i is the index in `items`. The file appears complete or not at all.

@@ -128,7 +128,8 @@ class FOVEA_API Engine {
   [[nodiscard]] const ModelReport& report() const;
   /// Counters of all replicas together, in which an item counts once whoever encoded it.
   [[nodiscard]] Stats stats() const;
-  /// Counters of each replica, in the order of EngineOptions::device. At least one.
+  /// Counters of each replica, in the order of EngineOptions::device. At least one. No replica sees
+  /// items that came as rows.
   [[nodiscard]] std::vector<ReplicaStats> replica_stats() const;
   /// Name and description of the device in use, for example "cpu, <processor>, 8 threads"; of
   /// several, with semicolons between them.

@@ -24,11 +24,13 @@ struct Stats {
   std::int64_t graph_hits = 0;     ///< every non-empty path was replayed
   std::int64_t graph_partial = 0;  ///< some paths were replayed, some ran eagerly
   std::int64_t graph_misses = 0;   ///< no path was replayed
-  std::int64_t skipped = 0;        ///< no tokens at all
+  std::int64_t skipped = 0;        ///< nothing to compute: no tokens, or rows that came as rows
   std::int64_t num_budgets = 0;    ///< captured graphs over all paths
   std::vector<std::int64_t> token_budgets;
   std::int64_t sub_batches = 0;
-  std::map<std::string, std::int64_t> miss_reasons;  ///< reason code -> items
+  /// Reason code -> items that were not replayed on all paths; of the skipped those that came as
+  /// rows ("precomputed").
+  std::map<std::string, std::int64_t> miss_reasons;
   std::vector<PathStats> paths;
   double capture_seconds = 0;
   std::int64_t graph_bytes = 0;

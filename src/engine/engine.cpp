@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "engine/engine_impl.h"
+#include "engine/output.h"
 
 namespace fovea {
 
@@ -116,11 +117,14 @@ void Engine::Impl::encode_window(std::span<const MediaItem> media,
   std::vector<Embedding*> rows;
   for (std::size_t i = 0; i < media.size(); ++i) {
     Embedding& result = results.emplace_back(describe(media[i], prepared[i]));
-    if (!result.error) {
+    if (result.error) {
+      if (how.on_error == OnError::kFail) throw Error(*result.error);
+    } else if (media[i].source == MediaItem::Source::kRows) {
+      hand_on_rows(media[i], how.dtype, result);
+      ++precomputed_items;
+    } else {
       items.push_back(&prepared[i].item);
       rows.push_back(&result);
-    } else if (how.on_error == OnError::kFail) {
-      throw Error(*result.error);
     }
   }
   replicas->encode(items, how, rows);
@@ -149,7 +153,14 @@ void Engine::warm_up() {
 
 const ModelReport& Engine::report() const { return impl_->report; }
 
-Stats Engine::stats() const { return sum(impl_->replicas->stats()); }
+Stats Engine::stats() const {
+  Stats stats = sum(impl_->replicas->stats());
+  if (const std::int64_t items = impl_->precomputed_items; items > 0) {
+    stats.skipped += items;
+    stats.miss_reasons[std::string(to_string(MissReason::kPrecomputed))] += items;
+  }
+  return stats;
+}
 
 std::vector<ReplicaStats> Engine::replica_stats() const { return impl_->replicas->stats(); }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -40,7 +42,8 @@ struct Engine::Impl {
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
 
-  std::mutex mutex;  // one batch at a time
+  std::mutex mutex;                                // one batch at a time
+  std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
 
  private:
   void load();

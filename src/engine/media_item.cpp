@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/check.h"
+#include "fovea/embedding.h"
 #include "fovea/media.h"
 
 namespace fovea {
@@ -37,6 +38,26 @@ MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames, std:
   item.modality = Modality::kVideo;
   item.num_frames = num_frames;
   item.fps = fps;
+  return item;
+}
+
+MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype, std::int64_t num_rows,
+                           std::int64_t row_width, std::string name) {
+  MediaItem item = image_bytes(std::move(bytes), std::move(name));
+  item.source = MediaItem::Source::kRows;
+  item.row_dtype = dtype;
+  item.num_rows = num_rows;
+  item.row_width = row_width;
+  return item;
+}
+
+MediaItem precomputed(const Embedding& rows) {
+  FOVEA_CHECK(!rows.error, kInvalidArgument, rows.name, ": failed and has no rows to hand on");
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(rows.data.data());
+  MediaItem item = precomputed_rows({bytes, bytes + rows.data.size()}, rows.dtype, rows.rows,
+                                    rows.width, rows.name);
+  item.modality = rows.modality;
+  item.grid_thw = rows.grid_thw;
   return item;
 }
 

@@ -1,11 +1,15 @@
 // Rows on their way to the caller: element types and the safetensors file.
 #include "engine/output.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "checkpoint/safetensors.h"
 #include "core/check.h"
+#include "core/stopwatch.h"
 #include "fovea/embedding.h"
 #include "fovea/version.h"
 
@@ -20,20 +24,36 @@ DType to_dtype(RowDType dtype) noexcept {
   return DType::kF32;
 }
 
-std::vector<std::byte> convert_rows(ConstTensorView rows, RowDType dtype) {
-  const DType to = to_dtype(dtype);
-  const auto count = static_cast<std::size_t>(rows.shape.elements());
-  std::vector<std::byte> bytes(count * size_of(to));
-  if (rows.dtype == to) {
-    std::copy_n(rows.data, bytes.size(), bytes.begin());
-  } else if (rows.dtype == DType::kF32) {
-    narrow_from_f32(rows.as<float>(), to, bytes.data(), count);
+void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
+                  std::size_t count) noexcept {
+  const DType dtype = to_dtype(to);
+  if (from == dtype) {
+    std::memcpy(out, source, count * size_of(dtype));
+  } else if (from == DType::kF32) {
+    narrow_from_f32(reinterpret_cast<const float*>(source), dtype, out, count);
+  } else if (dtype == DType::kF32) {
+    widen_to_f32(from, source, reinterpret_cast<float*>(out), count);
   } else {
-    std::vector<float> wide(count);
-    widen_to_f32(rows.dtype, rows.data, wide.data(), count);
-    narrow_from_f32(wide.data(), to, bytes.data(), count);
+    std::array<float, 1024> wide;  // in the cache
+    for (std::size_t at = 0; at < count; at += wide.size()) {
+      const std::size_t part = std::min(wide.size(), count - at);
+      widen_to_f32(from, source + at * size_of(from), wide.data(), part);
+      narrow_from_f32(wide.data(), dtype, out + at * size_of(dtype), part);
+    }
   }
-  return bytes;
+}
+
+void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result) {
+  const Stopwatch watch;
+  result.rows = media.num_rows;
+  result.width = media.row_width;
+  result.dtype = dtype;
+  result.grid_thw = media.grid_thw;
+  const auto count = static_cast<std::size_t>(media.num_rows * media.row_width);
+  result.data.resize(count * size_of(to_dtype(dtype)));
+  convert_rows(to_dtype(media.row_dtype), reinterpret_cast<const std::byte*>(media.bytes.data()),
+               dtype, result.data.data(), count);
+  result.times.output_ms = watch.elapsed_ms();
 }
 
 float Embedding::at(std::int64_t row, std::int64_t column) const {

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
-#include "core/tensor_view.h"
+#include "core/dtype.h"
+#include "fovea/embedding.h"
+#include "fovea/media.h"
 #include "fovea/options.h"
 
 namespace fovea {
@@ -11,8 +12,12 @@ namespace fovea {
 /// The DType of a RowDType.
 [[nodiscard]] DType to_dtype(RowDType dtype) noexcept;
 
-/// Copies rows from host memory, converting between float dtypes (through f32, round to nearest
-/// even).
-[[nodiscard]] std::vector<std::byte> convert_rows(ConstTensorView rows, RowDType dtype);
+/// Copies `count` elements of a float dtype, converting them through f32, rounded to nearest even.
+/// The ranges must not overlap.
+void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
+                  std::size_t count) noexcept;
+
+/// Hands finished rows of an item (MediaItem::Source::kRows, checked) on to its result.
+void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result);
 
 }  // namespace fovea

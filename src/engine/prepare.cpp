@@ -10,6 +10,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/stopwatch.h"
+#include "engine/output.h"
 #include "media/decode_image.h"
 #include "media/video.h"
 
@@ -91,8 +92,27 @@ Frames load_frames(const EncoderGraphModel& model, const MediaItem& item,
   return frames;
 }
 
+/// Rows that need no tower: do they fit their description, and the model?
+void check_rows(const EncoderGraphModel& model, const MediaItem& media) {
+  const auto elements = checked_mul(media.num_rows, media.row_width);
+  const auto element_bytes = static_cast<std::int64_t>(size_of(to_dtype(media.row_dtype)));
+  const auto bytes = elements ? checked_mul(*elements, element_bytes) : std::nullopt;
+  FOVEA_CHECK(bytes && media.num_rows >= 0 && media.row_width >= 0 &&
+                  static_cast<std::uint64_t>(*bytes) == media.bytes.size(),
+              kInvalidArgument, media.name, ": ", media.num_rows, " rows of ", media.row_width,
+              " x ", to_string(to_dtype(media.row_dtype)), " do not take ", media.bytes.size(),
+              " bytes");
+  const std::int64_t width = model.graph_spec().out_width;
+  FOVEA_CHECK(media.row_width == width, kInvalidArgument, media.name, ": rows of this model are ",
+              width, " wide, got ", media.row_width);
+}
+
 void prepare(const EncoderGraphModel& model, const MediaItem& media, const MediaOptions& options,
              PreparedMedia& result) {
+  if (media.source == MediaItem::Source::kRows) {
+    check_rows(model, media);
+    return;
+  }
   const Frames frames = load_frames(model, media, options, result.times);
   const RgbView& first = frames.views.front();
   const Stopwatch watch;

@@ -12,7 +12,8 @@
 
 namespace fovea {
 
-/// An item after reading, decoding, planning and resizing, or the reason why not.
+/// An item after reading, decoding, planning and resizing, or the reason why not. The item stays
+/// empty where the source is finished rows, which are checked alone.
 struct PreparedMedia {
   PreparedItem item;
   StageTimes times;

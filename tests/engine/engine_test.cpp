@@ -204,7 +204,7 @@ TEST_F(EngineTest, SavesSafetensors) {
   EXPECT_EQ(file.find("item_1"), nullptr);
   const ConstTensorView stored = file.tensor("item_2");
   EXPECT_EQ(stored.shape, (Shape{rows[2].rows, rows[2].width}));
-  EXPECT_EQ(std::vector<std::byte>(stored.data, stored.data + stored.bytes()), rows[2].data);
+  EXPECT_EQ(RowBytes(stored.data, stored.data + stored.bytes()), rows[2].data);
   EXPECT_EQ(file.tensor("item_2.grid_thw").dtype, DType::kI64);
   fs::remove(path);
 }

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <future>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/tensor_view.h"
+#include "core/thread_pool.h"
+#include "device/device.h"
+#include "fovea/embedding.h"
+
+namespace fovea {
+
+/// Takes rows from a device to the memory of their embeddings, in two steps that overlap piece by
+/// piece, while the device computes the next rows:
+///   row memory --its own queue--> one of two page-locked buffers --threads--> Embedding::data
+/// Where the device computes in host memory there is only the second step, and nothing runs in the
+/// background. Not thread-safe.
+class RowDownload {
+ public:
+  /// `device` must outlive this object.
+  explicit RowDownload(Device& device);
+  RowDownload(const RowDownload&) = delete;
+  RowDownload& operator=(const RowDownload&) = delete;
+
+  /// Waits for the rows before, then starts to fill *out[i] from rows[i]: rows, width, dtype, data
+  /// and times.output_ms. What both spans refer to must stay until finish().
+  /// @param rows finished, of one dtype, lying one after the other.
+  /// @throws as finish, for the rows before.
+  void begin(std::span<const TensorView> rows, RowDType dtype, std::span<Embedding* const> out);
+
+  /// Returns when the rows last begun are there.
+  /// @throws Error of the device, Error(kOutOfMemory); nothing is in flight then.
+  void finish();
+
+ private:
+  /// Elements of one embedding that are converted at once.
+  struct Piece {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    std::size_t count = 0;
+  };
+  struct Formats {
+    DType from;
+    RowDType to;
+  };
+  void run(std::span<const TensorView> rows, RowDType dtype, std::span<Embedding* const> out);
+  void convert(std::span<const Piece> pieces, const Formats& formats, const std::byte* memory);
+  void stage_and_convert(std::span<const Piece> pieces, const Formats& formats);
+
+  bool on_host_;
+  ThreadPool pool_;
+  std::unique_ptr<Stream> stream_;
+  std::array<Buffer, 2> staging_;
+  std::future<void> running_;  // last: it ends before what it uses
+};
+
+}  // namespace fovea
