@@ -13,8 +13,13 @@ namespace fovea {
 
 namespace {
 
-/// Items prepared before the tower runs: enough to pack well, few enough to bound memory.
-constexpr std::size_t kWindowItems = 64;
+/// Items per replica that are prepared together: enough to pack well, few enough to bound memory.
+/// On a GPU, where the tower runs while the next window is prepared and the last one is handed
+/// over, a long call begins with a small window, so that there is soon something to overlap with.
+std::size_t window_items(bool on_host, std::size_t begin, std::size_t total) {
+  if (on_host) return 64;
+  return begin == 0 && total > 32 ? 16 : 32;
+}
 
 int thread_count(const EngineOptions& options) {
   FOVEA_CHECK(options.num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
@@ -87,9 +92,10 @@ void Engine::Impl::load() {
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
                                             const EncodeOptions& how) {
   const std::lock_guard lock(mutex);
-  const std::size_t window_items = kWindowItems * replicas->size();
   const auto window = [&](std::size_t begin) {
-    return media.subspan(begin, std::min(window_items, media.size() - begin));
+    const std::size_t share = media.size() / replicas->size();
+    const std::size_t items = window_items(on_host(), begin, share) * replicas->size();
+    return media.subspan(begin, std::min(items, media.size() - begin));
   };
   const auto prepare = [&](std::span<const MediaItem> items) {
     return prepare_all(model(), items, options.media, decode_pool);
@@ -99,14 +105,23 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
   std::vector<Embedding> results;
   results.reserve(media.size());  // its elements stay where they are
   std::future<std::vector<PreparedMedia>> next;
-  for (std::size_t begin = 0; begin < media.size(); begin += window_items) {
-    std::vector<PreparedMedia> prepared = next.valid() ? next.get() : prepare(window(begin));
-    if (begin + window_items < media.size()) {
-      next = std::async(policy, prepare, window(begin + window_items));
+  const auto tell = [&](std::size_t done) {
+    if (how.progress && done > 0) how.progress(static_cast<std::int64_t>(done), std::ssize(media));
+  };
+  try {
+    for (std::size_t begin = 0, end = 0; begin < media.size(); begin = end) {
+      std::vector<PreparedMedia> prepared = next.valid() ? next.get() : prepare(window(begin));
+      end = begin + prepared.size();
+      if (end < media.size()) next = std::async(policy, prepare, window(end));
+      encode_window(media.subspan(begin, prepared.size()), prepared, how, results);
+      tell(on_host() ? end : begin);
     }
-    encode_window(window(begin), prepared, how, results);
-    if (how.progress) how.progress(std::ssize(results), std::ssize(media));
+    replicas->finish();
+  } catch (...) {
+    replicas->abandon();  // it writes to the results, which are about to go
+    throw;
   }
+  if (!on_host()) tell(media.size());
   return results;
 }
 
@@ -127,7 +142,7 @@ void Engine::Impl::encode_window(std::span<const MediaItem> media,
       rows.push_back(&result);
     }
   }
-  replicas->encode(items, how, rows);
+  replicas->begin(items, how, rows);
 }
 
 Engine Engine::load(const std::string& model, const EngineOptions& options) {

@@ -1,11 +1,13 @@
 #pragma once
 
-#include <memory>
+#include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "device/device.h"
+#include "engine/row_download.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
 #include "graph/graph_manager.h"
@@ -27,10 +29,16 @@ class Replica {
   [[nodiscard]] std::span<const TensorView> run(std::span<const PreparedItem* const> items,
                                                 const EncodeOptions& how);
 
-  /// As run; then fills in what the tower knows about the results: rows, width and dtype of
-  /// *out[i], its data in memory of its own, and its share of the times of the batch.
-  void encode(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-              std::span<Embedding* const> out);
+  /// As run; then starts to fill in what the tower knows about the results: rows, width and dtype
+  /// of *out[i], its data in memory of its own, and its share of the times of the batch. They are
+  /// there after finish(), and so are those begun before; until then what `out` refers to must
+  /// stay, also if this call throws. The next call may be a begin: its tower runs while these rows
+  /// leave.
+  void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
+             std::span<Embedding* const> out);
+  /// Returns when nothing that begin has started is in flight.
+  /// @throws Error of the device, Error(kOutOfMemory).
+  void finish() { download_.finish(); }
 
   [[nodiscard]] const EncoderGraphModel& model() const noexcept { return model_; }
   [[nodiscard]] Device& device() const noexcept { return device_; }
@@ -38,15 +46,13 @@ class Replica {
   [[nodiscard]] const GraphManager& graphs() const noexcept { return graphs_; }
 
  private:
-  [[nodiscard]] std::vector<ConstTensorView> rows_on_host();
-
   const EncoderGraphModel& model_;
   Device& device_;
-  std::unique_ptr<Stream> stream_;  // rows on their way to the host
-  Buffer row_memory_;               // device; grows to the largest batch
-  Buffer host_memory_;              // pinned, only where the device does not compute in host memory
-  std::vector<TensorView> rows_;    // in row_memory_, of the last run
+  std::array<Buffer, 2> row_memory_;  // device; each grows to the largest batch
+  std::size_t slot_ = 0;              // of the next run: rows may be leaving the other
+  std::vector<TensorView> rows_;      // of the last run
   GraphManager graphs_;
+  RowDownload download_;  // last: it ends before what it reads
 };
 
 }  // namespace fovea

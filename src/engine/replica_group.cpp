@@ -69,15 +69,39 @@ void ReplicaGroup::run(std::span<const PreparedItem* const> items, const EncodeO
 
 void ReplicaGroup::encode(std::span<const PreparedItem* const> items, const EncodeOptions& how,
                           std::span<Embedding* const> out) {
+  try {
+    begin(items, how, out);
+    finish();
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+void ReplicaGroup::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
+                         std::span<Embedding* const> out) {
   if (replicas_.size() == 1) {
-    replicas_.front()->encode(items, how, out);
+    replicas_.front()->begin(items, how, out);
     return;
   }
   const Assignment assignment = assign(items, replicas_.size());
   for_each_rank([&](std::size_t rank) {
     const std::span<const std::size_t> share = assignment.items(rank);
-    if (!share.empty()) replicas_[rank]->encode(select(items, share), how, select(out, share));
+    if (!share.empty()) replicas_[rank]->begin(select(items, share), how, select(out, share));
   });
+}
+
+void ReplicaGroup::finish() {
+  for_each([](Replica& replica) { replica.finish(); });
+}
+
+void ReplicaGroup::abandon() noexcept {
+  for (const auto& replica : replicas_) {
+    try {
+      replica->finish();
+    } catch (...) {  // NOLINT: the caller has a failure to report already
+    }
+  }
 }
 
 void ReplicaGroup::for_each(const std::function<void(Replica&)>& work) {

@@ -28,10 +28,17 @@ class ReplicaGroup {
   /// message names it. All replicas have ended by then, and are usable afterwards.
   void run(std::span<const PreparedItem* const> items, const EncodeOptions& how);
 
-  /// As run; *out[i] then holds the rows of items[i] (Replica::encode). After an error `out` is
-  /// in part as it was.
+  /// As run; *out[i] then holds the rows of items[i]. After an error `out` is in part as it was.
   void encode(std::span<const PreparedItem* const> items, const EncodeOptions& how,
               std::span<Embedding* const> out);
+
+  /// The two halves of encode, for batches that follow one another: the rows of one leave the
+  /// devices while the tower runs on the next (Replica::begin). After an error call abandon().
+  void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
+             std::span<Embedding* const> out);
+  void finish();
+  /// Gives up what was begun: returns when nothing refers to its results any more.
+  void abandon() noexcept;
 
   /// Calls work(replica) for all replicas at once and returns when all have ended.
   /// @throws as run.

@@ -117,7 +117,8 @@ std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem*
   std::vector<Embedding> rows(items.size());
   std::vector<Embedding*> pointers;
   for (Embedding& one : rows) pointers.push_back(&one);
-  replica.encode(items, how, pointers);
+  replica.begin(items, how, pointers);
+  replica.finish();
   return rows;
 }
 
