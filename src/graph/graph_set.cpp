@@ -44,12 +44,15 @@ GraphSet::Graphs GraphSet::make_missing(std::span<const GraphKey> keys) const {
   for (const GraphKey& key : keys) {
     if (find(key) != nullptr) continue;
     const PathSpec& path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)];
-    missing.push_back(std::make_unique<BudgetGraph>(
-        model_, lane_.device(), key,
-        GraphCapacity{.tokens = capacity_of_budget(key.budget, path.unit),
-                      .items = config_.max_items,
-                      .seqs = config_.max_seqs,
-                      .axes = key.axes}));
+    const std::int64_t tokens = capacity_of_budget(key.budget, path.unit);
+    // A small budget has no room for as many items and sequences as the largest: kernels would
+    // start blocks for sequences that cannot be.
+    missing.push_back(
+        std::make_unique<BudgetGraph>(model_, lane_.device(), key,
+                                      GraphCapacity{.tokens = tokens,
+                                                    .items = std::min(config_.max_items, tokens),
+                                                    .seqs = std::min(config_.max_seqs, tokens),
+                                                    .axes = key.axes}));
   }
   return missing;
 }

@@ -73,7 +73,8 @@ struct BudgetRange {
 struct ItemSpec {
   std::int64_t input_rows = 0;  ///< patches; measure of load for balancing over devices
   std::int64_t out_rows = 0;    ///< final rows, newline and separator rows included
-  std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1
+  std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1; each is at least
+                                ///< one token of every path that the item takes
   std::array<std::int64_t, kMaxPaths> path_tokens{};  ///< tokens per path; budgets count these
 };
 

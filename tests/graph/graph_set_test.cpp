@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "graph/harness.h"
 #include "graph/recording_log.h"
 #include "support/expect_error.h"
@@ -36,6 +38,23 @@ TEST_F(GraphManagerTest, CaptureAfterClearServesAgain) {
   h.manager.capture();
   h.expect_right(batch({{1, 4, 4}}));
   EXPECT_EQ(stats().graph_hits, 1);
+}
+
+TEST(GraphSet, ASmallBudgetIsBuiltForAsManySequencesAsFit) {
+  const MockModel model;
+  const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
+  const auto device = make_cpu_device(1, *kernels);
+  Lane lane(*device);
+  GraphConfig config;
+  config.path_budgets = {{16, 64}};
+  config.max_items = 20;
+  config.max_seqs = 40;
+  GraphSet graphs(model, config, lane);
+  const GraphKey small{.budget = 16};
+  const GraphKey large{.budget = 64};
+  (void)graphs.ensure(std::array{large, small});
+  EXPECT_EQ(graphs.find(small)->capacity(), (GraphCapacity{.tokens = 16, .items = 16, .seqs = 16}));
+  EXPECT_EQ(graphs.find(large)->capacity(), (GraphCapacity{.tokens = 64, .items = 20, .seqs = 40}));
 }
 
 // --- capture axes ---
