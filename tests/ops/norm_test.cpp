@@ -126,11 +126,21 @@ struct RandomRows {
   Tensor out;
 };
 
+/// Few and many rows of widths around those of vectors, warps and blocks.
+std::vector<Grid> shapes() {
+  std::vector<Grid> all;
+  for (const std::int64_t cols : {1, 2, 3, 7, 8, 15, 16, 17, 63, 72, 129}) all.push_back({9, cols});
+  for (const std::int64_t cols : {1152, 1157, 1280, 1283, 4608}) all.push_back({67, cols});
+  for (const std::int64_t cols : {8, 72, 256, 264, 1152, 2048, 2056}) all.push_back({577, cols});
+  return all;
+}
+
 TEST_P(NormTest, LayerNormMatchesDoublePrecisionForAnyShape) {
-  for (const std::int64_t cols : {1, 2, 3, 7, 8, 15, 16, 17, 63, 72, 129, 1152, 1157}) {
-    SCOPED_TRACE(cols);
+  for (const Grid& shape : shapes()) {
+    SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols);
+    const std::int64_t cols = shape.cols;
     std::mt19937_64 generator(static_cast<std::uint64_t>(cols));
-    RandomRows r(f, generator, {cols > 1000 ? 67 : 9, cols});
+    RandomRows r(f, generator, shape);
     ops::LayerNormArgs args{.x = r.in.view(),
                             .weight = r.device_weight.view(),
                             .bias = r.device_bias.view(),
@@ -152,10 +162,11 @@ TEST_P(NormTest, LayerNormMatchesDoublePrecisionForAnyShape) {
 }
 
 TEST_P(NormTest, RmsNormMatchesDoublePrecisionForAnyShape) {
-  for (const std::int64_t cols : {1, 2, 7, 8, 16, 17, 63, 129, 1280, 1283}) {
-    SCOPED_TRACE(cols);
+  for (const Grid& shape : shapes()) {
+    SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols);
+    const std::int64_t cols = shape.cols;
     std::mt19937_64 generator(static_cast<std::uint64_t>(cols));
-    RandomRows r(f, generator, {cols > 1000 ? 67 : 9, cols});
+    RandomRows r(f, generator, shape);
     ops::RmsNormArgs args{.x = r.in.view(),
                           .weight = r.device_weight.view(),
                           .epsilon = kEpsilon,
