@@ -181,6 +181,36 @@ TEST(ReplicaGroup, Case78_dp_rank_error) {
   group.expect_right(items);
 }
 
+TEST(ReplicaGroup, RowsLeaveWhileTheNextBatchRuns) {
+  MockGroup group(2);
+  const std::vector<Items> batches{five_items(), mock_items({{1, 6, 6}, {1, 4, 4}}), five_items()};
+  std::vector<std::vector<Embedding>> rows;
+  for (const Items& items : batches) rows.emplace_back(items.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    std::vector<Embedding*> out;
+    for (Embedding& one : rows[i]) out.push_back(&one);
+    group->begin(pointers(batches[i]), {}, out);
+  }
+  group->finish();
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const std::vector<Embedding> alone = group.encode(batches[i]);
+    for (std::size_t j = 0; j < alone.size(); ++j) EXPECT_EQ(rows[i][j].data, alone[j].data);
+  }
+}
+
+TEST(ReplicaGroup, WhatWasBegunCanBeGivenUp) {
+  MockGroup group(2);
+  const Items items = five_items();
+  {
+    std::vector<Embedding> rows(items.size());
+    std::vector<Embedding*> out;
+    for (Embedding& one : rows) out.push_back(&one);
+    group->begin(pointers(items), {}, out);
+    group->abandon();
+  }
+  group.expect_right(items);
+}
+
 TEST(ReplicaGroup, TheFirstOfSeveralErrorsIsReported) {
   const Items items = mock_items(std::vector<Grid>(8, {1, 4, 4}));
   MockGroup group(4);
