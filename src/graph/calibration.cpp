@@ -8,7 +8,7 @@ namespace fovea {
 
 namespace {
 
-/// Size of the pictures in a full load: a common size, so that the share of attention is typical.
+/// Largest pictures in a full load: a common size, so that the share of attention is typical.
 constexpr std::int64_t kTypicalTokens = 1024;
 /// Longest side that is tried; beyond it every processor shrinks.
 constexpr std::int64_t kLongestSidePx = 16'384;
@@ -59,8 +59,8 @@ std::optional<ItemPlan> fullest_square(const EncoderGraphModel& model, PathId pa
 
 std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                         const GraphCapacity& capacity) {
-  std::optional<ItemPlan> plan =
-      fullest_square(model, path, std::min(capacity.tokens, kTypicalTokens));
+  const std::int64_t pictures = (capacity.tokens + kTypicalTokens - 1) / kTypicalTokens;
+  std::optional<ItemPlan> plan = fullest_square(model, path, capacity.tokens / pictures);
   if (!plan) plan = fullest_square(model, path, capacity.tokens);
   if (!plan) return {};
   const std::int64_t count = std::min(capacity.items, capacity.tokens / tokens_of(*plan, path));

@@ -14,8 +14,9 @@
 
 namespace fovea {
 
-/// Blank pictures that fill a graph of this capacity as far as equal pictures can: as large as fits
-/// up to 1024 tokens each, as many as fit. Empty if no picture gives the path a load it can hold.
+/// Blank pictures that fill a graph of this capacity as far as equal pictures can: as few as can
+/// fill it with up to 1024 tokens each, as large as then fits. Empty if no picture gives the path a
+/// load it can hold.
 [[nodiscard]] std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                                       const GraphCapacity& capacity);
 

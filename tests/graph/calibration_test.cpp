@@ -20,6 +20,10 @@ TEST(Calibration, FillsAGraphWithEqualPictures) {
   // 1024 tokens each, as many as fit.
   EXPECT_EQ(filling_items(model, 0, {.tokens = 4096, .items = 8, .seqs = 8}).size(), 4u);
   EXPECT_EQ(filling_items(model, 0, {.tokens = 4096, .items = 3, .seqs = 8}).size(), 3u);
+  // Not one of 1024: a load of two thirds would say little about a full one.
+  const auto two = filling_items(model, 0, {.tokens = 1536, .items = 8, .seqs = 8});
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].plan.spec.out_rows, 729);
 }
 
 TEST(Calibration, FillsEachPathByItself) {
