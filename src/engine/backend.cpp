@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "core/check.h"
 #include "core/thread_pool.h"
@@ -96,8 +97,10 @@ std::vector<std::string> replica_devices(const EngineOptions& options) {
   const bool cpus = std::ranges::all_of(names, [](const auto& name) { return name == "cpu"; });
   FOVEA_CHECK(cpus || std::ranges::all_of(names, is_cuda), kInvalidArgument,
               "several devices must be all cpu or all cuda, got \"", options.device, "\"");
+  std::set<int> gpus;
   for (const std::string& name : names) {
-    if (!cpus) (void)cuda_index(name);  // refuses what is no number
+    FOVEA_CHECK(cpus || gpus.insert(cuda_index(name)).second, kInvalidArgument, "device \"",
+                options.device, "\" names a GPU twice");
   }
   return names;
 }

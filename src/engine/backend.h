@@ -27,7 +27,8 @@ struct Backend {
 /// Names of the devices that options.device and options.data_parallel_size ask for, one per
 /// replica: "cuda" for 2 replicas is "cuda:0" and "cuda:1", "auto" stays to be decided. Looks at no
 /// device.
-/// @throws Error(kInvalidArgument) if the two contradict each other, or CPUs and GPUs are mixed.
+/// @throws Error(kInvalidArgument) if the two contradict each other, if CPUs and GPUs are mixed, or
+/// a GPU comes twice: kernels set limits per launch, which two threads must not do on one GPU.
 [[nodiscard]] std::vector<std::string> replica_devices(const EngineOptions& options);
 
 /// Makes the devices of all replicas. CPUs divide the threads among them, at least one each.

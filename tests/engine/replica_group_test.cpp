@@ -386,6 +386,8 @@ TEST(DataParallelEngine, RefusesDevicesThatContradictEachOther) {
   refused("cpu,", 0, "all cpu or all cuda");
   refused("tpu", 2, "device \"tpu\" names 1");
   refused("cuda:0,cuda:x", 0, "cuda:<index>");
+  refused("cuda:1,cuda:0,cuda:1", 0, "names a GPU twice");
+  refused("cuda,cuda:0", 2, "names a GPU twice");
 }
 
 }  // namespace
