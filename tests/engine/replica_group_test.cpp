@@ -305,6 +305,24 @@ TEST(DataParallelEngine, Case77_dp_two_tower) {
   expect_same(two.encode(items), expected);
 }
 
+TEST(DataParallelEngine, LongCallsTakeSeveralWindows) {
+  Engine one = load("qwen3_vl", 1);
+  const MediaItem seen = picture(64, 64);
+  const Embedding known = one.encode({&seen, 1}).front();
+  std::vector<MediaItem> items;  // a window of two replicas is 128 items
+  for (std::int64_t i = 0; i < 300; ++i) {
+    items.push_back(i % 3 == 0 ? precomputed(known) : picture(32 + 32 * (i % 4), 32 + i % 64));
+  }
+  Engine two = load("qwen3_vl", 2);
+  std::vector<std::int64_t> done;
+  const auto progress = [&](std::int64_t now, std::int64_t) { done.push_back(now); };
+  expect_same(two.encode(items, {.progress = progress}), one.encode(items));
+  EXPECT_GT(done.size(), 1u);
+  EXPECT_EQ(done.back(), 300);
+  EXPECT_EQ(two.stats().graph_hits, 200);
+  EXPECT_EQ(two.stats().miss_reasons.at("precomputed"), 100);
+}
+
 TEST(DataParallelEngine, FailedItemsLeaveTheOthersInPlace) {
   const std::vector<MediaItem> items{picture(64, 64), image_file("missing.jpg"), picture(96, 64),
                                      picture(64, 96)};
