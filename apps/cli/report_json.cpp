@@ -23,6 +23,16 @@ ordered_json to_json(const PathStats& path) {
           {"padded_rows", path.padded_rows}};
 }
 
+ordered_json to_json(const GraphReport& graph) {
+  return {{"path", graph.path},
+          {"budget", graph.budget},
+          {"capture_ms", graph.capture_ms},
+          {"recording_bytes", graph.recording_bytes},
+          {"shared_bytes", graph.shared_bytes},
+          {"replay_ms", graph.replay_ms},
+          {"eager_ms", graph.eager_ms}};
+}
+
 ordered_json to_json(const ItemInfo& item) {
   return {{"modality", name_of(item.modality)},
           {"source_width_px", item.source_width_px},
@@ -73,7 +83,8 @@ ordered_json to_json(const Stats& stats) {
           {"miss_reasons", ordered_json(stats.miss_reasons)},
           {"paths", list_of(stats.paths)},
           {"capture_seconds", stats.capture_seconds},
-          {"graph_bytes", stats.graph_bytes}};
+          {"graph_bytes", stats.graph_bytes},
+          {"graphs", list_of(stats.graphs)}};
 }
 
 ordered_json to_json(const ReplicaStats& replica) {

@@ -18,6 +18,18 @@ struct PathStats {
   std::int64_t padded_rows = 0;  ///< capacity of the replays minus live_rows
 };
 
+/// A captured graph: what it took, and what it was found to be worth.
+struct GraphReport {
+  std::string path;
+  std::int64_t budget = 0;
+  double capture_ms = 0;             ///< warm-up runs and recording
+  std::int64_t recording_bytes = 0;  ///< device memory of its own
+  std::int64_t shared_bytes = 0;     ///< what it uses of the memory that all graphs share
+  /// Milliseconds under a full load, replayed and without the graph; both 0 if not measured.
+  double replay_ms = 0;
+  double eager_ms = 0;
+};
+
 /// Counters since the engine was built. An item counts once, as exactly one of hit, partial, miss
 /// and skipped.
 struct Stats {
@@ -34,6 +46,7 @@ struct Stats {
   std::vector<PathStats> paths;
   double capture_seconds = 0;
   std::int64_t graph_bytes = 0;
+  std::vector<GraphReport> graphs;  ///< in order of capture
 
   /// As the reference counts: an item once per replayed path.
   [[nodiscard]] std::int64_t compat_hits() const {

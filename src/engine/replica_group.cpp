@@ -48,6 +48,7 @@ void add(Stats& total, const Stats& one) {
   }
   total.capture_seconds += one.capture_seconds;
   total.graph_bytes += one.graph_bytes;
+  total.graphs.insert(total.graphs.end(), one.graphs.begin(), one.graphs.end());
 }
 
 }  // namespace

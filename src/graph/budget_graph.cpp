@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/stopwatch.h"
 #include "graph/eager_runner.h"
 #include "graph/forward_cost.h"
 #include "ops/context.h"
@@ -85,6 +86,7 @@ BudgetGraph::Addresses BudgetGraph::addresses(GraphMemory& memory) const {
 void BudgetGraph::capture(Lane& lane, GraphMemory& memory) {
   FOVEA_CHECK(memory.holds(key_.path, need_), kInternal, "graph of budget ", key_.budget,
               " needs more memory than is reserved");
+  const Stopwatch watch;
   std::byte* const input = memory.feed(key_.path).block();
   views_ = layout_.views(input);
   out_.data = memory.output(key_.path);
@@ -103,6 +105,7 @@ void BudgetGraph::capture(Lane& lane, GraphMemory& memory) {
   lane.synchronize();
   recording_ = lane.compute().capture(forward);
   captured_ = addresses(memory);
+  capture_ms_ = watch.elapsed_ms();
 }
 
 PathOutput BudgetGraph::replay(Lane& lane, GraphMemory& memory,

@@ -79,6 +79,9 @@ class BudgetGraph {
     return recording_ ? recording_->bytes() : 0;
   }
 
+  /// What the last capture took.
+  [[nodiscard]] double capture_ms() const noexcept { return capture_ms_; }
+
   /// Runs the forward twice on zeroed inputs (libraries choose and load their kernels), then
   /// records it. @param memory holds need().
   void capture(Lane& lane, GraphMemory& memory);
@@ -110,6 +113,7 @@ class BudgetGraph {
   NamedTensors views_;
   TensorView out_;
   std::unique_ptr<RecordedGraph> recording_;
+  double capture_ms_ = 0;
 };
 
 }  // namespace fovea

@@ -73,6 +73,7 @@ void GraphManager::ensure_captured(std::span<const GraphKey> keys) {
     costs_ = measured_costs(config_.path_budgets, times_);
     eager_.clear();  // had grown to the size of the largest graph
   }
+  for (const auto& graph : captured) log_capture(*graph);
   capture_ms_ += now_ms() - start;
 }
 
@@ -90,14 +91,46 @@ void GraphManager::measure(const BudgetGraph& graph) {
   times_.push_back(*times);
 }
 
-void GraphManager::capture() {
-  const std::lock_guard lock(mutex_);
-  if (!options_.user.cudagraph_mm_encoder) return;
-  ensure_captured(capture_order(model_.graph_spec(), config_));
+GraphReport GraphManager::report_of(const BudgetGraph& graph) const {
+  const GraphMemory::Need& need = graph.need();
+  const GraphKey& key = graph.key();
+  GraphReport report{
+      .path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)].name,
+      .budget = key.budget,
+      .capture_ms = graph.capture_ms(),
+      .recording_bytes = static_cast<std::int64_t>(graph.recording_bytes()),
+      .shared_bytes = static_cast<std::int64_t>(need.arena + need.input + need.output)};
+  const auto times = std::find_if(times_.begin(), times_.end(), [&](const GraphTimes& measured) {
+    return measured.path == key.path && measured.budget == key.budget;
+  });
+  if (times != times_.end()) {
+    report.replay_ms = times->replay_ms;
+    report.eager_ms = times->eager_ms;
+  }
+  return report;
+}
+
+void GraphManager::log_capture(const BudgetGraph& graph) const {
+  if (options_.log == nullptr) return;
+  const GraphReport report = report_of(graph);
+  log_to(options_.log, LogLevel::kInfo,
+         cat("encoder_graphs.graph path=", report.path, " budget=", report.budget,
+             " ms=", report.capture_ms, " bytes=", report.recording_bytes, " shared_bytes=",
+             report.shared_bytes, " replay_ms=", report.replay_ms, " eager_ms=", report.eager_ms));
+}
+
+void GraphManager::log_captured() const {
   log_to(options_.log, LogLevel::kInfo,
          cat("encoder_graphs.captured count=", graphs_.graphs().size(), " ms=", capture_ms_,
              " arena_bytes=", graphs_.memory().arena_bytes(), " input_bytes=",
              graphs_.memory().input_bytes(), " output_bytes=", graphs_.memory().output_bytes()));
+}
+
+void GraphManager::capture() {
+  const std::lock_guard lock(mutex_);
+  if (!options_.user.cudagraph_mm_encoder) return;
+  ensure_captured(capture_order(model_.graph_spec(), config_));
+  log_captured();
 }
 
 void GraphManager::capture_in_background() {
@@ -114,6 +147,8 @@ void GraphManager::capture_in_background() {
         const std::lock_guard lock(mutex_);
         ensure_captured({&key, 1});
       }
+      const std::lock_guard lock(mutex_);
+      log_captured();
     } catch (const std::exception& error) {  // a thread must answer for everything
       log_to(options_.log, LogLevel::kError,
              cat("encoder_graphs.capture_failed message=", error.what()));
@@ -360,6 +395,7 @@ Stats GraphManager::stats() const {
   }
   stats.capture_seconds = capture_ms_ / 1000;
   stats.graph_bytes = static_cast<std::int64_t>(bytes.graphs());
+  for (const auto& graph : graphs_.graphs()) stats.graphs.push_back(report_of(*graph));
   return stats;
 }
 

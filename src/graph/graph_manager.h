@@ -134,6 +134,9 @@ class GraphManager {
   /// Captures what is missing of `keys`, and measures it if asked to.
   void ensure_captured(std::span<const GraphKey> keys);
   void measure(const BudgetGraph& graph);
+  [[nodiscard]] GraphReport report_of(const BudgetGraph& graph) const;
+  void log_capture(const BudgetGraph& graph) const;
+  void log_captured() const;
   [[nodiscard]] double now_ms() const;
   /// Captures what the sub-batch in batch_items_ would replay.
   void capture_for(const SubBatch& batch);

@@ -21,7 +21,21 @@ TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
                          .replays = 2,
                          .live_rows = 100,
                          .padded_rows = 28});
+  stats.graphs.push_back({.path = "default",
+                          .budget = 64,
+                          .capture_ms = 5,
+                          .recording_bytes = 100,
+                          .shared_bytes = 2000,
+                          .replay_ms = 1,
+                          .eager_ms = 2});
   const ordered_json json = to_json(stats);
+  EXPECT_EQ(json["graphs"][0], ordered_json({{"path", "default"},
+                                             {"budget", 64},
+                                             {"capture_ms", 5.0},
+                                             {"recording_bytes", 100},
+                                             {"shared_bytes", 2000},
+                                             {"replay_ms", 1.0},
+                                             {"eager_ms", 2.0}}));
   EXPECT_EQ(json["graph_hits"], 3);
   EXPECT_EQ(json["graph_misses"], 1);
   EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.6);
@@ -47,6 +61,7 @@ TEST(ReportJson, EmptyStatsKeepTheirTypes) {
   const ordered_json json = to_json(Stats{});
   EXPECT_TRUE(json["miss_reasons"].is_object());
   EXPECT_TRUE(json["paths"].is_array());
+  EXPECT_TRUE(json["graphs"].is_array());
   EXPECT_TRUE(json["token_budgets"].is_array());
   EXPECT_EQ(json["hit_rate"], 0.0);
 }

@@ -23,6 +23,18 @@ TEST(BackgroundCapture, ServesMeanwhileAndThenReplays) {
   EXPECT_EQ(h.manager.stats().graph_misses, misses);
 }
 
+TEST(BackgroundCapture, LogsEveryGraphAndTheEnd) {
+  RecordingLog log;
+  GraphManagerOptions options = small_options();
+  options.log = &log;
+  MockHarness h(MockModel{}, options);
+  h.manager.capture_in_background();
+  h.manager.wait_for_background();
+  EXPECT_EQ(log.count("encoder_graphs.graph path=default budget=64 ms="), 1);
+  EXPECT_EQ(log.count("encoder_graphs.graph path=default budget=16 ms="), 1);
+  EXPECT_EQ(log.count("encoder_graphs.captured count=2"), 1);
+}
+
 TEST(BackgroundCapture, EndsWithTheManager) {
   for (int i = 0; i < 20; ++i) {
     MockHarness h(MockModel{}, small_options());

@@ -67,6 +67,8 @@ TEST(Calibration, GraphsSlowerThanEagerAreNotReplayed) {
   // No picture fills 90 tokens: 81 eager ones take 81 ms, the replay 90 ms. 16 are a tie.
   h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  EXPECT_EQ(h.manager.stats().graphs[0].replay_ms, 90);
+  EXPECT_EQ(h.manager.stats().graphs[0].eager_ms, 81);
   h.expect_right(mock_batch(h.model, {{1, 10, 10}}));
   EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 1);
 }

@@ -138,6 +138,26 @@ TEST_F(GraphManagerTest, MemoryIsAccountedExactly) {
   EXPECT_GT(report.recordings, 0u);
 }
 
+TEST_F(GraphManagerTest, EveryGraphSaysWhatItTook) {
+  const std::vector<GraphReport> graphs = stats().graphs;
+  ASSERT_EQ(graphs.size(), 2u);
+  EXPECT_EQ(graphs[0].budget, 64);
+  EXPECT_EQ(graphs[1].budget, 16);
+  std::int64_t recordings = 0;
+  for (const GraphReport& graph : graphs) {
+    EXPECT_EQ(graph.path, "default");
+    EXPECT_GT(graph.capture_ms, 0);
+    EXPECT_EQ(graph.replay_ms, 0);  // not measured
+    recordings += graph.recording_bytes;
+  }
+  const GraphMemoryReport report = h.manager.memory();
+  EXPECT_EQ(static_cast<std::size_t>(recordings), report.recordings);
+  // The largest graph sizes the shared memory, the other one uses a part of it.
+  EXPECT_EQ(static_cast<std::size_t>(graphs[0].shared_bytes),
+            report.arena + report.inputs + report.outputs);
+  EXPECT_LT(graphs[1].shared_bytes, graphs[0].shared_bytes);
+}
+
 TEST_F(GraphManagerTest, AllGraphsShareTheMemoryOfTheLargest) {
   GraphManagerOptions options = small_options();
   options.user.encoder_cudagraph_token_budgets = {64};
