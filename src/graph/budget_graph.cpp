@@ -115,7 +115,7 @@ PathOutput BudgetGraph::replay(Lane& lane, GraphMemory& memory,
               "memory of the graph of budget ", key_.budget, " has moved since capture");
   const InputFill fill{
       .model = model_, .path = key_.path, .capacity = capacity_, .items = items, .layout = layout_};
-  feed_inputs(fill, memory.feed(key_.path), scratch);
+  feed_inputs(fill, memory.feed(key_.path), scratch, lane.copiers());
   lane.compute().replay(*recording_);
 
   const GraphCapacity exact = exact_capacity(key_.path, items);

@@ -48,7 +48,7 @@ PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> it
 
   const InputFill fill{
       .model = model_, .path = path, .capacity = capacity, .items = items, .layout = memory.layout};
-  feed_inputs(fill, memory.feed, inputs_);
+  feed_inputs(fill, memory.feed, inputs_, lane_.copiers());
 
   Arena scratch = arena();
   ExecContext ctx{.stream = lane_.compute(),

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/thread_pool.h"
 #include "device/device.h"
 #include "models/encoder_graph_model.h"
 
@@ -46,27 +47,30 @@ struct InputFill {
   const InputLayout& layout;  ///< of (path, capacity)
 };
 
+/// What filling inputs needs from run to run, and what it has cost.
+struct InputScratch {
+  std::vector<InputWriter::Slot> slots;
+  std::vector<InputWriter::Copy> copies;
+  double host_ms = 0;  ///< time of the host so far, waiting for the device not counted
+};
+
 /// Lets the model write the inputs of one sub-batch into `host` (layout.bytes() bytes), then
 /// applies the pad rules beyond what it wrote. Nothing written by an earlier fill is read: every
 /// declared buffer must be claimed or kept in this very fill.
-/// @param slots scratch, reused from call to call.
+/// @param scratch reused from call to call.
+/// @param copiers threads that copy pixels with the caller; null: the caller alone.
 /// @return bytes of the prefix of the block that the run may read.
 /// @throws Error(kUnavailable) if a buffer is too small for the batch, Error(kInternal) if the
 /// model forgot a buffer; the message names the buffer.
 [[nodiscard]] std::size_t fill_input_block(const InputFill& fill, std::byte* host,
-                                           std::vector<InputWriter::Slot>& slots);
+                                           InputScratch& scratch, ThreadPool* copiers = nullptr);
 
 class InputFeed;
 
-/// What filling inputs needs from run to run, and what it has cost.
-struct InputScratch {
-  std::vector<InputWriter::Slot> slots;
-  double host_ms = 0;  ///< time of the host so far, waiting for the device not counted
-};
-
 /// Fills the next host memory of `feed` by fill_input_block and submits its upload.
 /// @throws as fill_input_block; nothing was submitted then.
-void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch);
+void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch,
+                 ThreadPool* copiers);
 
 /// The way of one path's inputs from the model to a block at a fixed device address.
 ///

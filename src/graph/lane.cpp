@@ -1,12 +1,16 @@
 // Queues of one device, and growth of the memory their work uses.
 #include "graph/lane.h"
 
+#include <algorithm>
+
 namespace fovea {
 
 Lane::Lane(Device& device) : device_(device), compute_(device.create_stream()) {
   if (device.properties().host_memory) return;  // work runs at once: one queue is all there is
   copy_ = device.create_stream();
   side_ = device.create_stream();
+  constexpr int kMostCopiers = 4;  // together they copy faster than the device takes uploads
+  copiers_ = std::make_unique<ThreadPool>(std::min(kMostCopiers, available_cpus()));
 }
 
 void Lane::grow(Buffer& buffer, std::size_t bytes) {

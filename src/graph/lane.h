@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "core/thread_pool.h"
 #include "device/device.h"
 
 namespace fovea {
@@ -21,6 +22,9 @@ class Lane {
   /// What ExecContext::side is made of; the compute queue itself on such a device.
   [[nodiscard]] Stream& side() const noexcept { return side_ ? *side_ : *compute_; }
 
+  /// Threads that fill input blocks with the caller; null where device memory is host memory.
+  [[nodiscard]] ThreadPool* copiers() const noexcept { return copiers_.get(); }
+
   /// Replaces `buffer` by one of at least `bytes` zeroed bytes if it is smaller. Waits for all work
   /// first, because work in flight may use the old memory.
   void grow(Buffer& buffer, std::size_t bytes);
@@ -32,6 +36,7 @@ class Lane {
   std::unique_ptr<Stream> compute_;
   std::unique_ptr<Stream> copy_;
   std::unique_ptr<Stream> side_;
+  std::unique_ptr<ThreadPool> copiers_;
 };
 
 }  // namespace fovea

@@ -163,7 +163,13 @@ class InputWriter {
     bool kept = false;
     bool too_small = false;  ///< a claim asked for more rows than there are
   };
-  explicit InputWriter(std::span<Slot> slots) noexcept : slots_(slots) {}
+  /// Bytes to be copied once filling is done.
+  struct Copy {
+    std::byte* to;
+    std::span<const std::uint8_t> from;
+  };
+  InputWriter(std::span<Slot> slots, std::vector<Copy>& copies) noexcept
+      : slots_(slots), copies_(copies) {}
 
   /// Claims the first `rows` entries along axis 0 of a buffer and returns them for writing; every
   /// element must then be written. Of a buffer in parts the first `rows` entries of every part are
@@ -171,6 +177,11 @@ class InputWriter {
   /// @throws Error(kUnavailable) if the buffer holds fewer rows: the batch must run elsewhere.
   /// @throws Error(kInternal) for an unknown name.
   [[nodiscard]] TensorView claim(std::string_view name, std::int64_t rows);
+  /// Has the bytes of an item copied to `to`, inside a claimed buffer: like memcpy, but after the
+  /// model has filled everything, and by several threads where there is much to copy.
+  void copy(std::byte* to, std::span<const std::uint8_t> from) {
+    if (!from.empty()) copies_.push_back({to, from});
+  }
   /// Says that this batch does not use the buffer: it stays as it is, leftovers of any earlier
   /// run, which the forward must not read.
   void keep(std::string_view name);
@@ -178,6 +189,7 @@ class InputWriter {
  private:
   [[nodiscard]] Slot& slot(std::string_view name);
   std::span<Slot> slots_;
+  std::vector<Copy>& copies_;
 };
 
 /// Output of one path for a sub-batch.

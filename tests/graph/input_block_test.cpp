@@ -58,7 +58,7 @@ class Block {
     const FillModel model(std::move(write));
     return fill_input_block(
         {.model = model, .path = 0, .capacity = {}, .items = {}, .layout = layout}, memory.data(),
-        slots);
+        scratch, copiers);
   }
   [[nodiscard]] Ints ints(std::string_view name) {
     const TensorView view = layout.views(memory.data())[name];
@@ -67,7 +67,8 @@ class Block {
 
   InputLayout layout;
   std::vector<std::byte> memory;
-  std::vector<InputWriter::Slot> slots;
+  InputScratch scratch;
+  ThreadPool* copiers = nullptr;
 };
 
 auto write_ints(std::string name, Ints values) {
@@ -225,6 +226,35 @@ TEST(InputBlock, ClaimingTooMuchSaysSo) {
                [&] { block.fill([](InputWriter& w) { (void)w.claim("halves", 4); }); });
   expect_error(ErrorCode::kInternal, "no input buffer is named \"c\"",
                [&] { block.fill([](InputWriter& w) { w.keep("c"); }); });
+}
+
+TEST(InputBlock, CopiesTheBytesOfItemsAloneAndWithHelp) {
+  ThreadPool team(3);
+  for (ThreadPool* const copiers : {static_cast<ThreadPool*>(nullptr), &team}) {
+    // Little and much, whole pieces of 256 KiB and not, an item without bytes.
+    for (const std::size_t unit : {std::size_t{1}, std::size_t{1} << 18, std::size_t{300001}}) {
+      std::vector<std::vector<std::uint8_t>> items;
+      std::vector<std::uint8_t> want;
+      for (const std::size_t size : {3 * unit, std::size_t{0}, unit, 2 * unit}) {
+        items.emplace_back(size);
+        for (std::uint8_t& byte : items.back()) {
+          byte = static_cast<std::uint8_t>(want.size() * 7919 >> 8);
+          want.push_back(byte);
+        }
+      }
+      Block block({{"pixels", DType::kU8, {static_cast<std::int64_t>(want.size()) + 5}}});
+      block.copiers = copiers;
+      block.fill([&](InputWriter& writer) {
+        std::byte* to = writer.claim("pixels", static_cast<std::int64_t>(want.size())).data;
+        for (const auto& item : items) {
+          writer.copy(to, item);
+          to += item.size();
+        }
+      });
+      const auto* const got = reinterpret_cast<const std::uint8_t*>(block.memory.data());
+      EXPECT_TRUE(std::equal(want.begin(), want.end(), got));
+    }
+  }
 }
 
 // --- the way to the device ---

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "core/check.h"
 #include "media/normalize.h"
@@ -105,7 +104,7 @@ class Model final : public EncoderGraphModel {
       // Pixels of an item: the global view, then the tiles.
       const std::size_t begin = path == kGlobal ? 0 : preprocess_.base.pixel_bytes();
       const auto bytes = static_cast<std::size_t>(views_of(path, *item) * view_bytes);
-      std::memcpy(pixels, item->pixels.data() + begin, bytes);
+      writer.copy(pixels, std::span(item->pixels).subspan(begin, bytes));
       pixels += bytes;
     }
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "core/check.h"
@@ -139,7 +138,7 @@ class Model final : public EncoderGraphModel {
       write_patch_rows(config_, plan, static_cast<std::int64_t>(byte),
                        {positions.as<std::int32_t>() + 4 * row, 4 * rows},
                        {sources.as<std::int32_t>() + 4 * row, 4 * rows});
-      std::memcpy(pixels.data + byte, item->pixels.data(), item->pixels.size());
+      writer.copy(pixels.data + byte, item->pixels);
       for (std::int64_t frame = 0; frame < plan.grid[0]; ++frame, ++cu_seqlens) {
         cu_seqlens[1] = cu_seqlens[0] + static_cast<std::int32_t>(plan.grid[1] * plan.grid[2]);
       }
