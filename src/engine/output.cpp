@@ -26,6 +26,7 @@ DType to_dtype(RowDType dtype) noexcept {
 
 void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
                   std::size_t count) noexcept {
+  if (count == 0) return;  // there may be no memory at all
   const DType dtype = to_dtype(to);
   if (from == dtype) {
     std::memcpy(out, source, count * size_of(dtype));

@@ -111,6 +111,10 @@ std::vector<Check> check_golden(Engine& engine, const std::string& golden, doubl
   return checks;
 }
 
+void append(std::vector<Check>& all, std::vector<Check> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
 /// The rows of one replica.
 std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,
                                  const EncodeOptions& how) {
@@ -147,6 +151,24 @@ std::vector<Check> check_graphs(Replica& replica, const std::string& place, doub
   return checks;
 }
 
+/// What each replica does by itself: all of several give the rows of the batch they shared, and
+/// each graph gives what an eager run gives.
+std::vector<Check> check_replicas(ReplicaGroup& replicas, std::span<const PreparedMedia> prepared,
+                                  std::span<const Embedding> rows, double tolerance) {
+  std::vector<const PreparedItem*> items;
+  for (const PreparedMedia& one : prepared) items.push_back(&one.item);
+  std::vector<Check> checks;
+  for (std::size_t rank = 0; rank < replicas.size(); ++rank) {
+    const std::string place = replicas.size() == 1 ? "" : cat(", replica ", rank);
+    if (replicas.size() > 1) {
+      checks.push_back(check_equal(cat("one equals all", place),
+                                   compare(encode_on(replicas[rank], items, {}), rows), tolerance));
+    }
+    append(checks, check_graphs(replicas[rank], place, tolerance));
+  }
+  return checks;
+}
+
 /// What earlier batches, or nothing at all, left in memory must not show: small after large in the
 /// same graphs, and every batch over memory full of NaN.
 std::vector<Check> check_leaks(Engine& engine, ReplicaGroup& replicas, double tolerance) {
@@ -177,10 +199,6 @@ Check check_against_cpu(const std::string& directory, EngineOptions options,
   return check_equal("equals the CPU", compare(rows, cpu.encode(items)), kBFloat16Tolerance);
 }
 
-void append(std::vector<Check>& all, std::vector<Check> more) {
-  std::ranges::move(more, std::back_inserter(all));
-}
-
 }  // namespace
 
 std::vector<Check> verify(Engine& engine, const std::string& golden) {
@@ -205,10 +223,11 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   std::ranges::reverse(back);
   checks.push_back(check_equal("order does not matter", compare(back, batch), tolerance));
   append(checks, check_leaks(engine, *impl.replicas, tolerance));
-  for (std::size_t rank = 0; rank < impl.replicas->size(); ++rank) {
-    const std::string place = impl.replicas->size() == 1 ? "" : cat(", replica ", rank);
+  {
     const std::lock_guard lock(impl.mutex);
-    append(checks, check_graphs((*impl.replicas)[rank], place, tolerance));
+    const std::vector<PreparedMedia> prepared =
+        prepare_all(impl.model(), items, impl.options.media, impl.decode_pool);
+    append(checks, check_replicas(*impl.replicas, prepared, batch, tolerance));
   }
   if (!exact) checks.push_back(check_against_cpu(impl.directory, impl.options, items, batch));
   if (!golden.empty()) {
