@@ -54,11 +54,6 @@ double ms_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-RowDType row_dtype(const std::string& name) {
-  if (name == "bfloat16") return RowDType::kBFloat16;
-  return name == "float16" ? RowDType::kFloat16 : RowDType::kFloat32;
-}
-
 EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
   const OnError on_error = flags.on_error == "skip" ? OnError::kSkip : OnError::kFail;
@@ -258,9 +253,7 @@ void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
       ->type_name("FILE")
       ->required()
       ->group(kGroup);
-  add_choice(verb, "--dtype", flags.dtype, {"float32", "bfloat16", "float16"},
-             "Element type of the rows in the file")
-      ->group(kGroup);
+  add_row_dtype(verb, flags.dtype, "Element type of the rows in the file")->group(kGroup);
   add_choice(verb, "--on-error", flags.on_error, {"fail", "skip"},
              "An unreadable item ends the run, or is reported and left out")
       ->group(kGroup);

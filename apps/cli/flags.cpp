@@ -55,6 +55,9 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
                "Replicas of the tower: the first N GPUs, or N parts of the CPU (default: one per "
                "device named)")
       ->group(kDeviceGroup);
+  add_choice(verb, "--mm-encoder-attn-backend", flags.attention, {"auto", "portable", "hopper"},
+             "Attention kernel of a GPU; auto takes the faster one for each size")
+      ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs config.json only and fills the tower with seeded random weights")
       ->group(kDeviceGroup);
@@ -187,6 +190,15 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& va
       ->capture_default_str();
 }
 
+CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description) {
+  return add_choice(verb, "--dtype", value, {"float32", "bfloat16", "float16"}, description);
+}
+
+RowDType row_dtype(const std::string& value) {
+  if (value == "bfloat16") return RowDType::kBFloat16;
+  return value == "float16" ? RowDType::kFloat16 : RowDType::kFloat32;
+}
+
 CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
                                std::vector<std::int64_t>& values, const std::string& description) {
   const auto read = [&values, name](const std::string& text) {
@@ -220,6 +232,9 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
+  options.attention = flags.attention == "portable" ? AttentionBackend::kPortable
+                      : flags.attention == "hopper" ? AttentionBackend::kHopper
+                                                    : AttentionBackend::kAuto;
   options.log = &console;
 
   if (flags.min_pixels > 0) options.media.min_pixels = flags.min_pixels;

@@ -31,6 +31,7 @@ struct EngineFlags {
   std::optional<std::int64_t> max_frames_per_batch;  ///< absent: inferred
   std::int64_t max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
   std::string packing = "greedy";
+  std::string attention = "auto";
   std::string compilation_config;
 };
 
@@ -49,6 +50,10 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 /// Adds a flag that takes one of `choices`; the help shows them and the default.
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description);
+
+/// Adds --dtype, which row_dtype() reads.
+CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description);
+[[nodiscard]] RowDType row_dtype(const std::string& value);
 
 /// Adds a flag that takes "a,b,c", whole numbers >= 1.
 CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,

@@ -56,6 +56,13 @@ enum class PackingPolicy : std::uint8_t {
   kCost,    ///< least total cost of the budgets chosen
 };
 
+/// Which attention kernel a GPU uses. The CPU has one, which no choice changes.
+enum class AttentionBackend : std::uint8_t {
+  kAuto,      ///< whichever was measured to be faster for the size
+  kPortable,  ///< instructions of every GPU since Ampere
+  kHopper,    ///< Hopper's warp-group instructions where they are compiled for the head dim
+};
+
 /// Everything an Engine is built from. The defaults work.
 struct EngineOptions {
   /// "auto", "cpu", "cuda", "cuda:<index>", or several names with commas between them: a replica of
@@ -72,6 +79,7 @@ struct EngineOptions {
   MediaOptions media;
   GraphOptions graphs;
   PackingPolicy packing = PackingPolicy::kGreedy;
+  AttentionBackend attention = AttentionBackend::kAuto;
   LogSink* log = nullptr;  ///< must outlive the engine; null: silence
 };
 

@@ -47,6 +47,15 @@ std::string choose_kind(LogSink* log) {
   return "cpu";
 }
 
+CudaAttention to_cuda(AttentionBackend attention) {
+  switch (attention) {
+    case AttentionBackend::kAuto: return CudaAttention::kAuto;
+    case AttentionBackend::kPortable: return CudaAttention::kPortable;
+    case AttentionBackend::kHopper: return CudaAttention::kHopper;
+  }
+  return CudaAttention::kAuto;
+}
+
 /// The parts between commas.
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts{""};
@@ -62,8 +71,9 @@ std::vector<std::string> split(const std::string& list) {
 
 }  // namespace
 
-Backend make_backend(const std::string& name, int num_threads, LogSink* log) {
-  if (name == "auto") return make_backend(choose_kind(log), num_threads, log);
+Backend make_backend(const std::string& name, int num_threads, LogSink* log,
+                     AttentionBackend attention) {
+  if (name == "auto") return make_backend(choose_kind(log), num_threads, log, attention);
   if (name == "cpu") return make_cpu(num_threads);
   FOVEA_CHECK(is_cuda(name), kInvalidArgument,
               "device must be auto, cpu, cuda or cuda:<index>, got \"", name, "\"");
@@ -73,6 +83,7 @@ Backend make_backend(const std::string& name, int num_threads, LogSink* log) {
               " cannot be used: ", cuda.reason, "; use --device cpu");
   CudaDeviceOptions options;
   options.index = index;
+  options.attention = to_cuda(attention);
   return {nullptr, make_cuda_device(cuda, options)};
 }
 
@@ -109,7 +120,8 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
   std::vector<std::string> names = replica_devices(options);
   std::vector<Backend> backends;
   if (names.size() == 1) {
-    backends.push_back(make_backend(names.front(), options.num_threads, options.log));
+    backends.push_back(
+        make_backend(names.front(), options.num_threads, options.log, options.attention));
     return backends;
   }
   if (names.front() == "auto") {
@@ -121,8 +133,8 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
   const int threads = options.num_threads == 0 ? available_cpus() : options.num_threads;
   for (int rank = 0; rank < count; ++rank) {
     const int share = threads / count + (rank < threads % count ? 1 : 0);
-    backends.push_back(
-        make_backend(names[static_cast<std::size_t>(rank)], std::max(share, 1), options.log));
+    backends.push_back(make_backend(names[static_cast<std::size_t>(rank)], std::max(share, 1),
+                                    options.log, options.attention));
   }
   return backends;
 }

@@ -67,6 +67,7 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   EXPECT_EQ(options.num_threads, library.num_threads);
   EXPECT_EQ(options.max_num_batched_tokens, library.max_num_batched_tokens);
   EXPECT_EQ(options.packing, library.packing);
+  EXPECT_EQ(options.attention, library.attention);
   EXPECT_EQ(options.media.image_backend, library.media.image_backend);
   EXPECT_EQ(options.media.composite_alpha, library.media.composite_alpha);
   EXPECT_EQ(options.media.limits.max_image_pixels, library.media.limits.max_image_pixels);
@@ -103,6 +104,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   flags.image_backend = "pil";
   flags.rgba = "drop";
   flags.packing = "cost";
+  flags.attention = "portable";
   flags.min_pixels = 100;
   flags.max_pixels = 200;
   flags.exif_orientation = true;
@@ -113,6 +115,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   EXPECT_EQ(options.media.image_backend, ImageBackend::kPillow);
   EXPECT_FALSE(options.media.composite_alpha);
   EXPECT_EQ(options.packing, PackingPolicy::kCost);
+  EXPECT_EQ(options.attention, AttentionBackend::kPortable);
   EXPECT_EQ(options.media.min_pixels, 100);
   EXPECT_EQ(options.media.max_pixels, 200);
   EXPECT_TRUE(options.media.apply_exif_orientation);
