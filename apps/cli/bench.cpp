@@ -5,13 +5,14 @@ namespace fovea::cli {
 
 void add_bench(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand(
-      "bench", "Measure: the tower, requests stage by stage, throughput of files");
+      "bench", "Measure: capture, the tower, requests stage by stage, throughput of files");
   verb->require_subcommand(1);
   verb->footer(
       "Examples:\n"
       "  fovea bench latency ./Qwen3-VL --patches 64,256,1024\n"
       "  fovea bench mm-processor ./Qwen3-VL --num-prompts 100 --compare\n"
       "  fovea bench throughput ./Qwen3-VL photos/ --repeat 5");
+  add_bench_capture(*verb, program);
   add_bench_latency(*verb, program);
   add_bench_mm_processor(*verb, program);
   add_bench_throughput(*verb, program);

@@ -97,6 +97,33 @@ TEST(BenchLatency, RefusesSizesThatNoPictureHas) {
   expect_failure(result, 1, "7 patches");
 }
 
+TEST(BenchCapture, ReportsEveryGraphAndAnswersMeanwhile) {
+  const TemporaryDirectory folder;
+  const ProgramResult result =
+      run_fovea({"bench", "capture", golden_model(), "--size", "64x48", "--token-budgets", "16,64",
+                 "--device", "cpu", "--output-json", folder / "out.json"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("capture ms"));
+
+  const json report = json::parse(read_text(folder / "out.json"));
+  EXPECT_EQ(report["benchmark"], "capture");
+  EXPECT_EQ(report["size"], "64x48");
+  EXPECT_GT(report["first_answer_ms"], report["loaded_ms"]);
+  EXPECT_GT(report["captured_ms"], report["loaded_ms"]);
+  EXPECT_GT(report["answer_ms"].get<double>(), 0);
+  std::vector<std::int64_t> budgets;
+  for (const json& graph : report["stats"]["graphs"]) {
+    budgets.push_back(graph["budget"]);
+    EXPECT_GT(graph["shared_bytes"].get<std::int64_t>(), 0);
+  }
+  EXPECT_THAT(budgets, ::testing::UnorderedElementsAre(16, 64));
+}
+
+TEST(BenchCapture, NeedsGraphs) {
+  expect_failure(run_fovea({"bench", "capture", golden_model(), "--enforce-eager"}), 2,
+                 "bench capture needs graphs");
+}
+
 TEST(BenchThroughput, ReportsStagesAndRates) {
   const TemporaryDirectory folder;
   const ProgramResult result =

@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
         UsageCase{"NoVerb", {}, "expected a verb"},
         UsageCase{"UnknownVerb", {"encoed"}, "unknown verb \"encoed\"; did you mean encode?"},
         UsageCase{"UnknownFlagOfTheProgram", {"--verbose"}, "unknown flag --verbose"},
-        UsageCase{"NoBenchmark", {"bench"}, "expected a verb: one of latency"},
+        UsageCase{"NoBenchmark", {"bench"}, "expected a verb: one of capture, latency"},
         UsageCase{"UnknownBenchmark", {"bench", "latncy"}, "did you mean latency?"},
         UsageCase{"NoModel", {"encode"}, "MODEL is required"},
         UsageCase{"NoOutput", {"encode", "m", "a.png"}, "--output is required"},
@@ -83,10 +83,16 @@ TEST(UsageHint, NamesTheHelpOfTheVerb) {
 }
 
 TEST(Help, ExplainsEveryVerbWithAnExample) {
-  const std::vector<std::vector<std::string>> verbs{
-      {},          {"encode"},           {"plan"},
-      {"inspect"}, {"verify"},           {"env"},
-      {"bench"},   {"bench", "latency"}, {"bench", "throughput"}};
+  const std::vector<std::vector<std::string>> verbs{{},
+                                                    {"encode"},
+                                                    {"plan"},
+                                                    {"inspect"},
+                                                    {"verify"},
+                                                    {"env"},
+                                                    {"bench"},
+                                                    {"bench", "capture"},
+                                                    {"bench", "latency"},
+                                                    {"bench", "throughput"}};
   for (std::vector<std::string> arguments : verbs) {
     std::string call = "fovea";
     for (const std::string& verb : arguments) call += " " + verb;
