@@ -33,6 +33,7 @@ struct MmFlags {
   std::optional<std::int64_t> num_warmups;
   SamplingOptions sampling;
   std::string encoded = "png";
+  std::string dtype = "float32";
   Arrivals arrivals;
   bool compare = false;
   std::vector<double> percents{99};
@@ -111,10 +112,11 @@ std::vector<WorkloadRun> measure(const MmFlags& flags, Engine& engine, const Wor
   const auto times = static_cast<std::int64_t>(modes.size());
   Progress warming(console, "warming up", std::ssize(workload.warmups) * times);
   engine.warm_up();
-  RunContext ctx{
-      .engine = engine, .requests = workload.warmups, .encoding = flags.encoding(), .advance = [&] {
-        warming.advance();
-      }};
+  RunContext ctx{.engine = engine,
+                 .requests = workload.warmups,
+                 .encoding = flags.encoding(),
+                 .dtype = row_dtype(flags.dtype),
+                 .advance = [&] { warming.advance(); }};
   (void)run_in_turn(ctx, modes);
 
   Progress measuring(console, "measuring", std::ssize(workload.requests) * times);
@@ -153,6 +155,8 @@ nlohmann::ordered_json config_json(const MmFlags& flags) {
                                  {"num_warmups", flags.num_warmups.value_or(1)},
                                  {"seed", flags.seed()},
                                  {"dataset_name", flags.dataset_name},
+                                 {"dtype", flags.dtype},
+                                 {"attention", flags.engine.attention},
                                  {"max_concurrency", flags.arrivals.max_concurrency},
                                  {"request_rate", nullptr}};
   if (flags.arrivals.per_second > 0) json["request_rate"] = flags.arrivals.per_second;
@@ -289,6 +293,8 @@ void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
              if (flags.arrivals.per_second > 0) return;
              throw UsageError("--request-rate: expected a number above 0, got \"" + text + "\"");
            })
+      ->group(kBenchmarkGroup);
+  add_row_dtype(verb, flags.dtype, "Element type of the rows that are handed over")
       ->group(kBenchmarkGroup);
   add_text(verb, "--metric-percentiles", "P,P,...", "Percentiles to show",
            [&flags](const std::string& text) {

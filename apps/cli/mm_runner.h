@@ -58,6 +58,7 @@ struct RunContext {
   Engine& engine;
   std::span<const MmRequest> requests;
   PictureEncoding encoding = PictureEncoding::kPng;
+  RowDType dtype = RowDType::kFloat32;
   std::function<void()> advance;  ///< called after every answer, one call at a time
 };
 

@@ -1,9 +1,13 @@
 // The requests of a benchmark, from random numbers or from files.
 #include "mm_workload.h"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "inputs.h"
@@ -142,6 +146,24 @@ std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding enco
     items.push_back(make_item(random, encoding, name));
   }
   return items;
+}
+
+std::vector<std::vector<MediaItem>> make_all_items(std::span<const MmRequest> requests,
+                                                   PictureEncoding encoding) {
+  std::vector<std::vector<MediaItem>> all(requests.size());
+  std::atomic<std::size_t> next{0};
+  const auto make = [&] {
+    for (std::size_t i = next++; i < all.size(); i = next++) {
+      all[i] = make_items(requests[i], encoding);
+    }
+  };
+  std::vector<std::future<void>> workers;
+  const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
+  while (workers.size() < std::min(threads, all.size())) {
+    workers.push_back(std::async(std::launch::async, make));
+  }
+  for (std::future<void>& worker : workers) worker.get();
+  return all;
 }
 
 }  // namespace fovea::cli

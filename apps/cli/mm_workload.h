@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,5 +52,8 @@ enum class PictureEncoding : std::uint8_t {
 
 /// The items of a request, random pixels included.
 [[nodiscard]] std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding);
+/// As make_items for every request, on all processors.
+[[nodiscard]] std::vector<std::vector<MediaItem>> make_all_items(
+    std::span<const MmRequest> requests, PictureEncoding encoding);
 
 }  // namespace fovea::cli

@@ -28,8 +28,9 @@ ItemSampler mixed_sampler() {
 /// All bytes and sizes of a workload.
 std::vector<MediaItem> items_of(std::uint64_t seed, PictureEncoding encoding) {
   std::vector<MediaItem> all;
-  for (const MmRequest& request : random_requests(mixed_sampler(), 20, seed)) {
-    for (MediaItem& item : make_items(request, encoding)) all.push_back(std::move(item));
+  const std::vector<MmRequest> requests = random_requests(mixed_sampler(), 20, seed);
+  for (std::vector<MediaItem>& items : make_all_items(requests, encoding)) {
+    std::move(items.begin(), items.end(), std::back_inserter(all));
   }
   return all;
 }
