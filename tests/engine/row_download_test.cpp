@@ -11,6 +11,7 @@
 #include "engine/output.h"
 #include "graph/deferred_device.h"
 #include "ops/cpu/cpu_kernels.h"
+#include "support/expect_error.h"
 
 namespace fovea {
 namespace {
@@ -127,6 +128,20 @@ TEST_P(RowDownloadTest, RowsBegunBeforeAreThereWhenTheNextBegin) {
   download.finish();
   second.expect_arrived(RowDType::kFloat32);
   download.finish();  // nothing is left to wait for
+}
+
+TEST_P(RowDownloadTest, RowsThatNoMemoryHoldsAreAnError) {
+  RowDownload download(*device_);
+  Rows rows(*device_, DType::kF32, {1}, 7);
+  TensorView huge = rows.views().front();
+  huge.shape = {std::int64_t{1} << 45, 1};
+  test::expect_error(ErrorCode::kOutOfMemory, "no memory for the 140737488355328 bytes", [&] {
+    download.begin({&huge, 1}, RowDType::kFloat32, rows.out());
+    download.finish();
+  });
+  download.begin(rows.views(), RowDType::kFloat32, rows.out());
+  download.finish();
+  rows.expect_arrived(RowDType::kFloat32);
 }
 
 TEST_P(RowDownloadTest, TimeIsSharedByRows) {

@@ -1,0 +1,132 @@
+// Replays of mixed batches, one after the other: memory stays as it is, and a batch gives the same
+// bits whatever ran before it. Runs on every kind of device of this machine.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+
+#include "engine/backend.h"
+#include "engine/replica.h"
+#include "models/registry.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+using Batch = std::vector<PreparedItem>;
+
+/// Free memory of the first GPU as the driver sees it, whoever allocated the rest; absent without
+/// one. The driver is asked directly: a Device counts only what it handed out itself.
+std::optional<std::size_t> free_gpu_bytes() {
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return std::nullopt;
+  const auto call = [&](const char* name, auto... arguments) {
+    using Function = int (*)(decltype(arguments)...);
+    const auto function = reinterpret_cast<Function>(::dlsym(driver, name));
+    return function != nullptr && function(arguments...) == 0;
+  };
+  void* context = nullptr;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (!call("cuDevicePrimaryCtxRetain", &context, 0)) return std::nullopt;
+  const bool known = call("cuCtxPushCurrent_v2", context) && call("cuMemGetInfo_v2", &free, &total);
+  (void)call("cuCtxPopCurrent_v2", &context);
+  (void)call("cuDevicePrimaryCtxRelease_v2", 0);
+  return known ? std::optional(free) : std::nullopt;
+}
+
+struct ReplayCase {
+  std::string family;
+  std::string device;
+  int replays;
+};
+
+class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
+ protected:
+  void SetUp() override {
+    if (GetParam().device == "cuda" && cuda_status().starts_with("not used")) {
+      GTEST_SKIP() << cuda_status();
+    }
+    const std::string folder = test::golden_folders(GetParam().family, "model.safetensors").front();
+    const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
+    backend_ = make_backend(GetParam().device, 2, nullptr);
+    const std::unique_ptr<Stream> stream = backend_.device->create_stream();
+    model_ =
+        find_family(files.architecture())
+            .load(files, {}, checkpoint::WeightSource::open(folder), *backend_.device, *stream);
+    stream->synchronize();
+    replica_ = std::make_unique<Replica>(*model_, *backend_.device,
+                                         GraphManagerOptions{.max_num_batched_tokens = 2048});
+    replica_->graphs().capture();
+  }
+
+  /// One to twelve pictures of random sizes and bytes.
+  [[nodiscard]] Batch random_batch() {
+    Batch batch(std::uniform_int_distribution<std::size_t>(1, 12)(random_));
+    std::uniform_int_distribution<std::int64_t> side(32, 700);
+    for (PreparedItem& item : batch) {
+      item.plan = model_->plan_image(side(random_), side(random_));
+      item.pixels.resize(item.plan.pixel_bytes);
+      for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random_());
+    }
+    return batch;
+  }
+
+  [[nodiscard]] std::vector<RowBytes> encode(const Batch& batch) {
+    std::vector<const PreparedItem*> items;
+    std::vector<Embedding> rows(batch.size());
+    std::vector<Embedding*> out;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      items.push_back(&batch[i]);
+      out.push_back(&rows[i]);
+    }
+    replica_->begin(items, {.dtype = RowDType::kBFloat16}, out);
+    replica_->finish();
+    std::vector<RowBytes> bytes;
+    for (Embedding& one : rows) bytes.push_back(std::move(one.data));
+    return bytes;
+  }
+
+  std::mt19937 random_{11};
+  Backend backend_;
+  std::unique_ptr<EncoderGraphModel> model_;
+  std::unique_ptr<Replica> replica_;
+};
+
+TEST_P(ReplayMemory, MixedReplaysGrowNothingAndForgetNothing) {
+  std::vector<Batch> batches;
+  for (int i = 0; i < 24; ++i) batches.push_back(random_batch());
+  std::vector<std::vector<RowBytes>> first;
+  for (const Batch& batch : batches) first.push_back(encode(batch));
+  for (const Batch& batch : batches) (void)encode(batch);  // both row memories have grown
+  const std::size_t allocated = backend_.device->allocated_bytes();
+  const GraphMemoryReport memory = replica_->graphs().memory();
+  const std::optional<std::size_t> free = free_gpu_bytes();
+
+  for (int replay = 0; replay < GetParam().replays; ++replay) {
+    const std::size_t index = random_() % batches.size();
+    if (replay % 20 == 10) replica_->graphs().poison_memory();
+    ASSERT_EQ(encode(batches[index]), first[index]) << "replay " << replay << ", batch " << index;
+  }
+  EXPECT_EQ(replica_->graphs().stats().graph_misses, 0);
+  EXPECT_EQ(replica_->graphs().stats().graph_partial, 0);
+  EXPECT_EQ(backend_.device->allocated_bytes(), allocated);
+  EXPECT_EQ(replica_->graphs().memory().graphs(), memory.graphs());
+  EXPECT_EQ(replica_->graphs().memory().host, memory.host);
+  if (GetParam().device == "cuda") {
+    ASSERT_TRUE(free.has_value());
+    EXPECT_EQ(free_gpu_bytes(), free);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ReplayMemory,
+                         ::testing::Values(ReplayCase{"qwen3_vl", "cpu", 30},
+                                           ReplayCase{"qwen3_vl", "cuda", 1000},
+                                           ReplayCase{"deepseek_ocr", "cuda", 1000}),
+                         [](const auto& test) {
+                           return test.param.family + "_" + test.param.device;
+                         });
+
+}  // namespace
+}  // namespace fovea
