@@ -37,7 +37,8 @@ class Sizes:
         self.deepstack = vision["deepstack_visual_indexes"]
         self.merge = vision["spatial_merge_size"] ** 2
         self.head_dim = self.hidden // self.heads
-        self.patch = vision.get("in_channels", 3) * vision["temporal_patch_size"] * vision["patch_size"] ** 2
+        self.patch_side = vision["patch_size"]
+        self.patch = vision.get("in_channels", 3) * vision["temporal_patch_size"] * self.patch_side**2
 
     def flops(self, patches, count):
         """Multiply-adds of matrix products and attention, two each, for `count` sequences."""

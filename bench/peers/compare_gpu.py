@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Runs Fovea and its PyTorch peers one after the other on one GPU and prints them side by side.
+
+    python3 bench/peers/compare_gpu.py build/release/apps/cli/fovea bench/configs/qwen3_vl_30b_a3b --compile
+
+First the tower alone (qwen3_vl_gpu.py against `fovea bench latency`), then the whole way from JPEG bytes to rows
+(end_to_end_gpu.py against `fovea bench mm-processor`), medians in milliseconds. A ratio above 1 says that Fovea is
+faster than the fastest peer. With --device cpu the scripts can be tried.
+"""
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PEERS = Path(__file__).parent
+
+
+def run(command):
+    print("$", " ".join(map(str, command)), file=sys.stderr, flush=True)
+    subprocess.run([str(word) for word in command], check=True, stdout=sys.stderr)
+
+
+def run_peer(script, arguments, folder, *more):
+    report = folder / "peer.json"
+    run([sys.executable, PEERS / script, arguments.model / "config.json", "--device", arguments.device,
+         "--repetitions", arguments.repetitions, "--json", report, *more])
+    return json.loads(report.read_text(encoding="utf-8"))
+
+
+def run_fovea(verb, arguments, folder, *more):
+    report = folder / "fovea.json"
+    run([arguments.fovea, "bench", verb, arguments.model, "--load-format", "dummy", "--device", arguments.device,
+         "--output-json", report, *more, *arguments.fovea_flags])
+    return json.loads(report.read_text(encoding="utf-8"))
+
+
+def compare_towers(arguments, folder):
+    """One row per case: Fovea's and the peers' medians, and the fastest peer relative to Fovea's faster way."""
+    compile_flag = ["--compile"] if arguments.compile else []
+    peers = run_peer("qwen3_vl_gpu.py", arguments, folder, "--cases", arguments.cases, *compile_flag)["cases"]
+    ours = run_fovea("latency", arguments, folder, "--cases", arguments.cases,
+                     "--repetitions", arguments.repetitions)["results"]
+    rows = []
+    for case, result in zip(arguments.cases.split(","), ours):
+        row = {"case": case, "fovea eager": result["eager_ms"]["median"]}
+        if result["replay_ms"]:
+            row["fovea replay"] = result["replay_ms"]["median"]
+        fastest = min(ms for name, ms in row.items() if name != "case")
+        row.update(peers[case])
+        if peers[case]:  # empty: no peer could run it
+            row["ratio"] = min(peers[case].values()) / fastest
+        rows.append(row)
+    return rows
+
+
+def compare_end_to_end(arguments, folder):
+    """One row per number of pictures in a request: stages of both, and the ratio of the totals.
+
+    Fovea's stages are sums over the pictures, which several threads decode and resize at once, and overlap with one
+    another: that is what "fovea sum" exceeds "fovea total" by.
+    """
+    peers = run_peer("end_to_end_gpu.py", arguments, folder, "--counts", arguments.counts, "--size", arguments.size,
+                     "--write", folder)["counts"]
+    rows = []
+    for count, peer in peers.items():
+        ours = run_fovea("mm-processor", arguments, folder, "--dataset-name", "jsonl",
+                         "--dataset-path", folder / f"requests_{count}.jsonl",
+                         "--num-prompts", arguments.repetitions, "--num-warmups", 3, "--dtype", "bfloat16")
+        stages = {name.removesuffix("_ms"): stage["median"] for name, stage in ours["stages"].items()}
+        total = stages.pop("e2e")
+        row = {"pictures": count}
+        row.update({f"fovea {name}": ms for name, ms in stages.items()})
+        row.update({"fovea sum": sum(stages.values()), "fovea total": total})
+        row.update({f"peer {name}": ms for name, ms in peer.items()})
+        row["ratio"] = peer["total"] / total
+        rows.append(row)
+    return rows
+
+
+def print_table(rows):
+    names = list(dict.fromkeys(name for row in rows for name in row))
+
+    def cell(row, name):
+        value = row.get(name, "-")
+        return f"{value:.{2 if name == 'ratio' else 3}f}" if isinstance(value, float) else str(value)
+
+    widths = [max(len(name), *(len(cell(row, name)) for row in rows)) for name in names]
+    print("  ".join(name.rjust(width) for name, width in zip(names, widths)))
+    for row in rows:
+        print("  ".join(cell(row, name).rjust(width) for name, width in zip(names, widths)))
+    print(flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fovea", type=Path, help="the program")
+    parser.add_argument("model", type=Path, help="directory with the config.json of a Qwen3-VL checkpoint")
+    parser.add_argument("--cases", default="1x64,1x256,1x1024,1x4096,1x16384,8x256,20x440,8x1024")
+    parser.add_argument("--counts", default="1,8,64", help="pictures per request; empty: leave this part out")
+    parser.add_argument("--size", default="1024x768", help="of these pictures")
+    parser.add_argument("--no-tower", action="store_true", help="only the whole way from JPEG bytes")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--compile", action="store_true", help="also torch.compile, which is slow to start")
+    parser.add_argument("--fovea-flags", default="", type=shlex.split, metavar="FLAGS",
+                        help="for every run of Fovea, as in --fovea-flags='--token-budgets 1024,4096'")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write both tables as JSON")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    report = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if not arguments.no_tower:
+            report["tower"] = compare_towers(arguments, folder)
+            print_table(report["tower"])
+        if arguments.counts:
+            report["end_to_end"] = compare_end_to_end(arguments, folder)
+            print_table(report["end_to_end"])
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
