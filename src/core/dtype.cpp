@@ -45,7 +45,7 @@ std::uint16_t f32_to_f16(float value) noexcept {
 
 void widen_to_f32(DType dtype, const std::byte* from, float* to, std::size_t count) noexcept {
   if (dtype == DType::kF32) {
-    std::memcpy(to, from, count * sizeof(float));
+    if (count > 0) std::memcpy(to, from, count * sizeof(float));  // none may be at null
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ void widen_to_f32(DType dtype, const std::byte* from, float* to, std::size_t cou
 
 void narrow_from_f32(const float* from, DType dtype, std::byte* to, std::size_t count) noexcept {
   if (dtype == DType::kF32) {
-    std::memcpy(to, from, count * sizeof(float));
+    if (count > 0) std::memcpy(to, from, count * sizeof(float));  // none may be at null
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {

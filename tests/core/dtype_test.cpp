@@ -153,6 +153,8 @@ TEST(DTypeConversion, OfNothingTouchesNothing) {
     narrow_from_f32(&value, dtype, &byte, 0);
     EXPECT_EQ(value, 2.5f);
     EXPECT_EQ(byte, std::byte{7});
+    widen_to_f32(dtype, nullptr, nullptr, 0);  // what an empty vector has to offer
+    narrow_from_f32(nullptr, dtype, nullptr, 0);
   }
 }
 
