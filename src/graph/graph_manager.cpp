@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <mutex>
 #include <utility>
 
 #include "core/stopwatch.h"
@@ -399,10 +400,7 @@ Stats GraphManager::stats() const {
   return stats;
 }
 
-double GraphManager::packing_ms() const {
-  const std::lock_guard lock(mutex_);
-  return packing_ms_;
-}
+double GraphManager::packing_ms() const { return packing_ms_; }
 
 GraphMemoryReport GraphManager::memory() const {
   const std::lock_guard lock(mutex_);

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/fair_mutex.h"
 #include "device/device.h"
 #include "fovea/options.h"
 #include "fovea/stats.h"
@@ -148,7 +149,7 @@ class GraphManager {
   GraphConfig config_;
   PackingLimits limits_;
 
-  mutable std::mutex mutex_;  // guards the members below
+  mutable FairMutex mutex_;  // guards the members below; batches go in between captures
   PackingCosts costs_;
   std::vector<GraphTimes> times_;  // of the graphs measured so far
   Lane lane_;
@@ -157,7 +158,7 @@ class GraphManager {
   std::vector<GraphKey> unaffordable_;  // graphs there was no memory for
   GraphStats stats_;
   double capture_ms_ = 0;
-  double packing_ms_ = 0;  // of all calls of run()
+  std::atomic<double> packing_ms_{0};  // of all calls of run(); read without waiting for captures
   std::set<std::string> warned_;
 
   // Scratch of run(), kept so that it is not allocated again.
