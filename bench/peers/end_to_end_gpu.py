@@ -64,7 +64,7 @@ class Encoder:
     def __init__(self, sizes, patches, arguments):
         self.sizes, self.patches, self.arguments = sizes, patches, arguments
         self.tower = peer.make_tower(sizes, "flash" if arguments.device == "cuda" else "sdpa", arguments.device)
-        self.chunks = {}  # by number of pictures: static pixels, and a function that returns the rows
+        self.chunks = {}  # by number of pictures: static inputs, what runs them, where it leaves the rows
 
     def chunk(self, count):
         if count not in self.chunks:
@@ -75,14 +75,14 @@ class Encoder:
                 rows[:] = [self.tower(*inputs)]
 
             run = peer.graphed(call) if self.arguments.device == "cuda" else call
-            self.chunks[count] = inputs[0], run, rows
+            self.chunks[count] = inputs, run, rows  # the graph does not keep its inputs
         return self.chunks[count]
 
     def __call__(self, pixels):
         outputs = []
         for part in pixels.split(self.arguments.chunk * self.patches):
-            static, run, rows = self.chunk(len(part) // self.patches)
-            static.copy_(part)
+            inputs, run, rows = self.chunk(len(part) // self.patches)
+            inputs[0].copy_(part)
             run()
             outputs.append(rows[0].clone())  # the next replay writes to the same memory
         return torch.cat(outputs)
