@@ -2,6 +2,7 @@
 #include "graph/calibration.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace fovea {
@@ -55,23 +56,12 @@ std::optional<ItemPlan> fullest_square(const EncoderGraphModel& model, PathId pa
   return plan_square(model, first_side([&](auto side) { return tokens_at(side) >= tokens; }));
 }
 
-}  // namespace
-
-std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
-                                        const GraphCapacity& capacity) {
-  const std::int64_t pictures = (capacity.tokens + kTypicalTokens - 1) / kTypicalTokens;
-  std::optional<ItemPlan> plan = fullest_square(model, path, capacity.tokens / pictures);
-  if (!plan) plan = fullest_square(model, path, capacity.tokens);
-  if (!plan) return {};
-  const std::int64_t count = std::min(capacity.items, capacity.tokens / tokens_of(*plan, path));
-  const PreparedItem blank{.plan = *plan, .pixels = std::vector<std::uint8_t>(plan->pixel_bytes)};
-  return std::vector<PreparedItem>(static_cast<std::size_t>(count), blank);
-}
-
-std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph& graph) {
+/// Times of `graph` on items that fill `capacity`, which is at most the graph's.
+std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetGraph& graph,
+                                          const GraphCapacity& capacity) {
   constexpr int kRepetitions = 3;
   const PathId path = graph.key().path;
-  const std::vector<PreparedItem> blank = filling_items(timer.model, path, graph.capacity());
+  const std::vector<PreparedItem> blank = filling_items(timer.model, path, capacity);
   if (blank.empty()) return std::nullopt;
   std::vector<const PreparedItem*> items;
   for (const PreparedItem& item : blank) items.push_back(&item);
@@ -86,14 +76,48 @@ std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph&
     }
     return best;
   };
-  GraphTimes times{.path = path, .budget = graph.key().budget};
+  GraphTimes::Load times{.tokens = tokens_of(blank.front().plan, path) * std::ssize(blank)};
   times.replay_ms = best_ms([&] { (void)graph.replay(timer.lane, timer.memory, items, scratch); });
   times.eager_ms = best_ms([&] { (void)timer.eager.run(path, items); });
   return times;
 }
 
-bool eager_is_faster(const GraphTimes& times) noexcept {
-  return times.eager_ms < kMargin * times.replay_ms;
+}  // namespace
+
+std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
+                                        const GraphCapacity& capacity) {
+  const std::int64_t pictures = (capacity.tokens + kTypicalTokens - 1) / kTypicalTokens;
+  std::optional<ItemPlan> plan = fullest_square(model, path, capacity.tokens / pictures);
+  if (!plan) plan = fullest_square(model, path, capacity.tokens);
+  if (!plan) return {};
+  const std::int64_t count = std::min(capacity.items, capacity.tokens / tokens_of(*plan, path));
+  const PreparedItem blank{.plan = *plan, .pixels = std::vector<std::uint8_t>(plan->pixel_bytes)};
+  return std::vector<PreparedItem>(static_cast<std::size_t>(count), blank);
+}
+
+std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph& graph) {
+  const PathId path = graph.key().path;
+  const std::optional<GraphTimes::Load> full = time_load(timer, graph, graph.capacity());
+  if (!full) return std::nullopt;
+  GraphCapacity half = graph.capacity();
+  half.tokens /= 2;
+  return GraphTimes{.path = path,
+                    .budget = graph.key().budget,
+                    .replay_ms = full->replay_ms,
+                    .eager_ms = full->eager_ms,
+                    .tokens = full->tokens,
+                    .half = time_load(timer, graph, half).value_or(GraphTimes::Load{})};
+}
+
+bool eager_is_faster(const GraphTimes& times, std::int64_t load) noexcept {
+  double share = 1;  // of the way from the half load to the full one
+  if (const GraphTimes::Load& half = times.half; half.tokens > 0 && half.tokens < times.tokens) {
+    share = std::clamp(
+        static_cast<double>(load - half.tokens) / static_cast<double>(times.tokens - half.tokens),
+        0.0, 1.0);
+  }
+  const double replay_ms = std::lerp(times.half.replay_ms, times.replay_ms, share);
+  return std::lerp(times.half.eager_ms, times.eager_ms, share) < kMargin * replay_ms;
 }
 
 PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budgets,

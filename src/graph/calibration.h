@@ -20,12 +20,21 @@ namespace fovea {
 [[nodiscard]] std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                                       const GraphCapacity& capacity);
 
-/// Times of one graph under a full load.
+/// Times of one graph under a full load, and under one of about half of it: a graph that computes
+/// its whole capacity may win full and lose half empty.
 struct GraphTimes {
   PathId path = 0;
   std::int64_t budget = 0;
   double replay_ms = 0;
   double eager_ms = 0;  ///< the same items without the graph
+
+  struct Load {
+    std::int64_t tokens = 0;
+    double replay_ms = 0;
+    double eager_ms = 0;
+  };
+  std::int64_t tokens = 0;  ///< of the full load
+  Load half = {};           ///< no tokens: not measured
 };
 
 /// What time_graph works with; it overwrites the scratch memory of all of them.
@@ -37,13 +46,15 @@ struct GraphTimer {
   std::function<double()> now_ms;
 };
 
-/// Runs a captured graph and an eager forward three times each on filling_items and takes the best
-/// times, input and wait included. Absent if no items fill the graph.
+/// Runs a captured graph and an eager forward three times each on filling_items, and on those of a
+/// graph of half the size, and takes the best times, input and wait included. Absent if no items
+/// fill the graph.
 [[nodiscard]] std::optional<GraphTimes> time_graph(const GraphTimer& timer,
                                                    const BudgetGraph& graph);
 
-/// Whether eager execution was faster by more than the noise of a measurement.
-[[nodiscard]] bool eager_is_faster(const GraphTimes& times) noexcept;
+/// Whether eager execution of `load` tokens is faster by more than the noise of a measurement.
+/// Times are linear between the two loads measured, and constant beyond them.
+[[nodiscard]] bool eager_is_faster(const GraphTimes& times, std::int64_t load) noexcept;
 
 /// Costs for packing: measured times where there are any, budgets in proportion to them elsewhere.
 [[nodiscard]] PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budgets,

@@ -336,9 +336,9 @@ std::optional<GraphKey> GraphManager::key_of(PathId path, const SubBatch& batch)
   return key;
 }
 
-bool GraphManager::eager_wins(const GraphKey& key) const {
+bool GraphManager::eager_wins(const GraphKey& key, std::int64_t load) const {
   return std::any_of(times_.begin(), times_.end(), [&](const GraphTimes& times) {
-    return times.path == key.path && times.budget == key.budget && eager_is_faster(times);
+    return times.path == key.path && times.budget == key.budget && eager_is_faster(times, load);
   });
 }
 
@@ -351,8 +351,8 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
     warn_once(cat("encoder_graphs.not_captured path=", path, " budget=", key->budget));
     return MissReason::kNotCaptured;
   }
-  if (eager_wins(*key)) return MissReason::kSlower;
   const auto index = static_cast<std::size_t>(path);
+  if (eager_wins(*key, batch.load[index])) return MissReason::kSlower;
   const bool full = batch.load[index] == graph->capacity().tokens;
   if (model_.graph_spec().paths[index].exact_only && !full) return MissReason::kInexact;
   try {

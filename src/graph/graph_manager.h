@@ -130,8 +130,8 @@ class GraphManager {
                                                      PathOutput& output);
   /// Key of the graph that the sub-batch in batch_items_ would replay; absent if none could be.
   [[nodiscard]] std::optional<GraphKey> key_of(PathId path, const SubBatch& batch) const;
-  /// Whether the graph was measured to be slower than eager execution.
-  [[nodiscard]] bool eager_wins(const GraphKey& key) const;
+  /// Whether the graph was measured to be slower than eager execution under such a load.
+  [[nodiscard]] bool eager_wins(const GraphKey& key, std::int64_t load) const;
   /// Captures what is missing of `keys`, and measures it if asked to.
   void ensure_captured(std::span<const GraphKey> keys);
   void measure(const BudgetGraph& graph);

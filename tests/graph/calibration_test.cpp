@@ -36,9 +36,19 @@ TEST(Calibration, FillsEachPathByItself) {
 }
 
 TEST(Calibration, EagerMustWinByMoreThanNoise) {
-  EXPECT_TRUE(eager_is_faster({.replay_ms = 10, .eager_ms = 9}));
-  EXPECT_FALSE(eager_is_faster({.replay_ms = 10, .eager_ms = 9.9}));
-  EXPECT_FALSE(eager_is_faster({.replay_ms = 10, .eager_ms = 12}));
+  EXPECT_TRUE(eager_is_faster({.replay_ms = 10, .eager_ms = 9}, 64));
+  EXPECT_FALSE(eager_is_faster({.replay_ms = 10, .eager_ms = 9.9}, 64));
+  EXPECT_FALSE(eager_is_faster({.replay_ms = 10, .eager_ms = 12}, 64));
+}
+
+TEST(Calibration, EagerMayWinWhereTheGraphIsHalfEmpty) {
+  // Replays cost the same whatever the load: eager execution is faster below 50 of 64 tokens.
+  const GraphTimes times{.replay_ms = 10,
+                         .eager_ms = 12,
+                         .tokens = 64,
+                         .half = {.tokens = 32, .replay_ms = 10, .eager_ms = 6}};
+  for (const std::int64_t load : {1, 32, 50}) EXPECT_TRUE(eager_is_faster(times, load)) << load;
+  for (const std::int64_t load : {54, 64, 70}) EXPECT_FALSE(eager_is_faster(times, load)) << load;
 }
 
 TEST(Calibration, CostsAreMeasuredTimesAndProportionalElsewhere) {
@@ -65,19 +75,21 @@ TEST(Calibration, GraphsSlowerThanEagerAreNotReplayed) {
   MockHarness h(MockModel({.clock_ms = clock}), measuring(clock));
   h.manager.capture();
   // No picture fills 90 tokens: 81 eager ones take 81 ms, the replay 90 ms. 16 are a tie.
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+  h.expect_right(mock_batch(h.model, {{1, 8, 8}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));  // 4 tokens in a graph of 16
   EXPECT_EQ(h.manager.stats().graph_hits, 1);
   EXPECT_EQ(h.manager.stats().graphs[0].replay_ms, 90);
   EXPECT_EQ(h.manager.stats().graphs[0].eager_ms, 81);
   h.expect_right(mock_batch(h.model, {{1, 10, 10}}));
-  EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 1);
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 2);
 }
 
 TEST(Calibration, GraphsThatSaveLaunchesAreReplayed) {
   const auto clock = std::make_shared<double>(0);
   MockHarness h(MockModel({.clock_ms = clock, .launch_ms = 20}), measuring(clock));
   h.manager.capture();
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}, {1, 10, 10}}));
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}, {1, 18, 18}}));
   EXPECT_EQ(h.manager.stats().graph_misses, 0);
   EXPECT_EQ(h.manager.memory().eager, 0u);  // what measuring had used is given back
 }
