@@ -160,10 +160,12 @@ std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
 }
 
 void Engine::warm_up() {
-  impl_->replicas->for_each([](Replica& replica) {
-    replica.graphs().wait_for_background();
-    replica.graphs().capture();
-  });
+  // One after the other: GPUs capture on threads of their own, and the group's belong to encode().
+  for (std::size_t rank = 0; rank < impl_->replicas->size(); ++rank) {
+    GraphManager& graphs = (*impl_->replicas)[rank].graphs();
+    graphs.wait_for_background();
+    graphs.capture();
+  }
 }
 
 const ModelReport& Engine::report() const { return impl_->report; }

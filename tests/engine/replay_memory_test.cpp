@@ -3,12 +3,14 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <optional>
 #include <ostream>
 #include <random>
 
 #include "engine/backend.h"
 #include "engine/replica.h"
+#include "fovea/engine.h"
 #include "models/registry.h"
 #include "support/golden.h"
 
@@ -125,6 +127,20 @@ TEST_P(ReplayMemory, MixedReplaysGrowNothingAndForgetNothing) {
     ASSERT_TRUE(free.has_value());
     EXPECT_EQ(free_gpu_bytes(), free);
   }
+}
+
+TEST(BackgroundCaptureOnAGpu, AnswersComeBeforeTheLastGraph) {
+  if (cuda_status().starts_with("not used")) GTEST_SKIP() << cuda_status();
+  const std::string folder = test::golden_folders("qwen3_vl", "model.safetensors").front();
+  Engine engine = Engine::load(folder, {.device = "cuda"});
+  std::future<void> captured = std::async(std::launch::async, [&] { engine.warm_up(); });
+  const MediaItem item =
+      image_rgb(std::vector<std::uint8_t>(64 * 64 * 3, 90), 64, 64, "a grey picture");
+  const Embedding meanwhile = engine.encode({&item, 1}).front();
+  const std::size_t num_graphs = engine.stats().graphs.size();
+  captured.get();
+  EXPECT_LT(num_graphs, engine.stats().graphs.size());
+  EXPECT_EQ(engine.encode({&item, 1}).front().rows, meanwhile.rows);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ReplayMemory,
