@@ -1,139 +1,213 @@
-// Rearranges keys and values for the Hopper attention kernel (attention_packing.h has the layout).
+// Rearranges keys and values for the Hopper attention kernel (attention_packing.h has the layout),
+// and rotates keys and queries on the way where there are rotary angles.
 //
-// One block per slab: eight rows of one sequence, all heads. A thread moves 16 bytes: neighbouring
-// threads take the eight rows of a block, so that stores are contiguous and loads share sectors
-// through L1. Blocks are numbered over the capacity and find their slab by scanning cu_seqlens;
-// those left over clear rows of `out`. Traffic: 8 * rows * hidden bytes.
+// One block per slab: eight rows of one sequence, all heads or as many as fit. One warp per row
+// brings its part of qkv and the angles to shared memory, everything under way at once; then
+// threads write pieces of 16 bytes, neighbours to neighbouring addresses. Blocks are numbered over
+// the capacity and find their slab by scanning cu_seqlens; those left over clear rows of `out`.
 //
-// With rotary angles, a thread keeps those of four dims and their partners in one row, and rotates
-// queries and keys of several heads with them. The traffic becomes 12 * rows * hidden bytes, where
-// a rotation of its own would have cost 8 more.
+// Traffic: 8 * rows * hidden bytes, with angles 12, where a rotation of its own would cost 8 more.
 #include "ops/cuda/attention_packing.h"
 #include "ops/cuda/attention_tiles.cuh"
+#include "ops/cuda/bf16.cuh"
 #include "ops/cuda/launch.cuh"
-#include "ops/cuda/rotate.cuh"
+#include "ops/cuda/ptx.cuh"
 
 namespace fovea::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-
-/// What becomes of the keys, or of the values, of one slab.
-struct Slab {
-  __nv_bfloat16* rows;      ///< first row, first head
-  int valid_rows;           ///< of eight that belong to the sequence
-  int blocks;               ///< of a row
-  std::byte* to;            ///< of the first head
-  std::int64_t head_bytes;  ///< from one head to the next
-};
-
+constexpr int kWarp = 32;
+constexpr int kThreads = kSlabRows * kWarp;  // one warp per row
+constexpr int kMostShared = 32 << 10;        // bytes of a block: seven share a multiprocessor
 constexpr std::uint32_t kBf16One = 0x3f80u;
 
-/// Keys of one row and block: beyond the sequence those of its last row.
-__device__ uint4 keys_of(const AttentionWork& w, const Slab& slab, int head, int row, int block) {
-  if (block * 8 >= w.head_dim) return {};
-  const std::int64_t stride = std::int64_t{3} * w.num_heads * w.head_dim;
-  uint4 keys = *reinterpret_cast<const uint4*>(slab.rows + min(row, slab.valid_rows - 1) * stride +
-                                               head * w.head_dim + block * 8);
-  for (std::uint32_t* pair : {&keys.x, &keys.y, &keys.z, &keys.w})
+/// Sizes of a block's work. Its part of a row in shared memory is [q] k v of its heads.
+struct PackingPlan {
+  int heads;      ///< of a block; the last one may have fewer
+  int parts;      ///< 3 with angles, else 2: without q
+  int row_bytes;  ///< in shared memory, padded
+  int angle_row;  ///< floats of cos, or of sin, padded; 0 without angles
+  int shared_bytes;
+};
+
+/// Bytes from row to row in shared memory: 16 more than a multiple of 128, so that the same piece
+/// of eight rows lies in different banks.
+int padded(int bytes) { return (bytes - 16 + 127) / 128 * 128 + 16; }
+
+PackingPlan plan_packing(const AttentionWork& w, int heads) {
+  const int parts = w.cos == nullptr ? 2 : 3;
+  const int row_bytes = padded(parts * heads * w.head_dim * 2);
+  const int angle_row = w.cos == nullptr ? 0 : padded(w.head_dim / 2 * 4) / 4;
+  const int angle_bytes = 2 * angle_row * static_cast<int>(sizeof(float));
+  return {heads, parts, row_bytes, angle_row, kSlabRows * (row_bytes + angle_bytes)};
+}
+
+/// All heads in a block, or as few blocks per slab as fit into shared memory.
+PackingPlan plan_packing(const AttentionWork& w) {
+  PackingPlan plan = plan_packing(w, w.num_heads);
+  for (int blocks = 2; plan.shared_bytes > kMostShared && plan.heads > 1; ++blocks)
+    plan = plan_packing(w, (w.num_heads + blocks - 1) / blocks);
+  return plan;
+}
+
+/// A slab in shared memory.
+struct Rows {
+  const std::byte* memory;
+  const float* cos;  ///< of the first row, or null
+  const float* sin;
+  PackingPlan plan;
+  int part_bytes;  ///< of q, k or v of the block's heads
+  int head_dim;
+
+  __device__ const __nv_bfloat16* at(int row, int part, int head) const {
+    return reinterpret_cast<const __nv_bfloat16*>(memory + row * plan.row_bytes +
+                                                  part * part_bytes) +
+           head * head_dim;
+  }
+};
+
+/// Dims [dim, dim + 8) of a head, rotated. The halves of a head may meet within them, but not
+/// within four.
+__device__ uint4 rotated_piece(const Rows& rows, int row, const __nv_bfloat16* head, int dim) {
+  const int half = rows.head_dim / 2;
+  float values[8];
+  load_floats(head + dim, values);
+#pragma unroll
+  for (int i = 0; i < 8; i += 4) {
+    const bool second = dim + i >= half;
+    const int j = second ? dim + i - half : dim + i;
+    float partner[4], cosine[4], sine[4];
+    load_floats(head + (second ? j : j + half), partner);
+    load_floats(rows.cos + row * rows.plan.angle_row + j, cosine);
+    load_floats(rows.sin + row * rows.plan.angle_row + j, sine);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float turned = partner[k] * sine[k];
+      values[i + k] = fmaf(values[i + k], cosine[k], second ? turned : -turned);
+    }
+  }
+  return {pack_bf16(values[0], values[1]), pack_bf16(values[2], values[3]),
+          pack_bf16(values[4], values[5]), pack_bf16(values[6], values[7])};
+}
+
+/// Eight dims of a query or key: rotated, or with the sign that the scale lacks.
+template <bool kRotary>
+__device__ uint4 piece_of(const AttentionWork& w, const Rows& rows, int row, int part, int head,
+                          int dim) {
+  const __nv_bfloat16* const from = rows.at(row, part, head);
+  if constexpr (kRotary) return rotated_piece(rows, row, from, dim);
+  uint4 piece = *reinterpret_cast<const uint4*>(from + dim);
+  for (std::uint32_t* pair : {&piece.x, &piece.y, &piece.z, &piece.w})
     *pair = (*pair & w.keep) ^ w.flip;
-  return keys;
+  return piece;
 }
 
-/// Values of one row and block, and the 1 behind them: beyond the sequence zeros.
-__device__ uint4 values_of(const AttentionWork& w, const Slab& slab, int head, int row, int block) {
-  if (row >= slab.valid_rows) return {};
-  if (block * 8 >= w.head_dim) return {kBf16One, 0, 0, 0};
-  const std::int64_t stride = std::int64_t{3} * w.num_heads * w.head_dim;
-  return *reinterpret_cast<const uint4*>(slab.rows + row * stride + head * w.head_dim + block * 8);
-}
-
-template <class PieceOf>
-__device__ void write_slab(const AttentionWork& w, const Slab& slab, PieceOf piece_of) {
-  for (int i = static_cast<int>(threadIdx.x); i < w.num_heads * slab.blocks * kSlabRows;
-       i += kThreads) {
-    const int row = i % kSlabRows;
-    const int head = i / kSlabRows / slab.blocks;
-    const int block = i / kSlabRows - head * slab.blocks;
-    *reinterpret_cast<uint4*>(slab.to + head * slab.head_bytes + block * kBlockBytes + row * 16) =
-        piece_of(w, slab, head, row, block);
+/// Calls write(head, block, row) for every piece of one operand; neighbouring threads take the rows
+/// of a block.
+template <class Write>
+__device__ void for_each_piece(int heads, int blocks, Write write) {
+  for (int i = static_cast<int>(threadIdx.x); i < heads * blocks * kSlabRows; i += kThreads) {
+    const int head = i / kSlabRows / blocks;
+    write(head, i / kSlabRows - head * blocks, i % kSlabRows);
   }
 }
 
-/// Four dims of a key where they belong in a slab; `slab` is that of the head.
-__device__ void store_key(std::byte* slab, int row, int dim, const float (&key)[4]) {
-  store_floats(reinterpret_cast<__nv_bfloat16*>(slab + dim / 8 * kBlockBytes + row * 16) + dim % 8,
-               key);
-}
-
-/// Rotates the queries of a slab in place and its keys into `keys`, head by head. Queries begin
-/// `width` elements before the keys; rows beyond the sequence repeat its last key.
-__device__ void rotate_slab(const AttentionWork& w, const Slab& keys, std::int64_t width,
-                            int first_row) {
+/// Starts the copies of one row, by one warp.
+__device__ void fetch_row(const AttentionWork& w, const PackingPlan& plan, int row,
+                          std::int64_t global_row, int first_head, int part_bytes,
+                          std::byte* memory, float* cos, float* sin) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const std::int64_t width = std::int64_t{w.num_heads} * w.head_dim;
+  for (int part = 0; part < plan.parts; ++part) {
+    const std::byte* const from =
+        w.qkv + (global_row * 3 * width + (part + 3 - plan.parts) * width +
+                 std::int64_t{first_head} * w.head_dim) *
+                    2;
+    const std::uint32_t to = ptx::shared_address(memory + row * plan.row_bytes + part * part_bytes);
+    for (int at = lane * 16; at < part_bytes; at += kWarp * 16)
+      ptx::copy_async(to + at, from + at, true);
+  }
   const int half = w.head_dim / 2;
-  const int pieces = half / 4;
-  const int team = kSlabRows * pieces;  // threads that work on one head
-  const int thread = static_cast<int>(threadIdx.x) % team;
-  const int first_head = static_cast<int>(threadIdx.x) / team;
-  if (first_head >= kThreads / team) return;
-  const int row = thread / pieces;
-  const int dim = (thread - row * pieces) * 4;
-  const int from_row = min(row, keys.valid_rows - 1);
-  const Angles<4> angles(w.cos + std::int64_t{first_row + from_row} * half + dim,
-                         w.sin + std::int64_t{first_row + from_row} * half + dim);
-  __nv_bfloat16* const key_row = keys.rows + from_row * 3 * width + dim;
-  for (int head = first_head; head < w.num_heads; head += kThreads / team) {
-    __nv_bfloat16* const key = key_row + head * w.head_dim;
-    RotaryPair<4> x = load_pair<4>(key, half);
-    rotate(angles, x);
-    std::byte* const slab = keys.to + head * keys.head_bytes;
-    store_key(slab, row, dim, x.low);
-    store_key(slab, row, dim + half, x.high);
-    if (dim == 0 && w.head_dim / 8 < keys.blocks) {
-      *reinterpret_cast<uint4*>(slab + w.head_dim / 8 * kBlockBytes + row * 16) = uint4{};
-    }
-    if (row >= keys.valid_rows) continue;
-    x = load_pair<4>(key - width, half);
-    rotate(angles, x);
-    store_pair(x, key - width, half);
+  for (int at = lane * 4; plan.angle_row > 0 && at < half; at += kWarp * 4) {
+    ptx::copy_async(ptx::shared_address(cos + row * plan.angle_row + at),
+                    w.cos + global_row * half + at, true);
+    ptx::copy_async(ptx::shared_address(sin + row * plan.angle_row + at),
+                    w.sin + global_row * half + at, true);
   }
 }
 
 template <bool kRotary>
-__global__ void __launch_bounds__(kThreads) attention_packing_kernel(AttentionWork w) {
+__global__ void __launch_bounds__(kThreads)
+    attention_packing_kernel(AttentionWork w, PackingPlan plan) {
+  extern __shared__ __align__(16) std::byte memory[];
   wait_for_predecessor();
   const int num_sequences = live_sequences(w);
   int index = static_cast<int>(blockIdx.x);
   QueryTile slab;
   if (!find_tile(w.cu_seqlens, num_sequences, kSlabRows, index, slab)) {
     const int idle_blocks = static_cast<int>(gridDim.x) - (static_cast<int>(blockIdx.x) - index);
-    for (int head = 0; head < w.num_heads; ++head) {
+    for (int head = static_cast<int>(blockIdx.y); head < w.num_heads;
+         head += static_cast<int>(gridDim.y)) {
       clear_rows(w, head, w.cu_seqlens[num_sequences] + index, idle_blocks,
                  static_cast<int>(threadIdx.x), kThreads);
     }
     return;
   }
-  const std::int64_t width = std::int64_t{w.num_heads} * w.head_dim;
+  const int first_head = static_cast<int>(blockIdx.y) * plan.heads;
+  const int heads = min(plan.heads, w.num_heads - first_head);
+  const int part_bytes = heads * w.head_dim * 2;
   const int valid_rows = min(slab.sequence_rows - slab.first, kSlabRows);
-  const int first_row = slab.sequence_begin + slab.first;
-  __nv_bfloat16* const queries = reinterpret_cast<__nv_bfloat16*>(w.qkv) + first_row * 3 * width;
+  const std::int64_t first_row = slab.sequence_begin + slab.first;
+  float* const cos = reinterpret_cast<float*>(memory + kSlabRows * plan.row_bytes);
+  float* const sin = cos + kSlabRows * plan.angle_row;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  if (warp < valid_rows) {
+    fetch_row(w, plan, warp, first_row + warp, first_head, part_bytes, memory, cos, sin);
+  }
+  ptx::commit_copies();
+  ptx::wait_copies<0>();
+  __syncthreads();
+
+  const Rows rows{memory, cos, sin, plan, part_bytes, w.head_dim};
+  const int dim_blocks = w.head_dim / 8;
   const int key_bytes = key_slab_bytes(w.head_dim);
   const int value_bytes = value_slab_bytes(w.head_dim);
   const std::int64_t slabs = max_slabs(w.rows, w.max_seqs);
+  const auto place = [&](std::byte* operand, int slab_bytes, int head, int block, int row) {
+    return reinterpret_cast<uint4*>(
+        operand + ((first_head + head) * slabs + std::int64_t{blockIdx.x}) * slab_bytes +
+        block * kBlockBytes + row * 16);
+  };
+  // Keys: beyond the sequence those of its last row, beyond the head zeros.
+  for_each_piece(heads, key_bytes / kBlockBytes, [&](int head, int block, int row) {
+    const int from_row = min(row, valid_rows - 1);
+    *place(w.workspace, key_bytes, head, block, row) =
+        block < dim_blocks ? piece_of<kRotary>(w, rows, from_row, plan.parts - 2, head, block * 8)
+                           : uint4{};
+  });
+  // Values, and the 1 behind them: beyond the sequence zeros.
   std::byte* const values = w.workspace + slabs * w.num_heads * key_bytes;
-  const Slab keys{queries + width, valid_rows, key_bytes / kBlockBytes,
-                  w.workspace + std::int64_t{blockIdx.x} * key_bytes, slabs * key_bytes};
-  if constexpr (kRotary) {
-    rotate_slab(w, keys, width, first_row);
-  } else {
-    write_slab(w, keys, keys_of);
+  for_each_piece(heads, value_bytes / kBlockBytes, [&](int head, int block, int row) {
+    uint4 piece{};
+    if (row < valid_rows && block == dim_blocks) piece.x = kBf16One;
+    if (row < valid_rows && block < dim_blocks) {
+      piece = *reinterpret_cast<const uint4*>(rows.at(row, plan.parts - 1, head) + block * 8);
+    }
+    *place(values, value_bytes, head, block, row) = piece;
+  });
+  if constexpr (kRotary) {  // queries, where they were
+    auto* const queries = reinterpret_cast<__nv_bfloat16*>(w.qkv) +
+                          (first_row + warp) * 3 * w.num_heads * w.head_dim +
+                          first_head * w.head_dim;
+    for (int i = static_cast<int>(threadIdx.x) % kWarp; warp < valid_rows && i < heads * dim_blocks;
+         i += kWarp) {
+      const int head = i / dim_blocks;
+      *reinterpret_cast<uint4*>(queries + i * 8) =
+          piece_of<kRotary>(w, rows, warp, 0, head, (i - head * dim_blocks) * 8);
+    }
   }
-  write_slab(w,
-             {queries + 2 * width, valid_rows, value_bytes / kBlockBytes,
-              values + std::int64_t{blockIdx.x} * value_bytes, slabs * value_bytes},
-             values_of);
-  if (blockIdx.x == 0) {
+  if (blockIdx.x == 0 && blockIdx.y == 0) {
     std::byte* const zeros = values + slabs * w.num_heads * value_bytes;
     for (int i = static_cast<int>(threadIdx.x) * 16; i < value_bytes; i += kThreads * 16) {
       *reinterpret_cast<uint4*>(zeros + i) = uint4{};
@@ -144,9 +218,13 @@ __global__ void __launch_bounds__(kThreads) attention_packing_kernel(AttentionWo
 }  // namespace
 
 void launch_attention_packing(CudaStream& stream, const AttentionWork& w) {
-  launch(stream,
-         w.cos == nullptr ? &attention_packing_kernel<false> : &attention_packing_kernel<true>,
-         dim3(static_cast<unsigned>(max_slabs(w.rows, w.max_seqs))), dim3(kThreads), 0, w);
+  const PackingPlan plan = plan_packing(w);
+  const auto kernel =
+      w.cos == nullptr ? &attention_packing_kernel<false> : &attention_packing_kernel<true>;
+  launch(stream, kernel,
+         dim3(static_cast<unsigned>(max_slabs(w.rows, w.max_seqs)),
+              static_cast<unsigned>((w.num_heads + plan.heads - 1) / plan.heads)),
+         dim3(kThreads), static_cast<std::size_t>(plan.shared_bytes), w, plan);
 }
 
 }  // namespace fovea::cuda
