@@ -125,7 +125,7 @@ __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
         place.supplier(min(static_cast<int>(threadIdx.x) % kWarp, P::kSuppliers - 1)));
   }
   Bf16x8 bias = load_bias<P>(w, tiles.col(tile));
-  wait_for_predecessor();
+  wait_before_product();
   const int live = live_rows_of(w);
   const int num_tiles = tiles.count(live);
   for (; tile < num_tiles; tile += kTurns * tiles.step()) {

@@ -7,9 +7,9 @@
 namespace fovea::cuda {
 
 /// Measures ways to compute one product on random data of its sizes: zeros would draw less power
-/// and run faster. Products run as they do in a tower, recorded and one after the other; weights
-/// rotate through more memory than the L2 cache holds, because every layer brings its own;
-/// activations stay, because their producer just wrote them.
+/// and run faster. Products run as they do in a tower, recorded and one after the other with a
+/// small kernel of ours between; weights rotate through more memory than the L2 cache holds,
+/// because every layer brings its own; activations stay, because their producer just wrote them.
 class GemmStopwatch {
  public:
   /// Submits the product it is given to the stream of the stopwatch.

@@ -10,10 +10,17 @@
 namespace fovea::cuda {
 
 /// Waits, at the head of every kernel of this backend, until the work it follows has finished: the
-/// kernels are launched early (launch below), so that starting up overlaps with the predecessor.
-/// The kernel after this one may start up from here on; because every kernel waits, the end of one
-/// is the end of all before it.
+/// kernels are launched early (launch below), so that starting up overlaps with the predecessors.
+/// The kernel after this one may start up at once, too: a product behind a small kernel brings its
+/// weights while the product before still runs. Because every kernel waits, the end of one is the
+/// end of all before it.
 __device__ inline void wait_for_predecessor() {
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+}
+/// As wait_for_predecessor, for products: the kernel after this one starts up only when this one
+/// works, so that no more than one product stands in line.
+__device__ inline void wait_before_product() {
   cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
 }
