@@ -33,34 +33,44 @@ std::vector<const HopperGemmKernel*> all_kernels() {
   return kernels;
 }
 
-/// Clock cycles that a product takes by a simple model: waves of tiles, each limited by the matrix
-/// unit, by the copies, or by latency, and the way out.
-double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_blocks) {
-  constexpr double kProductsPerCycle = 2048;    // multiply-adds of one multiprocessor
-  constexpr double kBytesPerCycle = 50;         // into one multiprocessor
-  constexpr double kCacheBytesPerCycle = 3000;  // out of the L2 cache
-  constexpr double kBlockLatency = 150;         // of one block of columns
-  constexpr double kStart = 1500;
-  constexpr double kSharing = 1500;  // of a sum between the blocks of a cluster
-  constexpr double kStoredPerCycle = 10;
+/// Clock cycles that a product takes by a simple model, fitted to an H100: waves of tiles, each
+/// limited by the matrix unit, by the copies, or by latency, unless all wait for the weights; and
+/// the way out.
+double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_blocks,
+                       int num_multiprocessors) {
+  constexpr double kProductsPerCycle = 2048;     // multiply-adds of one multiprocessor
+  constexpr double kBytesPerCycle = 60;          // into one multiprocessor
+  constexpr double kCacheBytesPerCycle = 4000;   // out of the L2 cache
+  constexpr double kMemoryBytesPerCycle = 1700;  // out of memory
+  constexpr double kBlockLatency = 150;          // of one block of columns
+  constexpr double kStoring = 600;
+  constexpr double kStoredPerCycle = 5;
+  constexpr double kSharing = 1500;           // of a sum between the blocks of a cluster,
+  constexpr double kSharedBytesPerCycle = 7;  // next to the parts themselves
   const HopperGemmKernel& kernel = *plan.kernel;
+  const auto bytes = [](std::int64_t rows, std::int64_t cols) {
+    return static_cast<double>(rows * cols * kElementBytes);
+  };
   const auto area = static_cast<double>(kernel.rows * kernel.cols);
   const std::int64_t all = num_clusters(gemm, kernel) * cluster_size(plan);
   const auto busy = static_cast<double>(std::min<std::int64_t>(all, most_blocks));
-  const auto bytes = [](int rows) {
-    return static_cast<double>(rows * kBlockCols * kElementBytes);
-  };
-  const double cache_bytes =
-      bytes(kernel.rows) / kernel.tile_cols + bytes(kernel.cols) / kernel.tile_rows;
-  const double block = std::max({area * kBlockCols / kProductsPerCycle,
-                                 bytes(kernel.rows + kernel.cols) / kBytesPerCycle,
-                                 cache_bytes * busy / kCacheBytesPerCycle, kBlockLatency});
+  const double busy_each = std::max(1.0, busy / num_multiprocessors);
+  const double cache_bytes = bytes(kernel.rows, kBlockCols) / kernel.tile_cols +
+                             bytes(kernel.cols, kBlockCols) / kernel.tile_rows;
+  const double block =
+      std::max({busy_each * area * kBlockCols / kProductsPerCycle,
+                busy_each * bytes(kernel.rows + kernel.cols, kBlockCols) / kBytesPerCycle,
+                cache_bytes * busy / kCacheBytesPerCycle, kBlockLatency});
   const std::int64_t blocks = ceil_div(ceil_div(gemm.in_features, kBlockCols), plan.splits);
   const double multiplying = static_cast<double>(blocks) * block;
-  const double storing = area / kStoredPerCycle / plan.splits + (plan.splits > 1 ? kSharing : 0);
+  const double sent = area * sizeof(float) * (plan.splits - 1) / plan.splits;
+  const double storing = kStoring + area / kStoredPerCycle / plan.splits +
+                         (plan.splits > 1 ? kSharing + sent / kSharedBytesPerCycle : 0);
   const auto waves = static_cast<double>(ceil_div(all, most_blocks));
-  return kStart + (kernel.alternating ? waves * std::max(multiplying, storing) + storing
-                                      : waves * (multiplying + storing));
+  const double reading = bytes(gemm.in_features, gemm.out_features) / kMemoryBytesPerCycle;
+  return kernel.alternating
+             ? std::max(reading, waves * std::max(multiplying, storing)) + storing
+             : std::max(reading, waves * multiplying + (waves - 1) * storing) + storing;
 }
 
 }  // namespace
@@ -112,8 +122,7 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
                                                 kMostShared * num_multiprocessors_)) {
         break;
       }
-      rated.push_back(
-          {plan, modelled_cycles(gemm, plan, std::min(most_blocks, num_multiprocessors_))});
+      rated.push_back({plan, modelled_cycles(gemm, plan, most_blocks, num_multiprocessors_)});
     }
   }
   std::ranges::stable_sort(rated, {}, &Rated::cycles);

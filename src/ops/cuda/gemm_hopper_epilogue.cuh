@@ -9,14 +9,18 @@
 
 namespace fovea::cuda::gemm {
 
-/// Exponentials are the fast ones: their error is far below the rounding of the result.
-__device__ inline float over_one_plus_exp(float x, float exponent) {
-  constexpr float kLog2E = 1.4426950408889634f;
-  return __fdividef(x, 1.0f + ptx::exp2_fast(exponent * kLog2E));
+constexpr float kLog2E = 1.4426950408889634f;
+
+/// x / (1 + 2^exponent). Exponentials and reciprocals are the fast ones: their error is far below
+/// the rounding of the result.
+__device__ inline float over_one_plus_exp2(float x, float exponent) {
+  return x * ptx::reciprocal_fast(1.0f + ptx::exp2_fast(exponent));
 }
+/// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x / (1 + exp(-2 sqrt(2 / pi) (...)))
 __device__ inline float gelu_tanh(float x) {
-  constexpr float kTwoSqrtTwoOverPi = 1.5957691216057308f;
-  return over_one_plus_exp(x, -kTwoSqrtTwoOverPi * (x + 0.044715f * x * x * x));
+  constexpr float kLinear = -1.5957691216057308f * kLog2E;
+  constexpr float kCubic = 0.044715f * kLinear;
+  return over_one_plus_exp2(x, x * fmaf(kCubic, x * x, kLinear));
 }
 __device__ inline float activate(Activation activation, float x) {
   constexpr float kInvSqrtTwo = 0.7071067811865476f;
@@ -24,8 +28,8 @@ __device__ inline float activate(Activation activation, float x) {
     case Activation::kNone: return x;
     case Activation::kGeluTanh: return gelu_tanh(x);
     case Activation::kGeluErf: return 0.5f * x * (1.0f + erff(x * kInvSqrtTwo));
-    case Activation::kQuickGelu: return over_one_plus_exp(x, -1.702f * x);
-    case Activation::kSilu: return over_one_plus_exp(x, -x);
+    case Activation::kQuickGelu: return over_one_plus_exp2(x, -1.702f * kLog2E * x);
+    case Activation::kSilu: return over_one_plus_exp2(x, -kLog2E * x);
   }
   return x;
 }
@@ -198,37 +202,44 @@ struct Share {
   int first;
   int rows;
   [[nodiscard]] __device__ int bytes() const {
-    return rows * P::kCols * static_cast<int>(sizeof(float));
+    return rows * P::kTileStride * static_cast<int>(sizeof(float));
   }
 };
 
-/// Sends every block that shares the tile its share of this block's sums.
+/// Where a block gathers its sums of a tile: the stages have been read by then.
+template <class P>
+__device__ float* gathered_sums(Shared<P>& s) {
+  static_assert(sizeof(float) * P::kRows * P::kTileStride <= sizeof(s.x) + sizeof(s.weight));
+  return reinterpret_cast<float*>(&s);
+}
+
+/// Sends every other block that shares the tile its share of this block's sums, in one piece:
+/// stores from registers would each count on the other's barrier.
 template <class P>
 __device__ void send_parts(const HopperGemmWork& w, Shared<P>& s, const Place<P>& place,
                            const typename P::Sums& sums) {
+  float* const tile = gathered_sums(s);
   const int thread = static_cast<int>(threadIdx.x);
+  const int first = thread / kGroup * P::kGroupRows + thread % kGroup / kWarp * kWarpRows;
   const int lane = ptx::lane();
-  const int first =
-      thread / kGroup * P::kGroupRows + thread % kGroup / kWarp * kWarpRows + lane / 4;
-  const int rows_each = Share<P>(w.splits, 0).rows_each;
+  ptx::named_barrier_sync(kConsumersBarrier, P::kConsumers);  // all have read the stages
 #pragma unroll
   for (int unit = 0; unit < P::kUnits; ++unit) {
+    float* const rows = tile + (first + unit * kUnitRows) * P::kTileStride;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = first + unit * kUnitRows + half * 8;
-      const int to = place.rank_of_part(row / rows_each);
-      const std::uint32_t parts = ptx::address_in_block(ptx::shared_address(&s.parts), to);
-      const std::uint32_t address = ptx::address_in_block(
-          ptx::shared_address(s.out + (place.part * rows_each + row % rows_each) * P::kTileStride +
-                              lane % 4 * 2),
-          to);
-#pragma unroll
-      for (int n = 0; n < P::kCols / 8; ++n) {
-        ptx::store_in_block(address + n * 8 * sizeof(float), sums[unit][n][2 * half],
-                            sums[unit][n][2 * half + 1], parts);
-      }
-    }
+    for (int n = 0; n < P::kCols / 8; ++n)
+      spread_sums(sums[unit][n], rows + n * 8, P::kTileStride, lane);
   }
+  ptx::fence_for_matrix_unit();  // makes them visible to the copy engine, too
+  ptx::named_barrier_sync(kConsumersBarrier, P::kConsumers);
+  if (thread >= w.splits || thread == place.part) return;
+  const Share<P> theirs(w.splits, thread);
+  const int to = place.rank_of_part(thread);
+  ptx::copy_to_block(
+      ptx::address_in_block(
+          ptx::shared_address(s.out + place.part * theirs.rows_each * P::kTileStride), to),
+      ptx::shared_address(tile + theirs.first * P::kTileStride), theirs.bytes(),
+      ptx::address_in_block(ptx::shared_address(&s.parts), to));
 }
 
 /// Adds up the share of this block in the order of the blocks and stores it.
@@ -237,6 +248,7 @@ __device__ void store_share(const HopperGemmWork& w, Shared<P>& s, const Place<P
                             int col, int live, const Bf16x8& bias) {
   constexpr int kVectors = P::kCols / kVector;
   const Share<P> share(w.splits, place.part);
+  const float* const mine = gathered_sums(s) + share.first * P::kTileStride;
   const int rows = min(share.rows, live - row - share.first);
   const int count = share.rows * kVectors;
   const auto has = [&](int i) {
@@ -253,16 +265,20 @@ __device__ void store_share(const HopperGemmWork& w, Shared<P>& s, const Place<P
   int i = static_cast<int>(threadIdx.x);
   Bf16x8 residual = residual_of(i);
   ptx::barrier_wait(ptx::shared_address(&s.parts), 0);
+  __syncwarp();
+  ptx::cluster_arrive();  // this block needs nothing more from the others
 #pragma unroll 1
   for (; i - static_cast<int>(threadIdx.x) % kWarp < count; i += P::kConsumers) {
     const Bf16x8 next = residual_of(i + P::kConsumers);
     const Bf16x8 added = vector_of_lane(bias, i % kVectors);
     if (has(i)) {
-      const float* part = s.out + i / kVectors * P::kTileStride + i % kVectors * kVector;
+      const int place_in_tile = i / kVectors * P::kTileStride + i % kVectors * kVector;
       float values[kVector] = {};
-      for (int p = 0; p < w.splits; ++p, part += share.rows_each * P::kTileStride) {
+      for (int p = 0; p < w.splits; ++p) {
         float more[kVector];
-        load_sums(part, more);
+        load_sums(
+            (p == place.part ? mine : s.out + p * share.rows_each * P::kTileStride) + place_in_tile,
+            more);
 #pragma unroll
         for (int j = 0; j < kVector; ++j) values[j] += more[j];
       }
@@ -274,6 +290,8 @@ __device__ void store_share(const HopperGemmWork& w, Shared<P>& s, const Place<P
     }
     residual = next;
   }
+  __syncwarp();
+  ptx::cluster_wait();  // no block ends while its sums are on their way to another
 }
 
 }  // namespace fovea::cuda::gemm

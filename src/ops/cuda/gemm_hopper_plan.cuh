@@ -20,6 +20,7 @@ constexpr int kBlockCols = 64;  // of x and weight in a stage: 128 bytes
 constexpr int kRowBytes = 2 * kBlockCols;
 constexpr int kVector = 8;            // bf16 in 16 bytes
 constexpr int kFirstTurnBarrier = 1;  // one per group; 0 is __syncthreads
+constexpr int kConsumersBarrier = 3;
 /// Of the weights of its first tile, a block brings at most this much into L2 ahead of its turn.
 constexpr int kAheadBytes = 128 << 10;
 
@@ -89,7 +90,10 @@ struct Plan {
   static_assert(kRows % (8 * kColsOfTiles) == 0 && kCols % (8 * kRowsOfTiles) == 0,
                 "the swizzle repeats every 8 rows");
   /// Columns that a warp stores at once.
-  static constexpr int kChunk = kCols % 48 == 0 ? 48 : kCols % 72 == 0 ? 72 : 32;
+  static constexpr int kChunk = kCols % 48 == 0   ? 48
+                                : kCols % 72 == 0 ? 72
+                                : kCols % 40 == 0 ? 40
+                                                  : 32;
   static constexpr int kChunkStride = row_stride(kChunk);
   static constexpr int kTileStride = row_stride(kCols);
   /// On their way out, sums lie in a chunk of each warp, or in the parts of a tile from all blocks

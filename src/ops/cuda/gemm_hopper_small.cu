@@ -15,6 +15,7 @@ using gemm::Tile;
 constexpr HopperGemmKernel kKernels[] = {
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 32>, 8>>("64x32"),
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 32>, 8, Neighbours<1, 4>>>("64x32 by 1x4"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 40>, 7>>("64x40"),
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 64>, 6>>("64x64"),
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 64>, 6, Neighbours<1, 4>>>("64x64 by 1x4"),
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 64>, 6, Neighbours<2, 2>>>("64x64 by 2x2"),
@@ -24,6 +25,7 @@ constexpr HopperGemmKernel kKernels[] = {
     kernel_of<Plan<Teamwork::kSplit, Tile<1, 64, 32>, 8, Neighbours<1, 4>>>("64x32 by 1x4 split"),
     kernel_of<Plan<Teamwork::kSplit, Tile<1, 64, 64>, 5>>("64x64 split"),
     kernel_of<Plan<Teamwork::kSplit, Tile<1, 64, 64>, 5, Neighbours<1, 2>>>("64x64 by 1x2 split"),
+    kernel_of<Plan<Teamwork::kSplit, Tile<1, 64, 72>, 5>>("64x72 split"),
 };
 
 }  // namespace

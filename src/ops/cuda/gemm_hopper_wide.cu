@@ -14,6 +14,8 @@ using gemm::Tile;
 constexpr HopperGemmKernel kKernels[] = {
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 64>, 8, Neighbours<2, 2>>>("128x64 by 2x2"),
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 64>, 8, Neighbours<2, 1>>>("128x64 by 2x1"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 72>, 7, Neighbours<1, 2>>>("128x72 by 1x2"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 72>, 7, Neighbours<1, 4>>>("128x72 by 1x4"),
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 128>, 6, Neighbours<2, 1>>>("128x128 by 2x1"),
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 128>, 6, Neighbours<2, 2>>>("128x128 by 2x2"),
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 144>, 5, Neighbours<2, 1>>>("128x144 by 2x1"),
@@ -22,6 +24,7 @@ constexpr HopperGemmKernel kKernels[] = {
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 256>, 4, Neighbours<2, 1>>>("128x256 by 2x1"),
     kernel_of<Plan<Teamwork::kSplit, Tile<2, 64, 64>, 6>>("128x64 split"),
     kernel_of<Plan<Teamwork::kSplit, Tile<2, 64, 64>, 6, Neighbours<2, 1>>>("128x64 by 2x1 split"),
+    kernel_of<Plan<Teamwork::kSplit, Tile<2, 64, 72>, 7, Neighbours<1, 2>>>("128x72 by 1x2 split"),
     kernel_of<Plan<Teamwork::kSplit, Tile<2, 64, 128>, 4, Neighbours<2, 1>>>(
         "128x128 by 2x1 split"),
 };

@@ -18,6 +18,13 @@ __device__ inline float exp2_fast(float x) {
   return y;
 }
 
+/// 1 / x, flushing denormals: zero from 2^126 on.
+__device__ inline float reciprocal_fast(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 /// Copies 16 bytes from global to shared memory in the background; writes zeros if !valid, and does
 /// not read then.
 __device__ inline void copy_async(std::uint32_t shared, const void* global, bool valid) {

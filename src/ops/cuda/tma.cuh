@@ -71,14 +71,15 @@ __device__ inline std::uint32_t address_in_block(std::uint32_t shared, int rank)
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
   return address;
 }
-/// Stores two floats in a block of the cluster in the background, and counts their bytes on a
-/// barrier there. Both addresses are of address_in_block.
-__device__ inline void store_in_block(std::uint32_t address, float a, float b,
-                                      std::uint32_t barrier) {
+/// Copies contiguous shared memory of this block to the shared memory of a block of its cluster in
+/// the background, and counts the bytes on a barrier there. `to` and `barrier` are of
+/// address_in_block; all are multiples of 16.
+__device__ inline void copy_to_block(std::uint32_t to, std::uint32_t from, int bytes,
+                                     std::uint32_t barrier) {
   asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::
-          "r"(address),
-      "f"(a), "f"(b), "r"(barrier)
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(to),
+      "r"(from), "r"(bytes), "r"(barrier)
       : "memory");
 }
 /// Arrives at a barrier of a block of the cluster; `barrier` is of address_in_block. It orders
