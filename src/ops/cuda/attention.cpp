@@ -10,11 +10,15 @@ namespace fovea::cuda {
 
 namespace {
 
-/// Sizes from which the Hopper kernel is faster. H100, 16 heads of 72, portable and Hopper kernel:
-/// one sequence of 64 rows 4.0 and 9.4 us, 256 rows 8.0 and 12.3, 1024 rows 40.6 and 20.8; 40
-/// sequences of 196 rows 81 and 76 TFLOP/s, 16 of 256 rows 111 and 91, 20 of 440 rows 145 and 163.
-constexpr std::int64_t kHopperFromRows = 512;
-constexpr std::int64_t kHopperFromSequence = 320;
+/// Sequences for which the Hopper kernel is faster: long ones, and many of some length. H100, 16
+/// heads of 72, portable and Hopper kernel, the latter without rotation: one sequence of 64
+/// rows 3.7 and 9.6 us, 256 rows 6.1 and 11.8, 512 rows 10.3 and 15.0, 640 rows 20.8 and 17.7, 1024
+/// rows 31.2 and 29.5; 2 of 512 rows 19.1 and 24.9, 4 of 384 rows 22.1 and 27.5; 40 of 196 rows 68
+/// and 89, 20 of 440 rows 105 and 104, where a rotation of its own would cost the portable one
+/// another 34.
+constexpr std::int64_t kHopperFromSequence = 576;
+constexpr std::int64_t kHopperFromSequenceOfMany = 320;
+constexpr std::int64_t kManyRows = 2048;
 
 AttentionWork make_work(const ops::AttentionArgs& args) {
   AttentionWork work{.qkv = args.qkv.data,
@@ -40,7 +44,8 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
 bool uses_hopper(CudaAttention choice, const ops::AttentionArgs& args, const AttentionWork& work) {
   if (choice == CudaAttention::kPortable || !has_attention_wgmma(work)) return false;
   return choice == CudaAttention::kHopper ||
-         (work.rows >= kHopperFromRows && args.max_seqlen >= kHopperFromSequence);
+         args.max_seqlen >=
+             (work.rows >= kManyRows ? kHopperFromSequenceOfMany : kHopperFromSequence);
 }
 
 /// Whether the kernel that packs keys can apply the rotary angles: four dims at a time, and without

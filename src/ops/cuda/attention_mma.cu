@@ -1,17 +1,24 @@
 // Softmax attention over packed sequences with the tensor-core instructions of one warp.
 //
-// A block of four warps computes 64 query rows of one head; a warp owns 16 of them, so the running
-// maximum, sum and output of a row live in the four lanes that hold its scores. Keys and values
-// come in blocks of 64, counted from the start of the sequence, double-buffered in shared memory;
+// A block computes 64 query rows of one head; a warp owns 16 of them, so the running maximum,
+// sum and output of a row live in the four lanes that hold its scores. Keys and values come in
+// blocks of 64 or 32, counted from the start of the sequence, double-buffered in shared memory;
 // rows beyond the sequence are read as zeros and their scores masked. Scores never leave registers:
 //   m' = max(m, max_j s_j),  p_j = 2^((s_j - m') scale log2 e),
 //   l' = l 2^((m - m') scale log2 e) + sum_j p_j,  o' = o 2^((m - m') scale log2 e) + sum_j p_j v_j
 // and the result is o / l. Statistics and sums are f32; p is rounded to bf16 for the second
 // product, and the result once. Head dims are padded to a multiple of 16 with zeros in shared
-// memory. Source: Dao, FlashAttention-2, algorithm 1.
+// memory. Sums of a tile pass through shared memory, so that rows are written in pieces of 16
+// bytes. Source: Dao, FlashAttention-2, algorithm 1.
+//
+// Where there are few tiles, what counts is how long one takes: then the keys of a tile go round
+// several groups of warps, each with sums of its own, and the parts are joined in the order of the
+// groups at the end: with m = max_g m_g, o = sum_g o_g 2^((m_g - m) scale log2 e), l likewise.
 //
 // Blocks are numbered over the capacity and find their tile by scanning cu_seqlens; those left over
 // write zeros to the rows that no sequence covers.
+#include <climits>
+
 #include "ops/cuda/attention_tiles.cuh"
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/launch.cuh"
@@ -21,55 +28,153 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kWarps = 4;
-constexpr int kThreads = kWarps * 32;
-constexpr int kQueries = kWarps * 16;  // of a block
-constexpr int kKeys = 64;              // of a step
-constexpr int kStages = 2;
+constexpr int kWarp = 32;
+constexpr int kWarpQueries = 16;
+constexpr int kStages = 2;  // of each group
 
-/// Shared memory of one step: keys and values, each [kKeys][kDim], rows padded by 16 bytes so that
-/// eight rows of a matrix load fall into different banks.
+/// How a block works: `kSplitCount` groups of `kWarpCount` warps share the keys of a tile,
+/// `kStepKeys` at a time.
+template <int kPaddedDim, int kWarpCount, int kStepKeys, int kSplitCount>
+struct Plan {
+  static constexpr int kDim = kPaddedDim;
+  static constexpr int kWarps = kWarpCount;  // of a group
+  static constexpr int kKeys = kStepKeys;
+  static constexpr int kSplits = kSplitCount;
+  static constexpr int kGroup = kWarps * kWarp;
+  static constexpr int kThreads = kSplits * kGroup;
+  static constexpr int kQueries = kWarps * kWarpQueries;
+  static constexpr int kPieces = kDim / 8;  // 16-byte pieces of a row
+  static constexpr int kStride = kDim + 8;  // elements from row to row: eight rows of a matrix load
+                                            // fall into different banks
+  using Row = __nv_bfloat16[kStride];
+  using Scores = float[kKeys / 8][4];
+};
+/// For many tiles, and for few.
 template <int kDim>
+using ManyTiles = Plan<kDim, 4, 32, 1>;
+template <int kDim>
+using FewTiles = Plan<kDim, 4, 64, 2>;
+
+/// Whether the second plan is faster. H100, 16 heads of 72, first and second: 64 rows 4.0 and
+/// 3.7 us, 256 rows 10.2 and 6.0, 512 rows 24.2 and 10.2, 2 sequences of 256 rows 14.3 and 7.1, 4
+/// of 256 15.6 and 12.9, 8 of 256 17.0 and 24.0; 8 of 64 rows 6.0 both, 16 of 64 7.3 and 10.0.
+bool are_few_tiles(const AttentionWork& w) {
+  constexpr std::int64_t kFewRowsOfHeads = 8192;
+  constexpr std::int64_t kLongSequence = 128;
+  const bool long_ones = w.rows >= kLongSequence * w.max_seqs;
+  return std::int64_t{w.rows} * w.num_heads <= (long_ones ? 2 : 1) * kFewRowsOfHeads;
+}
+
+/// Keys and values of a step.
+template <class P>
 struct Stage {
-  static constexpr int kStride = kDim + 8;  // elements
-  __nv_bfloat16 keys[kKeys][kStride];
-  __nv_bfloat16 values[kKeys][kStride];
+  typename P::Row keys[P::kKeys];
+  typename P::Row values[P::kKeys];
+};
+
+/// Sums of a tile over the keys of one group.
+template <class P>
+struct Partial {
+  float out[P::kQueries][P::kStride];
+};
+
+template <class P>
+struct alignas(16) Shared {
+  Stage<P> stages[P::kSplits][kStages];
+  typename P::Row queries[P::kQueries];
+  float maximum[P::kSplits][P::kQueries];  // of what a group has summed
+  float sum[P::kSplits][P::kQueries];
+
+  /// What a group has summed lies where its stages were.
+  [[nodiscard]] __device__ Partial<P>& partial(int group) {
+    static_assert(sizeof(Partial<P>) <= sizeof(stages[0]));
+    return *reinterpret_cast<Partial<P>*>(stages[group]);
+  }
 };
 
 /// One row per lane group: running maximum and sum of the two rows a lane takes part in.
-template <int kDim>
+template <class P>
 struct Accumulator {
-  float out[kDim / 8][4] = {};
+  float out[P::kDim / 8][4] = {};
   float maximum[2] = {-INFINITY, -INFINITY};
   float sum[2] = {};
 };
 
-/// Starts copying keys and values [first, first + kKeys) of a sequence; zeros beyond its end.
-template <int kDim>
-__device__ void fetch(const __nv_bfloat16* keys, std::int64_t value_offset, std::int64_t stride,
-                      int first, int sequence_rows, int head_dim, Stage<kDim>& stage) {
-  constexpr int kPieces = kDim / 8;  // 16-byte pieces of a row
-  for (int i = static_cast<int>(threadIdx.x); i < kKeys * kPieces; i += kThreads) {
-    const int row = i / kPieces;
-    const int dim = (i - row * kPieces) * 8;
-    const bool valid = first + row < sequence_rows && dim < head_dim;
-    const __nv_bfloat16* const from = valid ? keys + (first + row) * stride + dim : keys;
-    ptx::copy_async(ptx::shared_address(&stage.keys[row][dim]), from, valid);
-    ptx::copy_async(ptx::shared_address(&stage.values[row][dim]), from + value_offset, valid);
+/// Waits for the warps of a group.
+template <class P>
+__device__ void sync_group(int group) {
+  if constexpr (P::kSplits == 1) {
+    __syncthreads();
+  } else {
+    ptx::named_barrier_sync(1 + group, P::kGroup);
+  }
+}
+
+/// How kThreads threads copy `kRows` rows of a head to shared memory, in pieces of 16 bytes. Where
+/// a thread's pieces lie is computed once, before the kernel waits for its predecessor.
+template <class P, int kRows, int kThreads>
+class RowCopier {
+ public:
+  __device__ RowCopier(std::int64_t stride, int head_dim) {
+#pragma unroll
+    for (int t = 0; t < kTasks; ++t) {
+      const int i = static_cast<int>(threadIdx.x) % kThreads + t * kThreads;
+      const int row = i / P::kPieces;
+      const int dim = i % P::kPieces * 8;
+      // A piece beyond the head belongs to no row that exists: it always becomes zeros.
+      row_[t] = dim < head_dim ? row : kNoRow;
+      from_[t] = static_cast<int>(row * stride) + dim;
+      to_[t] = (row * P::kStride + dim) * static_cast<int>(sizeof(__nv_bfloat16));
+    }
+  }
+  /// Starts copying rows from `from` on to `to`; rows from `valid_rows` on become zeros.
+  __device__ void start(const __nv_bfloat16* from, int valid_rows, typename P::Row* to) const {
+    const std::uint32_t shared = ptx::shared_address(to);
+#pragma unroll
+    for (int t = 0; t < kTasks; ++t) {
+      if ((t + 1) * kThreads > kRows * P::kPieces && !has(t)) break;
+      const bool valid = row_[t] < valid_rows;
+      ptx::copy_async(shared + to_[t], valid ? from + from_[t] : from, valid);
+    }
+  }
+
+ private:
+  static constexpr int kTasks = (kRows * P::kPieces + kThreads - 1) / kThreads;
+  static constexpr int kNoRow = INT_MAX;
+
+  [[nodiscard]] __device__ static bool has(int t) {
+    return static_cast<int>(threadIdx.x) % kThreads + t * kThreads < kRows * P::kPieces;
+  }
+
+  int row_[kTasks];
+  int from_[kTasks];  // in elements
+  int to_[kTasks];    // in bytes
+};
+
+/// The matrix-unit operand of the 16 queries of a warp.
+template <class P>
+__device__ void load_queries(const AttentionWork& w, const typename P::Row* rows,
+                             std::uint32_t (&q)[P::kDim / 16][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int step = 0; step < P::kDim / 16; ++step) {
+    ptx::load_matrices(ptx::shared_address(&rows[lane % 16][step * 16 + lane / 16 * 8]), q[step]);
+#pragma unroll
+    for (std::uint32_t& pair : q[step]) pair = (pair & w.keep) ^ w.flip;
   }
 }
 
 /// scores[16 x kKeys] = q k^T of one warp.
-template <int kDim>
-__device__ void multiply_keys(const std::uint32_t (&q)[kDim / 16][4], const Stage<kDim>& stage,
-                              float (&scores)[kKeys / 8][4]) {
+template <class P>
+__device__ void multiply_keys(const std::uint32_t (&q)[P::kDim / 16][4], const Stage<P>& stage,
+                              typename P::Scores& scores) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int key = lane / 16 * 8 + lane % 8;
   const int dim = lane / 8 % 2 * 8;
 #pragma unroll
-  for (int step = 0; step < kDim / 16; ++step) {
+  for (int step = 0; step < P::kDim / 16; ++step) {
 #pragma unroll
-    for (int pair = 0; pair < kKeys / 16; ++pair) {
+    for (int pair = 0; pair < P::kKeys / 16; ++pair) {
       std::uint32_t k[4];
       ptx::load_matrices(ptx::shared_address(&stage.keys[pair * 16 + key][step * 16 + dim]), k);
       ptx::multiply_add(scores[2 * pair], q[step], k[0], k[1]);
@@ -79,14 +184,13 @@ __device__ void multiply_keys(const std::uint32_t (&q)[kDim / 16][4], const Stag
 }
 
 /// Turns scores into weights relative to the new maximum and rescales what was summed before.
-template <int kDim>
-__device__ void update_softmax(float factor, float (&scores)[kKeys / 8][4],
-                               Accumulator<kDim>& acc) {
+template <class P>
+__device__ void update_softmax(float factor, typename P::Scores& scores, Accumulator<P>& acc) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     float maximum = acc.maximum[r];
 #pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
+    for (int n = 0; n < P::kKeys / 8; ++n) {
       maximum = fmaxf(maximum, fmaxf(scores[n][2 * r], scores[n][2 * r + 1]));
     }
     maximum = quad_max(maximum);
@@ -94,13 +198,13 @@ __device__ void update_softmax(float factor, float (&scores)[kKeys / 8][4],
     acc.maximum[r] = maximum;
     acc.sum[r] *= rescale;
 #pragma unroll
-    for (int n = 0; n < kDim / 8; ++n) {
+    for (int n = 0; n < P::kDim / 8; ++n) {
       acc.out[n][2 * r] *= rescale;
       acc.out[n][2 * r + 1] *= rescale;
     }
     const float offset = maximum * factor;
 #pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
+    for (int n = 0; n < P::kKeys / 8; ++n) {
 #pragma unroll
       for (int i = 2 * r; i < 2 * r + 2; ++i) {
         scores[n][i] = ptx::exp2_fast(scores[n][i] * factor - offset);
@@ -111,20 +215,20 @@ __device__ void update_softmax(float factor, float (&scores)[kKeys / 8][4],
 }
 
 /// acc.out[16 x kDim] += weights v of one warp.
-template <int kDim>
-__device__ void multiply_values(const float (&weights)[kKeys / 8][4], const Stage<kDim>& stage,
-                                Accumulator<kDim>& acc) {
+template <class P>
+__device__ void multiply_values(const typename P::Scores& weights, const Stage<P>& stage,
+                                Accumulator<P>& acc) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int key = lane % 16;
   const int dim = lane / 16 * 8;
 #pragma unroll
-  for (int step = 0; step < kKeys / 16; ++step) {
+  for (int step = 0; step < P::kKeys / 16; ++step) {
     const float(&left)[4] = weights[2 * step];
     const float(&right)[4] = weights[2 * step + 1];
     const std::uint32_t p[4] = {pack_bf16(left[0], left[1]), pack_bf16(left[2], left[3]),
                                 pack_bf16(right[0], right[1]), pack_bf16(right[2], right[3])};
 #pragma unroll
-    for (int pair = 0; pair < kDim / 16; ++pair) {
+    for (int pair = 0; pair < P::kDim / 16; ++pair) {
       std::uint32_t v[4];
       ptx::load_matrices_transposed(
           ptx::shared_address(&stage.values[step * 16 + key][pair * 16 + dim]), v);
@@ -135,10 +239,11 @@ __device__ void multiply_values(const float (&weights)[kKeys / 8][4], const Stag
 }
 
 /// Excludes keys at or beyond `valid` from the softmax.
-__device__ void mask_scores(int valid, float (&scores)[kKeys / 8][4]) {
+template <class P>
+__device__ void mask_scores(int valid, typename P::Scores& scores) {
   const int column = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
-  for (int n = 0; n < kKeys / 8; ++n) {
+  for (int n = 0; n < P::kKeys / 8; ++n) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       if (n * 8 + column + i % 2 >= valid) scores[n][i] = -INFINITY;
@@ -146,88 +251,136 @@ __device__ void mask_scores(int valid, float (&scores)[kKeys / 8][4]) {
   }
 }
 
-/// Writes the 16 rows of a warp; `out` points at its first row and head.
-template <int kDim>
-__device__ void store_rows(const Accumulator<kDim>& acc, int valid_rows, int head_dim,
-                           std::int64_t stride, __nv_bfloat16* out) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+/// Leaves what a warp has summed for join_partials.
+template <class P>
+__device__ void leave_partial(const Accumulator<P>& acc, int group, int warp, Shared<P>& shared) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  auto& out = shared.partial(group).out;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const float inverse = 1.0f / quad_sum(acc.sum[r]);
-    const int row = lane / 4 + 8 * r;
-    if (row >= valid_rows) continue;
+    const int row = warp * kWarpQueries + lane / 4 + 8 * r;
 #pragma unroll
-    for (int n = 0; n < kDim / 8; ++n) {
-      if (n * 8 >= head_dim) continue;
-      *reinterpret_cast<std::uint32_t*>(out + row * stride + n * 8 + lane % 4 * 2) =
-          pack_bf16(acc.out[n][2 * r] * inverse, acc.out[n][2 * r + 1] * inverse);
+    for (int n = 0; n < P::kDim / 8; ++n) {
+      *reinterpret_cast<float2*>(&out[row][n * 8 + lane % 4 * 2]) = {acc.out[n][2 * r],
+                                                                     acc.out[n][2 * r + 1]};
     }
+    shared.maximum[group][row] = acc.maximum[r];  // four lanes hold the same
+    shared.sum[group][row] = quad_sum(acc.sum[r]);
   }
 }
 
-template <int kDim>
-__global__ void __launch_bounds__(kThreads) attention_mma_kernel(AttentionWork w) {
-  extern __shared__ __align__(16) std::byte shared[];
-  auto* const stages = reinterpret_cast<Stage<kDim>*>(shared);
+/// Joins what the groups have summed and writes it, 16 bytes at a time; `out` points at the first
+/// row and head of the tile. A group without keys has a maximum of -infinity and counts nothing.
+template <class P>
+__device__ void join_partials(float factor, Shared<P>& shared, int valid_rows, int head_dim,
+                              std::int64_t stride, __nv_bfloat16* out) {
+  for (int i = static_cast<int>(threadIdx.x); i < P::kQueries * P::kPieces; i += P::kThreads) {
+    const int row = i / P::kPieces;
+    const int dim = i % P::kPieces * 8;
+    if (row >= valid_rows || dim >= head_dim) continue;
+    float maximum = -INFINITY;
+#pragma unroll
+    for (int g = 0; g < P::kSplits; ++g) maximum = fmaxf(maximum, shared.maximum[g][row]);
+    float sum = 0.0f;
+    float values[8] = {};
+#pragma unroll
+    for (int g = 0; g < P::kSplits; ++g) {
+      const float weight = ptx::exp2_fast((shared.maximum[g][row] - maximum) * factor);
+      sum += shared.sum[g][row] * weight;
+      float part[8];
+      load_floats(&shared.partial(g).out[row][dim], part);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) values[j] += part[j] * weight;
+    }
+    const float inverse = 1.0f / sum;
+#pragma unroll
+    for (float& value : values) value *= inverse;
+    store_floats(out + row * stride + dim, values);
+  }
+}
+
+template <class P>
+__global__ void __launch_bounds__(P::kThreads) attention_mma_kernel(AttentionWork w) {
+  extern __shared__ __align__(16) std::byte memory[];
+  auto& shared = *reinterpret_cast<Shared<P>*>(memory);
+  const int group = static_cast<int>(threadIdx.x) / P::kGroup;
+  const int warp = static_cast<int>(threadIdx.x) % P::kGroup / kWarp;
+  Stage<P>(&stages)[kStages] = shared.stages[group];
+  const std::int64_t width = std::int64_t{w.num_heads} * w.head_dim;
+  const std::int64_t stride = 3 * width;
+  const RowCopier<P, P::kQueries, P::kThreads> copy_queries(stride, w.head_dim);
+  const RowCopier<P, P::kKeys, P::kGroup> copy_keys(stride, w.head_dim);
   wait_for_predecessor();
   const int head = static_cast<int>(blockIdx.y);
   const int num_sequences = live_sequences(w);
   int index = static_cast<int>(blockIdx.x);
   QueryTile tile;
-  if (!find_tile(w.cu_seqlens, num_sequences, kQueries, index, tile)) {
+  if (!find_tile(w.cu_seqlens, num_sequences, P::kQueries, index, tile)) {
     const int idle_blocks = static_cast<int>(gridDim.x) - (static_cast<int>(blockIdx.x) - index);
     return clear_rows(w, head, w.cu_seqlens[num_sequences] + index, idle_blocks,
-                      static_cast<int>(threadIdx.x), kThreads);
+                      static_cast<int>(threadIdx.x), P::kThreads);
   }
 
-  const std::int64_t width = std::int64_t{w.num_heads} * w.head_dim;
-  const std::int64_t stride = 3 * width;
   const __nv_bfloat16* const sequence = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
                                         tile.sequence_begin * stride + head * w.head_dim;
-  const __nv_bfloat16* const keys = sequence + width;
-  const int num_steps = (tile.sequence_rows + kKeys - 1) / kKeys;
-  fetch(keys, width, stride, 0, tile.sequence_rows, w.head_dim, stages[0]);
-  ptx::commit_copies();
-
-  const int first_row = tile.first + static_cast<int>(threadIdx.x) / 32 * 16;  // of this warp
-  const int valid_rows = tile.sequence_rows - first_row;
-  std::uint32_t q[kDim / 16][4];
-  load_queries(w, sequence + first_row * stride, valid_rows, q);
-
-  Accumulator<kDim> acc;
-  for (int step = 0; step < num_steps; ++step) {
-    if (step + 1 < num_steps) {
-      fetch(keys, width, stride, (step + 1) * kKeys, tile.sequence_rows, w.head_dim,
-            stages[(step + 1) % kStages]);
+  const int num_steps = (tile.sequence_rows + P::kKeys - 1) / P::kKeys;
+  const auto fetch_step = [&](int step, Stage<P>& stage) {
+    if (step < num_steps) {
+      const int first = step * P::kKeys;
+      const __nv_bfloat16* const keys = sequence + width + first * stride;
+      copy_keys.start(keys, tile.sequence_rows - first, stage.keys);
+      copy_keys.start(keys + width, tile.sequence_rows - first, stage.values);
     }
     ptx::commit_copies();
+  };
+  const int valid_rows = tile.sequence_rows - tile.first;
+  copy_queries.start(sequence + tile.first * stride, valid_rows, shared.queries);
+  fetch_step(group, stages[0]);
+  fetch_step(group + P::kSplits, stages[1]);
+  ptx::wait_copies<1>();
+  __syncthreads();
+  std::uint32_t q[P::kDim / 16][4];
+  load_queries<P>(w, shared.queries + warp * kWarpQueries, q);
+
+  const float factor = w.scale * kLog2E;
+  Accumulator<P> acc;
+  int at = 0;
+  for (int step = group; step < num_steps; step += P::kSplits, at ^= 1) {
+    typename P::Scores scores = {};
+    multiply_keys<P>(q, stages[at], scores);
+    if (step + 1 == num_steps) mask_scores<P>(tile.sequence_rows - step * P::kKeys, scores);
+    update_softmax<P>(factor, scores, acc);
+    multiply_values<P>(scores, stages[at], acc);
+    sync_group<P>(group);  // everyone has read this stage before it is filled again
+    if (step + P::kSplits >= num_steps) break;
+    fetch_step(step + 2 * P::kSplits, stages[at]);
     ptx::wait_copies<1>();
-    __syncthreads();
-    const Stage<kDim>& stage = stages[step % kStages];
-    float scores[kKeys / 8][4] = {};
-    multiply_keys<kDim>(q, stage, scores);
-    if (step + 1 == num_steps) mask_scores(tile.sequence_rows - step * kKeys, scores);
-    update_softmax<kDim>(w.scale * kLog2E, scores, acc);
-    multiply_values<kDim>(scores, stage, acc);
-    __syncthreads();  // everyone has read this stage before it is filled again
+    sync_group<P>(group);
   }
-  __nv_bfloat16* const out = reinterpret_cast<__nv_bfloat16*>(w.out) +
-                             (tile.sequence_begin + first_row) * width + head * w.head_dim;
-  store_rows<kDim>(acc, valid_rows, w.head_dim, width, out);
+  leave_partial<P>(acc, group, warp, shared);
+  __syncthreads();
+  join_partials<P>(factor, shared, valid_rows, w.head_dim, width,
+                   reinterpret_cast<__nv_bfloat16*>(w.out) +
+                       (tile.sequence_begin + tile.first) * width + head * w.head_dim);
+}
+
+template <class P>
+void launch_plan(CudaStream& stream, const AttentionWork& w) {
+  if constexpr (sizeof(Shared<P>) > 48 * 1024) {  // more than a kernel gets without asking
+    FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&attention_mma_kernel<P>,
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          static_cast<int>(sizeof(Shared<P>))));
+  }
+  const int tiles = (w.rows + P::kQueries - 1) / P::kQueries + w.max_seqs;  // the most there can be
+  launch(stream, &attention_mma_kernel<P>,
+         dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(w.num_heads)), dim3(P::kThreads),
+         sizeof(Shared<P>), w);
 }
 
 template <int kDim>
 void launch_dim(CudaStream& stream, const AttentionWork& w) {
-  constexpr std::size_t kSharedBytes = kStages * sizeof(Stage<kDim>);
-  if constexpr (kSharedBytes > 48 * 1024) {  // more than a kernel gets without asking
-    FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&attention_mma_kernel<kDim>,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          static_cast<int>(kSharedBytes)));
-  }
-  const int tiles = (w.rows + kQueries - 1) / kQueries + w.max_seqs;  // the most there can be
-  launch(stream, &attention_mma_kernel<kDim>,
-         dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(w.num_heads)), dim3(kThreads),
-         kSharedBytes, w);
+  if (are_few_tiles(w)) return launch_plan<FewTiles<kDim>>(stream, w);
+  launch_plan<ManyTiles<kDim>>(stream, w);
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequenc
     const int rows = exists ? cu_seqlens[sequence + 1] - begin : 0;
     const int tiles = (rows + tile_rows - 1) / tile_rows;
     int up_to_here = tiles;
-#pragma unroll
-    for (int offset = 1; offset < 32; offset *= 2) {
+    const int count = min(32, num_sequences - base);
+    for (int offset = 1; offset < count; offset *= 2) {
       const int before = __shfl_up_sync(kAll, up_to_here, offset);
       if (lane >= offset) up_to_here += before;
     }
@@ -46,28 +46,9 @@ __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequenc
       tile.first = (index - __shfl_sync(kAll, up_to_here - tiles, owner)) * tile_rows;
       return true;
     }
-    index -= __shfl_sync(kAll, up_to_here, 31);
+    index -= __shfl_sync(kAll, up_to_here, count - 1);
   }
   return false;
-}
-
-/// The matrix-unit operand of 16 query rows of one warp: q[k] holds dims [16 k, 16 k + 16). Lane l
-/// has rows l / 4 and l / 4 + 8. Rows from `valid_rows` on and dims from head_dim on are zeros.
-template <int kSteps>
-__device__ inline void load_queries(const AttentionWork& w, const __nv_bfloat16* rows,
-                                    int valid_rows, std::uint32_t (&q)[kSteps][4]) {
-  const std::int64_t row_stride = std::int64_t{3} * w.num_heads * w.head_dim;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int row = lane / 4;
-#pragma unroll
-  for (int i = 0; i < kSteps * 4; ++i) {
-    const int at_row = row + 8 * (i % 2);
-    const int dim = i / 2 * 8 + lane % 4 * 2;
-    const bool valid = at_row < valid_rows && dim < w.head_dim;
-    const std::uint32_t pair =
-        valid ? *reinterpret_cast<const std::uint32_t*>(rows + at_row * row_stride + dim) : 0u;
-    q[i / 4][i % 4] = (pair & w.keep) ^ w.flip;
-  }
 }
 
 /// Writes zeros to rows first, first + step, ... of one head of `out`, up to the capacity.
