@@ -17,6 +17,7 @@
 //
 // Blocks are numbered over the capacity and find their tile by scanning cu_seqlens; those left over
 // write zeros to the rows that no sequence covers.
+#include <algorithm>
 #include <climits>
 
 #include "ops/cuda/attention_tiles.cuh"
@@ -33,13 +34,14 @@ constexpr int kWarpQueries = 16;
 constexpr int kStages = 2;  // of each group
 
 /// How a block works: `kSplitCount` groups of `kWarpCount` warps share the keys of a tile,
-/// `kStepKeys` at a time.
-template <int kPaddedDim, int kWarpCount, int kStepKeys, int kSplitCount>
+/// `kStepKeys` at a time; and how many blocks a multiprocessor has.
+template <int kPaddedDim, int kWarpCount, int kStepKeys, int kSplitCount, int kBlockCount>
 struct Plan {
   static constexpr int kDim = kPaddedDim;
   static constexpr int kWarps = kWarpCount;  // of a group
   static constexpr int kKeys = kStepKeys;
   static constexpr int kSplits = kSplitCount;
+  static constexpr int kBlocks = kBlockCount;
   static constexpr int kGroup = kWarps * kWarp;
   static constexpr int kThreads = kSplits * kGroup;
   static constexpr int kQueries = kWarps * kWarpQueries;
@@ -49,11 +51,14 @@ struct Plan {
   using Row = __nv_bfloat16[kStride];
   using Scores = float[kKeys / 8][4];
 };
-/// For many tiles, and for few.
+/// For many tiles: as many blocks as registers allow.
+constexpr int blocks_for(int dim) { return dim <= 80 ? 4 : dim <= 96 ? 3 : 2; }
 template <int kDim>
-using ManyTiles = Plan<kDim, 4, 32, 1>;
+using ManyTiles = Plan<kDim, 4, 32, 1, blocks_for(kDim)>;
+/// For few tiles: one block per multiprocessor. Two would fit, but the hardware likes to put blocks
+/// that wait for their predecessor side by side, and other multiprocessors would be idle.
 template <int kDim>
-using FewTiles = Plan<kDim, 4, 64, 2>;
+using FewTiles = Plan<kDim, 4, 64, 2, 1>;
 
 /// Whether the second plan is faster. H100, 16 heads of 72, first and second: 64 rows 4.0 and
 /// 3.7 us, 256 rows 10.2 and 6.0, 512 rows 24.2 and 10.2, 2 sequences of 256 rows 14.3 and 7.1, 4
@@ -100,22 +105,12 @@ struct Accumulator {
   float sum[2] = {};
 };
 
-/// Waits for the warps of a group.
-template <class P>
-__device__ void sync_group(int group) {
-  if constexpr (P::kSplits == 1) {
-    __syncthreads();
-  } else {
-    ptx::named_barrier_sync(1 + group, P::kGroup);
-  }
-}
-
 /// How kThreads threads copy `kRows` rows of a head to shared memory, in pieces of 16 bytes. Where
 /// a thread's pieces lie is computed once, before the kernel waits for its predecessor.
 template <class P, int kRows, int kThreads>
 class RowCopier {
  public:
-  __device__ RowCopier(std::int64_t stride, int head_dim) {
+  __device__ RowCopier(int stride, int head_dim) {
 #pragma unroll
     for (int t = 0; t < kTasks; ++t) {
       const int i = static_cast<int>(threadIdx.x) % kThreads + t * kThreads;
@@ -123,7 +118,7 @@ class RowCopier {
       const int dim = i % P::kPieces * 8;
       // A piece beyond the head belongs to no row that exists: it always becomes zeros.
       row_[t] = dim < head_dim ? row : kNoRow;
-      from_[t] = static_cast<int>(row * stride) + dim;
+      from_[t] = row * stride + dim;
       to_[t] = (row * P::kStride + dim) * static_cast<int>(sizeof(__nv_bfloat16));
     }
   }
@@ -273,7 +268,7 @@ __device__ void leave_partial(const Accumulator<P>& acc, int group, int warp, Sh
 /// row and head of the tile. A group without keys has a maximum of -infinity and counts nothing.
 template <class P>
 __device__ void join_partials(float factor, Shared<P>& shared, int valid_rows, int head_dim,
-                              std::int64_t stride, __nv_bfloat16* out) {
+                              int stride, __nv_bfloat16* out) {
   for (int i = static_cast<int>(threadIdx.x); i < P::kQueries * P::kPieces; i += P::kThreads) {
     const int row = i / P::kPieces;
     const int dim = i % P::kPieces * 8;
@@ -300,14 +295,14 @@ __device__ void join_partials(float factor, Shared<P>& shared, int valid_rows, i
 }
 
 template <class P>
-__global__ void __launch_bounds__(P::kThreads) attention_mma_kernel(AttentionWork w) {
+__global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(AttentionWork w) {
   extern __shared__ __align__(16) std::byte memory[];
   auto& shared = *reinterpret_cast<Shared<P>*>(memory);
   const int group = static_cast<int>(threadIdx.x) / P::kGroup;
   const int warp = static_cast<int>(threadIdx.x) % P::kGroup / kWarp;
   Stage<P>(&stages)[kStages] = shared.stages[group];
-  const std::int64_t width = std::int64_t{w.num_heads} * w.head_dim;
-  const std::int64_t stride = 3 * width;
+  const int width = w.num_heads * w.head_dim;
+  const int stride = 3 * width;
   const RowCopier<P, P::kQueries, P::kThreads> copy_queries(stride, w.head_dim);
   const RowCopier<P, P::kKeys, P::kGroup> copy_keys(stride, w.head_dim);
   wait_for_predecessor();
@@ -322,19 +317,20 @@ __global__ void __launch_bounds__(P::kThreads) attention_mma_kernel(AttentionWor
   }
 
   const __nv_bfloat16* const sequence = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
-                                        tile.sequence_begin * stride + head * w.head_dim;
+                                        std::int64_t{tile.sequence_begin} * stride +
+                                        head * w.head_dim;
   const int num_steps = (tile.sequence_rows + P::kKeys - 1) / P::kKeys;
   const auto fetch_step = [&](int step, Stage<P>& stage) {
     if (step < num_steps) {
       const int first = step * P::kKeys;
-      const __nv_bfloat16* const keys = sequence + width + first * stride;
+      const __nv_bfloat16* const keys = sequence + width + std::int64_t{first} * stride;
       copy_keys.start(keys, tile.sequence_rows - first, stage.keys);
       copy_keys.start(keys + width, tile.sequence_rows - first, stage.values);
     }
     ptx::commit_copies();
   };
   const int valid_rows = tile.sequence_rows - tile.first;
-  copy_queries.start(sequence + tile.first * stride, valid_rows, shared.queries);
+  copy_queries.start(sequence + std::int64_t{tile.first} * stride, valid_rows, shared.queries);
   fetch_step(group, stages[0]);
   fetch_step(group + P::kSplits, stages[1]);
   ptx::wait_copies<1>();
@@ -344,37 +340,44 @@ __global__ void __launch_bounds__(P::kThreads) attention_mma_kernel(AttentionWor
 
   const float factor = w.scale * kLog2E;
   Accumulator<P> acc;
-  int at = 0;
-  for (int step = group; step < num_steps; step += P::kSplits, at ^= 1) {
-    typename P::Scores scores = {};
-    multiply_keys<P>(q, stages[at], scores);
-    if (step + 1 == num_steps) mask_scores<P>(tile.sequence_rows - step * P::kKeys, scores);
-    update_softmax<P>(factor, scores, acc);
-    multiply_values<P>(scores, stages[at], acc);
-    sync_group<P>(group);  // everyone has read this stage before it is filled again
-    if (step + P::kSplits >= num_steps) break;
-    fetch_step(step + 2 * P::kSplits, stages[at]);
+  const int num_rounds = (num_steps + P::kSplits - 1) / P::kSplits;
+  for (int round = 0; round < num_rounds; ++round) {
+    const int step = round * P::kSplits + group;
+    Stage<P>& stage = stages[round % kStages];
+    if (P::kSplits == 1 || step < num_steps) {
+      typename P::Scores scores = {};
+      multiply_keys<P>(q, stage, scores);
+      if (step + 1 == num_steps) mask_scores<P>(tile.sequence_rows - step * P::kKeys, scores);
+      update_softmax<P>(factor, scores, acc);
+      multiply_values<P>(scores, stage, acc);
+    }
+    __syncthreads();  // everyone has read this stage before it is filled again
+    if (round + 1 == num_rounds) break;
+    fetch_step(step + kStages * P::kSplits, stage);
     ptx::wait_copies<1>();
-    sync_group<P>(group);
+    __syncthreads();
   }
   leave_partial<P>(acc, group, warp, shared);
   __syncthreads();
   join_partials<P>(factor, shared, valid_rows, w.head_dim, width,
                    reinterpret_cast<__nv_bfloat16*>(w.out) +
-                       (tile.sequence_begin + tile.first) * width + head * w.head_dim);
+                       std::int64_t{tile.sequence_begin + tile.first} * width + head * w.head_dim);
 }
 
 template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w) {
-  if constexpr (sizeof(Shared<P>) > 48 * 1024) {  // more than a kernel gets without asking
+  constexpr std::size_t kMoreThanHalf = 114 << 10;  // of a multiprocessor's 228 KB, 1 KB per block
+  constexpr std::size_t kSharedBytes =
+      P::kBlocks == 1 ? std::max(sizeof(Shared<P>), kMoreThanHalf) : sizeof(Shared<P>);
+  if constexpr (kSharedBytes > 48 * 1024) {  // more than a kernel gets without asking
     FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&attention_mma_kernel<P>,
                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          static_cast<int>(sizeof(Shared<P>))));
+                                          static_cast<int>(kSharedBytes)));
   }
   const int tiles = (w.rows + P::kQueries - 1) / P::kQueries + w.max_seqs;  // the most there can be
   launch(stream, &attention_mma_kernel<P>,
          dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(w.num_heads)), dim3(P::kThreads),
-         sizeof(Shared<P>), w);
+         kSharedBytes, w);
 }
 
 template <int kDim>
