@@ -81,6 +81,10 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   add_choice(verb, "--packing", flags.packing, {"greedy", "cost"},
              "How items share budgets: smallest first, or least total cost")
       ->group(kGraphGroup);
+  verb.add_flag(
+          "--measure-graphs,!--no-measure-graphs", flags.measure_graphs,
+          "On a GPU: run eagerly what was measured to be faster without a graph (default: on)")
+      ->group(kGraphGroup);
   verb.add_option("--compilation-config", flags.compilation_config,
                   "The same settings as vLLM spells them; the flags above win")
       ->type_name("JSON")
@@ -231,6 +235,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.dummy_weights = flags.load_format == "dummy";
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
+  options.measure_graphs = flags.measure_graphs;
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.attention = flags.attention == "portable" ? AttentionBackend::kPortable
                       : flags.attention == "hopper" ? AttentionBackend::kHopper

@@ -32,6 +32,7 @@ struct EngineFlags {
   std::int64_t max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
   std::string packing = "greedy";
   std::string attention = "auto";
+  bool measure_graphs = true;
   std::string compilation_config;
 };
 

@@ -80,6 +80,8 @@ struct EngineOptions {
   GraphOptions graphs;
   PackingPolicy packing = PackingPolicy::kGreedy;
   AttentionBackend attention = AttentionBackend::kAuto;
+  /// On a GPU: time every graph after its capture, and run eagerly what is faster without it.
+  bool measure_graphs = true;
   LogSink* log = nullptr;  ///< must outlive the engine; null: silence
 };
 

@@ -72,7 +72,7 @@ void Engine::Impl::load() {
       .max_num_batched_tokens = options.max_num_batched_tokens,
       .packing = options.packing,
       .missing = on_host() ? MissingGraph::kCapture : MissingGraph::kRunEager,
-      .measure = !on_host(),
+      .measure = !on_host() && options.measure_graphs,
       .log = options.log};
   std::vector<std::unique_ptr<Replica>> loaded;
   for (const Backend& backend : backends) {

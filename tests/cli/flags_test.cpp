@@ -68,6 +68,7 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   EXPECT_EQ(options.max_num_batched_tokens, library.max_num_batched_tokens);
   EXPECT_EQ(options.packing, library.packing);
   EXPECT_EQ(options.attention, library.attention);
+  EXPECT_EQ(options.measure_graphs, library.measure_graphs);
   EXPECT_EQ(options.media.image_backend, library.media.image_backend);
   EXPECT_EQ(options.media.composite_alpha, library.media.composite_alpha);
   EXPECT_EQ(options.media.limits.max_image_pixels, library.media.limits.max_image_pixels);
@@ -105,6 +106,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   flags.rgba = "drop";
   flags.packing = "cost";
   flags.attention = "portable";
+  flags.measure_graphs = false;
   flags.min_pixels = 100;
   flags.max_pixels = 200;
   flags.exif_orientation = true;
@@ -116,6 +118,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   EXPECT_FALSE(options.media.composite_alpha);
   EXPECT_EQ(options.packing, PackingPolicy::kCost);
   EXPECT_EQ(options.attention, AttentionBackend::kPortable);
+  EXPECT_FALSE(options.measure_graphs);
   EXPECT_EQ(options.media.min_pixels, 100);
   EXPECT_EQ(options.media.max_pixels, 200);
   EXPECT_TRUE(options.media.apply_exif_orientation);
