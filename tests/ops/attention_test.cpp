@@ -134,6 +134,12 @@ TEST_P(AttentionTest, MatchesDoublePrecisionForManySequencesAndOddHeads) {
   expect_naive({3, 64}, {257, 1, 40}, 61);
 }
 
+TEST_P(AttentionTest, MatchesDoublePrecisionForManyTinySequences) {
+  std::vector<std::int32_t> lengths(300);
+  for (std::size_t s = 0; s < lengths.size(); ++s) lengths[s] = static_cast<std::int32_t>(s % 4);
+  expect_naive({2, 72}, lengths, 63);
+}
+
 TEST_P(AttentionTest, MatchesDoublePrecisionForOneLongSequence) {
   expect_naive({1, 72}, {1025}, 62);
 }

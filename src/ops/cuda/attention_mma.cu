@@ -15,8 +15,9 @@
 // several groups of warps, each with sums of its own, and the parts are joined in the order of the
 // groups at the end: with m = max_g m_g, o = sum_g o_g 2^((m_g - m) scale log2 e), l likewise.
 //
-// Blocks are numbered over the capacity and find their tile by scanning cu_seqlens; those left over
-// write zeros to the rows that no sequence covers.
+// Blocks find their tiles by scanning cu_seqlens, every gridDim.y-th of a head: a graph is captured
+// for many more sequences than most batches have, and starts no blocks for all of them. Blocks that
+// find none write zeros to the rows that no sequence covers.
 #include <algorithm>
 #include <climits>
 
@@ -294,6 +295,18 @@ __device__ void join_partials(float factor, Shared<P>& shared, int valid_rows, i
   }
 }
 
+/// Zeros for the rows of one head that no sequence covers, by the blocks that found no tile, or by
+/// all if each found some.
+template <class P>
+__device__ void clear_rest(const AttentionWork& w, int head, int num_sequences, int num_tiles) {
+  const int blocks = static_cast<int>(gridDim.y);
+  const int busy = num_tiles < blocks ? num_tiles : 0;
+  const int index = static_cast<int>(blockIdx.y) - busy;
+  if (index < 0) return;
+  clear_rows(w, head, w.cu_seqlens[num_sequences] + index, blocks - busy,
+             static_cast<int>(threadIdx.x), P::kThreads);
+}
+
 template <class P>
 __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(AttentionWork w) {
   extern __shared__ __align__(16) std::byte memory[];
@@ -305,63 +318,64 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
   const int stride = 3 * width;
   const RowCopier<P, P::kQueries, P::kThreads> copy_queries(stride, w.head_dim);
   const RowCopier<P, P::kKeys, P::kGroup> copy_keys(stride, w.head_dim);
-  wait_for_predecessor();
-  const int head = static_cast<int>(blockIdx.y);
-  const int num_sequences = live_sequences(w);
-  int index = static_cast<int>(blockIdx.x);
-  QueryTile tile;
-  if (!find_tile(w.cu_seqlens, num_sequences, P::kQueries, index, tile)) {
-    const int idle_blocks = static_cast<int>(gridDim.x) - (static_cast<int>(blockIdx.x) - index);
-    return clear_rows(w, head, w.cu_seqlens[num_sequences] + index, idle_blocks,
-                      static_cast<int>(threadIdx.x), P::kThreads);
-  }
-
-  const __nv_bfloat16* const sequence = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
-                                        std::int64_t{tile.sequence_begin} * stride +
-                                        head * w.head_dim;
-  const int num_steps = (tile.sequence_rows + P::kKeys - 1) / P::kKeys;
-  const auto fetch_step = [&](int step, Stage<P>& stage) {
-    if (step < num_steps) {
-      const int first = step * P::kKeys;
-      const __nv_bfloat16* const keys = sequence + width + std::int64_t{first} * stride;
-      copy_keys.start(keys, tile.sequence_rows - first, stage.keys);
-      copy_keys.start(keys + width, tile.sequence_rows - first, stage.values);
-    }
-    ptx::commit_copies();
-  };
-  const int valid_rows = tile.sequence_rows - tile.first;
-  copy_queries.start(sequence + std::int64_t{tile.first} * stride, valid_rows, shared.queries);
-  fetch_step(group, stages[0]);
-  fetch_step(group + P::kSplits, stages[1]);
-  ptx::wait_copies<1>();
-  __syncthreads();
-  std::uint32_t q[P::kDim / 16][4];
-  load_queries<P>(w, shared.queries + warp * kWarpQueries, q);
-
   const float factor = w.scale * kLog2E;
-  Accumulator<P> acc;
-  const int num_rounds = (num_steps + P::kSplits - 1) / P::kSplits;
-  for (int round = 0; round < num_rounds; ++round) {
-    const int step = round * P::kSplits + group;
-    Stage<P>& stage = stages[round % kStages];
-    if (P::kSplits == 1 || step < num_steps) {
-      typename P::Scores scores = {};
-      multiply_keys<P>(q, stage, scores);
-      if (step + 1 == num_steps) mask_scores<P>(tile.sequence_rows - step * P::kKeys, scores);
-      update_softmax<P>(factor, scores, acc);
-      multiply_values<P>(scores, stage, acc);
+  wait_for_predecessor();
+  const int head = static_cast<int>(blockIdx.x);
+  const int num_sequences = live_sequences(w);
+  for (int number = static_cast<int>(blockIdx.y);; number += static_cast<int>(gridDim.y)) {
+    int index = number;
+    QueryTile tile;
+    if (!find_tile(w.cu_seqlens, num_sequences, P::kQueries, index, tile)) {
+      return clear_rest<P>(w, head, num_sequences, number - index);
     }
-    __syncthreads();  // everyone has read this stage before it is filled again
-    if (round + 1 == num_rounds) break;
-    fetch_step(step + kStages * P::kSplits, stage);
+    const __nv_bfloat16* const sequence = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
+                                          std::int64_t{tile.sequence_begin} * stride +
+                                          head * w.head_dim;
+    const int num_steps = (tile.sequence_rows + P::kKeys - 1) / P::kKeys;
+    const auto fetch_step = [&](int step, Stage<P>& stage) {
+      if (step < num_steps) {
+        const int first = step * P::kKeys;
+        const __nv_bfloat16* const keys = sequence + width + std::int64_t{first} * stride;
+        copy_keys.start(keys, tile.sequence_rows - first, stage.keys);
+        copy_keys.start(keys + width, tile.sequence_rows - first, stage.values);
+      }
+      ptx::commit_copies();
+    };
+    const int valid_rows = tile.sequence_rows - tile.first;
+    copy_queries.start(sequence + std::int64_t{tile.first} * stride, valid_rows, shared.queries);
+    fetch_step(group, stages[0]);
+    fetch_step(group + P::kSplits, stages[1]);
     ptx::wait_copies<1>();
     __syncthreads();
+    std::uint32_t q[P::kDim / 16][4];
+    load_queries<P>(w, shared.queries + warp * kWarpQueries, q);
+
+    Accumulator<P> acc;
+    const int num_rounds = (num_steps + P::kSplits - 1) / P::kSplits;
+    for (int round = 0; round < num_rounds; ++round) {
+      const int step = round * P::kSplits + group;
+      Stage<P>& stage = stages[round % kStages];
+      if (P::kSplits == 1 || step < num_steps) {
+        typename P::Scores scores = {};
+        multiply_keys<P>(q, stage, scores);
+        if (step + 1 == num_steps) mask_scores<P>(tile.sequence_rows - step * P::kKeys, scores);
+        update_softmax<P>(factor, scores, acc);
+        multiply_values<P>(scores, stage, acc);
+      }
+      __syncthreads();  // everyone has read this stage before it is filled again
+      if (round + 1 == num_rounds) break;
+      fetch_step(step + kStages * P::kSplits, stage);
+      ptx::wait_copies<1>();
+      __syncthreads();
+    }
+    leave_partial<P>(acc, group, warp, shared);
+    __syncthreads();
+    join_partials<P>(factor, shared, valid_rows, w.head_dim, width,
+                     reinterpret_cast<__nv_bfloat16*>(w.out) +
+                         std::int64_t{tile.sequence_begin + tile.first} * width +
+                         head * w.head_dim);
+    __syncthreads();  // the sums have been read before the next tile comes
   }
-  leave_partial<P>(acc, group, warp, shared);
-  __syncthreads();
-  join_partials<P>(factor, shared, valid_rows, w.head_dim, width,
-                   reinterpret_cast<__nv_bfloat16*>(w.out) +
-                       std::int64_t{tile.sequence_begin + tile.first} * width + head * w.head_dim);
 }
 
 template <class P>
@@ -374,10 +388,14 @@ void launch_plan(CudaStream& stream, const AttentionWork& w) {
                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
                                           static_cast<int>(kSharedBytes)));
   }
-  const int tiles = (w.rows + P::kQueries - 1) / P::kQueries + w.max_seqs;  // the most there can be
-  launch(stream, &attention_mma_kernel<P>,
-         dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(w.num_heads)), dim3(P::kThreads),
-         kSharedBytes, w);
+  // Sequences of at least half a tile have no more than `usual` tiles.
+  constexpr int kMostBlocks = 65535;  // of a grid along y
+  const int full = (w.rows + P::kQueries - 1) / P::kQueries;
+  const int usual = std::min(2 * full, full + w.max_seqs);
+  launch(
+      stream, &attention_mma_kernel<P>,
+      dim3(static_cast<unsigned>(w.num_heads), static_cast<unsigned>(std::min(usual, kMostBlocks))),
+      dim3(P::kThreads), kSharedBytes, w);
 }
 
 template <int kDim>
