@@ -47,8 +47,8 @@ struct GraphTimer {
 };
 
 /// Runs a captured graph and an eager forward three times each on filling_items, and on those of a
-/// graph of half the size, and takes the best times, input and wait included. Absent if no items
-/// fill the graph.
+/// graph of half the size, and takes the best times, input and wait included; of long runs once is
+/// enough. Absent if no items fill the graph.
 [[nodiscard]] std::optional<GraphTimes> time_graph(const GraphTimer& timer,
                                                    const BudgetGraph& graph);
 
