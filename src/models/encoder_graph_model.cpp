@@ -32,6 +32,15 @@ std::vector<std::int64_t> EncoderGraphModel::sample_frames(std::int64_t, double,
   FOVEA_CHECK(false, kUnsupported, "the model takes no videos");
 }
 
+ItemPlan EncoderGraphModel::plan_grid(Modality, const std::array<std::int64_t, 3>&) const {
+  FOVEA_CHECK(false, kUnsupported, "the model takes pictures, no pixel values");
+}
+
+void EncoderGraphModel::fill_pixel_values(const ItemPlan&, const ConstTensorView&,
+                                          std::span<std::uint8_t>) const {
+  FOVEA_CHECK(false, kUnsupported, "the model takes pictures, no pixel values");
+}
+
 void EncoderGraphModel::assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
                                  std::span<const PreparedItem* const> items,
                                  std::span<const TensorView> out) const {

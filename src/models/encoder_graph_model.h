@@ -78,10 +78,16 @@ struct ItemSpec {
   std::array<std::int64_t, kMaxPaths> path_tokens{};  ///< tokens per path; budgets count these
 };
 
+/// How PreparedItem::pixels holds an item.
+enum class PixelLayout : std::uint8_t {
+  kPictures,  ///< resized pictures one after the other
+  kPatches,   ///< patches one after the other, in the order of the tower's rows
+};
+
 /// Everything about one item that follows from its size by integer arithmetic.
 struct ItemPlan {
   Modality modality = Modality::kImage;
-  std::int64_t source_width_px = 0;
+  std::int64_t source_width_px = 0;  ///< both 0 where nothing but the grid is known
   std::int64_t source_height_px = 0;
   std::int64_t num_frames = 1;  ///< sampled frames of a video
   std::int64_t resized_width_px = 0;
@@ -89,6 +95,7 @@ struct ItemPlan {
   std::array<std::int64_t, 3> grid{};  ///< grid_thw in patches, or (1, tile rows, tile columns)
   bool has_grid_thw = false;           ///< `grid` is the grid_thw of the reference
   std::size_t pixel_bytes = 0;         ///< size of PreparedItem::pixels
+  PixelLayout layout = PixelLayout::kPictures;
   ItemSpec spec;
 };
 
@@ -230,6 +237,22 @@ class EncoderGraphModel {
   /// plan.num_frames frames of the planned source size. No device involved.
   virtual void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                            std::span<std::uint8_t> out) const = 0;
+
+  // --- preprocessing that the caller has done: a second entrance to the same graph inputs ---
+
+  /// Plan of an item whose pixel values the caller brings, from its grid_thw alone. Counts and grid
+  /// are those that plan_image and plan_video give for a picture or video of that grid.
+  /// @throws Error(kInvalidArgument) for a grid that no picture or video of the model has,
+  /// Error(kUnsupported) if the model takes no pixel values; the default does.
+  [[nodiscard]] virtual ItemPlan plan_grid(Modality modality,
+                                           const std::array<std::int64_t, 3>& grid) const;
+  /// Turns pixel values, as the reference's processor returns them, into `out` (plan.pixel_bytes
+  /// bytes), so that the tower reads exactly what it would read of the picture.
+  /// @param plan of plan_grid. @param values host, [plan.spec.input_rows, values of a patch], f32,
+  /// f16 or bf16, unaligned is fine.
+  /// @throws Error(kInvalidArgument) for another shape, and for values that no 8-bit picture has.
+  virtual void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                                 std::span<std::uint8_t> out) const;
 
   // --- encoding ---
 

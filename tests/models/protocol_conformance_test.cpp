@@ -13,6 +13,7 @@
 #include "graph/graph_manager.h"
 #include "models/registry.h"
 #include "ops/cpu/cpu_kernels.h"
+#include "support/expect_error.h"
 #include "support/golden.h"
 
 namespace fovea {
@@ -63,6 +64,10 @@ std::vector<PreparedItem> random_items(const EncoderGraphModel& model) {
   const auto& modalities = model.graph_spec().modalities;
   if (std::ranges::find(modalities, Modality::kVideo) != modalities.end()) {
     for (const std::int64_t frames : {1, 2, 5}) add(model.plan_video(frames, 96, 64));
+  }
+  if (model.plan_image(96, 64).has_grid_thw) {
+    add(model.plan_grid(Modality::kImage, {1, 6, 4}));
+    add(model.plan_grid(Modality::kVideo, {2, 4, 4}));
   }
   return items;
 }
@@ -126,6 +131,41 @@ TEST_P(Conformance, PlansAreArithmeticAndAgreeWithThePlanner) {
     }
   }
   EXPECT_THROW((void)m_.model->plan_image(0, 10), Error);
+}
+
+TEST_P(Conformance, AGridAloneGivesThePlanOfItsPicture) {
+  const auto expect_same = [&](const ItemPlan& plan) {
+    const ItemPlan again = m_.model->plan_grid(plan.modality, plan.grid);
+    EXPECT_EQ(again.modality, plan.modality);
+    EXPECT_EQ(again.grid, plan.grid);
+    EXPECT_TRUE(again.has_grid_thw);
+    EXPECT_EQ(again.layout, PixelLayout::kPatches);
+    EXPECT_EQ(again.resized_width_px, plan.resized_width_px);
+    EXPECT_EQ(again.resized_height_px, plan.resized_height_px);
+    EXPECT_EQ(again.source_width_px, 0);
+    EXPECT_EQ(again.spec.input_rows, plan.spec.input_rows);
+    EXPECT_EQ(again.spec.out_rows, plan.spec.out_rows);
+    EXPECT_EQ(again.spec.num_seqs, plan.spec.num_seqs);
+    EXPECT_EQ(again.spec.path_tokens, plan.spec.path_tokens);
+    EXPECT_GE(again.pixel_bytes, plan.pixel_bytes);  // a repeated frame may be kept
+    EXPECT_LT(again.pixel_bytes, 2 * plan.pixel_bytes + 1);
+  };
+  if (!m_.model->plan_image(64, 64).has_grid_thw) {
+    test::expect_error(ErrorCode::kUnsupported, "no pixel values", [&] {
+      (void)m_.model->plan_grid(Modality::kImage, {1, 4, 4});
+    });
+    test::expect_error(ErrorCode::kUnsupported, "no pixel values",
+                       [&] { m_.model->fill_pixel_values({}, {}, {}); });
+    return;
+  }
+  for (const auto& [width, height] : kSizes) expect_same(m_.model->plan_image(width, height));
+  for (const std::int64_t frames : {1, 2, 5}) expect_same(m_.model->plan_video(frames, 96, 64));
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  for (const std::array<std::int64_t, 3>& grid :
+       {std::array<std::int64_t, 3>{0, 4, 4}, {1, 0, 4}, {1, 4, -4}, {1, kHuge, kHuge}}) {
+    test::expect_error(ErrorCode::kInvalidArgument, "grid_thw",
+                       [&] { (void)m_.model->plan_grid(Modality::kVideo, grid); });
+  }
 }
 
 TEST_P(Conformance, BuffersGrowWithCapacityAndHaveUniqueNames) {

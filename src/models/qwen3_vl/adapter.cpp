@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "core/check.h"
-#include "media/normalize.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/forward.h"
+#include "models/qwen3_vl/pixel_values.h"
 #include "models/qwen3_vl/preprocess.h"
 #include "models/qwen3_vl/weights.h"
 
@@ -45,8 +45,7 @@ Tensor upload_floats(Device& device, Stream& stream, const float* values, const 
 
 Constants make_constants(Device& device, Stream& stream, const Config& c,
                          const PreprocessConfig& p) {
-  const media::NormalizeTable table =
-      media::fused_normalize_table(p.image_mean, p.image_std, p.rescale_factor);
+  const media::NormalizeTable table = normalize_table(p);
   const std::vector<float> inv_freq = inverse_frequencies(c);
   return {
       upload_floats(device, stream, table[0].data(), {3, 256}),
@@ -94,6 +93,16 @@ class Model final : public EncoderGraphModel {
   void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                    std::span<std::uint8_t> out) const override {
     qwen3_vl::fill_pixels(preprocess_, plan, frames, out);
+  }
+
+  [[nodiscard]] ItemPlan plan_grid(Modality modality,
+                                   const std::array<std::int64_t, 3>& grid) const override {
+    return qwen3_vl::plan_grid(config_, modality, grid);
+  }
+
+  void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                         std::span<std::uint8_t> out) const override {
+    qwen3_vl::fill_pixel_values(config_, preprocess_, plan, values, out);
   }
 
   [[nodiscard]] std::int64_t path_width(PathId) const override { return config_.out_width(); }

@@ -135,6 +135,11 @@ std::int64_t Config::position_side() const {
   return static_cast<std::int64_t>(std::sqrt(static_cast<double>(num_position_embeddings)));
 }
 
+media::NormalizeTable normalize_table(const PreprocessConfig& preprocess) {
+  return media::fused_normalize_table(preprocess.image_mean, preprocess.image_std,
+                                      preprocess.rescale_factor);
+}
+
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView vision = files.config.root().at("vision_config");
   const bool is_qwen3_5 = files.architecture().starts_with("Qwen3_5");

@@ -6,6 +6,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
+#include "media/normalize.h"
 #include "media/resize.h"
 #include "models/blocks/smart_resize.h"
 
@@ -55,6 +56,9 @@ struct PreprocessConfig {
   media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
   media::ResizeFilter filter = media::ResizeFilter::kBicubic;
 };
+
+/// Value of each byte per channel: the processor's rescaling and normalising.
+[[nodiscard]] media::NormalizeTable normalize_table(const PreprocessConfig& preprocess);
 
 /// Reads and validates vision_config.
 /// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for values this

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "core/check.h"
 #include "media/resize.h"
@@ -34,6 +36,14 @@ ItemPlan make_plan(const Config& c, Modality modality, std::int64_t frames,
   return plan;
 }
 
+/// Whether the patch sources, 32-bit offsets, reach all pixels of a grid.
+bool is_addressable(const Config& c, const std::array<std::int64_t, 3>& grid) {
+  const auto frame = checked_mul(grid[1], grid[2]);
+  const auto patches = frame ? checked_mul(grid[0], *frame) : std::nullopt;
+  const auto bytes = patches ? checked_mul(*patches, c.patch_dim()) : std::nullopt;
+  return bytes && *bytes <= std::numeric_limits<std::int32_t>::max();
+}
+
 std::int64_t resize_factor(const Config& c) { return c.patch_size * c.spatial_merge_size; }
 
 }  // namespace
@@ -58,6 +68,25 @@ ItemPlan plan_video(const Config& config, const PreprocessConfig& preprocess,
   const blocks::Size2d resized = blocks::smart_resize_video(
       num_frames, height_px, width_px, config.temporal_patch_size, factor, range);
   return make_plan(config, Modality::kVideo, num_frames, width_px, height_px, resized);
+}
+
+ItemPlan plan_grid(const Config& config, Modality modality,
+                   const std::array<std::int64_t, 3>& grid) {
+  const auto& [t, h, w] = grid;
+  const std::int64_t merge = config.spatial_merge_size;
+  FOVEA_CHECK(t >= 1 && h >= 1 && w >= 1 && h % merge == 0 && w % merge == 0, kInvalidArgument,
+              "grid_thw must be positive with sides that are multiples of ", merge, ", got ", t,
+              "x", h, "x", w);
+  FOVEA_CHECK(modality == Modality::kVideo || t == 1, kInvalidArgument,
+              "grid_thw of a picture begins with 1, got ", t, "x", h, "x", w);
+  FOVEA_CHECK(is_addressable(config, grid), kInvalidArgument, "grid_thw ", t, "x", h, "x", w,
+              " has more pixels than one item can have");
+  const std::int64_t frames = modality == Modality::kImage ? 1 : t * config.temporal_patch_size;
+  ItemPlan plan =
+      make_plan(config, modality, frames, 0, 0,
+                {.height_px = h * config.patch_size, .width_px = w * config.patch_size});
+  plan.layout = PixelLayout::kPatches;
+  return plan;
 }
 
 std::vector<std::int64_t> sample_frames(const PreprocessConfig& preprocess,
@@ -112,14 +141,18 @@ void write_patch_rows(const Config& config, const ItemPlan& plan, std::int64_t p
   const std::int64_t w = plan.grid[2];
   const std::int64_t m = config.spatial_merge_size;
   const std::int64_t p = config.patch_size;
-  const std::int64_t row_stride = plan.resized_width_px * 3;
-  const std::int64_t frame_stride = plan.resized_height_px * row_stride;
+  const bool tiled = plan.layout == PixelLayout::kPatches;
+  const std::int64_t tile_bytes = static_cast<std::int64_t>(plan.pixel_bytes) / (t * h * w);
+  const std::int64_t row_stride = (tiled ? p : plan.resized_width_px) * 3;
+  const std::int64_t frame_stride = (tiled ? p : plan.resized_height_px) * row_stride;
   auto position = positions.begin();
   auto source = sources.begin();
+  std::int64_t tile = pixel_offset;  // of the next patch, where each has its own
   const auto emit = [&](std::int64_t y, std::int64_t x, std::int64_t frame_offset,
                         std::int64_t next_frame) {
     for (const std::int64_t v : {y, x, h, w}) *position++ = static_cast<std::int32_t>(v);
-    const std::int64_t offset = frame_offset + y * p * row_stride + x * p * 3;
+    const std::int64_t offset = tiled ? tile : frame_offset + y * p * row_stride + x * p * 3;
+    tile += tile_bytes;
     for (const std::int64_t v : {offset, row_stride, next_frame, std::int64_t{0}}) {
       *source++ = static_cast<std::int32_t>(v);
     }

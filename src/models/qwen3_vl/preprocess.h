@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,6 +19,14 @@ namespace fovea::qwen3_vl {
 [[nodiscard]] ItemPlan plan_video(const Config& config, const PreprocessConfig& preprocess,
                                   std::int64_t num_frames, std::int64_t width_px,
                                   std::int64_t height_px);
+
+/// Plan of pixel values with this grid: every patch is kept as a tile of its own, of one frame for
+/// a picture and of temporal_patch_size frames for a video. A repeated last frame counts as a
+/// frame.
+/// @throws Error(kInvalidArgument) for sides that are no multiples of spatial_merge_size, a picture
+/// of more than one temporal patch, and more pixels than a tower's input can address.
+[[nodiscard]] ItemPlan plan_grid(const Config& config, Modality modality,
+                                 const std::array<std::int64_t, 3>& grid);
 
 /// Frames of a video file at about `target_fps`, at least min_frames and at most max_frames of
 /// them, spread evenly from the first to the last, rounded half to even. An unknown rate counts
