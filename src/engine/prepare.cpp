@@ -2,6 +2,7 @@
 // threads; touches no device.
 #include "engine/prepare.h"
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <string>
@@ -125,10 +126,14 @@ void prepare(const EncoderGraphModel& model, const MediaItem& media, const Media
   result.times.resize_ms = watch.elapsed_ms();
 }
 
-/// `message` with the item's name in front, unless it is there already.
+/// The error with the item's name in front, unless that, or the path of one of its files, is there
+/// already.
 Error named(const MediaItem& media, const Error& error) {
   const std::string text = error.what();
-  if (media.name.empty() || text.find(media.name) != std::string::npos) return error;
+  const auto begins = [&](const std::string& name) { return text.starts_with(name + ": "); };
+  if (media.name.empty() || begins(media.name) || std::ranges::any_of(media.paths, begins)) {
+    return error;
+  }
   return {error.code(), cat(media.name, ": ", text)};
 }
 

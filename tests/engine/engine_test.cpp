@@ -151,6 +151,12 @@ TEST_F(EngineTest, RefusesRgbOfTheWrongSize) {
             ErrorCode::kInvalidArgument);
 }
 
+TEST_F(EngineTest, MessagesBeginWithTheNameOfTheItem) {
+  const MediaItem item = image_rgb(std::vector<std::uint8_t>(300 * 3), 300, 1, "picture");
+  const Error error = error_of([&] { (void)engine_.encode({&item, 1}); });
+  EXPECT_TRUE(std::string(error.what()).starts_with("picture: picture of 300x1")) << error.what();
+}
+
 TEST_F(EngineTest, PlansAsItEncodes) {
   const std::vector<ItemSize> sizes{{640, 480, 1}, {100, 76, 6}, {64, 64, 1}};
   const PackingPlan plan = engine_.plan(sizes);
