@@ -60,7 +60,7 @@ struct Embedding {
   RowDType dtype = RowDType::kFloat32;
   RowBytes data;                                        ///< rows * width elements, row-major
   std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< for families that have one
-  std::int64_t source_width_px = 0;
+  std::int64_t source_width_px = 0;                     ///< both 0 if the item came as pixel values
   std::int64_t source_height_px = 0;
   std::int64_t num_frames = 1;
   std::int64_t resized_width_px = 0;

@@ -14,14 +14,16 @@ namespace fovea {
 
 enum class Modality : std::uint8_t { kImage, kVideo };
 
-/// One picture or video to encode, or the rows of one. Make it with one of the functions below.
+/// One picture or video to encode, or its pixel values, or its rows. Make it with one of the
+/// functions below.
 struct MediaItem {
   enum class Source : std::uint8_t {
-    kFile,        ///< `paths[0]`: an encoded picture, or a video container
-    kFrameFiles,  ///< `paths`: encoded pictures, the already sampled frames of a video
-    kBytes,       ///< `bytes`: an encoded picture
-    kRgb,         ///< `bytes`: interleaved 8-bit RGB, num_frames pictures of width_px x height_px
-    kRows,        ///< `bytes`: finished embeddings, num_rows x row_width elements of row_dtype
+    kFile,         ///< `paths[0]`: an encoded picture, or a video container
+    kFrameFiles,   ///< `paths`: encoded pictures, the already sampled frames of a video
+    kBytes,        ///< `bytes`: an encoded picture
+    kRgb,          ///< `bytes`: interleaved 8-bit RGB, num_frames pictures of width_px x height_px
+    kPixelValues,  ///< `bytes`: num_rows patches of row_width values of row_dtype, and `grid_thw`
+    kRows,         ///< `bytes`: finished embeddings, num_rows x row_width elements of row_dtype
   };
 
   Modality modality = Modality::kImage;
@@ -34,11 +36,11 @@ struct MediaItem {
   std::int64_t num_frames = 1;
   double fps = 2.0;  ///< of the sampled frames; asks for this rate when a container is sampled
 
-  /// Of kRows alone.
+  /// Of kPixelValues and kRows alone.
   RowDType row_dtype = RowDType::kFloat32;
   std::int64_t num_rows = 0;
   std::int64_t row_width = 0;
-  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< handed on with the rows
+  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; of kRows: handed on
 };
 
 /// An encoded picture (JPEG, PNG, WebP) in a file.
@@ -57,6 +59,23 @@ struct MediaItem {
 [[nodiscard]] FOVEA_API MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames,
                                             std::int64_t width_px, std::int64_t height_px,
                                             double fps, std::string name);
+/// What a Hugging Face processor has made of a picture: `pixel_values`, num_patches * patch_dim
+/// values of `dtype`, row-major and in the processor's order, and the item's row of
+/// `image_grid_thw`. For a video (`pixel_values_videos`, `video_grid_thw`) set `modality`
+/// afterwards. The rows of an item are the same bits as those of the picture itself, because the
+/// pixels go back to the 8-bit values that they came from. encode() refuses (kInvalidArgument)
+/// values that come from no 8-bit picture or from another normalisation, and sizes that contradict
+/// each other; kUnsupported for families without a grid.
+[[nodiscard]] FOVEA_API MediaItem pixel_values(std::vector<std::uint8_t> bytes, RowDType dtype,
+                                               std::int64_t num_patches, std::int64_t patch_dim,
+                                               const std::array<std::int64_t, 3>& grid_thw,
+                                               std::string name);
+/// The items of a safetensors file that holds what a processor returned: the pictures of
+/// `pixel_values` and `image_grid_thw`, then the videos of `pixel_values_videos` and
+/// `video_grid_thw`, in the order of their grids; other tensors are ignored.
+/// @throws Error(kNotFound) if there is no file or it holds no pixel values, Error(kCorruptData) if
+/// its tensors do not fit each other, and what is wrong with the file itself.
+[[nodiscard]] FOVEA_API std::vector<MediaItem> pixel_values_file(const std::string& path);
 /// Embeddings that somebody has computed already, row-major: num_rows * row_width elements of
 /// `dtype`. encode() hands them on in their place, in the dtype of the call; no tower and no graph
 /// sees them, and Stats counts them as skipped with the reason "precomputed". No rows are fine;

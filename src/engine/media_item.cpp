@@ -41,6 +41,16 @@ MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames, std:
   return item;
 }
 
+MediaItem pixel_values(std::vector<std::uint8_t> bytes, RowDType dtype, std::int64_t num_patches,
+                       std::int64_t patch_dim, const std::array<std::int64_t, 3>& grid_thw,
+                       std::string name) {
+  MediaItem item =
+      precomputed_rows(std::move(bytes), dtype, num_patches, patch_dim, std::move(name));
+  item.source = MediaItem::Source::kPixelValues;
+  item.grid_thw = grid_thw;
+  return item;
+}
+
 MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype, std::int64_t num_rows,
                            std::int64_t row_width, std::string name) {
   MediaItem item = image_bytes(std::move(bytes), std::move(name));

@@ -93,23 +93,52 @@ Frames load_frames(const EncoderGraphModel& model, const MediaItem& item,
   return frames;
 }
 
-/// Rows that need no tower: do they fit their description, and the model?
-void check_rows(const EncoderGraphModel& model, const MediaItem& media) {
+/// Do the bytes fit the description? @param rows what a row is called.
+void check_matrix(const MediaItem& media, const char* rows) {
   const auto elements = checked_mul(media.num_rows, media.row_width);
   const auto element_bytes = static_cast<std::int64_t>(size_of(to_dtype(media.row_dtype)));
   const auto bytes = elements ? checked_mul(*elements, element_bytes) : std::nullopt;
   FOVEA_CHECK(bytes && media.num_rows >= 0 && media.row_width >= 0 &&
                   static_cast<std::uint64_t>(*bytes) == media.bytes.size(),
-              kInvalidArgument, media.name, ": ", media.num_rows, " rows of ", media.row_width,
-              " x ", to_string(to_dtype(media.row_dtype)), " do not take ", media.bytes.size(),
-              " bytes");
+              kInvalidArgument, media.name, ": ", media.num_rows, " ", rows, " of ",
+              media.row_width, " x ", to_string(to_dtype(media.row_dtype)), " do not take ",
+              media.bytes.size(), " bytes");
+}
+
+/// Rows that need no tower: do they fit their description, and the model?
+void check_rows(const EncoderGraphModel& model, const MediaItem& media) {
+  check_matrix(media, "rows");
   const std::int64_t width = model.graph_spec().out_width;
   FOVEA_CHECK(media.row_width == width, kInvalidArgument, media.name, ": rows of this model are ",
               width, " wide, got ", media.row_width);
 }
 
+void prepare_pixel_values(const EncoderGraphModel& model, const MediaItem& media,
+                          PreparedMedia& result) {
+  check_matrix(media, "patches");
+  FOVEA_CHECK(media.grid_thw, kInvalidArgument, media.name, ": pixel values need their grid_thw");
+  const Stopwatch watch;
+  const auto& [t, h, w] = *media.grid_thw;
+  result.item.plan = model.plan_grid(media.modality, *media.grid_thw);
+  const ItemPlan& plan = result.item.plan;
+  FOVEA_CHECK(plan.spec.input_rows == media.num_rows, kInvalidArgument, media.name, ": grid_thw ",
+              t, "x", h, "x", w, " has ", plan.spec.input_rows, " patches, got pixel values of ",
+              media.num_rows);
+  result.item.pixels.resize(plan.pixel_bytes);
+  model.fill_pixel_values(plan,
+                          {reinterpret_cast<const std::byte*>(media.bytes.data()),
+                           to_dtype(media.row_dtype),
+                           {media.num_rows, media.row_width}},
+                          result.item.pixels);
+  result.times.resize_ms = watch.elapsed_ms();
+}
+
 void prepare(const EncoderGraphModel& model, const MediaItem& media, const MediaOptions& options,
              PreparedMedia& result) {
+  if (media.source == MediaItem::Source::kPixelValues) {
+    prepare_pixel_values(model, media, result);
+    return;
+  }
   if (media.source == MediaItem::Source::kRows) {
     check_rows(model, media);
     return;

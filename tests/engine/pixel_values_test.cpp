@@ -1,0 +1,174 @@
+// Items that come as pixel values: the second entrance to the tower. Their rows are the bits of the
+// pictures that the values were made of.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "fovea/fovea.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+#include "support/golden_pixel_values.h"
+
+namespace fovea {
+namespace {
+
+using test::GoldenPixelValues;
+
+constexpr std::pair<RowDType, DType> kDTypes[] = {{RowDType::kFloat32, DType::kF32},
+                                                  {RowDType::kBFloat16, DType::kBF16},
+                                                  {RowDType::kFloat16, DType::kF16}};
+
+MediaItem item_of(const GoldenPixelValues& golden, RowDType dtype = RowDType::kFloat32,
+                  DType stored = DType::kF32) {
+  MediaItem item = pixel_values(test::stored_as(stored, golden.values), dtype, golden.patches,
+                                golden.patch_dim, golden.grid, "values");
+  item.modality = golden.modality;
+  return item;
+}
+
+class PixelValues : public ::testing::TestWithParam<int> {
+ protected:
+  [[nodiscard]] std::vector<Embedding> encode(const std::vector<MediaItem>& items,
+                                              const EncodeOptions& how = {}) {
+    return engine_.encode(items, how);
+  }
+  [[nodiscard]] GoldenPixelValues golden(const std::string& name) const {
+    return test::golden_pixel_values(folder_, name);
+  }
+  [[nodiscard]] MediaItem picture(const std::string& file) const {
+    return image_file(folder_ + "/images/" + file);
+  }
+  void expect_refused(const MediaItem& item, const std::string& part) {
+    test::expect_error(ErrorCode::kInvalidArgument, "values: " + part,
+                       [&] { (void)encode({item}); });
+  }
+
+  const std::string folder_ = test::golden_folders("qwen3_vl", "golden.safetensors").front();
+  Engine engine_ =
+      Engine::load(folder_, {.device = "cpu", .data_parallel_size = GetParam(), .num_threads = 2});
+};
+
+TEST_P(PixelValues, GiveTheRowsOfThePictureBitForBit) {
+  for (const std::string name :
+       {"gradient_64x200", "noise_101x61", "photo_180x180", "shapes_120x90"}) {
+    SCOPED_TRACE(name);
+    const std::string file = name + (name == "photo_180x180" ? ".jpg" : ".png");
+    const Embedding expected = encode({picture(file)}).front();
+    for (const auto& [dtype, stored] : kDTypes) {
+      const Embedding rows = encode({item_of(golden(name), dtype, stored)}).front();
+      EXPECT_EQ(rows.data, expected.data) << to_string(stored);
+      EXPECT_EQ(rows.grid_thw, expected.grid_thw);
+      EXPECT_EQ(rows.resized_width_px, expected.resized_width_px);
+      EXPECT_EQ(rows.resized_height_px, expected.resized_height_px);
+      EXPECT_EQ(rows.source_width_px, 0) << "nobody knows";
+    }
+  }
+}
+
+TEST_P(PixelValues, OfAVideoGiveItsRowsBitForBit) {
+  const Embedding expected = encode({video_path(folder_ + "/video_frames")}).front();
+  for (const auto& [dtype, stored] : kDTypes) {
+    const Embedding rows = encode({item_of(golden("video"), dtype, stored)}).front();
+    EXPECT_EQ(rows.data, expected.data) << to_string(stored);
+    EXPECT_EQ(rows.modality, Modality::kVideo);
+    EXPECT_EQ(rows.grid_thw, expected.grid_thw);
+    EXPECT_EQ(rows.num_frames, 6);
+  }
+}
+
+TEST_P(PixelValues, KeepTheirPlaceAmongPicturesVideosAndRows) {
+  const MediaItem photo = picture("photo_180x180.jpg");
+  const MediaItem noise = picture("noise_101x61.png");
+  const MediaItem clip = video_path(folder_ + "/video_frames");
+  const std::vector<Embedding> pictures = encode({photo, noise, clip});
+  const std::vector<MediaItem> mixed{
+      item_of(golden("noise_101x61")),
+      photo,
+      precomputed(pictures[1]),
+      item_of(golden("video")),
+      item_of(golden("photo_180x180"), RowDType::kBFloat16, DType::kBF16),
+      clip,
+      noise};
+  const std::size_t expected[] = {1, 0, 1, 2, 0, 2, 1};
+  for (const bool eager : {false, true}) {
+    const std::vector<Embedding> rows = encode(mixed, {.enforce_eager = eager});
+    ASSERT_EQ(rows.size(), mixed.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i].data, pictures[expected[i]].data) << i << (eager ? " eager" : " graphs");
+      EXPECT_EQ(rows[i].modality, pictures[expected[i]].modality);
+    }
+  }
+}
+
+TEST_P(PixelValues, AreReplayedLikePictures) {
+  (void)encode({item_of(golden("noise_101x61")), item_of(golden("gradient_64x200"))});
+  const Stats stats = engine_.stats();
+  EXPECT_EQ(stats.graph_hits, 2);
+  EXPECT_TRUE(stats.miss_reasons.empty());
+}
+
+TEST_P(PixelValues, AValueBetweenTwoBytesIsNamed) {
+  GoldenPixelValues values = golden("noise_101x61");
+  values.values[5 * 1536 + 9] += 1.0f / 255;  // half a step of 2 / 255
+  for (const auto& [dtype, stored] : kDTypes) {
+    expect_refused(item_of(values, dtype, stored), "pixel_values[5, 9] is -0.431");
+  }
+  test::expect_error(ErrorCode::kInvalidArgument, "expected the value of a byte: the nearest is",
+                     [&] { (void)encode({item_of(values)}); });
+}
+
+TEST_P(PixelValues, SizesThatContradictEachOtherAreRefused) {
+  const GoldenPixelValues good = golden("noise_101x61");  // 24 patches, grid 1x4x6
+  MediaItem item = item_of(good);
+  item.grid_thw = {1, 4, 8};
+  expect_refused(item, "grid_thw 1x4x8 has 32 patches, got pixel values of 24");
+  item.grid_thw = {1, 3, 8};
+  expect_refused(item, "grid_thw must be positive with sides that are multiples of 2, got 1x3x8");
+  item.grid_thw = {2, 2, 6};
+  expect_refused(item, "grid_thw of a picture begins with 1, got 2x2x6");
+  item.grid_thw = {1, std::int64_t{1} << 40, std::int64_t{1} << 40};
+  expect_refused(item, "grid_thw 1x1099511627776x1099511627776 has more pixels");
+  item.grid_thw.reset();
+  expect_refused(item, "pixel values need their grid_thw");
+  item = item_of(good);
+  item.num_rows = 48;
+  item.row_width = 768;
+  expect_refused(item, "grid_thw 1x4x6 has 24 patches, got pixel values of 48");
+  item.grid_thw = {1, 4, 12};
+  expect_refused(item, "pixel_values must be [48, 1536] for this grid, got [48, 768]");
+}
+
+TEST_P(PixelValues, BytesOfAnotherDtypeOrNumberAreRefused) {
+  MediaItem item = item_of(golden("noise_101x61"));
+  item.row_dtype = RowDType::kFloat16;
+  expect_refused(item, "24 patches of 1536 x float16 do not take 147456 bytes");
+  item = item_of(golden("noise_101x61"));
+  item.bytes.pop_back();
+  expect_refused(item, "24 patches of 1536 x float32 do not take 147455 bytes");
+  item.num_rows = -24;
+  expect_refused(item, "-24 patches of 1536");
+}
+
+TEST_P(PixelValues, ABadOneIsSkippedOnRequest) {
+  GoldenPixelValues bad = golden("noise_101x61");
+  bad.values[0] = 9;
+  const std::vector<Embedding> rows =
+      encode({item_of(bad), item_of(golden("noise_101x61"))}, {.on_error = OnError::kSkip});
+  EXPECT_TRUE(rows[0].error);
+  EXPECT_FALSE(rows[1].error);
+  EXPECT_EQ(rows[1].rows, 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Replicas, PixelValues, ::testing::Values(1, 3));
+
+TEST(PixelValuesOfOtherFamilies, AreUnsupported) {
+  Engine engine = Engine::load(test::golden_folders("deepseek_ocr", "golden.safetensors").front(),
+                               {.device = "cpu", .num_threads = 2});
+  const std::vector<MediaItem> items{
+      pixel_values(std::vector<std::uint8_t>(64), RowDType::kFloat32, 4, 4, {1, 2, 2}, "values")};
+  test::expect_error(ErrorCode::kUnsupported, "values: the model takes pictures, no pixel values",
+                     [&] { (void)engine.encode(items); });
+}
+
+}  // namespace
+}  // namespace fovea
