@@ -136,6 +136,7 @@ std::string grid_text(const Embedding& item) {
 }
 
 std::string source_text(const Embedding& item) {
+  if (item.source_width_px == 0) return "-";  // came as pixel values
   const std::string size = size_text(item.source_width_px, item.source_height_px);
   return item.modality == Modality::kVideo ? size + "x" + std::to_string(item.num_frames) + "f"
                                            : size;
@@ -288,6 +289,7 @@ void add_encode(CLI::App& app, Program& program) {
       "Examples:\n"
       "  fovea encode ./Qwen3-VL photo.jpg scans/ -o rows.safetensors\n"
       "  fovea encode ./Qwen3-VL a.png --video frames/ b.png -o rows.safetensors --dtype bfloat16\n"
+      "  fovea encode ./Qwen3-VL --pixel-values processed.safetensors -o rows.safetensors\n"
       "  fovea encode ./Qwen3-VL '*.png' -o rows.safetensors --stats stats.json --on-error skip");
   verb->callback([flags, &program] {
     program.action = [flags, &program] { return run_encode(*flags, program.console); };

@@ -81,6 +81,7 @@ std::vector<std::string> picture_files(const std::string& argument, bool lists_a
 }
 
 std::vector<MediaItem> items_of(const InputArgument& argument, double fps) {
+  if (argument.pixel_values) return pixel_values_file(argument.text);
   if (argument.modality == Modality::kVideo) return {video_path(argument.text, fps)};
   std::vector<MediaItem> items;
   for (std::string& file : picture_files(argument.text)) {
@@ -89,17 +90,23 @@ std::vector<MediaItem> items_of(const InputArgument& argument, double fps) {
   return items;
 }
 
-/// Reads the order of positionals and --video back from the parser.
-std::vector<InputArgument> arguments_in_order(const CLI::App& verb, const CLI::Option* images,
-                                              const CLI::Option* videos, const InputFlags& flags) {
+/// A flag that names inputs, and what it has named so far.
+struct NamedInputs {
+  const CLI::Option* option;
+  const std::vector<std::string>* values;
+  InputArgument argument;  ///< but for the text
+  std::size_t next = 0;
+};
+
+/// Reads the order of positionals and flags back from the parser.
+std::vector<InputArgument> arguments_in_order(const CLI::App& verb,
+                                              std::vector<NamedInputs> flags) {
   std::vector<InputArgument> arguments;
-  std::size_t next_image = 0;
-  std::size_t next_video = 0;
   for (const CLI::Option* option : verb.parse_order()) {
-    if (option == images && next_image < flags.images.size()) {
-      arguments.push_back({Modality::kImage, flags.images[next_image++]});
-    } else if (option == videos && next_video < flags.videos.size()) {
-      arguments.push_back({Modality::kVideo, flags.videos[next_video++]});
+    for (NamedInputs& flag : flags) {
+      if (option != flag.option || flag.next >= flag.values->size()) continue;
+      arguments.push_back(flag.argument);
+      arguments.back().text = (*flag.values)[flag.next++];
     }
   }
   return arguments;
@@ -117,6 +124,13 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
           ->type_name("PATH")
           ->allow_extra_args(false)
           ->group("Input");
+  CLI::Option* pixel_values =
+      verb.add_option(
+              "--pixel-values", flags.pixel_values,
+              "Safetensors file of a processor's pixel_values[_videos] and grids; repeatable")
+          ->type_name("FILE")
+          ->allow_extra_args(false)
+          ->group("Input");
   verb.add_option("--fps", flags.fps, "Frames per second of directories of frames")
       ->type_name("F")
       ->check(CLI::Validator(
@@ -130,10 +144,13 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
           ""))
       ->capture_default_str()
       ->group("Input");
-  verb.parse_complete_callback([&verb, &flags, images, videos] {
-    flags.in_order = arguments_in_order(verb, images, videos, flags);
+  verb.parse_complete_callback([&verb, &flags, images, videos, pixel_values] {
+    flags.in_order = arguments_in_order(
+        verb, {{images, &flags.images, {}},
+               {videos, &flags.videos, {.modality = Modality::kVideo, .text = {}}},
+               {pixel_values, &flags.pixel_values, {.text = {}, .pixel_values = true}}});
     if (flags.in_order.empty()) {
-      throw UsageError("expected at least one INPUT or --video, got none");
+      throw UsageError("expected at least one INPUT, --video or --pixel-values, got none");
     }
   });
 }

@@ -11,21 +11,24 @@
 
 namespace fovea::cli {
 
-/// One INPUT or --video of the command line.
+/// One INPUT, --video or --pixel-values of the command line.
 struct InputArgument {
   Modality modality = Modality::kImage;
   std::string text;
+  bool pixel_values = false;  ///< a file of them; it says itself whether they are of videos
 };
 
-/// The flags that name pictures and videos.
+/// The flags that name pictures, videos and pixel values.
 struct InputFlags {
   std::vector<std::string> images;
   std::vector<std::string> videos;
+  std::vector<std::string> pixel_values;
   double fps = 2.0;
-  std::vector<InputArgument> in_order;  ///< both, as they stand on the command line
+  std::vector<InputArgument> in_order;  ///< all, as they stand on the command line
 };
 
-/// Adds INPUT..., --video and --fps. `flags.in_order` is filled when the verb has been parsed.
+/// Adds INPUT..., --video, --pixel-values and --fps. `flags.in_order` is filled when the verb has
+/// been parsed.
 void add_input_flags(CLI::App& verb, InputFlags& flags);
 
 /// An item to encode, or why there is none.
@@ -37,10 +40,11 @@ struct Input {
 /// Makes items of arguments, in order. A picture argument is a file, a directory (its JPEG, PNG and
 /// WebP files sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
 /// argument per line; empty lines and lines that begin with # do not count). A name that exists is
-/// taken literally whatever characters it holds.
+/// taken literally whatever characters it holds. A file of pixel values gives all its items.
 /// @param on_error kSkip turns an argument that yields nothing into an Input with an error.
 /// @throws Error(kNotFound) for a directory without pictures, a pattern without matches or a list
-/// or video that does not exist. Picture files are not opened here.
+/// or video that does not exist, and what pixel_values_file() throws. Picture files are not opened
+/// here.
 [[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
                                                OnError on_error);
 

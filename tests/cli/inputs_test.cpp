@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "checkpoint/safetensors.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 
@@ -89,6 +90,36 @@ TEST_F(Inputs, MissingVideoIsAnErrorOrASkippedItem) {
   ASSERT_EQ(inputs.size(), 2U);
   EXPECT_TRUE(inputs[0].error.has_value());
   EXPECT_EQ(inputs[0].item.modality, Modality::kVideo);
+  EXPECT_FALSE(inputs[1].error.has_value());
+}
+
+TEST_F(Inputs, AFileOfPixelValuesGivesItsItemsInPlace) {
+  const std::vector<float> values(8 * 3);
+  const std::vector<std::int64_t> grids{1, 2, 2, 1, 2, 2};
+  const std::string file = folder_ / "values.safetensors";
+  const checkpoint::OutputTensor tensors[] = {
+      {"pixel_values", {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, {8, 3}}},
+      {"image_grid_thw", {reinterpret_cast<const std::byte*>(grids.data()), DType::kI64, {2, 3}}}};
+  checkpoint::write_safetensors(file, tensors, {});
+  const std::vector<InputArgument> words{{Modality::kImage, folder_ / "b.png"},
+                                         {.text = file, .pixel_values = true},
+                                         {Modality::kImage, folder_ / "c.webp"}};
+  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kFail);
+  ASSERT_EQ(inputs.size(), 4U);
+  EXPECT_EQ(inputs[0].item.source, MediaItem::Source::kFile);
+  EXPECT_EQ(inputs[1].item.source, MediaItem::Source::kPixelValues);
+  EXPECT_EQ(inputs[2].item.name, file + "[1]");
+  EXPECT_EQ(inputs[3].item.source, MediaItem::Source::kFile);
+}
+
+TEST_F(Inputs, AFileWithoutPixelValuesIsAnErrorOrASkippedItem) {
+  const std::vector<InputArgument> words{{.text = folder_ / "none", .pixel_values = true},
+                                         {Modality::kImage, folder_ / "b.png"}};
+  expect_error(ErrorCode::kNotFound, "none",
+               [&] { (void)expand_inputs(words, 2.0, OnError::kFail); });
+  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kSkip);
+  ASSERT_EQ(inputs.size(), 2U);
+  EXPECT_TRUE(inputs[0].error.has_value());
   EXPECT_FALSE(inputs[1].error.has_value());
 }
 

@@ -10,6 +10,7 @@
 #include "checkpoint/safetensors.h"
 #include "integration/run_program.h"
 #include "support/golden.h"
+#include "support/golden_pixel_values.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::test {
@@ -75,6 +76,70 @@ TEST_F(EncodeProgram, NumbersItemsInCommandLineOrder) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(shape_of(i), (std::vector<std::int64_t>{rows[static_cast<std::size_t>(i)], 256}));
   }
+}
+
+/// Writes the processor's output for golden items to a file.
+std::string write_pixel_values(const std::string& path, const std::string& model,
+                               const std::vector<std::string>& names, DType dtype) {
+  GoldenPixelValues all;
+  std::vector<std::int64_t> grids;
+  for (const std::string& name : names) {
+    const GoldenPixelValues item = golden_pixel_values(model, name);
+    all.values.insert(all.values.end(), item.values.begin(), item.values.end());
+    all.patches += item.patches;
+    all.patch_dim = item.patch_dim;
+    all.modality = item.modality;
+    grids.insert(grids.end(), item.grid.begin(), item.grid.end());
+  }
+  const bool video = all.modality == Modality::kVideo;
+  const std::vector<std::uint8_t> bytes = stored_as(dtype, all.values);
+  const checkpoint::OutputTensor tensors[] = {
+      {video ? "pixel_values_videos" : "pixel_values",
+       {reinterpret_cast<const std::byte*>(bytes.data()), dtype, {all.patches, all.patch_dim}}},
+      {video ? "video_grid_thw" : "image_grid_thw",
+       {reinterpret_cast<const std::byte*>(grids.data()), DType::kI64, {std::ssize(names), 3}}}};
+  checkpoint::write_safetensors(path, tensors, {});
+  return path;
+}
+
+TEST_F(EncodeProgram, PixelValuesStandWhereTheirPicturesWould) {
+  const std::string pictures = write_pixel_values(
+      folder_ / "pictures.safetensors", model_, {"gradient_64x200", "photo_180x180"}, DType::kF32);
+  const std::string video =
+      write_pixel_values(folder_ / "video.safetensors", model_, {"video"}, DType::kBF16);
+  expect_success(encode({noise_, gradient_, photo_, "--video", frames_, noise_}));
+  std::vector<std::string> expected;
+  const auto bytes_of = [&](int i) {
+    const SafetensorsFile file(output());
+    const ConstTensorView rows = file.tensor("item_" + std::to_string(i));
+    return std::string(reinterpret_cast<const char*>(rows.data), rows.bytes());
+  };
+  for (int i = 0; i < 5; ++i) expected.push_back(bytes_of(i));
+  const ProgramResult result =
+      encode({noise_, "--pixel-values", pictures, "--pixel-values", video, noise_});
+  expect_success(result);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(bytes_of(i), expected[static_cast<std::size_t>(i)]) << i;
+  }
+  EXPECT_THAT(result.out, HasSubstr("pictures.safetensors[1]"));
+}
+
+TEST_F(EncodeProgram, PixelValuesAreComparedWithTheReference) {
+  const ProgramResult result = encode({"--pixel-values",
+                                       write_pixel_values(folder_ / "gradient_64x200.safetensors",
+                                                          model_, {"gradient_64x200"}, DType::kF16),
+                                       "--golden", model_});
+  expect_success(result);
+  const std::vector<double> differences = differences_in(result.out);
+  ASSERT_EQ(differences.size(), 1U) << result.out;
+  EXPECT_LE(differences[0], kTolerance);
+}
+
+TEST_F(EncodeProgram, PixelValuesOfAnotherKindFailWithoutOutput) {
+  expect_failure(encode({"--pixel-values", folder_ / "none.safetensors"}), 1, "none.safetensors");
+  expect_failure(encode({"--pixel-values", model_ + "/model.safetensors"}), 1,
+                 "model.safetensors: expected pixel_values with image_grid_thw");
+  EXPECT_EQ(folder_.entries(), 0U);
 }
 
 TEST_F(EncodeProgram, WritesGridsAndMetadata) {
