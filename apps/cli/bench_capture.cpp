@@ -3,7 +3,6 @@
 #include <chrono>
 #include <future>
 #include <iostream>
-#include <memory>
 
 #include "errors.h"
 #include "flags.h"
@@ -15,6 +14,7 @@
 #include "sizes.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -141,32 +141,34 @@ int run_capture(const CaptureFlags& flags, Console& console) {
   return kExitOk;
 }
 
+void add_flags(CLI::App& verb, CaptureFlags& flags) {
+  add_model(verb, flags.engine);
+  verb.add_option_function<std::string>(
+          "--size", [&flags](const std::string& text) { flags.size = parse_size(text); },
+          "Of the picture that is asked for meanwhile")
+      ->type_name("WxH")
+      ->default_str(to_text(flags.size))
+      ->group("Benchmark");
+  verb.add_option("--output-json", flags.output_json, "Write all figures as JSON")
+      ->type_name("FILE")
+      ->group("Output");
+  add_threads(verb, flags.engine);
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "capture",
+    .summary = "Time the capture of every graph, and answers before its end",
+    .footer = R"(Times of the lines below the table count from the start of loading.
+
+Example:
+  fovea bench capture ./Qwen3-VL --device cuda --output-json capture.json)",
+};
+
 }  // namespace
 
 void add_bench_capture(CLI::App& bench, Program& program) {
-  CLI::App* verb = bench.add_subcommand(
-      "capture", "Time the capture of every graph, and answers before its end");
-  auto flags = std::make_shared<CaptureFlags>();
-  add_model(*verb, flags->engine);
-  verb->add_option_function<std::string>(
-          "--size", [flags](const std::string& text) { flags->size = parse_size(text); },
-          "Of the picture that is asked for meanwhile")
-      ->type_name("WxH")
-      ->default_str(to_text(flags->size))
-      ->group("Benchmark");
-  verb->add_option("--output-json", flags->output_json, "Write all figures as JSON")
-      ->type_name("FILE")
-      ->group("Output");
-  add_threads(*verb, flags->engine);
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->footer(
-      "Times of the lines below the table count from the start of loading.\n\n"
-      "Example:\n"
-      "  fovea bench capture ./Qwen3-VL --device cuda --output-json capture.json");
-  verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_capture(*flags, program.console); };
-  });
+  add_verb(bench, program, kText, add_flags, run_capture);
 }
 
 }  // namespace fovea::cli

@@ -2,7 +2,6 @@
 // as a fraction of the multiply-add peak measured in the same run.
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 #include "errors.h"
@@ -17,6 +16,7 @@
 #include "svg_chart.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -250,47 +250,48 @@ int run_latency(const LatencyFlags& flags, Console& console) {
   return kExitOk;
 }
 
-}  // namespace
-
-void add_bench_latency(CLI::App& bench, Program& program) {
-  CLI::App* verb = bench.add_subcommand("latency", "Time the tower on random pixels");
-  auto flags = std::make_shared<LatencyFlags>();
-  add_model(*verb, flags->engine);
-  add_positive_list(*verb, "--threads", flags->threads,
+void add_flags(CLI::App& verb, LatencyFlags& flags) {
+  add_model(verb, flags.engine);
+  add_positive_list(verb, "--threads", flags.threads,
                     "CPU threads; a list shows how the tower scales (default: all)")
       ->group("Benchmark");
   CLI::Option* patches =
-      add_positive_list(*verb, "--patches", flags->patches, "Sizes of a picture, in patches")
+      add_positive_list(verb, "--patches", flags.patches, "Sizes of a picture, in patches")
           ->group("Benchmark");
   CLI::Option* count =
-      add_positive(*verb, "--count", flags->count, "Equal pictures per run")->group("Benchmark");
-  verb->add_option_function<std::string>(
-          "--cases", [flags](const std::string& text) { flags->cases = parse_cases(text); },
+      add_positive(verb, "--count", flags.count, "Equal pictures per run")->group("Benchmark");
+  verb.add_option_function<std::string>(
+          "--cases", [&flags](const std::string& text) { flags.cases = parse_cases(text); },
           "Both at once, for runs of different numbers of pictures")
       ->type_name("COUNTxPATCHES,...")
       ->excludes(patches)
       ->excludes(count)
       ->group("Benchmark");
-  add_positive(*verb, "--warmups", flags->warmups, "Runs of each kind that do not count")
+  add_positive(verb, "--warmups", flags.warmups, "Runs of each kind that do not count")
       ->group("Benchmark");
-  add_positive(*verb, "--repetitions", flags->repetitions, "Runs of each kind that count")
+  add_positive(verb, "--repetitions", flags.repetitions, "Runs of each kind that count")
       ->group("Benchmark");
-  verb->add_option("--output-json", flags->output_json, "Write all figures as JSON")
+  verb.add_option("--output-json", flags.output_json, "Write all figures as JSON")
       ->type_name("FILE")
       ->group("Output");
-  verb->add_option("--plot", flags->plot, "Write a chart as SVG")
-      ->type_name("FILE")
-      ->group("Output");
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->footer(
-      "Eager runs and replays take turns, so that drift of the machine hits both alike.\n\n"
-      "Examples:\n"
-      "  fovea bench latency ./Qwen3-VL --load-format dummy --patches 64,256,1024 --threads 1,2,4\n"
-      "  fovea bench latency ./Qwen3-VL --load-format dummy --cases 1x64,1x4096,20x440");
-  verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_latency(*flags, program.console); };
-  });
+  verb.add_option("--plot", flags.plot, "Write a chart as SVG")->type_name("FILE")->group("Output");
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "latency",
+    .summary = "Time the tower on random pixels",
+    .footer = R"(Eager runs and replays take turns, so that drift of the machine hits both alike.
+
+Examples:
+  fovea bench latency ./Qwen3-VL --load-format dummy --patches 64,256,1024 --threads 1,2,4
+  fovea bench latency ./Qwen3-VL --load-format dummy --cases 1x64,1x4096,20x440)",
+};
+
+}  // namespace
+
+void add_bench_latency(CLI::App& bench, Program& program) {
+  add_verb(bench, program, kText, add_flags, run_latency);
 }
 
 }  // namespace fovea::cli

@@ -4,7 +4,6 @@
 #include <ctime>
 #include <iostream>
 #include <limits>
-#include <memory>
 
 #include "errors.h"
 #include "flags.h"
@@ -17,6 +16,7 @@
 #include "progress.h"
 #include "report_json.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -339,34 +339,38 @@ std::vector<std::string> flags_without_effect(const CLI::App& verb, const MmFlag
   return names;
 }
 
+void add_flags(CLI::App& verb, MmFlags& flags) {
+  add_model(verb, flags.engine);
+  add_workload_flags(verb, flags);
+  add_benchmark_flags(verb, flags);
+  add_output_flags(verb, flags);
+  add_text_flags(verb);
+  add_threads(verb, flags.engine);
+  add_engine_flags(verb, flags.engine);
+  verb.get_option("--seed")->description("Of the workload and of dummy weights (default: 0)");
+  verb.parse_complete_callback([&verb, &flags] {
+    flags.without_effect = flags_without_effect(verb, flags);
+    flags.arrivals.seed = flags.seed();
+  });
+}
+
+constexpr VerbText kText{
+    .name = "mm-processor",
+    .summary = "Time requests with pictures and videos, stage by stage",
+    .footer = R"(Graphs are captured before the first request. Making random pixels is not timed.
+
+Examples:
+  fovea bench mm-processor ./Qwen3-VL --compare
+  fovea bench mm-processor ./Qwen3-VL --random-mm-base-items-per-request 20 \
+    --random-mm-bucket-config '{(336, 336, 1): 1.0}' --num-prompts 1000 --num-warmups 200
+  fovea bench mm-processor ./Qwen3-VL --dataset-name dir --dataset-path photos/ \
+    --num-prompts 3000 --num-warmups 300 --request-rate 20 --output-json result.json)",
+};
+
 }  // namespace
 
 void add_bench_mm_processor(CLI::App& bench, Program& program) {
-  CLI::App* verb = bench.add_subcommand("mm-processor",
-                                        "Time requests with pictures and videos, stage by stage");
-  auto flags = std::make_shared<MmFlags>();
-  add_model(*verb, flags->engine);
-  add_workload_flags(*verb, *flags);
-  add_benchmark_flags(*verb, *flags);
-  add_output_flags(*verb, *flags);
-  add_text_flags(*verb);
-  add_threads(*verb, flags->engine);
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->get_option("--seed")->description("Of the workload and of dummy weights (default: 0)");
-  verb->footer(
-      "Graphs are captured before the first request. Making random pixels is not timed.\n\n"
-      "Examples:\n"
-      "  fovea bench mm-processor ./Qwen3-VL --compare\n"
-      "  fovea bench mm-processor ./Qwen3-VL --random-mm-base-items-per-request 20 \\\n"
-      "    --random-mm-bucket-config '{(336, 336, 1): 1.0}' --num-prompts 1000 --num-warmups 200\n"
-      "  fovea bench mm-processor ./Qwen3-VL --dataset-name dir --dataset-path photos/ \\\n"
-      "    --num-prompts 3000 --num-warmups 300 --request-rate 20 --output-json result.json");
-  verb->callback([flags, verb, &program] {
-    flags->without_effect = flags_without_effect(*verb, *flags);
-    flags->arrivals.seed = flags->seed();
-    program.action = [flags, &program] { return run_mm_processor(*flags, program.console); };
-  });
+  add_verb(bench, program, kText, add_flags, run_mm_processor);
 }
 
 }  // namespace fovea::cli

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <memory>
 
 #include "errors.h"
 #include "flags.h"
@@ -17,6 +16,7 @@
 #include "svg_chart.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -136,33 +136,37 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
   return kExitOk;
 }
 
+void add_flags(CLI::App& verb, ThroughputFlags& flags) {
+  add_model(verb, flags.engine);
+  add_input_flags(verb, flags.inputs);
+  add_positive(verb, "--repeat", flags.repeat, "Runs that count")->group("Benchmark");
+  add_positive(verb, "--warmups", flags.warmups, "Runs before them that do not count")
+      ->group("Benchmark");
+  verb.add_option("--output-json", flags.output_json, "Write all figures as JSON")
+      ->type_name("FILE")
+      ->group("Output");
+  verb.add_option("--plot", flags.plot, "Write the mean, median and p99 of each stage as SVG")
+      ->type_name("FILE")
+      ->group("Output");
+  add_threads(verb, flags.engine);
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "throughput",
+    .summary = "Time the whole way from files to rows",
+    .footer =
+        R"(Stage times are per item; items prepared on several threads overlap, so their sum may
+exceed the time of the whole run.
+
+Example:
+  fovea bench throughput ./Qwen3-VL photos/ --repeat 20 --output-json result.json)",
+};
+
 }  // namespace
 
 void add_bench_throughput(CLI::App& bench, Program& program) {
-  CLI::App* verb = bench.add_subcommand("throughput", "Time the whole way from files to rows");
-  auto flags = std::make_shared<ThroughputFlags>();
-  add_model(*verb, flags->engine);
-  add_input_flags(*verb, flags->inputs);
-  add_positive(*verb, "--repeat", flags->repeat, "Runs that count")->group("Benchmark");
-  add_positive(*verb, "--warmups", flags->warmups, "Runs before them that do not count")
-      ->group("Benchmark");
-  verb->add_option("--output-json", flags->output_json, "Write all figures as JSON")
-      ->type_name("FILE")
-      ->group("Output");
-  verb->add_option("--plot", flags->plot, "Write the mean, median and p99 of each stage as SVG")
-      ->type_name("FILE")
-      ->group("Output");
-  add_threads(*verb, flags->engine);
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->footer(
-      "Stage times are per item; items prepared on several threads overlap, so their sum may\n"
-      "exceed the time of the whole run.\n\n"
-      "Example:\n"
-      "  fovea bench throughput ./Qwen3-VL photos/ --repeat 20 --output-json result.json");
-  verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_throughput(*flags, program.console); };
-  });
+  add_verb(bench, program, kText, add_flags, run_throughput);
 }
 
 }  // namespace fovea::cli

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 #include "errors.h"
@@ -20,6 +19,7 @@
 #include "svg_chart.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -272,28 +272,32 @@ void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
       ->group(kGroup);
 }
 
+void add_flags(CLI::App& verb, EncodeFlags& flags) {
+  add_model(verb, flags.engine);
+  add_input_flags(verb, flags.inputs);
+  add_output_flags(verb, flags);
+  add_threads(verb, flags.engine);
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "encode",
+    .summary = "Encode pictures and videos into rows",
+    .footer =
+        R"(Items are numbered in command-line order, pictures and videos together; the file holds
+item_<i> [rows, width] and item_<i>.grid_thw [3] for each.
+
+Examples:
+  fovea encode ./Qwen3-VL photo.jpg scans/ -o rows.safetensors
+  fovea encode ./Qwen3-VL a.png --video frames/ b.png -o rows.safetensors --dtype bfloat16
+  fovea encode ./Qwen3-VL --pixel-values processed.safetensors -o rows.safetensors
+  fovea encode ./Qwen3-VL '*.png' -o rows.safetensors --stats stats.json --on-error skip)",
+};
+
 }  // namespace
 
 void add_encode(CLI::App& app, Program& program) {
-  CLI::App* verb = app.add_subcommand("encode", "Encode pictures and videos into rows");
-  auto flags = std::make_shared<EncodeFlags>();
-  add_model(*verb, flags->engine);
-  add_input_flags(*verb, flags->inputs);
-  add_output_flags(*verb, *flags);
-  add_threads(*verb, flags->engine);
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->footer(
-      "Items are numbered in command-line order, pictures and videos together; the file holds\n"
-      "item_<i> [rows, width] and item_<i>.grid_thw [3] for each.\n\n"
-      "Examples:\n"
-      "  fovea encode ./Qwen3-VL photo.jpg scans/ -o rows.safetensors\n"
-      "  fovea encode ./Qwen3-VL a.png --video frames/ b.png -o rows.safetensors --dtype bfloat16\n"
-      "  fovea encode ./Qwen3-VL --pixel-values processed.safetensors -o rows.safetensors\n"
-      "  fovea encode ./Qwen3-VL '*.png' -o rows.safetensors --stats stats.json --on-error skip");
-  verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_encode(*flags, program.console); };
-  });
+  add_verb(app, program, kText, add_flags, run_encode);
 }
 
 }  // namespace fovea::cli

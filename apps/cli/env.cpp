@@ -1,22 +1,25 @@
 // fovea env and fovea version: what this program is and what it found on this machine.
 #include <iostream>
-#include <memory>
 
 #include "errors.h"
-#include "flags.h"
 #include "fovea/diagnostics.h"
 #include "fovea/version.h"
 #include "report_json.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
 
-int run_env(bool json) {
+struct EnvFlags {
+  bool json = false;
+};
+
+int run_env(const EnvFlags& flags, Console& /*console*/) {
   using enum Table::Align;
   const std::vector<EnvironmentFact> facts = describe_environment();
-  if (json) {
+  if (flags.json) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     for (const auto& [name, value] : facts) object[name] = value;
     std::cout << json_text(object);
@@ -28,17 +31,19 @@ int run_env(bool json) {
   return kExitOk;
 }
 
+void add_flags(CLI::App& verb, EnvFlags& flags) {
+  verb.add_flag("--json", flags.json, "Print JSON instead of a table");
+}
+
+constexpr VerbText kText{
+    .name = "env",
+    .summary = "Show versions, devices and plugins found, or why not",
+    .footer = "Example:\n  fovea env --json > report.json",
+};
+
 }  // namespace
 
-void add_env(CLI::App& app, Program& program) {
-  CLI::App* verb =
-      app.add_subcommand("env", "Show versions, devices and plugins found, or why not");
-  auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "Print JSON instead of a table");
-  add_console_flags(*verb, program);
-  verb->footer("Example:\n  fovea env --json > report.json");
-  verb->callback([json, &program] { program.action = [json] { return run_env(*json); }; });
-}
+void add_env(CLI::App& app, Program& program) { add_verb(app, program, kText, add_flags, run_env); }
 
 void add_version(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand("version", "Print the version");

@@ -1,7 +1,6 @@
 // fovea inspect: what a checkpoint is, whether its tensors are all there, and what memory it needs.
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "errors.h"
 #include "flags.h"
@@ -10,6 +9,7 @@
 #include "sizes.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -101,26 +101,28 @@ int run_inspect(const InspectFlags& flags, Console& console) {
   return kExitOk;
 }
 
+void add_flags(CLI::App& verb, InspectFlags& flags) {
+  add_model(verb, flags.engine);
+  verb.add_option("--image", flags.image,
+                  "Also show what a picture (or video) of this size becomes")
+      ->type_name("WxH[xNf]");
+  verb.add_flag("--tensors", flags.all_tensors, "List all tensors, not only those with problems");
+  verb.add_flag("--json", flags.json, "Print JSON instead of tables");
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "inspect",
+    .summary = "Describe a checkpoint, its tensors and memory",
+    .footer = R"(Examples:
+  fovea inspect ./Qwen3-VL --image 1920x1080
+  fovea inspect ./Qwen3-VL --json)",
+};
+
 }  // namespace
 
 void add_inspect(CLI::App& app, Program& program) {
-  CLI::App* verb = app.add_subcommand("inspect", "Describe a checkpoint, its tensors and memory");
-  auto flags = std::make_shared<InspectFlags>();
-  add_model(*verb, flags->engine);
-  verb->add_option("--image", flags->image,
-                   "Also show what a picture (or video) of this size becomes")
-      ->type_name("WxH[xNf]");
-  verb->add_flag("--tensors", flags->all_tensors, "List all tensors, not only those with problems");
-  verb->add_flag("--json", flags->json, "Print JSON instead of tables");
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->footer(
-      "Examples:\n"
-      "  fovea inspect ./Qwen3-VL --image 1920x1080\n"
-      "  fovea inspect ./Qwen3-VL --json");
-  verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_inspect(*flags, program.console); };
-  });
+  add_verb(app, program, kText, add_flags, run_inspect);
 }
 
 }  // namespace fovea::cli

@@ -1,6 +1,5 @@
 // fovea plan: what a set of sizes becomes and how it is packed, without weights or pictures.
 #include <iostream>
-#include <memory>
 
 #include "errors.h"
 #include "flags.h"
@@ -9,6 +8,7 @@
 #include "sizes.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -123,28 +123,30 @@ int run_plan(const PlanFlags& flags, Console& console) {
   return kExitOk;
 }
 
+void add_flags(CLI::App& verb, PlanFlags& flags) {
+  add_model(verb, flags.engine);
+  verb.add_option("--sizes", flags.sizes,
+                  "WxH for a picture, WxHxNf for a video of N frames; or @FILE")
+      ->type_name("WxH[xNf],...")
+      ->required();
+  verb.add_flag("--json", flags.json, "Print JSON instead of tables");
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "plan",
+    .summary = "Show sizes, grids, rows and packing of a set of pictures",
+    .footer = R"(Reads the JSON files of the model only; no weights are needed.
+
+Examples:
+  fovea plan ./Qwen3-VL --sizes 640x480,1024x1024x8f
+  fovea plan ./Qwen3-VL --sizes @sizes.txt --token-budgets 512,1024,4096 --json)",
+};
+
 }  // namespace
 
 void add_plan(CLI::App& app, Program& program) {
-  CLI::App* verb =
-      app.add_subcommand("plan", "Show sizes, grids, rows and packing of a set of pictures");
-  auto flags = std::make_shared<PlanFlags>();
-  add_model(*verb, flags->engine);
-  verb->add_option("--sizes", flags->sizes,
-                   "WxH for a picture, WxHxNf for a video of N frames; or @FILE")
-      ->type_name("WxH[xNf],...")
-      ->required();
-  verb->add_flag("--json", flags->json, "Print JSON instead of tables");
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->footer(
-      "Reads the JSON files of the model only; no weights are needed.\n\n"
-      "Examples:\n"
-      "  fovea plan ./Qwen3-VL --sizes 640x480,1024x1024x8f\n"
-      "  fovea plan ./Qwen3-VL --sizes @sizes.txt --token-budgets 512,1024,4096 --json");
-  verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_plan(*flags, program.console); };
-  });
+  add_verb(app, program, kText, add_flags, run_plan);
 }
 
 }  // namespace fovea::cli

@@ -1,6 +1,5 @@
 // fovea verify: the engine checks itself on a checkpoint.
 #include <iostream>
-#include <memory>
 
 #include "errors.h"
 #include "flags.h"
@@ -10,6 +9,7 @@
 #include "report_json.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 
 namespace fovea::cli {
 namespace {
@@ -55,29 +55,30 @@ int run_verify(const VerifyFlags& flags, Console& console) {
   return kExitFailure;
 }
 
+void add_flags(CLI::App& verb, VerifyFlags& flags) {
+  add_model(verb, flags.engine);
+  verb.add_option("--golden", flags.golden,
+                  "Also compare with reference rows: directory with golden.safetensors and images/")
+      ->type_name("DIR");
+  verb.add_flag("--json", flags.json, "Print JSON instead of a table");
+  add_threads(verb, flags.engine);
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "verify",
+    .summary = "Check on a checkpoint that replay, batching and order change nothing",
+    .footer = R"(Exit code 1 if a check fails.
+
+Examples:
+  fovea verify ./Qwen3-VL
+  fovea verify tests/golden/qwen3_vl --golden tests/golden/qwen3_vl)",
+};
+
 }  // namespace
 
 void add_verify(CLI::App& app, Program& program) {
-  CLI::App* verb = app.add_subcommand(
-      "verify", "Check on a checkpoint that replay, batching and order change nothing");
-  auto flags = std::make_shared<VerifyFlags>();
-  add_model(*verb, flags->engine);
-  verb->add_option(
-          "--golden", flags->golden,
-          "Also compare with reference rows: directory with golden.safetensors and images/")
-      ->type_name("DIR");
-  verb->add_flag("--json", flags->json, "Print JSON instead of a table");
-  add_threads(*verb, flags->engine);
-  add_engine_flags(*verb, flags->engine);
-  add_console_flags(*verb, program);
-  verb->footer(
-      "Exit code 1 if a check fails.\n\n"
-      "Examples:\n"
-      "  fovea verify ./Qwen3-VL\n"
-      "  fovea verify tests/golden/qwen3_vl --golden tests/golden/qwen3_vl");
-  verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_verify(*flags, program.console); };
-  });
+  add_verb(app, program, kText, add_flags, run_verify);
 }
 
 }  // namespace fovea::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+
+#include "flags.h"
+#include "program.h"
+
+namespace fovea::cli {
+
+/// What a verb is called, and what --help says around its flags.
+struct VerbText {
+  const char* name;
+  const char* summary;  ///< the line beside the name
+  const char* footer;   ///< remarks and examples below the flags
+};
+
+/// Adds a verb to `parent`. `add_flags` lets the command line fill a `Flags`, which lives as long
+/// as the parser; --quiet and --log-level come behind them. `run` is what the verb does with them
+/// once all was understood; it returns the exit code.
+template <typename Flags>
+void add_verb(CLI::App& parent, Program& program, const VerbText& text,
+              void (*add_flags)(CLI::App& verb, Flags& flags),
+              int (*run)(const Flags& flags, Console& console)) {
+  CLI::App* verb = parent.add_subcommand(text.name, text.summary);
+  verb->footer(text.footer);
+  const auto flags = std::make_shared<Flags>();
+  add_flags(*verb, *flags);
+  add_console_flags(*verb, program);
+  verb->callback([flags, run, &program] {
+    program.action = [flags, run, &program] { return run(*flags, program.console); };
+  });
+}
+
+}  // namespace fovea::cli
