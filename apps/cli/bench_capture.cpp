@@ -123,7 +123,7 @@ nlohmann::ordered_json json_of(const CaptureFlags& flags, const CaptureRun& run)
 }
 
 int run_capture(const CaptureFlags& flags, Console& console) {
-  if (!flags.output_json.empty()) check_output_path(flags.output_json);
+  check_output_paths({flags.output_json});
   const CaptureRun run = measure(flags, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));
@@ -149,9 +149,7 @@ void add_flags(CLI::App& verb, CaptureFlags& flags) {
       ->type_name("WxH")
       ->default_str(to_text(flags.size))
       ->group("Benchmark");
-  verb.add_option("--output-json", flags.output_json, "Write all figures as JSON")
-      ->type_name("FILE")
-      ->group("Output");
+  add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_threads(verb, flags.engine);
   add_engine_flags(verb, flags.engine);
 }

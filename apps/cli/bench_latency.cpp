@@ -218,9 +218,7 @@ nlohmann::ordered_json json_of(const LatencyFlags& flags, const LatencyRun& run)
 }
 
 int run_latency(const LatencyFlags& flags, Console& console) {
-  for (const std::string* path : {&flags.output_json, &flags.plot}) {
-    if (!path->empty()) check_output_path(*path);
-  }
+  check_output_paths({flags.output_json, flags.plot});
   const std::vector<std::int64_t> threads =
       flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
   const std::size_t num_cases = cases_of(flags).size();
@@ -271,10 +269,8 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
       ->group("Benchmark");
   add_positive(verb, "--repetitions", flags.repetitions, "Runs of each kind that count")
       ->group("Benchmark");
-  verb.add_option("--output-json", flags.output_json, "Write all figures as JSON")
-      ->type_name("FILE")
-      ->group("Output");
-  verb.add_option("--plot", flags.plot, "Write a chart as SVG")->type_name("FILE")->group("Output");
+  add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
+  add_output_file(verb, "--plot", flags.plot, "Write a chart as SVG");
   add_engine_flags(verb, flags.engine);
 }
 

@@ -203,9 +203,7 @@ void print_report(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
 }
 
 int run_mm_processor(const MmFlags& flags, Console& console) {
-  for (const std::string* path : {&flags.output_json, &flags.plot}) {
-    if (!path->empty()) check_output_path(*path);
-  }
+  check_output_paths({flags.output_json, flags.plot});
   check_flags(flags);
   if (flags.disable_tqdm) console.hide_status();
   for (const std::string& flag : flags.without_effect) {
@@ -305,14 +303,9 @@ void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
 }
 
 void add_output_flags(CLI::App& verb, MmFlags& flags) {
-  constexpr const char* kGroup = "Output";
-  verb.add_option("--output-json", flags.output_json, "Write all figures as JSON")
-      ->type_name("FILE")
-      ->group(kGroup);
-  verb.add_option("--plot", flags.plot, "Write the time of each stage as SVG")
-      ->type_name("FILE")
-      ->group(kGroup);
-  verb.add_flag("--disable-tqdm", flags.disable_tqdm, "Show no progress")->group(kGroup);
+  add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
+  add_output_file(verb, "--plot", flags.plot, "Write the time of each stage as SVG");
+  verb.add_flag("--disable-tqdm", flags.disable_tqdm, "Show no progress")->group(kOutputGroup);
 }
 
 /// The reference's flags about prompts.

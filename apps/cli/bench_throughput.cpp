@@ -119,9 +119,7 @@ BarChart chart_of(const ThroughputRun& run) {
 }
 
 int run_throughput(const ThroughputFlags& flags, Console& console) {
-  for (const std::string* path : {&flags.output_json, &flags.plot}) {
-    if (!path->empty()) check_output_path(*path);
-  }
+  check_output_paths({flags.output_json, flags.plot});
   const ThroughputRun run = measure(flags, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));
@@ -142,12 +140,9 @@ void add_flags(CLI::App& verb, ThroughputFlags& flags) {
   add_positive(verb, "--repeat", flags.repeat, "Runs that count")->group("Benchmark");
   add_positive(verb, "--warmups", flags.warmups, "Runs before them that do not count")
       ->group("Benchmark");
-  verb.add_option("--output-json", flags.output_json, "Write all figures as JSON")
-      ->type_name("FILE")
-      ->group("Output");
-  verb.add_option("--plot", flags.plot, "Write the mean, median and p99 of each stage as SVG")
-      ->type_name("FILE")
-      ->group("Output");
+  add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
+  add_output_file(verb, "--plot", flags.plot,
+                  "Write the mean, median and p99 of each stage as SVG");
   add_threads(verb, flags.engine);
   add_engine_flags(verb, flags.engine);
 }

@@ -233,9 +233,7 @@ void print_report(const EncodeFlags& flags, const EncodeRun& run) {
 }
 
 int run_encode(const EncodeFlags& flags, Console& console) {
-  for (const std::string* path : {&flags.output, &flags.stats, &flags.plot}) {
-    if (!path->empty()) check_output_path(*path);
-  }
+  check_output_paths({flags.output, flags.stats, flags.plot});
   EncodeRun run = encode_all(flags, console);
   report_skipped(run.items, console);
   if (!flags.golden.empty()) {
@@ -249,27 +247,20 @@ int run_encode(const EncodeFlags& flags, Console& console) {
 }
 
 void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
-  constexpr const char* kGroup = "Output";
-  verb.add_option("-o,--output", flags.output, "Where the rows go, as safetensors")
-      ->type_name("FILE")
-      ->required()
-      ->group(kGroup);
-  add_row_dtype(verb, flags.dtype, "Element type of the rows in the file")->group(kGroup);
+  add_output_file(verb, "-o,--output", flags.output, "Where the rows go, as safetensors")
+      ->required();
+  add_row_dtype(verb, flags.dtype, "Element type of the rows in the file")->group(kOutputGroup);
   add_choice(verb, "--on-error", flags.on_error, {"fail", "skip"},
              "An unreadable item ends the run, or is reported and left out")
-      ->group(kGroup);
-  verb.add_option("--stats", flags.stats, "Write counters of graphs and padding as JSON")
-      ->type_name("FILE")
-      ->group(kGroup);
-  verb.add_option("--plot", flags.plot, "Write the time of each stage per item as SVG")
-      ->type_name("FILE")
-      ->group(kGroup);
+      ->group(kOutputGroup);
+  add_output_file(verb, "--stats", flags.stats, "Write counters of graphs and padding as JSON");
+  add_output_file(verb, "--plot", flags.plot, "Write the time of each stage per item as SVG");
   verb.add_option("--golden", flags.golden,
                   "Compare with the reference rows in DIR/golden.safetensors (relative L2)")
       ->type_name("DIR")
-      ->group(kGroup);
+      ->group(kOutputGroup);
   verb.add_flag("--table,!--no-table", flags.table, "Print a table of the items (default: yes)")
-      ->group(kGroup);
+      ->group(kOutputGroup);
 }
 
 void add_flags(CLI::App& verb, EncodeFlags& flags) {

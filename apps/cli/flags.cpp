@@ -227,6 +227,11 @@ CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<st
   return verb.add_option_function<std::string>(name, read, description)->type_name("N");
 }
 
+CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,
+                             const std::string& description) {
+  return verb.add_option(name, path, description)->type_name("FILE")->group(kOutputGroup);
+}
+
 EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   EngineOptions options;
   options.device = flags.device;

@@ -68,6 +68,13 @@ CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t&
 CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
                        const std::string& description);
 
+/// The flags about what a verb writes, under one heading of --help.
+inline constexpr const char* kOutputGroup = "Output";
+
+/// Adds a flag that names a file to write.
+CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,
+                             const std::string& description);
+
 /// Translates flags into options; flags win over --compilation-config. Warns on `console` about
 /// keys that are ignored. @throws UsageError for a --compilation-config that is not what it should
 /// be.

@@ -48,6 +48,12 @@ void check_output_path(const std::string& path) {
   }
 }
 
+void check_output_paths(std::initializer_list<std::string> paths) {
+  for (const std::string& path : paths) {
+    if (!path.empty()) check_output_path(path);
+  }
+}
+
 PendingFile::PendingFile(std::string path, std::string_view content)
     : path_(std::move(path)), temporary_(path_ + "." + std::to_string(::getpid()) + ".tmp") {
   constexpr mode_t kReadWriteForAll = 0666;  // less the umask, as any new file

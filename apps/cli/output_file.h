@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@ namespace fovea::cli {
 /// and be writable, and what is at `path` must be a file or nothing.
 /// @throws Error(kIo) naming the path and the reason.
 void check_output_path(const std::string& path);
+
+/// The same for all outputs of a run; an empty path stands for one that is not wanted.
+void check_output_paths(std::initializer_list<std::string> paths);
 
 /// A text file that appears under its name complete or not at all. The text is on disk when the
 /// constructor returns; commit() makes it visible; without commit it leaves no trace. Several

@@ -55,6 +55,14 @@ TEST(OutputFile, DirectoriesAndDevicesAreNotOverwritten) {
   expect_error(ErrorCode::kIo, "not a regular file", [] { check_output_path("/dev/null"); });
 }
 
+TEST(OutputFile, AllOutputsOfARunAreChecked) {
+  const TemporaryDirectory folder;
+  EXPECT_NO_THROW(check_output_paths({folder / "out.json", "", folder / "out.svg"}));
+  expect_error(ErrorCode::kIo, "/none/out.svg: the directory", [&] {
+    check_output_paths({folder / "out.json", (folder / "none") + "/out.svg"});
+  });
+}
+
 TEST(OutputFile, ExistingFilesMayBeReplaced) {
   const TemporaryDirectory folder;
   write_text(folder / "out.json", "old");
