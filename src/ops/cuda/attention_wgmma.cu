@@ -45,12 +45,11 @@ __device__ void start_keys(const std::byte* queries, const std::byte* keys,
   const std::uint64_t k =
       ptx::operand_descriptor(ptx::shared_address(keys), kBlockBytes, P::kKeySlabBytes);
   ptx::products_begin();
-  ptx::SharedProduct<P::kKeys>::start(scores, q, k);
+  ptx::product_start(scores, q, k);
 #pragma unroll
   for (int step = 1; step < P::kSteps; ++step) {
     const int bytes = step * 2 * kBlockBytes;
-    ptx::SharedProduct<P::kKeys>::add(scores, ptx::advance_operand(q, bytes),
-                                      ptx::advance_operand(k, bytes));
+    ptx::product_add(scores, ptx::advance_operand(q, bytes), ptx::advance_operand(k, bytes));
   }
   ptx::products_commit();
 }
@@ -64,8 +63,7 @@ __device__ void start_values(const typename P::Weights& p, const std::byte* valu
   ptx::products_begin();
 #pragma unroll
   for (int step = 0; step < P::kKeys / 16; ++step) {
-    ptx::RegisterProduct<P::kDim + 8>::add(out, p[step],
-                                           ptx::advance_operand(v, step * 2 * P::kValueSlabBytes));
+    ptx::product_add(out, p[step], ptx::advance_operand(v, step * 2 * P::kValueSlabBytes));
   }
   ptx::products_commit();
 }

@@ -24,7 +24,6 @@
 #include "ops/cuda/gemm_hopper_epilogue.cuh"
 #include "ops/cuda/gemm_hopper_feed.cuh"
 #include "ops/cuda/gemm_hopper_plan.cuh"
-#include "ops/cuda/gemm_hopper_wgmma.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
 #include "ops/cuda/tma.cuh"
@@ -78,10 +77,10 @@ __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
     for (int step = 0; step < kBlockCols / 16; ++step) {
 #pragma unroll
       for (int unit = 0; unit < P::kUnits; ++unit) {
-        ptx::TileProduct<P::kCols>::start(
-            chains[step % P::kChains][unit],
-            ptx::advance_operand(x, unit * kUnitBytes + step * kStepBytes),
-            ptx::advance_operand(weight, step * kStepBytes), P::kChains > 1 || b > 0 || step > 0);
+        ptx::product_add(chains[step % P::kChains][unit],
+                         ptx::advance_operand(x, unit * kUnitBytes + step * kStepBytes),
+                         ptx::advance_operand(weight, step * kStepBytes),
+                         P::kChains > 1 || b > 0 || step > 0);
       }
     }
     ptx::products_commit();

@@ -233,7 +233,7 @@ class Consumer {
     ptx::products_begin();
 #pragma unroll
     for (int k = 0; k < P::kKeys / 16; ++k) {
-      ptx::RegisterProduct<kDim + 8>::add(out_, p[k], s_.steps[used_.stage].values.across_rows(k));
+      ptx::product_add(out_, p[k], s_.steps[used_.stage].values.across_rows(k));
     }
     ptx::products_commit();
   }
@@ -280,8 +280,8 @@ class Consumer {
     ptx::products_begin();
 #pragma unroll
     for (int k = 0; k < kDim / 16; ++k) {
-      ptx::SharedProduct<P::kKeys>::add(scores, s_.queries[group_].along_rows(k),
-                                        s_.steps[at_.stage].keys.along_rows(k));
+      ptx::product_add(scores, s_.queries[group_].along_rows(k),
+                       s_.steps[at_.stage].keys.along_rows(k));
     }
     ptx::products_commit();
     at_.advance();
