@@ -12,6 +12,7 @@
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
+#include "ops/cuda/rotate.cuh"
 
 namespace fovea::cuda {
 
@@ -77,14 +78,13 @@ __device__ uint4 rotated_piece(const Rows& rows, int row, const __nv_bfloat16* h
   for (int i = 0; i < 8; i += 4) {
     const bool second = dim + i >= half;
     const int j = second ? dim + i - half : dim + i;
-    float partner[4], cosine[4], sine[4];
+    float partner[4];
     load_floats(head + (second ? j : j + half), partner);
-    load_floats(rows.cos + row * rows.plan.angle_row + j, cosine);
-    load_floats(rows.sin + row * rows.plan.angle_row + j, sine);
+    const Angles<4> angles(rows.cos + row * rows.plan.angle_row + j,
+                           rows.sin + row * rows.plan.angle_row + j);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const float turned = partner[k] * sine[k];
-      values[i + k] = fmaf(values[i + k], cosine[k], second ? turned : -turned);
+      values[i + k] = rotated(values[i + k], partner[k], angles.cosine[k], angles.sine[k], second);
     }
   }
   return {pack_bf16(values[0], values[1]), pack_bf16(values[2], values[3]),

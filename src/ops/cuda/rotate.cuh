@@ -38,14 +38,21 @@ __device__ inline void store_pair(const RotaryPair<kWidth>& pair, __nv_bfloat16*
   store_floats(x + half, pair.high);
 }
 
-/// y[j] = x[j] cos[j] - x[j + half] sin[j],  y[j + half] = x[j + half] cos[j] + x[j] sin[j]
+/// One number of a rotated pair, from what it was and its partner:
+///   y[j] = x[j] cos[j] - x[j + half] sin[j],  y[j + half] = x[j + half] cos[j] + x[j] sin[j],
+/// the latter if it is the second of the two.
+__device__ inline float rotated(float x, float partner, float cosine, float sine, bool second) {
+  const float turned = partner * sine;
+  return fmaf(x, cosine, second ? turned : -turned);
+}
+
 template <int kWidth>
 __device__ inline void rotate(const Angles<kWidth>& angles, RotaryPair<kWidth>& pair) {
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) {
-    const float x = pair.low[i];
-    pair.low[i] = fmaf(x, angles.cosine[i], -(pair.high[i] * angles.sine[i]));
-    pair.high[i] = fmaf(pair.high[i], angles.cosine[i], x * angles.sine[i]);
+    const float low = pair.low[i];
+    pair.low[i] = rotated(low, pair.high[i], angles.cosine[i], angles.sine[i], false);
+    pair.high[i] = rotated(pair.high[i], low, angles.cosine[i], angles.sine[i], true);
   }
 }
 
