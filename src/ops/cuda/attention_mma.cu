@@ -23,6 +23,7 @@
 
 #include "ops/cuda/attention_tiles.cuh"
 #include "ops/cuda/bf16.cuh"
+#include "ops/cuda/head_dims.h"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
 
@@ -408,16 +409,7 @@ void launch_dim(CudaStream& stream, const AttentionWork& w) {
 
 void launch_attention_mma(CudaStream& stream, const AttentionWork& work) {
   const DeviceGuard guard(stream.device_index());
-  switch ((work.head_dim + 15) / 16) {
-    case 1: return launch_dim<16>(stream, work);
-    case 2: return launch_dim<32>(stream, work);
-    case 3: return launch_dim<48>(stream, work);
-    case 4: return launch_dim<64>(stream, work);
-    case 5: return launch_dim<80>(stream, work);
-    case 6: return launch_dim<96>(stream, work);
-    case 7: return launch_dim<112>(stream, work);
-    default: return launch_dim<128>(stream, work);
-  }
+  PaddedHeadDims::choose(work.head_dim, [&](auto dim) { launch_dim<dim>(stream, work); });
 }
 
 }  // namespace fovea::cuda

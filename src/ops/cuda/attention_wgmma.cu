@@ -24,6 +24,7 @@
 // in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72).
 #include "ops/cuda/attention_wgmma_feed.cuh"
 #include "ops/cuda/bf16.cuh"
+#include "ops/cuda/head_dims.h"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
 #include "ops/cuda/wgmma.cuh"
@@ -33,6 +34,8 @@ namespace fovea::cuda {
 namespace hopper_attention {
 
 namespace {
+
+using CompiledDims = HeadDims<64, 72, 80, 88, 96, 112, 128>;
 
 constexpr int kFirstTurnBarrier = 1;  // one named barrier per group; 0 is __syncthreads
 
@@ -371,25 +374,17 @@ void launch_dim(CudaStream& stream, const AttentionWork& w, int num_multiprocess
 }  // namespace hopper_attention
 
 bool has_attention_wgmma(const AttentionWork& work) {
-  const int dim = work.head_dim;
-  const bool compiled = dim >= 64 && dim <= 128 && dim % 8 == 0 && dim != 104 && dim != 120;
   constexpr int kMaxSequences = 2048;  // their table takes 16 KB of shared memory
-  return compiled && work.max_seqs <= kMaxSequences;
+  return hopper_attention::CompiledDims::contains(work.head_dim) && work.max_seqs <= kMaxSequences;
 }
 
 void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work,
                             int num_multiprocessors) {
   const DeviceGuard guard(stream.device_index());
   launch_attention_packing(stream, work);
-  switch (work.head_dim) {
-    case 64: return hopper_attention::launch_dim<64>(stream, work, num_multiprocessors);
-    case 72: return hopper_attention::launch_dim<72>(stream, work, num_multiprocessors);
-    case 80: return hopper_attention::launch_dim<80>(stream, work, num_multiprocessors);
-    case 88: return hopper_attention::launch_dim<88>(stream, work, num_multiprocessors);
-    case 96: return hopper_attention::launch_dim<96>(stream, work, num_multiprocessors);
-    case 112: return hopper_attention::launch_dim<112>(stream, work, num_multiprocessors);
-    default: return hopper_attention::launch_dim<128>(stream, work, num_multiprocessors);
-  }
+  hopper_attention::CompiledDims::choose(work.head_dim, [&](auto dim) {
+    hopper_attention::launch_dim<dim>(stream, work, num_multiprocessors);
+  });
 }
 
 }  // namespace fovea::cuda
