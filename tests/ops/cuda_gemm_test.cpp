@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -15,6 +14,7 @@
 #include "core/check.h"
 #include "device/cuda_plugin.h"
 #include "ops/linear.h"
+#include "support/naive_ops.h"
 #include "support/op_fixture.h"
 #include "support/temporary_directory.h"
 
@@ -113,19 +113,6 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-double activate(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kNone: return x;
-    case Activation::kGeluTanh:
-      return 0.5 * x *
-             (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    case Activation::kGeluErf: return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
-    case Activation::kQuickGelu: return x / (1 + std::exp(-1.702 * x));
-    case Activation::kSilu: return x / (1 + std::exp(-x));
-  }
-  return 0;
-}
-
 std::int64_t width_of(const Case& c) {
   return c.column == 0 ? c.out_features : c.column + c.out_features + 8;
 }
@@ -159,7 +146,7 @@ Operands make_operands(const Case& c) {
       double sum = c.bias ? o.bias[n] : 0.0;
       for (std::size_t k = 0; k < depth; ++k) sum += x[r * depth + k] * weight[n * depth + k];
       const double added = c.residual ? double{o.residual[o.want.size()]} : 0.0;
-      o.want.push_back(activate(c.activation, sum) + added);
+      o.want.push_back(naive_activation(c.activation, sum) + added);
     }
   }
   return o;
@@ -185,10 +172,6 @@ OpCase case_with_choices(const std::string& path) {
                                         make_cuda_device(find_cuda(), {.gemm_choices_path = path})};
                }},
           DType::kBF16};
-}
-
-ConstTensorView view_of(const std::vector<float>& values, const Shape& shape) {
-  return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
 }
 
 /// Runs a case eagerly and recorded.

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <optional>
 #include <random>
 
 #include "ops/linear.h"
+#include "support/naive_ops.h"
 #include "support/op_fixture.h"
 
 namespace fovea::test {
@@ -25,19 +25,6 @@ std::optional<OpCase> gpu_case() {
   for (const OpCase& op_case : op_cases())
     if (op_case.device.name == "cuda") return op_case;
   return std::nullopt;
-}
-
-double activate(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kNone: return x;
-    case Activation::kGeluTanh:
-      return 0.5 * x *
-             (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    case Activation::kGeluErf: return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
-    case Activation::kQuickGelu: return x / (1 + std::exp(-1.702 * x));
-    case Activation::kSilu: return x / (1 + std::exp(-x));
-  }
-  return 0;
 }
 
 struct Case {
@@ -75,12 +62,9 @@ class CudaLinearTest : public ::testing::Test {
     const auto bias = f->rounded(normal_values(generator, c.out_features));
     const auto residual = f->rounded(normal_values(generator, c.rows * c.out_features));
 
-    const auto as_view = [](const std::vector<float>& values, const Shape& shape) {
-      return ConstTensorView{reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
-    };
     const ops::PackedLinear packed =
-        ops::pack_linear(f->device(), as_view(weight, {c.out_features, c.in_features}),
-                         c.bias ? as_view(bias, {c.out_features}) : ConstTensorView{});
+        ops::pack_linear(f->device(), view_of(weight, {c.out_features, c.in_features}),
+                         c.bias ? view_of(bias, {c.out_features}) : ConstTensorView{});
     const std::int64_t width = c.column + c.out_features + c.extra_columns;
     const Tensor in = f->activations({c.rows, c.in_features}, x);
     const Tensor added = f->activations({c.rows, c.out_features}, residual);
@@ -118,7 +102,7 @@ class CudaLinearTest : public ::testing::Test {
                      weight[static_cast<std::size_t>(col * c.in_features + k)];
         }
         const double sum = product + (c.bias ? bias[static_cast<std::size_t>(col)] : 0.0);
-        double want = activate(c.activation, sum);
+        double want = naive_activation(c.activation, sum);
         // Some of the library's kernels round the product, and its sum with the bias or with the
         // residual, before they go on; the argument of an activation without an epilogue is
         // rounded.
@@ -221,8 +205,7 @@ TEST_F(CudaLinearTest, ARecordingMadeWithoutAnEagerRunIsValid) {
   std::mt19937_64 generator(5);
   const auto x = f->rounded(normal_values(generator, 40 * 72));
   const auto weight = f->rounded(normal_values(generator, 88 * 72));
-  const ops::PackedLinear packed = ops::pack_linear(
-      f->device(), {reinterpret_cast<const std::byte*>(weight.data()), DType::kF32, {88, 72}}, {});
+  const ops::PackedLinear packed = ops::pack_linear(f->device(), view_of(weight, {88, 72}), {});
   const Tensor in = f->activations({40, 72}, x);
   const Tensor out = f->poisoned({40, 88});
   const auto graph = f->capture([&](ExecContext& ctx) {

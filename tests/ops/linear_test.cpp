@@ -9,13 +9,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numbers>
 #include <string>
 #include <vector>
 
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
 #include "support/linear_fixture.h"
+#include "support/naive_ops.h"
 
 namespace fovea::test {
 namespace {
@@ -32,19 +32,6 @@ std::vector<CpuIsa> isas_of_this_machine() {
   for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
     if (isa <= detect_cpu_isa()) isas.push_back(isa);
   return isas;
-}
-
-double activate(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kNone: return x;
-    case Activation::kGeluTanh:
-      return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::numbers::pi) *
-                                 (x + 0.044715 * x * x * x)));  // 0.5 (1 + tanh u) without loss
-    case Activation::kGeluErf: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
-    case Activation::kQuickGelu: return x / (1.0 + std::exp(-1.702 * x));
-    case Activation::kSilu: return x / (1.0 + std::exp(-x));
-  }
-  return x;
 }
 
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
@@ -79,7 +66,7 @@ void expect_product(const Matrix& x, const Stored& weight, const Stored* bias,
       }
       if (bias != nullptr) sum += bias->rounded[static_cast<std::size_t>(n)];
       const double added = residual != nullptr ? residual->at(r, n) : 0.0;
-      const double expected = activate(activation, sum) + added;
+      const double expected = naive_activation(activation, sum) + added;
       const double bound = 1.13 * kRounding * static_cast<double>(x.cols) * magnitude +
                            4e-7 * std::abs(sum) + 2 * kRounding * std::abs(expected) + 1e-37;
       ASSERT_NEAR(out.at(r, n), expected, bound) << "row " << r << " column " << n;
@@ -307,7 +294,7 @@ TEST_P(LinearTest, ActivationsAreExactToAFewRoundingsOverTheirWholeRange) {
     const std::vector<float> results = apply(GetParam(), activation, values);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double x = values[i];
-      const double y = activate(activation, x);
+      const double y = naive_activation(activation, x);
       // Relative to the argument everywhere; relative to the value where the tail is not tiny. In
       // the tail the up to five roundings of the exponent z cost |z| 2^-24 of the value each. The
       // factor of x may be 0 where it is below the smallest normal number.

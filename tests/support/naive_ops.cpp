@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace fovea::test {
 
@@ -48,6 +49,19 @@ std::vector<double> naive_rms_norm(const std::vector<float>& x, Grid shape,
     }
   }
   return out;
+}
+
+double naive_activation(ops::Activation activation, double x) {
+  switch (activation) {
+    case ops::Activation::kNone: return x;
+    case ops::Activation::kGeluTanh:
+      return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::numbers::pi) *
+                                 (x + 0.044715 * x * x * x)));  // 0.5 (1 + tanh u) without loss
+    case ops::Activation::kGeluErf: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case ops::Activation::kQuickGelu: return x / (1.0 + std::exp(-1.702 * x));
+    case ops::Activation::kSilu: return x / (1.0 + std::exp(-x));
+  }
+  return x;
 }
 
 NaiveAngles naive_rope_angles(const std::vector<std::int32_t>& positions,

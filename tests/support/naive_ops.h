@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ops/linear.h"
+
 namespace fovea::test {
 
 /// The ops as their headers define them, in double precision and without any cleverness. Arguments
@@ -18,6 +20,8 @@ struct Grid {
                                                    const std::vector<float>& bias, double epsilon);
 [[nodiscard]] std::vector<double> naive_rms_norm(const std::vector<float>& x, Grid shape,
                                                  const std::vector<float>& weight, double epsilon);
+
+[[nodiscard]] double naive_activation(ops::Activation activation, double x);
 
 /// cos, then sin: [rows, 2 * inv_freq.size()] each. `positions` is [rows, 4].
 struct NaiveAngles {

@@ -29,6 +29,11 @@ struct OpCase {
 [[nodiscard]] std::string op_case_name(const ::testing::TestParamInfo<OpCase>& info);
 void PrintTo(const OpCase& op_case, std::ostream* out);
 
+/// Numbers in host memory, as they are packed; `values` outlives the view.
+[[nodiscard]] inline ConstTensorView view_of(const std::vector<float>& values, const Shape& shape) {
+  return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
+}
+
 /// Random numbers from a normal distribution with mean 0 and deviation 1.
 [[nodiscard]] std::vector<float> normal_values(std::mt19937_64& generator, std::int64_t count);
 
