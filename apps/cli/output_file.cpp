@@ -10,8 +10,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "errors.h"
 #include "fovea/error.h"
 
 namespace fovea::cli {
@@ -49,8 +51,13 @@ void check_output_path(const std::string& path) {
 }
 
 void check_output_paths(std::initializer_list<std::string> paths) {
+  std::set<fs::path> files;
   for (const std::string& path : paths) {
-    if (!path.empty()) check_output_path(path);
+    if (path.empty()) continue;
+    check_output_path(path);
+    if (!files.insert(fs::weakly_canonical(path)).second) {
+      throw UsageError(path + ": expected a file for each output, got one for two of them");
+    }
   }
 }
 

@@ -12,6 +12,7 @@ namespace fovea::cli {
 void check_output_path(const std::string& path);
 
 /// The same for all outputs of a run; an empty path stands for one that is not wanted.
+/// @throws UsageError if two outputs are one file.
 void check_output_paths(std::initializer_list<std::string> paths);
 
 /// A text file that appears under its name complete or not at all. The text is on disk when the

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/expect_usage_error.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 
@@ -14,6 +15,7 @@ using fovea::test::expect_error;
 using fovea::test::read_text;
 using fovea::test::TemporaryDirectory;
 using fovea::test::write_text;
+using test::expect_usage_error;
 
 TEST(OutputFile, AppearsAtCommitOnly) {
   const TemporaryDirectory folder;
@@ -61,6 +63,17 @@ TEST(OutputFile, AllOutputsOfARunAreChecked) {
   expect_error(ErrorCode::kIo, "/none/out.svg: the directory", [&] {
     check_output_paths({folder / "out.json", (folder / "none") + "/out.svg"});
   });
+}
+
+TEST(OutputFile, TwoOutputsAreTwoFiles) {
+  const TemporaryDirectory folder;
+  const std::string path = folder / "out.json";
+  const std::string other_name = folder.path() + "/./out.json";
+  expect_usage_error("expected a file for each output", [&] {
+    check_output_paths({path, other_name});
+  });
+  write_text(path, "old");
+  expect_usage_error(other_name, [&] { check_output_paths({path, "", other_name}); });
 }
 
 TEST(OutputFile, ExistingFilesMayBeReplaced) {
