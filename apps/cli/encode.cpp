@@ -232,8 +232,18 @@ void print_report(const EncodeFlags& flags, const EncodeRun& run) {
             << bytes_text(bytes) << "\n";
 }
 
+/// @throws Error(kNotFound) if there is no reference in `folder`.
+void check_golden(const std::string& folder) {
+  const std::filesystem::path file = std::filesystem::path(folder) / "golden.safetensors";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    throw Error(ErrorCode::kNotFound, file.string() + ": no such file");
+  }
+}
+
 int run_encode(const EncodeFlags& flags, Console& console) {
   check_output_paths({flags.output, flags.stats, flags.plot});
+  if (!flags.golden.empty()) check_golden(flags.golden);
   EncodeRun run = encode_all(flags, console);
   report_skipped(run.items, console);
   if (!flags.golden.empty()) {

@@ -27,6 +27,7 @@ struct Check {
 /// Runs the self-checks of a loaded engine: eager equals replay, an item alone equals the same item
 /// in a batch, order is kept, and, with a golden directory, rows equal the stored reference rows.
 /// @param golden directory with golden.safetensors and images/, or empty.
+/// @throws Error(kNotFound) if there is no such directory.
 [[nodiscard]] FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
 
 /// Relative L2 difference between an item's rows and the stored reference rows of the same name:

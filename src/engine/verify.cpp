@@ -15,6 +15,8 @@ namespace fovea {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 /// Largest relative L2 difference of float32 arithmetic against a float32 reference; the reference
 /// implementations of the golden data agree among themselves to 1e-5.
 constexpr double kFloat32Tolerance = 1e-4;
@@ -87,16 +89,24 @@ Check check_equal(std::string name, const Difference& difference, double toleran
               : cat("relative difference ", difference.relative, ", allowed ", tolerance)};
 }
 
-std::vector<Check> check_golden(Engine& engine, const std::string& golden, double tolerance) {
-  namespace fs = std::filesystem;
+/// The pictures and the video that a golden directory has reference rows for.
+std::vector<MediaItem> golden_items(const fs::path& golden) {
+  FOVEA_CHECK(
+      fs::is_regular_file(golden / "golden.safetensors") && fs::is_directory(golden / "images"),
+      kNotFound, golden.string(), ": expected a directory with golden.safetensors and images/");
   std::vector<MediaItem> items;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(golden) / "images")) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(golden / "images")) {
     items.push_back(image_file(entry.path().string()));
   }
   std::ranges::sort(items, {}, &MediaItem::name);
-  if (const fs::path frames = fs::path(golden) / "video_frames"; fs::is_directory(frames)) {
+  if (const fs::path frames = golden / "video_frames"; fs::is_directory(frames)) {
     items.push_back(video_path(frames.string()));
   }
+  return items;
+}
+
+std::vector<Check> check_golden(Engine& engine, const std::vector<MediaItem>& items,
+                                const std::string& golden, double tolerance) {
   std::vector<Check> checks;
   for (const Embedding& item : engine.encode(items)) {
     const auto difference = golden_difference(item, golden);
@@ -203,6 +213,8 @@ Check check_against_cpu(const std::string& directory, EngineOptions options,
 
 std::vector<Check> verify(Engine& engine, const std::string& golden) {
   Engine::Impl& impl = *engine.impl_;
+  std::vector<MediaItem> reference;
+  if (!golden.empty()) reference = golden_items(golden);
   // The CPU computes a row from its own inputs in a fixed order; a GPU library may choose another
   // kernel for another number of rows.
   const bool exact = impl.on_host();
@@ -231,7 +243,8 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   }
   if (!exact) checks.push_back(check_against_cpu(impl.directory, impl.options, items, batch));
   if (!golden.empty()) {
-    append(checks, check_golden(engine, golden, exact ? kFloat32Tolerance : kBFloat16Tolerance));
+    append(checks,
+           check_golden(engine, reference, golden, exact ? kFloat32Tolerance : kBFloat16Tolerance));
   }
   return checks;
 }

@@ -305,8 +305,15 @@ TEST_F(EncodeProgram, UnwritableOutputFails) {
                  "/nonexistent/rows.safetensors");
 }
 
-TEST_F(EncodeProgram, MissingGoldenFileFailsWithoutOutput) {
-  expect_failure(encode({noise_, "--golden", folder_.path()}), 1, "golden.safetensors");
+TEST_F(EncodeProgram, OneFileForTwoOutputsIsRefused) {
+  expect_failure(encode({noise_, "--stats", output()}), 2, output());
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(EncodeProgram, MissingGoldenFileFailsBeforeTheModelIsLoaded) {
+  expect_failure(
+      run_fovea({"encode", folder_ / "model", noise_, "-o", output(), "--golden", folder_.path()}),
+      1, "golden.safetensors");
   EXPECT_EQ(folder_.entries(), 0U);
 }
 

@@ -43,6 +43,13 @@ TEST(VerifyProgram, FailsWhenRowsDifferFromTheReference) {
   EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: failed checks: "));
 }
 
+TEST(VerifyProgram, MissingReferenceFails) {
+  const TemporaryDirectory folder;
+  const std::string model = golden_folders("qwen3_vl", "golden.safetensors").front();
+  expect_failure(run_fovea({"verify", model, "--golden", folder.path()}), 1,
+                 folder.path() + ": expected a directory with golden.safetensors and images/");
+}
+
 TEST(VerifyProgram, PrintsJsonOnRequest) {
   const std::string model = golden_folders("qwen3_vl", "golden.safetensors").front();
   const ProgramResult result = run_fovea({"verify", model, "--json"});
