@@ -65,20 +65,38 @@ Assignment assign(std::span<const ItemSpec> specs, std::size_t num_replicas) {
   return assignment;
 }
 
+/// Adds the sub-batches that a replica makes of `selection`, indices into `items`.
+/// @param graphs as in describe().
+void add_batches(PackingPlan& plan, const GraphConfig& config, PackingPolicy policy,
+                 std::span<const ItemPlan> items, std::span<const std::size_t> selection,
+                 std::size_t replica, bool graphs) {
+  std::vector<ItemSpec> specs;
+  for (const std::size_t item : selection) specs.push_back(items[item].spec);
+  const Packing packing = plan_packing(config, specs, policy);
+  for (const SubBatch& batch : packing.batches) {
+    PlannedBatch planned = describe(packing, batch, plan.paths.size(), graphs);
+    planned.replica = static_cast<std::int64_t>(replica);
+    for (std::int64_t& item : planned.items) {
+      item = static_cast<std::int64_t>(selection[static_cast<std::size_t>(item)]);
+    }
+    plan.batches.push_back(std::move(planned));
+  }
+}
+
 PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize> sizes,
                        const EngineOptions& options) {
   PackingPlan plan;
+  std::vector<ItemPlan> items;
   std::vector<ItemSpec> specs;
-  specs.reserve(sizes.size());
-  plan.items.reserve(sizes.size());
   for (const ItemSize& size : sizes) {
-    const ItemPlan item = plan_item(model, size);
-    specs.push_back(item.spec);
-    plan.items.push_back(describe(item));
+    items.push_back(plan_item(model, size));
+    specs.push_back(items.back().spec);
+    plan.items.push_back(describe(items.back()));
   }
+  const GraphSpec& spec = model.graph_spec();
   const GraphConfig config = resolve(model, options);
-  for (const PathSpec& path : model.graph_spec().paths) plan.paths.push_back(path.name);
   const bool graphs = options.graphs.cudagraph_mm_encoder;
+  for (const PathSpec& path : spec.paths) plan.paths.push_back(path.name);
   plan.token_budgets.resize(plan.paths.size());
   if (graphs) {
     plan.token_budgets = config.path_budgets;
@@ -87,18 +105,13 @@ PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize>
   const Assignment assignment = assign(specs, replica_devices(options).size());
   plan.replica_patches = assignment.loads;
   for (std::size_t replica = 0; replica < assignment.counts.size(); ++replica) {
-    std::vector<ItemSpec> share;
-    for (const std::size_t item : assignment.items(replica)) share.push_back(specs[item]);
-    const Packing packing = plan_packing(config, share, options.packing);
-    for (const SubBatch& batch : packing.batches) {
-      PlannedBatch planned = describe(packing, batch, plan.paths.size(), graphs);
-      planned.replica = static_cast<std::int64_t>(replica);
-      for (std::int64_t& item : planned.items) {
-        const auto in_share = static_cast<std::size_t>(item);
-        item = static_cast<std::int64_t>(assignment.items(replica)[in_share]);
-      }
-      plan.batches.push_back(std::move(planned));
+    std::vector<std::size_t> replayed;
+    std::vector<std::size_t> eager;
+    for (const std::size_t item : assignment.items(replica)) {
+      (graphs && serves(spec, config, items[item].modality) ? replayed : eager).push_back(item);
     }
+    add_batches(plan, config, options.packing, items, replayed, replica, true);
+    add_batches(plan, config, options.packing, items, eager, replica, false);
   }
   return plan;
 }

@@ -148,6 +148,12 @@ GraphConfig eager_config(const GraphSpec& spec, std::int64_t max_tokens) {
   return config;
 }
 
+bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality) {
+  if (modality == Modality::kVideo && config.max_frames == 0) return false;
+  return std::find(spec.modalities.begin(), spec.modalities.end(), modality) !=
+         spec.modalities.end();
+}
+
 std::int64_t count_graphs(const GraphSpec& spec, const GraphConfig& config) {
   std::int64_t budgets = 0;
   for (const std::vector<std::int64_t>& list : config.path_budgets) {

@@ -42,6 +42,9 @@ void validate_graph_options(const GraphOptions& user);
 /// memory of an eager run stays bounded; nothing else limits them.
 [[nodiscard]] GraphConfig eager_config(const GraphSpec& spec, std::int64_t max_tokens);
 
+/// Whether there are graphs for items of this kind; others run eagerly.
+[[nodiscard]] bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality);
+
 /// Number of graphs that the configuration captures: non-zero budgets of all paths times the sizes
 /// of the capture axes.
 [[nodiscard]] std::int64_t count_graphs(const GraphSpec& spec, const GraphConfig& config);

@@ -220,9 +220,7 @@ void GraphManager::execute_eager(Items items, Rows out, MissReason reason) {
 }
 
 bool GraphManager::serves(const ItemPlan& plan) const {
-  if (plan.modality == Modality::kVideo && config_.max_frames == 0) return false;
-  const std::vector<Modality>& served = model_.graph_spec().modalities;
-  return std::find(served.begin(), served.end(), plan.modality) != served.end();
+  return fovea::serves(model_.graph_spec(), config_, plan.modality);
 }
 
 void GraphManager::run(Items items, Rows out, std::optional<MissReason> forced) {

@@ -167,6 +167,19 @@ TEST(GraphConfig, Case25_frames_user_or_auto) {
   EXPECT_EQ(config.max_seqs, 128);
 }
 
+TEST(GraphConfig, VideosAreServedWhereFramesAndModelAllow) {
+  GraphSpec spec;
+  spec.modalities = {Modality::kImage, Modality::kVideo};
+  const GraphConfig config = resolve({.frames = 64, .spec = spec});
+  EXPECT_TRUE(serves(spec, config, Modality::kImage));
+  EXPECT_TRUE(serves(spec, config, Modality::kVideo));
+  const GraphConfig no_video = resolve({.frames = 0, .spec = spec});
+  EXPECT_TRUE(serves(spec, no_video, Modality::kImage));
+  EXPECT_FALSE(serves(spec, no_video, Modality::kVideo));
+  spec.modalities = {Modality::kImage};
+  EXPECT_FALSE(serves(spec, config, Modality::kVideo));
+}
+
 TEST(GraphConfig, SequencesCoverImagesWhenThereIsNoVideo) {
   const GraphConfig config = resolve({.items = 8, .video_allowed = false});
   EXPECT_EQ(config.max_seqs, 8);

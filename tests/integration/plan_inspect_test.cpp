@@ -81,6 +81,15 @@ TEST(PlanProgram, WithoutGraphsEverySubBatchIsEager) {
   EXPECT_TRUE(plan["batches"][0]["budgets"][0].is_null());
 }
 
+TEST(PlanProgram, VideosWithoutGraphsAreEagerAndApart) {
+  const json plan = plan_of("64x64x4f,64x64,128x96x4f", {"--max-frames-per-batch", "0"});
+  ASSERT_EQ(plan["batches"].size(), 2U);
+  EXPECT_EQ(plan["batches"][0]["items"], json({1}));
+  EXPECT_EQ(plan["batches"][0]["budgets"], json({64}));
+  EXPECT_EQ(plan["batches"][1]["items"].size(), 2U);
+  EXPECT_TRUE(plan["batches"][1]["budgets"][0].is_null());
+}
+
 TEST(PlanProgram, PacksAThousandSizesEachOnce) {
   std::string sizes;
   for (int i = 0; i < 1000; ++i) {
