@@ -58,7 +58,8 @@ struct InputScratch {
 /// applies the pad rules beyond what it wrote. Nothing written by an earlier fill is read: every
 /// declared buffer must be claimed or kept in this very fill.
 /// @param scratch reused from call to call.
-/// @param copiers threads that copy pixels with the caller; null: the caller alone.
+/// @param copiers threads that copy pixels with the caller, past the caches, where a device reads
+///   them next; null: this processor reads them, and the caller copies alone.
 /// @return bytes of the prefix of the block that the run may read.
 /// @throws Error(kUnavailable) if a buffer is too small for the batch, Error(kInternal) if the
 /// model forgot a buffer; the message names the buffer.
