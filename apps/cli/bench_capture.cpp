@@ -83,6 +83,13 @@ CaptureRun measure(const CaptureFlags& flags, Console& console) {
   return run;
 }
 
+/// Who was served before the last graph was there.
+std::string answers_text(const CaptureRun& run) {
+  if (run.answers_before == 0) return "no answer before";
+  return counted(run.answers_before, "answer") + " before, the slowest in " +
+         fixed(run.slowest_answer_ms, 1) + " ms";
+}
+
 std::string ms_or_dash(double ms) { return ms > 0 ? fixed(ms, 3) : "-"; }
 
 std::string graph_table(const Stats& stats) {
@@ -132,10 +139,8 @@ int run_capture(const CaptureFlags& flags, Console& console) {
             << "loaded    after " << fixed(run.loaded_ms, 0) << " ms\n"
             << "first     answer after " << fixed(run.first_answer_ms, 0) << " ms, a picture of "
             << to_text(flags.size) << "\n"
-            << "captured  after " << fixed(run.captured_ms, 0) << " ms, "
-            << counted(run.answers_before, "answer") << " before, the slowest in "
-            << fixed(run.slowest_answer_ms, 1) << " ms, afterwards " << fixed(run.answer_ms, 1)
-            << " ms\n"
+            << "captured  after " << fixed(run.captured_ms, 0) << " ms, " << answers_text(run)
+            << ", afterwards " << fixed(run.answer_ms, 1) << " ms\n"
             << "memory    of graphs together; they share what the largest of them needs\n"
             << "device    " << run.device << "\n";
   return kExitOk;

@@ -131,7 +131,8 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
           ->type_name("FILE")
           ->allow_extra_args(false)
           ->group("Input");
-  verb.add_option("--fps", flags.fps, "Frames per second of directories of frames")
+  verb.add_option("--fps", flags.fps,
+                  "Frames per second to take from video files, or of directories of frames")
       ->type_name("F")
       ->check(CLI::Validator(
           [](const std::string& text) {
