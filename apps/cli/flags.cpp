@@ -55,7 +55,8 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
                "Replicas of the tower: the first N GPUs, or N parts of the CPU (default: one per "
                "device named)")
       ->group(kDeviceGroup);
-  add_choice(verb, "--mm-encoder-attn-backend", flags.attention, {"auto", "portable", "hopper"},
+  add_choice(verb, "--mm-encoder-attn-backend", flags.attention,
+             {"auto", "portable", "hopper", "cudnn"},
              "Attention kernel of a GPU; auto takes the faster one for each size")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
@@ -135,6 +136,14 @@ std::vector<std::int64_t> integers_of(const nlohmann::json& value, const std::st
   std::vector<std::int64_t> result;
   for (const nlohmann::json& element : value) result.push_back(integer_of(element, key, 1));
   return result;
+}
+
+/// @param name one of the choices of --mm-encoder-attn-backend.
+AttentionBackend attention_backend(const std::string& name) {
+  if (name == "portable") return AttentionBackend::kPortable;
+  if (name == "hopper") return AttentionBackend::kHopper;
+  if (name == "cudnn") return AttentionBackend::kCudnn;
+  return AttentionBackend::kAuto;
 }
 
 }  // namespace
@@ -242,9 +251,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
   options.measure_graphs = flags.measure_graphs;
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
-  options.attention = flags.attention == "portable" ? AttentionBackend::kPortable
-                      : flags.attention == "hopper" ? AttentionBackend::kHopper
-                                                    : AttentionBackend::kAuto;
+  options.attention = attention_backend(flags.attention);
   options.log = &console;
 
   if (flags.min_pixels > 0) options.media.min_pixels = flags.min_pixels;

@@ -3,7 +3,7 @@
 // a model; useful work only in the rates. Compare with an eager or captured PyTorch tower of the
 // same shapes.
 //
-//   fovea_bench_cuda_tower [--ops] [--attention] [--portable | --hopper]
+//   fovea_bench_cuda_tower [--ops] [--attention] [--portable | --hopper | --cudnn]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -356,6 +356,7 @@ int run(int argc, char** argv) {
   CudaDeviceOptions options;
   if (has("--portable")) options.attention = CudaAttention::kPortable;
   if (has("--hopper")) options.attention = CudaAttention::kHopper;
+  if (has("--cudnn")) options.attention = CudaAttention::kCudnn;
   Bench bench(make_cuda_device(backend, options));
   if (has("--attention")) print_attention(bench);
   if (has("--attention") && !has("--ops")) return 0;

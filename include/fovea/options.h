@@ -58,9 +58,10 @@ enum class PackingPolicy : std::uint8_t {
 
 /// Which attention kernel a GPU uses. The CPU has one, which no choice changes.
 enum class AttentionBackend : std::uint8_t {
-  kAuto,      ///< whichever was measured to be faster for the size
+  kAuto,      ///< whichever of ours was measured to be faster for the size
   kPortable,  ///< instructions of every GPU since Ampere
   kHopper,    ///< Hopper's warp-group instructions where they are compiled for the head dim
+  kCudnn,     ///< cuDNN 9.15 or newer; windows with relative positions as kAuto
 };
 
 /// Everything an Engine is built from. The defaults work.

@@ -16,6 +16,7 @@ enum class CudaAttention : int {
   kAuto,      ///< whichever was measured to be faster for the size
   kPortable,  ///< instructions of every GPU since Ampere
   kHopper,    ///< Hopper's warp-group instructions where they are compiled for the head dim
+  kCudnn,     ///< cuDNN, where its attention can do it
 };
 
 /// Choices of one GPU device.

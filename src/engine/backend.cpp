@@ -52,6 +52,7 @@ CudaAttention to_cuda(AttentionBackend attention) {
     case AttentionBackend::kAuto: return CudaAttention::kAuto;
     case AttentionBackend::kPortable: return CudaAttention::kPortable;
     case AttentionBackend::kHopper: return CudaAttention::kHopper;
+    case AttentionBackend::kCudnn: return CudaAttention::kCudnn;
   }
   return CudaAttention::kAuto;
 }

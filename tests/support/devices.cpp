@@ -30,6 +30,17 @@ AvailableDevice cuda_device(const std::string& name, CudaAttention attention) {
       }};
 }
 
+/// cuDNN is a library of its own, which a machine with a GPU may lack.
+bool has_cudnn() {
+  try {
+    (void)make_cuda_device(find_cuda(), {.attention = CudaAttention::kCudnn});
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnsupported) throw;
+    return false;
+  }
+}
+
 }  // namespace
 
 std::vector<AvailableDevice> available_devices() {
@@ -41,6 +52,7 @@ std::vector<AvailableDevice> available_devices() {
     devices.push_back(cuda_device("cuda", CudaAttention::kAuto));
     devices.push_back(cuda_device("cuda_portable", CudaAttention::kPortable));
     devices.push_back(cuda_device("cuda_hopper", CudaAttention::kHopper));
+    if (has_cudnn()) devices.push_back(cuda_device("cuda_cudnn", CudaAttention::kCudnn));
   }
   return devices;
 }

@@ -40,12 +40,16 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
   return work;
 }
 
-/// Which kernel serves these sizes; the same for the workspace and for the work itself.
-bool uses_hopper(CudaAttention choice, const ops::AttentionArgs& args, const AttentionWork& work) {
-  if (choice == CudaAttention::kPortable || !has_attention_wgmma(work)) return false;
-  return choice == CudaAttention::kHopper ||
-         args.max_seqlen >=
-             (work.rows >= kManyRows ? kHopperFromSequenceOfMany : kHopperFromSequence);
+enum class Kernel { kPortable, kHopper, kCudnn };
+
+/// Which one serves these sizes; the same for the workspace and for the work itself.
+Kernel choose(CudaAttention choice, const ops::AttentionArgs& args, const AttentionWork& work) {
+  if (choice == CudaAttention::kCudnn && CudnnAttention::accepts(work)) return Kernel::kCudnn;
+  if (choice == CudaAttention::kPortable || !has_attention_wgmma(work)) return Kernel::kPortable;
+  const std::int64_t from =
+      work.rows >= kManyRows ? kHopperFromSequenceOfMany : kHopperFromSequence;
+  const bool faster = choice == CudaAttention::kHopper || args.max_seqlen >= from;
+  return faster ? Kernel::kHopper : Kernel::kPortable;
 }
 
 /// Whether the kernel that packs keys can apply the rotary angles: four dims at a time, and without
@@ -68,24 +72,31 @@ void check(const ops::AttentionArgs& args) {
 std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) const {
   check(args);
   const AttentionWork work = make_work(args);
-  return uses_hopper(attention_, args, work) ? packed_bytes(work) : 0;
+  switch (choose(attention_, args, work)) {
+    case Kernel::kPortable: return 0;
+    case Kernel::kHopper: return packed_bytes(work);
+    case Kernel::kCudnn: return cudnn_->workspace_bytes(work, args.max_seqlen);
+  }
+  return 0;
 }
 
 void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
   check(args);
   auto& cuda_stream = static_cast<CudaStream&>(stream);
   AttentionWork work = make_work(args);
-  if (!uses_hopper(attention_, args, work)) {
-    if (args.cos) rope(stream, ops::rope_args(args));
-    return launch_attention_mma(cuda_stream, work);
-  }
-  if (args.cos && !rotates_while_packing(args)) {
-    rope(stream, ops::rope_args(args));
-  } else if (args.cos) {
+  const Kernel kernel = choose(attention_, args, work);
+  if (args.cos && kernel == Kernel::kHopper && rotates_while_packing(args)) {
     work.cos = args.cos.as<float>();
     work.sin = args.sin.as<float>();
+  } else if (args.cos) {
+    rope(stream, ops::rope_args(args));
   }
-  launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
+  switch (kernel) {
+    case Kernel::kPortable: return launch_attention_mma(cuda_stream, work);
+    case Kernel::kHopper: return launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
+    case Kernel::kCudnn:
+      return cudnn_->run(cuda_stream, work, args.max_seqlen, num_multiprocessors_);
+  }
 }
 
 }  // namespace fovea::cuda

@@ -6,6 +6,9 @@ CudaKernels::CudaKernels(const CudaDeviceOptions& options)
     : device_index_(options.index),
       attention_(options.attention),
       gemm_(options.index, options.gemm_choices_path) {
+  if (attention_ == CudaAttention::kCudnn) {
+    cudnn_ = std::make_unique<const CudnnAttention>(options.index);
+  }
   FOVEA_CUDA_CHECK(
       cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index_));
 }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include "device/cuda_abi.h"
+#include "ops/cuda/attention_cudnn.h"
 #include "ops/cuda/gemm.h"
 #include "ops/kernels.h"
 
@@ -36,6 +39,7 @@ class CudaKernels final : public Kernels {
   int device_index_;
   int num_multiprocessors_;
   CudaAttention attention_;
+  std::unique_ptr<const CudnnAttention> cudnn_;  // where it was chosen
   mutable GemmLibrary gemm_;  // thread-safe; remembers which algorithm was fastest
 };
 
