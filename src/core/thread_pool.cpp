@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,11 +36,21 @@ thread_local int running_worker = 0;
 
 struct ThreadPool::Impl {
   explicit Impl(int threads) : num_threads(threads) {
-    for (int worker = 1; worker < threads; ++worker)
-      team.emplace_back([this, worker] { serve(worker); });
+    team.reserve(static_cast<std::size_t>(threads - 1));
+    try {
+      for (int worker = 1; worker < threads; ++worker)
+        team.emplace_back([this, worker] { serve(worker); });
+    } catch (const std::system_error& error) {
+      const std::size_t started = team.size();
+      dismiss();
+      throw Error(ErrorCode::kIo, cat("cannot start thread ", started + 2, " of ", threads, ": ",
+                                      error.code().message()));
+    }
   }
 
-  ~Impl() {
+  ~Impl() { dismiss(); }
+
+  void dismiss() {
     {
       const std::lock_guard lock(mutex);
       stopping = true;

@@ -1,8 +1,11 @@
 #include "core/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -135,6 +138,34 @@ TEST(ThreadPool, RunsALoopOfOnePoolInsideALoopOfAnother) {
 TEST(ThreadPool, RefusesZeroThreads) {
   test::expect_error(ErrorCode::kInvalidArgument, "at least 1 thread, got 0",
                      [] { ThreadPool pool(0); });
+}
+
+/// Leaves this process `spare` bytes of address space until the end of the scope.
+class ScarceAddressSpace {
+ public:
+  explicit ScarceAddressSpace(std::size_t spare) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + spare;
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~ScarceAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+  ScarceAddressSpace(const ScarceAddressSpace&) = delete;
+  ScarceAddressSpace& operator=(const ScarceAddressSpace&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(ThreadPool, SaysHowManyThreadsItGot) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space without bounds";
+#endif
+  const ScarceAddressSpace limit(std::size_t{128} << 20);  // stacks of some 16 threads
+  test::expect_error(ErrorCode::kIo, " of 4000: ", [] { ThreadPool pool(4000); });
+  EXPECT_EQ(ThreadPool(2).size(), 2);
 }
 
 TEST(AvailableCpus, AreAtLeastOne) { EXPECT_GE(available_cpus(), 1); }
