@@ -127,8 +127,9 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
   if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(chart_of(run)));
   std::cout << stage_table(run) << "\n"
             << fixed(run.per_second(static_cast<double>(run.items)), 1) << " items/s, "
-            << fixed(run.per_second(static_cast<double>(run.rows)), 1) << " rows/s  (" << run.items
-            << " items, " << run.rows << " rows, median of " << flags.repeat << " runs)\n"
+            << fixed(run.per_second(static_cast<double>(run.rows)), 1) << " rows/s  ("
+            << counted(static_cast<std::int64_t>(run.items), "item") << ", "
+            << counted(run.rows, "row") << ", median of " << counted(flags.repeat, "run") << ")\n"
             << "graphs  " << percent(run.stats.hit_rate()) << " of items replayed\n"
             << "device  " << run.device << "\n";
   return kExitOk;

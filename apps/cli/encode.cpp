@@ -91,8 +91,8 @@ void report_skipped(const std::vector<Embedding>& items, Console& console) {
   }
   if (failed == items.size() && first_failed != nullptr) {
     throw Error(first_failed->error->code(),
-                "none of the " + std::to_string(failed) +
-                    " items could be encoded; the first: " + first_failed->error->what());
+                "none of " + counted(std::ssize(items), "item") +
+                    " could be encoded; the first: " + first_failed->error->what());
   }
 }
 

@@ -238,7 +238,12 @@ CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<st
 
 CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,
                              const std::string& description) {
-  return verb.add_option(name, path, description)->type_name("FILE")->group(kOutputGroup);
+  return verb.add_option(name, path, description)
+      ->type_name("FILE")
+      ->check(check([](const std::string& text) {
+        return text.empty() ? "expected the name of a file, got \"\"" : std::string();
+      }))
+      ->group(kOutputGroup);
 }
 
 EngineOptions engine_options(const EngineFlags& flags, Console& console) {

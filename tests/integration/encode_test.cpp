@@ -340,7 +340,7 @@ TEST_F(EncodeProgram, SkippedItemsAreReportedAndTheRestIsWritten) {
 TEST_F(EncodeProgram, SkippingEverythingFailsWithoutOutput) {
   const ProgramResult result = encode({folder_ / "a.png", folder_ / "b.png", "--on-error", "skip"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("fovea: error: none of the 2 items could be encoded"));
+  EXPECT_THAT(result.err, HasSubstr("fovea: error: none of 2 items could be encoded"));
   EXPECT_EQ(folder_.entries(), 0U);
 }
 
