@@ -3,6 +3,7 @@
 #include "checkpoint/dummy_weights.h"
 
 #include "core/dtype.h"
+#include "core/fnv1a.h"
 
 namespace fovea::checkpoint {
 
@@ -11,13 +12,6 @@ namespace {
 /// Sum of four independent uniform bytes: mean and 1 / standard deviation.
 constexpr int kByteSumMean = 510;
 constexpr float kInverseByteSumDeviation = 0.0067658751f;  // sqrt(12 / (4 * (256^2 - 1)))
-
-/// Hash of a text. Source: FNV-1a, 64 bits.
-std::uint64_t hash_text(std::string_view text) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 /// Spreads every bit of the input over all bits. Source: the finaliser of SplitMix64.
 std::uint64_t mix64(std::uint64_t x) noexcept {
@@ -37,7 +31,7 @@ constexpr std::uint32_t mix32(std::uint32_t x) noexcept {
 
 void fill_dummy_weights(std::uint64_t seed, std::string_view name, float mean,
                         std::span<std::uint16_t> out) noexcept {
-  const std::uint64_t key = mix64(seed ^ mix64(hash_text(name)));
+  const std::uint64_t key = mix64(seed ^ mix64(fnv1a(name)));
   const auto low = static_cast<std::uint32_t>(key);
   const auto high = static_cast<std::uint32_t>(key >> 32);
   const float scale = kDummyDeviation * kInverseByteSumDeviation;
