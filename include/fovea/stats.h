@@ -28,6 +28,7 @@ struct GraphReport {
   /// Milliseconds under a full load, replayed and without the graph; both 0 if not measured.
   double replay_ms = 0;
   double eager_ms = 0;
+  bool stored_times = false;  ///< both were measured by an earlier process
 };
 
 /// Counters since the engine was built. An item counts once, as exactly one of hit, partial, miss

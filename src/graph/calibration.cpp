@@ -109,7 +109,8 @@ std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph&
                     .replay_ms = full->replay_ms,
                     .eager_ms = full->eager_ms,
                     .tokens = full->tokens,
-                    .half = time_load(timer, graph, half).value_or(GraphTimes::Load{})};
+                    .half = time_load(timer, graph, half).value_or(GraphTimes::Load{}),
+                    .capacity = graph.capacity()};
 }
 
 bool eager_is_faster(const GraphTimes& times, std::int64_t load) noexcept {

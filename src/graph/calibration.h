@@ -33,8 +33,10 @@ struct GraphTimes {
     double replay_ms = 0;
     double eager_ms = 0;
   };
-  std::int64_t tokens = 0;  ///< of the full load
-  Load half = {};           ///< no tokens: not measured
+  std::int64_t tokens = 0;      ///< of the full load
+  Load half = {};               ///< no tokens: not measured
+  GraphCapacity capacity = {};  ///< of the graph
+  bool stored = false;          ///< handed to the manager, not measured by it
 };
 
 /// What time_graph works with; it overwrites the scratch memory of all of them.

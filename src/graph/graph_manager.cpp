@@ -56,10 +56,13 @@ GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
       config_(resolve(model, options)),
       limits_(limits_of(config_)),
       costs_(PackingCosts::from_budgets(config_.path_budgets)),
+      known_times_(options.stored_times),
       lane_(device),
       eager_(model, lane_),
       graphs_(model, config_, lane_),
-      stats_(model.graph_spec()) {}
+      stats_(model.graph_spec()) {
+  for (GraphTimes& times : known_times_) times.stored = true;
+}
 
 // --- capture ---
 
@@ -79,17 +82,39 @@ void GraphManager::ensure_captured(std::span<const GraphKey> keys) {
 }
 
 void GraphManager::measure(const BudgetGraph& graph) {
-  const GraphTimer timer{.model = model_,
-                         .lane = lane_,
-                         .memory = graphs_.memory(),
-                         .eager = eager_,
-                         .now_ms = [this] { return now_ms(); }};
-  const std::optional<GraphTimes> times = time_graph(timer, graph);
-  if (!times) return;
+  const auto known =
+      std::find_if(known_times_.begin(), known_times_.end(), [&](const GraphTimes& times) {
+        return times.path == graph.key().path && times.capacity == graph.capacity();
+      });
+  std::optional<GraphTimes> times;
+  if (known != known_times_.end()) {
+    times = *known;
+    times->budget = graph.key().budget;  // several budgets may round to one capacity
+  } else {
+    times = time_graph({.model = model_,
+                        .lane = lane_,
+                        .memory = graphs_.memory(),
+                        .eager = eager_,
+                        .now_ms = [this] { return now_ms(); }},
+                       graph);
+    if (!times) return;
+    known_times_.push_back(*times);
+    has_new_times_ = true;
+  }
   std::erase_if(times_, [&](const GraphTimes& old) {
     return old.path == times->path && old.budget == times->budget;
   });
   times_.push_back(*times);
+}
+
+void GraphManager::store_times() {
+  std::vector<GraphTimes> times;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!options_.store_times || !std::exchange(has_new_times_, false)) return;
+    times = known_times_;
+  }
+  options_.store_times(times);
 }
 
 GraphReport GraphManager::report_of(const BudgetGraph& graph) const {
@@ -107,6 +132,7 @@ GraphReport GraphManager::report_of(const BudgetGraph& graph) const {
   if (times != times_.end()) {
     report.replay_ms = times->replay_ms;
     report.eager_ms = times->eager_ms;
+    report.stored_times = times->stored;
   }
   return report;
 }
@@ -116,8 +142,9 @@ void GraphManager::log_capture(const BudgetGraph& graph) const {
   const GraphReport report = report_of(graph);
   log_to(options_.log, LogLevel::kInfo,
          cat("encoder_graphs.graph path=", report.path, " budget=", report.budget,
-             " ms=", report.capture_ms, " bytes=", report.recording_bytes, " shared_bytes=",
-             report.shared_bytes, " replay_ms=", report.replay_ms, " eager_ms=", report.eager_ms));
+             " ms=", report.capture_ms, " bytes=", report.recording_bytes,
+             " shared_bytes=", report.shared_bytes, " replay_ms=", report.replay_ms,
+             " eager_ms=", report.eager_ms, report.stored_times ? " stored" : ""));
 }
 
 void GraphManager::log_captured() const {
@@ -128,10 +155,13 @@ void GraphManager::log_captured() const {
 }
 
 void GraphManager::capture() {
-  const std::lock_guard lock(mutex_);
   if (!options_.user.cudagraph_mm_encoder) return;
-  ensure_captured(capture_order(model_.graph_spec(), config_));
-  log_captured();
+  {
+    const std::lock_guard lock(mutex_);
+    ensure_captured(capture_order(model_.graph_spec(), config_));
+    log_captured();
+  }
+  store_times();
 }
 
 void GraphManager::capture_in_background() {
@@ -144,10 +174,12 @@ void GraphManager::capture_in_background() {
         graphs_.reserve(keys);
       }
       for (const GraphKey& key : keys) {
-        if (stop.stop_requested()) return;
+        if (stop.stop_requested()) break;
         const std::lock_guard lock(mutex_);
         ensure_captured({&key, 1});
       }
+      store_times();
+      if (stop.stop_requested()) return;
       const std::lock_guard lock(mutex_);
       log_captured();
     } catch (const std::exception& error) {  // a thread must answer for everything

@@ -45,6 +45,12 @@ struct GraphManagerOptions {
   /// Times every graph against an eager run after its capture: packing by cost then uses
   /// milliseconds, and a graph that is slower than eager execution is not replayed.
   bool measure = false;
+  /// Of an earlier manager of the same model on the same kind of device: a graph with the path and
+  /// the capacity of one of them is not measured again.
+  std::vector<GraphTimes> stored_times = {};
+  /// Where all times go, stored and measured, at the end of a capture() or capture_in_background()
+  /// that measured any. Called on the thread that captured, while batches go on; must not throw.
+  std::function<void(std::span<const GraphTimes>)> store_times = {};
   /// Milliseconds since any moment, for measuring; absent: the steady clock.
   std::function<double()> clock_ms = {};
   std::int64_t log_interval = 100;  ///< items between two log lines of counters
@@ -135,6 +141,8 @@ class GraphManager {
   /// Captures what is missing of `keys`, and measures it if asked to.
   void ensure_captured(std::span<const GraphKey> keys);
   void measure(const BudgetGraph& graph);
+  /// Hands out all times if some are new. Must not be called with the lock held.
+  void store_times();
   [[nodiscard]] GraphReport report_of(const BudgetGraph& graph) const;
   void log_capture(const BudgetGraph& graph) const;
   void log_captured() const;
@@ -151,7 +159,9 @@ class GraphManager {
 
   mutable FairMutex mutex_;  // guards the members below; batches go in between captures
   PackingCosts costs_;
-  std::vector<GraphTimes> times_;  // of the graphs measured so far
+  std::vector<GraphTimes> known_times_;  // stored or measured, of any graph
+  bool has_new_times_ = false;           // among known_times_, since store_times()
+  std::vector<GraphTimes> times_;        // of the graphs captured so far
   Lane lane_;
   EagerRunner eager_;
   GraphSet graphs_;

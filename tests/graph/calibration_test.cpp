@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "graph/harness.h"
 #include "support/expect_error.h"
 
@@ -101,6 +103,98 @@ TEST(Calibration, MeasuresGraphsCapturedOnDemand) {
   MockHarness h(MockModel({.clock_ms = clock}), options);
   h.expect_right(mock_batch(h.model, {{1, 10, 10}, {1, 2, 2}}));
   EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 2);
+}
+
+/// What a first manager hands out after its capture.
+std::vector<GraphTimes> times_of(const GraphManagerOptions& options,
+                                 const std::shared_ptr<double>& clock) {
+  std::vector<GraphTimes> stored;
+  GraphManagerOptions storing = options;
+  storing.store_times = [&](std::span<const GraphTimes> times) {
+    stored.assign(times.begin(), times.end());
+  };
+  MockHarness h(MockModel({.clock_ms = clock}), storing);
+  h.manager.capture();
+  return stored;
+}
+
+TEST(StoredTimes, AreUsedAndNotMeasuredAgain) {
+  const auto clock = std::make_shared<double>(0);
+  GraphManagerOptions options = measuring(clock);
+  options.stored_times = times_of(options, clock);
+  ASSERT_EQ(options.stored_times.size(), 2u);
+  options.stored_times[0].replay_ms = 70;  // not what measuring gives
+  int calls = 0;
+  options.store_times = [&](std::span<const GraphTimes>) { ++calls; };
+  MockHarness first(MockModel({.clock_ms = clock}), measuring(clock));
+  first.manager.capture();
+  MockHarness h(MockModel({.clock_ms = clock}), options);
+  h.manager.capture();
+  EXPECT_LT(h.model.forwards_run(), first.model.forwards_run());
+  const Stats stats = h.manager.stats();
+  ASSERT_EQ(stats.graphs.size(), 2u);
+  for (const GraphReport& graph : stats.graphs) EXPECT_TRUE(graph.stored_times) << graph.budget;
+  EXPECT_EQ(stats.graphs[0].replay_ms, 70);
+  EXPECT_EQ(stats.graphs[0].eager_ms, 81);
+  EXPECT_EQ(calls, 0);  // nothing is new
+  h.expect_right(mock_batch(h.model, {{1, 18, 18}}));
+  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));  // as measured: eager is faster
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 1);
+}
+
+TEST(StoredTimes, OfOtherCapacitiesAreKeptBesideNewOnes) {
+  const auto clock = std::make_shared<double>(0);
+  GraphManagerOptions options = measuring(clock);
+  options.stored_times = times_of(options, clock);
+  options.user.encoder_cudagraph_token_budgets = {16, 64};
+  const std::vector<GraphTimes> all = times_of(options, clock);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].capacity.tokens, 90);
+  EXPECT_EQ(all[1].capacity.tokens, 16);
+  EXPECT_EQ(all[2].capacity.tokens, 64);
+  EXPECT_TRUE(all[1].stored);
+  EXPECT_FALSE(all[2].stored);
+  // The same tokens for fewer items are another graph.
+  options.user.encoder_cudagraph_max_vision_items_per_batch = 2;
+  EXPECT_EQ(times_of(options, clock).size(), 4u);
+}
+
+TEST(StoredTimes, LeaveTheBackgroundOnce) {
+  const auto clock = std::make_shared<double>(0);
+  GraphManagerOptions options = measuring(clock);
+  std::vector<std::size_t> counts;
+  options.store_times = [&](std::span<const GraphTimes> times) { counts.push_back(times.size()); };
+  MockHarness h(MockModel({.clock_ms = clock}), options);
+  h.manager.capture_in_background();
+  h.manager.wait_for_background();
+  h.manager.capture();  // there is nothing left to do
+  EXPECT_EQ(counts, (std::vector<std::size_t>{2}));
+}
+
+TEST(StoredTimes, LeaveACaptureThatIsCutShort) {
+  const auto clock = std::make_shared<double>(0);
+  std::size_t stored = 0;
+  {
+    GraphManagerOptions options = measuring(clock);
+    options.store_times = [&](std::span<const GraphTimes> times) { stored = times.size(); };
+    MockHarness h(MockModel({.clock_ms = clock}), options);
+    h.manager.capture_in_background();
+    while (h.manager.captured_keys().empty()) std::this_thread::yield();
+  }
+  EXPECT_GE(stored, 1u);
+}
+
+TEST(StoredTimes, MeanNothingWithoutMeasuring) {
+  const auto clock = std::make_shared<double>(0);
+  GraphManagerOptions options = measuring(clock);
+  options.stored_times = times_of(options, clock);
+  options.measure = false;
+  MockHarness h(MockModel({.clock_ms = clock}), options);
+  h.manager.capture();
+  EXPECT_EQ(h.manager.stats().graphs[0].replay_ms, 0);
+  h.expect_right(mock_batch(h.model, {{1, 8, 8}, {1, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().graph_misses, 0);
 }
 
 }  // namespace
