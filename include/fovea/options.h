@@ -83,6 +83,10 @@ struct EngineOptions {
   AttentionBackend attention = AttentionBackend::kAuto;
   /// On a GPU: time every graph after its capture, and run eagerly what is faster without it.
   bool measure_graphs = true;
+  /// Folder where what is measured on a GPU outlives the process: the times above, and which
+  /// algorithm of a matrix product is fastest. Made when there is something to write; a folder that
+  /// cannot be written is a warning. Empty: everything is measured at every start.
+  std::string cache_dir;
   LogSink* log = nullptr;  ///< must outlive the engine; null: silence
 };
 

@@ -92,6 +92,7 @@ class Stream {
 struct DeviceProperties {
   std::string name;                      ///< "cpu" or "cuda:<index>"
   std::string description;               ///< processor or GPU model
+  std::string software = {};             ///< of a GPU: versions of driver, libraries and plugin
   DType activation_dtype = DType::kF32;  ///< dtype of intermediates and rows on this device
   bool host_memory = true;      ///< device memory is ordinary host memory: no staging is needed
   int parallelism = 1;          ///< threads of a CPU, multiprocessors of a GPU

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "engine/engine_impl.h"
+#include "engine/graph_times.h"
 #include "engine/output.h"
 
 namespace fovea {
@@ -81,7 +82,11 @@ void Engine::Impl::load() {
       models.push_back(family.load(files, options.media, weights, *backend.device, *stream));
       stream->synchronize();
     }
-    loaded.push_back(std::make_unique<Replica>(*models.back(), *backend.device, graph_options));
+    GraphManagerOptions own_options = graph_options;
+    if (graph_options.measure && !options.cache_dir.empty()) {
+      keep_graph_times(own_options, directory, backend.device->properties(), options);
+    }
+    loaded.push_back(std::make_unique<Replica>(*models.back(), *backend.device, own_options));
   }
   report.weight_bytes = backends.front().device->allocated_bytes();
   replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
