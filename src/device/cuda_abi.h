@@ -23,9 +23,9 @@ enum class CudaAttention : int {
 struct CudaDeviceOptions {
   int index = 0;  ///< number of the GPU as the driver counts
   CudaAttention attention = CudaAttention::kAuto;
-  /// File that keeps the measured choice of matrix-product algorithms between processes; created
-  /// if absent, ignored if it was written for another GPU or library version. Empty: no file.
-  std::string gemm_choices_path;
+  /// Folder where the measured choices of matrix-product algorithms are kept between processes, in
+  /// a file for this GPU model and its software; made if absent. Empty: nothing is kept.
+  std::string cache_dir;
 };
 
 /// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception

@@ -72,20 +72,18 @@ std::vector<std::string> split(const std::string& list) {
 
 }  // namespace
 
-Backend make_backend(const std::string& name, int num_threads, LogSink* log,
-                     AttentionBackend attention) {
-  if (name == "auto") return make_backend(choose_kind(log), num_threads, log, attention);
-  if (name == "cpu") return make_cpu(num_threads);
+Backend make_backend(const std::string& name, const EngineOptions& options) {
+  if (name == "auto") return make_backend(choose_kind(options.log), options);
+  if (name == "cpu") return make_cpu(options.num_threads);
   FOVEA_CHECK(is_cuda(name), kInvalidArgument,
               "device must be auto, cpu, cuda or cuda:<index>, got \"", name, "\"");
   const int index = cuda_index(name);
   const CudaBackend cuda = find_cuda();
   FOVEA_CHECK(!cuda.devices.empty(), kUnsupported, "device ", name,
               " cannot be used: ", cuda.reason, "; use --device cpu");
-  CudaDeviceOptions options;
-  options.index = index;
-  options.attention = to_cuda(attention);
-  return {nullptr, make_cuda_device(cuda, options)};
+  return {nullptr, make_cuda_device(cuda, {.index = index,
+                                           .attention = to_cuda(options.attention),
+                                           .cache_dir = options.cache_dir})};
 }
 
 std::vector<std::string> replica_devices(const EngineOptions& options) {
@@ -121,8 +119,7 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
   std::vector<std::string> names = replica_devices(options);
   std::vector<Backend> backends;
   if (names.size() == 1) {
-    backends.push_back(
-        make_backend(names.front(), options.num_threads, options.log, options.attention));
+    backends.push_back(make_backend(names.front(), options));
     return backends;
   }
   if (names.front() == "auto") {
@@ -132,10 +129,10 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
   }
   const int count = static_cast<int>(names.size());
   const int threads = options.num_threads == 0 ? available_cpus() : options.num_threads;
+  EngineOptions own = options;
   for (int rank = 0; rank < count; ++rank) {
-    const int share = threads / count + (rank < threads % count ? 1 : 0);
-    backends.push_back(make_backend(names[static_cast<std::size_t>(rank)], std::max(share, 1),
-                                    options.log, options.attention));
+    own.num_threads = std::max(threads / count + (rank < threads % count ? 1 : 0), 1);
+    backends.push_back(make_backend(names[static_cast<std::size_t>(rank)], own));
   }
   return backends;
 }

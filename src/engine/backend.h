@@ -19,12 +19,10 @@ struct Backend {
 
 /// Makes the device that `name` asks for.
 /// @param name "auto" (a GPU if there is one, else the CPU), "cpu", "cuda" or "cuda:<index>".
-/// @param num_threads of CPU loops; 0: all this process may use.
-/// @param attention of a GPU.
+/// @param options of which num_threads, attention, cache_dir and log are used.
 /// @throws Error(kInvalidArgument) for another name, Error(kUnsupported) if a GPU is asked for by
 /// name and cannot be used, with the reason.
-[[nodiscard]] Backend make_backend(const std::string& name, int num_threads, LogSink* log,
-                                   AttentionBackend attention = AttentionBackend::kAuto);
+[[nodiscard]] Backend make_backend(const std::string& name, const EngineOptions& options = {});
 
 /// Names of the devices that options.device and options.data_parallel_size ask for, one per
 /// replica: "cuda" for 2 replicas is "cuda:0" and "cuda:1", "auto" stays to be decided. Looks at no

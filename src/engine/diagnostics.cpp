@@ -17,7 +17,7 @@ std::vector<EnvironmentFact> describe_environment() {
   std::vector<EnvironmentFact> facts;
   facts.emplace_back("fovea", version());
   facts.emplace_back("compiler", __VERSION__);
-  const Backend cpu = make_backend("cpu", 0, nullptr);
+  const Backend cpu = make_backend("cpu");
   const DeviceProperties& properties = cpu.device->properties();
   facts.emplace_back("processor", properties.description);
   facts.emplace_back("cpus available", cat(available_cpus()));

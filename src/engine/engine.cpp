@@ -201,7 +201,7 @@ ModelReport inspect(const std::string& model, const EngineOptions& options) {
   const ModelFamily& family = find_family(files.architecture());
   ModelReport report = family.describe(files, open_weights(model, options));
   const std::string device = replica_devices(options).front();
-  const Backend backend = make_backend(device, 1, options.log);
+  const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});
   add_memory_plan(report, *family.make_planner(files, options.media), *backend.device, options);
   return report;
 }

@@ -57,7 +57,7 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
     }
     const std::string folder = test::golden_folders(GetParam().family, "model.safetensors").front();
     const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
-    backend_ = make_backend(GetParam().device, 2, nullptr);
+    backend_ = make_backend(GetParam().device, {.num_threads = 2});
     const std::unique_ptr<Stream> stream = backend_.device->create_stream();
     model_ =
         find_family(files.architecture())

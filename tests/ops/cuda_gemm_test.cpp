@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/file.h"
 #include "device/cuda_plugin.h"
 #include "ops/linear.h"
 #include "support/naive_ops.h"
@@ -161,17 +164,17 @@ const Operands& operands_of(std::size_t number) {
   return all[number];
 }
 
-/// The GPU with choices of matrix-product kernels kept in a file.
-OpCase case_with_choices(const std::string& path) {
-  return {{.name = "cuda",
-           .dtypes = {DType::kBF16},
-           .exact_rows = false,
-           .make =
-               [path](int) {
-                 return DeviceUnderTest{nullptr,
-                                        make_cuda_device(find_cuda(), {.gemm_choices_path = path})};
-               }},
-          DType::kBF16};
+/// The GPU with choices of matrix-product kernels kept in a folder.
+OpCase case_with_choices(const std::string& folder) {
+  return {
+      {.name = "cuda",
+       .dtypes = {DType::kBF16},
+       .exact_rows = false,
+       .make =
+           [folder](int) {
+             return DeviceUnderTest{nullptr, make_cuda_device(find_cuda(), {.cache_dir = folder})};
+           }},
+      DType::kBF16};
 }
 
 /// Runs a case eagerly and recorded.
@@ -238,17 +241,24 @@ class CudaGemmTest : public ::testing::Test {
   void SetUp() override {
     if (find_cuda().devices.empty()) GTEST_SKIP() << "no GPU";
     // A first product makes the library write a file, which tells how this GPU is named in it.
-    OpFixture f(case_with_choices(path()));
-    check(f, cases().front(), operands_of(0));
+    {
+      OpFixture f(case_with_choices(folder()));
+      check(f, cases().front(), operands_of(0));
+    }
+    const std::vector<std::string> files = list_directory(folder());
+    ASSERT_EQ(files.size(), 1u);
+    path_ = folder() + "/" + files.front();
     std::istringstream file(read_text(path()));
     for (std::string line; header_lines_ < 2 && std::getline(file, line); ++header_lines_)
       header_ += line + '\n';
     ASSERT_EQ(header_lines_, 2) << "no choices were kept";
   }
 
-  [[nodiscard]] std::string path() const { return folder_ / "choices"; }
+  [[nodiscard]] std::string folder() const { return folder_ / "made/when/needed"; }
+  [[nodiscard]] const std::string& path() const { return path_; }
 
   TemporaryDirectory folder_;
+  std::string path_;  // of the file
   std::string header_;
   int header_lines_ = 0;
 };
@@ -260,7 +270,7 @@ TEST_F(CudaGemmTest, EveryKernelComputesEveryCase) {
       std::string choices = header_;
       for (const Case& c : cases()) choices += choice_line(c, kernel.name, splits);
       write_text(path(), choices);
-      OpFixture f(case_with_choices(path()));
+      OpFixture f(case_with_choices(folder()));
       for (std::size_t i = 0; i < cases().size(); ++i) check(f, cases()[i], operands_of(i));
       // Had a choice been refused, another would have been measured and kept.
       EXPECT_EQ(read_text(path()), choices);
@@ -277,7 +287,7 @@ TEST_F(CudaGemmTest, ARecordingServesEveryLiveCount) {
   for (const Kernel& kernel : kernels()) {
     SCOPED_TRACE(kernel.name);
     write_text(path(), header_ + choice_line(c, kernel.name, kernel.splits.front()));
-    OpFixture f(case_with_choices(path()));
+    OpFixture f(case_with_choices(folder()));
     const ops::PackedLinear packed =
         ops::pack_linear(f.device(), view_of(o.weight, {kOut, kIn}), view_of(o.bias, {kOut}));
     const Tensor in = f.activations({kRows, kIn}, o.x);
@@ -307,10 +317,35 @@ TEST_F(CudaGemmTest, ADamagedChoiceIsMeasuredAgain) {
   for (const char* kernel : {"no such kernel", "64x32 by 1x3", ""}) {
     const std::string choices = header_ + choice_line(c, kernel, 1);
     write_text(path(), choices);
-    OpFixture f(case_with_choices(path()));
+    OpFixture f(case_with_choices(folder()));
     check(f, c, operands_of(1));
     EXPECT_NE(read_text(path()), choices);
   }
+}
+
+TEST_F(CudaGemmTest, TheNextDeviceMeasuresNothing) {
+  const auto compute_all = [&] {
+    OpFixture f(case_with_choices(folder()));
+    for (std::size_t i = 0; i < cases().size(); ++i) check(f, cases()[i], operands_of(i));
+  };
+  compute_all();
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(path(), long_ago);
+  compute_all();  // had it measured a product, it would have kept the choice
+  EXPECT_EQ(std::filesystem::last_write_time(path()), long_ago);
+}
+
+TEST_F(CudaGemmTest, AnAlgorithmThatTheLibraryRefusesIsMeasuredAgain) {
+  const Case& c = cases()[2];
+  const std::string line = choice_line(c, "", 1);
+  const std::string choices = header_ + line.substr(0, line.find("own")) +
+                              "library ffff ffff ffff ffff ffff ffff ffff ffff\n";
+  write_text(path(), choices);
+  {
+    OpFixture f(case_with_choices(folder()));
+    check(f, c, operands_of(2));
+  }
+  EXPECT_NE(read_text(path()), choices);
 }
 
 }  // namespace

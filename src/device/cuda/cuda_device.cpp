@@ -1,8 +1,13 @@
 #include "device/cuda/cuda_device.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "core/check.h"
 #include "device/cuda/cuda_stream.h"
@@ -21,6 +26,7 @@ class CudaDevice final : public Device {
     FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index_));
     properties_ = {.name = cat("cuda:", index_),
                    .description = found.name,
+                   .software = software_versions(),
                    .activation_dtype = DType::kBF16,
                    .host_memory = false,
                    .parallelism = found.multiProcessorCount,
@@ -90,6 +96,24 @@ class CudaDevice final : public Device {
 
 std::unique_ptr<Device> make_device(int index, std::shared_ptr<const Kernels> kernels) {
   return std::make_unique<CudaDevice>(index, std::move(kernels));
+}
+
+std::string software_versions() {
+  int runtime = 0;
+  int driver = 0;
+  FOVEA_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+  FOVEA_CUDA_CHECK(cudaDriverGetVersion(&driver));
+  std::uintmax_t bytes = 0;
+  std::filesystem::file_time_type::rep written = 0;
+  std::error_code ignored;
+  Dl_info plugin{};
+  if (dladdr(reinterpret_cast<const void*>(&software_versions), &plugin) != 0) {
+    bytes = std::filesystem::file_size(plugin.dli_fname, ignored);
+    written =
+        std::filesystem::last_write_time(plugin.dli_fname, ignored).time_since_epoch().count();
+  }
+  return cat("driver ", driver, ", CUDA ", runtime, ", cuBLASLt ", cublasLtGetVersion(),
+             ", plugin of ", bytes, " bytes at ", written);
 }
 
 }  // namespace fovea::cuda

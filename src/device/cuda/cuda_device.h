@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "device/device.h"
 
@@ -11,5 +12,9 @@ namespace fovea::cuda {
 /// @param kernels what the device computes with.
 [[nodiscard]] std::unique_ptr<Device> make_device(int index,
                                                   std::shared_ptr<const Kernels> kernels);
+
+/// Versions of driver, runtime and cuBLASLt, and what tells builds of this plugin apart: its size
+/// and the time it was written. Measurements are valid for these.
+[[nodiscard]] std::string software_versions();
 
 }  // namespace fovea::cuda

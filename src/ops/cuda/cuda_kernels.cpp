@@ -5,7 +5,7 @@ namespace fovea::cuda {
 CudaKernels::CudaKernels(const CudaDeviceOptions& options)
     : device_index_(options.index),
       attention_(options.attention),
-      gemm_(options.index, options.gemm_choices_path) {
+      gemm_(options.index, options.cache_dir) {
   if (attention_ == CudaAttention::kCudnn) {
     cudnn_ = std::make_unique<const CudnnAttention>(options.index);
   }

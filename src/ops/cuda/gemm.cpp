@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/fnv1a.h"
+#include "device/cuda/cuda_device.h"
 #include "ops/cuda/gemm_choices.h"
 #include "ops/cuda/gemm_hopper.h"
 #include "ops/cuda/gemm_product.h"
@@ -24,6 +26,8 @@ constexpr std::size_t kFinalists = 4;
 /// out rows that are not live.
 constexpr float kOwnAdvantage = 1.02f;
 constexpr std::int64_t kSmallestClass = 64;
+/// Between two writes of the file of choices: measuring one takes less time than a write may.
+constexpr std::chrono::seconds kSaveInterval{2};
 
 /// Rows rounded up to a multiple of an eighth of their octave, at least 64.
 std::int64_t rows_class(std::int64_t rows) {
@@ -46,16 +50,21 @@ int common_alignment(const Gemm& gemm) {
 std::string identity_of(int device_index) {
   cudaDeviceProp properties{};
   FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&properties, device_index));
-  return cat(properties.name, ", ", properties.multiProcessorCount, " multiprocessors, cuBLASLt ",
-             cublasLtGetVersion());
+  return cat(properties.name, ", ", properties.multiProcessorCount, " multiprocessors, ",
+             software_versions());
+}
+
+std::string path_in(const std::string& cache_dir, const std::string& identity) {
+  if (cache_dir.empty()) return "";
+  return cat(cache_dir, "/gemm-", std::hex, fnv1a(identity), ".txt");
 }
 
 }  // namespace
 
-GemmLibrary::GemmLibrary(int device_index, std::string choices_path)
+GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir)
     : own_(std::make_unique<const HopperGemm>(device_index)),
       identity_(identity_of(device_index)),
-      choices_path_(std::move(choices_path)),
+      choices_path_(path_in(cache_dir, identity_)),
       choices_(load_gemm_choices(choices_path_, identity_)) {
   const DeviceGuard guard(device_index);
   cublasLtHandle_t handle = nullptr;
@@ -65,7 +74,9 @@ GemmLibrary::GemmLibrary(int device_index, std::string choices_path)
       cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
 }
 
-GemmLibrary::~GemmLibrary() = default;
+GemmLibrary::~GemmLibrary() {
+  if (!is_saved_) save();
+}
 
 std::optional<GemmChoice> GemmLibrary::find(const GemmKey& key) {
   const std::scoped_lock lock(mutex_);
@@ -77,7 +88,14 @@ std::optional<GemmChoice> GemmLibrary::find(const GemmKey& key) {
 void GemmLibrary::keep(const GemmKey& key, const GemmChoice& choice) {
   const std::scoped_lock lock(mutex_);
   choices_[key] = choice;
+  is_saved_ = false;
+  if (std::chrono::steady_clock::now() - saved_at_ >= kSaveInterval) save();
+}
+
+void GemmLibrary::save() {
   save_gemm_choices(choices_path_, identity_, choices_);
+  is_saved_ = true;
+  saved_at_ = std::chrono::steady_clock::now();
 }
 
 std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -64,7 +65,7 @@ struct GemmChoice {
   Way way;
   HopperGemmPlan own = {};
   cublasLtMatmulAlgo_t algorithm = {};
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;  ///< 0: kept by an earlier process
 };
 
 class HopperGemm;
@@ -76,10 +77,12 @@ class HopperGemm;
 /// stays.
 class GemmLibrary {
  public:
-  /// @param choices_path file that keeps choices between processes; empty: none. A file of another
-  ///   GPU model or library version, or a damaged one, is ignored and replaced.
-  GemmLibrary(int device_index, std::string choices_path);
+  /// @param cache_dir folder where choices are kept between processes, in a file named after what
+  ///   they are valid for; empty: nowhere. A damaged file is ignored and replaced.
+  GemmLibrary(int device_index, const std::string& cache_dir);
   ~GemmLibrary();
+  GemmLibrary(const GemmLibrary&) = delete;
+  GemmLibrary& operator=(const GemmLibrary&) = delete;
 
   /// Asynchronous; safe to capture. @throws Error(kDevice) if the library refuses.
   void run(CudaStream& stream, const Gemm& gemm);
@@ -90,6 +93,8 @@ class GemmLibrary {
   [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm);
   [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
   void keep(const GemmKey& key, const GemmChoice& choice);
+  /// Writes what is known to the file. The lock is held, or nobody else is left.
+  void save();
   /// The fastest of the candidates, measured; the first if memory is short.
   [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
                                    std::span<const GemmChoice> candidates);
@@ -98,10 +103,12 @@ class GemmLibrary {
   UniqueCublasLt library_;
   std::unique_ptr<const HopperGemm> own_;
   int num_multiprocessors_ = 0;
-  std::string identity_;  // of GPU model and library version: choices are valid for these only
+  std::string identity_;  // of GPU model and software: choices are valid for these only
   std::string choices_path_;
-  std::mutex mutex_;  // guards the member below and the file
+  std::mutex mutex_;  // guards the members below and the file
   std::map<GemmKey, GemmChoice> choices_;
+  bool is_saved_ = true;
+  std::chrono::steady_clock::time_point saved_at_ = {};
 };
 
 }  // namespace fovea::cuda

@@ -1,15 +1,17 @@
 // A text file of measured choices:
-//   fovea-gemm-choices 2
-//   <identity of GPU and library>
+//   fovea-gemm-choices 3
+//   <identity of GPU and software>
 //   <rows class> <k> <n> <out stride> <activation> <bias> <residual> <alignment> and then
 //     own <splits> <name of the kernel>
-//     library <rows> <8 words of hex>
+//     library <8 words of hex>
 //     unfused
 // The eight words are the library's algorithm structure, which it documents as storable for the
 // same library version; the identity line carries that version.
 #include "ops/cuda/gemm_choices.h"
 
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "core/check.h"
 #include "core/file.h"
@@ -21,7 +23,7 @@ namespace {
 
 using Way = GemmChoice::Way;
 
-constexpr const char* kHeader = "fovea-gemm-choices 2";
+constexpr const char* kHeader = "fovea-gemm-choices 3";
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 /// Reads one line; false at damage or at a kernel that this build does not have.
@@ -42,8 +44,8 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
     choice.own.kernel = HopperGemm::find_kernel(name);
     return in && HopperGemm::is_possible(choice.own);
   }
-  choice = {.way = Way::kLibrary};
-  in >> choice.rows >> std::hex;
+  choice = {.way = Way::kLibrary};  // of no rows yet: the library is asked before it is used
+  in >> std::hex;
   for (auto& word : choice.algorithm.data) in >> word;
   return in && kind == "library";
 }
@@ -55,7 +57,7 @@ void write_choice(std::ostream& out, const GemmKey& key, const GemmChoice& choic
   switch (choice.way) {
     case Way::kOwn: out << " own " << choice.own.splits << ' ' << choice.own.kernel->name; break;
     case Way::kLibrary:
-      out << " library " << choice.rows << std::hex;
+      out << " library" << std::hex;
       for (const auto word : choice.algorithm.data) out << ' ' << word;
       break;
     case Way::kUnfused: out << " unfused"; break;
@@ -94,6 +96,8 @@ void save_gemm_choices(const std::string& path, const std::string& identity,
   out << kHeader << '\n' << identity << '\n';
   for (const auto& [key, choice] : choices) write_choice(out, key, choice);
   const std::string text = out.str();
+  std::error_code told_by_the_file;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), told_by_the_file);
   try {
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(text)));

@@ -7,14 +7,15 @@
 
 namespace fovea::cuda {
 
-/// Reads the choices stored at `path` for `identity` (GPU model and library version). Empty if
+/// Reads the choices stored at `path` for `identity` (GPU model and software). Empty if
 /// there is no path, no file, or the file is damaged or of another identity: choices are only a
 /// shortcut.
 [[nodiscard]] std::map<GemmKey, GemmChoice> load_gemm_choices(const std::string& path,
                                                               const std::string& identity);
 
-/// Replaces the file at `path`; does nothing without a path. A file that cannot be written costs
-/// the next process its measurements and nothing else, so it is no error.
+/// Replaces the file at `path`, and makes its folder if there is none; does nothing without a path.
+/// A file that cannot be written costs the next process its measurements and nothing else, so it is
+/// no error.
 void save_gemm_choices(const std::string& path, const std::string& identity,
                        const std::map<GemmKey, GemmChoice>& choices);
 
