@@ -90,6 +90,14 @@ std::string answers_text(const CaptureRun& run) {
          fixed(run.slowest_answer_ms, 1) + " ms";
 }
 
+/// Says which times of the table this run did not measure.
+std::string stored_text(const Stats& stats) {
+  const auto stored = std::ranges::count_if(stats.graphs, &GraphReport::stored_times);
+  if (stored == 0) return "";
+  return "times     of " + counted(stored, "graph") +
+         " replayed and eager are from an earlier run\n";
+}
+
 std::string ms_or_dash(double ms) { return ms > 0 ? fixed(ms, 3) : "-"; }
 
 std::string graph_table(const Stats& stats) {
@@ -142,7 +150,7 @@ int run_capture(const CaptureFlags& flags, Console& console) {
             << "captured  after " << fixed(run.captured_ms, 0) << " ms, " << answers_text(run)
             << ", afterwards " << fixed(run.answer_ms, 1) << " ms\n"
             << "memory    of graphs together; they share what the largest of them needs\n"
-            << "device    " << run.device << "\n";
+            << stored_text(run.stats) << "device    " << run.device << "\n";
   return kExitOk;
 }
 

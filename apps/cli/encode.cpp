@@ -278,6 +278,7 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_input_flags(verb, flags.inputs);
   add_output_flags(verb, flags);
   add_threads(verb, flags.engine);
+  flags.engine.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
 }
 

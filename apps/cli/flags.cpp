@@ -2,6 +2,7 @@
 #include "flags.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -61,6 +62,11 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs config.json only and fills the tower with seeded random weights")
+      ->group(kDeviceGroup);
+  verb.add_option("--cache-dir", flags.cache_dir,
+                  "Folder where what is measured on a GPU is kept for the next start")
+      ->type_name("DIR|none")
+      ->capture_default_str()
       ->group(kDeviceGroup);
   add_count(verb, "--seed", flags.seed, "Of dummy weights (default: 0)")->group(kDeviceGroup);
 }
@@ -185,6 +191,18 @@ void add_threads(CLI::App& verb, EngineFlags& flags) {
       ->group(kDeviceGroup);
 }
 
+std::string user_cache_dir() {
+  const auto absolute = [](const char* variable) {
+    const char* const value = std::getenv(variable);
+    return std::string(value != nullptr && value[0] == '/' ? value : "");
+  };
+  if (const std::string caches = absolute("XDG_CACHE_HOME"); !caches.empty()) {
+    return caches + "/fovea";
+  }
+  const std::string home = absolute("HOME");
+  return home.empty() ? "none" : home + "/.cache/fovea";
+}
+
 void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   add_device_flags(verb, flags);
   add_graph_flags(verb, flags);
@@ -255,6 +273,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
   options.measure_graphs = flags.measure_graphs;
+  if (flags.cache_dir != "none") options.cache_dir = flags.cache_dir;
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.attention = attention_backend(flags.attention);
   options.log = &console;

@@ -33,6 +33,7 @@ struct EngineFlags {
   std::string packing = "greedy";
   std::string attention = "auto";
   bool measure_graphs = true;
+  std::string cache_dir = "none";  ///< or a folder
   std::string compilation_config;
 };
 
@@ -44,6 +45,11 @@ void add_model(CLI::App& verb, EngineFlags& flags);
 
 /// Adds --threads N. A verb that compares numbers of threads has a flag of that name of its own.
 void add_threads(CLI::App& verb, EngineFlags& flags);
+
+/// Where a program keeps what it can make again: $XDG_CACHE_HOME/fovea, else $HOME/.cache/fovea,
+/// whichever is an absolute path; else "none". The default of verbs that do a user's work;
+/// benchmarks measure anew. Source: XDG base directory specification.
+[[nodiscard]] std::string user_cache_dir();
 
 /// Adds the flags for device, graphs and pictures.
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);

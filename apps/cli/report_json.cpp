@@ -30,7 +30,8 @@ ordered_json to_json(const GraphReport& graph) {
           {"recording_bytes", graph.recording_bytes},
           {"shared_bytes", graph.shared_bytes},
           {"replay_ms", graph.replay_ms},
-          {"eager_ms", graph.eager_ms}};
+          {"eager_ms", graph.eager_ms},
+          {"stored_times", graph.stored_times}};
 }
 
 ordered_json to_json(const ItemInfo& item) {

@@ -62,6 +62,7 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
       ->type_name("DIR");
   verb.add_flag("--json", flags.json, "Print JSON instead of a table");
   add_threads(verb, flags.engine);
+  flags.engine.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
 }
 

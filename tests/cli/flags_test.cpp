@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <optional>
+
 #include "cli/expect_usage_error.h"
 
 namespace fovea::cli {
@@ -69,6 +72,7 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   EXPECT_EQ(options.packing, library.packing);
   EXPECT_EQ(options.attention, library.attention);
   EXPECT_EQ(options.measure_graphs, library.measure_graphs);
+  EXPECT_EQ(options.cache_dir, library.cache_dir);
   EXPECT_EQ(options.media.image_backend, library.media.image_backend);
   EXPECT_EQ(options.media.composite_alpha, library.media.composite_alpha);
   EXPECT_EQ(options.media.limits.max_image_pixels, library.media.limits.max_image_pixels);
@@ -76,6 +80,48 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   EXPECT_EQ(options.graphs.cudagraph_mm_encoder, library.graphs.cudagraph_mm_encoder);
   EXPECT_TRUE(options.graphs.encoder_cudagraph_token_budgets.empty());
   EXPECT_EQ(options.log, &console);
+}
+
+/// An environment variable with another value, or none, for one test.
+class Variable {
+ public:
+  explicit Variable(const char* name) : name_(name) {
+    if (const char* const value = std::getenv(name)) before_ = value;
+  }
+  ~Variable() { set(before_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+  void set(const std::optional<std::string>& value) const {
+    value ? ::setenv(name_, value->c_str(), 1) : ::unsetenv(name_);
+  }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(UserCacheDir, FollowsTheXdgSpecification) {
+  const Variable caches("XDG_CACHE_HOME");
+  const Variable home("HOME");
+  home.set("/home/me");
+  caches.set("/caches");
+  EXPECT_EQ(user_cache_dir(), "/caches/fovea");
+  for (const auto& unusable : {std::optional<std::string>(), {""}, {"relative"}}) {
+    caches.set(unusable);
+    EXPECT_EQ(user_cache_dir(), "/home/me/.cache/fovea");
+  }
+  home.set(std::nullopt);
+  EXPECT_EQ(user_cache_dir(), "none");
+}
+
+TEST(EngineFlags, NoneKeepsNothing) {
+  Console console;
+  EngineFlags flags;
+  flags.cache_dir = "somewhere";
+  EXPECT_EQ(engine_options(flags, console).cache_dir, "somewhere");
+  flags.cache_dir = "none";
+  EXPECT_EQ(engine_options(flags, console).cache_dir, "");
 }
 
 TEST(EngineFlags, WinOverTheCompilationConfig) {

@@ -27,7 +27,8 @@ TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
                           .recording_bytes = 100,
                           .shared_bytes = 2000,
                           .replay_ms = 1,
-                          .eager_ms = 2});
+                          .eager_ms = 2,
+                          .stored_times = true});
   const ordered_json json = to_json(stats);
   EXPECT_EQ(json["graphs"][0], ordered_json({{"path", "default"},
                                              {"budget", 64},
@@ -35,7 +36,8 @@ TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
                                              {"recording_bytes", 100},
                                              {"shared_bytes", 2000},
                                              {"replay_ms", 1.0},
-                                             {"eager_ms", 2.0}}));
+                                             {"eager_ms", 2.0},
+                                             {"stored_times", true}}));
   EXPECT_EQ(json["graph_hits"], 3);
   EXPECT_EQ(json["graph_misses"], 1);
   EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.6);

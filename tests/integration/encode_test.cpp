@@ -59,6 +59,11 @@ std::vector<double> differences_in(const std::string& table) {
   return values;
 }
 
+TEST_F(EncodeProgram, KeepsNothingOnTheCpu) {
+  expect_success(encode({noise_, "--device", "cpu", "--cache-dir", folder_ / "cache", "--quiet"}));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "cache"));
+}
+
 TEST_F(EncodeProgram, EqualsTheReferenceOnAllPicturesAndTheVideo) {
   for (const char* mode : {"--packing=greedy", "--enforce-eager"}) {
     const ProgramResult result =

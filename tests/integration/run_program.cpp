@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace fovea::test {
@@ -31,6 +32,7 @@ Pipe open_pipe() {
                           const Pipe& err) {
   constexpr int kCannotStart = 127;
   if (!folder.empty() && ::chdir(folder.c_str()) != 0) ::_exit(kCannotStart);
+  for (const char* variable : {"HOME", "XDG_CACHE_HOME"}) ::unsetenv(variable);
   ::dup2(out.write_end, STDOUT_FILENO);
   ::dup2(err.write_end, STDERR_FILENO);
   ::execv(FOVEA_TEST_PROGRAM, argv.data());

@@ -12,7 +12,8 @@ struct ProgramResult {
   std::string err;
 };
 
-/// Runs the built program `fovea` with these arguments, without a shell, and waits for it.
+/// Runs the built program `fovea` with these arguments, without a shell, and waits for it. It runs
+/// as a user without a home, so that it keeps nothing that another test could find.
 /// @param folder where it runs; empty: here.
 /// @throws std::runtime_error if it cannot be started.
 [[nodiscard]] ProgramResult run_fovea(std::vector<std::string> arguments,
