@@ -95,7 +95,7 @@ class Bench {
   /// Median milliseconds of one replay of what `work` submits.
   double replay_ms(const Work& work, int repetitions = 9) {
     Arena arena(memory_.data(), memory_.bytes());
-    ExecContext ctx{*stream_, device_->kernels(), arena, *side_};
+    ExecContext ctx{*stream_, device_->kernels(), arena, *side_, true};
     work(ctx);  // measures the algorithms of products
     stream_->synchronize();
     const auto graph = stream_->capture([&] { work(ctx); });
@@ -216,7 +216,7 @@ void tower(ExecContext& ctx, const Tower& t, const Batch& batch, ConstTensorView
   const Shape joined_shape{rows / 4, kJoined};
   const TensorView out = ctx.arena.tensor(DType::kBF16, {rows / 4, 4 * kOut});
   const TensorView side_wide = ctx.arena.tensor(DType::kBF16, joined_shape);
-  ExecContext side{ctx.side, ctx.kernels, ctx.arena, ctx.side};
+  ExecContext side = ctx.on_side();
   ops::linear(ctx,
               {.x = first_rows(t.patches, rows, kPatchDim), .weight = t.patch_embed, .out = o.x});
   std::size_t tap = 0;

@@ -95,7 +95,8 @@ void BudgetGraph::capture(Lane& lane, GraphMemory& memory) {
     ExecContext ctx{.stream = lane.compute(),
                     .kernels = lane.device().kernels(),
                     .arena = arena,
-                    .side = lane.side()};
+                    .side = lane.side(),
+                    .is_recorded = true};
     model_.forward(ctx, key_.path, capacity_, views_, out_);
   };
   lane.synchronize();

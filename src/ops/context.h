@@ -15,6 +15,14 @@ struct ExecContext {
   /// A second queue for work that may overlap with `stream`; the same object where the device has
   /// only one. Whoever uses it orders the two with Stream::wait_for, both ways.
   Stream& side;
+  /// Whether a recording will repeat this very work, or this is a rehearsal for it: what a backend
+  /// chooses by measurement is then measured for these exact sizes.
+  bool is_recorded = false;
+
+  /// The same, submitting to the second queue.
+  [[nodiscard]] ExecContext on_side() const noexcept {
+    return {side, kernels, arena, side, is_recorded};
+  }
 };
 
 /// How many leading rows of the operands of an op are real. The count is read when the work runs,

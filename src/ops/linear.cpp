@@ -60,7 +60,9 @@ PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView
 void linear(ExecContext& ctx, const LinearArgs& args) {
   check(args);
   if (args.x.shape[0] == 0) return;
-  ctx.kernels.linear(ctx.stream, args);
+  LinearArgs with_context = args;
+  with_context.is_recorded = ctx.is_recorded;
+  ctx.kernels.linear(ctx.stream, with_context);
 }
 
 }  // namespace fovea::ops

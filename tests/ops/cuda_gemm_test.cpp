@@ -231,7 +231,7 @@ void check(OpFixture& f, const Case& c, const Operands& o) {
 std::string choice_line(const Case& c, const std::string& kernel, int splits) {
   constexpr std::int64_t kClass = 64;  // up to 1024 rows; then 128
   const std::int64_t step = c.rows > 1024 ? 2 * kClass : kClass;
-  return cat((c.rows + step - 1) / step * step, ' ', c.in_features, ' ', c.out_features, ' ',
+  return cat((c.rows + step - 1) / step * step, " 1 ", c.in_features, ' ', c.out_features, ' ',
              width_of(c), ' ', static_cast<int>(c.activation), ' ', c.bias ? 1 : 0, ' ',
              c.residual ? 1 : 0, " 16 own ", splits, ' ', kernel, '\n');
 }
@@ -310,6 +310,36 @@ TEST_F(CudaGemmTest, ARecordingServesEveryLiveCount) {
       expect_same_bits(f.read(out), want);
     }
   }
+}
+
+TEST_F(CudaGemmTest, ARecordedSizeIsMeasuredForItself) {
+  constexpr std::int64_t kRows = 300;
+  constexpr std::int64_t kIn = 512;
+  constexpr std::int64_t kOut = 136;
+  const Case c{.rows = kRows, .in_features = kIn, .out_features = kOut};
+  const Operands o = make_operands(c);
+  const std::string of_class =
+      choice_line(c, kernels().front().name, kernels().front().splits.front());
+  const auto compute = [&](bool is_recorded) {
+    OpFixture f(case_with_choices(folder()));
+    const ops::PackedLinear packed =
+        ops::pack_linear(f.device(), view_of(o.weight, {kOut, kIn}), view_of(o.bias, {kOut}));
+    const Tensor in = f.activations({kRows, kIn}, o.x);
+    const Tensor out = f.poisoned({kRows, kOut});
+    ExecContext ctx = f.ctx();
+    ctx.is_recorded = is_recorded;
+    ops::linear(ctx, {.x = in.view(), .weight = packed, .out = out.view()});
+    f.stream().synchronize();
+  };
+  write_text(path(), header_ + of_class);
+  compute(false);
+  EXPECT_EQ(read_text(path()), header_ + of_class) << "the class was good enough";
+  compute(true);
+  const std::string kept = read_text(path());
+  EXPECT_NE(kept.find(of_class), std::string::npos) << "other sizes keep their choice:\n" << kept;
+  EXPECT_NE(kept.find(cat('\n', kRows, " 0 ", kIn, ' ', kOut, ' ')), std::string::npos) << kept;
+  compute(true);
+  EXPECT_EQ(read_text(path()), kept) << "once is enough";
 }
 
 TEST_F(CudaGemmTest, ADamagedChoiceIsMeasuredAgain) {

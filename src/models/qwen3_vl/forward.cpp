@@ -139,7 +139,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const Constant
 
   // Deepstack mergers read the residual stream between blocks. Their norm takes a snapshot of it,
   // so the two products can overlap with the blocks that follow.
-  ExecContext side{ctx.side, ctx.kernels, ctx.arena, ctx.side};
+  ExecContext side = ctx.on_side();
   const bool has_deepstack = !w.deepstack_mergers.empty();
   const Shape joined_shape{tokens, joined_width};
   const TensorView side_wide =

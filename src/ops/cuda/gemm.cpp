@@ -47,6 +47,18 @@ int common_alignment(const Gemm& gemm) {
   return 1 << std::countr_zero(bits);
 }
 
+GemmKey key_of(const Gemm& gemm, std::int64_t rows, bool is_class) {
+  return {.rows = rows,
+          .is_class = is_class,
+          .in_features = gemm.in_features,
+          .out_features = gemm.out_features,
+          .out_stride = gemm.out_stride,
+          .activation = static_cast<int>(gemm.activation),
+          .bias = gemm.bias != nullptr,
+          .residual = gemm.residual != nullptr,
+          .alignment = common_alignment(gemm)};
+}
+
 std::string identity_of(int device_index) {
   cudaDeviceProp properties{};
   FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&properties, device_index));
@@ -123,26 +135,27 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
 }
 
 GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
-  const GemmKey key{.rows_class = rows_class(gemm.rows),
-                    .in_features = gemm.in_features,
-                    .out_features = gemm.out_features,
-                    .out_stride = gemm.out_stride,
-                    .activation = static_cast<int>(gemm.activation),
-                    .bias = gemm.bias != nullptr,
-                    .residual = gemm.residual != nullptr,
-                    .alignment = common_alignment(gemm)};
   // An algorithm chosen for another row count of the class may demand what this one does not have.
-  const auto fits = [&](const GemmChoice& choice) {
-    return choice.way != GemmChoice::Way::kLibrary || choice.rows == gemm.rows ||
-           GemmProduct(gemm).accepts(library_.get(), choice.algorithm,
-                                     stream.library_scratch().size());
+  const auto find_fitting = [&](const GemmKey& key) {
+    std::optional<GemmChoice> choice = find(key);
+    const bool fits =
+        choice && (choice->way != GemmChoice::Way::kLibrary || choice->rows == gemm.rows ||
+                   GemmProduct(gemm).accepts(library_.get(), choice->algorithm,
+                                             stream.library_scratch().size()));
+    return fits ? choice : std::nullopt;
   };
-  if (const auto known = find(key); known && fits(*known)) return *known;
+  const GemmKey very_key = key_of(gemm, gemm.rows, false);
+  const GemmKey class_key = key_of(gemm, rows_class(gemm.rows), true);
+  if (const auto known = find_fitting(very_key)) return *known;
+  const bool may_measure = !stream.is_capturing();
+  const std::optional<GemmChoice> of_class = find_fitting(class_key);
+  if (of_class && !(gemm.is_recorded && may_measure)) return *of_class;
   const std::vector<GemmChoice> possible = candidates(stream, gemm);
-  if (possible.size() == 1 || stream.is_capturing()) return possible.front();
+  if (possible.size() == 1 || !may_measure) return possible.front();
   if (!GemmProduct::has_epilogue(gemm)) (void)choose(stream, plain_product(gemm));
   const GemmChoice choice = fastest(stream, gemm, possible);
-  keep(key, choice);
+  keep(very_key, choice);
+  if (!of_class) keep(class_key, choice);
   return choice;
 }
 

@@ -31,12 +31,15 @@ struct Gemm {
   std::int64_t out_stride;
   /// Rows that are real, on the device; null: all. cuBLASLt computes all rows regardless.
   const std::int32_t* live = nullptr;
+  bool is_recorded = false;  ///< this is a recording, or a rehearsal for one
 };
 
-/// What the fastest way depends on. Row counts are rounded up to eight classes per octave, so that
-/// arbitrary batches share a few hundred measurements.
+/// What the fastest way depends on. A product that is recorded is measured for its own row count.
+/// Other row counts are rounded up to eight classes per octave, so that arbitrary batches share a
+/// few hundred measurements.
 struct GemmKey {
-  std::int64_t rows_class;
+  std::int64_t rows;  ///< these very rows, or the most of the class
+  bool is_class;
   std::int64_t in_features;
   std::int64_t out_features;
   std::int64_t out_stride;

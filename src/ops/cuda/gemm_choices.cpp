@@ -1,7 +1,7 @@
 // A text file of measured choices:
-//   fovea-gemm-choices 3
+//   fovea-gemm-choices 4
 //   <identity of GPU and software>
-//   <rows class> <k> <n> <out stride> <activation> <bias> <residual> <alignment> and then
+//   <rows> <is class> <k> <n> <out stride> <activation> <bias> <residual> <alignment> and then
 //     own <splits> <name of the kernel>
 //     library <8 words of hex>
 //     unfused
@@ -23,14 +23,14 @@ namespace {
 
 using Way = GemmChoice::Way;
 
-constexpr const char* kHeader = "fovea-gemm-choices 3";
+constexpr const char* kHeader = "fovea-gemm-choices 4";
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 /// Reads one line; false at damage or at a kernel that this build does not have.
 bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
   std::istringstream in(line);
   std::string kind;
-  in >> key.rows_class >> key.in_features >> key.out_features >> key.out_stride >> key.activation >>
+  in >> key.rows >> key.is_class >> key.in_features >> key.out_features >> key.out_stride >> key.activation >>
       key.bias >> key.residual >> key.alignment >> kind;
   if (!in) return false;
   if (kind == "unfused") {
@@ -51,7 +51,7 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
 }
 
 void write_choice(std::ostream& out, const GemmKey& key, const GemmChoice& choice) {
-  out << std::dec << key.rows_class << ' ' << key.in_features << ' ' << key.out_features << ' '
+  out << std::dec << key.rows << ' ' << key.is_class << ' ' << key.in_features << ' ' << key.out_features << ' '
       << key.out_stride << ' ' << key.activation << ' ' << key.bias << ' ' << key.residual << ' '
       << key.alignment;
   switch (choice.way) {

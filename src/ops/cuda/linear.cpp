@@ -57,7 +57,8 @@ void CudaKernels::linear(Stream& stream, const ops::LinearArgs& args) const {
                           .activation = args.activation,
                           .out = out,
                           .out_stride = args.out.shape[1],
-                          .live = args.rows.count});
+                          .live = args.rows.count,
+                          .is_recorded = args.is_recorded});
 }
 
 }  // namespace fovea::cuda
