@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace fovea {
 
@@ -59,8 +58,10 @@ std::optional<ItemPlan> fullest_square(const EncoderGraphModel& model, PathId pa
 /// Times of `graph` on items that fill `capacity`, which is at most the graph's.
 std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetGraph& graph,
                                           const GraphCapacity& capacity) {
-  constexpr int kRepetitions = 3;
-  constexpr double kLongMs = 20;  // the noise is small beside it, and batches are waiting
+  // The best of several short runs, of which other work of the machine may hold up some; of long
+  // ones few, beside which the noise is small: batches are waiting.
+  constexpr int kMostRepetitions = 10;
+  constexpr double kEnoughMs = 40;
   const PathId path = graph.key().path;
   const std::vector<PreparedItem> blank = filling_items(timer.model, path, capacity);
   if (blank.empty()) return std::nullopt;
@@ -68,14 +69,19 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
   for (const PreparedItem& item : blank) items.push_back(&item);
   InputScratch scratch;
   const auto best_ms = [&](auto&& run) {
-    double best = std::numeric_limits<double>::infinity();
-    for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
+    const auto run_ms = [&] {
       const double start = timer.now_ms();
       run();
       timer.lane.synchronize();
-      const double ms = timer.now_ms() - start;
-      if (repetition > 0) best = std::min(best, ms);  // the first one warms up
-      if (best > kLongMs && repetition > 0) break;
+      return timer.now_ms() - start;
+    };
+    (void)run_ms();  // warms up
+    double best = run_ms();
+    double all = best;
+    for (int repetition = 1; repetition < kMostRepetitions && all < kEnoughMs; ++repetition) {
+      const double ms = run_ms();
+      best = std::min(best, ms);
+      all += ms;
     }
     return best;
   };

@@ -48,8 +48,8 @@ struct GraphTimer {
   std::function<double()> now_ms;
 };
 
-/// Runs a captured graph and an eager forward three times each on filling_items, and on those of a
-/// graph of half the size, and takes the best times, input and wait included; of long runs once is
+/// Runs a captured graph and an eager forward several times each on filling_items, and on those of
+/// a graph of half the size, and takes the best times, input and wait included; of long runs one is
 /// enough. Absent if no items fill the graph.
 [[nodiscard]] std::optional<GraphTimes> time_graph(const GraphTimer& timer,
                                                    const BudgetGraph& graph);
