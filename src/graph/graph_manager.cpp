@@ -166,6 +166,7 @@ void GraphManager::capture() {
 
 void GraphManager::capture_in_background() {
   if (!options_.user.cudagraph_mm_encoder) return;
+  is_capturing_ = true;
   background_ = std::jthread([this](const std::stop_token& stop) {
     try {
       const std::vector<GraphKey> keys = capture_order(model_.graph_spec(), config_);
@@ -179,14 +180,14 @@ void GraphManager::capture_in_background() {
         ensure_captured({&key, 1});
       }
       store_times();
-      if (stop.stop_requested()) return;
       const std::lock_guard lock(mutex_);
-      log_captured();
+      if (!stop.stop_requested()) log_captured();
     } catch (const std::exception& error) {  // a thread must answer for everything
       log_to(options_.log, LogLevel::kError,
              cat("encoder_graphs.capture_failed message=", error.what()));
       background_failure_ = std::current_exception();
     }
+    is_capturing_ = false;
   });
 }
 
@@ -378,7 +379,9 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
   if (!key) return batch.too_many_seqs ? MissReason::kFrames : MissReason::kOversized;
   const BudgetGraph* const graph = graphs_.find(*key);
   if (graph == nullptr) {
-    warn_once(cat("encoder_graphs.not_captured path=", path, " budget=", key->budget));
+    if (!is_capturing_) {
+      warn_once(cat("encoder_graphs.not_captured path=", path, " budget=", key->budget));
+    }
     return MissReason::kNotCaptured;
   }
   const auto index = static_cast<std::size_t>(path);

@@ -180,6 +180,7 @@ class GraphManager {
   std::vector<TensorView> batch_out_;
   InputScratch inputs_;  // of replays
 
+  std::atomic<bool> is_capturing_{false};  // by background_
   std::exception_ptr background_failure_;  // written by background_, read after it has ended
   std::jthread background_;                // last: it ends before what it uses
 };
