@@ -30,8 +30,8 @@ constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
   std::istringstream in(line);
   std::string kind;
-  in >> key.rows >> key.is_class >> key.in_features >> key.out_features >> key.out_stride >> key.activation >>
-      key.bias >> key.residual >> key.alignment >> kind;
+  in >> key.rows >> key.is_class >> key.in_features >> key.out_features >> key.out_stride >>
+      key.activation >> key.bias >> key.residual >> key.alignment >> kind;
   if (!in) return false;
   if (kind == "unfused") {
     choice = {.way = Way::kUnfused};
@@ -51,9 +51,9 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
 }
 
 void write_choice(std::ostream& out, const GemmKey& key, const GemmChoice& choice) {
-  out << std::dec << key.rows << ' ' << key.is_class << ' ' << key.in_features << ' ' << key.out_features << ' '
-      << key.out_stride << ' ' << key.activation << ' ' << key.bias << ' ' << key.residual << ' '
-      << key.alignment;
+  out << std::dec << key.rows << ' ' << key.is_class << ' ' << key.in_features << ' '
+      << key.out_features << ' ' << key.out_stride << ' ' << key.activation << ' ' << key.bias
+      << ' ' << key.residual << ' ' << key.alignment;
   switch (choice.way) {
     case Way::kOwn: out << " own " << choice.own.splits << ' ' << choice.own.kernel->name; break;
     case Way::kLibrary:
