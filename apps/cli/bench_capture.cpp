@@ -1,5 +1,6 @@
 // fovea bench capture: what every graph takes at the start, and who is served meanwhile.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <future>
 #include <iostream>
@@ -45,12 +46,13 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
 
 /// Asks for a picture again and again until every graph is there.
 CaptureRun measure(const CaptureFlags& flags, Console& console) {
-  const std::vector<MediaItem> items =
-      make_items({.random = {{.size = flags.size}}, .files = {}}, PictureEncoding::kRaw);
   const EngineOptions options = engine_options(flags.engine, console);
   if (!options.graphs.cudagraph_mm_encoder) {
     throw UsageError("bench capture needs graphs, but they are turned off");
   }
+  check_sizes(flags.engine.model, std::array{flags.size}, options);
+  const std::vector<MediaItem> items =
+      make_items({.random = {{.size = flags.size}}, .files = {}}, PictureEncoding::kRaw);
   CaptureRun run;
   const Clock::time_point start = Clock::now();
   Engine engine = Engine::load(flags.engine.model, options);

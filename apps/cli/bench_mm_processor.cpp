@@ -15,6 +15,7 @@
 #include "output_file.h"
 #include "progress.h"
 #include "report_json.h"
+#include "sizes.h"
 #include "text.h"
 #include "verb.h"
 
@@ -97,6 +98,15 @@ void check_flags(const MmFlags& flags) {
         "--compare sends one request at a time; leave out --request-rate and "
         "--max-concurrency");
   }
+}
+
+/// The sizes that random requests draw from.
+std::vector<ItemSize> bucket_sizes(const SamplingOptions& sampling) {
+  std::vector<ItemSize> sizes;
+  for (const SizeBucket& bucket : sampling.buckets) {
+    if (bucket.probability > 0) sizes.push_back(bucket.size);
+  }
+  return sizes;
 }
 
 // --- running ---
@@ -217,6 +227,7 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
   // Uncompressed files of pictures that the buckets ask for may be larger than files from outside.
   if (flags.random()) {
     options.media.limits.max_image_bytes = std::numeric_limits<std::size_t>::max();
+    check_sizes(flags.engine.model, bucket_sizes(flags.sampling), options);
   }
 
   const Workload workload = make_workload(flags);

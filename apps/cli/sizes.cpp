@@ -11,16 +11,9 @@
 namespace fovea::cli {
 namespace {
 
-constexpr std::int64_t kMaxSide = 1'000'000;
-
 /// One side or frame count out of `size`, which is named in the complaint.
 std::int64_t number_in(std::string_view part, const std::string& size) {
-  const std::int64_t value = parse_whole(part, 1, "size \"" + one_line(size) + "\"");
-  if (value > kMaxSide) {
-    throw UsageError("size \"" + one_line(size) + "\": expected numbers up to " +
-                     std::to_string(kMaxSide) + ", got " + std::to_string(value));
-  }
-  return value;
+  return parse_whole(part, 1, "size \"" + one_line(size) + "\"");
 }
 
 /// The file's text with comments gone and line breaks as commas.
@@ -57,6 +50,11 @@ std::vector<ItemSize> parse_sizes(const std::string& text) {
   std::vector<ItemSize> sizes;
   for (const std::string& part : split_commas(list)) sizes.push_back(parse_size(part));
   return sizes;
+}
+
+void check_sizes(const std::string& model, std::span<const ItemSize> sizes, EngineOptions options) {
+  options.log = nullptr;  // what there is to say about the model is said when it is loaded
+  (void)plan(model, sizes, options);
 }
 
 std::string to_text(const ItemSize& size) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,13 @@ namespace fovea::cli {
 /// @throws UsageError naming the part that is wrong, Error(kNotFound) for a missing file.
 [[nodiscard]] std::vector<ItemSize> parse_sizes(const std::string& text);
 
-/// Reads one "WxH" or "WxHxNf". @throws UsageError.
+/// Reads one "WxH" or "WxHxNf". Whether pictures may be that large is up to MediaLimits.
+/// @throws UsageError.
 [[nodiscard]] ItemSize parse_size(const std::string& text);
+
+/// Refuses sizes that `model` cannot take, or that are beyond the limits of `options`, before
+/// somebody makes their pixels. @throws Error as plan() does.
+void check_sizes(const std::string& model, std::span<const ItemSize> sizes, EngineOptions options);
 
 /// Formats a size as parse_size reads it.
 [[nodiscard]] std::string to_text(const ItemSize& size);

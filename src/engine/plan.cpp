@@ -6,20 +6,30 @@
 #include "engine/load_balance.h"
 #include "graph/graph_config.h"
 #include "graph/packing.h"
+#include "media/limits.h"
 
 namespace fovea {
 
 namespace {
 
-ItemPlan plan_item(const EncoderGraphModel& model, const ItemSize& size) {
+/// "640x480", or "640x480x8f" for a video.
+std::string size_name(std::int64_t width_px, std::int64_t height_px, std::int64_t num_frames) {
+  const std::string picture = cat(width_px, "x", height_px);
+  return num_frames == 1 ? picture : cat(picture, "x", num_frames, "f");
+}
+
+ItemPlan plan_item(const EncoderGraphModel& model, const ItemSize& size,
+                   const MediaLimits& limits) {
+  const std::string name = size_name(size.width_px, size.height_px, size.num_frames);
+  media::check_picture_size(size.width_px, size.height_px, name, limits);
+  media::check_num_frames(size.num_frames, name, limits);
   return size.num_frames == 1 ? model.plan_image(size.width_px, size.height_px)
                               : model.plan_video(size.num_frames, size.width_px, size.height_px);
 }
 
 ItemInfo describe(const ItemPlan& plan) {
   ItemInfo info;
-  info.name = cat(plan.source_width_px, "x", plan.source_height_px);
-  if (plan.modality == Modality::kVideo) info.name += cat("x", plan.num_frames, "f");
+  info.name = size_name(plan.source_width_px, plan.source_height_px, plan.num_frames);
   info.modality = plan.modality;
   info.source_width_px = plan.source_width_px;
   info.source_height_px = plan.source_height_px;
@@ -89,7 +99,7 @@ PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize>
   std::vector<ItemPlan> items;
   std::vector<ItemSpec> specs;
   for (const ItemSize& size : sizes) {
-    items.push_back(plan_item(model, size));
+    items.push_back(plan_item(model, size, options.media.limits));
     specs.push_back(items.back().spec);
     plan.items.push_back(describe(items.back()));
   }

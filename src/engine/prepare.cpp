@@ -13,6 +13,7 @@
 #include "core/stopwatch.h"
 #include "engine/output.h"
 #include "media/decode_image.h"
+#include "media/limits.h"
 #include "media/video.h"
 
 namespace fovea {
@@ -82,9 +83,7 @@ Frames load_frames(const EncoderGraphModel& model, const MediaItem& item,
   } else if (item.modality == Modality::kVideo && item.source == MediaItem::Source::kFile) {
     decode_container(frames, model, item, options, times);
   } else {
-    FOVEA_CHECK(static_cast<std::int64_t>(item.paths.size()) <= options.limits.max_video_frames,
-                kInvalidArgument, item.name, ": ", item.paths.size(), " frames, the limit is ",
-                options.limits.max_video_frames);
+    media::check_num_frames(std::ssize(item.paths), item.name, options.limits);
     for (const std::string& path : item.paths) read_and_decode(frames, path, options, times);
   }
   for (const media::Image& image : frames.owned) {

@@ -2,22 +2,17 @@
 // that depends on the picture's size is allocated before the limits have been checked.
 #include "media/decode_image.h"
 
-#include <algorithm>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "core/check.h"
-#include "core/shape.h"
 #include "media/decoders.h"
 #include "media/exif.h"
 #include "media/image_format.h"
+#include "media/limits.h"
 
 namespace fovea::media {
 namespace {
-
-/// Whatever the limits say: byte counts stay far from overflow.
-constexpr std::int64_t kMostPixels = std::int64_t{1} << 40;
 
 ImageHeader read_header(const EncodedImage& source) {
   switch (detect_image_format(source.bytes, source.name)) {
@@ -32,14 +27,7 @@ ImageHeader read_header(const EncodedImage& source) {
 void check_limits(const ImageInfo& info, std::string_view name, const MediaLimits& limits) {
   FOVEA_CHECK(info.width_px >= 1 && info.height_px >= 1, kCorruptData, name,
               ": expected sides of at least 1 pixel, got ", info.width_px, " x ", info.height_px);
-  FOVEA_CHECK(
-      info.width_px <= limits.max_image_side_px && info.height_px <= limits.max_image_side_px,
-      kInvalidArgument, name, ": expected sides of at most ", limits.max_image_side_px,
-      " pixels, got ", info.width_px, " x ", info.height_px);
-  const std::optional<std::int64_t> num_pixels = checked_mul(info.width_px, info.height_px);
-  const std::int64_t most = std::min(limits.max_image_pixels, kMostPixels);
-  FOVEA_CHECK(num_pixels && *num_pixels <= most, kInvalidArgument, name, ": expected at most ",
-              most, " pixels, got ", info.width_px, " x ", info.height_px);
+  check_picture_size(info.width_px, info.height_px, name, limits);
 }
 
 ImageHeader read_checked_header(const EncodedImage& source, const MediaLimits& limits) {

@@ -171,6 +171,17 @@ TEST_F(EngineTest, PlansAsItEncodes) {
   EXPECT_EQ(fovea::plan(model_dir(), sizes).batches.size(), plan.batches.size());
 }
 
+TEST_F(EngineTest, PlansNoSizesThatItRefusesToRead) {
+  const auto refusal = [&](const ItemSize& size) {
+    return std::string(error_of([&] { (void)engine_.plan({&size, 1}); }).what());
+  };
+  EXPECT_EQ(refusal({1'000'000, 1'000'000, 1}),
+            "1000000x1000000: expected sides of at most 65535 pixels, got 1000000 x 1000000");
+  EXPECT_EQ(refusal({20'000, 10'000, 4}),
+            "20000x10000x4f: expected at most 178956970 pixels, got 20000 x 10000");
+  EXPECT_EQ(refusal({64, 64, 2049}), "64x64x2049f: expected at most 2048 frames, got 2049");
+}
+
 TEST_F(EngineTest, VerifyPassesOnTheGoldenCheckpoint) {
   for (const Check& check : verify(engine_, model_dir())) {
     EXPECT_TRUE(check.passed) << check.name << ": " << check.detail;

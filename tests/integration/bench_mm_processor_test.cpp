@@ -157,6 +157,11 @@ TEST_F(BenchMmProcessor, NothingButFailuresIsAFailure) {
   expect_failure(result, 1, "all 2 requests failed; the first: ");
 }
 
+TEST_F(BenchMmProcessor, SizesBeyondTheLimitsAreRefusedBeforeTheirPixelsAreMade) {
+  expect_failure(bench({"--random-mm-bucket-config", "{(64, 64, 1): 0.5, (65535, 65535, 1): 0.5}"}),
+                 1, "65535x65535: expected at most 178956970 pixels, got 65535 x 65535");
+}
+
 TEST_F(BenchMmProcessor, FlagsWithoutEffectAreNamed) {
   const ProgramResult result =
       bench({"--dataset-name", "dir", "--dataset-path", model_ + "/images", "--num-prompts", "1",

@@ -119,6 +119,11 @@ TEST(BenchCapture, ReportsEveryGraphAndAnswersMeanwhile) {
   EXPECT_THAT(budgets, ::testing::UnorderedElementsAre(16, 64));
 }
 
+TEST(BenchCapture, RefusesASizeBeyondTheLimits) {
+  expect_failure(run_fovea({"bench", "capture", golden_model(), "--size", "1000000x1000000"}), 1,
+                 "1000000x1000000: expected sides of at most 65535 pixels");
+}
+
 TEST(BenchCapture, NeedsGraphs) {
   expect_failure(run_fovea({"bench", "capture", golden_model(), "--enforce-eager"}), 2,
                  "bench capture needs graphs");

@@ -123,6 +123,15 @@ TEST(PlanProgram, RefusesSizesTheModelCannotTake) {
   expect_failure(run_fovea({"plan", golden_model(), "--sizes", "100000x1"}), 1, "100000x1");
 }
 
+TEST(PlanProgram, RefusesSizesThatEncodeWouldRefuse) {
+  const std::string side = "70000x8: expected sides of at most 65535 pixels, got 70000 x 8";
+  expect_failure(run_fovea({"plan", golden_model(), "--sizes", "70000x8"}), 1, side);
+  expect_failure(run_fovea({"inspect", golden_model(), "--image", "70000x8"}), 1, side);
+  expect_failure(
+      run_fovea({"plan", golden_model(), "--sizes", "50x50", "--max-image-pixels", "99"}), 1,
+      "50x50: expected at most 99 pixels, got 50 x 50");
+}
+
 TEST(PlanProgram, NamesAMissingModel) {
   expect_failure(run_fovea({"plan", "/nonexistent/model", "--sizes", "8x8"}), 1,
                  "/nonexistent/model");

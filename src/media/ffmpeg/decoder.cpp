@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "media/ffmpeg/reader.h"
+#include "media/limits.h"
 
 namespace fovea::media::ffmpeg {
 
@@ -166,8 +167,7 @@ void check_indices(std::span<const std::int64_t> wanted, const VideoInfo& info,
                   wanted.back() < info.num_frames,
               kInternal, name, ": sampled frames are not within the ", info.num_frames,
               " frames of the video");
-  FOVEA_CHECK(static_cast<std::int64_t>(wanted.size()) <= limits.max_video_frames, kInvalidArgument,
-              name, ": ", wanted.size(), " sampled frames, the limit is ", limits.max_video_frames);
+  check_num_frames(std::ssize(wanted), name, limits);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "media/limits.h"
 
 namespace fovea::media::ffmpeg {
 
@@ -50,12 +51,7 @@ Reader::Reader(std::span<const std::uint8_t> bytes, std::string_view name,
   const AVCodecParameters& codec = *stream_->codecpar;
   FOVEA_CHECK(codec.width >= 1 && codec.height >= 1, kUnsupported, name_,
               ": the video stream names no frame size");
-  const std::int64_t pixels = std::int64_t{codec.width} * codec.height;
-  FOVEA_CHECK(pixels <= limits.max_image_pixels &&
-                  std::max(codec.width, codec.height) <= limits.max_image_side_px,
-              kInvalidArgument, name_, ": frames of ", codec.width, "x", codec.height,
-              " pixels exceed the limit of ", limits.max_image_pixels, " pixels or ",
-              limits.max_image_side_px, " per side");
+  check_picture_size(codec.width, codec.height, name_, limits);
 }
 
 void Reader::open() {

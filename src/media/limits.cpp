@@ -1,0 +1,34 @@
+// The bounds of MediaLimits that are about sizes, for all who meet one.
+#include "media/limits.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/check.h"
+#include "core/shape.h"
+
+namespace fovea::media {
+namespace {
+
+/// Whatever the limits say: byte counts stay far from overflow.
+constexpr std::int64_t kMostPixels = std::int64_t{1} << 40;
+
+}  // namespace
+
+void check_picture_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,
+                        const MediaLimits& limits) {
+  FOVEA_CHECK(std::max(width_px, height_px) <= limits.max_image_side_px, kInvalidArgument, name,
+              ": expected sides of at most ", limits.max_image_side_px, " pixels, got ", width_px,
+              " x ", height_px);
+  const std::optional<std::int64_t> num_pixels = checked_mul(width_px, height_px);
+  const std::int64_t most = std::min(limits.max_image_pixels, kMostPixels);
+  FOVEA_CHECK(num_pixels && *num_pixels <= most, kInvalidArgument, name, ": expected at most ",
+              most, " pixels, got ", width_px, " x ", height_px);
+}
+
+void check_num_frames(std::int64_t num_frames, std::string_view name, const MediaLimits& limits) {
+  FOVEA_CHECK(num_frames <= limits.max_video_frames, kInvalidArgument, name, ": expected at most ",
+              limits.max_video_frames, " frames, got ", num_frames);
+}
+
+}  // namespace fovea::media
