@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/check.h"
+#include "models/blocks/activation.h"
 
 namespace fovea::qwen3_vl {
 
@@ -65,9 +66,6 @@ void check_consistent(const JsonView& vision, const Config& c) {
   FOVEA_CHECK(c.position_side() * c.position_side() == c.num_position_embeddings, kCorruptData,
               vision.path(), ".num_position_embeddings: ", c.num_position_embeddings,
               " is not a square");
-  const std::string act = vision.string_or("hidden_act", "gelu_pytorch_tanh");
-  FOVEA_CHECK(act == "gelu_pytorch_tanh", kUnsupported, vision.path(),
-              ".hidden_act: only gelu_pytorch_tanh is supported, got ", act);
 }
 
 std::array<float, 3> three_floats(const JsonView& object, std::string_view key,
@@ -163,6 +161,8 @@ Config parse_config(const checkpoint::HfConfig& files) {
   if (const auto rope = vision.find("rope_parameters")) {
     c.rope_theta = rope->number_or("rope_theta", c.rope_theta);
   }
+  c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
+                                          vision.path() + ".hidden_act");
   check_consistent(vision, c);
   return c;
 }

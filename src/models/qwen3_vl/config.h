@@ -9,6 +9,7 @@
 #include "media/normalize.h"
 #include "media/resize.h"
 #include "models/blocks/smart_resize.h"
+#include "ops/linear.h"
 
 namespace fovea::qwen3_vl {
 
@@ -25,8 +26,9 @@ struct Config {
   std::int64_t temporal_patch_size = 2;
   std::int64_t out_hidden_size = 3584;
   std::int64_t num_position_embeddings = 2304;
-  std::vector<std::int64_t> deepstack_visual_indexes;  ///< absent: [8, 16, 24], Qwen3.5: none
-  double rope_theta = 10000.0;                         ///< rope_parameters.rope_theta
+  std::vector<std::int64_t> deepstack_visual_indexes;       ///< absent: [8, 16, 24], Qwen3.5: none
+  double rope_theta = 10000.0;                              ///< rope_parameters.rope_theta
+  ops::Activation hidden_act = ops::Activation::kGeluTanh;  ///< of the MLP; mergers have kGeluErf
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_heads; }
   [[nodiscard]] std::int64_t position_side() const;  ///< sqrt(num_position_embeddings)
@@ -62,7 +64,7 @@ struct PreprocessConfig {
 
 /// Reads and validates vision_config.
 /// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for values this
-/// tower does not have (another activation, other than 3 channels).
+/// tower does not have (an unknown activation, other than 3 channels).
 [[nodiscard]] Config parse_config(const checkpoint::HfConfig& files);
 
 /// Reads the processor files; the class defaults where there are none.

@@ -76,15 +76,13 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
   ops::linear(ctx, {.x = mixed, .weight = w.proj, .residual = x, .rows = s.patches, .out = x});
 }
 
-/// x += fc2(gelu_tanh(fc1(normed))); normed and x [patches, hidden]
+/// x += fc2(act(fc1(normed))); normed and x [patches, hidden]
 void mlp(ExecContext& ctx, const Config& c, const BlockWeights& w, LiveRows patches,
          ConstTensorView normed, TensorView x) {
   const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], c.intermediate_size});
-  ops::linear(ctx, {.x = normed,
-                    .weight = w.fc1,
-                    .activation = ops::Activation::kGeluTanh,
-                    .rows = patches,
-                    .out = wide});
+  ops::linear(
+      ctx,
+      {.x = normed, .weight = w.fc1, .activation = c.hidden_act, .rows = patches, .out = wide});
   ops::linear(ctx, {.x = wide, .weight = w.fc2, .residual = x, .rows = patches, .out = x});
 }
 

@@ -65,6 +65,19 @@ TEST(Config, ReadsRopeTheta) {
             500);
 }
 
+TEST(Config, ReadsTheActivationOfTheMlp) {
+  const auto activation = [](const std::string& name) {
+    return parse_config(files_of("{\"hidden_act\": \"" + name + "\"}")).hidden_act;
+  };
+  EXPECT_EQ(parse_config(files_of("{}")).hidden_act, ops::Activation::kGeluTanh);
+  EXPECT_EQ(activation("gelu_pytorch_tanh"), ops::Activation::kGeluTanh);
+  EXPECT_EQ(activation("gelu_new"), ops::Activation::kGeluTanh);
+  EXPECT_EQ(activation("gelu"), ops::Activation::kGeluErf);
+  EXPECT_EQ(activation("quick_gelu"), ops::Activation::kQuickGelu);
+  EXPECT_EQ(activation("silu"), ops::Activation::kSilu);
+  EXPECT_EQ(activation("swish"), ops::Activation::kSilu);
+}
+
 TEST(Config, RefusalsNameFileAndKey) {
   EXPECT_NE(message_of("{\"num_heads\": \"16\"}").find("vision_config.num_heads"),
             std::string::npos);
@@ -72,7 +85,9 @@ TEST(Config, RefusalsNameFileAndKey) {
   EXPECT_NE(message_of("{\"in_channels\": 1}").find("RGB"), std::string::npos);
   EXPECT_NE(message_of("{\"num_heads\": 5}").find("num_heads 5 does not divide"),
             std::string::npos);
-  EXPECT_NE(message_of("{\"hidden_act\": \"relu\"}").find("relu"), std::string::npos);
+  EXPECT_EQ(message_of("{\"hidden_act\": \"relu\"}"),
+            "config.json: vision_config.hidden_act: expected gelu_pytorch_tanh, gelu_new, gelu, "
+            "quick_gelu, silu or swish, got relu");
   EXPECT_NE(message_of("{\"num_position_embeddings\": 10}").find("square"), std::string::npos);
   EXPECT_NE(message_of("{\"temporal_patch_size\": 3}").find("temporal_patch_size"),
             std::string::npos);
