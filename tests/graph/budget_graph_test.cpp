@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/eager_runner.h"
 #include "graph/harness.h"
 #include "support/expect_error.h"
 
@@ -40,6 +41,17 @@ TEST_F(BudgetGraphTest, ReplaysIntoAPrefixOfTheOutput) {
   ASSERT_NE(output.inputs, nullptr);
   EXPECT_EQ((*output.inputs)["live"].as<std::int32_t>()[0], 16);
   EXPECT_GT(graph.recording_bytes(), 0u);
+}
+
+TEST_F(BudgetGraphTest, TellsOpsWhatIsRecorded) {
+  BudgetGraph graph = make_graph(16);
+  memory.reserve(0, graph.need());
+  EXPECT_EQ(model.forwards_recorded(), 0);
+  graph.capture(lane, memory);
+  EXPECT_EQ(model.forwards_recorded(), 3) << "two rehearsals and the recording";
+  (void)replay(graph);
+  (void)EagerRunner(model, lane).run(0, batch.pointers());
+  EXPECT_EQ(model.forwards_recorded(), 3);
 }
 
 TEST_F(BudgetGraphTest, RefusesToReplayOverMemoryThatHasMoved) {

@@ -186,6 +186,7 @@ void MockModel::forward(ExecContext& ctx, PathId, const GraphCapacity& capacity,
       ctx.arena.tensor(DType::kF32, {capacity.tokens * kMergeArea, options_.hidden});
   const TensorView lengths = ctx.arena.tensor(DType::kF32, {capacity.tokens * kMergeArea});
 
+  if (ctx.is_recorded) ++forwards_recorded_;
   if (options_.clock_ms) *options_.clock_ms += options_.launch_ms;
   submit_closure(ctx.stream, [=] {  // length of the sequence of every row
     const auto* const offset = offsets.as<std::int32_t>();

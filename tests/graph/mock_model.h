@@ -68,6 +68,8 @@ class MockModel final : public EncoderGraphModel {
   /// Forwards that have run, and the pixel rows they took for live.
   [[nodiscard]] std::int64_t forwards_run() const noexcept { return forwards_run_; }
   [[nodiscard]] std::int64_t rows_run() const noexcept { return rows_run_; }
+  /// Forwards that were submitted for a recording, as rehearsals or as the recording itself.
+  [[nodiscard]] std::int64_t forwards_recorded() const noexcept { return forwards_recorded_; }
 
  private:
   [[nodiscard]] float value(const std::byte* row, std::int64_t column) const;
@@ -79,6 +81,7 @@ class MockModel final : public EncoderGraphModel {
   std::vector<float> weight_;  // [hidden, width]
   mutable std::int64_t forwards_run_ = 0;
   mutable std::int64_t rows_run_ = 0;
+  mutable std::int64_t forwards_recorded_ = 0;
 };
 
 /// A model with two towers, put together like DeepSeek-OCR: rows of the tile grid with a newline
