@@ -9,6 +9,7 @@
 #include "engine/engine_impl.h"
 #include "engine/graph_times.h"
 #include "engine/output.h"
+#include "fovea/log.h"
 
 namespace fovea {
 
@@ -53,6 +54,15 @@ checkpoint::WeightSource open_weights(const std::string& directory, const Engine
 
 }  // namespace
 
+void warn_of_assumptions(const ModelFamily& family, const checkpoint::HfConfig& files,
+                         const EngineOptions& options) {
+  if (options.dummy_weights) return;
+  const std::string assumed = family.assumptions(files, options.media);
+  if (!assumed.empty()) {
+    log_to(options.log, LogLevel::kWarning, cat("preprocessing.assumed ", assumed));
+  }
+}
+
 Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engine_options)
     : directory(model_directory),
       options(engine_options),
@@ -66,6 +76,7 @@ void Engine::Impl::load() {
   const ModelFamily& family = find_family(files.architecture());
   const checkpoint::WeightSource weights = open_weights(directory, options);
   report = family.describe(files, weights);
+  warn_of_assumptions(family, files, options);
   // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures
   // in the background, and measures where a graph pays.
   const GraphManagerOptions graph_options{

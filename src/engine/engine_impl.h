@@ -51,6 +51,11 @@ struct Engine::Impl {
                      const EncodeOptions& how, std::vector<Embedding>& results);
 };
 
+/// Warns of what a family assumes for want of a processor file. Random weights, which need
+/// config.json only, have no processor to agree with.
+void warn_of_assumptions(const ModelFamily& family, const checkpoint::HfConfig& files,
+                         const EngineOptions& options);
+
 /// Fills in what inspect() and report() add to a family's description: weight and activation
 /// memory.
 void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Device& device,

@@ -136,6 +136,7 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                  const EngineOptions& options) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
   const ModelFamily& family = find_family(files.architecture());
+  warn_of_assumptions(family, files, options);
   return plan_items(*family.make_planner(files, options.media), sizes, options);
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct ModelFamily {
   /// Describes the tower and every tensor it asks for.
   ModelReport (*describe)(const checkpoint::HfConfig& files,
                           const checkpoint::WeightSource& weights);
+  /// What preprocessing takes for granted because the checkpoint lacks a processor file that says
+  /// it: "missing=<file> <key>=<value> ..."; empty if nothing.
+  std::string (*assumptions)(const checkpoint::HfConfig& files, const MediaOptions& media);
 };
 
 /// All families, in the order of docs/models.md.

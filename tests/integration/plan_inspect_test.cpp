@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string golden_model() { return golden_folders("qwen3_vl", "model.safetensors").front(); }
 
@@ -117,6 +119,22 @@ TEST(PlanProgram, NeedsNoWeights) {
     std::filesystem::copy(golden_model() + "/" + file, folder / file);
   }
   expect_success(run_fovea({"plan", folder.path(), "--sizes", "640x480"}));
+}
+
+TEST(PlanProgram, WarnsOnceOfWhatAMissingProcessorFileLeavesOpen) {
+  const TemporaryDirectory folder;
+  const std::string model = folder / "model";
+  std::filesystem::copy(golden_model(), model);
+  std::filesystem::remove(model + "/preprocessor_config.json");
+  using Arguments = std::vector<std::string>;
+  for (const Arguments& arguments :
+       {Arguments{"plan", model, "--sizes", "8x8"}, {"inspect", model, "--image", "8x8"}}) {
+    const ProgramResult result = run_fovea(arguments);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.err, StartsWith("fovea: warning: preprocessing.assumed missing="));
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  }
+  expect_success(run_fovea({"plan", model, "--sizes", "8x8", "--load-format", "dummy"}));
 }
 
 TEST(PlanProgram, RefusesSizesTheModelCannotTake) {

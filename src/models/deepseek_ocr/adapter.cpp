@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "media/normalize.h"
+#include "models/blocks/channel_text.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/forward.h"
 #include "models/deepseek_ocr/preprocess.h"
@@ -321,11 +322,19 @@ ModelReport describe(const checkpoint::HfConfig& files, const checkpoint::Weight
   return report;
 }
 
+std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media) {
+  if (files.processor) return "";
+  const PreprocessConfig p = parse_preprocess_config(files, media);
+  return cat("missing=", files.directory,
+             "/processor_config.json image_mean=", blocks::channel_text(p.image_mean),
+             " image_std=", blocks::channel_text(p.image_std));
+}
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
-  static constexpr ModelFamily kFamily{"deepseek_ocr", kArchitectures, &make_planner, &load,
-                                       &describe};
+  static constexpr ModelFamily kFamily{"deepseek_ocr", kArchitectures, &make_planner,
+                                       &load,          &describe,      &assumptions};
   return kFamily;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "models/blocks/channel_text.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/forward.h"
 #include "models/qwen3_vl/pixel_values.h"
@@ -231,10 +232,28 @@ ModelReport describe(const checkpoint::HfConfig& files, const checkpoint::Weight
   return report;
 }
 
+/// The processor file of pictures serves videos too where they have none of their own.
+std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media) {
+  const bool images = !files.image_processor();
+  const bool videos = !files.video_processor();
+  if (!images && !videos) return "";
+  const PreprocessConfig p = parse_preprocess_config(files, parse_config(files), media);
+  std::string text =
+      cat("missing=", files.directory, images ? "/" : "/video_", "preprocessor_config.json");
+  if (images) {
+    text += cat(" image_pixels=", p.image.min_pixels, "..", p.image.max_pixels,
+                " image_mean=", blocks::channel_text(p.image_mean),
+                " image_std=", blocks::channel_text(p.image_std));
+  }
+  if (videos) text += cat(" video_pixels=", p.video.min_pixels, "..", p.video.max_pixels);
+  return text;
+}
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
-  static constexpr ModelFamily kFamily{"qwen3_vl", kArchitectures, &make_planner, &load, &describe};
+  static constexpr ModelFamily kFamily{"qwen3_vl", kArchitectures, &make_planner,
+                                       &load,      &describe,      &assumptions};
   return kFamily;
 }
 
