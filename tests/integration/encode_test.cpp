@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -345,7 +346,11 @@ TEST_F(EncodeProgram, SkippedItemsAreReportedAndTheRestIsWritten) {
 TEST_F(EncodeProgram, SkippingEverythingFailsWithoutOutput) {
   const ProgramResult result = encode({folder_ / "a.png", folder_ / "b.png", "--on-error", "skip"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("fovea: error: none of 2 items could be encoded"));
+  EXPECT_THAT(result.err, ::testing::MatchesRegex("fovea: warning: item_0 skipped: .*a.png.*\n"
+                                                  "fovea: warning: item_1 skipped: .*b.png.*\n"
+                                                  "fovea: error: none of 2 items could be encoded; "
+                                                  "the first: .*a.png.*\n"));
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 3) << result.err;
   EXPECT_EQ(folder_.entries(), 0U);
 }
 
