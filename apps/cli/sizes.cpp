@@ -52,9 +52,10 @@ std::vector<ItemSize> parse_sizes(const std::string& text) {
   return sizes;
 }
 
-void check_sizes(const std::string& model, std::span<const ItemSize> sizes, EngineOptions options) {
+std::vector<ItemInfo> plan_sizes(const std::string& model, std::span<const ItemSize> sizes,
+                                 EngineOptions options) {
   options.log = nullptr;  // what there is to say about the model is said when it is loaded
-  (void)plan(model, sizes, options);
+  return plan(model, sizes, options).items;
 }
 
 std::string to_text(const ItemSize& size) {
