@@ -160,7 +160,7 @@ void add_flags(CLI::App& verb, CaptureFlags& flags) {
   add_model(verb, flags.engine);
   verb.add_option_function<std::string>(
           "--size", [&flags](const std::string& text) { flags.size = parse_size(text); },
-          "Of the picture that is asked for meanwhile")
+          "Size of the picture that is encoded again and again meanwhile")
       ->type_name("WxH")
       ->default_str(to_text(flags.size))
       ->group("Benchmark");

@@ -267,14 +267,15 @@ void add_workload_flags(CLI::App& verb, MmFlags& flags) {
              {"random-mm", "vision-arena-like", "dir", "jsonl"},
              "Random pictures, random pictures of mixed sizes, a directory, or a file of requests")
       ->group(kWorkloadGroup);
-  verb.add_option("--dataset-path", flags.dataset_path, "Of dir and jsonl")
+  verb.add_option("--dataset-path", flags.dataset_path,
+                  "Directory of pictures for dir, file of requests for jsonl")
       ->type_name("PATH")
       ->group(kWorkloadGroup);
   add_positive(verb, "--num-prompts", flags.num_prompts, "Requests that count")
       ->group(kWorkloadGroup);
   add_count(verb, "--num-warmups", flags.num_warmups,
-            "Requests of the next seed, then the largest that counts, to warm up with; 0: none "
-            "(default: 1)")
+            "Requests before them that do not count: N of the next seed and, unless N is 0, the "
+            "largest of those that count (default: 1)")
       ->group(kWorkloadGroup);
   add_positive(verb, "--random-mm-base-items-per-request", flags.sampling.items_per_request,
                "Pictures and videos of a random request")
@@ -334,7 +335,7 @@ void add_output_flags(CLI::App& verb, MmFlags& flags) {
 void add_text_flags(CLI::App& verb) {
   for (const char* name : {"--random-input-len", "--random-output-len", "--random-range-ratio",
                            "--random-prefix-len", "--max-model-len"}) {
-    verb.add_option(name)->description("Of the prompts")->type_name("N")->group(kIgnoredGroup);
+    verb.add_option(name)->description("Has no effect")->type_name("N")->group(kIgnoredGroup);
   }
 }
 
@@ -362,7 +363,7 @@ void add_flags(CLI::App& verb, MmFlags& flags) {
   add_text_flags(verb);
   add_threads(verb, flags.engine);
   add_engine_flags(verb, flags.engine);
-  verb.get_option("--seed")->description("Of the workload and of dummy weights (default: 0)");
+  verb.get_option("--seed")->description("Seed of the workload and of dummy weights (default: 0)");
   verb.parse_complete_callback([&verb, &flags] {
     flags.without_effect = flags_without_effect(verb, flags);
     flags.arrivals.seed = flags.seed();

@@ -56,19 +56,20 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
                "Replicas of the tower: the first N GPUs, or N parts of the CPU (default: one per "
                "device named)")
       ->group(kDeviceGroup);
-  add_choice(verb, "--mm-encoder-attn-backend", flags.attention,
-             {"auto", "portable", "hopper", "cudnn"},
-             "Attention kernel of a GPU; auto takes the faster one for each size")
+  add_choice(
+      verb, "--mm-encoder-attn-backend", flags.attention, {"auto", "portable", "hopper", "cudnn"},
+      "Attention kernel of a GPU; auto takes the faster of portable and hopper for each size")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs config.json only and fills the tower with seeded random weights")
       ->group(kDeviceGroup);
-  verb.add_option("--cache-dir", flags.cache_dir,
-                  "Folder where what is measured on a GPU is kept for the next start")
+  verb.add_option(
+          "--cache-dir", flags.cache_dir,
+          "Folder that keeps what is measured on a GPU for the next start; none keeps nothing")
       ->type_name("DIR|none")
       ->capture_default_str()
       ->group(kDeviceGroup);
-  add_count(verb, "--seed", flags.seed, "Of dummy weights (default: 0)")->group(kDeviceGroup);
+  add_count(verb, "--seed", flags.seed, "Seed of dummy weights (default: 0)")->group(kDeviceGroup);
 }
 
 void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
@@ -106,7 +107,7 @@ void add_picture_flags(CLI::App& verb, EngineFlags& flags) {
              "Transparent pictures: composite over white, or drop the alpha channel")
       ->group(kPictureGroup);
   verb.add_flag("--exif-orientation,!--no-exif-orientation", flags.exif_orientation,
-                "Turn pictures as their EXIF data says (vLLM does not)")
+                "Turn pictures as their EXIF data says; vLLM does not (default: off)")
       ->group(kPictureGroup);
   add_positive(verb, "--min-pixels", flags.min_pixels,
                "Enlarge smaller pictures to this area (default: the checkpoint's)")

@@ -132,7 +132,7 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
           ->allow_extra_args(false)
           ->group("Input");
   verb.add_option("--fps", flags.fps,
-                  "Frames per second to take from video files, or of directories of frames")
+                  "Frames per second: to take from video files, or that directories of frames hold")
       ->type_name("F")
       ->check(CLI::Validator(
           [](const std::string& text) {

@@ -154,9 +154,9 @@ std::vector<Check> check_graphs(Replica& replica, const std::string& place, doub
     const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
     const std::vector<Embedding> eager = encode_on(replica, pointers, {.enforce_eager = true});
     const std::string& path = model.graph_spec().paths[static_cast<std::size_t>(key.path)].name;
-    checks.push_back(
-        check_equal(cat("graph ", path, " ", key.budget, ", ", items.size(), " items", place),
-                    compare(replayed, eager), tolerance));
+    checks.push_back(check_equal(cat("graph ", path, " ", key.budget, ", ", items.size(),
+                                     items.size() == 1 ? " item" : " items", place),
+                                 compare(replayed, eager), tolerance));
   }
   return checks;
 }

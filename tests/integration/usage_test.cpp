@@ -8,6 +8,7 @@ namespace fovea::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct UsageCase {
   const char* name;
@@ -97,6 +98,7 @@ TEST(Help, ExplainsEveryVerbWithAnExample) {
                                                     {"bench"},
                                                     {"bench", "capture"},
                                                     {"bench", "latency"},
+                                                    {"bench", "mm-processor"},
                                                     {"bench", "throughput"}};
   for (std::vector<std::string> arguments : verbs) {
     std::string call = "fovea";
@@ -107,6 +109,7 @@ TEST(Help, ExplainsEveryVerbWithAnExample) {
     EXPECT_THAT(result.out, HasSubstr("Usage: " + call + " "));
     EXPECT_THAT(result.out, HasSubstr("Example"));
     EXPECT_THAT(result.out, HasSubstr("\n  " + call + " "));
+    EXPECT_THAT(result.out, Not(HasSubstr("  Of "))) << "a flag that does not say what it is";
   }
 }
 
@@ -114,6 +117,7 @@ TEST(Help, ShowsDefaults) {
   const std::string help = run_fovea({"encode", "-h"}).out;
   EXPECT_THAT(help, HasSubstr("(default: float32)"));
   EXPECT_THAT(help, HasSubstr("(default: auto)"));
+  EXPECT_THAT(help, HasSubstr("(default: off)"));
   EXPECT_THAT(help, HasSubstr("(required)"));
 }
 
