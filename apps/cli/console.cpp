@@ -46,7 +46,9 @@ void Console::hide_status() {
 
 void Console::write(LogLevel level, std::string_view line) {
   const std::lock_guard lock(mutex_);
-  if (level >= level_) print(name_of(level), line);
+  if (level < level_) return;
+  if (level == LogLevel::kWarning && !warnings_.emplace(line).second) return;
+  print(name_of(level), line);
 }
 
 void Console::warn(std::string_view text) {

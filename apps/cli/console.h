@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,7 +21,8 @@ class Console final : public LogSink {
   /// Turns the status line off, whatever stderr is.
   void hide_status();
 
-  /// Writes `fovea: <level>: <line>`, made one line.
+  /// Writes `fovea: <level>: <line>`, made one line. A warning that was given before, by another
+  /// engine of a benchmark for instance, is not given again.
   void write(LogLevel level, std::string_view line) override;
   void warn(std::string_view text);
   void error(std::string_view text);
@@ -35,6 +38,7 @@ class Console final : public LogSink {
   LogLevel level_ = LogLevel::kWarning;
   bool terminal_ = false;
   std::string status_;
+  std::set<std::string, std::less<>> warnings_;  // of the library, that were given
 };
 
 }  // namespace fovea::cli

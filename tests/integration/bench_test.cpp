@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -95,6 +96,18 @@ TEST(BenchLatency, RefusesSizesThatNoPictureHas) {
   const ProgramResult result =
       run_fovea({"bench", "latency", golden_model(), "--patches", "7", "--threads", "1"});
   expect_failure(result, 1, "7 patches");
+}
+
+TEST(BenchLatency, EnginesForSeveralThreadsWarnOnce) {
+  const TemporaryDirectory folder;
+  const std::string model = folder / "model";
+  std::filesystem::copy(golden_model(), model);
+  std::filesystem::remove(model + "/preprocessor_config.json");
+  const ProgramResult result = run_fovea(
+      {"bench", "latency", model, "--patches", "16", "--threads", "1,2", "--repetitions", "1"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("preprocessing.assumed"));
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
 }
 
 TEST(BenchCapture, ReportsEveryGraphAndAnswersMeanwhile) {
