@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <string>
 #include <utility>
 
 #include "core/check.h"
@@ -24,6 +25,11 @@ void* open_library() {
             "); install it or put its folder into LD_LIBRARY_PATH"));
   }
   return handle;
+}
+
+/// 9.15.0 for 91500.
+std::string version_text(std::size_t version) {
+  return cat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
 template <class Function>
@@ -50,8 +56,8 @@ CudnnLibrary::CudnnLibrary() {
   find(handle, "cudnnBackendExecute", execute);
   const std::size_t version = get_version();
   FOVEA_CHECK(version >= kOldestVersion, kUnsupported, "attention cudnn: ", kFile,
-              " must be version ", kOldestVersion, " or newer, got ", version,
-              "; put the folder of a newer one first into LD_LIBRARY_PATH");
+              " must be version ", version_text(kOldestVersion), " or newer, got ",
+              version_text(version), "; put the folder of a newer one first into LD_LIBRARY_PATH");
 }
 
 void CudnnLibrary::check(cudnnStatus_t status, const char* call) const {
