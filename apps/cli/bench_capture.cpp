@@ -50,7 +50,7 @@ CaptureRun measure(const CaptureFlags& flags, Console& console) {
   if (!options.graphs.cudagraph_mm_encoder) {
     throw UsageError("bench capture needs graphs, but they are turned off");
   }
-  (void)plan_sizes(flags.engine.model, std::array{flags.size}, options);
+  check_sizes(flags.engine.model, std::array{flags.size}, options);
   const std::vector<MediaItem> items =
       make_items({.random = {{.size = flags.size}}, .files = {}}, PictureEncoding::kRaw);
   CaptureRun run;

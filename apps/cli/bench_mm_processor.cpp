@@ -59,14 +59,14 @@ struct MmFlags {
 };
 
 struct Workload {
-  std::vector<MmRequest> warmups;  ///< the last one is the largest of those that count
+  std::vector<MmRequest> warmups;
   std::vector<MmRequest> requests;
 };
 
 // --- the workload ---
 
 /// Requests that count come from the seed, those before them from the next one.
-Workload draw_workload(const MmFlags& flags) {
+Workload make_workload(const MmFlags& flags) {
   const std::int64_t num_warmups = flags.num_warmups.value_or(1);
   if (flags.random()) {
     SamplingOptions sampling = flags.sampling;
@@ -84,16 +84,6 @@ Workload draw_workload(const MmFlags& flags) {
                                           : jsonl_requests(flags.dataset_path);
   return {.warmups = draw_requests(pool, num_warmups, flags.seed() + 1),
           .requests = draw_requests(pool, flags.num_prompts, flags.seed())};
-}
-
-/// Eager runs allocate memory whenever a batch is larger than all before it; captured graphs have
-/// theirs from the start. Warm-ups end with the largest request, so that neither allocates while it
-/// is timed.
-Workload make_workload(const MmFlags& flags, const EngineOptions& options) {
-  Workload workload = draw_workload(flags);
-  if (workload.warmups.empty()) return workload;
-  workload.warmups.push_back(largest_request(workload.requests, flags.engine.model, options));
-  return workload;
 }
 
 void check_flags(const MmFlags& flags) {
@@ -237,10 +227,10 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
   // Uncompressed files of pictures that the buckets ask for may be larger than files from outside.
   if (flags.random()) {
     options.media.limits.max_image_bytes = std::numeric_limits<std::size_t>::max();
-    (void)plan_sizes(flags.engine.model, bucket_sizes(flags.sampling), options);
+    check_sizes(flags.engine.model, bucket_sizes(flags.sampling), options);
   }
 
-  const Workload workload = make_workload(flags, options);
+  const Workload workload = make_workload(flags);
   Engine engine = Engine::load(flags.engine.model, options);
   const std::vector<WorkloadRun> runs = measure(flags, engine, workload, modes, console);
   report_failures(runs, console);
@@ -274,8 +264,7 @@ void add_workload_flags(CLI::App& verb, MmFlags& flags) {
   add_positive(verb, "--num-prompts", flags.num_prompts, "Requests that count")
       ->group(kWorkloadGroup);
   add_count(verb, "--num-warmups", flags.num_warmups,
-            "Requests before them that do not count: N of the next seed and, unless N is 0, the "
-            "largest of those that count (default: 1)")
+            "Requests before them, of the next seed, that do not count (default: 1)")
       ->group(kWorkloadGroup);
   add_positive(verb, "--random-mm-base-items-per-request", flags.sampling.items_per_request,
                "Pictures and videos of a random request")

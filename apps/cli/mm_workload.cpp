@@ -66,38 +66,6 @@ class RequestLine {
   std::filesystem::path folder_;
 };
 
-/// Bytes of the files of each request.
-std::vector<std::int64_t> file_bytes(std::span<const MmRequest> requests) {
-  std::vector<std::int64_t> sums(requests.size());
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    for (const MediaItem& item : requests[i].files) {
-      for (const std::string& path : item.paths) {
-        std::error_code missing;  // is for the request itself to report
-        const std::uintmax_t bytes = std::filesystem::file_size(path, missing);
-        if (!missing) sums[i] += static_cast<std::int64_t>(bytes);
-      }
-    }
-  }
-  return sums;
-}
-
-/// Patches of the random items of each request.
-std::vector<std::int64_t> patches(std::span<const MmRequest> requests, const std::string& model,
-                                  const EngineOptions& options) {
-  std::vector<ItemSize> sizes;
-  for (const MmRequest& request : requests) {
-    for (const RandomItem& item : request.random) sizes.push_back(item.size);
-  }
-  const std::vector<ItemInfo> items = plan_sizes(model, sizes, options);
-  std::vector<std::int64_t> sums;
-  auto item = items.begin();
-  for (const MmRequest& request : requests) {
-    std::int64_t& sum = sums.emplace_back(0);
-    for (std::size_t i = 0; i < request.random.size(); ++i) sum += (item++)->patches;
-  }
-  return sums;
-}
-
 MediaItem make_item(const RandomItem& random_item, PictureEncoding encoding, std::string name) {
   const ItemSize& size = random_item.size;
   std::vector<std::uint8_t> rgb(
@@ -168,15 +136,6 @@ std::vector<MmRequest> draw_requests(const std::vector<MmRequest>& pool, std::in
       requests.push_back(pool[index]);
     }
   }
-}
-
-const MmRequest& largest_request(std::span<const MmRequest> requests, const std::string& model,
-                                 const EngineOptions& options) {
-  const bool random = std::ranges::any_of(
-      requests, [](const MmRequest& request) { return !request.random.empty(); });
-  const std::vector<std::int64_t> sums =
-      random ? patches(requests, model, options) : file_bytes(requests);
-  return requests[static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin())];
 }
 
 std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding) {

@@ -50,13 +50,6 @@ enum class PictureEncoding : std::uint8_t {
 [[nodiscard]] std::vector<MmRequest> draw_requests(const std::vector<MmRequest>& pool,
                                                    std::int64_t count, std::uint64_t seed);
 
-/// The request that needs most memory, as far as that shows before it is read: of random requests
-/// the one of most patches, of files the one of most bytes.
-/// @param requests not empty. @throws Error as plan_sizes() does.
-[[nodiscard]] const MmRequest& largest_request(std::span<const MmRequest> requests,
-                                               const std::string& model,
-                                               const EngineOptions& options);
-
 /// The items of a request, random pixels included.
 [[nodiscard]] std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding);
 /// As make_items for every request, on all processors.

@@ -18,11 +18,9 @@ namespace fovea::cli {
 /// @throws UsageError.
 [[nodiscard]] ItemSize parse_size(const std::string& text);
 
-/// What items of these sizes become. Logs nothing. Refuses sizes that `model` cannot take, or that
-/// are beyond the limits of `options`, before somebody makes their pixels.
-/// @throws Error as plan() does.
-std::vector<ItemInfo> plan_sizes(const std::string& model, std::span<const ItemSize> sizes,
-                                 EngineOptions options);
+/// Refuses sizes that `model` cannot take, or that are beyond the limits of `options`, before
+/// somebody makes their pixels. @throws Error as plan() does.
+void check_sizes(const std::string& model, std::span<const ItemSize> sizes, EngineOptions options);
 
 /// Formats a size as parse_size reads it.
 [[nodiscard]] std::string to_text(const ItemSize& size);

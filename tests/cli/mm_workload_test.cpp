@@ -8,7 +8,6 @@
 #include <set>
 
 #include "support/expect_error.h"
-#include "support/golden.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::cli {
@@ -147,26 +146,6 @@ TEST_F(FileWorkload, MissingAndEmptyFilesAreErrors) {
                [&] { (void)jsonl_requests(folder_ / "none.jsonl"); });
   expect_error(ErrorCode::kNotFound, "holds no request", [&] { (void)read("\n"); });
   expect_error(ErrorCode::kNotFound, "clip.mp4", [&] { (void)read("{\"video\": \"clip.mp4\"}"); });
-}
-
-TEST(LargestRequest, HasMostPatches) {
-  // The processor enlarges the frames: 288 patches, a picture has 96 but more pixels.
-  const RandomItem clip{.size = {.width_px = 64, .height_px = 64, .num_frames = 4}};
-  const RandomItem picture{.size = {.width_px = 128, .height_px = 192}};
-  const std::vector<MmRequest> requests{{.random = {picture}, .files = {}},
-                                        {.random = {clip}, .files = {}},
-                                        {.random = {picture, picture}, .files = {}}};
-  const std::string model = fovea::test::golden_folders("qwen3_vl", "config.json").front();
-  EXPECT_EQ(&largest_request(requests, model, {}), &requests[1]);
-}
-
-TEST_F(FileWorkload, TheLargestRequestHasMostBytes) {
-  write_text(folder_ / "a.png", "12345");
-  write_text(folder_ / "b.png", "123");
-  const std::vector<MmRequest> requests = read(
-      "{\"image\": \"none.png\"}\n{\"image\": \"a.png\"}\n"
-      "{\"images\": [\"b.png\", \"b.png\"]}");
-  EXPECT_EQ(&largest_request(requests, "unused", {}), &requests[2]);
 }
 
 TEST(DrawRequests, TakesEachOnceBeforeAnyComesAgain) {
