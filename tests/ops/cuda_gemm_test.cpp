@@ -236,6 +236,21 @@ std::string choice_line(const Case& c, const std::string& kernel, int splits) {
              c.residual ? 1 : 0, " 16 own ", splits, ' ', kernel, '\n');
 }
 
+/// The product of the tests about recordings.
+constexpr Case kRecorded{.rows = 300, .in_features = 512, .out_features = 136};
+
+/// Operands of a plain product with a bias on the device, and a poisoned result.
+struct Placed {
+  Placed(OpFixture& f, const Case& c, const Operands& o)
+      : weight(ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, c.in_features}),
+                                view_of(o.bias, {c.out_features}))),
+        in(f.activations({c.rows, c.in_features}, o.x)),
+        out(f.poisoned({c.rows, c.out_features})) {}
+  ops::PackedLinear weight;
+  Tensor in;
+  Tensor out;
+};
+
 class CudaGemmTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -279,56 +294,45 @@ TEST_F(CudaGemmTest, EveryKernelComputesEveryCase) {
 }
 
 TEST_F(CudaGemmTest, ARecordingServesEveryLiveCount) {
-  constexpr std::int64_t kRows = 300;
-  constexpr std::int64_t kIn = 512;
-  constexpr std::int64_t kOut = 136;
-  const Case c{.rows = kRows, .in_features = kIn, .out_features = kOut};
+  const Case& c = kRecorded;
   const Operands o = make_operands(c);
   for (const Kernel& kernel : kernels()) {
     SCOPED_TRACE(kernel.name);
     write_text(path(), header_ + choice_line(c, kernel.name, kernel.splits.front()));
     OpFixture f(case_with_choices(folder()));
-    const ops::PackedLinear packed =
-        ops::pack_linear(f.device(), view_of(o.weight, {kOut, kIn}), view_of(o.bias, {kOut}));
-    const Tensor in = f.activations({kRows, kIn}, o.x);
-    const Tensor out = f.poisoned({kRows, kOut});
-    const Tensor count = f.ints({1}, {static_cast<std::int32_t>(kRows)});
+    const Placed on_gpu(f, c, o);
+    const Tensor count = f.ints({1}, {static_cast<std::int32_t>(c.rows)});
     const auto work = [&](ExecContext& ctx) {
-      ops::linear(
-          ctx,
-          {.x = in.view(), .weight = packed, .rows = OpFixture::live(count), .out = out.view()});
+      ops::linear(ctx, {.x = on_gpu.in.view(),
+                        .weight = on_gpu.weight,
+                        .rows = OpFixture::live(count),
+                        .out = on_gpu.out.view()});
     };
-    const std::vector<float> whole = f.run(out, work);
+    const std::vector<float> whole = f.run(on_gpu.out, work);
     const auto graph = f.capture(work);
     for (const std::int32_t live : {1, 64, 65, 300, 0, 129}) {
       SCOPED_TRACE(live);
       f.write(count, std::vector<std::int32_t>{live});
-      f.poison(out);
+      f.poison(on_gpu.out);
       f.stream().replay(*graph);
       std::vector<float> want = whole;
-      std::fill(want.begin() + live * kOut, want.end(), kPoison);
-      expect_same_bits(f.read(out), want);
+      std::fill(want.begin() + live * c.out_features, want.end(), kPoison);
+      expect_same_bits(f.read(on_gpu.out), want);
     }
   }
 }
 
 TEST_F(CudaGemmTest, ARecordedSizeIsMeasuredForItself) {
-  constexpr std::int64_t kRows = 300;
-  constexpr std::int64_t kIn = 512;
-  constexpr std::int64_t kOut = 136;
-  const Case c{.rows = kRows, .in_features = kIn, .out_features = kOut};
+  const Case& c = kRecorded;
   const Operands o = make_operands(c);
   const std::string of_class =
       choice_line(c, kernels().front().name, kernels().front().splits.front());
   const auto compute = [&](bool is_recorded) {
     OpFixture f(case_with_choices(folder()));
-    const ops::PackedLinear packed =
-        ops::pack_linear(f.device(), view_of(o.weight, {kOut, kIn}), view_of(o.bias, {kOut}));
-    const Tensor in = f.activations({kRows, kIn}, o.x);
-    const Tensor out = f.poisoned({kRows, kOut});
+    const Placed on_gpu(f, c, o);
     ExecContext ctx = f.ctx();
     ctx.is_recorded = is_recorded;
-    ops::linear(ctx, {.x = in.view(), .weight = packed, .out = out.view()});
+    ops::linear(ctx, {.x = on_gpu.in.view(), .weight = on_gpu.weight, .out = on_gpu.out.view()});
     f.stream().synchronize();
   };
   write_text(path(), header_ + of_class);
@@ -337,7 +341,9 @@ TEST_F(CudaGemmTest, ARecordedSizeIsMeasuredForItself) {
   compute(true);
   const std::string kept = read_text(path());
   EXPECT_NE(kept.find(of_class), std::string::npos) << "other sizes keep their choice:\n" << kept;
-  EXPECT_NE(kept.find(cat('\n', kRows, " 0 ", kIn, ' ', kOut, ' ')), std::string::npos) << kept;
+  EXPECT_NE(kept.find(cat('\n', c.rows, " 0 ", c.in_features, ' ', c.out_features, ' ')),
+            std::string::npos)
+      << kept;
   compute(true);
   EXPECT_EQ(read_text(path()), kept) << "once is enough";
 }
