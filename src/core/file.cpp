@@ -130,4 +130,12 @@ void AtomicFile::close_file() noexcept {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }
 
+void replace_file(const std::string& path, std::string_view text) {
+  std::error_code told_by_the_file;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), told_by_the_file);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
 }  // namespace fovea

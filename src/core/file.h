@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fovea {
@@ -66,5 +67,9 @@ class AtomicFile {
   std::string temporary_;  // empty once renamed
   int descriptor_ = -1;
 };
+
+/// Writes a text as an AtomicFile; makes the folders it lies in if there are none.
+/// @throws Error(kIo) with the system's reason.
+void replace_file(const std::string& path, std::string_view text);
 
 }  // namespace fovea

@@ -5,7 +5,6 @@
 #include "engine/graph_times.h"
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -126,11 +125,7 @@ void save_graph_times(const std::string& path, const std::string& identity,
   for (const GraphTimes& graph : times) graphs.push_back(to_json(graph));
   const std::string text =
       ordered_json{{"identity", identity}, {"graphs", std::move(graphs)}}.dump(1) + "\n";
-  std::error_code told_by_the_file;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), told_by_the_file);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
+  replace_file(path, text);
 }
 
 void keep_graph_times(GraphManagerOptions& manager, const std::string& model_directory,

@@ -13,7 +13,9 @@
 namespace fovea {
 namespace {
 
+using test::read_text;
 using test::TemporaryDirectory;
+using test::write_text;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -146,6 +148,28 @@ TEST(AtomicFile, ReplacesAnOlderFile) {
   EXPECT_EQ(test::read_text(folder / "out"), "old and longer");
   file.commit();
   EXPECT_EQ(test::read_text(folder / "out"), "new");
+}
+
+TEST(ReplaceFile, MakesTheFoldersAndReplacesAnOlderFile) {
+  const TemporaryDirectory folder;
+  const std::string path = folder / "made/when/needed/file";
+  replace_file(path, "old");
+  EXPECT_EQ(read_text(path), "old");
+  replace_file(path, "new");
+  EXPECT_EQ(read_text(path), "new");
+  EXPECT_EQ(list_directory(folder / "made/when/needed"), std::vector<std::string>{"file"});
+}
+
+TEST(ReplaceFile, SaysWhyItCannot) {
+  const TemporaryDirectory folder;
+  write_text(folder / "file", "no folder");
+  try {
+    replace_file(folder / "file/below", "text");
+    FAIL() << "written below a file";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+    EXPECT_NE(std::string(error.what()).find("file/below"), std::string::npos) << error.what();
+  }
 }
 
 TEST(AtomicFile, LeavesTheOldFileWithoutCommit) {

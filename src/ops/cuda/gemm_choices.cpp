@@ -9,9 +9,7 @@
 // same library version; the identity line carries that version.
 #include "ops/cuda/gemm_choices.h"
 
-#include <filesystem>
 #include <sstream>
-#include <system_error>
 
 #include "core/check.h"
 #include "core/file.h"
@@ -95,13 +93,8 @@ void save_gemm_choices(const std::string& path, const std::string& identity,
   std::ostringstream out;
   out << kHeader << '\n' << identity << '\n';
   for (const auto& [key, choice] : choices) write_choice(out, key, choice);
-  const std::string text = out.str();
-  std::error_code told_by_the_file;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), told_by_the_file);
   try {
-    AtomicFile file(path);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
+    replace_file(path, out.str());
   } catch (const Error&) {
     return;  // see the header
   }
