@@ -153,20 +153,21 @@ GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
   const std::vector<GemmChoice> possible = candidates(stream, gemm);
   if (possible.size() == 1 || !may_measure) return possible.front();
   if (!GemmProduct::has_epilogue(gemm)) (void)choose(stream, plain_product(gemm));
-  const GemmChoice choice = fastest(stream, gemm, possible);
-  keep(very_key, choice);
-  if (!of_class) keep(class_key, choice);
-  return choice;
+  const std::optional<GemmChoice> choice = fastest(stream, gemm, possible);
+  if (!choice) return possible.front();
+  keep(very_key, *choice);
+  if (!of_class) keep(class_key, *choice);
+  return *choice;
 }
 
-GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
-                                std::span<const GemmChoice> candidates) {
+std::optional<GemmChoice> GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
+                                               std::span<const GemmChoice> candidates) {
   struct Timed {
     const GemmChoice* choice;
     float ms;
   };
   GemmStopwatch stopwatch(stream, gemm);
-  if (!stopwatch.is_ready()) return candidates.front();
+  if (!stopwatch.is_ready()) return std::nullopt;
   const auto measure = [&](const GemmChoice& choice, float give_up_ms) {
     const float ms =
         stopwatch.measure([&](const Gemm& trial) { run(stream, trial, choice); }, give_up_ms);

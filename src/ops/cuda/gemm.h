@@ -98,9 +98,9 @@ class GemmLibrary {
   void keep(const GemmKey& key, const GemmChoice& choice);
   /// Writes what is known to the file. The lock is held, or nobody else is left.
   void save();
-  /// The fastest of the candidates, measured; the first if memory is short.
-  [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
-                                   std::span<const GemmChoice> candidates);
+  /// The fastest of the candidates, measured; none if memory is too short to measure.
+  [[nodiscard]] std::optional<GemmChoice> fastest(CudaStream& stream, const Gemm& gemm,
+                                                  std::span<const GemmChoice> candidates);
   void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice);
 
   UniqueCublasLt library_;
