@@ -177,8 +177,12 @@ OpCase case_with_choices(const std::string& folder) {
       DType::kBF16};
 }
 
+/// Who computes a case: our kernels leave out rows that are not live, algorithms of the library do
+/// not, and a measurement may choose either.
+enum class By : std::uint8_t { kOwnKernel, kMeasuredChoice };
+
 /// Runs a case eagerly and recorded.
-void check(OpFixture& f, const Case& c, const Operands& o) {
+void check(OpFixture& f, const Case& c, const Operands& o, By by = By::kMeasuredChoice) {
   SCOPED_TRACE(::testing::PrintToString(c));
   const ops::PackedLinear packed =
       ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, c.in_features}),
@@ -213,6 +217,7 @@ void check(OpFixture& f, const Case& c, const Operands& o) {
       const float value = got[static_cast<std::size_t>(r * width + n)];
       const std::int64_t col = n - c.column;
       const auto place = static_cast<std::size_t>(r * c.out_features + col);
+      if (r >= live && by == By::kMeasuredChoice) continue;
       if (r >= live || col < 0 || col >= c.out_features) {
         const float before = in_place ? o.residual[place] : kPoison;
         ASSERT_EQ(std::bit_cast<std::uint32_t>(value), std::bit_cast<std::uint32_t>(before))
@@ -286,7 +291,8 @@ TEST_F(CudaGemmTest, EveryKernelComputesEveryCase) {
       for (const Case& c : cases()) choices += choice_line(c, kernel.name, splits);
       write_text(path(), choices);
       OpFixture f(case_with_choices(folder()));
-      for (std::size_t i = 0; i < cases().size(); ++i) check(f, cases()[i], operands_of(i));
+      for (std::size_t i = 0; i < cases().size(); ++i)
+        check(f, cases()[i], operands_of(i), By::kOwnKernel);
       // Had a choice been refused, another would have been measured and kept.
       EXPECT_EQ(read_text(path()), choices);
     }
