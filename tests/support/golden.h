@@ -2,13 +2,14 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace fovea::test {
 
 /// Folders with reference data of one family: the selection in the repository, and the full set
-/// when FOVEA_GOLDEN_DIR names one. Only folders that hold `file` are listed.
+/// when FOVEA_GOLDEN_DIR names one. Only folders that hold `file` are listed; one does.
 inline std::vector<std::string> golden_folders(const std::string& family, const std::string& file) {
   std::vector<std::string> roots{FOVEA_TEST_GOLDEN_DIR};
   if (const char* full = std::getenv("FOVEA_GOLDEN_DIR"); full != nullptr) roots.emplace_back(full);
@@ -17,6 +18,8 @@ inline std::vector<std::string> golden_folders(const std::string& family, const 
     const std::filesystem::path folder = std::filesystem::path(root) / family;
     if (std::filesystem::exists(folder / file)) folders.push_back(folder.string());
   }
+  if (folders.empty())
+    throw std::runtime_error("no " + family + "/" + file + " below " + roots.front());
   return folders;
 }
 
