@@ -40,7 +40,7 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
     std::string name;
     std::getline(in >> choice.own.splits >> std::ws, name);
     choice.own.kernel = HopperGemm::find_kernel(name);
-    return in && HopperGemm::is_possible(choice.own);
+    return in && HopperGemm::is_possible(choice.own, key.residual);
   }
   choice = {.way = Way::kLibrary};  // of no rows yet: the library is asked before it is used
   in >> std::hex;

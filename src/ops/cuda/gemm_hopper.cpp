@@ -11,7 +11,8 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr std::int64_t kBlockCols = 64;  // of x, that a stage holds
+constexpr int kBlockCols = 64;  // of x, that a stage holds
+constexpr int kChunkRows = 16;  // of the output, that a warp stores at once
 constexpr std::int64_t kElementBytes = 2;
 constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses for the copy engine
 
@@ -113,6 +114,7 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   std::vector<Rated> rated;
   const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
   for (const auto& [kernel, most_blocks] : most_blocks_) {
+    if (gemm.residual != nullptr && !kernel->adds_residual) continue;
     const int most_splits =
         kernel->split ? kMaxCluster / (kernel->tile_rows * kernel->tile_cols) : 1;
     for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
@@ -131,8 +133,9 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   return plans;
 }
 
-bool HopperGemm::is_possible(const HopperGemmPlan& plan) {
+bool HopperGemm::is_possible(const HopperGemmPlan& plan, bool residual) {
   if (plan.kernel == nullptr || plan.splits < 1) return false;
+  if (residual && !plan.kernel->adds_residual) return false;
   return plan.kernel->split ? cluster_size(plan) <= kMaxCluster : plan.splits == 1;
 }
 
@@ -142,32 +145,61 @@ const HopperGemmKernel* HopperGemm::find_kernel(const std::string& name) {
   return nullptr;
 }
 
-CUtensorMap HopperGemm::describe(const std::byte* matrix, std::int64_t rows, std::int64_t cols,
-                                 int tile_rows) const {
+CUtensorMap HopperGemm::describe(const Matrix& matrix) const {
   CUtensorMap map{};
-  const std::array<cuuint64_t, 2> sizes{static_cast<cuuint64_t>(cols),
-                                        static_cast<cuuint64_t>(rows)};
-  const std::array<cuuint64_t, 1> strides{static_cast<cuuint64_t>(cols * kElementBytes)};
-  const std::array<cuuint32_t, 2> tile{static_cast<cuuint32_t>(kBlockCols),
-                                       static_cast<cuuint32_t>(tile_rows)};
+  const std::array<cuuint64_t, 2> sizes{static_cast<cuuint64_t>(matrix.cols),
+                                        static_cast<cuuint64_t>(matrix.rows)};
+  const std::array<cuuint64_t, 1> strides{
+      static_cast<cuuint64_t>(matrix.row_stride * kElementBytes)};
+  const std::array<cuuint32_t, 2> tile{static_cast<cuuint32_t>(matrix.tile_cols),
+                                       static_cast<cuuint32_t>(matrix.tile_rows)};
   const std::array<cuuint32_t, 2> every{1, 1};
+  // Rows of 128 and 64 bytes would lie in few banks.
+  const CUtensorMapSwizzle swizzle = matrix.tile_cols == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+                                     : matrix.tile_cols == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                              : CU_TENSOR_MAP_SWIZZLE_NONE;
   // The interface takes a plain pointer although the matrix is only described, not written.
-  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(matrix));
+  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(matrix.data));
   const CUresult result =
       encode_(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, address, sizes.data(), strides.data(),
-              tile.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+              tile.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
-              static_cast<int>(result), " for a matrix of ", rows, " x ", cols);
+              static_cast<int>(result), " for a matrix of ", matrix.rows, " x ", matrix.cols);
   return map;
 }
 
 void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const {
   const HopperGemmKernel& kernel = *plan.kernel;
   HopperGemmWork work{};
-  work.x = describe(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.tile_cols);
-  work.weight =
-      describe(gemm.weight, gemm.out_features, gemm.in_features, kernel.cols / kernel.tile_rows);
+  work.x = describe({.data = gemm.x,
+                     .rows = gemm.rows,
+                     .cols = gemm.in_features,
+                     .row_stride = gemm.in_features,
+                     .tile_rows = kernel.rows / kernel.tile_cols,
+                     .tile_cols = kBlockCols});
+  work.weight = describe({.data = gemm.weight,
+                          .rows = gemm.out_features,
+                          .cols = gemm.in_features,
+                          .row_stride = gemm.in_features,
+                          .tile_rows = kernel.cols / kernel.tile_rows,
+                          .tile_cols = kBlockCols});
+  if (kernel.chunk_cols > 0) {
+    work.out_map = describe({.data = gemm.out,
+                             .rows = gemm.rows,
+                             .cols = gemm.out_features,
+                             .row_stride = gemm.out_stride,
+                             .tile_rows = kChunkRows,
+                             .tile_cols = kernel.chunk_cols});
+  }
+  if (gemm.residual != nullptr) {
+    work.residual_map = describe({.data = gemm.residual,
+                                  .rows = gemm.rows,
+                                  .cols = gemm.out_features,
+                                  .row_stride = gemm.out_features,
+                                  .tile_rows = kernel.rows,
+                                  .tile_cols = kBlockCols});
+  }
   work.bias = gemm.bias;
   work.residual = gemm.residual;
   work.out = gemm.out;

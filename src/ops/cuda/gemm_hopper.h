@@ -15,8 +15,10 @@ namespace fovea::cuda {
 
 /// What a kernel of this family receives. Columns are counted in blocks of 64 along the sum.
 struct HopperGemmWork {
-  CUtensorMap x;       ///< [rows, in_features] in tiles of the kernel's rows
-  CUtensorMap weight;  ///< [out_features, in_features] in tiles of the kernel's columns
+  CUtensorMap x;        ///< [rows, in_features] in tiles of the kernel's rows
+  CUtensorMap weight;   ///< [out_features, in_features] in tiles of the kernel's columns
+  CUtensorMap out_map;  ///< [rows, out_features] in tiles of 16 rows and chunk_cols columns, if any
+  CUtensorMap residual_map;  ///< [rows, out_features] in tiles of the kernel's rows, if any
   const std::byte* bias;
   const std::byte* residual;
   std::byte* out;
@@ -34,14 +36,16 @@ struct HopperGemmKernel {
   const char* name;
   int rows;
   int cols;
-  int tile_rows;         ///< of neighbouring tiles that a cluster of blocks computes together
-  int tile_cols;         ///< of those
-  bool alternating;      ///< two warp groups take turns: one multiplies while the other stores
-  bool split;            ///< blocks of a cluster share the sum of a tile
+  int tile_rows;     ///< of neighbouring tiles that a cluster of blocks computes together
+  int tile_cols;     ///< of those
+  bool alternating;  ///< two warp groups take turns: one multiplies while the other stores
+  bool split;        ///< blocks of a cluster share the sum of a tile
+  bool adds_residual;
+  int chunk_cols;        ///< columns that the copy engine stores at once; 0: it does not store
   int (*most_blocks)();  ///< that the current GPU can have at work at once
   void (*launch)(CudaStream& stream, const HopperGemmWork& work, int num_blocks);
 };
-/// Kernels with one warp group, with two that share a tile, and with two that take turns.
+/// Kernels with one warp group, with two or three that share a tile, and with two that take turns.
 [[nodiscard]] std::span<const HopperGemmKernel> small_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> wide_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> alternating_gemm_kernels();
@@ -58,8 +62,8 @@ class HopperGemm {
   [[nodiscard]] static bool accepts(const Gemm& gemm);
   /// Ways to compute an accepted product, the most promising by a simple model first.
   [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
-  /// Whether there is such a kernel and it can run with that many splits.
-  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan);
+  /// Whether there is such a kernel and it can run with that many splits, and add a residual.
+  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan, bool residual);
   /// The kernel of that name; null if this build has none.
   [[nodiscard]] static const HopperGemmKernel* find_kernel(const std::string& name);
 
@@ -72,8 +76,16 @@ class HopperGemm {
                                    const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
                                    CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
 
-  [[nodiscard]] CUtensorMap describe(const std::byte* matrix, std::int64_t rows, std::int64_t cols,
-                                     int tile_rows) const;
+  /// A matrix of `rows` rows, `row_stride` elements apart, and the tiles of it that are copied.
+  struct Matrix {
+    const std::byte* data;
+    std::int64_t rows;
+    std::int64_t cols;
+    std::int64_t row_stride;
+    int tile_rows;
+    int tile_cols;
+  };
+  [[nodiscard]] CUtensorMap describe(const Matrix& matrix) const;
 
   EncodeTiles encode_ = nullptr;  // of the driver, which this plugin does not link
   int num_multiprocessors_ = 0;

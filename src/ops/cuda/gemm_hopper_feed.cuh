@@ -54,6 +54,10 @@ class Copier {
         copy_weight(stage.index, b, tile_col);
       }
       first = 0;
+      if constexpr (P::kResidualInStages) {
+        for (int c = 0; w_.residual != nullptr && c < P::kResidualStages; ++c, ++block)
+          copy_residual(Stage<P>(block), tile_row, tile_col + c * kBlockCols);
+      }
     }
     if constexpr (P::kSuppliers > 1) wait_for_readers(block);
   }
@@ -102,6 +106,15 @@ class Copier {
     } else {
       ptx::copy_tile(ptx::shared_address(to), w_.x, column(b), first, full);
     }
+  }
+
+  /// 64 columns of the residual, to the place of x.
+  __device__ void copy_residual(const Stage<P>& stage, int row, int col) const {
+    ptx::barrier_wait(ptx::shared_address(&s_.empty[stage.index]), stage.parity() ^ 1);
+    if (!elected_) return;
+    const std::uint32_t full = ptx::shared_address(&s_.full[stage.index]);
+    ptx::barrier_arrive_expecting(full, P::kXBytes);
+    ptx::copy_tile(ptx::shared_address(s_.x[stage.index]), w_.residual_map, col, row, full);
   }
 
   const HopperGemmWork& w_;

@@ -5,8 +5,9 @@
 // A thread block computes tiles of the output, one after the other. Its last warp only starts
 // copies: tiles of 64 columns of x and weight move through a ring of stages in shared memory. The
 // other warps, in groups of four, multiply. Groups either share a tile, each with its rows, or take
-// whole tiles in turn, so that one multiplies while the other stores. Sums stay in registers; they
-// pass through shared memory on their way out, so that rows are written in pieces of 16 bytes.
+// whole tiles in turn, so that one multiplies while the other stores. Sums stay in registers until
+// they are finished and rounded. The residual of a tile comes through the ring behind its operands,
+// so that it is there when the sums are.
 //
 // Weights never change, so the first stages of them are brought before the kernel waits for its
 // predecessor: a chain of products of few rows, whose time is that of reading weights, reads those
@@ -16,7 +17,9 @@
 // multiprocessors: every tile needs its rows of x and its weights. Neighbouring tiles are therefore
 // computed by the blocks of a cluster, each of which brings a part of what they share to all. What
 // remains is that some 60 bytes per cycle reach one multiprocessor (H100): tiles are as square as
-// their number allows.
+// their number allows. Products of many rows are held up there as well: if all multiprocessors ask,
+// the L2 cache gives some 28 bytes per cycle to each. Tiles of 128 x 144 in pairs need 44 to keep
+// the matrix unit busy, those of 192 x 192 in pairs 32, for which three groups share a tile.
 //
 // Few tiles leave multiprocessors idle: then blocks of a cluster share the sum of a tile, send
 // their parts to each other, and each adds up some rows in the order of the blocks. Sums have a
@@ -24,6 +27,7 @@
 #include "ops/cuda/gemm_hopper_epilogue.cuh"
 #include "ops/cuda/gemm_hopper_feed.cuh"
 #include "ops/cuda/gemm_hopper_plan.cuh"
+#include "ops/cuda/gemm_hopper_split.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
 #include "ops/cuda/tma.cuh"
@@ -52,41 +56,47 @@ __device__ inline void pass_turn(int group) {
   ptx::named_barrier_arrive(kFirstTurnBarrier + (group ^ 1), 2 * kGroup);
 }
 
+/// Starts the products of one block of columns. The first ones of a tile do not read the sums.
+template <class P, bool kFirst>
+__device__ void multiply_block(const Shared<P>& s, const Stage<P>& stage, int first_row,
+                               typename P::Sums (&chains)[P::kChains]) {
+  constexpr int kStepBytes = 32;  // 16 columns, of one instruction
+  constexpr int kUnitBytes = kUnitRows * kRowBytes;
+  ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
+  const std::uint64_t x =
+      ptx::tile_descriptor(ptx::shared_address(s.x[stage.index] + first_row * kRowBytes));
+  const std::uint64_t weight = ptx::tile_descriptor(ptx::shared_address(s.weight[stage.index]));
+  ptx::products_begin();
+#pragma unroll
+  for (int step = 0; step < kBlockCols / 16; ++step) {
+#pragma unroll
+    for (int unit = 0; unit < P::kUnits; ++unit) {
+      auto& sums = chains[step % P::kChains][unit];
+      const std::uint64_t a = ptx::advance_operand(x, unit * kUnitBytes + step * kStepBytes);
+      const std::uint64_t b = ptx::advance_operand(weight, step * kStepBytes);
+      if (kFirst && step < P::kChains) {
+        ptx::product_start(sums, a, b);
+      } else {
+        ptx::product_add(sums, a, b);
+      }
+    }
+  }
+  ptx::products_commit();
+}
+
 /// Sums `count` blocks of columns into chains[0], the first being the `block`-th that passes
 /// through the ring.
 template <class P>
 __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
                          std::uint32_t supplier, typename P::Sums (&chains)[P::kChains]) {
-  constexpr int kStepBytes = 32;  // 16 columns, of one instruction
-  constexpr int kUnitBytes = kUnitRows * kRowBytes;
-  if constexpr (P::kChains > 1) {
-#pragma unroll
-    for (auto& chain : chains) {
-#pragma unroll
-      for (int i = 0; i < P::kUnits * P::kCols / 2; ++i) (&chain[0][0][0])[i] = 0.0f;
-    }
-  }
-  for (int b = 0; b < count; ++b, ++block) {
-    const Stage<P> stage(block);
-    ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
-    const std::uint64_t x =
-        ptx::tile_descriptor(ptx::shared_address(s.x[stage.index] + first_row * kRowBytes));
-    const std::uint64_t weight = ptx::tile_descriptor(ptx::shared_address(s.weight[stage.index]));
-    ptx::products_begin();
-#pragma unroll
-    for (int step = 0; step < kBlockCols / 16; ++step) {
-#pragma unroll
-      for (int unit = 0; unit < P::kUnits; ++unit) {
-        ptx::product_add(chains[step % P::kChains][unit],
-                         ptx::advance_operand(x, unit * kUnitBytes + step * kStepBytes),
-                         ptx::advance_operand(weight, step * kStepBytes),
-                         P::kChains > 1 || b > 0 || step > 0);
-      }
-    }
-    ptx::products_commit();
+  multiply_block<P, true>(s, Stage<P>(block), first_row, chains);
+  for (int b = 1; b < count; ++b) {
+    ++block;
+    multiply_block<P, false>(s, Stage<P>(block), first_row, chains);
     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");  // the products of block - 1
-    if (b > 0) release<P>(s, block - 1, supplier);
+    release<P>(s, block - 1, supplier);
   }
+  ++block;
   if constexpr (P::kAlternating) pass_turn(static_cast<int>(threadIdx.x) / kGroup);
 #pragma unroll
   for (auto& sums : chains) {
@@ -105,14 +115,43 @@ __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
   }
 }
 
+/// Adds the residual of a tile, whose first 64 columns are the `block`-th to pass through the ring.
+template <class P>
+__device__ void add_residual(Shared<P>& s, unsigned block, std::uint32_t supplier,
+                             typename P::Sums& sums) {
+  const int row = P::first_row_of_warp() + ptx::lane() % kWarpRows;
+#pragma unroll
+  for (int c = 0; c < P::kResidualStages; ++c) {
+    const Stage<P> stage(block + c);
+    ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
+    const std::uint32_t x = ptx::shared_address(s.x[stage.index]);
+#pragma unroll
+    for (int n = 0; n < kBlockCols / 8 && c * 8 + n < P::kCols / 8; ++n) {
+#pragma unroll
+      for (int unit = 0; unit < P::kUnits; ++unit) {
+        Bf16Pair pairs[2];
+        ptx::load_two_matrices(x + (row + unit * kUnitRows) * kRowBytes + (n ^ row % 8) * 16,
+                               pairs);
+        float(&values)[4] = sums[unit][c * 8 + n];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float2 added = unpack_bf16(pairs[i]);
+          values[2 * i] += added.x;
+          values[2 * i + 1] += added.y;
+        }
+      }
+    }
+    __syncwarp();
+    release<P>(s, block + c, supplier);
+  }
+}
+
 template <class P>
 __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
   const Place<P> place(w);
   const Tiles<P> tiles(w, place);
   const Slice slice(w, place.part);
   const int group = static_cast<int>(threadIdx.x) / kGroup;
-  const int warp_row = static_cast<int>(threadIdx.x) % kGroup / kWarp * kWarpRows;
-  const int first_row = P::kAlternating ? 0 : group * P::kGroupRows;  // in a tile
   constexpr int kTurns = P::kAlternating ? P::kGroups : 1;
   const int turn = P::kAlternating ? group : 0;
   int tile = tiles.first() + turn * tiles.step();
@@ -125,32 +164,31 @@ __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
         ptx::shared_address(s.empty),
         place.supplier(min(static_cast<int>(threadIdx.x) % kWarp, P::kSuppliers - 1)));
   }
-  Bf16x8 bias = load_bias<P>(w, tiles.col(tile));
+  std::conditional_t<P::kSplit, SplitStore<P>, TileStore<P>> output(w, s, place);
+  output.fetch_bias(tiles.col(tile));
   wait_before_product();
   const int live = live_rows_of(w);
   const int num_tiles = tiles.count(live);
   for (; tile < num_tiles; tile += kTurns * tiles.step()) {
-    const int row = tiles.row(tile) + first_row + warp_row;
     const int col = tiles.col(tile);
-    typename Chunk<P>::Vectors residual;
-    // Asked for early, unless another group multiplies in the meantime and registers are short.
-    if constexpr (P::kTogether) Chunk<P>{row, col, ptx::lane()}.load_residual(w, live, residual);
-    if (tile != tiles.first()) bias = load_bias<P>(w, col);
+    if (tile != tiles.first()) output.fetch_bias(col);
+    output.begin(tiles.row(tile), col, live);
     __syncwarp();
     typename P::Sums chains[P::kChains];
-    const typename P::Sums& sums = chains[0];
+    typename P::Sums& sums = chains[0];
     if constexpr (P::kAlternating) wait_for_turn(group);
-    multiply<P>(s, block, slice.count, first_row, supplier, chains);
+    multiply<P>(s, block, slice.count, P::first_row(group), supplier, chains);
     block += static_cast<unsigned>(kTurns * slice.count);
-    if constexpr (P::kSplit) {
-      send_parts<P>(w, s, place, sums);
-      store_share<P>(w, s, place, tiles.row(tile), col, live, bias);
-    } else {
-      if constexpr (P::kAlternating)
-        Chunk<P>{row, col, ptx::lane()}.load_residual(w, live, residual);
-      store_tile<P>(w, s, row, col, live, bias, residual, sums);
+    output.finish_sums(sums);
+    if constexpr (P::kResidualInStages) {
+      if (w.residual != nullptr) {
+        add_residual<P>(s, block, supplier, sums);
+        block += P::kResidualStages;
+      }
     }
+    output.store(sums);
   }
+  output.finish();
 }
 
 template <class P>
@@ -172,6 +210,7 @@ __device__ void init_barriers(const HopperGemmWork& w, Shared<P>& s) {
 template <class P>
 __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
     gemm_kernel(const __grid_constant__ HopperGemmWork w) {
+  static_assert(sizeof(Shared<P>) * P::kBlocksPerMultiprocessor <= kMostShared);
   extern __shared__ __align__(1024) std::byte memory[];
   Shared<P>& s = *reinterpret_cast<Shared<P>*>(memory);
   if (threadIdx.x == 0) {
@@ -258,6 +297,8 @@ constexpr HopperGemmKernel kernel_of(const char* name) {
           .tile_cols = P::kColsOfTiles,
           .alternating = P::kAlternating,
           .split = P::kSplit,
+          .adds_residual = P::kAddsResidual,
+          .chunk_cols = P::kBulkStores ? P::kChunk : 0,
           .most_blocks = &most_blocks<P>,
           .launch = &launch_gemm<P>};
 }

@@ -19,6 +19,7 @@ constexpr int kWarpRows = 16;   // of those, one warp's
 constexpr int kBlockCols = 64;  // of x and weight in a stage: 128 bytes
 constexpr int kRowBytes = 2 * kBlockCols;
 constexpr int kVector = 8;            // bf16 in 16 bytes
+constexpr int kRegisters = 65536;     // of a multiprocessor
 constexpr int kFirstTurnBarrier = 1;  // one per group; 0 is __syncthreads
 constexpr int kConsumersBarrier = 3;
 /// Of the weights of its first tile, a block brings at most this much into L2 ahead of its turn.
@@ -76,30 +77,54 @@ struct Plan {
 
   static constexpr int kConsumers = kGroups * kGroup;
   static constexpr int kConsumerWarps = kConsumers / kWarp;
-  // With two groups the copying warp brings three idle ones along: only whole groups can give
-  // registers away. All start with 168, and what some get others must have given.
-  static constexpr bool kShiftsRegisters = kGroups == 2;
+  // With several groups the copying warp brings three idle ones along: only whole groups can give
+  // registers away. All start with the same, and what some get others must have given.
+  static constexpr bool kShiftsRegisters = kGroups > 1;
   static constexpr int kThreads = kConsumers + (kShiftsRegisters ? kGroup : kWarp);
-  static constexpr int kConsumerRegisters = 232;
-  static constexpr int kCopyRegisters = 40;
-  static_assert(!kShiftsRegisters || 2 * kConsumerRegisters + kCopyRegisters <= 3 * 168);
+  static constexpr int kConsumerRegisters = kGroups == 2 ? 240 : 160;
+  static constexpr int kCopyRegisters = kGroups == 2 ? 24 : 32;
+  static constexpr int kFirstRegisters = kRegisters / kThreads / 8 * 8;
+  static_assert(!kShiftsRegisters ||
+                kGroups * kConsumerRegisters + kCopyRegisters <= (kGroups + 1) * kFirstRegisters);
   static constexpr int kBlocksPerMultiprocessor = kGroups == 1 ? 2 : 1;
 
   static constexpr int kXBytes = kRows * kRowBytes;
   static constexpr int kWeightBytes = kCols * kRowBytes;
   static_assert(kRows % (8 * kColsOfTiles) == 0 && kCols % (8 * kRowsOfTiles) == 0,
                 "the swizzle repeats every 8 rows");
-  /// Columns that a warp stores at once.
-  static constexpr int kChunk = kCols % 48 == 0   ? 48
+  /// First row of a warp group in its tile.
+  [[nodiscard]] static __device__ int first_row(int group) {
+    return kAlternating ? 0 : group * kGroupRows;
+  }
+  /// First row of this warp in its tile.
+  [[nodiscard]] static __device__ int first_row_of_warp() {
+    const int thread = static_cast<int>(threadIdx.x);
+    return first_row(thread / kGroup) + thread % kGroup / kWarp * kWarpRows;
+  }
+  /// Whether the residual of a tile passes through the ring of stages behind its operands, 64
+  /// columns in the place of x in each. It keeps no pace with other blocks, as operands do that
+  /// wait for their parts, so all that read of one block must read of each other: none may be
+  /// ahead of a stage that another has yet to let go of. Nor may a group be that takes turns.
+  static constexpr bool kResidualInStages = kTogether && (kRowsOfTiles == 1 || kColsOfTiles == 1);
+  static constexpr bool kAddsResidual = kResidualInStages || kSplit;
+  static constexpr int kResidualStages = (kCols + kBlockCols - 1) / kBlockCols;
+  /// Columns that a warp stores at once, and its buffers for them. Rows of 64 bytes are swizzled;
+  /// those of other sizes spread over the banks by themselves.
+  static constexpr int kChunk = kCols % 32 == 0   ? 32
+                                : kCols % 48 == 0 ? 48
                                 : kCols % 72 == 0 ? 72
-                                : kCols % 40 == 0 ? 40
-                                                  : 32;
-  static constexpr int kChunkStride = row_stride(kChunk);
+                                                  : 40;
+  static_assert(kCols % kChunk == 0);
+  static constexpr bool kSwizzled = kChunk == 32;
+  /// Whether the copy engine brings rows on. Where no group multiplies meanwhile, it is busy with
+  /// the stages of the next tile.
+  static constexpr bool kBulkStores = kAlternating;
+  static constexpr int kOutBuffers = kBulkStores ? 2 : 1;
+  /// Where blocks share a sum: the parts of a tile from all of them; the last may have fewer rows.
   static constexpr int kTileStride = row_stride(kCols);
-  /// On their way out, sums lie in a chunk of each warp, or in the parts of a tile from all blocks
-  /// that share it; the last one may have fewer rows.
-  static constexpr int kOutFloats = kSplit ? (kRows + HopperGemm::kMaxCluster) * kTileStride
-                                           : kConsumerWarps * kWarpRows * kChunkStride;
+  static constexpr int kOutBytes =
+      kSplit ? (kRows + HopperGemm::kMaxCluster) * kTileStride * static_cast<int>(sizeof(float))
+             : kConsumerWarps * kOutBuffers * kWarpRows * kChunk * 2;
 
   /// Products into the same registers wait for each other, some 65 cycles each; narrow ones that
   /// are alone would leave the matrix unit idle. Then a thread keeps several sums of every element.
@@ -112,11 +137,12 @@ template <class P>
 struct Shared {
   alignas(1024) std::byte x[P::kStages][P::kXBytes];
   alignas(1024) std::byte weight[P::kStages][P::kWeightBytes];
-  alignas(16) float out[P::kOutFloats];
+  alignas(1024) std::byte out[P::kOutBytes];
   std::uint64_t full[P::kStages];   // the copies of a stage have landed
   std::uint64_t empty[P::kStages];  // it has been read
   std::uint64_t parts;              // the parts of a tile have arrived from all blocks
 };
+constexpr int kMostShared = 227 << 10;  // bytes, of all blocks of a multiprocessor
 
 /// Where a thread block stands in its cluster. Neighbours differ in the tile; blocks that share the
 /// sum of a tile have the same place among their neighbours.

@@ -56,6 +56,27 @@ __device__ inline void load_matrices_transposed(std::uint32_t shared, std::uint3
                : "memory");
 }
 
+/// Two matrices whose rows lie at the addresses given by lanes 0-7 and 8-15, as load_matrices.
+__device__ inline void load_two_matrices(std::uint32_t shared, std::uint32_t (&m)[2]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(m[0]), "=r"(m[1])
+               : "r"(shared)
+               : "memory");
+}
+/// Writes what load_two_matrices reads.
+__device__ inline void store_two_matrices(std::uint32_t shared, const std::uint32_t (&m)[2]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(shared), "r"(m[0]),
+               "r"(m[1])
+               : "memory");
+}
+/// 16 bytes of shared memory; the address is a multiple of 16.
+__device__ inline void load_shared(std::uint32_t shared, std::uint32_t (&words)[4]) {
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(shared)
+               : "memory");
+}
+
 /// d[16 x 8] += a[16 x 16] b[16 x 8] over one warp: bf16 operands, f32 sums.
 __device__ inline void multiply_add(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                     std::uint32_t b1) {

@@ -58,6 +58,23 @@ __device__ inline void copy_tile_to_blocks(std::uint32_t shared, const CUtensorM
       "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
       : "memory");
 }
+/// Copies a tile from shared memory to the matrix in the background; what lies outside is left out.
+__device__ inline void store_tile(const CUtensorMap& map, int column, int row,
+                                  std::uint32_t shared) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
+      "r"(column), "r"(row), "r"(shared)
+      : "memory");
+}
+/// Closes a group of the calling thread's stores.
+__device__ inline void commit_bulk_stores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+/// Waits until at most kPending groups of the calling thread have yet to read shared memory.
+template <int kPending>
+__device__ inline void wait_bulk_stores_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
 /// Brings a tile into the L2 cache in the background.
 __device__ inline void prefetch_tile(const CUtensorMap& map, int column, int row) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map),
