@@ -102,9 +102,10 @@ struct Plan {
     return first_row(thread / kGroup) + thread % kGroup / kWarp * kWarpRows;
   }
   /// Whether the residual of a tile passes through the ring of stages behind its operands, 64
-  /// columns in the place of x in each. It keeps no pace with other blocks, as operands do that
-  /// wait for their parts, so all that read of one block must read of each other: none may be
-  /// ahead of a stage that another has yet to let go of. Nor may a group be that takes turns.
+  /// columns in the place of x in each. Operands wait for parts from other blocks; the residual
+  /// does not, so a block could let go of it before another has let go of what lay in the stage
+  /// before. Not so where all blocks that read of one read of each other: then all have, once it
+  /// is loaded. Groups that take turns rely on the same pace.
   static constexpr bool kResidualInStages = kTogether && (kRowsOfTiles == 1 || kColsOfTiles == 1);
   static constexpr bool kAddsResidual = kResidualInStages || kSplit;
   static constexpr int kResidualStages = (kCols + kBlockCols - 1) / kBlockCols;
