@@ -38,14 +38,22 @@ def run_fovea(verb, arguments, folder, *more):
     return json.loads(report.read_text(encoding="utf-8"))
 
 
+def graph_flags(case, model):
+    """A graph of the very size of a case, as the peers capture theirs, replayed whatever was measured."""
+    count, patches = map(int, case.split("x"))
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))["vision_config"]
+    tokens = count * patches // config["spatial_merge_size"] ** 2
+    return ["--token-budgets", tokens, "--max-items-per-batch", count, "--no-measure-graphs"]
+
+
 def compare_towers(arguments, folder):
     """One row per case: Fovea's and the peers' medians, and the fastest peer relative to Fovea's faster way."""
     compile_flag = ["--compile"] if arguments.compile else []
     peers = run_peer("qwen3_vl_gpu.py", arguments, folder, "--cases", arguments.cases, *compile_flag)["cases"]
-    ours = run_fovea("latency", arguments, folder, "--cases", arguments.cases,
-                     "--repetitions", arguments.repetitions)["results"]
     rows = []
-    for case, result in zip(arguments.cases.split(","), ours):
+    for case in arguments.cases.split(","):
+        result, = run_fovea("latency", arguments, folder, "--cases", case, "--repetitions", arguments.repetitions,
+                            *graph_flags(case, arguments.model))["results"]
         row = {"case": case, "fovea eager": result["eager_ms"]["median"]}
         if result["replay_ms"]:
             row["fovea replay"] = result["replay_ms"]["median"]
@@ -107,7 +115,7 @@ def parse_arguments():
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--compile", action="store_true", help="also torch.compile, which is slow to start")
     parser.add_argument("--fovea-flags", default="", type=shlex.split, metavar="FLAGS",
-                        help="for every run of Fovea, as in --fovea-flags='--token-budgets 1024,4096'")
+                        help="for every run of Fovea, as in --fovea-flags='--mm-encoder-attn-backend cudnn'")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write both tables as JSON")
     return parser.parse_args()
 
