@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 TEST(CacheDirOnAGpu, SparesTheNextEngineItsMeasurements) {
   if (find_cuda().devices.empty()) GTEST_SKIP() << "no GPU";
   const test::TemporaryDirectory folder;
-  const std::string model = test::golden_folders("qwen3_vl", "golden.safetensors").front();
+  const std::string model = test::golden_folder("qwen3_vl", "golden.safetensors");
   const auto graphs_of_a_start = [&] {
     Engine engine = Engine::load(model, {.device = "cuda", .cache_dir = folder / "cache"});
     engine.warm_up();

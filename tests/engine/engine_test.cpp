@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::TemporaryDirectory;
 
-std::string model_dir() { return test::golden_folders("qwen3_vl", "golden.safetensors").front(); }
+std::string model_dir() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
 
 MediaItem picture(std::int64_t width, std::int64_t height, std::uint8_t seed) {
   std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
@@ -342,7 +342,7 @@ TEST_F(EngineAssumptions, RandomWeightsHaveNoProcessorToAgreeWith) {
 }
 
 TEST_F(EngineAssumptions, OfDeepseekOcrAreMeanAndDeviation) {
-  const std::string golden = test::golden_folders("deepseek_ocr", "golden.safetensors").front();
+  const std::string golden = test::golden_folder("deepseek_ocr", "golden.safetensors");
   const std::string model = checkpoint(golden, {"processor_config.json"});
   EXPECT_EQ(logged(model), "preprocessing.assumed missing=" + model +
                                "/processor_config.json image_mean=0.5,0.5,0.5 "

@@ -74,7 +74,7 @@ TEST(GoldenFull, Qwen35RowsEqualTheReference) {
 
 // One thread and several give the same bits.
 TEST(GoldenThreads, RowsDoNotDependOnTheNumberOfThreads) {
-  const std::string folder = test::golden_folders("qwen3_vl", "golden.safetensors").front();
+  const std::string folder = test::golden_folder("qwen3_vl", "golden.safetensors");
   const std::vector<MediaItem> items = golden_items(folder);
   Engine one = Engine::load(folder, {.device = "cpu", .num_threads = 1});
   Engine three = Engine::load(folder, {.device = "cpu", .num_threads = 3});

@@ -26,7 +26,7 @@ using test::RecordingLog;
 using test::TemporaryDirectory;
 using test::write_text;
 
-std::string model_dir() { return test::golden_folders("qwen3_vl", "golden.safetensors").front(); }
+std::string model_dir() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
 
 std::vector<GraphTimes> some_times() {
   return {{.path = 1,

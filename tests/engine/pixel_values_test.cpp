@@ -43,7 +43,7 @@ class PixelValues : public ::testing::TestWithParam<int> {
                        [&] { (void)encode({item}); });
   }
 
-  const std::string folder_ = test::golden_folders("qwen3_vl", "golden.safetensors").front();
+  const std::string folder_ = test::golden_folder("qwen3_vl", "golden.safetensors");
   Engine engine_ =
       Engine::load(folder_, {.device = "cpu", .data_parallel_size = GetParam(), .num_threads = 2});
 };
@@ -162,7 +162,7 @@ TEST_P(PixelValues, ABadOneIsSkippedOnRequest) {
 INSTANTIATE_TEST_SUITE_P(Replicas, PixelValues, ::testing::Values(1, 3));
 
 TEST(PixelValuesOfOtherFamilies, AreUnsupported) {
-  Engine engine = Engine::load(test::golden_folders("deepseek_ocr", "golden.safetensors").front(),
+  Engine engine = Engine::load(test::golden_folder("deepseek_ocr", "golden.safetensors"),
                                {.device = "cpu", .num_threads = 2});
   const std::vector<MediaItem> items{
       pixel_values(std::vector<std::uint8_t>(64), RowDType::kFloat32, 4, 4, {1, 2, 2}, "values")};

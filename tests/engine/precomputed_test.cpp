@@ -44,7 +44,7 @@ class Precomputed : public ::testing::TestWithParam<int> {
   }
 
   Engine engine_ =
-      Engine::load(test::golden_folders("qwen3_vl", "golden.safetensors").front(),
+      Engine::load(test::golden_folder("qwen3_vl", "golden.safetensors"),
                    {.device = "cpu", .data_parallel_size = GetParam(), .num_threads = 2});
 };
 

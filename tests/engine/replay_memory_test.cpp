@@ -55,7 +55,7 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
     if (GetParam().device == "cuda" && cuda_status().starts_with("not used")) {
       GTEST_SKIP() << cuda_status();
     }
-    const std::string folder = test::golden_folders(GetParam().family, "model.safetensors").front();
+    const std::string folder = test::golden_folder(GetParam().family, "model.safetensors");
     const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
     backend_ = make_backend(GetParam().device, {.num_threads = 2});
     const std::unique_ptr<Stream> stream = backend_.device->create_stream();
@@ -131,7 +131,7 @@ TEST_P(ReplayMemory, MixedReplaysGrowNothingAndForgetNothing) {
 
 TEST(BackgroundCaptureOnAGpu, AnswersComeBeforeTheLastGraph) {
   if (cuda_status().starts_with("not used")) GTEST_SKIP() << cuda_status();
-  const std::string folder = test::golden_folders("qwen3_vl", "model.safetensors").front();
+  const std::string folder = test::golden_folder("qwen3_vl", "model.safetensors");
   Engine engine = Engine::load(folder, {.device = "cuda"});
   std::future<void> captured = std::async(std::launch::async, [&] { engine.warm_up(); });
   const MediaItem item =

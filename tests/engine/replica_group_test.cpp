@@ -287,7 +287,7 @@ TEST(ReplicaGroup, AGroupNeedsAReplica) {
 // --- the whole engine, with simulated replicas on the CPU ---
 
 std::string golden_model(const std::string& family) {
-  return test::golden_folders(family, "golden.safetensors").front();
+  return test::golden_folder(family, "golden.safetensors");
 }
 
 MediaItem picture(std::int64_t width, std::int64_t height) {

@@ -25,7 +25,7 @@ class BenchMmProcessor : public ::testing::Test {
   }
   [[nodiscard]] json report() const { return json::parse(read_text(folder_ / "out.json")); }
 
-  const std::string model_ = golden_folders("qwen3_vl", "model.safetensors").front();
+  const std::string model_ = golden_folder("qwen3_vl", "model.safetensors");
   TemporaryDirectory folder_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-std::string golden_model() { return golden_folders("qwen3_vl", "model.safetensors").front(); }
+std::string golden_model() { return golden_folder("qwen3_vl", "model.safetensors"); }
 
 void expect_ordered(const json& summary) {
   EXPECT_GT(summary["min"].get<double>(), 0);

@@ -42,7 +42,7 @@ class EncodeProgram : public ::testing::Test {
     return file.find("item_" + std::to_string(i))->shape;
   }
 
-  const std::string model_ = golden_folders("qwen3_vl", "model.safetensors").front();
+  const std::string model_ = golden_folder("qwen3_vl", "model.safetensors");
   const std::string photo_ = image("photo_180x180.jpg");       // 36 rows
   const std::string gradient_ = image("gradient_64x200.png");  // 12 rows
   const std::string noise_ = image("noise_101x61.png");        // 6 rows

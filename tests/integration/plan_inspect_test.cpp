@@ -18,7 +18,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string golden_model() { return golden_folders("qwen3_vl", "model.safetensors").front(); }
+std::string golden_model() { return golden_folder("qwen3_vl", "model.safetensors"); }
 
 json plan_of(const std::string& sizes, std::vector<std::string> flags = {}) {
   std::vector<std::string> arguments{"plan", golden_model(), "--sizes", sizes, "--json"};

@@ -35,7 +35,7 @@ void copy_with_other_mean(const std::string& model, const std::string& folder) {
 
 TEST(VerifyProgram, FailsWhenRowsDifferFromTheReference) {
   const TemporaryDirectory folder;
-  const std::string model = golden_folders("qwen3_vl", "golden.safetensors").front();
+  const std::string model = golden_folder("qwen3_vl", "golden.safetensors");
   copy_with_other_mean(model, folder / "model");
   const ProgramResult result = run_fovea({"verify", folder / "model", "--golden", model});
   EXPECT_EQ(result.exit_code, 1);
@@ -46,13 +46,13 @@ TEST(VerifyProgram, FailsWhenRowsDifferFromTheReference) {
 
 TEST(VerifyProgram, MissingReferenceFails) {
   const TemporaryDirectory folder;
-  const std::string model = golden_folders("qwen3_vl", "golden.safetensors").front();
+  const std::string model = golden_folder("qwen3_vl", "golden.safetensors");
   expect_failure(run_fovea({"verify", model, "--golden", folder.path()}), 1,
                  folder.path() + ": expected a directory with golden.safetensors and images/");
 }
 
 TEST(VerifyProgram, PrintsJsonOnRequest) {
-  const std::string model = golden_folders("qwen3_vl", "golden.safetensors").front();
+  const std::string model = golden_folder("qwen3_vl", "golden.safetensors");
   const ProgramResult result = run_fovea({"verify", model, "--json"});
   expect_success(result);
   const nlohmann::json checks = nlohmann::json::parse(result.out);

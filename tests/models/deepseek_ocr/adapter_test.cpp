@@ -25,7 +25,7 @@ using Sizes = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 /// The golden checkpoint, loaded once.
 struct Checkpoint {
-  std::string folder = test::golden_folders("deepseek_ocr", "model.safetensors").front();
+  std::string folder = test::golden_folder("deepseek_ocr", "model.safetensors");
   std::unique_ptr<Kernels> kernels = make_cpu_kernels(detect_cpu_isa());
   std::unique_ptr<Device> device = make_cpu_device(3, *kernels);
   std::unique_ptr<Stream> stream = device->create_stream();

@@ -56,7 +56,7 @@ TEST(Weights, AGoldenCheckpointHoldsThemAll) {
 
 TEST(Weights, EveryMissingTensorIsNamed) {
   const auto source =
-      checkpoint::WeightSource::open(test::golden_folders("deepseek_ocr", "model.safetensors")[0]);
+      checkpoint::WeightSource::open(test::golden_folder("deepseek_ocr", "model.safetensors"));
   blocks::WeightLoader loader(source, "model.");
   (void)load_weights(loader, Config{}, kViews);  // the sizes of the released one
   try {
