@@ -95,7 +95,11 @@ class Bench {
   /// Median milliseconds of one replay of what `work` submits.
   double replay_ms(const Work& work, int repetitions = 9) {
     Arena arena(memory_.data(), memory_.bytes());
-    ExecContext ctx{*stream_, device_->kernels(), arena, *side_, true};
+    ExecContext ctx{.stream = *stream_,
+                    .kernels = device_->kernels(),
+                    .arena = arena,
+                    .side = *side_,
+                    .is_recorded = true};
     work(ctx);  // measures the algorithms of products
     stream_->synchronize();
     const auto graph = stream_->capture([&] { work(ctx); });

@@ -172,18 +172,21 @@ CUtensorMap HopperGemm::describe(const Matrix& matrix) const {
 void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const {
   const HopperGemmKernel& kernel = *plan.kernel;
   HopperGemmWork work{};
-  work.x = describe({.data = gemm.x,
-                     .rows = gemm.rows,
-                     .cols = gemm.in_features,
-                     .row_stride = gemm.in_features,
-                     .tile_rows = kernel.rows / kernel.tile_cols,
+  // A matrix without gaps between its rows, in tiles as stages hold them.
+  const auto in_stages = [&](const std::byte* data, std::int64_t rows, std::int64_t cols,
+                             int tile_rows) {
+    return describe({.data = data,
+                     .rows = rows,
+                     .cols = cols,
+                     .row_stride = cols,
+                     .tile_rows = tile_rows,
                      .tile_cols = kBlockCols});
-  work.weight = describe({.data = gemm.weight,
-                          .rows = gemm.out_features,
-                          .cols = gemm.in_features,
-                          .row_stride = gemm.in_features,
-                          .tile_rows = kernel.cols / kernel.tile_rows,
-                          .tile_cols = kBlockCols});
+  };
+  work.x = in_stages(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.tile_cols);
+  work.weight =
+      in_stages(gemm.weight, gemm.out_features, gemm.in_features, kernel.cols / kernel.tile_rows);
+  if (gemm.residual != nullptr && !kernel.split)
+    work.residual_map = in_stages(gemm.residual, gemm.rows, gemm.out_features, kernel.rows);
   if (kernel.chunk_cols > 0) {
     work.out_map = describe({.data = gemm.out,
                              .rows = gemm.rows,
@@ -191,14 +194,6 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
                              .row_stride = gemm.out_stride,
                              .tile_rows = kChunkRows,
                              .tile_cols = kernel.chunk_cols});
-  }
-  if (gemm.residual != nullptr) {
-    work.residual_map = describe({.data = gemm.residual,
-                                  .rows = gemm.rows,
-                                  .cols = gemm.out_features,
-                                  .row_stride = gemm.out_features,
-                                  .tile_rows = kernel.rows,
-                                  .tile_cols = kBlockCols});
   }
   work.bias = gemm.bias;
   work.residual = gemm.residual;

@@ -18,7 +18,7 @@ struct HopperGemmWork {
   CUtensorMap x;        ///< [rows, in_features] in tiles of the kernel's rows
   CUtensorMap weight;   ///< [out_features, in_features] in tiles of the kernel's columns
   CUtensorMap out_map;  ///< [rows, out_features] in tiles of 16 rows and chunk_cols columns, if any
-  CUtensorMap residual_map;  ///< [rows, out_features] in tiles of the kernel's rows, if any
+  CUtensorMap residual_map;  ///< [rows, out_features] in tiles of the kernel's rows, unless split
   const std::byte* bias;
   const std::byte* residual;
   std::byte* out;

@@ -60,17 +60,6 @@ __device__ void activate(Activation activation, Values& values) {
   for_each_value(values, gate);
 }
 
-/// Adds as many bf16 values as a vector holds.
-template <class Vector, int kCount>
-__device__ void add_vector(const Vector& more, float (&values)[kCount]) {
-  static_assert(sizeof(Vector) == kCount * sizeof(__nv_bfloat16));
-#pragma unroll
-  for (int i = 0; i < kCount / 2; ++i) {
-    const float2 two = unpack_bf16(more.pair[i]);
-    values[2 * i] += two.x;
-    values[2 * i + 1] += two.y;
-  }
-}
 template <class Vector>
 __device__ Vector vector_at(const std::byte* matrix, std::int64_t element) {
   return *reinterpret_cast<const Vector*>(matrix + element * sizeof(__nv_bfloat16));

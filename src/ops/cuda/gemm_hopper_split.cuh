@@ -16,6 +16,15 @@ __device__ inline Bf16x8 vector_of_lane(const Bf16x8& mine, int lane) {
   return theirs;
 }
 
+__device__ inline void add_vector(const Bf16x8& more, float (&values)[kVector]) {
+#pragma unroll
+  for (int i = 0; i < kVector / 2; ++i) {
+    const float2 two = unpack_bf16(more.pair[i]);
+    values[2 * i] += two.x;
+    values[2 * i + 1] += two.y;
+  }
+}
+
 /// Eight floats of a row in shared memory. Lanes read halves in an order that spreads them over
 /// the banks.
 __device__ inline void load_sums(const float* from, float (&values)[kVector]) {
