@@ -33,9 +33,16 @@ void check(const AttentionArgs& args) {
   check_tensor(kOp, "cu_seqlens", args.cu_seqlens, DType::kI32, {args.cu_seqlens.shape[0]});
   FOVEA_CHECK(args.max_seqlen >= 0 && args.max_seqlen <= rows, kInvalidArgument, kOp,
               ": max_seqlen must be in [0, ", rows, "], got ", args.max_seqlen);
-  if (!args.cos && !args.sin) return;
-  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
-  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
+  if (args.cos || args.sin) {
+    check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
+    check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
+  }
+  if (!args.x && args.projection == nullptr) return;
+  FOVEA_CHECK(args.projection != nullptr && args.projection->out_features == 3 * width,
+              kInvalidArgument, kOp, ": x needs a projection to ", 3 * width, " features, got ",
+              args.projection == nullptr ? 0 : args.projection->out_features);
+  check_tensor(kOp, "x", args.x, args.qkv.dtype, {rows, args.projection->in_features});
+  check_disjoint(kOp, "qkv", args.qkv, "x", args.x);
 }
 
 }  // namespace
@@ -47,6 +54,7 @@ void attention(ExecContext& ctx, const AttentionArgs& args) {
   AttentionArgs with_workspace = args;
   const auto bytes = static_cast<std::int64_t>(ctx.kernels.attention_workspace(args));
   with_workspace.workspace = ctx.arena.tensor(DType::kU8, {bytes});
+  with_workspace.is_recorded = ctx.is_recorded;
   ctx.kernels.attention(ctx.stream, with_workspace);
 }
 

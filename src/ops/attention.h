@@ -4,13 +4,14 @@
 
 #include "core/tensor_view.h"
 #include "ops/context.h"
+#include "ops/linear.h"
 #include "ops/rope.h"
 
 namespace fovea::ops {
 
 struct AttentionArgs {
   TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
-                   ///< contiguous; read only, unless there are angles
+                   ///< contiguous; read only, unless there are angles or x
   ConstTensorView cu_seqlens;  ///< [max_seqs + 1] i32: sequence s covers rows [cu[s], cu[s + 1]);
                                ///< not decreasing
   LiveRows seqs = {};          ///< live entries of cu_seqlens, one less than its live length
@@ -20,9 +21,12 @@ struct AttentionArgs {
   std::int64_t max_seqlen;  ///< host bound on any sequence length, fixed at capture; <= rows
   LiveRows rows = {};       ///< no live sequence goes beyond them
   TensorView out;           ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
-  ConstTensorView cos = {};   ///< [rows, head_dim / 2] f32, or neither this nor sin
-  ConstTensorView sin = {};   ///< [rows, head_dim / 2] f32
+  ConstTensorView cos = {};  ///< [rows, head_dim / 2] f32, or neither this nor sin
+  ConstTensorView sin = {};  ///< [rows, head_dim / 2] f32
+  ConstTensorView x = {};    ///< [rows, in_features], activation dtype, or neither this nor
+  const PackedLinear* projection = nullptr;  ///< to 3 * num_heads * head_dim features
   TensorView workspace = {};  ///< set by the op from Kernels::attention_workspace, not by callers
+  bool is_recorded = false;   ///< set by the op from its context, not by callers
 };
 
 /// Softmax attention inside every sequence, all heads, without a mask:
@@ -31,12 +35,23 @@ struct AttentionArgs {
 /// a running maximum and sum in f32, so a sequence gives the same bits alone and packed (CPU). Rows
 /// that no live sequence covers are not part of any result. Zero-length sequences are legal.
 ///
-/// With cos and sin, q and k are rotated first, as by rope(), each rounded once to the activation
-/// dtype. What q and k hold in `qkv` afterwards is then unspecified.
+/// With x, the op begins with qkv = linear(x, projection), so that a backend may bring the rows of
+/// the product where its attention reads them. With cos and sin, q and k are then rotated as by
+/// rope(), each rounded once to the activation dtype. What `qkv` holds afterwards is unspecified in
+/// either case.
 ///
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void attention(ExecContext& ctx, const AttentionArgs& args);
+
+/// The product that attention over x begins with, for backends that compute it on its own.
+[[nodiscard]] inline LinearArgs projection_args(const AttentionArgs& args) {
+  return {.x = args.x,
+          .weight = *args.projection,
+          .rows = args.rows,
+          .out = args.qkv,
+          .is_recorded = args.is_recorded};
+}
 
 /// The rotation that attention with angles begins with, for backends that do it on its own.
 [[nodiscard]] inline RopeArgs rope_args(const AttentionArgs& args) {

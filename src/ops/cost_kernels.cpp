@@ -29,7 +29,8 @@ std::size_t CostKernels::attention_workspace(const ops::AttentionArgs& args) con
   return backend_.attention_workspace(args);
 }
 
-void CostKernels::attention(Stream&, const ops::AttentionArgs& args) const {
+void CostKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
+  if (args.x) linear(stream, ops::projection_args(args));
   ++num_ops_;
   flops_ += 4.0 * static_cast<double>(args.qkv.shape[0]) * static_cast<double>(args.max_seqlen) *
             static_cast<double>(args.num_heads) * static_cast<double>(args.head_dim);

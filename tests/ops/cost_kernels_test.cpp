@@ -50,6 +50,23 @@ TEST_F(CostKernelsTest, CountsAttentionAsIfEverySequenceWereTheLongest) {
   EXPECT_EQ(cost_.attention_workspace(args), backend_->attention_workspace(args));
 }
 
+TEST_F(CostKernelsTest, CountsTheProductThatAttentionBeginsWith) {
+  const std::vector<float> weight(3 * 16 * 7, 0.0f);
+  const ops::PackedLinear packed = ops::pack_linear(
+      *device_, {reinterpret_cast<const std::byte*>(weight.data()), DType::kF32, {3 * 16, 7}}, {});
+  ops::attention(ctx_, {.qkv = arena_.tensor(DType::kF32, {11, 3 * 16}),
+                        .cu_seqlens = arena_.tensor(DType::kI32, {2}),
+                        .num_heads = 1,
+                        .head_dim = 16,
+                        .scale = 0.25f,
+                        .max_seqlen = 11,
+                        .out = arena_.tensor(DType::kF32, {11, 16}),
+                        .x = arena_.tensor(DType::kF32, {11, 7}),
+                        .projection = &packed});
+  EXPECT_EQ(cost_.flops(), 2.0 * 11 * 7 * 48 + 4.0 * 11 * 11 * 16);
+  EXPECT_EQ(cost_.weight_bytes(), static_cast<double>(packed.bytes()));
+}
+
 TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
   const TensorView x = arena_.tensor(DType::kF32, {8, 64});
   const TensorView out = arena_.tensor(DType::kF32, {8, 64});

@@ -165,7 +165,6 @@ void clip_layer(ExecContext& ctx, const Config& c, const ClipLayerWeights& w,
     const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, 3 * c.clip_width});
     const TensorView mixed = ctx.arena.tensor(x.dtype, x.shape);
     layer_norm(ctx, w.layer_norm1, kClipEpsilon, x, in.clip_rows, normed);
-    ops::linear(ctx, {.x = normed, .weight = w.qkv_proj, .rows = in.clip_rows, .out = qkv});
     ops::attention(ctx, {.qkv = qkv,
                          .cu_seqlens = in.cu_seqlens,
                          .seqs = in.views,
@@ -174,7 +173,9 @@ void clip_layer(ExecContext& ctx, const Config& c, const ClipLayerWeights& w,
                          .scale = attention_scale(c.clip_head_dim()),
                          .max_seqlen = max_seqlen,
                          .rows = in.clip_rows,
-                         .out = mixed});
+                         .out = mixed,
+                         .x = normed,
+                         .projection = &w.qkv_proj});
     ops::linear(ctx,
                 {.x = mixed, .weight = w.out_proj, .residual = x, .rows = in.clip_rows, .out = x});
   }

@@ -61,7 +61,6 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
   const std::int64_t rows = x.shape[0];
   const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, 3 * c.hidden_size});
   const TensorView mixed = ctx.arena.tensor(x.dtype, {rows, c.hidden_size});
-  ops::linear(ctx, {.x = normed, .weight = w.qkv, .rows = s.patches, .out = qkv});
   ops::attention(ctx, {.qkv = qkv,
                        .cu_seqlens = s.cu_seqlens,
                        .seqs = s.seqs,
@@ -72,7 +71,9 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
                        .rows = s.patches,
                        .out = mixed,
                        .cos = s.cos,
-                       .sin = s.sin});
+                       .sin = s.sin,
+                       .x = normed,
+                       .projection = &w.qkv});
   ops::linear(ctx, {.x = mixed, .weight = w.proj, .residual = x, .rows = s.patches, .out = x});
 }
 

@@ -51,6 +51,7 @@ class CpuKernels final : public Kernels {
   }
   void attention(Stream& stream, const ops::AttentionArgs& args) const override {
     check_f32("attention", args.qkv);
+    if (args.x) cpu::linear(stream, ops::projection_args(args), isa_);
     if (args.cos) cpu::rope(stream, ops::rope_args(args), isa_);
     cpu::attention(stream, args, isa_);
   }

@@ -82,6 +82,7 @@ std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) con
 
 void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
   check(args);
+  if (args.x) linear(stream, ops::projection_args(args));
   auto& cuda_stream = static_cast<CudaStream&>(stream);
   AttentionWork work = make_work(args);
   const Kernel kernel = choose(attention_, args, work);
