@@ -3,7 +3,9 @@
 // a model; useful work only in the rates. Compare with an eager or captured PyTorch tower of the
 // same shapes.
 //
-//   fovea_bench_cuda_tower [--ops] [--attention] [--portable | --hopper | --cudnn]
+//   fovea_bench_cuda_tower [--ops] [--attention] [--apart] [--portable | --hopper | --cudnn]
+//
+// --apart: queries, keys and values are a product of their own, and not the beginning of attention.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -136,7 +138,8 @@ struct Merger {
 };
 
 struct Tower {
-  explicit Tower(Bench& bench) : patch_embed(bench.linear(kPatchDim, kHidden)) {
+  Tower(Bench& bench, bool is_apart)
+      : projects_apart(is_apart), patch_embed(bench.linear(kPatchDim, kHidden)) {
     for (std::int64_t l = 0; l < kLayers; ++l)
       layers.push_back({bench.linear(kHidden, 3 * kHidden), bench.linear(kHidden, kHidden),
                         bench.linear(kHidden, kWide), bench.linear(kWide, kHidden)});
@@ -148,6 +151,7 @@ struct Tower {
     sin = bench.floats(kMaxPatches * kHeadDim / 2, 0.8f);
     patches = bench.random(kMaxPatches, kPatchDim);
   }
+  bool projects_apart;
   ops::PackedLinear patch_embed;
   std::vector<Layer> layers;
   std::vector<Merger> mergers;
@@ -173,7 +177,9 @@ void norm(ExecContext& ctx, const Tower& t, ConstTensorView x, TensorView out) {
                         .epsilon = kEpsilon,
                         .out = out});
 }
-void rotary_attention(ExecContext& ctx, const Tower& t, const Operands& o) {
+/// @param projection null: of the queries, keys and values that are there.
+void rotary_attention(ExecContext& ctx, const Tower& t, const Operands& o,
+                      const ops::PackedLinear* projection) {
   const std::int64_t rows = o.qkv.shape[0];
   ops::attention(ctx, {.qkv = o.qkv,
                        .cu_seqlens = o.cu,
@@ -183,13 +189,15 @@ void rotary_attention(ExecContext& ctx, const Tower& t, const Operands& o) {
                        .max_seqlen = o.max_seqlen,
                        .out = o.mixed,
                        .cos = first_rows(t.cos, rows, kHeadDim / 2),
-                       .sin = first_rows(t.sin, rows, kHeadDim / 2)});
+                       .sin = first_rows(t.sin, rows, kHeadDim / 2),
+                       .x = projection == nullptr ? ConstTensorView{} : ConstTensorView(o.normed),
+                       .projection = projection});
 }
 
 void block(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {
   norm(ctx, t, o.x, o.normed);
-  ops::linear(ctx, {.x = o.normed, .weight = layer.qkv, .out = o.qkv});
-  rotary_attention(ctx, t, o);
+  if (t.projects_apart) ops::linear(ctx, {.x = o.normed, .weight = layer.qkv, .out = o.qkv});
+  rotary_attention(ctx, t, o, t.projects_apart ? nullptr : &layer.qkv);
   ops::linear(ctx, {.x = o.mixed, .weight = layer.proj, .residual = o.x, .out = o.x});
   norm(ctx, t, o.x, o.normed);
   ops::linear(ctx, {.x = o.normed,
@@ -265,8 +273,8 @@ void print_towers(Bench& bench, const Tower& t) {
 
 /// One op at a time, once per layer in a graph, so that each run finds other weights.
 void print_ops(Bench& bench, const Tower& t) {
-  std::printf("%-6s %8s %8s %8s %8s %8s %8s   microseconds\n", "rows", "norm", "qkv", "attn",
-              "proj", "fc1", "fc2");
+  std::printf("%-6s %8s %8s %8s %8s %8s %8s %8s   microseconds\n", "rows", "norm", "qkv", "attn",
+              "both", "proj", "fc1", "fc2");
   for (const std::int64_t rows : {64, 256, 1024, 4096, 8800, 16384}) {
     const Tensor cu = bench.offsets({1, rows});
     Buffer memory = bench.device().allocate(static_cast<std::size_t>(rows) * 24000);
@@ -278,7 +286,8 @@ void print_ops(Bench& bench, const Tower& t) {
         [&](ExecContext& ctx, const Layer& l) {
           ops::linear(ctx, {.x = o.normed, .weight = l.qkv, .out = o.qkv});
         },
-        [&](ExecContext& ctx, const Layer&) { rotary_attention(ctx, t, o); },
+        [&](ExecContext& ctx, const Layer&) { rotary_attention(ctx, t, o, nullptr); },
+        [&](ExecContext& ctx, const Layer& l) { rotary_attention(ctx, t, o, &l.qkv); },
         [&](ExecContext& ctx, const Layer& l) {
           ops::linear(ctx, {.x = o.mixed, .weight = l.proj, .residual = o.x, .out = o.x});
         },
@@ -364,7 +373,7 @@ int run(int argc, char** argv) {
   Bench bench(make_cuda_device(backend, options));
   if (has("--attention")) print_attention(bench);
   if (has("--attention") && !has("--ops")) return 0;
-  const Tower t(bench);
+  const Tower t(bench, has("--apart"));
   if (has("--ops")) print_ops(bench, t);
   print_towers(bench, t);
   return 0;

@@ -16,6 +16,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "device/cuda_plugin.h"
+#include "ops/attention.h"
 #include "ops/linear.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
@@ -176,15 +177,15 @@ const Operands& operands_of(std::size_t number) {
 
 /// The GPU with choices of matrix-product kernels kept in a folder.
 OpCase case_with_choices(const std::string& folder) {
-  return {
-      {.name = "cuda",
-       .dtypes = {DType::kBF16},
-       .exact_rows = false,
-       .make =
-           [folder](int) {
-             return DeviceUnderTest{nullptr, make_cuda_device(find_cuda(), {.cache_dir = folder})};
-           }},
-      DType::kBF16};
+  const CudaDeviceOptions options{.attention = CudaAttention::kHopper, .cache_dir = folder};
+  return {{.name = "cuda",
+           .dtypes = {DType::kBF16},
+           .exact_rows = false,
+           .make =
+               [options](int) {
+                 return DeviceUnderTest{nullptr, make_cuda_device(find_cuda(), options)};
+               }},
+          DType::kBF16};
 }
 
 /// Who computes a case: our kernels leave out rows that are not live, algorithms of the library do
@@ -243,12 +244,12 @@ void check(OpFixture& f, const Case& c, const Operands& o, By by = By::kMeasured
 
 /// The line of a choices file that makes `kernel` compute a case; see
 /// src/ops/cuda/gemm_choices.cpp.
-std::string choice_line(const Case& c, const std::string& kernel, int splits) {
+std::string choice_line(const Case& c, const std::string& kernel, int splits, int head_dim = 0) {
   const auto octave = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(c.rows)));
   const std::int64_t step = std::max<std::int64_t>(64, octave / 16);
   return cat((c.rows + step - 1) / step * step, " 1 ", c.in_features, ' ', c.out_features, ' ',
              width_of(c), ' ', static_cast<int>(c.activation), ' ', c.bias ? 1 : 0, ' ',
-             c.residual ? 1 : 0, " 16 own ", splits, ' ', kernel, '\n');
+             c.residual ? 1 : 0, ' ', head_dim, " 16 own ", splits, ' ', kernel, '\n');
 }
 
 /// The product of the tests about recordings.
@@ -306,6 +307,100 @@ TEST_F(CudaGemmTest, EveryKernelComputesEveryCase) {
         if (accepts(kernel, cases()[i])) check(f, cases()[i], operands_of(i), By::kOwnKernel);
       // Had a choice been refused, another would have been measured and kept.
       EXPECT_EQ(read_text(path()), choices);
+    }
+  }
+}
+
+/// Attention of heads of one size over sequences whose last slabs of eight rows are full and not,
+/// with and without rotation; rows and sequences beyond the live ones are NaN and nonsense.
+class HeadsCase {
+ public:
+  HeadsCase(std::int64_t num_heads, std::int64_t head_dim, bool rotates)
+      : num_heads_(num_heads), head_dim_(head_dim), rotates_(rotates) {
+    std::mt19937_64 generator(static_cast<std::uint64_t>(num_heads * head_dim));
+    const Case& c = product();
+    x_ = random_bf16(generator, kLiveRows * c.in_features, 0.1f);
+    x_.resize(static_cast<std::size_t>(c.rows * c.in_features), kPoison);
+    weight_ = random_bf16(generator, c.out_features * c.in_features, 1.0f);
+    bias_ = random_bf16(generator, c.out_features, 1.0f);
+    angles_ = normal_values(generator, c.rows * head_dim / 2);
+    std::fill(angles_.begin() + kLiveRows * head_dim / 2, angles_.end(), kPoison);
+  }
+
+  [[nodiscard]] Case product() const {
+    return {.rows = kLiveRows + 37, .in_features = 136, .out_features = 3 * num_heads_ * head_dim_};
+  }
+  /// The live rows, eagerly and recorded. @param fused the product is the beginning of attention.
+  [[nodiscard]] std::vector<float> run(OpFixture& f, bool fused) const {
+    const Case c = product();
+    const Tensor x = f.activations({c.rows, c.in_features}, x_);
+    const Tensor qkv = f.poisoned({c.rows, c.out_features});
+    const Tensor out = f.poisoned({c.rows, c.out_features / 3});
+    const Tensor angles = f.floats({c.rows, head_dim_ / 2}, angles_);
+    const Tensor cu = f.ints({8}, {0, 1, 25, 25, 170, 300, kLiveRows, -7});
+    const Tensor seqs = f.ints({1}, {6});
+    const Tensor rows = f.ints({1}, {kLiveRows});
+    const ops::PackedLinear projection =
+        ops::pack_linear(f.device(), view_of(weight_, {c.out_features, c.in_features}),
+                         view_of(bias_, {c.out_features}));
+    std::vector<float> got = f.run(out, [&](ExecContext& ctx) {
+      ops::AttentionArgs args{.qkv = qkv.view(),
+                              .cu_seqlens = cu.view(),
+                              .seqs = OpFixture::live(seqs),
+                              .num_heads = num_heads_,
+                              .head_dim = head_dim_,
+                              .scale = 1.0f / std::sqrt(static_cast<float>(head_dim_)),
+                              .max_seqlen = c.rows,
+                              .rows = OpFixture::live(rows),
+                              .out = out.view(),
+                              .x = x.view(),
+                              .projection = &projection};
+      if (rotates_) args.cos = args.sin = angles.view();
+      if (!fused) {
+        ops::linear(ctx, ops::projection_args(args));
+        args.x = {};
+        args.projection = nullptr;
+      }
+      ops::attention(ctx, args);
+    });
+    got.resize(static_cast<std::size_t>(kLiveRows * c.out_features / 3));
+    return got;
+  }
+
+ private:
+  static constexpr std::int32_t kLiveRows = 661;
+
+  std::int64_t num_heads_;
+  std::int64_t head_dim_;
+  bool rotates_;
+  std::vector<float> x_, weight_, bias_, angles_;
+};
+
+TEST_F(CudaGemmTest, EveryKernelForHeadsBringsThemWhereAttentionReadsThem) {
+  struct HeadKernel {
+    const char* name;
+    int head_dim;
+    const char* plain;  ///< of the same tile, and so with the same sums
+  };
+  constexpr HeadKernel kKernels[] = {{"128x216 by 1x2, heads of 72", 72, "128x216 by 1x2"},
+                                     {"192x144 by 1x2, heads of 72", 72, "192x144 by 1x2"},
+                                     {"128x192 by 2x1, heads of 64", 64, "128x192 by 2x1"},
+                                     {"128x256 by 2x1, heads of 64", 64, "128x256 by 2x1"}};
+  for (const HeadKernel& kernel : kKernels) {
+    for (const std::int64_t num_heads : {1, 3, 16}) {
+      for (const bool rotates : {true, false}) {
+        SCOPED_TRACE(cat(kernel.name, ", ", num_heads, " heads, rotates ", rotates));
+        const HeadsCase heads(num_heads, kernel.head_dim, rotates);
+        const Case product = heads.product();
+        const std::string choices = header_ + choice_line(product, kernel.plain, 1) +
+                                    choice_line(product, kernel.name, 1, kernel.head_dim);
+        write_text(path(), choices);
+        OpFixture f(case_with_choices(folder()));
+        const std::vector<float> fused = heads.run(f, true);
+        EXPECT_FALSE(std::ranges::any_of(fused, [](float v) { return std::isnan(v); }));
+        expect_same_bits(fused, heads.run(f, false));
+        EXPECT_EQ(read_text(path()), choices);
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "ops/cuda/alignment.h"
 #include "ops/cuda/attention_packing.h"
 #include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/gemm_hopper.h"
 
 namespace fovea::cuda {
 
@@ -59,6 +60,12 @@ bool rotates_while_packing(const ops::AttentionArgs& args) {
          is_aligned(args.sin.data, 16);
 }
 
+/// Whether the product before attention can pack, and rotate, what it computes.
+bool packs_while_projecting(const ops::AttentionArgs& args) {
+  return rotates_while_packing(args) && HopperGemm::has_heads(static_cast<int>(args.head_dim)) &&
+         HopperGemm::accepts(gemm_of(ops::projection_args(args)));
+}
+
 void check(const ops::AttentionArgs& args) {
   FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported,
               "attention: head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
@@ -82,19 +89,25 @@ std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) con
 
 void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
   check(args);
-  if (args.x) linear(stream, ops::projection_args(args));
   auto& cuda_stream = static_cast<CudaStream&>(stream);
   AttentionWork work = make_work(args);
   const Kernel kernel = choose(attention_, args, work);
-  if (args.cos && kernel == Kernel::kHopper && rotates_while_packing(args)) {
+  if (kernel == Kernel::kHopper && rotates_while_packing(args)) {
     work.cos = args.cos.as<float>();
     work.sin = args.sin.as<float>();
-  } else if (args.cos) {
-    rope(stream, ops::rope_args(args));
   }
+  const bool is_packed = args.x && kernel == Kernel::kHopper && packs_while_projecting(args);
+  if (args.x) {
+    Gemm product = gemm_of(ops::projection_args(args));
+    if (is_packed) product.attention = &work;
+    gemm_.run(cuda_stream, product);
+  }
+  if (args.cos && work.cos == nullptr) rope(stream, ops::rope_args(args));
   switch (kernel) {
     case Kernel::kPortable: return launch_attention_mma(cuda_stream, work);
-    case Kernel::kHopper: return launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
+    case Kernel::kHopper:
+      if (!is_packed) launch_attention_packing(cuda_stream, work);
+      return launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
     case Kernel::kCudnn:
       return cudnn_->run(cuda_stream, work, args.max_seqlen, num_multiprocessors_);
   }

@@ -4,7 +4,7 @@
 // One block per slab: eight rows of one sequence, all heads or as many as fit. One warp per row
 // brings its part of qkv and the angles to shared memory, everything under way at once; then
 // threads write pieces of 16 bytes, neighbours to neighbouring addresses. Blocks are numbered over
-// the capacity and find their slab by scanning cu_seqlens; those left over clear rows of `out`.
+// the capacity and find their slab by scanning cu_seqlens.
 //
 // Traffic: 8 * rows * hidden bytes, with angles 12, where a rotation of its own would cost 8 more.
 #include "ops/cuda/attention_packing.h"
@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kThreads = kSlabRows * kWarp;  // one warp per row
-constexpr int kMostShared = 32 << 10;        // bytes of a block: seven share a multiprocessor
-constexpr std::uint32_t kBf16One = 0x3f80u;
+constexpr int kBlocksPerMultiprocessor = 6;
+constexpr int kMostShared = 32 << 10;  // bytes of a block: so many share a multiprocessor
 
 /// Sizes of a block's work. Its part of a row in shared memory is [q] k v of its heads.
 struct PackingPlan {
@@ -138,22 +138,14 @@ __device__ void fetch_row(const AttentionWork& w, const PackingPlan& plan, int r
 }
 
 template <bool kRotary>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     attention_packing_kernel(AttentionWork w, PackingPlan plan) {
   extern __shared__ __align__(16) std::byte memory[];
   wait_for_predecessor();
   const int num_sequences = live_sequences(w);
   int index = static_cast<int>(blockIdx.x);
   QueryTile slab;
-  if (!find_tile(w.cu_seqlens, num_sequences, kSlabRows, index, slab)) {
-    const int idle_blocks = static_cast<int>(gridDim.x) - (static_cast<int>(blockIdx.x) - index);
-    for (int head = static_cast<int>(blockIdx.y); head < w.num_heads;
-         head += static_cast<int>(gridDim.y)) {
-      clear_rows(w, head, w.cu_seqlens[num_sequences] + index, idle_blocks,
-                 static_cast<int>(threadIdx.x), kThreads);
-    }
-    return;
-  }
+  if (!find_tile(w.cu_seqlens, num_sequences, kSlabRows, index, slab)) return;
   const int first_head = static_cast<int>(blockIdx.y) * plan.heads;
   const int heads = min(plan.heads, w.num_heads - first_head);
   const int part_bytes = heads * w.head_dim * 2;
@@ -173,28 +165,25 @@ __global__ void __launch_bounds__(kThreads)
   const int dim_blocks = w.head_dim / 8;
   const int key_bytes = key_slab_bytes(w.head_dim);
   const int value_bytes = value_slab_bytes(w.head_dim);
-  const std::int64_t slabs = max_slabs(w.rows, w.max_seqs);
-  const auto place = [&](std::byte* operand, int slab_bytes, int head, int block, int row) {
-    return reinterpret_cast<uint4*>(
-        operand + ((first_head + head) * slabs + std::int64_t{blockIdx.x}) * slab_bytes +
-        block * kBlockBytes + row * 16);
+  const int number = first_slab(slab.sequence, slab.sequence_begin) + slab.first / kSlabRows;
+  const auto place = [](std::byte* to, int block, int row) {
+    return reinterpret_cast<uint4*>(to + block * kBlockBytes + row * 16);
   };
   // Keys: beyond the sequence those of its last row, beyond the head zeros.
   for_each_piece(heads, key_bytes / kBlockBytes, [&](int head, int block, int row) {
     const int from_row = min(row, valid_rows - 1);
-    *place(w.workspace, key_bytes, head, block, row) =
+    *place(packed_keys(w, first_head + head, number), block, row) =
         block < dim_blocks ? piece_of<kRotary>(w, rows, from_row, plan.parts - 2, head, block * 8)
                            : uint4{};
   });
   // Values, and the 1 behind them: beyond the sequence zeros.
-  std::byte* const values = w.workspace + slabs * w.num_heads * key_bytes;
   for_each_piece(heads, value_bytes / kBlockBytes, [&](int head, int block, int row) {
     uint4 piece{};
     if (row < valid_rows && block == dim_blocks) piece.x = kBf16One;
     if (row < valid_rows && block < dim_blocks) {
       piece = *reinterpret_cast<const uint4*>(rows.at(row, plan.parts - 1, head) + block * 8);
     }
-    *place(values, value_bytes, head, block, row) = piece;
+    *place(packed_values(w, first_head + head, number), block, row) = piece;
   });
   if constexpr (kRotary) {  // queries, where they were
     auto* const queries = reinterpret_cast<__nv_bfloat16*>(w.qkv) +
@@ -205,12 +194,6 @@ __global__ void __launch_bounds__(kThreads)
       const int head = i / dim_blocks;
       *reinterpret_cast<uint4*>(queries + i * 8) =
           piece_of<kRotary>(w, rows, warp, 0, head, (i - head * dim_blocks) * 8);
-    }
-  }
-  if (blockIdx.x == 0 && blockIdx.y == 0) {
-    std::byte* const zeros = values + slabs * w.num_heads * value_bytes;
-    for (int i = static_cast<int>(threadIdx.x) * 16; i < value_bytes; i += kThreads * 16) {
-      *reinterpret_cast<uint4*>(zeros + i) = uint4{};
     }
   }
 }

@@ -10,6 +10,7 @@ namespace fovea::cuda {
 
 /// A block of neighbouring query rows of one sequence.
 struct QueryTile {
+  int sequence;
   int sequence_begin;  ///< first row of the sequence in the batch
   int sequence_rows;
   int first;  ///< first query row of the tile, counted within the sequence
@@ -41,6 +42,7 @@ __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequenc
     const unsigned beyond = __ballot_sync(kAll, up_to_here > index);
     if (beyond != 0) {
       const int owner = __ffs(static_cast<int>(beyond)) - 1;
+      tile.sequence = base + owner;
       tile.sequence_begin = __shfl_sync(kAll, begin, owner);
       tile.sequence_rows = __shfl_sync(kAll, rows, owner);
       tile.first = (index - __shfl_sync(kAll, up_to_here - tiles, owner)) * tile_rows;

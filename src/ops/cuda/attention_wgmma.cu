@@ -1,7 +1,8 @@
 // Softmax attention over packed sequences with Hopper's warp-group instructions.
 //
-// A kernel before it lays keys and values out in the order in which the matrix unit reads them
-// (attention_packing.h), so that the keys of a step are one contiguous piece of memory.
+// Keys and values lie in the order in which the matrix unit reads them (attention_packing.h), so
+// that the keys of a step are one contiguous piece of memory. The product that computes them brings
+// them there (gemm_hopper_heads.cuh), or a kernel between the two.
 //
 // One block per multiprocessor works through tiles of 128 or 192 query rows of one head. Its last
 // warp group only copies (attention_wgmma_feed.cuh). The other two or three groups own 64 query
@@ -305,19 +306,29 @@ __device__ void init_barriers(Shared<P>& s) {
   ptx::fence_for_matrix_unit();  // the copy engine sees the barriers
 }
 
+/// Writes zeros to the rows of `out` from `first` on; all blocks together.
+template <class P>
+__device__ void clear_idle_rows(const AttentionWork& w, int first) {
+  for (int head = 0; head < w.num_heads; ++head) {
+    clear_rows(w, head, first + static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
+               static_cast<int>(threadIdx.x), P::kThreads);
+  }
+}
+
 template <class P>
 __global__ void __launch_bounds__(P::kThreads, 1)
     attention_wgmma_kernel(const __grid_constant__ AttentionWork w) {
   extern __shared__ __align__(128) std::byte memory[];
   Shared<P>& shared = *reinterpret_cast<Shared<P>*>(memory);
-  auto* const starts = reinterpret_cast<SequenceStart*>(memory + sizeof(Shared<P>));
+  auto* const first_tiles = reinterpret_cast<int*>(memory + sizeof(Shared<P>));
   if (threadIdx.x == 0) init_barriers(shared);
   wait_for_predecessor();
   const int num_sequences = live_sequences(w);
-  if (threadIdx.x < kWarp) number_sequences(w.cu_seqlens, num_sequences, P::kQueries, starts);
+  if (threadIdx.x < kWarp) number_tiles(w.cu_seqlens, num_sequences, P::kQueries, first_tiles);
+  clear_idle_rows<P>(w, w.cu_seqlens[num_sequences]);
   __syncthreads();
 
-  const Items items(w, starts, num_sequences, P::kQueries);
+  const Items items(w, first_tiles, num_sequences, P::kQueries);
   // The same for a whole warp, and known to be: addresses made from it need no register per thread.
   const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kGroup, 0);
   if (group == P::kGroups) {
@@ -338,7 +349,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
 template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w, int num_multiprocessors) {
   const std::size_t shared_bytes =
-      sizeof(Shared<P>) + (static_cast<std::size_t>(w.max_seqs) + 1) * sizeof(SequenceStart);
+      sizeof(Shared<P>) + (static_cast<std::size_t>(w.max_seqs) + 1) * sizeof(int);
   FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&attention_wgmma_kernel<P>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(shared_bytes)));
@@ -374,14 +385,13 @@ void launch_dim(CudaStream& stream, const AttentionWork& w, int num_multiprocess
 }  // namespace hopper_attention
 
 bool has_attention_wgmma(const AttentionWork& work) {
-  constexpr int kMaxSequences = 2048;  // their table takes 16 KB of shared memory
+  constexpr int kMaxSequences = 2048;  // their table takes 8 KB of shared memory
   return hopper_attention::CompiledDims::contains(work.head_dim) && work.max_seqs <= kMaxSequences;
 }
 
 void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work,
                             int num_multiprocessors) {
   const DeviceGuard guard(stream.device_index());
-  launch_attention_packing(stream, work);
   hopper_attention::CompiledDims::choose(work.head_dim, [&](auto dim) {
     hopper_attention::launch_dim<dim>(stream, work, num_multiprocessors);
   });

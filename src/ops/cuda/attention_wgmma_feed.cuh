@@ -50,14 +50,9 @@ struct Plan {
 struct Item {
   int first_row;   ///< in the batch
   int valid_rows;  ///< of the sequence from first_row on
+  int first_slab;  ///< of the sequence
   int num_keys;    ///< rows of the sequence
   int head;
-};
-
-/// What comes before a sequence.
-struct SequenceStart {
-  int tiles;
-  int slabs;
 };
 
 template <class P>
@@ -73,7 +68,7 @@ struct Shared {
   std::uint64_t keys_empty[P::kStages];
   std::uint64_t values_full[P::kStages];
   std::uint64_t values_empty[P::kStages];
-  // followed by SequenceStart[max_seqs + 1]
+  // followed by int[max_seqs + 1], see number_tiles
 };
 
 /// Where somebody stands in a ring of stages.
@@ -108,33 +103,31 @@ __device__ inline int sum_up_to_lane(int value) {
   return value;
 }
 
-/// starts[s] for s <= num_sequences. Run by one warp.
-__device__ inline void number_sequences(const std::int32_t* cu_seqlens, int num_sequences,
-                                        int tile_rows, SequenceStart* starts) {
+/// first_tiles[s] for s <= num_sequences: tiles of queries before sequence s. Run by one warp.
+__device__ inline void number_tiles(const std::int32_t* cu_seqlens, int num_sequences,
+                                    int tile_rows, int* first_tiles) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  SequenceStart before{0, 0};
+  int before = 0;
   for (int base = 0; base < num_sequences; base += kWarp) {
     const int sequence = base + lane;
     const int rows = sequence < num_sequences ? cu_seqlens[sequence + 1] - cu_seqlens[sequence] : 0;
-    const int tiles = before.tiles + sum_up_to_lane((rows + tile_rows - 1) / tile_rows);
-    const int slabs = before.slabs + sum_up_to_lane((rows + kSlabRows - 1) / kSlabRows);
-    if (sequence < num_sequences) starts[sequence + 1] = {tiles, slabs};
-    before = {__shfl_sync(0xffffffffu, tiles, kWarp - 1),
-              __shfl_sync(0xffffffffu, slabs, kWarp - 1)};
+    const int tiles = before + sum_up_to_lane((rows + tile_rows - 1) / tile_rows);
+    if (sequence < num_sequences) first_tiles[sequence + 1] = tiles;
+    before = __shfl_sync(0xffffffffu, tiles, kWarp - 1);
   }
-  if (lane == 0) starts[0] = {0, 0};
+  if (lane == 0) first_tiles[0] = 0;
 }
 
 /// The items of one block: every gridDim.x-th of all tiles of all heads. Tiles of one head follow
 /// each other, so that blocks at work share its keys and values in L2.
 class Items {
  public:
-  __device__ Items(const AttentionWork& work, const SequenceStart* starts, int num_sequences,
+  __device__ Items(const AttentionWork& work, const int* first_tiles, int num_sequences,
                    int tile_rows)
       : work_(work),
-        starts_(starts),
+        first_tiles_(first_tiles),
         num_sequences_(num_sequences),
-        num_tiles_(starts[num_sequences].tiles),
+        num_tiles_(first_tiles[num_sequences]),
         tile_rows_(tile_rows) {}
 
   /// How many this block works on.
@@ -142,8 +135,8 @@ class Items {
     const int left = num_tiles_ * work_.num_heads - static_cast<int>(blockIdx.x);
     return left <= 0 ? 0 : (left - 1) / static_cast<int>(gridDim.x) + 1;
   }
-  /// Item number `index` of this block; `first_slab` becomes that of its sequence.
-  [[nodiscard]] __device__ Item at(int index, int& first_slab) const {
+  /// Item number `index` of this block.
+  [[nodiscard]] __device__ Item at(int index) const {
     const int number = static_cast<int>(blockIdx.x) + index * static_cast<int>(gridDim.x);
     const int head = number / num_tiles_;
     const int tile = number - head * num_tiles_;
@@ -151,18 +144,17 @@ class Items {
     int high = num_sequences_;
     while (high - low > 1) {
       const int middle = (low + high) / 2;
-      (starts_[middle].tiles <= tile ? low : high) = middle;
+      (first_tiles_[middle] <= tile ? low : high) = middle;
     }
-    first_slab = starts_[low].slabs;
     const int begin = work_.cu_seqlens[low];
     const int rows = work_.cu_seqlens[low + 1] - begin;
-    const int first = (tile - starts_[low].tiles) * tile_rows_;
-    return {begin + first, rows - first, rows, head};
+    const int first = (tile - first_tiles_[low]) * tile_rows_;
+    return {begin + first, rows - first, first_slab(low, begin), rows, head};
   }
 
  private:
   const AttentionWork& work_;
-  const SequenceStart* starts_;
+  const int* first_tiles_;  // of each sequence
   int num_sequences_;
   int num_tiles_;  // of one head
   int tile_rows_;
@@ -187,20 +179,18 @@ __device__ inline void fill_stage(const std::byte* from, int slabs, const std::b
   }
 }
 
+/// A slab of zeros.
+__device__ const uint4 kNoValues[value_slab_bytes(kMaxAttentionHeadDim) / sizeof(uint4)] = {};
+
 /// Brings keys and values, step by step. One warp.
 template <class P>
 __device__ inline void copy_keys_and_values(const AttentionWork& w, const Items& items,
                                             Shared<P>& s) {
-  const std::int64_t slabs = max_slabs(w.rows, w.max_seqs);
-  const std::byte* const all_values = w.workspace + slabs * w.num_heads * P::kKeySlabBytes;
-  const std::byte* const no_values = all_values + slabs * w.num_heads * P::kValueSlabBytes;
   Position<P::kStages> at;
   for (int index = 0; index < items.count(); ++index) {
-    int first_slab = 0;
-    const Item item = items.at(index, first_slab);
-    const std::int64_t slab = item.head * slabs + first_slab;
-    const std::byte* keys = w.workspace + slab * P::kKeySlabBytes;
-    const std::byte* values = all_values + slab * P::kValueSlabBytes;
+    const Item item = items.at(index);
+    const std::byte* keys = packed_keys(w, item.head, item.first_slab);
+    const std::byte* values = packed_values(w, item.head, item.first_slab);
     int left = (item.num_keys + kSlabRows - 1) / kSlabRows;
     const std::byte* const last_keys = keys + (left - 1) * P::kKeySlabBytes;
     for (; left > 0; left -= P::kSlabs) {
@@ -208,8 +198,8 @@ __device__ inline void copy_keys_and_values(const AttentionWork& w, const Items&
       fill_stage<P::kSlabs>(keys, left, last_keys, P::kKeySlabBytes, s.keys[at.stage],
                             s.keys_full[at.stage]);
       wait_for(s.values_empty[at.stage], at.phase ^ 1);
-      fill_stage<P::kSlabs>(values, left, no_values, P::kValueSlabBytes, s.values[at.stage],
-                            s.values_full[at.stage]);
+      fill_stage<P::kSlabs>(values, left, reinterpret_cast<const std::byte*>(kNoValues),
+                            P::kValueSlabBytes, s.values[at.stage], s.values_full[at.stage]);
       keys += P::kSlabs * P::kKeySlabBytes;
       values += P::kSlabs * P::kValueSlabBytes;
       at.advance();
@@ -226,8 +216,7 @@ __device__ inline void copy_queries(const AttentionWork& w, const Items& items, 
   const std::int64_t stride = std::int64_t{3} * w.num_heads * P::kDim;
   Position<kQueryStages> at;
   for (int index = 0; index < items.count(); ++index) {
-    int first_slab = 0;
-    const Item item = items.at(index, first_slab);
+    const Item item = items.at(index);
     const __nv_bfloat16* const rows = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
                                       item.first_row * stride + item.head * P::kDim;
     wait_for(s.queries_empty[at.stage], at.phase ^ 1);

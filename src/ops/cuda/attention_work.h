@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kBf16SignBits = 0x80008000u;  ///< of a pair
 /// sequences, and the reference of the other kernel.
 void launch_attention_mma(CudaStream& stream, const AttentionWork& work);
 
-/// Hopper's warp-group instructions, for long sequences.
+/// Hopper's warp-group instructions, for long sequences. Keys and values must have been packed.
 bool has_attention_wgmma(const AttentionWork& work);
 void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_multiprocessors);
 

@@ -56,6 +56,7 @@ GemmKey key_of(const Gemm& gemm, std::int64_t rows, bool is_class) {
           .activation = static_cast<int>(gemm.activation),
           .bias = gemm.bias != nullptr,
           .residual = gemm.residual != nullptr,
+          .head_dim = head_dim_of(gemm),
           .alignment = common_alignment(gemm)};
 }
 
@@ -118,6 +119,7 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
       candidates.push_back({.way = GemmChoice::Way::kOwn, .own = plan, .rows = gemm.rows});
     }
   }
+  if (gemm.attention != nullptr) return candidates;
   if (!GemmProduct::has_epilogue(gemm)) {
     candidates.push_back({.way = GemmChoice::Way::kUnfused, .rows = gemm.rows});
     return candidates;

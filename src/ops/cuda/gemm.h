@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_stream.h"
+#include "ops/cuda/attention_work.h"
 #include "ops/linear.h"
 
 namespace fovea::cuda {
@@ -32,7 +33,16 @@ struct Gemm {
   /// Rows that are real, on the device; null: all. cuBLASLt computes all rows regardless.
   const std::int32_t* live = nullptr;
   bool is_recorded = false;  ///< this is a recording, or a rehearsal for one
+  /// The columns are queries, keys and values for the Hopper attention kernel: queries go to `out`,
+  /// keys and values to the workspace, rotated where there are angles. Null: plain rows. Only our
+  /// kernels do that, see HopperGemm::has_heads.
+  const AttentionWork* attention = nullptr;
 };
+/// The product of a linear layer.
+[[nodiscard]] Gemm gemm_of(const ops::LinearArgs& args);
+[[nodiscard]] inline int head_dim_of(const Gemm& gemm) {
+  return gemm.attention == nullptr ? 0 : gemm.attention->head_dim;
+}
 
 /// What the fastest way depends on. A product that is recorded is measured for its own row count.
 /// Other row counts are rounded up to eight classes per octave, so that arbitrary batches share a
@@ -46,6 +56,7 @@ struct GemmKey {
   int activation;  ///< ops::Activation
   bool bias;
   bool residual;
+  int head_dim;   ///< of queries, keys and values; 0: plain rows
   int alignment;  ///< bytes to which every operand is aligned: 2, 4, 8 or 16
   friend auto operator<=>(const GemmKey&, const GemmKey&) = default;
 };

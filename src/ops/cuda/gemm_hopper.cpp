@@ -29,7 +29,8 @@ int cluster_size(const HopperGemmPlan& plan) {
 
 std::vector<const HopperGemmKernel*> all_kernels() {
   std::vector<const HopperGemmKernel*> kernels;
-  for (const auto& family : {small_gemm_kernels(), wide_gemm_kernels(), alternating_gemm_kernels()})
+  for (const auto& family :
+       {small_gemm_kernels(), wide_gemm_kernels(), alternating_gemm_kernels(), head_gemm_kernels()})
     for (const HopperGemmKernel& kernel : family) kernels.push_back(&kernel);
   return kernels;
 }
@@ -115,6 +116,7 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
   for (const auto& [kernel, most_blocks] : most_blocks_) {
     if (gemm.residual != nullptr && !kernel->adds_residual) continue;
+    if (kernel->head_dim != head_dim_of(gemm)) continue;
     const int most_splits =
         kernel->split ? kMaxCluster / (kernel->tile_rows * kernel->tile_cols) : 1;
     for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
@@ -133,8 +135,15 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   return plans;
 }
 
-bool HopperGemm::is_possible(const HopperGemmPlan& plan, bool residual) {
+bool HopperGemm::has_heads(int head_dim) {
+  return std::ranges::any_of(head_gemm_kernels(), [&](const HopperGemmKernel& kernel) {
+    return kernel.head_dim == head_dim;
+  });
+}
+
+bool HopperGemm::is_possible(const HopperGemmPlan& plan, bool residual, int head_dim) {
   if (plan.kernel == nullptr || plan.splits < 1) return false;
+  if (plan.kernel->head_dim != head_dim) return false;
   if (residual && !plan.kernel->adds_residual) return false;
   return plan.kernel->split ? cluster_size(plan) <= kMaxCluster : plan.splits == 1;
 }
@@ -205,6 +214,7 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
   work.num_blocks = static_cast<int>(ceil_div(gemm.in_features, kBlockCols));
   work.splits = plan.splits;
   work.activation = gemm.activation;
+  if (gemm.attention != nullptr) work.attention = *gemm.attention;
   const int cluster = cluster_size(plan);
   std::int64_t clusters = num_clusters(gemm, kernel);
   // A block whose sums come from others has memory for one tile; the others go on to the next.

@@ -29,6 +29,7 @@ struct HopperGemmWork {
   int num_blocks;  ///< of 64 columns of x
   int splits;      ///< thread blocks that share the sum of a tile
   ops::Activation activation;
+  AttentionWork attention;  ///< where queries, keys and values go, for kernels with a head dim
 };
 
 /// A compiled kernel: the tile of the output that a thread block computes, and how.
@@ -41,14 +42,17 @@ struct HopperGemmKernel {
   bool alternating;  ///< two warp groups take turns: one multiplies while the other stores
   bool split;        ///< blocks of a cluster share the sum of a tile
   bool adds_residual;
+  int head_dim;          ///< of the queries, keys and values that it brings on; 0: plain rows
   int chunk_cols;        ///< columns that the copy engine stores at once; 0: it does not store
   int (*most_blocks)();  ///< that the current GPU can have at work at once
   void (*launch)(CudaStream& stream, const HopperGemmWork& work, int num_blocks);
 };
-/// Kernels with one warp group, with two or three that share a tile, and with two that take turns.
+/// Kernels with one warp group, with two or three that share a tile, and with two that take turns;
+/// those with a head dim.
 [[nodiscard]] std::span<const HopperGemmKernel> small_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> wide_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> alternating_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> head_gemm_kernels();
 
 /// Matrix products by our own kernels: TMA and warp-group instructions, live rows only, every
 /// activation and the residual in the epilogue with one rounding. Thread-safe.
@@ -62,8 +66,11 @@ class HopperGemm {
   [[nodiscard]] static bool accepts(const Gemm& gemm);
   /// Ways to compute an accepted product, the most promising by a simple model first.
   [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
-  /// Whether there is such a kernel and it can run with that many splits, and add a residual.
-  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan, bool residual);
+  /// Whether there is such a kernel, made for that head dim (0: none), and it can run with that
+  /// many splits, and add a residual.
+  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan, bool residual, int head_dim);
+  /// Whether there are kernels for queries, keys and values of that head dim.
+  [[nodiscard]] static bool has_heads(int head_dim);
   /// The kernel of that name; null if this build has none.
   [[nodiscard]] static const HopperGemmKernel* find_kernel(const std::string& name);
 

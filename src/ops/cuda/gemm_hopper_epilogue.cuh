@@ -3,6 +3,7 @@
 // From the sums of our matrix-product kernels (gemm_hopper_kernel.cuh) to rows of the output.
 
 #include "ops/cuda/bf16.cuh"
+#include "ops/cuda/gemm_hopper_heads.cuh"
 #include "ops/cuda/gemm_hopper_plan.cuh"
 #include "ops/cuda/ptx.cuh"
 #include "ops/cuda/tma.cuh"
@@ -78,6 +79,7 @@ class TileStore {
  public:
   __device__ TileStore(const HopperGemmWork& w, Shared<P>& s, const Place<P>& /*place*/)
       : w_(w),
+        heads_(w),
         buffers_(ptx::shared_address(s.out) + threadIdx.x / kWarp * P::kOutBuffers * kBufferBytes) {
   }
 
@@ -95,8 +97,9 @@ class TileStore {
     row_ = row + P::first_row_of_warp();
     col_ = col;
     live_ = live;
+    if constexpr (P::kHeadDim > 0) heads_.begin(row_, col, live);
   }
-  /// Adds the bias and applies the activation.
+  /// Adds the bias and applies the activation, or rotates queries and keys.
   __device__ void finish_sums(typename P::Sums& sums) const {
 #pragma unroll
     for (int n = 0; n < P::kCols / 8; ++n) {
@@ -109,7 +112,11 @@ class TileStore {
         unit[n][3] += bias.y;
       }
     }
-    activate(w_.activation, sums);
+    if constexpr (P::kHeadDim > 0) {
+      heads_.rotate(sums);
+    } else {
+      activate(w_.activation, sums);
+    }
   }
   __device__ void store(const typename P::Sums& sums) const {
 #pragma unroll
@@ -136,7 +143,7 @@ class TileStore {
   static constexpr int kBlocks = P::kChunk / 8;  // of 8 columns
   static constexpr int kChunksOfUnit = P::kCols / P::kChunk;
   static constexpr int kChunks = P::kUnits * kChunksOfUnit;
-  static constexpr int kBufferBytes = kWarpRows * P::kChunk * 2;
+  static constexpr int kBufferBytes = kWarpRows * P::kChunkStride * 2;
   static constexpr int kBiasPairs = (P::kCols / 2 + kWarp - 1) / kWarp;
 
   [[nodiscard]] __device__ int row_of(int chunk) const {
@@ -148,7 +155,7 @@ class TileStore {
   /// Where the 16 bytes of a block of columns lie in a buffer, as the copy engine expects them.
   [[nodiscard]] static __device__ int place_of(int row, int block) {
     const int swizzled = P::kSwizzled ? block ^ (row / 2 % 4) : block;
-    return row * P::kChunk * 2 + swizzled * 16;
+    return row * P::kChunkStride * 2 + swizzled * 16;
   }
   /// Bias of this lane's two columns of block `n` of the tile.
   [[nodiscard]] __device__ Bf16Pair bias_of(int n) const {
@@ -159,7 +166,10 @@ class TileStore {
   __device__ void bring_on(int chunk, std::uint32_t buffer) const {
     const int col = col_ + col_in_tile(chunk);
     const int row = row_of(chunk);
-    if (P::kBulkStores && row + kWarpRows <= live_) {
+    if constexpr (P::kHeadDim > 0) {
+      __syncwarp();
+      heads_.bring_on(chunk, static_cast<const std::byte*>(__cvta_shared_to_generic(buffer)));
+    } else if (P::kBulkStores && row + kWarpRows <= live_) {
       ptx::fence_for_matrix_unit();  // makes the buffer visible to the copy engine, too
       __syncwarp();
       if (ptx::lane() == 0 && col < w_.out_features) ptx::store_tile(w_.out_map, col, row, buffer);
@@ -179,6 +189,7 @@ class TileStore {
   }
 
   const HopperGemmWork& w_;
+  std::conditional_t<(P::kHeadDim > 0), HeadStore<P>, NoHeads> heads_;
   std::uint32_t buffers_;  // of this warp
   int live_ = 0;
   int row_ = 0;  // first of this warp

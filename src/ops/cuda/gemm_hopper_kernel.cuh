@@ -21,6 +21,9 @@
 // the L2 cache gives some 28 bytes per cycle to each. Tiles of 128 x 144 in pairs need 44 to keep
 // the matrix unit busy, those of 192 x 192 in pairs 32, for which three groups share a tile.
 //
+// Kernels for one head dim bring queries, keys and values where attention reads them
+// (gemm_hopper_heads.cuh).
+//
 // Few tiles leave multiprocessors idle: then blocks of a cluster share the sum of a tile, send
 // their parts to each other, and each adds up some rows in the order of the blocks. Sums have a
 // fixed order in every case: equal inputs give equal bits.
@@ -298,6 +301,7 @@ constexpr HopperGemmKernel kernel_of(const char* name) {
           .alternating = P::kAlternating,
           .split = P::kSplit,
           .adds_residual = P::kAddsResidual,
+          .head_dim = P::kHeadDim,
           .chunk_cols = P::kBulkStores ? P::kChunk : 0,
           .most_blocks = &most_blocks<P>,
           .launch = &launch_gemm<P>};

@@ -55,9 +55,13 @@ struct Neighbours {
   static constexpr int kCols = kTileCols;
 };
 
-/// Sizes of a kernel. Registers hold group_rows / 64 * cols / 2 sums of a thread.
-template <Teamwork kWay, class T, int kStageCount, class N = Neighbours<1, 1>>
+/// Sizes of a kernel. Registers hold group_rows / 64 * cols / 2 sums of a thread. With a head dim
+/// the columns are queries, keys and values of heads of that size, which go where attention reads
+/// them (gemm_hopper_heads.cuh).
+template <Teamwork kWay, class T, int kStageCount, class N = Neighbours<1, 1>, int kHead = 0>
 struct Plan {
+  static constexpr int kHeadDim = kHead;
+  static_assert(kHeadDim == 0 || kWay == Teamwork::kTogether);
   static constexpr int kGroups = T::kGroups;
   static constexpr int kGroupRows = T::kGroupRows;
   static constexpr bool kTogether = kWay == Teamwork::kTogether;
@@ -106,17 +110,21 @@ struct Plan {
   /// does not, so a block could let go of it before another has let go of what lay in the stage
   /// before. Not so where all blocks that read of one read of each other: then all have, once it
   /// is loaded. Groups that take turns rely on the same pace.
-  static constexpr bool kResidualInStages = kTogether && (kRowsOfTiles == 1 || kColsOfTiles == 1);
+  static constexpr bool kResidualInStages =
+      kTogether && kHeadDim == 0 && (kRowsOfTiles == 1 || kColsOfTiles == 1);
   static constexpr bool kAddsResidual = kResidualInStages || kSplit;
   static constexpr int kResidualStages = (kCols + kBlockCols - 1) / kBlockCols;
-  /// Columns that a warp stores at once, and its buffers for them. Rows of 64 bytes are swizzled;
-  /// those of other sizes spread over the banks by themselves.
-  static constexpr int kChunk = kCols % 32 == 0   ? 32
+  /// Columns that a warp stores at once, a head where there are heads, and its buffers for them.
+  /// Rows of 64 bytes are swizzled and those of 128 padded; others spread over the banks by
+  /// themselves.
+  static constexpr int kChunk = kHeadDim > 0      ? kHeadDim
+                                : kCols % 32 == 0 ? 32
                                 : kCols % 48 == 0 ? 48
                                 : kCols % 72 == 0 ? 72
                                                   : 40;
   static_assert(kCols % kChunk == 0);
   static constexpr bool kSwizzled = kChunk == 32;
+  static constexpr int kChunkStride = kChunk % 64 == 0 ? kChunk + kVector : kChunk;  // of rows
   /// Whether the copy engine brings rows on. Where no group multiplies meanwhile, it is busy with
   /// the stages of the next tile.
   static constexpr bool kBulkStores = kAlternating;
@@ -125,7 +133,7 @@ struct Plan {
   static constexpr int kTileStride = row_stride(kCols);
   static constexpr int kOutBytes =
       kSplit ? (kRows + HopperGemm::kMaxCluster) * kTileStride * static_cast<int>(sizeof(float))
-             : kConsumerWarps * kOutBuffers * kWarpRows * kChunk * 2;
+             : kConsumerWarps * kOutBuffers * kWarpRows * kChunkStride * 2;
 
   /// Products into the same registers wait for each other, some 65 cycles each; narrow ones that
   /// are alone would leave the matrix unit idle. Then a thread keeps several sums of every element.

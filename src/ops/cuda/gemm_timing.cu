@@ -67,6 +67,8 @@ UniqueEvent make_event() {
 struct GemmStopwatch::Operands {
   std::int64_t copies;  // of weights
   Memory weights, x, out, bias;
+  Memory cu_seqlens;  // of one sequence of all rows
+  AttentionWork attention;
   UniqueEvent begin = make_event();
   UniqueEvent end = make_event();
 };
@@ -81,6 +83,19 @@ GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(str
   o.x = random_operand(stream, gemm.rows * gemm.in_features);
   o.out = random_operand(stream, gemm.rows * gemm.out_stride);
   o.bias = random_operand(stream, gemm.out_features);
+  if (gemm.attention != nullptr) {  // the op that measures has not begun to use its workspace
+    const std::int32_t ends[] = {0, static_cast<std::int32_t>(gemm.rows)};
+    o.cu_seqlens = random_operand(stream, sizeof(ends) / kElementBytes);
+    if (o.cu_seqlens.get()) {
+      FOVEA_CUDA_CHECK(cudaMemcpyAsync(o.cu_seqlens.get(), ends, sizeof(ends),
+                                       cudaMemcpyHostToDevice, stream.handle()));
+    }
+    o.attention = *gemm.attention;
+    o.attention.cu_seqlens = reinterpret_cast<const std::int32_t*>(o.cu_seqlens.get());
+    o.attention.live_seqs = nullptr;
+    o.attention.max_seqs = 1;
+    gemm_.attention = &o.attention;
+  }
   FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream.handle()));
   gemm_.x = o.x.get();
   gemm_.bias = gemm.bias != nullptr ? o.bias.get() : nullptr;
@@ -94,7 +109,8 @@ GemmStopwatch::~GemmStopwatch() = default;
 
 bool GemmStopwatch::is_ready() const noexcept {
   const Operands& o = *operands_;
-  return o.weights.get() && o.x.get() && o.out.get() && o.bias.get();
+  return o.weights.get() && o.x.get() && o.out.get() && o.bias.get() &&
+         (gemm_.attention == nullptr || o.cu_seqlens.get());
 }
 
 float GemmStopwatch::measure(const Way& way, float give_up_ms) {

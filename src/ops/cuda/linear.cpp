@@ -44,21 +44,23 @@ ops::PackedLinear CudaKernels::pack_linear(Device& device, ConstTensorView weigh
   return packed;
 }
 
+Gemm gemm_of(const ops::LinearArgs& args) {
+  return {.rows = args.x.shape[0],
+          .in_features = args.weight.in_features,
+          .out_features = args.weight.out_features,
+          .x = args.x.data,
+          .weight = args.weight.weight.data(),
+          .bias = args.weight.has_bias ? args.weight.bias.data() : nullptr,
+          .residual = args.residual.data,
+          .activation = args.activation,
+          .out = args.out.data + args.out_column * static_cast<std::int64_t>(kElementBytes),
+          .out_stride = args.out.shape[1],
+          .live = args.rows.count,
+          .is_recorded = args.is_recorded};
+}
+
 void CudaKernels::linear(Stream& stream, const ops::LinearArgs& args) const {
-  auto& cuda_stream = static_cast<CudaStream&>(stream);
-  std::byte* const out = args.out.data + args.out_column * static_cast<std::int64_t>(kElementBytes);
-  gemm_.run(cuda_stream, {.rows = args.x.shape[0],
-                          .in_features = args.weight.in_features,
-                          .out_features = args.weight.out_features,
-                          .x = args.x.data,
-                          .weight = args.weight.weight.data(),
-                          .bias = args.weight.has_bias ? args.weight.bias.data() : nullptr,
-                          .residual = args.residual.data,
-                          .activation = args.activation,
-                          .out = out,
-                          .out_stride = args.out.shape[1],
-                          .live = args.rows.count,
-                          .is_recorded = args.is_recorded});
+  gemm_.run(static_cast<CudaStream&>(stream), gemm_of(args));
 }
 
 }  // namespace fovea::cuda

@@ -1,0 +1,30 @@
+// Products whose columns are queries, keys and values. Tiles hold whole heads, of the head dims of
+// the vision towers of Qwen3-VL.
+#include "ops/cuda/gemm_hopper_kernel.cuh"
+
+namespace fovea::cuda {
+
+namespace {
+
+using gemm::kernel_of;
+using gemm::Neighbours;
+using gemm::Plan;
+using gemm::Teamwork;
+using gemm::Tile;
+
+constexpr HopperGemmKernel kKernels[] = {
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 216>, 4, Neighbours<1, 2>, 72>>(
+        "128x216 by 1x2, heads of 72"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<3, 64, 144>, 4, Neighbours<1, 2>, 72>>(
+        "192x144 by 1x2, heads of 72"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 192>, 5, Neighbours<2, 1>, 64>>(
+        "128x192 by 2x1, heads of 64"),
+    kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 256>, 4, Neighbours<2, 1>, 64>>(
+        "128x256 by 2x1, heads of 64"),
+};
+
+}  // namespace
+
+std::span<const HopperGemmKernel> head_gemm_kernels() { return kKernels; }
+
+}  // namespace fovea::cuda
