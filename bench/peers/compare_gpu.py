@@ -49,7 +49,8 @@ def graph_flags(case, model):
 def compare_towers(arguments, folder):
     """One row per case: Fovea's and the peers' medians, and the fastest peer relative to Fovea's faster way."""
     compile_flag = ["--compile"] if arguments.compile else []
-    peers = run_peer("qwen3_vl_gpu.py", arguments, folder, "--cases", arguments.cases, *compile_flag)["cases"]
+    peers = run_peer("qwen3_vl_gpu.py", arguments, folder, "--cases", arguments.cases, "--attention",
+                     arguments.attention, *compile_flag)["cases"]
     rows = []
     for case in arguments.cases.split(","):
         result, = run_fovea("latency", arguments, folder, "--cases", case, "--repetitions", arguments.repetitions,
@@ -108,6 +109,7 @@ def parse_arguments():
     parser.add_argument("fovea", type=Path, help="the program")
     parser.add_argument("model", type=Path, help="directory with the config.json of a Qwen3-VL checkpoint")
     parser.add_argument("--cases", default="1x64,1x256,1x1024,1x4096,1x16384,8x256,20x440,8x1024")
+    parser.add_argument("--attention", default="", help="of the peers' towers: flash, cudnn (default: all that fit)")
     parser.add_argument("--counts", default="1,8,64", help="pictures per request; empty: leave this part out")
     parser.add_argument("--size", default="1024x768", help="of these pictures")
     parser.add_argument("--no-tower", action="store_true", help="only the whole way from JPEG bytes")
