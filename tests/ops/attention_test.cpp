@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "ops/projected_attention.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
@@ -17,20 +18,6 @@ namespace fovea::test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Heads {
-  std::int64_t count;
-  std::int64_t dim;
-  [[nodiscard]] std::int64_t width() const { return count * dim; }
-  [[nodiscard]] float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
-};
-
-/// Sequences of these lengths one after the other: 0, l0, l0 + l1, ...
-std::vector<std::int32_t> offsets(const std::vector<std::int32_t>& lengths) {
-  std::vector<std::int32_t> cu{0};
-  for (const std::int32_t length : lengths) cu.push_back(cu.back() + length);
-  return cu;
-}
 
 class AttentionTest : public ::testing::TestWithParam<OpCase> {
  protected:
@@ -324,186 +311,6 @@ TEST_P(AttentionTest, AReplayReadsTheCountsAnew) {
   live.set({}, {0});
   f.stream().replay(*graph);  // nothing live at all
   f.expect_untouched(f.read(live.out), 0);
-}
-
-/// Attention with rotary angles in one op, and as rope() followed by attention(). Rows beyond the
-/// sequences hold NaN, values and angles alike.
-class RotaryAttention {
- public:
-  RotaryAttention(OpFixture& f, Heads heads, const std::vector<std::int32_t>& lengths, float scale)
-      : f_(f), heads_(heads), scale_(scale), live_rows_(offsets(lengths).back()) {
-    constexpr std::int64_t kIdleRows = 11;
-    const std::int64_t rows = live_rows_ + kIdleRows;
-    std::mt19937_64 generator(static_cast<std::uint64_t>(rows));
-    const auto random = [&](std::int64_t columns) {
-      std::vector<float> values = normal_values(generator, live_rows_ * columns);
-      values.resize(static_cast<std::size_t>(rows * columns), kNan);
-      return values;
-    };
-    values_ = random(3 * heads.width());
-    qkv_ = f.activations({rows, 3 * heads.width()}, values_);
-    cos_ = f.floats({rows, heads.dim / 2}, random(heads.dim / 2));
-    sin_ = f.floats({rows, heads.dim / 2}, random(heads.dim / 2));
-    cu_ = f.ints({static_cast<std::int64_t>(lengths.size()) + 1}, offsets(lengths));
-    live_ = f.ints({1}, {static_cast<std::int32_t>(live_rows_)});
-    out_ = f.poisoned({rows, heads.width()});
-  }
-
-  /// The live rows of the result.
-  std::vector<float> run(bool fused) {
-    const auto prepare = [&] {
-      f_.write(qkv_, values_);
-      f_.poison(out_);
-    };
-    std::vector<float> got = f_.run(out_, prepare, [&](ExecContext& ctx) {
-      ops::AttentionArgs args{.qkv = qkv_.view(),
-                              .cu_seqlens = cu_.view(),
-                              .num_heads = heads_.count,
-                              .head_dim = heads_.dim,
-                              .scale = scale_,
-                              .max_seqlen = qkv_.shape[0],
-                              .rows = OpFixture::live(live_),
-                              .out = out_.view(),
-                              .cos = cos_.view(),
-                              .sin = sin_.view()};
-      if (!fused) {
-        ops::rope(ctx, ops::rope_args(args));
-        args.cos = args.sin = {};
-      }
-      ops::attention(ctx, args);
-    });
-    f_.expect_untouched(got, live_rows_ * heads_.width());
-    got.resize(static_cast<std::size_t>(live_rows_ * heads_.width()));
-    return got;
-  }
-
- private:
-  OpFixture& f_;
-  Heads heads_;
-  float scale_;
-  std::int64_t live_rows_;
-  std::vector<float> values_;
-  Tensor qkv_, cos_, sin_, cu_, live_, out_;
-};
-
-TEST_P(AttentionTest, RotatesQueriesAndKeysAsRopeDoes) {
-  const auto expect_the_same = [&](Heads heads, const std::vector<std::int32_t>& lengths,
-                                   float scale) {
-    SCOPED_TRACE(::testing::Message() << "head_dim " << heads.dim << ", scale " << scale);
-    RotaryAttention attention(f, heads, lengths, scale);
-    const std::vector<float> fused = attention.run(true);
-    for (const float value : fused) ASSERT_TRUE(std::isfinite(value));
-    expect_same_bits(fused, attention.run(false));
-  };
-  // Short and long sequences, of whole slabs of eight rows and not.
-  for (const std::int64_t dim : {8, 64, 72, 80, 88, 96, 112, 128})
-    expect_the_same({3, dim}, {13, 0, 331, 1, 200}, 0.1f);
-  expect_the_same({5, 72}, {400, 264}, 0.1f);
-  expect_the_same({2, 72}, {520, 9}, -0.1f);
-  expect_the_same({2, 72}, {520, 9}, 0.0f);
-}
-
-/// Attention that begins with the product, and the product followed by attention. Rows beyond the
-/// sequences hold NaN.
-class ProjectedAttention {
- public:
-  ProjectedAttention(OpFixture& f, Heads heads, const std::vector<std::int32_t>& lengths,
-                     bool rotates)
-      : f_(f), heads_(heads), rotates_(rotates), live_rows_(offsets(lengths).back()) {
-    constexpr std::int64_t kIdleRows = 21;
-    constexpr std::int64_t kIdleSequences = 3;
-    const std::int64_t rows = live_rows_ + kIdleRows;
-    std::mt19937_64 generator(static_cast<std::uint64_t>(rows));
-    const auto random = [&](std::int64_t columns, float scale) {
-      std::vector<float> values = normal_values(generator, live_rows_ * columns);
-      for (float& value : values) value *= scale;
-      values.resize(static_cast<std::size_t>(rows * columns), kNan);
-      return values;
-    };
-    const std::int64_t width = heads.width();
-    const std::vector<float> weight = f.rounded(normal_values(generator, 3 * width * kFeatures));
-    const std::vector<float> bias = f.rounded(normal_values(generator, 3 * width));
-    projection_ = ops::pack_linear(f.device(), view_of(weight, {3 * width, kFeatures}),
-                                   view_of(bias, {3 * width}));
-    x_ = f.activations({rows, kFeatures}, random(kFeatures, 0.1f));
-    qkv_ = f.poisoned({rows, 3 * width});
-    cos_ = f.floats({rows, heads.dim / 2}, random(heads.dim / 2, 1.0f));
-    sin_ = f.floats({rows, heads.dim / 2}, random(heads.dim / 2, 1.0f));
-    std::vector<std::int32_t> cu = offsets(lengths);
-    seqs_ = f.ints({1}, {static_cast<std::int32_t>(lengths.size())});
-    cu.resize(cu.size() + kIdleSequences, -7);
-    cu_ = f.ints({static_cast<std::int64_t>(cu.size())}, cu);
-    live_ = f.ints({1}, {static_cast<std::int32_t>(live_rows_)});
-    out_ = f.poisoned({rows, width});
-  }
-
-  /// The live rows of the result.
-  std::vector<float> run(bool fused) {
-    const auto prepare = [&] {
-      f_.poison(qkv_);
-      f_.poison(out_);
-    };
-    std::vector<float> got = f_.run(out_, prepare, [&](ExecContext& ctx) {
-      ops::AttentionArgs args{.qkv = qkv_.view(),
-                              .cu_seqlens = cu_.view(),
-                              .seqs = OpFixture::live(seqs_),
-                              .num_heads = heads_.count,
-                              .head_dim = heads_.dim,
-                              .scale = heads_.scale(),
-                              .max_seqlen = qkv_.shape[0],
-                              .rows = OpFixture::live(live_),
-                              .out = out_.view(),
-                              .x = x_.view(),
-                              .projection = &projection_};
-      if (rotates_) {
-        args.cos = cos_.view();
-        args.sin = sin_.view();
-      }
-      if (!fused) {
-        ops::linear(ctx, ops::projection_args(args));
-        args.x = {};
-        args.projection = nullptr;
-      }
-      ops::attention(ctx, args);
-    });
-    f_.expect_untouched(got, live_rows_ * heads_.width());
-    got.resize(static_cast<std::size_t>(live_rows_ * heads_.width()));
-    return got;
-  }
-
- private:
-  static constexpr std::int64_t kFeatures = 136;  // two blocks of columns and a tail
-
-  OpFixture& f_;
-  Heads heads_;
-  bool rotates_;
-  std::int64_t live_rows_;
-  ops::PackedLinear projection_;
-  Tensor x_, qkv_, cos_, sin_, cu_, seqs_, live_, out_;
-};
-
-TEST_P(AttentionTest, BeginsWithTheProductAsLinearDoes) {
-  const auto expect_the_same = [&](Heads heads, const std::vector<std::int32_t>& lengths,
-                                   bool rotates) {
-    SCOPED_TRACE(::testing::Message() << heads.count << " heads of " << heads.dim << ", lengths "
-                                      << ::testing::PrintToString(lengths));
-    ProjectedAttention attention(f, heads, lengths, rotates);
-    const std::vector<float> fused = attention.run(true);
-    for (const float value : fused) ASSERT_TRUE(std::isfinite(value));
-    const std::vector<float> apart = attention.run(false);
-    if (f.exact_rows()) {
-      expect_same_bits(fused, apart);
-    } else {
-      // Kernels that add in another order round some queries, keys and values the other way.
-      f.expect_close(fused, {apart.begin(), apart.end()}, OpClass::kAttention);
-    }
-  };
-  for (const std::int64_t dim : {8, 64, 72, 80, 128}) {
-    expect_the_same({3, dim}, {13, 0, 331, 1, 200}, true);
-    expect_the_same({2, dim}, {8, 16, 590, 7}, false);
-  }
-  expect_the_same({5, 72}, {400, 264, 9, 0, 0, 641}, true);
-  expect_the_same({16, 72}, {700}, true);
 }
 
 TEST_P(AttentionTest, EmptyInputsAreLegal) {

@@ -16,8 +16,8 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "device/cuda_plugin.h"
-#include "ops/attention.h"
 #include "ops/linear.h"
+#include "ops/projected_attention.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
 #include "support/temporary_directory.h"
@@ -311,71 +311,6 @@ TEST_F(CudaGemmTest, EveryKernelComputesEveryCase) {
   }
 }
 
-/// Attention of heads of one size over sequences whose last slabs of eight rows are full and not,
-/// with and without rotation; rows and sequences beyond the live ones are NaN and nonsense.
-class HeadsCase {
- public:
-  HeadsCase(std::int64_t num_heads, std::int64_t head_dim, bool rotates)
-      : num_heads_(num_heads), head_dim_(head_dim), rotates_(rotates) {
-    std::mt19937_64 generator(static_cast<std::uint64_t>(num_heads * head_dim));
-    const Case& c = product();
-    x_ = random_bf16(generator, kLiveRows * c.in_features, 0.1f);
-    x_.resize(static_cast<std::size_t>(c.rows * c.in_features), kPoison);
-    weight_ = random_bf16(generator, c.out_features * c.in_features, 1.0f);
-    bias_ = random_bf16(generator, c.out_features, 1.0f);
-    angles_ = normal_values(generator, c.rows * head_dim / 2);
-    std::fill(angles_.begin() + kLiveRows * head_dim / 2, angles_.end(), kPoison);
-  }
-
-  [[nodiscard]] Case product() const {
-    return {.rows = kLiveRows + 37, .in_features = 136, .out_features = 3 * num_heads_ * head_dim_};
-  }
-  /// The live rows, eagerly and recorded. @param fused the product is the beginning of attention.
-  [[nodiscard]] std::vector<float> run(OpFixture& f, bool fused) const {
-    const Case c = product();
-    const Tensor x = f.activations({c.rows, c.in_features}, x_);
-    const Tensor qkv = f.poisoned({c.rows, c.out_features});
-    const Tensor out = f.poisoned({c.rows, c.out_features / 3});
-    const Tensor angles = f.floats({c.rows, head_dim_ / 2}, angles_);
-    const Tensor cu = f.ints({8}, {0, 1, 25, 25, 170, 300, kLiveRows, -7});
-    const Tensor seqs = f.ints({1}, {6});
-    const Tensor rows = f.ints({1}, {kLiveRows});
-    const ops::PackedLinear projection =
-        ops::pack_linear(f.device(), view_of(weight_, {c.out_features, c.in_features}),
-                         view_of(bias_, {c.out_features}));
-    std::vector<float> got = f.run(out, [&](ExecContext& ctx) {
-      ops::AttentionArgs args{.qkv = qkv.view(),
-                              .cu_seqlens = cu.view(),
-                              .seqs = OpFixture::live(seqs),
-                              .num_heads = num_heads_,
-                              .head_dim = head_dim_,
-                              .scale = 1.0f / std::sqrt(static_cast<float>(head_dim_)),
-                              .max_seqlen = c.rows,
-                              .rows = OpFixture::live(rows),
-                              .out = out.view(),
-                              .x = x.view(),
-                              .projection = &projection};
-      if (rotates_) args.cos = args.sin = angles.view();
-      if (!fused) {
-        ops::linear(ctx, ops::projection_args(args));
-        args.x = {};
-        args.projection = nullptr;
-      }
-      ops::attention(ctx, args);
-    });
-    got.resize(static_cast<std::size_t>(kLiveRows * c.out_features / 3));
-    return got;
-  }
-
- private:
-  static constexpr std::int32_t kLiveRows = 661;
-
-  std::int64_t num_heads_;
-  std::int64_t head_dim_;
-  bool rotates_;
-  std::vector<float> x_, weight_, bias_, angles_;
-};
-
 TEST_F(CudaGemmTest, EveryKernelForHeadsBringsThemWhereAttentionReadsThem) {
   struct HeadKernel {
     const char* name;
@@ -386,19 +321,23 @@ TEST_F(CudaGemmTest, EveryKernelForHeadsBringsThemWhereAttentionReadsThem) {
                                      {"192x144 by 1x2, heads of 72", 72, "192x144 by 1x2"},
                                      {"128x192 by 2x1, heads of 64", 64, "128x192 by 2x1"},
                                      {"128x256 by 2x1, heads of 64", 64, "128x256 by 2x1"}};
+  const std::vector<std::int32_t> lengths{1, 24, 0, 145, 130, 361};  // last slabs full and not
   for (const HeadKernel& kernel : kKernels) {
     for (const std::int64_t num_heads : {1, 3, 16}) {
       for (const bool rotates : {true, false}) {
         SCOPED_TRACE(cat(kernel.name, ", ", num_heads, " heads, rotates ", rotates));
-        const HeadsCase heads(num_heads, kernel.head_dim, rotates);
-        const Case product = heads.product();
+        const Heads heads{num_heads, kernel.head_dim};
+        const Case product{.rows = offsets(lengths).back() + ProjectedAttention::kIdleRows,
+                           .in_features = ProjectedAttention::kFeatures,
+                           .out_features = 3 * heads.width()};
         const std::string choices = header_ + choice_line(product, kernel.plain, 1) +
                                     choice_line(product, kernel.name, 1, kernel.head_dim);
         write_text(path(), choices);
         OpFixture f(case_with_choices(folder()));
-        const std::vector<float> fused = heads.run(f, true);
+        ProjectedAttention attention(f, heads, lengths, rotates);
+        const std::vector<float> fused = attention.run(true);
         EXPECT_FALSE(std::ranges::any_of(fused, [](float v) { return std::isnan(v); }));
-        expect_same_bits(fused, heads.run(f, false));
+        expect_same_bits(fused, attention.run(false));
         EXPECT_EQ(read_text(path()), choices);
       }
     }
