@@ -181,17 +181,17 @@ void norm(ExecContext& ctx, const Tower& t, ConstTensorView x, TensorView out) {
 void rotary_attention(ExecContext& ctx, const Tower& t, const Operands& o,
                       const ops::PackedLinear* projection) {
   const std::int64_t rows = o.qkv.shape[0];
-  ops::attention(ctx, {.qkv = o.qkv,
+  ops::attention(ctx, {.x = projection == nullptr ? ConstTensorView{} : ConstTensorView(o.normed),
+                       .projection = projection,
+                       .qkv = o.qkv,
+                       .cos = first_rows(t.cos, rows, kHeadDim / 2),
+                       .sin = first_rows(t.sin, rows, kHeadDim / 2),
                        .cu_seqlens = o.cu,
                        .num_heads = kHeads,
                        .head_dim = kHeadDim,
                        .scale = 1.0f / std::sqrt(static_cast<float>(kHeadDim)),
                        .max_seqlen = o.max_seqlen,
-                       .out = o.mixed,
-                       .cos = first_rows(t.cos, rows, kHeadDim / 2),
-                       .sin = first_rows(t.sin, rows, kHeadDim / 2),
-                       .x = projection == nullptr ? ConstTensorView{} : ConstTensorView(o.normed),
-                       .projection = projection});
+                       .out = o.mixed});
 }
 
 void block(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {

@@ -10,8 +10,12 @@
 namespace fovea::ops {
 
 struct AttentionArgs {
+  ConstTensorView x = {};  ///< [rows, in_features], activation dtype, or neither this nor
+  const PackedLinear* projection = nullptr;  ///< to 3 * num_heads * head_dim features
   TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
                    ///< contiguous; read only, unless there are angles or x
+  ConstTensorView cos = {};    ///< [rows, head_dim / 2] f32, or neither this nor sin
+  ConstTensorView sin = {};    ///< [rows, head_dim / 2] f32
   ConstTensorView cu_seqlens;  ///< [max_seqs + 1] i32: sequence s covers rows [cu[s], cu[s + 1]);
                                ///< not decreasing
   LiveRows seqs = {};          ///< live entries of cu_seqlens, one less than its live length
@@ -21,10 +25,6 @@ struct AttentionArgs {
   std::int64_t max_seqlen;  ///< host bound on any sequence length, fixed at capture; <= rows
   LiveRows rows = {};       ///< no live sequence goes beyond them
   TensorView out;           ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
-  ConstTensorView cos = {};  ///< [rows, head_dim / 2] f32, or neither this nor sin
-  ConstTensorView sin = {};  ///< [rows, head_dim / 2] f32
-  ConstTensorView x = {};    ///< [rows, in_features], activation dtype, or neither this nor
-  const PackedLinear* projection = nullptr;  ///< to 3 * num_heads * head_dim features
   TensorView workspace = {};  ///< set by the op from Kernels::attention_workspace, not by callers
   bool is_recorded = false;   ///< set by the op from its context, not by callers
 };

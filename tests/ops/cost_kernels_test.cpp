@@ -54,15 +54,15 @@ TEST_F(CostKernelsTest, CountsTheProductThatAttentionBeginsWith) {
   const std::vector<float> weight(3 * 16 * 7, 0.0f);
   const ops::PackedLinear packed = ops::pack_linear(
       *device_, {reinterpret_cast<const std::byte*>(weight.data()), DType::kF32, {3 * 16, 7}}, {});
-  ops::attention(ctx_, {.qkv = arena_.tensor(DType::kF32, {11, 3 * 16}),
+  ops::attention(ctx_, {.x = arena_.tensor(DType::kF32, {11, 7}),
+                        .projection = &packed,
+                        .qkv = arena_.tensor(DType::kF32, {11, 3 * 16}),
                         .cu_seqlens = arena_.tensor(DType::kI32, {2}),
                         .num_heads = 1,
                         .head_dim = 16,
                         .scale = 0.25f,
                         .max_seqlen = 11,
-                        .out = arena_.tensor(DType::kF32, {11, 16}),
-                        .x = arena_.tensor(DType::kF32, {11, 7}),
-                        .projection = &packed});
+                        .out = arena_.tensor(DType::kF32, {11, 16})});
   EXPECT_EQ(cost_.flops(), 2.0 * 11 * 7 * 48 + 4.0 * 11 * 11 * 16);
   EXPECT_EQ(cost_.weight_bytes(), static_cast<double>(packed.bytes()));
 }

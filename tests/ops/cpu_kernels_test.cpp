@@ -226,10 +226,24 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
           ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, rows});
         },
         [&](ExecContext& ctx) {
-          ops::attention(ctx, {x.view(), index.view(), rows, 1, 8, 1, 2, {}, heads.view()});
+          ops::attention(ctx, {.qkv = x.view(),
+                               .cu_seqlens = index.view(),
+                               .seqs = rows,
+                               .num_heads = 1,
+                               .head_dim = 8,
+                               .scale = 1,
+                               .max_seqlen = 2,
+                               .out = heads.view()});
         },
         [&](ExecContext& ctx) {
-          ops::attention(ctx, {x.view(), index.view(), {}, 1, 8, 1, 2, rows, heads.view()});
+          ops::attention(ctx, {.qkv = x.view(),
+                               .cu_seqlens = index.view(),
+                               .num_heads = 1,
+                               .head_dim = 8,
+                               .scale = 1,
+                               .max_seqlen = 2,
+                               .rows = rows,
+                               .out = heads.view()});
         },
         [&](ExecContext& ctx) {
           ops::patchify(ctx,
@@ -281,7 +295,13 @@ TEST(CpuKernels, ComputeInF32Alone) {
        }},
       {"attention",
        [&](ExecContext& ctx) {
-         ops::attention(ctx, {x.view(), index.view(), {}, 1, 8, 1, 2, {}, heads.view()});
+         ops::attention(ctx, {.qkv = x.view(),
+                              .cu_seqlens = index.view(),
+                              .num_heads = 1,
+                              .head_dim = 8,
+                              .scale = 1,
+                              .max_seqlen = 2,
+                              .out = heads.view()});
        }},
       {"patchify",
        [&](ExecContext& ctx) {

@@ -53,15 +53,15 @@ class RotaryAttention {
     };
     std::vector<float> got = f_.run(out_, prepare, [&](ExecContext& ctx) {
       ops::AttentionArgs args{.qkv = qkv_.view(),
+                              .cos = cos_.view(),
+                              .sin = sin_.view(),
                               .cu_seqlens = cu_.view(),
                               .num_heads = heads_.count,
                               .head_dim = heads_.dim,
                               .scale = scale_,
                               .max_seqlen = qkv_.shape[0],
                               .rows = OpFixture::live(live_),
-                              .out = out_.view(),
-                              .cos = cos_.view(),
-                              .sin = sin_.view()};
+                              .out = out_.view()};
       if (!fused) {
         ops::rope(ctx, ops::rope_args(args));
         args.cos = args.sin = {};

@@ -72,7 +72,9 @@ class ProjectedAttention {
       f_.poison(out_);
     };
     std::vector<float> got = f_.run(out_, prepare, [&](ExecContext& ctx) {
-      ops::AttentionArgs args{.qkv = qkv_.view(),
+      ops::AttentionArgs args{.x = x_.view(),
+                              .projection = &projection_,
+                              .qkv = qkv_.view(),
                               .cu_seqlens = cu_.view(),
                               .seqs = OpFixture::live(seqs_),
                               .num_heads = heads_.count,
@@ -80,9 +82,7 @@ class ProjectedAttention {
                               .scale = heads_.scale(),
                               .max_seqlen = qkv_.shape[0],
                               .rows = OpFixture::live(live_),
-                              .out = out_.view(),
-                              .x = x_.view(),
-                              .projection = &projection_};
+                              .out = out_.view()};
       if (rotates_) {
         args.cos = cos_.view();
         args.sin = sin_.view();

@@ -165,7 +165,9 @@ void clip_layer(ExecContext& ctx, const Config& c, const ClipLayerWeights& w,
     const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, 3 * c.clip_width});
     const TensorView mixed = ctx.arena.tensor(x.dtype, x.shape);
     layer_norm(ctx, w.layer_norm1, kClipEpsilon, x, in.clip_rows, normed);
-    ops::attention(ctx, {.qkv = qkv,
+    ops::attention(ctx, {.x = normed,
+                         .projection = &w.qkv_proj,
+                         .qkv = qkv,
                          .cu_seqlens = in.cu_seqlens,
                          .seqs = in.views,
                          .num_heads = c.clip_heads,
@@ -173,9 +175,7 @@ void clip_layer(ExecContext& ctx, const Config& c, const ClipLayerWeights& w,
                          .scale = attention_scale(c.clip_head_dim()),
                          .max_seqlen = max_seqlen,
                          .rows = in.clip_rows,
-                         .out = mixed,
-                         .x = normed,
-                         .projection = &w.qkv_proj});
+                         .out = mixed});
     ops::linear(ctx,
                 {.x = mixed, .weight = w.out_proj, .residual = x, .rows = in.clip_rows, .out = x});
   }

@@ -61,7 +61,11 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
   const std::int64_t rows = x.shape[0];
   const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, 3 * c.hidden_size});
   const TensorView mixed = ctx.arena.tensor(x.dtype, {rows, c.hidden_size});
-  ops::attention(ctx, {.qkv = qkv,
+  ops::attention(ctx, {.x = normed,
+                       .projection = &w.qkv,
+                       .qkv = qkv,
+                       .cos = s.cos,
+                       .sin = s.sin,
                        .cu_seqlens = s.cu_seqlens,
                        .seqs = s.seqs,
                        .num_heads = c.num_heads,
@@ -69,11 +73,7 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
                        .scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim())),
                        .max_seqlen = rows,
                        .rows = s.patches,
-                       .out = mixed,
-                       .cos = s.cos,
-                       .sin = s.sin,
-                       .x = normed,
-                       .projection = &w.qkv});
+                       .out = mixed});
   ops::linear(ctx, {.x = mixed, .weight = w.proj, .residual = x, .rows = s.patches, .out = x});
 }
 

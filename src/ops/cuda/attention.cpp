@@ -11,15 +11,13 @@ namespace fovea::cuda {
 
 namespace {
 
-/// Sequences for which the Hopper kernel is faster: long ones, and many of some length. H100, 16
-/// heads of 72, portable and Hopper kernel, the latter without rotation: one sequence of 64
-/// rows 3.7 and 9.6 us, 256 rows 6.1 and 11.8, 512 rows 10.3 and 15.0, 640 rows 20.8 and 17.7, 1024
-/// rows 31.2 and 29.5; 2 of 512 rows 19.1 and 24.9, 4 of 384 rows 22.1 and 27.5; 40 of 196 rows 68
-/// and 89, 20 of 440 rows 105 and 104, where a rotation of its own would cost the portable one
-/// another 34.
-constexpr std::int64_t kHopperFromSequence = 576;
-constexpr std::int64_t kHopperFromSequenceOfMany = 320;
-constexpr std::int64_t kManyRows = 2048;
+/// Sizes for which the Hopper kernel is faster: many rows that are not all in short sequences.
+/// H100, the tower of Qwen3-VL-30B-A3B (16 heads of 72) as a graph, portable and Hopper kernel: one
+/// sequence of 400 rows 1.82 and 1.92 ms, of 484 1.84 and 1.83, of 576 2.63 and 2.16; 16 of 64 rows
+/// 2.57 and 2.59, 64 of 64 7.69 and 8.01, 16 of 100 3.71 and 3.68, 4 of 144 2.15 and 2.10, 4 of 196
+/// 2.46 and 2.36, 16 of 196 6.45 and 6.54, 8 of 256 4.29 and 4.26, 8 of 400 6.97 and 6.70.
+constexpr std::int64_t kHopperFromRows = 576;
+constexpr std::int64_t kHopperFromSequence = 128;
 
 AttentionWork make_work(const ops::AttentionArgs& args) {
   AttentionWork work{.qkv = args.qkv.data,
@@ -47,10 +45,8 @@ enum class Kernel { kPortable, kHopper, kCudnn };
 Kernel choose(CudaAttention choice, const ops::AttentionArgs& args, const AttentionWork& work) {
   if (choice == CudaAttention::kCudnn && CudnnAttention::accepts(work)) return Kernel::kCudnn;
   if (choice == CudaAttention::kPortable || !has_attention_wgmma(work)) return Kernel::kPortable;
-  const std::int64_t from =
-      work.rows >= kManyRows ? kHopperFromSequenceOfMany : kHopperFromSequence;
-  const bool faster = choice == CudaAttention::kHopper || args.max_seqlen >= from;
-  return faster ? Kernel::kHopper : Kernel::kPortable;
+  const bool faster = work.rows >= kHopperFromRows && args.max_seqlen >= kHopperFromSequence;
+  return faster || choice == CudaAttention::kHopper ? Kernel::kHopper : Kernel::kPortable;
 }
 
 /// Whether the kernel that packs keys can apply the rotary angles: four dims at a time, and without

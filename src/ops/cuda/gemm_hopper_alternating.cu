@@ -3,15 +3,9 @@
 
 namespace fovea::cuda {
 
-namespace {
+namespace gemm {
 
-using gemm::kernel_of;
-using gemm::Neighbours;
-using gemm::Plan;
-using gemm::Teamwork;
-using gemm::Tile;
-
-constexpr HopperGemmKernel kKernels[] = {
+constexpr HopperGemmKernel kAlternatingKernels[] = {
     kernel_of<Plan<Teamwork::kAlternating, Tile<2, 128, 128>, 6, Neighbours<2, 1>>>(
         "128x128 by 2x1 alternating"),
     kernel_of<Plan<Teamwork::kAlternating, Tile<2, 128, 144>, 5, Neighbours<2, 1>>>(
@@ -22,8 +16,8 @@ constexpr HopperGemmKernel kKernels[] = {
         "128x144 by 2x2 alternating"),
 };
 
-}  // namespace
+}  // namespace gemm
 
-std::span<const HopperGemmKernel> alternating_gemm_kernels() { return kKernels; }
+std::span<const HopperGemmKernel> alternating_gemm_kernels() { return gemm::kAlternatingKernels; }
 
 }  // namespace fovea::cuda

@@ -4,15 +4,9 @@
 
 namespace fovea::cuda {
 
-namespace {
+namespace gemm {
 
-using gemm::kernel_of;
-using gemm::Neighbours;
-using gemm::Plan;
-using gemm::Teamwork;
-using gemm::Tile;
-
-constexpr HopperGemmKernel kKernels[] = {
+constexpr HopperGemmKernel kHeadKernels[] = {
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 216>, 4, Neighbours<1, 2>, 72>>(
         "128x216 by 1x2, heads of 72"),
     kernel_of<Plan<Teamwork::kTogether, Tile<3, 64, 144>, 4, Neighbours<1, 2>, 72>>(
@@ -23,8 +17,8 @@ constexpr HopperGemmKernel kKernels[] = {
         "128x256 by 2x1, heads of 64"),
 };
 
-}  // namespace
+}  // namespace gemm
 
-std::span<const HopperGemmKernel> head_gemm_kernels() { return kKernels; }
+std::span<const HopperGemmKernel> head_gemm_kernels() { return gemm::kHeadKernels; }
 
 }  // namespace fovea::cuda

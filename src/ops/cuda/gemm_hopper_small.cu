@@ -4,15 +4,9 @@
 
 namespace fovea::cuda {
 
-namespace {
+namespace gemm {
 
-using gemm::kernel_of;
-using gemm::Neighbours;
-using gemm::Plan;
-using gemm::Teamwork;
-using gemm::Tile;
-
-constexpr HopperGemmKernel kKernels[] = {
+constexpr HopperGemmKernel kSmallKernels[] = {
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 32>, 8>>("64x32"),
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 32>, 8, Neighbours<1, 4>>>("64x32 by 1x4"),
     kernel_of<Plan<Teamwork::kTogether, Tile<1, 64, 40>, 7>>("64x40"),
@@ -28,8 +22,8 @@ constexpr HopperGemmKernel kKernels[] = {
     kernel_of<Plan<Teamwork::kSplit, Tile<1, 64, 72>, 5>>("64x72 split"),
 };
 
-}  // namespace
+}  // namespace gemm
 
-std::span<const HopperGemmKernel> small_gemm_kernels() { return kKernels; }
+std::span<const HopperGemmKernel> small_gemm_kernels() { return gemm::kSmallKernels; }
 
 }  // namespace fovea::cuda

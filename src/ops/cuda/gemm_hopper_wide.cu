@@ -3,15 +3,9 @@
 
 namespace fovea::cuda {
 
-namespace {
+namespace gemm {
 
-using gemm::kernel_of;
-using gemm::Neighbours;
-using gemm::Plan;
-using gemm::Teamwork;
-using gemm::Tile;
-
-constexpr HopperGemmKernel kKernels[] = {
+constexpr HopperGemmKernel kWideKernels[] = {
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 64>, 8, Neighbours<2, 2>>>("128x64 by 2x2"),
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 64>, 8, Neighbours<2, 1>>>("128x64 by 2x1"),
     kernel_of<Plan<Teamwork::kTogether, Tile<2, 64, 72>, 7, Neighbours<1, 2>>>("128x72 by 1x2"),
@@ -33,8 +27,8 @@ constexpr HopperGemmKernel kKernels[] = {
         "128x128 by 2x1 split"),
 };
 
-}  // namespace
+}  // namespace gemm
 
-std::span<const HopperGemmKernel> wide_gemm_kernels() { return kKernels; }
+std::span<const HopperGemmKernel> wide_gemm_kernels() { return gemm::kWideKernels; }
 
 }  // namespace fovea::cuda
