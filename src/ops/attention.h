@@ -31,9 +31,9 @@ struct AttentionArgs {
 
 /// Softmax attention inside every sequence, all heads, without a mask:
 ///   out[i, h] = sum_j softmax_j(scale * q[i, h] . k[j, h]) v[j, h],  i and j in the same sequence
-/// Scores are never stored: keys are visited in blocks counted from the start of each sequence with
-/// a running maximum and sum in f32, so a sequence gives the same bits alone and packed (CPU). Rows
-/// that no live sequence covers are not part of any result. Zero-length sequences are legal.
+/// Scores are never stored: keys are visited in blocks counted from the start of each sequence,
+/// sums are f32, and a sequence gives the same bits alone and packed (CPU). Rows that no live
+/// sequence covers are not part of any result. Zero-length sequences are legal.
 ///
 /// With x, the op begins with qkv = linear(x, projection), so that a backend may bring the rows of
 /// the product where its attention reads them. With cos and sin, q and k are then rotated as by
@@ -41,7 +41,9 @@ struct AttentionArgs {
 /// either case.
 ///
 /// Asynchronous on ctx.stream; safe to capture.
-/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
+/// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads of more
+/// than 128 dims on a GPU.
 void attention(ExecContext& ctx, const AttentionArgs& args);
 
 /// The product that attention over x begins with, for backends that compute it on its own.

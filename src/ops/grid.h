@@ -35,7 +35,9 @@ struct GridAttentionArgs {
 /// their own outputs are not computed. Neither scores nor biases are stored as a whole. A window
 /// gives the same bits alone and among others (CPU). Backends that multiply in a narrow type round
 /// rel_pos_* and pad_qkv to it; scores and biases stay f32. Asynchronous; safe to capture.
-/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
+/// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) on a GPU for heads of
+/// more than 128 dims and for windows whose biases exceed the shared memory of a thread block.
 /// Source: DeepSeek-OCR specification, section 5.1 (SAM with window padding).
 void grid_attention(ExecContext& ctx, const GridAttentionArgs& args);
 
@@ -52,6 +54,7 @@ struct Im2colArgs {
 ///   out[(n, y, x), (ky * 3 + kx) * channels + c] = x[(n, y * stride + ky - 1, x * stride + kx -
 ///   1), c]
 /// Asynchronous; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void im2col_3x3(ExecContext& ctx, const Im2colArgs& args);
 
 }  // namespace fovea::ops

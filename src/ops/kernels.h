@@ -13,7 +13,9 @@ namespace fovea {
 
 /// What a backend must compute: one function per op. Arguments have been checked by the op
 /// functions in ops/*.h, whose comments are the contract; nothing here is called for empty inputs.
-/// Every body submits to the given stream and is safe to capture. Stateless and thread-safe.
+/// Every body submits to the given stream and is safe to capture. Thread-safe, but for kernels that
+/// count (cost_kernels.h); no result depends on what was called before, other than through
+/// measurements of which way is fastest.
 class Kernels {
  public:
   virtual ~Kernels() = default;

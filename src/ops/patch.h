@@ -11,7 +11,8 @@ struct PatchifyArgs {
   ConstTensorView pixels;  ///< [bytes] u8: interleaved RGB of all pictures of the batch
   ConstTensorView
       sources;  ///< [rows, 4] i32: byte offset of the patch's first pixel, bytes from one picture
-                ///< row to the next, bytes from one frame to the next (0 repeats the frame), unused
+                ///< row to the next, bytes from one frame to the next (0 repeats the frame),
+                ///< unused; live patches lie inside pixels, which nobody checks
   ConstTensorView table;  ///< [3, 256] f32 on the device: value of every byte per channel
   std::int64_t patch_size;
   std::int64_t temporal_patch_size;
@@ -24,6 +25,8 @@ struct PatchifyArgs {
 ///       table[c][pixels[offset_r + f * frame_stride_r + py * row_stride_r + 3 * px + c]]
 /// The table holds the reference's float arithmetic for each of the 256 byte values, so the result
 /// is exact. On CUDA rows [live, capacity) are written as zeros. Asynchronous; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above;
+/// Error(kUnsupported) on a GPU for patches of more than 40 KiB of pixels.
 /// Source: image operations specification, sections 7 and 9.
 void patchify(ExecContext& ctx, const PatchifyArgs& args);
 
@@ -42,6 +45,7 @@ struct AddPositionsArgs {
 ///   i * step for i < n / 2, else (side - 1) - (n - 1 - i) * step, step = (side - 1) / (n - 1)
 /// Weights and the sum are f32; the sum is rounded to the activation dtype, then added.
 /// Asynchronous; safe to capture. Source: Qwen and GLM specification, section 4.3.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
 
 struct GatherRowsArgs {
@@ -52,6 +56,7 @@ struct GatherRowsArgs {
 };
 
 /// out[r] = x[index[r]]. Asynchronous; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void gather_rows(ExecContext& ctx, const GatherRowsArgs& args);
 
 }  // namespace fovea::ops

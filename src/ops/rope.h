@@ -18,7 +18,9 @@ struct RopeAnglesArgs {
 
 /// Angles of the two-dimensional rotary embedding, row part first:
 ///   angle[r, j] = y_r * inv_freq[j]  for j < head_dim / 4,  x_r * inv_freq[j - head_dim / 4] after
-/// The product is rounded to f32 before cosine and sine are taken. Once per forward.
+/// The product is rounded to f32 before cosine and sine are taken. Once per forward. Asynchronous
+/// on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: specs of the Qwen family, "Rotary".
 void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
 
@@ -36,6 +38,7 @@ struct RopeArgs {
 ///   y[j] = x[j] cos[j] - x[j + h] sin[j],  y[j + h] = x[j + h] cos[j] + x[j] sin[j],  h = head_dim
 ///   / 2
 /// in f32, one rounding. Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void rope(ExecContext& ctx, const RopeArgs& args);
 
 }  // namespace fovea::ops

@@ -35,6 +35,7 @@ struct AddTableArgs {
 
 /// x[r, c] += table[r mod period, c], in f32, one rounding: position embeddings of pictures of one
 /// size. Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void add_table(ExecContext& ctx, const AddTableArgs& args);
 
 }  // namespace fovea::ops

@@ -6,6 +6,7 @@
 #include "ops/cuda/attention_packing.h"
 #include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/gemm_hopper.h"
+#include "ops/cuda/operand_check.h"
 
 namespace fovea::cuda {
 
@@ -63,6 +64,9 @@ bool packs_while_projecting(const ops::AttentionArgs& args) {
 }
 
 void check(const ops::AttentionArgs& args) {
+  check_bf16("attention", "qkv", args.qkv);
+  check_vectors("attention", "qkv", args.qkv);
+  check_vectors("attention", "out", args.out);
   FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported,
               "attention: head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
               args.head_dim);

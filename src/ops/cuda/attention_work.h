@@ -20,7 +20,7 @@ struct AttentionWork {
   std::uint32_t keep = 0xffffffffu;  ///< bits of two queries or keys that count: none for scale 0
   std::uint32_t flip = 0;            ///< bits to invert in one of them: signs for a negative scale
   std::byte* out;                    ///< [rows, num_heads, head_dim] bf16
-  std::byte* workspace;              ///< of the Hopper kernel, see attention_packing.h
+  std::byte* workspace;              ///< of the Hopper kernel (attention_packing.h) or of cuDNN
   const float* cos = nullptr;        ///< [rows, head_dim / 2], aligned to 16 bytes: the Hopper
   const float* sin = nullptr;        ///< kernel rotates q and k with them, if there are any
 };

@@ -10,8 +10,10 @@
 namespace fovea::cuda {
 
 /// The ops on one Hopper GPU: bf16 activations and weights, f32 accumulation and statistics. Norm
-/// parameters, tables and angles arrive in f32. Every body reads the live counts on the device; all
-/// but the matrix products stop there.
+/// parameters, tables and angles arrive in f32. Every body reads the live counts on the device and
+/// stops there, but for products by cuBLASLt, which compute all rows, and patchify and attention,
+/// which write zeros to the others. Tensors have to be bf16 (check_operand), otherwise
+/// Error(kUnsupported). Thread-safe.
 class CudaKernels final : public Kernels {
  public:
   explicit CudaKernels(const CudaDeviceOptions& options);
@@ -40,7 +42,7 @@ class CudaKernels final : public Kernels {
   int num_multiprocessors_;
   CudaAttention attention_;
   std::unique_ptr<const CudnnAttention> cudnn_;  // where it was chosen
-  mutable GemmLibrary gemm_;  // thread-safe; remembers which algorithm was fastest
+  mutable GemmLibrary gemm_;                     // remembers which algorithm was fastest
 };
 
 }  // namespace fovea::cuda

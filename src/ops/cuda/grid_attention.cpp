@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "ops/cuda/attention_work.h"
 #include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/operand_check.h"
 
 namespace fovea::cuda {
 
@@ -45,6 +46,9 @@ bool uses_hopper(CudaAttention choice, const GridWork& work) {
 }
 
 void check(const ops::GridAttentionArgs& args) {
+  check_bf16("grid_attention", "qkv", args.qkv);
+  check_vectors("grid_attention", "qkv", args.qkv);
+  check_vectors("grid_attention", "out", args.out);
   FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported,
               "grid_attention: head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
               args.head_dim);

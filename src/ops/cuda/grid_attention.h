@@ -23,7 +23,7 @@ struct GridWork {
   int windows_x;
   int num_heads;
   int head_dim;  ///< a multiple of 8, at most 128
-  float scale;   ///< > 0; other scales are moved to the queries that are multiplied with keys:
+  float scale;   ///< >= 0; other scales are moved to the queries that are multiplied with keys:
   std::uint32_t query_keep = 0xffffffffu;  ///< bits of two queries that count: none for scale 0
   std::uint32_t query_flip = 0;            ///< bits to invert: the signs for a negative scale
   std::byte* out;                          ///< [images * height * width, num_heads, head_dim] bf16

@@ -11,6 +11,7 @@
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/operand_check.h"
 
 namespace fovea::cuda {
 
@@ -21,9 +22,10 @@ constexpr int kAnyWidthThreads = 256;
 constexpr int kMaxThreads = 1024;
 constexpr int kWidth = 8;  // bf16 elements of a 16-byte load
 constexpr int kThreadsPerMultiprocessor = 2048;
-constexpr int kRowsPerBlock = 8;             // of the kernel with one warp per row
-constexpr std::int64_t kManyRows = 512;      // from which on that kernel is faster, if
-constexpr int kMaxWarpCols = 8 * kWarp * 8;  // a warp can hold the row
+// The kernel with one warp per row: for many rows, and rows that a warp can hold.
+constexpr int kRowsPerBlock = 8;
+constexpr std::int64_t kManyRows = 512;
+constexpr int kMaxWarpCols = 8 * kWarp * 8;
 
 /// Everything a norm kernel needs; `bias` is null for RMSNorm.
 struct NormWork {
@@ -223,6 +225,7 @@ void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocesso
 }  // namespace
 
 void CudaKernels::layer_norm(Stream& stream, const ops::LayerNormArgs& args) const {
+  check_bf16("layer_norm", "x", args.x);
   launch_norm<true>(static_cast<CudaStream&>(stream),
                     {.x = args.x.as<__nv_bfloat16>(),
                      .weight = args.weight.as<float>(),
@@ -236,6 +239,7 @@ void CudaKernels::layer_norm(Stream& stream, const ops::LayerNormArgs& args) con
 }
 
 void CudaKernels::rms_norm(Stream& stream, const ops::RmsNormArgs& args) const {
+  check_bf16("rms_norm", "x", args.x);
   launch_norm<false>(static_cast<CudaStream&>(stream),
                      {.x = args.x.as<__nv_bfloat16>(),
                       .weight = args.weight.as<float>(),

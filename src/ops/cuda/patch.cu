@@ -9,6 +9,7 @@
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/operand_check.h"
 
 namespace fovea::cuda {
 
@@ -146,6 +147,8 @@ __global__ void __launch_bounds__(kBlock)
 }  // namespace
 
 void CudaKernels::patchify(Stream& stream, const ops::PatchifyArgs& args) const {
+  check_bf16("patchify", "out", args.out);
+  check_vectors("patchify", "sources", args.sources);
   const PatchifyWork work{.pixels = args.pixels.as<std::uint8_t>(),
                           .sources = args.sources.as<int4>(),
                           .table = args.table.as<float>(),
@@ -166,6 +169,8 @@ void CudaKernels::patchify(Stream& stream, const ops::PatchifyArgs& args) const 
 }
 
 void CudaKernels::add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const {
+  check_bf16("add_positions_bilinear", "x", args.x);
+  check_vectors("add_positions_bilinear", "positions", args.positions);
   const std::int64_t rows = args.x.shape[0];
   const std::int64_t cols = args.x.shape[1];
   const bool vectors =
@@ -178,6 +183,7 @@ void CudaKernels::add_positions_bilinear(Stream& stream, const ops::AddPositions
 }
 
 void CudaKernels::gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const {
+  check_bf16("gather_rows", "x", args.x);
   const std::int64_t rows = args.index.shape[0];
   const std::int64_t cols = args.x.shape[1];
   auto& cuda_stream = static_cast<CudaStream&>(stream);

@@ -8,6 +8,7 @@
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/operand_check.h"
 #include "ops/cuda/rotate.cuh"
 
 namespace fovea::cuda {
@@ -60,6 +61,7 @@ __global__ void __launch_bounds__(kBlock)
 }  // namespace
 
 void CudaKernels::rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) const {
+  check_vectors("rope_angles", "positions", args.positions);
   const std::int64_t rows = args.positions.shape[0];
   const std::int64_t quarter = args.inv_freq.shape[0];
   launch(static_cast<CudaStream&>(stream), &rope_angles_kernel,
@@ -69,6 +71,7 @@ void CudaKernels::rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) c
 }
 
 void CudaKernels::rope(Stream& stream, const ops::RopeArgs& args) const {
+  check_bf16("rope", "qkv", args.qkv);
   const std::int64_t rows = args.qkv.shape[0];
   const std::int64_t half = args.head_dim / 2;
   const bool vectors = half % 4 == 0 && is_aligned(args.qkv.data, 8) &&

@@ -2,6 +2,7 @@
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/operand_check.h"
 
 namespace fovea::cuda {
 
@@ -108,6 +109,7 @@ __global__ void __launch_bounds__(kBlock) im2col_kernel(Im2colWork w) {
 }  // namespace
 
 void CudaKernels::copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args) const {
+  check_bf16("copy_row_blocks", "out", args.out);
   const bool is_constant = args.x_block_rows == 0;
   const CopyWork work{.x = is_constant ? nullptr : args.x.as<__nv_bfloat16>(),
                       .constant = is_constant ? args.x.as<float>() : nullptr,
@@ -130,6 +132,7 @@ void CudaKernels::copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& 
 }
 
 void CudaKernels::add_table(Stream& stream, const ops::AddTableArgs& args) const {
+  check_bf16("add_table", "x", args.x);
   const std::int64_t rows = args.x.shape[0];
   const std::int64_t cols = args.x.shape[1];
   const bool vectors =
@@ -140,6 +143,7 @@ void CudaKernels::add_table(Stream& stream, const ops::AddTableArgs& args) const
 }
 
 void CudaKernels::im2col_3x3(Stream& stream, const ops::Im2colArgs& args) const {
+  check_bf16("im2col_3x3", "x", args.x);
   const Im2colWork work{.x = args.x.as<__nv_bfloat16>(),
                         .height = static_cast<int>(args.height),
                         .width = static_cast<int>(args.width),
