@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kMaxCandidates = 16;  // of the library
+constexpr std::int64_t kElementBytes = 2;  // bf16
+constexpr int kMaxCandidates = 16;         // of the library
 constexpr std::size_t kMaxOwnCandidates = 12;
 constexpr std::size_t kFinalists = 4;
 /// How much slower than the library an own kernel may be measured and still be chosen: it leaves
@@ -74,6 +76,21 @@ std::string path_in(const std::string& cache_dir, const std::string& identity) {
 
 }  // namespace
 
+Gemm gemm_of(const ops::LinearArgs& args) {
+  return {.rows = args.x.shape[0],
+          .in_features = args.weight.in_features,
+          .out_features = args.weight.out_features,
+          .x = args.x.data,
+          .weight = args.weight.weight.data(),
+          .bias = args.weight.has_bias ? args.weight.bias.data() : nullptr,
+          .residual = args.residual.data,
+          .activation = args.activation,
+          .out = args.out.data + args.out_column * kElementBytes,
+          .out_stride = args.out.shape[1],
+          .live = args.rows.count,
+          .is_recorded = args.is_recorded};
+}
+
 GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir)
     : own_(std::make_unique<const HopperGemm>(device_index)),
       identity_(identity_of(device_index)),
@@ -88,7 +105,12 @@ GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir)
 }
 
 GemmLibrary::~GemmLibrary() {
-  if (!is_saved_) save();
+  if (is_saved_) return;
+  try {
+    save_gemm_choices(choices_path_, identity_, choices_);
+  } catch (...) {
+    return;  // what was measured will be measured again
+  }
 }
 
 std::optional<GemmChoice> GemmLibrary::find(const GemmKey& key) {
@@ -99,16 +121,18 @@ std::optional<GemmChoice> GemmLibrary::find(const GemmKey& key) {
 }
 
 void GemmLibrary::keep(const GemmKey& key, const GemmChoice& choice) {
-  const std::scoped_lock lock(mutex_);
-  choices_[key] = choice;
-  is_saved_ = false;
-  if (std::chrono::steady_clock::now() - saved_at_ >= kSaveInterval) save();
-}
-
-void GemmLibrary::save() {
-  save_gemm_choices(choices_path_, identity_, choices_);
-  is_saved_ = true;
-  saved_at_ = std::chrono::steady_clock::now();
+  std::map<GemmKey, GemmChoice> known;
+  {
+    const std::scoped_lock lock(mutex_);
+    choices_[key] = choice;
+    is_saved_ = false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - saved_at_ < kSaveInterval) return;
+    known = choices_;
+    is_saved_ = true;
+    saved_at_ = now;
+  }
+  save_gemm_choices(choices_path_, identity_, known);  // products of other threads do not wait
 }
 
 std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm) const {
@@ -121,7 +145,9 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
   }
   if (gemm.attention != nullptr) return candidates;
   if (!GemmProduct::has_epilogue(gemm)) {
-    candidates.push_back({.way = GemmChoice::Way::kUnfused, .rows = gemm.rows});
+    // One rounding more: only where there is no other way.
+    if (candidates.empty())
+      candidates.push_back({.way = GemmChoice::Way::kUnfused, .rows = gemm.rows});
     return candidates;
   }
   for (const cublasLtMatmulAlgo_t& algorithm :
@@ -154,22 +180,22 @@ GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
   if (of_class && !(gemm.is_recorded && may_measure)) return *of_class;
   const std::vector<GemmChoice> possible = candidates(stream, gemm);
   if (possible.size() == 1 || !may_measure) return possible.front();
-  if (!GemmProduct::has_epilogue(gemm)) (void)choose(stream, plain_product(gemm));
-  const std::optional<GemmChoice> choice = fastest(stream, gemm, possible);
-  if (!choice) return possible.front();
-  keep(very_key, *choice);
-  if (!of_class) keep(class_key, *choice);
-  return *choice;
+  const GemmChoice choice = fastest(stream, gemm, possible);
+  keep(very_key, choice);
+  if (!of_class) keep(class_key, choice);
+  return choice;
 }
 
-std::optional<GemmChoice> GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
-                                               std::span<const GemmChoice> candidates) {
+GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
+                                std::span<const GemmChoice> candidates) {
   struct Timed {
     const GemmChoice* choice;
     float ms;
   };
+  GemmChoice promising = candidates.front();
+  promising.is_measured = false;
   GemmStopwatch stopwatch(stream, gemm);
-  if (!stopwatch.is_ready()) return std::nullopt;
+  if (!stopwatch.is_ready()) return promising;
   const auto measure = [&](const GemmChoice& choice, float give_up_ms) {
     const float ms =
         stopwatch.measure([&](const Gemm& trial) { run(stream, trial, choice); }, give_up_ms);
@@ -185,7 +211,8 @@ std::optional<GemmChoice> GemmLibrary::fastest(CudaStream& stream, const Gemm& g
   std::ranges::stable_sort(timed, {}, &Timed::ms);
   timed.resize(std::min(timed.size(), kFinalists));
   for (Timed& finalist : timed) finalist.ms = measure(*finalist.choice, finalist.ms);
-  return *std::ranges::min_element(timed, {}, &Timed::ms)->choice;
+  const Timed& best = *std::ranges::min_element(timed, {}, &Timed::ms);
+  return std::isfinite(best.ms) ? *best.choice : promising;
 }
 
 void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) {

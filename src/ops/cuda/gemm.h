@@ -18,7 +18,7 @@ namespace fovea::cuda {
 
 /// One matrix product, everything bf16 and row-major:
 ///   out[r, n] = activation(sum_k x[r, k] * weight[n, k] + bias[n]) + residual[r, n]
-/// accumulated in f32 and rounded once.
+/// accumulated in f32 and rounded once, but see GemmChoice::Way::kUnfused.
 struct Gemm {
   std::int64_t rows;
   std::int64_t in_features;
@@ -74,12 +74,14 @@ struct GemmChoice {
   enum class Way : std::uint8_t {
     kOwn,      ///< by a kernel of ours, which knows every epilogue
     kLibrary,  ///< by an algorithm of cuBLASLt that was chosen for `rows` rows
-    kUnfused,  ///< activation and residual apart (gemm_unfused.h), the product as chosen for itself
+    kUnfused,  ///< activation and residual apart (gemm_unfused.h), rounded once more, where rows
+               ///< are not multiples of 16 bytes; the product as chosen for itself
   };
   Way way;
   HopperGemmPlan own = {};
   cublasLtMatmulAlgo_t algorithm = {};
-  std::int64_t rows = 0;  ///< 0: kept by an earlier process
+  std::int64_t rows = 0;    ///< 0: kept by an earlier process
+  bool is_measured = true;  ///< else it stays out of the file: a guess, for want of memory
 };
 
 class HopperGemm;
@@ -106,12 +108,11 @@ class GemmLibrary {
   /// What is known or measured to be fastest; inside a capture, what is known or promising.
   [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm);
   [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
+  /// Remembers a choice, and now and then writes all of them to the file.
   void keep(const GemmKey& key, const GemmChoice& choice);
-  /// Writes what is known to the file. The lock is held, or nobody else is left.
-  void save();
-  /// The fastest of the candidates, measured; none if memory is too short to measure.
-  [[nodiscard]] std::optional<GemmChoice> fastest(CudaStream& stream, const Gemm& gemm,
-                                                  std::span<const GemmChoice> candidates);
+  /// The fastest of the candidates; the first if none could be measured, for want of memory.
+  [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
+                                   std::span<const GemmChoice> candidates);
   void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice);
 
   UniqueCublasLt library_;
@@ -119,7 +120,7 @@ class GemmLibrary {
   int num_multiprocessors_ = 0;
   std::string identity_;  // of GPU model and software: choices are valid for these only
   std::string choices_path_;
-  std::mutex mutex_;  // guards the members below and the file
+  std::mutex mutex_;  // guards the members below
   std::map<GemmKey, GemmChoice> choices_;
   bool is_saved_ = true;
   std::chrono::steady_clock::time_point saved_at_ = {};

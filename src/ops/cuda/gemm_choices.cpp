@@ -93,7 +93,8 @@ void save_gemm_choices(const std::string& path, const std::string& identity,
   if (path.empty()) return;
   std::ostringstream out;
   out << kHeader << '\n' << identity << '\n';
-  for (const auto& [key, choice] : choices) write_choice(out, key, choice);
+  for (const auto& [key, choice] : choices)
+    if (choice.is_measured) write_choice(out, key, choice);
   try {
     replace_file(path, out.str());
   } catch (const Error&) {

@@ -1,8 +1,8 @@
-// The linear layer: weights as bf16 in the layout of the checkpoint, and one product whose epilogue
-// has bias, activation and residual.
+// The linear layer: weights as bf16 in the layout of the checkpoint, and a product (gemm.h).
 #include <vector>
 
 #include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/operand_check.h"
 
 namespace fovea::cuda {
 
@@ -44,22 +44,8 @@ ops::PackedLinear CudaKernels::pack_linear(Device& device, ConstTensorView weigh
   return packed;
 }
 
-Gemm gemm_of(const ops::LinearArgs& args) {
-  return {.rows = args.x.shape[0],
-          .in_features = args.weight.in_features,
-          .out_features = args.weight.out_features,
-          .x = args.x.data,
-          .weight = args.weight.weight.data(),
-          .bias = args.weight.has_bias ? args.weight.bias.data() : nullptr,
-          .residual = args.residual.data,
-          .activation = args.activation,
-          .out = args.out.data + args.out_column * static_cast<std::int64_t>(kElementBytes),
-          .out_stride = args.out.shape[1],
-          .live = args.rows.count,
-          .is_recorded = args.is_recorded};
-}
-
 void CudaKernels::linear(Stream& stream, const ops::LinearArgs& args) const {
+  check_bf16("linear", "x", args.x);
   gemm_.run(static_cast<CudaStream&>(stream), gemm_of(args));
 }
 
