@@ -26,6 +26,7 @@
 #include "ops/cuda/head_dims.h"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
+#include "ops/cuda/softmax_mma.cuh"
 
 namespace fovea::cuda {
 
@@ -97,14 +98,6 @@ struct alignas(16) Shared {
     static_assert(sizeof(Partial<P>) <= sizeof(stages[0]));
     return *reinterpret_cast<Partial<P>*>(stages[group]);
   }
-};
-
-/// One row per lane group: running maximum and sum of the two rows a lane takes part in.
-template <class P>
-struct Accumulator {
-  float out[P::kDim / 8][4] = {};
-  float maximum[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {};
 };
 
 /// How kThreads threads copy `kRows` rows of a head to shared memory, in pieces of 16 bytes. Where
@@ -180,61 +173,6 @@ __device__ void multiply_keys(const std::uint32_t (&q)[P::kDim / 16][4], const S
   }
 }
 
-/// Turns scores into weights relative to the new maximum and rescales what was summed before.
-template <class P>
-__device__ void update_softmax(float factor, typename P::Scores& scores, Accumulator<P>& acc) {
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    float maximum = acc.maximum[r];
-#pragma unroll
-    for (int n = 0; n < P::kKeys / 8; ++n) {
-      maximum = fmaxf(maximum, fmaxf(scores[n][2 * r], scores[n][2 * r + 1]));
-    }
-    maximum = quad_max(maximum);
-    const float rescale = ptx::exp2_fast((acc.maximum[r] - maximum) * factor);
-    acc.maximum[r] = maximum;
-    acc.sum[r] *= rescale;
-#pragma unroll
-    for (int n = 0; n < P::kDim / 8; ++n) {
-      acc.out[n][2 * r] *= rescale;
-      acc.out[n][2 * r + 1] *= rescale;
-    }
-    const float offset = maximum * factor;
-#pragma unroll
-    for (int n = 0; n < P::kKeys / 8; ++n) {
-#pragma unroll
-      for (int i = 2 * r; i < 2 * r + 2; ++i) {
-        scores[n][i] = ptx::exp2_fast(scores[n][i] * factor - offset);
-        acc.sum[r] += scores[n][i];
-      }
-    }
-  }
-}
-
-/// acc.out[16 x kDim] += weights v of one warp.
-template <class P>
-__device__ void multiply_values(const typename P::Scores& weights, const Stage<P>& stage,
-                                Accumulator<P>& acc) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int key = lane % 16;
-  const int dim = lane / 16 * 8;
-#pragma unroll
-  for (int step = 0; step < P::kKeys / 16; ++step) {
-    const float(&left)[4] = weights[2 * step];
-    const float(&right)[4] = weights[2 * step + 1];
-    const std::uint32_t p[4] = {pack_bf16(left[0], left[1]), pack_bf16(left[2], left[3]),
-                                pack_bf16(right[0], right[1]), pack_bf16(right[2], right[3])};
-#pragma unroll
-    for (int pair = 0; pair < P::kDim / 16; ++pair) {
-      std::uint32_t v[4];
-      ptx::load_matrices_transposed(
-          ptx::shared_address(&stage.values[step * 16 + key][pair * 16 + dim]), v);
-      ptx::multiply_add(acc.out[2 * pair], p, v[0], v[1]);
-      ptx::multiply_add(acc.out[2 * pair + 1], p, v[2], v[3]);
-    }
-  }
-}
-
 /// Excludes keys at or beyond `valid` from the softmax.
 template <class P>
 __device__ void mask_scores(int valid, typename P::Scores& scores) {
@@ -250,7 +188,8 @@ __device__ void mask_scores(int valid, typename P::Scores& scores) {
 
 /// Leaves what a warp has summed for join_partials.
 template <class P>
-__device__ void leave_partial(const Accumulator<P>& acc, int group, int warp, Shared<P>& shared) {
+__device__ void leave_partial(const SoftmaxSums<P::kDim>& acc, int group, int warp,
+                              Shared<P>& shared) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   auto& out = shared.partial(group).out;
 #pragma unroll
@@ -319,7 +258,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
   const int stride = 3 * width;
   const RowCopier<P, P::kQueries, P::kThreads> copy_queries(stride, w.head_dim);
   const RowCopier<P, P::kKeys, P::kGroup> copy_keys(stride, w.head_dim);
-  const float factor = w.scale * kLog2E;
+  const float factor = w.scale * ptx::kLog2E;
   wait_for_predecessor();
   const int head = static_cast<int>(blockIdx.x);
   const int num_sequences = live_sequences(w);
@@ -351,7 +290,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
     std::uint32_t q[P::kDim / 16][4];
     load_queries<P>(w, shared.queries + warp * kWarpQueries, q);
 
-    Accumulator<P> acc;
+    SoftmaxSums<P::kDim> acc;
     const int num_rounds = (num_steps + P::kSplits - 1) / P::kSplits;
     for (int round = 0; round < num_rounds; ++round) {
       const int step = round * P::kSplits + group;
@@ -360,8 +299,8 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
         typename P::Scores scores = {};
         multiply_keys<P>(q, stage, scores);
         if (step + 1 == num_steps) mask_scores<P>(tile.sequence_rows - step * P::kKeys, scores);
-        update_softmax<P>(factor, scores, acc);
-        multiply_values<P>(scores, stage, acc);
+        update_softmax(factor, scores, acc);
+        multiply_values(scores, stage.values, acc);
       }
       __syncthreads();  // everyone has read this stage before it is filled again
       if (round + 1 == num_rounds) break;
@@ -384,11 +323,6 @@ void launch_plan(CudaStream& stream, const AttentionWork& w) {
   constexpr std::size_t kMoreThanHalf = 114 << 10;  // of a multiprocessor's 228 KB, 1 KB per block
   constexpr std::size_t kSharedBytes =
       P::kBlocks == 1 ? std::max(sizeof(Shared<P>), kMoreThanHalf) : sizeof(Shared<P>);
-  if constexpr (kSharedBytes > 48 * 1024) {  // more than a kernel gets without asking
-    FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&attention_mma_kernel<P>,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          static_cast<int>(kSharedBytes)));
-  }
   // Sequences of at least half a tile have no more than `usual` tiles.
   constexpr int kMostBlocks = 65535;  // of a grid along y
   const int full = (w.rows + P::kQueries - 1) / P::kQueries;

@@ -20,7 +20,6 @@ namespace fovea::cuda {
 /// values and no 1: they change neither maximum nor sum nor result, so scores need no mask.
 inline constexpr int kSlabRows = 8;
 inline constexpr int kBlockBytes = 128;
-inline constexpr std::uint32_t kBf16One = 0x3f80u;  ///< and a zero behind it
 
 /// Keys are padded with zeros to whole steps of 16 dims.
 [[nodiscard]] constexpr int key_slab_bytes(int head_dim) {

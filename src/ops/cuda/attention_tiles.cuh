@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ops/cuda/attention_work.h"
+#include "ops/cuda/lanes.cuh"
 
 namespace fovea::cuda {
 
@@ -25,7 +26,6 @@ __device__ inline int live_sequences(const AttentionWork& w) {
 /// warp.
 __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequences, int tile_rows,
                                  int& index, QueryTile& tile) {
-  constexpr unsigned kAll = 0xffffffffu;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   for (int base = 0; base < num_sequences; base += 32) {
     const int sequence = base + lane;
@@ -33,22 +33,18 @@ __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequenc
     const int begin = exists ? cu_seqlens[sequence] : 0;
     const int rows = exists ? cu_seqlens[sequence + 1] - begin : 0;
     const int tiles = (rows + tile_rows - 1) / tile_rows;
-    int up_to_here = tiles;
     const int count = min(32, num_sequences - base);
-    for (int offset = 1; offset < count; offset *= 2) {
-      const int before = __shfl_up_sync(kAll, up_to_here, offset);
-      if (lane >= offset) up_to_here += before;
-    }
-    const unsigned beyond = __ballot_sync(kAll, up_to_here > index);
+    const int up_to_here = sum_up_to_lane(tiles, count);
+    const unsigned beyond = __ballot_sync(kAllLanes, up_to_here > index);
     if (beyond != 0) {
       const int owner = __ffs(static_cast<int>(beyond)) - 1;
       tile.sequence = base + owner;
-      tile.sequence_begin = __shfl_sync(kAll, begin, owner);
-      tile.sequence_rows = __shfl_sync(kAll, rows, owner);
-      tile.first = (index - __shfl_sync(kAll, up_to_here - tiles, owner)) * tile_rows;
+      tile.sequence_begin = __shfl_sync(kAllLanes, begin, owner);
+      tile.sequence_rows = __shfl_sync(kAllLanes, rows, owner);
+      tile.first = (index - __shfl_sync(kAllLanes, up_to_here - tiles, owner)) * tile_rows;
       return true;
     }
-    index -= __shfl_sync(kAll, up_to_here, count - 1);
+    index -= __shfl_sync(kAllLanes, up_to_here, count - 1);
   }
   return false;
 }
@@ -64,17 +60,5 @@ __device__ inline void clear_rows(const AttentionWork& w, int head, int first, i
     for (int i = thread; i < pieces; i += num_threads) to[i] = uint4{};
   }
 }
-
-/// Maximum, or sum, over the four lanes that share a row of an accumulator.
-__device__ inline float quad_max(float value) {
-  value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
-  return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-__device__ inline float quad_sum(float value) {
-  value += __shfl_xor_sync(0xffffffffu, value, 1);
-  return value + __shfl_xor_sync(0xffffffffu, value, 2);
-}
-
-inline constexpr float kLog2E = 1.4426950408889634f;
 
 }  // namespace fovea::cuda

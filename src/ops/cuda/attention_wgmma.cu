@@ -26,6 +26,7 @@
 #include "ops/cuda/attention_wgmma_feed.cuh"
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/head_dims.h"
+#include "ops/cuda/lanes.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
 #include "ops/cuda/wgmma.cuh"
@@ -145,16 +146,10 @@ __device__ void make_weights(bool first, float factor, typename P::Scores& score
 /// Rounds weights to operands of the second product, here and not later: the scores of the next
 /// step need the registers.
 template <class P>
-__device__ void pack_weights(const typename P::Scores& scores, typename P::Weights& p) {
+__device__ void round_weights(const typename P::Scores& scores, typename P::Weights& p) {
 #pragma unroll
-  for (int step = 0; step < P::kKeys / 16; ++step) {
-    const float(&left)[4] = scores[2 * step];
-    const float(&right)[4] = scores[2 * step + 1];
-    p[step][0] = pack_bf16(left[0], left[1]);
-    p[step][1] = pack_bf16(left[2], left[3]);
-    p[step][2] = pack_bf16(right[0], right[1]);
-    p[step][3] = pack_bf16(right[2], right[3]);
-  }
+  for (int step = 0; step < P::kKeys / 16; ++step)
+    pack_operand(scores[2 * step], scores[2 * step + 1], p[step]);
 }
 
 /// Zero, but known only when all weights have been rounded: they are not negative.
@@ -195,7 +190,7 @@ template <class P>
 class Consumer {
  public:
   __device__ Consumer(const AttentionWork& work, Shared<P>& shared, int group)
-      : work_(work), s_(shared), group_(group), factor_(work.scale * kLog2E) {
+      : work_(work), s_(shared), group_(group), factor_(work.scale * ptx::kLog2E) {
     if (group_ == P::kGroups - 1) pass_turn();  // the first group starts
   }
 
@@ -234,7 +229,7 @@ class Consumer {
 #pragma unroll 1
     for (int step = 1; step < num_steps; ++step) {
       typename P::Weights p;
-      pack_weights<P>(scores, p);
+      round_weights<P>(scores, p);
       wait_for(s_.values_full[values_.stage], values_.phase);
       wait_for(s_.keys_full[keys_.stage], keys_.phase);
       // A group that has the turn starts at once: the compiler would round the weights only then.
@@ -248,7 +243,7 @@ class Consumer {
       if (rows.moved) rescale<P>(rows, out);
     }
     typename P::Weights p;
-    pack_weights<P>(scores, p);
+    round_weights<P>(scores, p);
     wait_for(s_.values_full[values_.stage], values_.phase);
     start_values<P>(p, s_.values[values_.stage], out);
     finish_values(out);
@@ -350,9 +345,6 @@ template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w, int num_multiprocessors) {
   const std::size_t shared_bytes =
       sizeof(Shared<P>) + (static_cast<std::size_t>(w.max_seqs) + 1) * sizeof(int);
-  FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&attention_wgmma_kernel<P>,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shared_bytes)));
   const std::int64_t most_tiles = (w.rows + P::kQueries - 1) / P::kQueries + w.max_seqs;
   launch(stream, &attention_wgmma_kernel<P>,
          dim3(static_cast<unsigned>(

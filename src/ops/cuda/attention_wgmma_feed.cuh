@@ -9,7 +9,9 @@
 
 #include "ops/cuda/attention_packing.h"
 #include "ops/cuda/attention_tiles.cuh"
+#include "ops/cuda/lanes.cuh"
 #include "ops/cuda/ptx.cuh"
+#include "ops/cuda/ring.cuh"
 
 namespace fovea::cuda::hopper_attention {
 
@@ -70,38 +72,6 @@ struct Shared {
   std::uint64_t values_empty[P::kStages];
   // followed by int[max_seqs + 1], see number_tiles
 };
-
-/// Where somebody stands in a ring of stages.
-template <int kStages>
-struct Position {
-  int stage = 0;
-  std::uint32_t phase = 0;
-  __device__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
-
-__device__ inline void wait_for(std::uint64_t& barrier, std::uint32_t phase) {
-  ptx::barrier_wait(ptx::shared_address(&barrier), phase);
-}
-
-/// Tells the copying group that this warp has read a stage.
-__device__ inline void release(std::uint64_t& barrier) {
-  if (threadIdx.x % kWarp == 0) ptx::barrier_arrive(ptx::shared_address(&barrier));
-}
-
-/// Sum of `value` over the lanes up to this one.
-__device__ inline int sum_up_to_lane(int value) {
-#pragma unroll
-  for (int offset = 1; offset < kWarp; offset *= 2) {
-    const int lower = __shfl_up_sync(0xffffffffu, value, offset);
-    if (static_cast<int>(threadIdx.x) % kWarp >= offset) value += lower;
-  }
-  return value;
-}
 
 /// first_tiles[s] for s <= num_sequences: tiles of queries before sequence s. Run by one warp.
 __device__ inline void number_tiles(const std::int32_t* cu_seqlens, int num_sequences,

@@ -10,6 +10,8 @@ namespace fovea::cuda {
 /// constructors, which keep the compiler from moving several pairs with one access.
 using Bf16Pair = std::uint32_t;
 
+inline constexpr Bf16Pair kBf16One = 0x3f80u;  ///< and a zero behind it
+
 /// Eight bf16 values, moved with one 16-byte access.
 struct alignas(16) Bf16x8 {
   Bf16Pair pair[4];
@@ -39,6 +41,16 @@ __device__ inline float2 unpack_bf16(Bf16Pair pair) {
 __device__ inline Bf16Pair pack_bf16(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return reinterpret_cast<const Bf16Pair&>(pair);
+}
+
+/// Two blocks of eight columns of a matrix unit's sums, rounded, as the left operand of its next
+/// product takes them.
+__device__ inline void pack_operand(const float (&left)[4], const float (&right)[4],
+                                    Bf16Pair (&operand)[4]) {
+  operand[0] = pack_bf16(left[0], left[1]);
+  operand[1] = pack_bf16(left[2], left[3]);
+  operand[2] = pack_bf16(right[0], right[1]);
+  operand[3] = pack_bf16(right[2], right[3]);
 }
 
 /// values[i] = from[i] for kWidth elements; `from` is aligned to kWidth elements.

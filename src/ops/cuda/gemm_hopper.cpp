@@ -20,11 +20,11 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 /// Clusters of neighbouring tiles.
 std::int64_t num_clusters(const Gemm& gemm, const HopperGemmKernel& kernel) {
-  return ceil_div(gemm.rows, std::int64_t{kernel.rows} * kernel.tile_rows) *
-         ceil_div(gemm.out_features, std::int64_t{kernel.cols} * kernel.tile_cols);
+  return ceil_div(gemm.rows, std::int64_t{kernel.rows} * kernel.cluster_rows) *
+         ceil_div(gemm.out_features, std::int64_t{kernel.cols} * kernel.cluster_cols);
 }
 int cluster_size(const HopperGemmPlan& plan) {
-  return plan.splits * plan.kernel->tile_rows * plan.kernel->tile_cols;
+  return plan.splits * plan.kernel->cluster_rows * plan.kernel->cluster_cols;
 }
 
 std::vector<const HopperGemmKernel*> all_kernels() {
@@ -57,8 +57,8 @@ double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_bl
   const std::int64_t all = num_clusters(gemm, kernel) * cluster_size(plan);
   const auto busy = static_cast<double>(std::min<std::int64_t>(all, most_blocks));
   const double busy_each = std::max(1.0, busy / num_multiprocessors);
-  const double cache_bytes = bytes(kernel.rows, kBlockCols) / kernel.tile_cols +
-                             bytes(kernel.cols, kBlockCols) / kernel.tile_rows;
+  const double cache_bytes = bytes(kernel.rows, kBlockCols) / kernel.cluster_cols +
+                             bytes(kernel.cols, kBlockCols) / kernel.cluster_rows;
   const double block =
       std::max({busy_each * area * kBlockCols / kProductsPerCycle,
                 busy_each * bytes(kernel.rows + kernel.cols, kBlockCols) / kBytesPerCycle,
@@ -89,7 +89,8 @@ HopperGemm::HopperGemm(int device_index) {
   FOVEA_CHECK(found == cudaDriverEntryPointSuccess, kUnsupported,
               "the NVIDIA driver cannot describe matrices to the copy engine");
   encode_ = reinterpret_cast<EncodeTiles>(function);
-  for (const HopperGemmKernel* kernel : all_kernels()) most_blocks_[kernel] = kernel->most_blocks();
+  for (const HopperGemmKernel* kernel : all_kernels())
+    if (const int most = kernel->prepare(); most > 0) most_blocks_[kernel] = most;
 }
 
 bool HopperGemm::accepts(const Gemm& gemm) {
@@ -111,19 +112,19 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
     HopperGemmPlan plan;
     double cycles;
   };
-  constexpr int kMostShared = 2;  // blocks per multiprocessor
+  constexpr int kBlocksEach = 2;  // per multiprocessor
   std::vector<Rated> rated;
   const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
   for (const auto& [kernel, most_blocks] : most_blocks_) {
     if (gemm.residual != nullptr && !kernel->adds_residual) continue;
     if (kernel->head_dim != head_dim_of(gemm)) continue;
     const int most_splits =
-        kernel->split ? kMaxCluster / (kernel->tile_rows * kernel->tile_cols) : 1;
+        kernel->split ? kMaxCluster / (kernel->cluster_rows * kernel->cluster_cols) : 1;
     for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
       const HopperGemmPlan plan{kernel, splits};
       // Without waves: every block computes one tile.
       if (splits > 1 && (splits > blocks || num_clusters(gemm, *kernel) * cluster_size(plan) >
-                                                kMostShared * num_multiprocessors_)) {
+                                                kBlocksEach * num_multiprocessors_)) {
         break;
       }
       rated.push_back({plan, modelled_cycles(gemm, plan, most_blocks, num_multiprocessors_)});
@@ -191,9 +192,9 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
                      .tile_rows = tile_rows,
                      .tile_cols = kBlockCols});
   };
-  work.x = in_stages(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.tile_cols);
-  work.weight =
-      in_stages(gemm.weight, gemm.out_features, gemm.in_features, kernel.cols / kernel.tile_rows);
+  work.x = in_stages(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.cluster_cols);
+  work.weight = in_stages(gemm.weight, gemm.out_features, gemm.in_features,
+                          kernel.cols / kernel.cluster_rows);
   if (gemm.residual != nullptr && !kernel.split)
     work.residual_map = in_stages(gemm.residual, gemm.rows, gemm.out_features, kernel.rows);
   if (kernel.chunk_cols > 0) {
@@ -211,7 +212,7 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
   work.live = gemm.live;
   work.rows = static_cast<int>(gemm.rows);
   work.out_features = static_cast<int>(gemm.out_features);
-  work.num_blocks = static_cast<int>(ceil_div(gemm.in_features, kBlockCols));
+  work.sum_blocks = static_cast<int>(ceil_div(gemm.in_features, kBlockCols));
   work.splits = plan.splits;
   work.activation = gemm.activation;
   if (gemm.attention != nullptr) work.attention = *gemm.attention;

@@ -26,7 +26,7 @@ struct HopperGemmWork {
   const std::int32_t* live;
   int rows;
   int out_features;
-  int num_blocks;  ///< of 64 columns of x
+  int sum_blocks;  ///< of 64 columns of x
   int splits;      ///< thread blocks that share the sum of a tile
   ops::Activation activation;
   AttentionWork attention;  ///< where queries, keys and values go, for kernels with a head dim
@@ -37,15 +37,17 @@ struct HopperGemmKernel {
   const char* name;
   int rows;
   int cols;
-  int tile_rows;     ///< of neighbouring tiles that a cluster of blocks computes together
-  int tile_cols;     ///< of those
+  int cluster_rows;  ///< of neighbouring tiles that a cluster of blocks computes together
+  int cluster_cols;  ///< of those
   bool alternating;  ///< two warp groups take turns: one multiplies while the other stores
   bool split;        ///< blocks of a cluster share the sum of a tile
   bool adds_residual;
-  int head_dim;          ///< of the queries, keys and values that it brings on; 0: plain rows
-  int chunk_cols;        ///< columns that the copy engine stores at once; 0: it does not store
-  int (*most_blocks)();  ///< that the current GPU can have at work at once
-  void (*launch)(CudaStream& stream, const HopperGemmWork& work, int num_blocks);
+  int head_dim;    ///< of the queries, keys and values that it brings on; 0: plain rows
+  int chunk_cols;  ///< columns that the copy engine stores at once; 0: it does not store
+  /// Once per GPU, which is the current one, before the first launch.
+  /// @return thread blocks that it can have at work at once; 0: it cannot run the kernel.
+  int (*prepare)();
+  void (*launch)(CudaStream& stream, const HopperGemmWork& work, int thread_blocks);
 };
 /// Kernels with one warp group, with two or three that share a tile, and with two that take turns;
 /// those with a head dim.
@@ -96,7 +98,7 @@ class HopperGemm {
 
   EncodeTiles encode_ = nullptr;  // of the driver, which this plugin does not link
   int num_multiprocessors_ = 0;
-  std::map<const HopperGemmKernel*, int> most_blocks_;  // at work at once
+  std::map<const HopperGemmKernel*, int> most_blocks_;  // at work at once; of those that can run
 };
 
 }  // namespace fovea::cuda

@@ -2,6 +2,7 @@
 
 // From the sums of our matrix-product kernels (gemm_hopper_kernel.cuh) to rows of the output.
 
+#include "ops/cuda/activation.cuh"
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/gemm_hopper_heads.cuh"
 #include "ops/cuda/gemm_hopper_plan.cuh"
@@ -9,57 +10,6 @@
 #include "ops/cuda/tma.cuh"
 
 namespace fovea::cuda::gemm {
-
-constexpr float kLog2E = 1.4426950408889634f;
-
-/// x / (1 + exp(-x (linear + cubic x^2))). Exponentials and reciprocals are the fast ones: their
-/// error is far below the rounding of the result.
-struct Gate {
-  float linear;
-  float cubic;
-  __device__ float operator()(float x) const {
-    const float exponent = x * fmaf(-kLog2E * cubic, x * x, -kLog2E * linear);
-    return x * ptx::reciprocal_fast(1.0f + ptx::exp2_fast(exponent));
-  }
-};
-/// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x / (1 + exp(-2 sqrt(2 / pi) (...)))
-constexpr Gate kGeluTanhGate{1.5957691216057308f, 0.044715f * 1.5957691216057308f};
-constexpr Gate kQuickGeluGate{1.702f, 0.0f};
-constexpr Gate kSiluGate{1.0f, 0.0f};
-
-/// 0.5 x (1 + erf(x / sqrt(2))) = max(x, 0) - 0.5 |x| erfc(|x| / sqrt(2)), where erfc to 1.5e-7 is
-/// a polynomial in 1 / (1 + p z) times exp(-z^2): Abramowitz and Stegun, 7.1.26.
-__device__ inline float gelu_erf(float x) {
-  constexpr float kSqrtHalf = 0.7071067811865476f;
-  const float magnitude = fabsf(x);
-  const float t = ptx::reciprocal_fast(fmaf(0.3275911f * kSqrtHalf, magnitude, 1.0f));
-  float sum = fmaf(1.061405429f, t, -1.453152027f);
-  sum = fmaf(sum, t, 1.421413741f);
-  sum = fmaf(sum, t, -0.284496736f);
-  sum = fmaf(sum, t, 0.254829592f);
-  const float erfc = sum * t * ptx::exp2_fast(-0.5f * kLog2E * x * x);
-  return fmaf(-0.5f * magnitude, erfc, fmaxf(x, 0.0f));
-}
-template <class Function>
-__device__ void for_each_value(float& value, Function function) {
-  value = function(value);
-}
-template <class Values, int kCount, class Function>
-__device__ void for_each_value(Values (&values)[kCount], Function function) {
-#pragma unroll
-  for (auto& value : values) for_each_value(value, function);
-}
-/// Applies the activation to all values of an array of any depth.
-template <class Values>
-__device__ void activate(Activation activation, Values& values) {
-  if (activation == Activation::kNone) return;
-  if (activation == Activation::kGeluErf)
-    return for_each_value(values, [](float x) { return gelu_erf(x); });
-  const Gate gate = activation == Activation::kGeluTanh    ? kGeluTanhGate
-                    : activation == Activation::kQuickGelu ? kQuickGeluGate
-                                                           : kSiluGate;
-  for_each_value(values, gate);
-}
 
 template <class Vector>
 __device__ Vector vector_at(const std::byte* matrix, std::int64_t element) {
@@ -123,8 +73,7 @@ class TileStore {
     for (int i = 0; i < kChunks; ++i) {
       if (row_of(i) >= live_) continue;
       const std::uint32_t buffer = buffers_ + i % P::kOutBuffers * kBufferBytes;
-      if (P::kBulkStores && ptx::lane() == 0) ptx::wait_bulk_stores_read<P::kOutBuffers - 1>();
-      __syncwarp();  // nobody reads the buffer any more
+      wait_for_buffer(i == 0);
 #pragma unroll
       for (int n = 0; n < kBlocks; ++n) {
         const float(&values)[4] = sums[i / kChunksOfUnit][col_in_tile(i) / 8 + n];
@@ -146,6 +95,17 @@ class TileStore {
   static constexpr int kBufferBytes = kWarpRows * P::kChunkStride * 2;
   static constexpr int kBiasPairs = (P::kCols / 2 + kWarp - 1) / kWarp;
 
+  /// Waits until nobody reads the next buffer any more. The tile before may have ended with any.
+  __device__ static void wait_for_buffer(bool first_of_tile) {
+    if (P::kBulkStores && ptx::lane() == 0) {
+      if (first_of_tile) {
+        ptx::wait_bulk_stores_read<0>();
+      } else {
+        ptx::wait_bulk_stores_read<P::kOutBuffers - 1>();
+      }
+    }
+    __syncwarp();
+  }
   [[nodiscard]] __device__ int row_of(int chunk) const {
     return row_ + chunk / kChunksOfUnit * kUnitRows;
   }

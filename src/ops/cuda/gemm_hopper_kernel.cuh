@@ -96,7 +96,7 @@ __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
   for (int b = 1; b < count; ++b) {
     ++block;
     multiply_block<P, false>(s, Stage<P>(block), first_row, chains);
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");  // the products of block - 1
+    ptx::products_wait<1>();  // those of block - 1
     release<P>(s, block - 1, supplier);
   }
   ++block;
@@ -213,7 +213,7 @@ __device__ void init_barriers(const HopperGemmWork& w, Shared<P>& s) {
 template <class P>
 __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
     gemm_kernel(const __grid_constant__ HopperGemmWork w) {
-  static_assert(sizeof(Shared<P>) * P::kBlocksPerMultiprocessor <= kMostShared);
+  static_assert(sizeof(Shared<P>) * P::kBlocksPerMultiprocessor <= kMostSharedBytes);
   extern __shared__ __align__(1024) std::byte memory[];
   Shared<P>& s = *reinterpret_cast<Shared<P>*>(memory);
   if (threadIdx.x == 0) {
@@ -239,17 +239,14 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
 /// How a kernel is launched. The attributes point into the object itself.
 template <class P>
 struct Launch {
-  Launch(cudaStream_t stream, int splits, int num_blocks) {
-    FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&gemm_kernel<P>,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          static_cast<int>(sizeof(Shared<P>))));
+  Launch(cudaStream_t stream, int splits, int thread_blocks) {
     attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[0].val.programmaticStreamSerializationAllowed = 1;
     attributes[1].id = cudaLaunchAttributeClusterDimension;
     attributes[1].val.clusterDim.x = static_cast<unsigned>(splits * P::kNeighbours);
     attributes[1].val.clusterDim.y = 1;
     attributes[1].val.clusterDim.z = 1;
-    config.gridDim = dim3(static_cast<unsigned>(num_blocks));
+    config.gridDim = dim3(static_cast<unsigned>(thread_blocks));
     config.blockDim = dim3(P::kThreads);
     config.dynamicSmemBytes = sizeof(Shared<P>);
     config.stream = stream;
@@ -264,15 +261,18 @@ struct Launch {
 };
 
 template <class P>
-void launch_gemm(CudaStream& stream, const HopperGemmWork& work, int num_blocks) {
+void launch_gemm(CudaStream& stream, const HopperGemmWork& work, int thread_blocks) {
   const DeviceGuard guard(stream.device_index());
-  const Launch<P> launch(stream.handle(), work.splits, num_blocks);
+  const Launch<P> launch(stream.handle(), work.splits, thread_blocks);
   FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, &gemm_kernel<P>, work));
 }
 
-/// Thread blocks of the current GPU that can be at work at once.
+/// Prepares the kernel for the current GPU. @return thread blocks that can be at work at once.
 template <class P>
-int most_blocks() {
+int prepare() {
+  FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&gemm_kernel<P>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(sizeof(Shared<P>))));
   const Launch<P> launch(nullptr, 1, P::kNeighbours);
   if constexpr (P::kNeighbours > 1) {
     int clusters = 0;
@@ -296,14 +296,14 @@ constexpr HopperGemmKernel kernel_of(const char* name) {
   return {.name = name,
           .rows = P::kRows,
           .cols = P::kCols,
-          .tile_rows = P::kRowsOfTiles,
-          .tile_cols = P::kColsOfTiles,
+          .cluster_rows = P::kRowsOfTiles,
+          .cluster_cols = P::kColsOfTiles,
           .alternating = P::kAlternating,
           .split = P::kSplit,
           .adds_residual = P::kAddsResidual,
           .head_dim = P::kHeadDim,
           .chunk_cols = P::kBulkStores ? P::kChunk : 0,
-          .most_blocks = &most_blocks<P>,
+          .prepare = &prepare<P>,
           .launch = &launch_gemm<P>};
 }
 

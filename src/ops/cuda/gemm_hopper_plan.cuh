@@ -151,7 +151,6 @@ struct Shared {
   std::uint64_t empty[P::kStages];  // it has been read
   std::uint64_t parts;              // the parts of a tile have arrived from all blocks
 };
-constexpr int kMostShared = 227 << 10;  // bytes, of all blocks of a multiprocessor
 
 /// Where a thread block stands in its cluster. Neighbours differ in the tile; blocks that share the
 /// sum of a tile have the same place among their neighbours.
@@ -230,8 +229,8 @@ class Tiles {
 /// The blocks of 64 columns of x that one thread block sums.
 struct Slice {
   __device__ Slice(const HopperGemmWork& w, int part)
-      : first(part * w.num_blocks / w.splits),
-        count((part + 1) * w.num_blocks / w.splits - first) {}
+      : first(part * w.sum_blocks / w.splits),
+        count((part + 1) * w.sum_blocks / w.splits - first) {}
   int first;
   int count;
 };

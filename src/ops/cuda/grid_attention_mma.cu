@@ -20,6 +20,7 @@
 #include "ops/cuda/head_dims.h"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
+#include "ops/cuda/softmax_mma.cuh"
 
 namespace fovea::cuda {
 
@@ -193,7 +194,7 @@ __device__ void multiply_entries(const Axis& axis, const std::uint32_t (&q)[kDim
     for (int i = 0; i < 4; ++i) {
       const int entry = first + n * 8 + lane % 4 * 2 + i % 2;
       const int key = axis.places[i / 2] + axis.side - 1 - entry;
-      if (key >= 0 && key < axis.side) axis.bias[i / 2][key] = products[n][i] * kLog2E;
+      if (key >= 0 && key < axis.side) axis.bias[i / 2][key] = products[n][i] * ptx::kLog2E;
     }
   }
 }
@@ -244,69 +245,7 @@ __device__ void add_bias(float factor, int valid, const short2* places, float* c
 }
 
 template <int kDim>
-struct Accumulator {
-  float out[kDim / 8][4] = {};
-  float maximum[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {};
-};
-
-/// Turns scores, in units of log2, into weights relative to the new maximum and rescales what was
-/// summed before.
-template <int kDim>
-__device__ void update_softmax(float (&scores)[kKeys / 8][4], Accumulator<kDim>& acc) {
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    float maximum = acc.maximum[r];
-#pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
-      maximum = fmaxf(maximum, fmaxf(scores[n][2 * r], scores[n][2 * r + 1]));
-    }
-    maximum = quad_max(maximum);
-    const float rescale = ptx::exp2_fast(acc.maximum[r] - maximum);
-    acc.maximum[r] = maximum;
-    acc.sum[r] *= rescale;
-#pragma unroll
-    for (int n = 0; n < kDim / 8; ++n) {
-      acc.out[n][2 * r] *= rescale;
-      acc.out[n][2 * r + 1] *= rescale;
-    }
-#pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n) {
-#pragma unroll
-      for (int i = 2 * r; i < 2 * r + 2; ++i) {
-        scores[n][i] = ptx::exp2_fast(scores[n][i] - maximum);
-        acc.sum[r] += scores[n][i];
-      }
-    }
-  }
-}
-
-/// acc.out[16 x kDim] += weights v of one warp.
-template <int kDim>
-__device__ void multiply_values(const float (&weights)[kKeys / 8][4], const Stage<kDim>& stage,
-                                Accumulator<kDim>& acc) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int key = lane % 16;
-  const int dim = lane / 16 * 8;
-#pragma unroll
-  for (int step = 0; step < kKeys / 16; ++step) {
-    const float(&left)[4] = weights[2 * step];
-    const float(&right)[4] = weights[2 * step + 1];
-    const std::uint32_t p[4] = {pack_bf16(left[0], left[1]), pack_bf16(left[2], left[3]),
-                                pack_bf16(right[0], right[1]), pack_bf16(right[2], right[3])};
-#pragma unroll
-    for (int pair = 0; pair < kDim / 16; ++pair) {
-      std::uint32_t v[4];
-      ptx::load_matrices_transposed(
-          ptx::shared_address(&stage.values[step * 16 + key][pair * 16 + dim]), v);
-      ptx::multiply_add(acc.out[2 * pair], p, v[0], v[1]);
-      ptx::multiply_add(acc.out[2 * pair + 1], p, v[2], v[3]);
-    }
-  }
-}
-
-template <int kDim>
-__device__ void store_rows(const Block& b, const int (&rows)[2], const Accumulator<kDim>& acc) {
+__device__ void store_rows(const Block& b, const int (&rows)[2], const SoftmaxSums<kDim>& acc) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -390,7 +329,7 @@ __global__ void __launch_bounds__(kThreads) grid_attention_kernel(GridWork w, in
 
   const int num_keys = w.side_h * w.side_w;
   const int num_steps = (num_keys + kKeys - 1) / kKeys;
-  Accumulator<kDim> acc;
+  SoftmaxSums<kDim> acc;
   for (int step = 0; step < num_steps; ++step) {
     if (step + 1 < num_steps) {
       fetch<kDim>(b, (step + 1) * kKeys, stages[(step + 1) % kStages],
@@ -402,10 +341,10 @@ __global__ void __launch_bounds__(kThreads) grid_attention_kernel(GridWork w, in
     const Stage<kDim>& stage = stages[step % kStages];
     float scores[kKeys / 8][4] = {};
     multiply_rows<kDim>(q, stage.keys, scores);
-    add_bias<kPairs>(w.scale * kLog2E, num_keys - step * kKeys, key_places.at[step % kStages],
+    add_bias<kPairs>(w.scale * ptx::kLog2E, num_keys - step * kKeys, key_places.at[step % kStages],
                      y.bias, x.bias, scores);
-    update_softmax<kDim>(scores, acc);
-    multiply_values<kDim>(scores, stage, acc);
+    update_softmax(1.0f, scores, acc);
+    multiply_values(scores, stage.values, acc);
     __syncthreads();  // everyone has read this stage before it is filled again
   }
   store_rows<kDim>(b, rows, acc);
@@ -419,14 +358,10 @@ std::size_t shared_bytes(const GridWork& w, std::size_t stage_bytes) {
 
 template <int kDim, bool kPairs>
 void launch_kernel(CudaStream& stream, const GridWork& w) {
-  constexpr std::size_t kMostBytes = 227 * 1024;  // of a block, on Hopper
   const std::size_t bytes = shared_bytes(w, sizeof(Stage<kDim>));
-  FOVEA_CHECK(bytes <= kMostBytes, kUnsupported, "grid_attention: windows of ", w.side_h, "x",
+  FOVEA_CHECK(bytes <= kMostSharedBytes, kUnsupported, "grid_attention: windows of ", w.side_h, "x",
               w.side_w, " need ", bytes, " bytes of shared memory per block, a GPU has ",
-              kMostBytes);
-  FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&grid_attention_kernel<kDim, kPairs>,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(bytes)));
+              kMostSharedBytes);
   const int tiles = (w.side_h * w.side_w + kQueries - 1) / kQueries;
   const int blocks = w.images * w.windows_y * w.windows_x * tiles;
   launch(stream, &grid_attention_kernel<kDim, kPairs>,

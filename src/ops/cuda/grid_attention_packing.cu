@@ -1,5 +1,6 @@
 // Rearranges keys and values for the Hopper kernel (grid_attention_steps.cuh has the layout).
 // Traffic: 8 bytes per row and channel.
+#include "ops/cuda/bf16.cuh"
 #include "ops/cuda/grid_attention_steps.cuh"
 #include "ops/cuda/launch.cuh"
 
@@ -8,7 +9,6 @@ namespace fovea::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::uint32_t kBf16One = 0x3f80;
 
 /// One block packs one step of one head of one image. A thread moves 16 bytes of a key and of its
 /// value: neighbouring threads take neighbouring keys, so that stores are contiguous, and loads

@@ -1,5 +1,5 @@
 // Grid attention over whole images with Hopper's warp-group instructions; the mathematics is that
-// of grid_attention.cu, for heads of 64 and the widths of DeepSeek-OCR's views.
+// of grid_attention_mma.cu, for heads of 64 and the widths of DeepSeek-OCR's views.
 //
 // A step visits whole rows of keys, so that what a key's column adds to a score is the same in
 // every step: those numbers stay in registers and are where the products of queries and keys start
@@ -22,14 +22,15 @@
 #include "ops/cuda/bf16.cuh"
 #include "ops/cuda/grid_attention_steps.cuh"
 #include "ops/cuda/grid_attention_tables.cuh"
+#include "ops/cuda/lanes.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/ptx.cuh"
+#include "ops/cuda/ring.cuh"
 
 namespace fovea::cuda {
 
 namespace {
 
-constexpr float kLog2E = 1.4426950408889634f;
 constexpr int kDim = kGridDim;
 constexpr int kDimBlocks = kGridDimBlocks;
 constexpr int kWarp = 32;
@@ -53,23 +54,6 @@ struct Shared {
   alignas(8) std::uint64_t empty[P::kStages];
   // followed by the tables and the biases, see GridTables
 };
-
-/// Where somebody stands in the ring of stages.
-template <int kStages>
-struct Position {
-  int stage = 0;
-  std::uint32_t phase = 0;
-  __device__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
-
-__device__ void wait_for(std::uint64_t& barrier, std::uint32_t phase) {
-  ptx::barrier_wait(ptx::shared_address(&barrier), phase);
-}
 
 /// A tile of queries of one head of one image.
 struct Item {
@@ -131,12 +115,6 @@ __device__ void copy_steps(const GridWork& w, const Items& items, Shared<P>& s) 
 
 // ---- The multiplying groups ----
 
-/// Maximum over the four lanes that share a row of an accumulator.
-__device__ float quad_max(float value) {
-  value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 1));
-  return fmaxf(value, __shfl_xor_sync(0xffffffffu, value, 2));
-}
-
 /// 2^x as ptx::exp2_fast gives it; the compiler keeps its place before the waits for products that
 /// follow, which would otherwise move ahead of all exponentials.
 __device__ float exp2_in_order(float x) {
@@ -155,7 +133,7 @@ class Consumer {
         group_(static_cast<int>(threadIdx.x) / kGroup),
         warp_(static_cast<int>(threadIdx.x) / kWarp),
         lane_(static_cast<int>(threadIdx.x) % kWarp),
-        factor_(work.scale * kLog2E) {}
+        factor_(work.scale * ptx::kLog2E) {}
 
   __device__ void run(const Items& items) {
     items.for_each([&](const Item& item) {
@@ -205,7 +183,7 @@ class Consumer {
   /// Waits for the products with values and gives these back.
   __device__ void finish_values() {
     ptx::products_wait<0>(out_);
-    if (lane_ == 0) ptx::barrier_arrive(ptx::shared_address(&s_.empty[used_.stage]));
+    release(s_.empty[used_.stage]);
     used_.advance();
   }
   /// What was summed so far, relative to the maximum that the newest weights are relative to.
@@ -219,14 +197,7 @@ class Consumer {
   }
   __device__ static void round_weights(const typename P::Scores& weights, typename P::Weights& p) {
 #pragma unroll
-    for (int k = 0; k < P::kKeys / 16; ++k) {
-      const float(&left)[4] = weights[2 * k];
-      const float(&right)[4] = weights[2 * k + 1];
-      p[k][0] = pack_bf16(left[0], left[1]);
-      p[k][1] = pack_bf16(left[2], left[3]);
-      p[k][2] = pack_bf16(right[0], right[1]);
-      p[k][3] = pack_bf16(right[2], right[3]);
-    }
+    for (int k = 0; k < P::kKeys / 16; ++k) pack_operand(weights[2 * k], weights[2 * k + 1], p[k]);
   }
   /// Starts out += p v.
   __device__ void start_values(const typename P::Weights& p) {
@@ -259,7 +230,7 @@ class Consumer {
     ptx::fence_for_matrix_unit();
     ptx::named_barrier_sync(kGroupBarrier + group_, kGroup);
     // Products start from the columns and are scaled later; rows join the exponents.
-    biases_.compute(q, first_query_, last_query_, work_.height, 1.0f / work_.scale, kLog2E,
+    biases_.compute(q, first_query_, last_query_, work_.height, 1.0f / work_.scale, ptx::kLog2E,
                     columns_);
     maximum_[0] = maximum_[1] = -INFINITY;
 #pragma unroll
@@ -424,16 +395,12 @@ std::size_t shared_bytes(const GridWork& w) {
 /// Whether the kernel serves images of this height.
 template <class P>
 bool fits(const GridWork& w) {
-  constexpr std::size_t kMostBytes = 227 * 1024;  // of shared memory, on Hopper
-  return w.height % (2 * P::kRows) == 0 && shared_bytes<P>(w) <= kMostBytes;
+  return w.height % (2 * P::kRows) == 0 && shared_bytes<P>(w) <= kMostSharedBytes;
 }
 
 template <class P>
 void launch_plan(CudaStream& stream, const GridWork& w, int num_multiprocessors) {
   const std::size_t bytes = shared_bytes<P>(w);
-  FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&grid_attention_wgmma_kernel<P>,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(bytes)));
   launch_grid_packing(stream, w);
   const int tiles = (w.height * w.width + kQueries - 1) / kQueries;
   const int blocks = std::min(w.images * w.num_heads * tiles, num_multiprocessors);

@@ -32,12 +32,21 @@ __device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t
   return live < capacity ? live : capacity;
 }
 
+/// Shared memory that a block may have at most, in bytes; without asking it gets 48 KB.
+inline constexpr std::size_t kMostSharedBytes = 227 << 10;
+
 /// Launches `kernel(args...)` on `stream` with programmatic dependent launch: its blocks may become
 /// resident before the predecessor ends, and wait in wait_for_predecessor.
 template <class... Parameters, class... Arguments>
 void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Arguments... arguments) {
   const DeviceGuard guard(stream.device_index());
+  constexpr std::size_t kFreeSharedBytes = 48 << 10;
+  // The same value from every thread: the limit is a property of the kernel, not of this launch.
+  if (shared_bytes > kFreeSharedBytes) {
+    FOVEA_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          static_cast<int>(kMostSharedBytes)));
+  }
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;

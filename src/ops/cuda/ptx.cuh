@@ -18,6 +18,9 @@ __device__ inline float exp2_fast(float x) {
   return y;
 }
 
+/// exp(x) = 2^(kLog2E x)
+inline constexpr float kLog2E = 1.4426950408889634f;
+
 /// 1 / x, flushing denormals: zero from 2^126 on.
 __device__ inline float reciprocal_fast(float x) {
   float y;

@@ -16,8 +16,8 @@ __device__ inline int lane() {
   return lane;
 }
 
-/// The value itself. The compiler computes it here and keeps it, where it would rather compute it
-/// again, divisions and all, at every use.
+/// The value of a whole warp, the same in all its lanes. The compiler computes it here and keeps
+/// it, where it would rather compute it again, divisions and all, at every use.
 __device__ inline int keep(int value) {
   asm volatile("" : "+r"(value));
   return __shfl_sync(0xffffffffu, value, 0);

@@ -13,11 +13,16 @@ __device__ inline void products_begin() { asm volatile("wgmma.fence.sync.aligned
 __device__ inline void products_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
+/// Waits until at most kPending groups are under way.
+template <int kPending>
+__device__ inline void products_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
 /// Waits until at most kPending groups are under way; `results` are those of the groups that end.
 /// Naming them keeps the compiler from reading them earlier.
 template <int kPending, int kCount>
 __device__ inline void products_wait(float (&results)[kCount][4]) {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+  products_wait<kPending>();
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     asm volatile(""
@@ -86,10 +91,8 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
 #define FOVEA_REST_128(item) FOVEA_REST_120(item) item(60) item(61) item(62) item(63)
 #define FOVEA_REST_136(item) FOVEA_REST_128(item) item(64) item(65) item(66) item(67)
 #define FOVEA_REST_144(item) FOVEA_REST_136(item) item(68) item(69) item(70) item(71)
-#define FOVEA_REST_160(item) FOVEA_REST_144(item) \
-  item(72) item(73) item(74) item(75) item(76) item(77) item(78) item(79)
-#define FOVEA_REST_192(item) FOVEA_REST_160(item) \
-  item(80) item(81) item(82) item(83) item(84) item(85) item(86) item(87) item(88) item(89) \
+#define FOVEA_REST_192(item) FOVEA_REST_144(item) \
+  item(72) item(73) item(74) item(75) item(76) item(77) item(78) item(79) item(80) item(81) item(82) item(83) item(84) item(85) item(86) item(87) item(88) item(89) \
   item(90) item(91) item(92) item(93) item(94) item(95)
 #define FOVEA_REST_216(item) FOVEA_REST_192(item) \
   item(96) item(97) item(98) item(99) item(100) item(101) item(102) item(103) item(104) \
@@ -142,7 +145,6 @@ FOVEA_PRODUCTS(120, "%60", "%61", "%62", "%63", "%64")
 FOVEA_PRODUCTS(128, "%64", "%65", "%66", "%67", "%68")
 FOVEA_PRODUCTS(136, "%68", "%69", "%70", "%71", "%72")
 FOVEA_PRODUCTS(144, "%72", "%73", "%74", "%75", "%76")
-FOVEA_PRODUCTS(160, "%80", "%81", "%82", "%83", "%84")
 FOVEA_PRODUCTS(192, "%96", "%97", "%98", "%99", "%100")
 FOVEA_PRODUCTS(216, "%108", "%109", "%110", "%111", "%112")
 FOVEA_PRODUCTS(256, "%128", "%129", "%130", "%131", "%132")
