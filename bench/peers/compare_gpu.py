@@ -70,12 +70,16 @@ def compare_end_to_end(arguments, folder):
     """One row per number of pictures in a request: stages of both, and the ratio of the totals.
 
     Fovea's stages are sums over the pictures, which several threads decode and resize at once, and overlap with one
-    another: that is what "fovea sum" exceeds "fovea total" by.
+    another: that is what "fovea sum" exceeds "fovea total" by. Of the peers with different attention the faster counts.
     """
-    peers = run_peer("end_to_end_gpu.py", arguments, folder, "--counts", arguments.counts, "--size", arguments.size,
-                     "--write", folder)["counts"]
+    compile_flag = ["--compile"] if arguments.compile else []
+    peers = [run_peer("end_to_end_gpu.py", arguments, folder, "--counts", arguments.counts, "--size", arguments.size,
+                      "--write", folder, *attention, *compile_flag)["counts"]
+             for attention in ([["--attention", name] for name in arguments.attention.split(",")]
+                               if arguments.attention else [[]])]
     rows = []
-    for count, peer in peers.items():
+    for count in arguments.counts.split(","):
+        peer = min((times[count] for times in peers), key=lambda times: times["total"])
         ours = run_fovea("mm-processor", arguments, folder, "--dataset-name", "jsonl",
                          "--dataset-path", folder / f"requests_{count}.jsonl",
                          "--num-prompts", arguments.repetitions, "--num-warmups", 3, "--dtype", "bfloat16")
@@ -109,7 +113,8 @@ def parse_arguments():
     parser.add_argument("fovea", type=Path, help="the program")
     parser.add_argument("model", type=Path, help="directory with the config.json of a Qwen3-VL checkpoint")
     parser.add_argument("--cases", default="1x64,1x256,1x1024,1x4096,1x16384,8x256,20x440,8x1024")
-    parser.add_argument("--attention", default="", help="of the peers' towers: flash, cudnn (default: all that fit)")
+    parser.add_argument("--attention", default="",
+                        help="of the peers' towers: flash, cudnn (default: all that fit; from JPEG bytes, cudnn)")
     parser.add_argument("--counts", default="1,8,64", help="pictures per request; empty: leave this part out")
     parser.add_argument("--size", default="1024x768", help="of these pictures")
     parser.add_argument("--no-tower", action="store_true", help="only the whole way from JPEG bytes")

@@ -2,7 +2,7 @@
 """Times the whole way from JPEG bytes to rows in host memory on a GPU: the peer of `fovea bench mm-processor`.
 
 Pillow decodes on all cores, the processor of transformers resizes and cuts patches on the CPU or the GPU, and the
-tower of qwen3_vl_gpu.py runs as CUDA graphs of up to --chunk pictures. Position weights and rotary angles are
+tower of qwen3_vl_gpu.py runs as CUDA graphs of up to --chunk pictures, compiled first with --compile. Position weights and rotary angles are
 computed beforehand, which a serving engine has to do for every picture.
 
     python3 bench/peers/end_to_end_gpu.py bench/configs/qwen3_vl_30b_a3b/config.json --write pictures
@@ -63,7 +63,9 @@ class Encoder:
 
     def __init__(self, sizes, patches, arguments):
         self.sizes, self.patches, self.arguments = sizes, patches, arguments
-        self.tower = peer.make_tower(sizes, "flash" if arguments.device == "cuda" else "sdpa", arguments.device)
+        self.tower = peer.make_tower(sizes, arguments.attention, arguments.device)
+        if arguments.compile:
+            self.tower = torch.compile(self.tower, dynamic=False)
         self.chunks = {}  # by number of pictures: static inputs, what runs them, where it leaves the rows
 
     def chunk(self, count):
@@ -145,6 +147,8 @@ def parse_arguments():
     parser.add_argument("--counts", default="1,8,64", help="pictures per request, comma-separated")
     parser.add_argument("--size", default="1024x768", help="width x height, multiples of 32 pixels")
     parser.add_argument("--chunk", type=int, default=8, help="most pictures per run of the tower")
+    parser.add_argument("--attention", choices=tuple(peer.ATTENTION), help="default: cudnn, on a CPU sdpa")
+    parser.add_argument("--compile", action="store_true", help="torch.compile the tower, which is slow to start")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--processor-device", choices=("cuda", "cpu"), help="default: --device")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of the decoder")
@@ -154,6 +158,7 @@ def parse_arguments():
     parser.add_argument("--json", metavar="FILE", help="also write the results as JSON")
     arguments = parser.parse_args()
     arguments.processor_device = arguments.processor_device or arguments.device
+    arguments.attention = arguments.attention or ("cudnn" if arguments.device == "cuda" else "sdpa")
     return arguments
 
 
@@ -171,7 +176,8 @@ def main():
     processor = make_processor(sizes)
     encoder = Encoder(sizes, (width // sizes.patch_side) * (height // sizes.patch_side), arguments)
     results = {}
-    print(f"torch {torch.__version__}, processor on {arguments.processor_device}, {arguments.threads} decoder threads")
+    print(f"torch {torch.__version__}, {arguments.attention}{', compiled' if arguments.compile else ''}, processor on "
+          f"{arguments.processor_device}, {arguments.threads} decoder threads")
     print(f"{'pictures':>8}" + "".join(f"{name:>10}" for name in (*STAGES, "to device", "total")))
     with ThreadPoolExecutor(arguments.threads) as pool:
         for count in counts:
