@@ -361,12 +361,13 @@ int run(int argc, char** argv) {
     return std::ranges::find(arguments, flag) != arguments.end();
   };
   const CudaBackend backend = find_cuda();
-  if (backend.devices.empty()) {
-    std::fprintf(stderr, "no GPU: %s\n", backend.reason.c_str());
+  const std::vector<int> gpus = usable_gpus(backend);
+  if (gpus.empty()) {
+    std::fprintf(stderr, "no GPU: %s\n", describe_gpus(backend).c_str());
     return 1;
   }
-  std::printf("%s\n", backend.devices.front().c_str());
-  CudaDeviceOptions options;
+  std::printf("%s\n", backend.gpus[static_cast<std::size_t>(gpus.front())].description.c_str());
+  CudaDeviceOptions options{.index = gpus.front()};
   if (has("--portable")) options.attention = CudaAttention::kPortable;
   if (has("--hopper")) options.attention = CudaAttention::kHopper;
   if (has("--cudnn")) options.attention = CudaAttention::kCudnn;

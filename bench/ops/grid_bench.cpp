@@ -159,12 +159,13 @@ void print_cases(Bench& bench, double (*peak)(int threads), int threads) {
 int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "cuda") {
     const CudaBackend backend = find_cuda();
-    if (backend.devices.empty()) {
-      std::fprintf(stderr, "no GPU: %s\n", backend.reason.c_str());
+    const std::vector<int> gpus = usable_gpus(backend);
+    if (gpus.empty()) {
+      std::fprintf(stderr, "no GPU: %s\n", describe_gpus(backend).c_str());
       return 1;
     }
-    std::printf("%s\n", backend.devices.front().c_str());
-    Bench bench(make_cuda_device(backend, {}));
+    std::printf("%s\n", backend.gpus[static_cast<std::size_t>(gpus.front())].description.c_str());
+    Bench bench(make_cuda_device(backend, {.index = gpus.front()}));
     print_cases(bench, nullptr, 0);
     return 0;
   }

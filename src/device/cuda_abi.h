@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/device.h"
 
@@ -28,16 +29,23 @@ struct CudaDeviceOptions {
   std::string cache_dir;
 };
 
+/// One GPU of this machine.
+struct CudaGpu {
+  std::string description;  ///< model for people, for example "NVIDIA H200, compute 9.0"
+  std::string unusable;     ///< why the plugin cannot use it; empty if it can
+};
+
 /// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception
 /// crosses into the library because both are compiled by the same C++ ABI.
 struct CudaPlugin {
   int interface_number;  ///< kCudaPluginInterface of the plugin's build
   const char* version;   ///< fovea::version() of the plugin's build
-  /// Number of GPUs that can be used; when 0, `reason` says why.
-  int (*count_devices)(std::string& reason);
-  /// Model of GPU `index` for people, for example "NVIDIA H100 80GB HBM3, compute 9.0".
-  std::string (*describe_device)(int index);
-  /// @throws Error(kUnsupported) if there is no such GPU or this build has no code for it.
+  /// All GPUs, at the index that the driver gives them; where there is none, `reason` says why. A
+  /// GPU that does not answer is one that cannot be used.
+  std::vector<CudaGpu> (*list_gpus)(std::string& reason);
+  /// @param options of a GPU that list_gpus says can be used.
+  /// @throws Error(kUnsupported) for attention that is not there, Error(kDevice), and
+  /// Error(kOutOfMemory).
   std::unique_ptr<Device> (*create_device)(const CudaDeviceOptions& options);
 };
 

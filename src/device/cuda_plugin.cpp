@@ -36,6 +36,15 @@ void load_plugin(const std::string& path, CudaBackend& backend) {
   backend.plugin_path = path;
 }
 
+/// What to ask for instead of a GPU that cannot be used.
+std::string usable_names(const CudaBackend& backend) {
+  std::string names;
+  for (const int index : usable_gpus(backend)) {
+    names += cat(names.empty() ? "GPUs that can: " : ", ", "cuda:", index);
+  }
+  return names.empty() ? "no GPU of this machine can" : names;
+}
+
 }  // namespace
 
 CudaBackend find_cuda(const CudaSearch& search) {
@@ -54,19 +63,38 @@ CudaBackend find_cuda(const CudaSearch& search) {
   }
   load_plugin(path, backend);
   if (backend.plugin == nullptr) return backend;
-  const int count = backend.plugin->count_devices(backend.reason);
-  for (int index = 0; index < count; ++index) {
-    backend.devices.push_back(backend.plugin->describe_device(index));
-  }
+  backend.gpus = backend.plugin->list_gpus(backend.reason);
   return backend;
+}
+
+std::vector<int> usable_gpus(const CudaBackend& backend) {
+  std::vector<int> indices;
+  for (std::size_t i = 0; i < backend.gpus.size(); ++i) {
+    if (backend.gpus[i].unusable.empty()) indices.push_back(static_cast<int>(i));
+  }
+  return indices;
+}
+
+std::string describe_gpus(const CudaBackend& backend) {
+  if (backend.gpus.empty()) return backend.reason;
+  std::string text;
+  for (std::size_t i = 0; i < backend.gpus.size(); ++i) {
+    const CudaGpu& gpu = backend.gpus[i];
+    text += cat(i == 0 ? "" : "; ", "cuda:", i, " ", gpu.description);
+    if (!gpu.unusable.empty()) text += cat(", cannot be used: ", gpu.unusable);
+  }
+  return text;
 }
 
 std::unique_ptr<Device> make_cuda_device(const CudaBackend& backend,
                                          const CudaDeviceOptions& options) {
-  FOVEA_CHECK(!backend.devices.empty(), kUnsupported, "cuda:", options.index, ": ", backend.reason);
-  FOVEA_CHECK(options.index >= 0 && std::cmp_less(options.index, backend.devices.size()),
-              kUnsupported, "cuda:", options.index, ": this machine has ", backend.devices.size(),
-              " GPUs, numbered from 0");
+  const int index = options.index;
+  FOVEA_CHECK(!backend.gpus.empty(), kUnsupported, "cuda:", index, ": ", backend.reason);
+  FOVEA_CHECK(index >= 0 && std::cmp_less(index, backend.gpus.size()), kUnsupported, "cuda:", index,
+              ": this machine has ", backend.gpus.size(), " GPUs, numbered from 0");
+  const CudaGpu& gpu = backend.gpus[static_cast<std::size_t>(index)];
+  FOVEA_CHECK(gpu.unusable.empty(), kUnsupported, "cuda:", index, " (", gpu.description,
+              ") cannot be used: ", gpu.unusable, "; ", usable_names(backend));
   return backend.plugin->create_device(options);
 }
 

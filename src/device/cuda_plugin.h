@@ -19,8 +19,8 @@ struct CudaSearch {
 struct CudaBackend {
   const CudaPlugin* plugin = nullptr;  ///< null if none could be loaded
   std::string plugin_path;             ///< of the loaded plugin
-  std::vector<std::string> devices;    ///< one description per usable GPU
-  std::string reason;                  ///< why `devices` is empty; empty otherwise
+  std::vector<CudaGpu> gpus;           ///< all of this machine, at their index, usable or not
+  std::string reason;                  ///< why `gpus` is empty; empty otherwise
 };
 
 /// Looks for a driver, then for the plugin, then for GPUs. Never throws for what is missing: the
@@ -29,8 +29,15 @@ struct CudaBackend {
 /// Takes microseconds without a driver, up to a second the first time the CUDA libraries are read.
 [[nodiscard]] CudaBackend find_cuda(const CudaSearch& search = {});
 
+/// Indices of the GPUs that can be used, ascending.
+[[nodiscard]] std::vector<int> usable_gpus(const CudaBackend& backend);
+
+/// Every GPU on one line, with the reason where it cannot be used; why there is none if so.
+[[nodiscard]] std::string describe_gpus(const CudaBackend& backend);
+
 /// Creates the device of one GPU.
-/// @throws Error(kUnsupported) with the backend's reason if it has no such GPU.
+/// @throws Error(kUnsupported) if there is no such GPU or it cannot be used, with the reason and
+/// the GPUs that can; and as CudaPlugin::create_device.
 [[nodiscard]] std::unique_ptr<Device> make_cuda_device(const CudaBackend& backend,
                                                        const CudaDeviceOptions& options);
 

@@ -39,12 +39,14 @@ int cuda_index(const std::string& name) {
 
 bool is_cuda(const std::string& name) { return name == "cuda" || name.starts_with("cuda:"); }
 
-/// What "auto" is on this machine: "cuda" if there is a GPU, else "cpu", with a line that says why.
-std::string choose_kind(LogSink* log) {
+/// auto_devices on this machine. For the CPU a line of the log says why.
+std::vector<std::string> choose_devices(std::size_t count, LogSink* log) {
   const CudaBackend cuda = find_cuda();
-  if (!cuda.devices.empty()) return "cuda";
-  log_to(log, LogLevel::kInfo, cat("device name=cpu gpu=none reason=\"", cuda.reason, "\""));
-  return "cpu";
+  if (usable_gpus(cuda).empty()) {
+    log_to(log, LogLevel::kInfo,
+           cat("device name=cpu gpu=none reason=\"", describe_gpus(cuda), "\""));
+  }
+  return auto_devices(cuda, count);
 }
 
 CudaAttention to_cuda(AttentionBackend attention) {
@@ -73,17 +75,27 @@ std::vector<std::string> split(const std::string& list) {
 }  // namespace
 
 Backend make_backend(const std::string& name, const EngineOptions& options) {
-  if (name == "auto") return make_backend(choose_kind(options.log), options);
+  if (name == "auto") return make_backend(choose_devices(1, options.log).front(), options);
   if (name == "cpu") return make_cpu(options.num_threads);
   FOVEA_CHECK(is_cuda(name), kInvalidArgument,
               "device must be auto, cpu, cuda or cuda:<index>, got \"", name, "\"");
   const int index = cuda_index(name);
   const CudaBackend cuda = find_cuda();
-  FOVEA_CHECK(!cuda.devices.empty(), kUnsupported, "device ", name,
-              " cannot be used: ", cuda.reason, "; use --device cpu");
+  FOVEA_CHECK(!cuda.gpus.empty(), kUnsupported, "device ", name, " cannot be used: ", cuda.reason,
+              "; use --device cpu");
   return {nullptr, make_cuda_device(cuda, {.index = index,
                                            .attention = to_cuda(options.attention),
                                            .cache_dir = options.cache_dir})};
+}
+
+std::vector<std::string> auto_devices(const CudaBackend& cuda, std::size_t count) {
+  std::vector<std::string> names(count, "cpu");
+  const std::vector<int> gpus = usable_gpus(cuda);
+  if (gpus.empty()) return names;
+  FOVEA_CHECK(count <= gpus.size(), kUnsupported, "device auto: ", count,
+              " replicas need a GPU each, got ", describe_gpus(cuda));
+  for (std::size_t i = 0; i < count; ++i) names[i] = cat("cuda:", gpus[i]);
+  return names;
 }
 
 std::vector<std::string> replica_devices(const EngineOptions& options) {
@@ -122,11 +134,7 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
     backends.push_back(make_backend(names.front(), options));
     return backends;
   }
-  if (names.front() == "auto") {
-    EngineOptions chosen = options;
-    chosen.device = choose_kind(options.log);
-    names = replica_devices(chosen);
-  }
+  if (names.front() == "auto") names = choose_devices(names.size(), options.log);
   const int count = static_cast<int>(names.size());
   const int threads = options.num_threads == 0 ? available_cpus() : options.num_threads;
   EngineOptions own = options;
@@ -139,10 +147,8 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
 
 std::string cuda_status() {
   const CudaBackend cuda = find_cuda();
-  if (cuda.devices.empty()) return "not used: " + cuda.reason;
-  std::string text;
-  for (const std::string& device : cuda.devices) text += cat(text.empty() ? "" : "; ", device);
-  return text + " (" + cuda.plugin_path + ")";
+  const std::string gpus = describe_gpus(cuda);
+  return usable_gpus(cuda).empty() ? "not used: " + gpus : cat(gpus, " (", cuda.plugin_path, ")");
 }
 
 }  // namespace fovea

@@ -11,6 +11,8 @@
 
 namespace fovea {
 
+struct CudaBackend;  // device/cuda_plugin.h
+
 /// A device and what it computes with. The kernels must outlive the device, hence the order.
 struct Backend {
   std::unique_ptr<Kernels> kernels;  ///< null where the device brings its own
@@ -18,11 +20,15 @@ struct Backend {
 };
 
 /// Makes the device that `name` asks for.
-/// @param name "auto" (a GPU if there is one, else the CPU), "cpu", "cuda" or "cuda:<index>".
+/// @param name "auto" (as auto_devices), "cpu", "cuda" (the GPU of index 0) or "cuda:<index>".
 /// @param options of which num_threads, attention, cache_dir and log are used.
 /// @throws Error(kInvalidArgument) for another name, Error(kUnsupported) if a GPU is asked for by
 /// name and cannot be used, with the reason.
 [[nodiscard]] Backend make_backend(const std::string& name, const EngineOptions& options = {});
+
+/// What "auto" is for `count` replicas: the first GPUs that can be used, or CPUs if none can.
+/// @throws Error(kUnsupported) if GPUs can be used, but fewer than `count`.
+[[nodiscard]] std::vector<std::string> auto_devices(const CudaBackend& cuda, std::size_t count);
 
 /// Names of the devices that options.device and options.data_parallel_size ask for, one per
 /// replica: "cuda" for 2 replicas is "cuda:0" and "cuda:1", "auto" stays to be decided. Looks at no
@@ -35,7 +41,8 @@ struct Backend {
 /// @throws as make_backend and replica_devices.
 [[nodiscard]] std::vector<Backend> make_backends(const EngineOptions& options);
 
-/// The GPUs that can be used and the plugin that drives them, or the reason why there are none.
+/// The GPUs, those that cannot be used with the reason, and the plugin that drives them; why no GPU
+/// is used if so.
 [[nodiscard]] std::string cuda_status();
 
 }  // namespace fovea

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "core/check.h"
+#include "core/plugin.h"
+#include "ops/cuda/compute_capability.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 
@@ -19,7 +21,8 @@ TEST(CudaPlugin, WithoutADriverNothingElseIsLoaded) {
   const CudaBackend backend =
       find_cuda({.plugin_path = "/nowhere.so", .driver = "libfovea-no-such-driver.so.1"});
   EXPECT_EQ(backend.plugin, nullptr);
-  EXPECT_TRUE(backend.devices.empty());
+  EXPECT_TRUE(backend.gpus.empty());
+  EXPECT_EQ(describe_gpus(backend), backend.reason);
   EXPECT_NE(backend.reason.find("driver"), std::string::npos) << backend.reason;
   EXPECT_NE(backend.reason.find("libfovea-no-such-driver.so.1"), std::string::npos)
       << backend.reason;
@@ -55,11 +58,52 @@ TEST(CudaPlugin, ADeviceOfAnAbsentBackendSaysWhy) {
 
 TEST(CudaPlugin, AGpuThatDoesNotExistIsAnError) {
   CudaBackend backend;
-  backend.devices = {"one"};
+  backend.gpus = {{.description = "one", .unusable = ""}};
   expect_error(ErrorCode::kUnsupported, "cuda:1: this machine has 1",
                [&] { (void)make_cuda_device(backend, {.index = 1}); });
   expect_error(ErrorCode::kUnsupported, "cuda:-1",
                [&] { (void)make_cuda_device(backend, {.index = -1}); });
+}
+
+TEST(CudaPlugin, KernelsRunOnOneComputeCapability) {
+  EXPECT_EQ(cuda::refusal_of_compute(9, 0), "");
+  for (const auto& [major, minor] : {std::pair{8, 0}, {8, 9}, {9, 1}, {10, 0}, {12, 0}}) {
+    EXPECT_NE(cuda::refusal_of_compute(major, minor).find("compute 9.0"), std::string::npos)
+        << major << '.' << minor;
+  }
+}
+
+/// A machine whose GPUs 1 and 3 can be used.
+CudaBackend mixed_gpus() {
+  const CudaGpu good{.description = "NVIDIA H100, compute 9.0", .unusable = ""};
+  const CudaGpu old{.description = "NVIDIA T4, compute 7.5", .unusable = "too old"};
+  CudaBackend backend;
+  backend.gpus = {old, good, old, good};
+  return backend;
+}
+
+TEST(CudaPlugin, UsableGpusKeepTheirIndex) {
+  EXPECT_EQ(usable_gpus(mixed_gpus()), (std::vector<int>{1, 3}));
+  EXPECT_EQ(usable_gpus({}), std::vector<int>{});
+}
+
+TEST(CudaPlugin, DescribesEveryGpuAndWhyItCannotBeUsed) {
+  CudaBackend backend = mixed_gpus();
+  backend.gpus.resize(2);
+  EXPECT_EQ(describe_gpus(backend),
+            "cuda:0 NVIDIA T4, compute 7.5, cannot be used: too old; "
+            "cuda:1 NVIDIA H100, compute 9.0");
+}
+
+TEST(CudaPlugin, AGpuThatCannotBeUsedIsAnErrorThatNamesThoseThatCan) {
+  CudaBackend backend = mixed_gpus();
+  expect_error(ErrorCode::kUnsupported,
+               "cuda:2 (NVIDIA T4, compute 7.5) cannot be used: too old; GPUs that can: cuda:1, "
+               "cuda:3",
+               [&] { (void)make_cuda_device(backend, {.index = 2}); });
+  backend.gpus.resize(1);
+  expect_error(ErrorCode::kUnsupported, "too old; no GPU of this machine can",
+               [&] { (void)make_cuda_device(backend, {.index = 0}); });
 }
 
 /// The plugin of this build, loaded whether or not there is a driver.
@@ -74,14 +118,20 @@ class BuiltCudaPlugin : public ::testing::Test {
 
 TEST_F(BuiltCudaPlugin, IsFoundBesideTheTests) {
   EXPECT_EQ(std::filesystem::path(backend.plugin_path).filename(), "libfovea_cuda.so");
-  EXPECT_EQ(backend.plugin->interface_number, kCudaPluginInterface);
-  EXPECT_EQ(backend.reason.empty(), !backend.devices.empty());
+  EXPECT_EQ(backend.reason.empty(), !backend.gpus.empty());
+}
+
+TEST_F(BuiltCudaPlugin, SpeaksItsOwnInterfaceOnly) {
+  const auto entry = reinterpret_cast<CudaPluginEntry>(
+      load_plugin_entry(backend.plugin_path, kCudaPluginEntry).function);
+  EXPECT_EQ(entry(kCudaPluginInterface), backend.plugin);
+  EXPECT_EQ(entry(kCudaPluginInterface + 1), nullptr);
 }
 
 TEST_F(BuiltCudaPlugin, ErrorsThrownInsideArriveWithTheirCode) {
   constexpr int kNoSuchGpu = 1000;
-  expect_error(ErrorCode::kUnsupported, "cuda:1000",
-               [&] { (void)backend.plugin->create_device({.index = kNoSuchGpu}); });
+  expect_error(ErrorCode::kDevice,
+               "cuda: ", [&] { (void)backend.plugin->create_device({.index = kNoSuchGpu}); });
 }
 
 }  // namespace

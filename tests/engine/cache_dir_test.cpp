@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(CacheDirOnAGpu, SparesTheNextEngineItsMeasurements) {
-  if (find_cuda().devices.empty()) GTEST_SKIP() << "no GPU";
+  if (usable_gpus(find_cuda()).empty()) GTEST_SKIP() << "no GPU";
   const test::TemporaryDirectory folder;
   const std::string model = test::golden_folder("qwen3_vl", "golden.safetensors");
   const auto graphs_of_a_start = [&] {

@@ -177,7 +177,9 @@ const Operands& operands_of(std::size_t number) {
 
 /// The GPU with choices of matrix-product kernels kept in a folder.
 OpCase case_with_choices(const std::string& folder) {
-  const CudaDeviceOptions options{.attention = CudaAttention::kHopper, .cache_dir = folder};
+  const CudaDeviceOptions options{.index = usable_gpus(find_cuda()).at(0),
+                                  .attention = CudaAttention::kHopper,
+                                  .cache_dir = folder};
   return {{.name = "cuda",
            .dtypes = {DType::kBF16},
            .exact_rows = false,
@@ -270,7 +272,7 @@ struct Placed {
 class CudaGemmTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (find_cuda().devices.empty()) GTEST_SKIP() << "no GPU";
+    if (usable_gpus(find_cuda()).empty()) GTEST_SKIP() << "no GPU";
     // A first product makes the library write a file, which tells how this GPU is named in it.
     {
       OpFixture f(case_with_choices(folder()));

@@ -22,18 +22,17 @@ AvailableDevice cpu_device(CpuIsa isa) {
           }};
 }
 
-/// The first GPU with one way to compute attention.
-AvailableDevice cuda_device(const std::string& name, CudaAttention attention) {
-  return {
-      .name = name, .dtypes = {DType::kBF16}, .exact_rows = false, .make = [attention](int) {
-        return DeviceUnderTest{nullptr, make_cuda_device(find_cuda(), {.attention = attention})};
-      }};
+/// One GPU with one way to compute attention.
+AvailableDevice cuda_device(const std::string& name, const CudaDeviceOptions& options) {
+  return {.name = name, .dtypes = {DType::kBF16}, .exact_rows = false, .make = [options](int) {
+            return DeviceUnderTest{nullptr, make_cuda_device(find_cuda(), options)};
+          }};
 }
 
 /// cuDNN is a library of its own, which a machine with a GPU may lack.
-bool has_cudnn() {
+bool has_cudnn(int index) {
   try {
-    (void)make_cuda_device(find_cuda(), {.attention = CudaAttention::kCudnn});
+    (void)make_cuda_device(find_cuda(), {.index = index, .attention = CudaAttention::kCudnn});
     return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnsupported) throw;
@@ -48,12 +47,15 @@ std::vector<AvailableDevice> available_devices() {
   for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
     if (isa <= detect_cpu_isa()) devices.push_back(cpu_device(isa));
   }
-  if (!find_cuda().devices.empty()) {
-    devices.push_back(cuda_device("cuda", CudaAttention::kAuto));
-    devices.push_back(cuda_device("cuda_portable", CudaAttention::kPortable));
-    devices.push_back(cuda_device("cuda_hopper", CudaAttention::kHopper));
-    if (has_cudnn()) devices.push_back(cuda_device("cuda_cudnn", CudaAttention::kCudnn));
-  }
+  const std::vector<int> gpus = usable_gpus(find_cuda());
+  if (gpus.empty()) return devices;
+  const auto add = [&](const std::string& name, CudaAttention attention) {
+    devices.push_back(cuda_device(name, {.index = gpus.front(), .attention = attention}));
+  };
+  add("cuda", CudaAttention::kAuto);
+  add("cuda_portable", CudaAttention::kPortable);
+  add("cuda_hopper", CudaAttention::kHopper);
+  if (has_cudnn(gpus.front())) add("cuda_cudnn", CudaAttention::kCudnn);
   return devices;
 }
 

@@ -3,55 +3,45 @@
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_abi.h"
 #include "fovea/version.h"
+#include "ops/cuda/compute_capability.h"
 #include "ops/cuda/cuda_kernels.h"
 
 namespace fovea::cuda {
 
 namespace {
 
-constexpr int kComputeMajor = 9;  // the kernels are compiled for Hopper, sm_90a
-constexpr int kComputeMinor = 0;
+CudaGpu ask(int index) {
+  try {
+    cudaDeviceProp found{};
+    FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index));
+    return {.description = cat(found.name, ", compute ", found.major, ".", found.minor),
+            .unusable = refusal_of_compute(found.major, found.minor)};
+  } catch (const Error& error) {
+    return {.description = "GPU without an answer", .unusable = error.what()};
+  }
+}
 
-int count_devices(std::string& reason) {
+std::vector<CudaGpu> list_gpus(std::string& reason) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   // Without a driver the runtime answers cudaErrorInsufficientDriver, not cudaErrorNoDevice.
   if (status == cudaErrorInsufficientDriver) {
     (void)cudaGetLastError();
     reason = cat("the NVIDIA driver is missing or too old for CUDA ", CUDART_VERSION / 1000);
-    return 0;
+    return {};
   }
   if (status != cudaSuccess || count == 0) {
     (void)cudaGetLastError();
     reason =
         cat("no GPU: ", cudaGetErrorString(status == cudaSuccess ? cudaErrorNoDevice : status));
-    return 0;
+    return {};
   }
-  return count;
-}
-
-cudaDeviceProp properties_of(int index) {
-  cudaDeviceProp properties{};
-  FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
-  return properties;
-}
-
-std::string describe_device(int index) {
-  const cudaDeviceProp properties = properties_of(index);
-  return cat(properties.name, ", compute ", properties.major, ".", properties.minor);
+  std::vector<CudaGpu> gpus;
+  for (int index = 0; index < count; ++index) gpus.push_back(ask(index));
+  return gpus;
 }
 
 std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
-  std::string reason;
-  const int count = count_devices(reason);
-  FOVEA_CHECK(count > 0, kUnsupported, "cuda:", options.index, ": ", reason);
-  FOVEA_CHECK(options.index >= 0 && options.index < count, kUnsupported, "cuda:", options.index,
-              ": this machine has ", count, " GPUs, numbered from 0");
-  const cudaDeviceProp properties = properties_of(options.index);
-  FOVEA_CHECK(properties.major == kComputeMajor && properties.minor == kComputeMinor, kUnsupported,
-              "cuda:", options.index, ": this build has kernels for compute ", kComputeMajor, ".",
-              kComputeMinor, ", ", properties.name, " has ", properties.major, ".",
-              properties.minor);
   return make_device(options.index, std::make_shared<const CudaKernels>(options));
 }
 
@@ -63,8 +53,7 @@ extern "C" __attribute__((visibility("default"))) const fovea::CudaPlugin* fovea
     int interface_number) {
   static const fovea::CudaPlugin plugin{.interface_number = fovea::kCudaPluginInterface,
                                         .version = fovea::version(),
-                                        .count_devices = &fovea::cuda::count_devices,
-                                        .describe_device = &fovea::cuda::describe_device,
+                                        .list_gpus = &fovea::cuda::list_gpus,
                                         .create_device = &fovea::cuda::create_device};
   return interface_number == fovea::kCudaPluginInterface ? &plugin : nullptr;
 }
