@@ -38,8 +38,7 @@ struct CudaGpu {
 /// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception
 /// crosses into the library because both are compiled by the same C++ ABI.
 struct CudaPlugin {
-  int interface_number;  ///< kCudaPluginInterface of the plugin's build
-  const char* version;   ///< fovea::version() of the plugin's build
+  const char* version;  ///< fovea::version() of the plugin's build
   /// All GPUs, at the index that the driver gives them; where there is none, `reason` says why. A
   /// GPU that does not answer is one that cannot be used.
   std::vector<CudaGpu> (*list_gpus)(std::string& reason);

@@ -51,8 +51,7 @@ std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
 
 extern "C" __attribute__((visibility("default"))) const fovea::CudaPlugin* fovea_cuda_plugin(
     int interface_number) {
-  static const fovea::CudaPlugin plugin{.interface_number = fovea::kCudaPluginInterface,
-                                        .version = fovea::version(),
+  static const fovea::CudaPlugin plugin{.version = fovea::version(),
                                         .list_gpus = &fovea::cuda::list_gpus,
                                         .create_device = &fovea::cuda::create_device};
   return interface_number == fovea::kCudaPluginInterface ? &plugin : nullptr;
