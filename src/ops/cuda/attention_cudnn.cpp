@@ -162,13 +162,18 @@ struct WorkspaceLayout {
 }  // namespace
 
 struct CudnnAttention::Impl {
-  explicit Impl(int device_index) {
+  explicit Impl(int gpu) : device_index(gpu) {
     const DeviceGuard guard(device_index);
     library.check(library.create(&handle), "cudnnCreate");
   }
   ~Impl() {
-    plans.clear();
-    (void)library.destroy(handle);
+    try {
+      const DeviceGuard guard(device_index);
+      plans.clear();
+      (void)library.destroy(handle);
+    } catch (const Error&) {
+      // The GPU is lost, and the handle with it.
+    }
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -177,9 +182,11 @@ struct CudnnAttention::Impl {
   const Plan& plan(const PlanKey& key) {
     const auto known = plans.find(key);
     if (known != plans.end()) return known->second;
+    const DeviceGuard guard(device_index);  // a plan is compiled for the current GPU
     return plans.emplace(key, build_plan(library, handle, key)).first->second;
   }
 
+  int device_index;
   CudnnLibrary library;
   std::mutex mutex;  // guards the handle, which belongs to one thread at a time, and the plans
   cudnnHandle_t handle = nullptr;
