@@ -65,6 +65,9 @@ TEST_P(DeviceTest, SaysWhatItIs) {
   EXPECT_GE(properties.parallelism, 1);
   EXPECT_GT(properties.total_bytes, std::size_t{1} << 20);
   EXPECT_EQ(properties.host_memory, properties.name == "cpu");
+  EXPECT_EQ(properties.software.empty(), properties.host_memory);
+  const bool names_cudnn = properties.software.find(", cuDNN 9.") != std::string::npos;
+  EXPECT_EQ(names_cudnn, GetParam().name == "cuda_cudnn") << properties.software;
 }
 
 TEST_P(DeviceTest, MemoryIsZeroAndAligned) {

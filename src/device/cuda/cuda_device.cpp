@@ -19,14 +19,14 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, std::shared_ptr<const Kernels> kernels)
+  CudaDevice(int index, std::string software, std::shared_ptr<const Kernels> kernels)
       : index_(index), kernels_(std::move(kernels)) {
     const DeviceGuard guard(index_);
     cudaDeviceProp found{};
     FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index_));
     properties_ = {.name = cat("cuda:", index_),
                    .description = found.name,
-                   .software = software_versions(),
+                   .software = std::move(software),
                    .activation_dtype = DType::kBF16,
                    .host_memory = false,
                    .parallelism = found.multiProcessorCount,
@@ -94,8 +94,9 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_device(int index, std::shared_ptr<const Kernels> kernels) {
-  return std::make_unique<CudaDevice>(index, std::move(kernels));
+std::unique_ptr<Device> make_device(int index, std::string software,
+                                    std::shared_ptr<const Kernels> kernels) {
+  return std::make_unique<CudaDevice>(index, std::move(software), std::move(kernels));
 }
 
 std::string software_versions() {

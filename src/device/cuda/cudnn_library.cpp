@@ -54,11 +54,12 @@ CudnnLibrary::CudnnLibrary() {
   find(handle, "cudnnBackendGetAttribute", get_attribute);
   find(handle, "cudnnBackendFinalize", finalize);
   find(handle, "cudnnBackendExecute", execute);
-  const std::size_t version = get_version();
-  FOVEA_CHECK(version >= kOldestVersion, kUnsupported, "attention cudnn: ", kFile,
-              " must be version ", version_text(kOldestVersion), " or newer, got ",
-              version_text(version), "; put the folder of a newer one first into LD_LIBRARY_PATH");
+  FOVEA_CHECK(get_version() >= kOldestVersion, kUnsupported, "attention cudnn: ", kFile,
+              " must be version ", version_text(kOldestVersion), " or newer, got ", version(),
+              "; put the folder of a newer one first into LD_LIBRARY_PATH");
 }
+
+std::string CudnnLibrary::version() const { return version_text(get_version()); }
 
 void CudnnLibrary::check(cudnnStatus_t status, const char* call) const {
   if (status == CUDNN_STATUS_SUCCESS) [[likely]]

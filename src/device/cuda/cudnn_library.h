@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace fovea::cuda {
 
@@ -18,6 +19,9 @@ struct CudnnLibrary {
 
   /// Throws Error(kDevice) with cuDNN's own words if `status` is a failure of `call`.
   void check(cudnnStatus_t status, const char* call) const;
+
+  /// Of the loaded library, for example "9.15.0".
+  [[nodiscard]] std::string version() const;
 
   decltype(&cudnnGetVersion) get_version;
   decltype(&cudnnGetErrorString) get_error_string;

@@ -197,6 +197,8 @@ CudnnAttention::CudnnAttention(int device_index) : impl_(std::make_unique<Impl>(
 
 CudnnAttention::~CudnnAttention() = default;
 
+std::string CudnnAttention::software() { return cat("cuDNN ", CudnnLibrary().version()); }
+
 bool CudnnAttention::accepts(const AttentionWork& work) {
   constexpr std::int64_t kMostElements = INT32_MAX;  // offsets are counted in 32 bits
   return work.keep != 0 && work.flip == 0 && is_aligned(work.qkv, 16) && is_aligned(work.out, 16) &&

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "ops/cuda/attention_work.h"
 
@@ -17,6 +18,9 @@ class CudnnAttention {
   /// @throws Error(kUnsupported) if cuDNN is missing or too old, or this build has no support.
   explicit CudnnAttention(int device_index);
   ~CudnnAttention();
+
+  /// The library with its version, for example "cuDNN 9.15.0". @throws as the constructor.
+  [[nodiscard]] static std::string software();
 
   /// Whether cuDNN takes this work: a positive scale, and a qkv aligned to 16 bytes.
   [[nodiscard]] static bool accepts(const AttentionWork& work);

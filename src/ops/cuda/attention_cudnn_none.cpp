@@ -6,13 +6,21 @@ namespace fovea::cuda {
 
 struct CudnnAttention::Impl {};
 
-CudnnAttention::CudnnAttention(int) {
+namespace {
+
+[[noreturn]] void refuse() {
   throw Error(ErrorCode::kUnsupported,
               "attention cudnn: this build has no support for it; configure it again where "
               "cudnn_graph.h of cuDNN 9.15 or newer is found");
 }
 
+}  // namespace
+
+CudnnAttention::CudnnAttention(int) { refuse(); }
+
 CudnnAttention::~CudnnAttention() = default;
+
+std::string CudnnAttention::software() { refuse(); }
 
 bool CudnnAttention::accepts(const AttentionWork&) { return false; }
 

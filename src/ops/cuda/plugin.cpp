@@ -3,6 +3,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_abi.h"
 #include "fovea/version.h"
+#include "ops/cuda/attention_cudnn.h"
 #include "ops/cuda/compute_capability.h"
 #include "ops/cuda/cuda_kernels.h"
 
@@ -42,7 +43,10 @@ std::vector<CudaGpu> list_gpus(std::string& reason) {
 }
 
 std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
-  return make_device(options.index, std::make_shared<const CudaKernels>(options));
+  auto kernels = std::make_shared<const CudaKernels>(options);
+  std::string software = software_versions();
+  if (options.attention == CudaAttention::kCudnn) software += ", " + CudnnAttention::software();
+  return make_device(options.index, std::move(software), std::move(kernels));
 }
 
 }  // namespace
