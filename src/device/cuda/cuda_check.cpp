@@ -1,3 +1,4 @@
+// What failures of the CUDA libraries become.
 #include "device/cuda/cuda_check.h"
 
 #include "core/check.h"

@@ -1,3 +1,4 @@
+// One GPU: its memory, its streams and what it is called.
 #include "device/cuda/cuda_device.h"
 
 #include <dlfcn.h>

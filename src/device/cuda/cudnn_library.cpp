@@ -1,3 +1,4 @@
+// cuDNN loaded at run time, and the descriptors of its graph interface.
 #include "device/cuda/cudnn_library.h"
 
 #include <dlfcn.h>
