@@ -112,7 +112,15 @@ class Device {
   /// Zero-filled host memory that copies to this device fast (page-locked on a GPU), 256-byte
   /// aligned.
   [[nodiscard]] virtual Buffer allocate_host(std::size_t bytes) = 0;
+
+  /// A stream for ops, recordings and copies. On a GPU it takes 64 MiB of device memory for scratch
+  /// of the ops, counted by allocated_bytes(), for as long as it lives.
+  /// @throws Error(kOutOfMemory), Error(kDevice).
   [[nodiscard]] virtual std::unique_ptr<Stream> create_stream() = 0;
+  /// A stream for everything but ops: it takes no device memory. On a GPU an op that needs scratch
+  /// throws Error(kInternal) on it.
+  /// @throws Error(kDevice).
+  [[nodiscard]] virtual std::unique_ptr<Stream> create_copy_stream() { return create_stream(); }
   /// Bytes handed out by allocate() and not yet released.
   [[nodiscard]] virtual std::size_t allocated_bytes() const noexcept = 0;
 };

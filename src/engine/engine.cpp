@@ -89,7 +89,7 @@ void Engine::Impl::load() {
   std::vector<std::unique_ptr<Replica>> loaded;
   for (const Backend& backend : backends) {
     if (models.empty() || !on_host()) {  // replicas in host memory read the same weights
-      const std::unique_ptr<Stream> stream = backend.device->create_stream();
+      const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
       models.push_back(family.load(files, options.media, weights, *backend.device, *stream));
       stream->synchronize();
     }

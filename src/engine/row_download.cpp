@@ -37,7 +37,7 @@ void allocate(Embedding& result, std::size_t bytes) {
 RowDownload::RowDownload(Device& device)
     : on_host_(device.properties().host_memory), pool_(num_threads(device)) {
   if (on_host_) return;
-  stream_ = device.create_stream();
+  stream_ = device.create_copy_stream();
   for (Buffer& buffer : staging_) buffer = device.allocate_host(kStagingBytes);
 }
 

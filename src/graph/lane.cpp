@@ -7,7 +7,7 @@ namespace fovea {
 
 Lane::Lane(Device& device) : device_(device), compute_(device.create_stream()) {
   if (device.properties().host_memory) return;  // work runs at once: one queue is all there is
-  copy_ = device.create_stream();
+  copy_ = device.create_copy_stream();
   side_ = device.create_stream();
   constexpr int kMostCopiers = 8;  // more gain nothing
   copiers_ = std::make_unique<ThreadPool>(std::min(kMostCopiers, available_cpus()));

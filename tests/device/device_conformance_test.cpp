@@ -268,6 +268,20 @@ TEST_P(DeviceTest, OneStreamWaitsForAnother) {
   EXPECT_EQ(read(to), bytes);
 }
 
+TEST_P(DeviceTest, AStreamForCopiesTakesNoMemoryAndCopies) {
+  const std::size_t before = device().allocated_bytes();
+  const std::unique_ptr<Stream> copies = device().create_copy_stream();
+  EXPECT_EQ(device().allocated_bytes(), before);
+  const Buffer there = device().allocate(kBytes);
+  const auto bytes = counting(4);
+  copies->copy(there.data(), reinterpret_cast<const std::byte*>(bytes.data()), kBytes);
+  EXPECT_EQ(read(*copies, there), bytes);
+  const auto graph = copies->capture([&] { copies->fill_zero(there.data(), kBytes); });
+  copies->replay(*graph);
+  stream().wait_for(*copies);
+  EXPECT_EQ(read(there), std::vector<std::uint8_t>(kBytes, 0));
+}
+
 TEST_P(DeviceTest, StreamsOfTwoThreadsDoNotDisturbEachOther) {
   std::vector<std::vector<std::uint8_t>> results(3);
   {

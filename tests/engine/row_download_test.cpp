@@ -96,6 +96,13 @@ TEST_P(RowDownloadTest, ConvertsEveryPairOfTypes) {
   }
 }
 
+TEST(RowDownload, TakesAQueueWithoutScratchForOps) {
+  const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
+  test::DeferredDevice device(*kernels, test::Schedule::kLast);
+  const RowDownload download(device);
+  EXPECT_EQ(device.num_op_streams(), 0);
+}
+
 TEST_P(RowDownloadTest, TakesMoreThanItsBuffersHold) {
   RowDownload download(*device_);
   Rows rows(*device_, DType::kF32, {1, kManyRows, 40}, 2);

@@ -96,8 +96,12 @@ Buffer DeferredDevice::allocate_host(std::size_t bytes) {
 }
 
 std::unique_ptr<Stream> DeferredDevice::create_stream() {
-  ++num_streams_;
-  return std::make_unique<DeferredStream>(schedule_ == Schedule::kCopyFirst && num_streams_ == 2);
+  ++num_op_streams_;
+  return std::make_unique<DeferredStream>(false);
+}
+
+std::unique_ptr<Stream> DeferredDevice::create_copy_stream() {
+  return std::make_unique<DeferredStream>(schedule_ == Schedule::kCopyFirst);
 }
 
 }  // namespace fovea::test

@@ -15,7 +15,7 @@ namespace fovea::test {
 /// In which order a DeferredDevice runs work of its queues that may run in any order.
 enum class Schedule : std::uint8_t {
   kLast,       ///< as late as possible: nothing runs before somebody waits for it
-  kCopyFirst,  ///< the second queue of a device, the one for uploads, as early as possible
+  kCopyFirst,  ///< queues for copies as early as possible
 };
 
 /// A queue like that of a GPU: work runs after the call that submitted it, at any time that
@@ -57,6 +57,9 @@ class DeferredDevice final : public Device {
   [[nodiscard]] Buffer allocate(std::size_t bytes) override;
   [[nodiscard]] Buffer allocate_host(std::size_t bytes) override;
   [[nodiscard]] std::unique_ptr<Stream> create_stream() override;
+  [[nodiscard]] std::unique_ptr<Stream> create_copy_stream() override;
+  /// Queues that create_stream made.
+  [[nodiscard]] int num_op_streams() const noexcept { return num_op_streams_; }
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return device_bytes_; }
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_bytes_; }
   /// From now on allocations that would exceed this many bytes of device memory fail.
@@ -66,7 +69,7 @@ class DeferredDevice final : public Device {
   const Kernels& kernels_;
   Schedule schedule_;
   DeviceProperties properties_;
-  int num_streams_ = 0;
+  int num_op_streams_ = 0;
   std::size_t limit_bytes_ = std::numeric_limits<std::size_t>::max();
   std::size_t device_bytes_ = 0;
   std::size_t host_bytes_ = 0;

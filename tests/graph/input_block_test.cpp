@@ -276,7 +276,7 @@ TEST(InputFeed, FillingRunsAheadOfTheReplays) {
   const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
   DeferredDevice device(*kernels, Schedule::kLast);
   const auto compute = device.create_stream();
-  const auto copy = device.create_stream();
+  const auto copy = device.create_copy_stream();
   InputFeed feed(device, *compute, *copy);
   feed.reserve(64);
   int replays = 0;
@@ -299,7 +299,7 @@ class InputFeedTest : public ::testing::TestWithParam<Schedule> {
   std::unique_ptr<Kernels> kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
   DeferredDevice device{*kernels, GetParam()};
   std::unique_ptr<Stream> compute = device.create_stream();
-  std::unique_ptr<Stream> copy = device.create_stream();
+  std::unique_ptr<Stream> copy = device.create_copy_stream();
 };
 
 TEST_P(InputFeedTest, EveryRunSeesItsOwnInputs) {

@@ -112,6 +112,14 @@ TEST_P(OverlapTest, MemoryIsAccountedExactly) {
   EXPECT_EQ(report.host, device.host_bytes());
 }
 
+TEST(Lane, UploadsTakeAQueueWithoutScratchForOps) {
+  const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
+  DeferredDevice device(*kernels, Schedule::kLast);
+  const Lane lane(device);
+  EXPECT_EQ(device.num_op_streams(), 2);
+  EXPECT_NE(&lane.copy(), &lane.compute());
+}
+
 INSTANTIATE_TEST_SUITE_P(Schedules, OverlapTest,
                          ::testing::Values(Schedule::kLast, Schedule::kCopyFirst),
                          [](const auto& entry) {

@@ -65,6 +65,9 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaStream>(
         index_, allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes));
   }
+  [[nodiscard]] std::unique_ptr<Stream> create_copy_stream() override {
+    return std::make_unique<CudaStream>(index_, Buffer());
+  }
 
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
 

@@ -49,8 +49,6 @@ std::unique_ptr<RecordedGraph> instantiate(cudaGraph_t graph, cudaStream_t strea
 
 CudaStream::CudaStream(int device_index, Buffer scratch)
     : device_index_(device_index), scratch_(std::move(scratch)) {
-  FOVEA_CHECK(scratch_.bytes() >= kLibraryScratchBytes + kOwnScratchBytes, kInternal,
-              "scratch of a stream has ", scratch_.bytes(), " bytes");
   const DeviceGuard guard(device_index_);
   cudaStream_t stream = nullptr;
   FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -60,12 +58,12 @@ CudaStream::CudaStream(int device_index, Buffer scratch)
   position_ = UniqueEvent(event);
 }
 
-std::span<std::byte> CudaStream::library_scratch() const noexcept {
-  return {scratch_.data(), kLibraryScratchBytes};
-}
-
-std::span<std::byte> CudaStream::own_scratch() const noexcept {
-  return {scratch_.data() + kLibraryScratchBytes, kOwnScratchBytes};
+std::span<std::byte> CudaStream::scratch() const {
+  FOVEA_CHECK(scratch_.bytes() >= kLibraryScratchBytes + kOwnScratchBytes, kInternal,
+              "cuda:", device_index_, ": an op needs ", kLibraryScratchBytes + kOwnScratchBytes,
+              " bytes of scratch on its stream, got a stream with ", scratch_.bytes(),
+              "; ops run on streams of create_stream()");
+  return {scratch_.data(), scratch_.bytes()};
 }
 
 bool CudaStream::is_capturing() const {

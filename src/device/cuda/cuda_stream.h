@@ -9,8 +9,8 @@
 
 namespace fovea::cuda {
 
-/// A non-blocking CUDA stream with the scratch memory of the library calls submitted to it. Work on
-/// one stream runs in order, so one piece of scratch serves all of it; two streams never share.
+/// A non-blocking CUDA stream with the scratch memory of the ops submitted to it. Work on one
+/// stream runs in order, so one piece of scratch serves all of it; two streams never share.
 class CudaStream final : public Stream {
  public:
   /// What cuBLASLt may use on Hopper for its fastest algorithms.
@@ -18,13 +18,19 @@ class CudaStream final : public Stream {
   /// Scratch of our own, for results that cannot go to their place at once.
   static constexpr std::size_t kOwnScratchBytes = std::size_t{32} << 20;
 
-  /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`.
+  /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`, or
+  /// nothing for a stream that no op uses.
   CudaStream(int device_index, Buffer scratch);
 
   [[nodiscard]] cudaStream_t handle() const noexcept { return stream_.get(); }
   [[nodiscard]] int device_index() const noexcept { return device_index_; }
-  [[nodiscard]] std::span<std::byte> library_scratch() const noexcept;
-  [[nodiscard]] std::span<std::byte> own_scratch() const noexcept;
+  /// @throws Error(kInternal) on a stream without scratch.
+  [[nodiscard]] std::span<std::byte> library_scratch() const {
+    return scratch().first(kLibraryScratchBytes);
+  }
+  [[nodiscard]] std::span<std::byte> own_scratch() const {
+    return scratch().subspan(kLibraryScratchBytes);
+  }
   /// Whether work submitted now is recorded, by this stream or by one that this one has joined.
   [[nodiscard]] bool is_capturing() const;
 
@@ -38,6 +44,8 @@ class CudaStream final : public Stream {
   void synchronize() override;
 
  private:
+  [[nodiscard]] std::span<std::byte> scratch() const;
+
   int device_index_;
   UniqueStream stream_;
   UniqueEvent position_;  // marks how far this stream has come when another waits for it
