@@ -34,7 +34,7 @@ struct Backend {
 /// replica: "cuda" for 2 replicas is "cuda:0" and "cuda:1", "auto" stays to be decided. Looks at no
 /// device.
 /// @throws Error(kInvalidArgument) if the two contradict each other, if CPUs and GPUs are mixed, or
-/// a GPU comes twice: kernels set limits per launch, which two threads must not do on one GPU.
+/// a GPU comes twice: replicas on one GPU would share its memory and its time, and gain nothing.
 [[nodiscard]] std::vector<std::string> replica_devices(const EngineOptions& options);
 
 /// Makes the devices of all replicas. CPUs divide the threads among them, at least one each.
