@@ -44,7 +44,7 @@ class CudaDevice final : public Device {
     const DeviceGuard guard(index_);
     void* data = nullptr;
     const std::size_t size = std::max<std::size_t>(bytes, 1);
-    check_memory(cudaMalloc(&data, size), "allocate", bytes);
+    check_memory(cudaMalloc(&data, size), "cudaMalloc", bytes);
     allocated_ += bytes;
     Buffer buffer(static_cast<std::byte*>(data), bytes, &CudaDevice::release, this);
     FOVEA_CUDA_CHECK(cudaMemsetAsync(data, 0, size, clearing_.get()));
@@ -56,7 +56,7 @@ class CudaDevice final : public Device {
     const DeviceGuard guard(index_);
     void* data = nullptr;
     const std::size_t size = std::max<std::size_t>(bytes, 1);
-    check_memory(cudaHostAlloc(&data, size, cudaHostAllocPortable), "lock in host memory", bytes);
+    check_memory(cudaHostAlloc(&data, size, cudaHostAllocPortable), "cudaHostAlloc", bytes);
     std::memset(data, 0, size);
     return {static_cast<std::byte*>(data), bytes, &CudaDevice::release_host, this};
   }
@@ -73,13 +73,13 @@ class CudaDevice final : public Device {
 
  private:
   /// The runtime calls sizes beyond any memory an invalid value.
-  void check_memory(cudaError_t status, const char* verb, std::size_t bytes) const {
+  void check_memory(cudaError_t status, const char* call, std::size_t bytes) const {
     if (status == cudaErrorMemoryAllocation || status == cudaErrorInvalidValue) {
       (void)cudaGetLastError();
       throw Error(ErrorCode::kOutOfMemory,
-                  cat(properties_.name, ": cannot ", verb, " ", bytes, " bytes"));
+                  cat(properties_.name, ": ", call, " cannot allocate ", bytes, " bytes"));
     }
-    FOVEA_CUDA_CHECK(status);
+    check(status, call);
   }
   static void release(void* context, std::byte* data, std::size_t bytes) noexcept {
     (void)cudaFree(data);  // finds the GPU by the address

@@ -67,8 +67,11 @@ void CudnnLibrary::check(cudnnStatus_t status, const char* call) const {
     return;
   std::array<char, 512> words{};
   get_last_error_string(words.data(), words.size());
-  throw Error(ErrorCode::kDevice, cat("cuDNN: ", call, " failed: ", get_error_string(status),
-                                      words[0] != '\0' ? ": " : "", words.data()));
+  const bool no_memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                         status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  throw Error(no_memory ? ErrorCode::kOutOfMemory : ErrorCode::kDevice,
+              cat("cuDNN: ", call, " failed: ", get_error_string(status),
+                  words[0] != '\0' ? ": " : "", words.data()));
 }
 
 CudnnDescriptor::CudnnDescriptor(const CudnnLibrary& library, cudnnBackendDescriptorType_t type)
@@ -126,7 +129,5 @@ std::int64_t CudnnDescriptor::get_int64(cudnnBackendAttributeName_t name) const 
 void CudnnDescriptor::finalize() {
   library_.check(library_.finalize(handle_), "cudnnBackendFinalize");
 }
-
-bool CudnnDescriptor::try_finalize() { return library_.finalize(handle_) == CUDNN_STATUS_SUCCESS; }
 
 }  // namespace fovea::cuda

@@ -17,7 +17,8 @@ struct CudnnLibrary {
   /// @throws Error(kUnsupported) with the file and the reason if cuDNN is missing or too old.
   CudnnLibrary();
 
-  /// Throws Error(kDevice) with cuDNN's own words if `status` is a failure of `call`.
+  /// Throws Error(kOutOfMemory) for a lack of memory, Error(kDevice) for every other failure, with
+  /// the call and cuDNN's own words.
   void check(cudnnStatus_t status, const char* call) const;
 
   /// Of the loaded library, for example "9.15.0".
@@ -61,8 +62,6 @@ class CudnnDescriptor {
 
   /// Checks the attributes; the descriptor can be used from here on.
   void finalize();
-  /// As finalize(), but says whether cuDNN supports what is described.
-  [[nodiscard]] bool try_finalize();
 
  private:
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t count,

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -131,17 +132,24 @@ Plan build_plan(const CudnnLibrary& library, cudnnHandle_t handle, const PlanKey
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
   graph.finalize();
+  std::string reason = "it proposes none";
   for (CudnnDescriptor& config : propose(library, graph)) {
     CudnnDescriptor execution(library, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     execution.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle);
     execution.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    if (!execution.try_finalize()) continue;
+    try {
+      execution.finalize();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) throw;
+      reason = error.what();
+      continue;  // the next one may be supported
+    }
     const auto scratch = execution.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
     return {std::move(config), std::move(execution), static_cast<std::size_t>(scratch)};
   }
   throw Error(ErrorCode::kUnsupported,
-              cat("attention cudnn: cuDNN ", library.get_version(), " has no engine for ",
-                  key.num_heads, " heads of ", key.head_dim, " on this GPU"));
+              cat("attention cudnn: cuDNN ", library.version(), " has no engine for ",
+                  key.num_heads, " heads of ", key.head_dim, " on this GPU: ", reason));
 }
 
 /// Where the parts of the workspace begin: lengths, both kinds of offsets, scratch of the plan.
