@@ -59,6 +59,7 @@ TEST(VerifyProgram, PrintsJsonOnRequest) {
   ASSERT_FALSE(checks.empty());
   for (const nlohmann::json& check : checks) {
     EXPECT_TRUE(check["passed"].get<bool>()) << check["name"] << check["detail"];
+    EXPECT_FALSE(check["skipped"].get<bool>()) << check["name"] << check["detail"];
   }
 }
 
