@@ -162,6 +162,17 @@ TEST(BenchThroughput, ReportsStagesAndRates) {
   EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("Time per item and stage"));
 }
 
+TEST(BenchThroughput, CapturesBeforeItCountsAndCountsRepetitionsAlone) {
+  const TemporaryDirectory folder;
+  expect_success(run_fovea({"bench", "throughput", golden_model(), golden_model() + "/images",
+                            "--token-budgets", "64,256", "--warmups", "3", "--repeat", "2",
+                            "--device", "cpu", "--output-json", folder / "out.json"}));
+  const json report = json::parse(read_text(folder / "out.json"));
+  EXPECT_EQ(report["stats"]["num_budgets"], 2);  // the four together need the larger one
+  EXPECT_EQ(report["graph_hits"], 2 * 4);
+  EXPECT_EQ(report["stats"]["graph_hits"], 5 * 4);
+}
+
 TEST(BenchThroughput, StopsAtAnUnreadableFile) {
   expect_failure(run_fovea({"bench", "throughput", golden_model(), "/nonexistent/a.png"}), 1,
                  "/nonexistent/a.png");
