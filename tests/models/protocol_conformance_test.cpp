@@ -116,6 +116,16 @@ TEST_P(Conformance, DeclaresAUsableGraphSpec) {
   EXPECT_LE(range.max, 8192);
 }
 
+TEST_P(Conformance, RefusesMorePixelsThanOffsetsReach) {
+  constexpr std::size_t kMost = std::size_t{1} << 31;
+  const PreparedItem item{.plan = m_.model->plan_image(640, 480), .pixels = {}};
+  const std::vector<const PreparedItem*> items(kMost / item.plan.pixel_bytes + 1, &item);
+  std::vector<InputWriter::Copy> copies;
+  InputWriter writer({}, copies);
+  test::expect_error(ErrorCode::kInvalidArgument, "expected at most 2147483647 bytes",
+                     [&] { m_.model->fill_inputs(0, {}, items, writer); });
+}
+
 TEST_P(Conformance, PlansAreArithmeticAndAgreeWithThePlanner) {
   const auto planner = m_.family->make_planner(m_.files, {});
   for (const auto& [width, height] : kSizes) {

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "media/normalize.h"
 #include "models/blocks/channel_text.h"
+#include "models/blocks/pixel_offsets.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/forward.h"
 #include "models/deepseek_ocr/preprocess.h"
@@ -90,6 +91,8 @@ class Model final : public EncoderGraphModel {
     const ViewGeometry& view = views_[index(path)];
     std::int64_t views = 0;
     for (const PreparedItem* item : items) views += views_of(path, *item);
+    const auto view_bytes = static_cast<std::int64_t>(view.pixel_bytes());
+    blocks::check_pixel_offsets(views * view_bytes, items.size());
     fill_live(path, capacity.tokens / tokens_per_view(path), views, writer);
 
     auto* cu_seqlens = writer.claim("cu_seqlens", views + 1).as<std::int32_t>();
@@ -99,7 +102,6 @@ class Model final : public EncoderGraphModel {
     auto* sources = writer.claim("sources", views * view.grid() * view.grid()).as<std::int32_t>();
     for (std::int64_t v = 0; v < views; ++v) sources = write_sources(view, v, sources);
 
-    const auto view_bytes = static_cast<std::int64_t>(view.pixel_bytes());
     std::byte* pixels = writer.claim("pixels", views * view_bytes).data;
     for (const PreparedItem* item : items) {
       // Pixels of an item: the global view, then the tiles.

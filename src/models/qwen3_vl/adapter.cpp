@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "models/blocks/channel_text.h"
+#include "models/blocks/pixel_offsets.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/forward.h"
 #include "models/qwen3_vl/pixel_values.h"
@@ -128,8 +129,9 @@ class Model final : public EncoderGraphModel {
     for (const PreparedItem* item : items) {
       patches += item->plan.spec.input_rows;
       seqs += item->plan.spec.num_seqs;
-      bytes += static_cast<std::int64_t>(item->pixels.size());
+      bytes += static_cast<std::int64_t>(item->plan.pixel_bytes);
     }
+    blocks::check_pixel_offsets(bytes, items.size());
     const TensorView positions = writer.claim("positions", patches);
     const TensorView sources = writer.claim("sources", patches);
     const TensorView pixels = writer.claim("pixels", bytes);
@@ -153,7 +155,7 @@ class Model final : public EncoderGraphModel {
         cu_seqlens[1] = cu_seqlens[0] + static_cast<std::int32_t>(plan.grid[1] * plan.grid[2]);
       }
       row += rows;
-      byte += item->pixels.size();
+      byte += plan.pixel_bytes;
     }
   }
 
