@@ -82,6 +82,23 @@ MediaItem make_item(const RandomItem& random_item, PictureEncoding encoding, std
   return image_bytes(encode_png(rgb, size.width_px, size.height_px), std::move(name));
 }
 
+/// Of a file that is not there: nothing, the engine will say so.
+std::uint64_t size_of(const MmRequest& request) {
+  std::uint64_t size = 0;
+  for (const RandomItem& item : request.random) {
+    size +=
+        static_cast<std::uint64_t>(item.size.num_frames * item.size.height_px * item.size.width_px);
+  }
+  for (const MediaItem& item : request.files) {
+    for (const std::string& path : item.paths) {
+      std::error_code failure;
+      const std::uintmax_t bytes = std::filesystem::file_size(path, failure);
+      if (!failure) size += bytes;
+    }
+  }
+  return size;
+}
+
 }  // namespace
 
 std::vector<MmRequest> random_requests(const ItemSampler& sampler, std::int64_t count,
@@ -136,6 +153,10 @@ std::vector<MmRequest> draw_requests(const std::vector<MmRequest>& pool, std::in
       requests.push_back(pool[index]);
     }
   }
+}
+
+const MmRequest& largest_request(std::span<const MmRequest> requests) {
+  return *std::ranges::max_element(requests, {}, &size_of);
 }
 
 std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding) {

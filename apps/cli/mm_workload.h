@@ -50,6 +50,10 @@ enum class PictureEncoding : std::uint8_t {
 [[nodiscard]] std::vector<MmRequest> draw_requests(const std::vector<MmRequest>& pool,
                                                    std::int64_t count, std::uint64_t seed);
 
+/// The request with the most random pixels or, of requests with files, the most bytes on disk.
+/// @param requests not empty, all of one data set.
+[[nodiscard]] const MmRequest& largest_request(std::span<const MmRequest> requests);
+
 /// The items of a request, random pixels included.
 [[nodiscard]] std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding);
 /// As make_items for every request, on all processors.

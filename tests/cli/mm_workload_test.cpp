@@ -67,6 +67,24 @@ TEST(RandomWorkload, RawItemsHoldTheirPixels) {
   }
 }
 
+TEST(RandomWorkload, TheLargestRequestHasTheMostPixels) {
+  const std::vector<MmRequest> requests{{.random = {{.size = {8, 8, 1}}, {.size = {8, 8, 1}}}},
+                                        {.random = {{.size = {4, 4, 10}}}},
+                                        {.random = {{.size = {10, 10, 1}}}}};
+  EXPECT_EQ(&largest_request(requests), &requests[1]);
+}
+
+TEST(RequestsOfFiles, TheLargestHasTheMostBytes) {
+  const TemporaryDirectory folder;
+  write_text(folder / "small", "1");
+  write_text(folder / "large", "1234");
+  const std::vector<MmRequest> requests{
+      {.files = {image_file(folder / "missing")}},
+      {.files = {image_file(folder / "small"), image_file(folder / "small")}},
+      {.files = {image_file(folder / "large")}}};
+  EXPECT_EQ(&largest_request(requests), &requests[2]);
+}
+
 TEST(RandomWorkload, ItemsOfARequestDiffer) {
   const MmRequest request{.random = {{{8, 8, 1}, 1}, {{8, 8, 1}, 2}}, .files = {}};
   const std::vector<MediaItem> items = make_items(request, PictureEncoding::kRaw);

@@ -91,6 +91,9 @@ TEST_F(BenchMmProcessor, ComparesEagerAndGraphs) {
   EXPECT_EQ(out["eager"]["graph_hits"], 0);
   EXPECT_EQ(out["eager"]["graph_misses"], 6);
   EXPECT_EQ(out["stages"]["decode_ms"]["mean"], 0.0);  // raw pixels
+  // Beside them the warm-up and the largest request once more, in both modes.
+  EXPECT_EQ(out["stats"]["graph_hits"], 6 + 2 + 2);
+  EXPECT_EQ(out["stats"]["graph_misses"], 6 + 2 + 2);
 }
 
 TEST_F(BenchMmProcessor, RequestsMayArriveSideBySide) {
