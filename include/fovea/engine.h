@@ -124,7 +124,7 @@ class FOVEA_API Engine {
 
   /// Computes sizes, grids and packing of items of the given sizes; touches no weights.
   /// @throws Error(kInvalidArgument) for a size beyond the limits of EngineOptions::media, as
-  /// encode() does for files, or that the model cannot take.
+  /// encode() does, or that the model cannot take.
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes) const;
 
   [[nodiscard]] const ModelReport& report() const;

@@ -20,7 +20,8 @@ enum class ImageBackend : std::uint8_t {
   kPillow,        ///< 22-bit fixed-point weights, as Pillow
 };
 
-/// Bounds for file headers, checked before pixels are allocated, and for sizes that are planned.
+/// Bounds for file headers, checked before pixels are allocated, for pixels that come decoded, and
+/// for sizes that are planned.
 struct MediaLimits {
   std::int64_t max_image_pixels = 178'956'970;  ///< twice Pillow's warning level
   std::int64_t max_image_side_px = 65'535;

@@ -41,13 +41,16 @@ void read_and_decode(Frames& frames, const std::string& path, const MediaOptions
   decode_into(frames, bytes, path, options, times);
 }
 
-Frames view_rgb(const MediaItem& item) {
-  const auto pixels = checked_mul(item.width_px, item.height_px);
-  const auto bytes = pixels ? checked_mul(*pixels, 3 * item.num_frames) : std::nullopt;
-  FOVEA_CHECK(bytes && item.width_px >= 1 && item.height_px >= 1 && item.num_frames >= 1 &&
-                  static_cast<std::uint64_t>(*bytes) == item.bytes.size(),
-              kInvalidArgument, item.name, ": ", item.num_frames, " frames of ", item.width_px, "x",
-              item.height_px, " RGB pixels do not take ", item.bytes.size(), " bytes");
+Frames view_rgb(const MediaItem& item, const MediaLimits& limits) {
+  FOVEA_CHECK(item.width_px >= 1 && item.height_px >= 1 && item.num_frames >= 1, kInvalidArgument,
+              item.name, ": expected at least 1 frame of at least 1x1 pixels, got ",
+              item.num_frames, " of ", item.width_px, "x", item.height_px);
+  media::check_picture_size(item.width_px, item.height_px, item.name, limits);
+  media::check_num_frames(item.num_frames, item.name, limits);
+  const auto bytes = checked_mul(3 * item.width_px * item.height_px, item.num_frames);
+  FOVEA_CHECK(bytes && static_cast<std::uint64_t>(*bytes) == item.bytes.size(), kInvalidArgument,
+              item.name, ": ", item.num_frames, " frames of ", item.width_px, "x", item.height_px,
+              " RGB pixels do not take ", item.bytes.size(), " bytes");
   Frames frames;
   const std::size_t frame_bytes = item.bytes.size() / static_cast<std::size_t>(item.num_frames);
   for (std::int64_t f = 0; f < item.num_frames; ++f) {
@@ -74,7 +77,7 @@ void decode_container(Frames& frames, const EncoderGraphModel& model, const Medi
 
 Frames load_frames(const EncoderGraphModel& model, const MediaItem& item,
                    const MediaOptions& options, StageTimes& times) {
-  if (item.source == MediaItem::Source::kRgb) return view_rgb(item);
+  if (item.source == MediaItem::Source::kRgb) return view_rgb(item, options.limits);
   Frames frames;
   if (item.source == MediaItem::Source::kBytes) {
     FOVEA_CHECK(item.bytes.size() <= options.limits.max_image_bytes, kInvalidArgument, item.name,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "checkpoint/safetensors.h"
 #include "fovea/fovea.h"
@@ -152,6 +153,33 @@ TEST_F(EngineTest, RefusesRgbOfTheWrongSize) {
               (void)engine_.encode({&item, 1});
             }).code(),
             ErrorCode::kInvalidArgument);
+}
+
+TEST(EngineLimits, HoldForPixelsInMemory) {
+  EngineOptions options{.device = "cpu", .num_threads = 1};
+  options.media.limits.max_image_side_px = 100;
+  options.media.limits.max_image_pixels = 99 * 99;
+  options.media.limits.max_video_frames = 3;
+  Engine engine = Engine::load(model_dir(), options);
+  const auto refusal = [&](std::int64_t frames, std::int64_t width, std::int64_t height) {
+    std::vector<std::uint8_t> rgb(static_cast<std::size_t>(frames * width * height * 3));
+    const MediaItem item = video_rgb(std::move(rgb), frames, width, height, 2.0, "clip");
+    return std::string(error_of([&] { (void)engine.encode({&item, 1}); }).what());
+  };
+  EXPECT_EQ(refusal(1, 101, 8), "clip: expected sides of at most 100 pixels, got 101 x 8");
+  EXPECT_EQ(refusal(1, 100, 99), "clip: expected at most 9801 pixels, got 100 x 99");
+  EXPECT_EQ(refusal(4, 8, 8), "clip: expected at most 3 frames, got 4");
+}
+
+TEST(EngineLimits, FrameCountsDoNotOverflow) {
+  EngineOptions options{.device = "cpu", .num_threads = 1};
+  options.media.limits.max_video_frames = std::numeric_limits<std::int64_t>::max();
+  Engine engine = Engine::load(model_dir(), options);
+  for (const std::int64_t frames : {std::int64_t{1} << 62, std::int64_t{-1}, std::int64_t{0}}) {
+    const MediaItem item = video_rgb({}, frames, 4, 4, 2.0, "clip");
+    const Error error = error_of([&] { (void)engine.encode({&item, 1}); });
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument) << error.what();
+  }
 }
 
 TEST_F(EngineTest, MessagesBeginWithTheNameOfTheItem) {
