@@ -64,7 +64,7 @@ struct PackingPlan {
   std::vector<std::string> paths;
   std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path; empty: no graphs
   std::int64_t max_items_per_batch = 0;                  ///< 0: no graphs, no limit
-  std::vector<std::int64_t> replica_patches;             ///< per replica, the load that is balanced
+  std::vector<std::int64_t> replica_patches;             ///< per replica, over all windows
   std::vector<PlannedBatch> batches;
 };
 
@@ -122,7 +122,8 @@ class FOVEA_API Engine {
   /// background from the moment of loading, batches running eagerly meanwhile.
   void warm_up();
 
-  /// Computes sizes, grids and packing of items of the given sizes; touches no weights.
+  /// Computes sizes, grids and packing of items of the given sizes, in the windows of items that
+  /// one call of encode() takes; touches no weights.
   /// @throws Error(kInvalidArgument) for a size beyond the limits of EngineOptions::media, as
   /// encode() does, or that the model cannot take.
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes) const;
@@ -146,7 +147,8 @@ class FOVEA_API Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Plans as Engine::plan without loading weights: only the JSON files of `model` are read.
+/// Plans as Engine::plan without loading weights: only the JSON files of `model` are read. Windows
+/// are those of a GPU if options.device names one, of the CPU otherwise; no device is looked at.
 [[nodiscard]] FOVEA_API PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                                          const EngineOptions& options = {});
 

@@ -1,7 +1,6 @@
 // The engine: what happens to a batch, in order. Start reading at Engine::Impl::encode.
 #include "fovea/engine.h"
 
-#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -14,14 +13,6 @@
 namespace fovea {
 
 namespace {
-
-/// Items per replica that are prepared together: enough to pack well, few enough to bound memory.
-/// On a GPU, where the tower runs while the next window is prepared and the last one is handed
-/// over, a long call begins with a small window, so that there is soon something to overlap with.
-std::size_t window_items(bool on_host, std::size_t begin, std::size_t total) {
-  if (on_host) return 64;
-  return begin == 0 && total > 32 ? 16 : 32;
-}
 
 int thread_count(const EngineOptions& options) {
   FOVEA_CHECK(options.num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
@@ -109,9 +100,7 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
                                             const EncodeOptions& how) {
   const std::lock_guard lock(mutex);
   const auto window = [&](std::size_t begin) {
-    const std::size_t share = media.size() / replicas->size();
-    const std::size_t items = window_items(on_host(), begin, share) * replicas->size();
-    return media.subspan(begin, std::min(items, media.size() - begin));
+    return media.subspan(begin, window_items(on_host(), replicas->size(), begin, media.size()));
   };
   const auto prepare = [&](std::span<const MediaItem> items) {
     return prepare_all(model(), items, options.media, decode_pool);

@@ -39,4 +39,13 @@ Assignment balance_load(std::span<const std::int64_t> sizes, std::size_t num_rep
   return result;
 }
 
+Assignment assign_items(std::span<const ItemSpec> items, std::size_t num_replicas) {
+  std::vector<std::int64_t> sizes;
+  sizes.reserve(items.size());
+  for (const ItemSpec& item : items) sizes.push_back(item.input_rows);
+  Assignment assignment = balance_load(sizes, num_replicas);
+  if (num_replicas == 1) std::ranges::sort(assignment.order);
+  return assignment;
+}
+
 }  // namespace fovea

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "models/encoder_graph_model.h"
+
 namespace fovea {
 
 /// Which replica encodes which item.
@@ -27,5 +29,8 @@ struct Assignment {
 /// Source: encoder graph specification, section 8.1.
 [[nodiscard]] Assignment balance_load(std::span<const std::int64_t> sizes,
                                       std::size_t num_replicas);
+
+/// Spreads items over replicas by their input rows. A single one takes them as they come.
+[[nodiscard]] Assignment assign_items(std::span<const ItemSpec> items, std::size_t num_replicas);
 
 }  // namespace fovea

@@ -1,9 +1,11 @@
 // Planning without weights: sizes, grids, and which items would share which budget.
-#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/check.h"
 #include "engine/engine_impl.h"
 #include "engine/load_balance.h"
+#include "engine/prepare.h"
 #include "graph/graph_config.h"
 #include "graph/packing.h"
 #include "media/limits.h"
@@ -66,70 +68,88 @@ PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t
   return planned;
 }
 
-/// Which replica takes which item; a single one takes them as they come.
-Assignment assign(std::span<const ItemSpec> specs, std::size_t num_replicas) {
-  std::vector<std::int64_t> sizes;
-  for (const ItemSpec& spec : specs) sizes.push_back(spec.input_rows);
-  Assignment assignment = balance_load(sizes, num_replicas);
-  if (num_replicas == 1) std::ranges::sort(assignment.order);
-  return assignment;
-}
-
-/// Adds the sub-batches that a replica makes of `selection`, indices into `items`.
-/// @param graphs as in describe().
-void add_batches(PackingPlan& plan, const GraphConfig& config, PackingPolicy policy,
-                 std::span<const ItemPlan> items, std::span<const std::size_t> selection,
-                 std::size_t replica, bool graphs) {
-  std::vector<ItemSpec> specs;
-  for (const std::size_t item : selection) specs.push_back(items[item].spec);
-  const Packing packing = plan_packing(config, specs, policy);
-  for (const SubBatch& batch : packing.batches) {
-    PlannedBatch planned = describe(packing, batch, plan.paths.size(), graphs);
-    planned.replica = static_cast<std::int64_t>(replica);
-    for (std::int64_t& item : planned.items) {
-      item = static_cast<std::int64_t>(selection[static_cast<std::size_t>(item)]);
-    }
-    plan.batches.push_back(std::move(planned));
+/// Adds the windows of a call to a plan, one after the other.
+class Planner {
+ public:
+  Planner(const EncoderGraphModel& model, const EngineOptions& options)
+      : spec_(model.graph_spec()), options_(options), config_(resolve(model, options)) {
+    for (const PathSpec& path : spec_.paths) plan_.paths.push_back(path.name);
+    plan_.token_budgets.resize(plan_.paths.size());
+    plan_.replica_patches.resize(replica_devices(options).size());
+    if (!graphs()) return;
+    plan_.token_budgets = config_.path_budgets;
+    plan_.max_items_per_batch = config_.max_items;
   }
-}
+
+  /// Adds what the replicas make of the items [begin, begin + count) of `items`.
+  void add_window(std::span<const ItemPlan> items, std::size_t begin, std::size_t count) {
+    std::vector<ItemSpec> specs;
+    for (const ItemPlan& item : items.subspan(begin, count)) {
+      specs.push_back(item.spec);
+      plan_.items.push_back(describe(item));
+    }
+    const Assignment assignment = assign_items(specs, plan_.replica_patches.size());
+    for (std::size_t replica = 0; replica < assignment.counts.size(); ++replica) {
+      std::vector<std::size_t> replayed;
+      std::vector<std::size_t> eager;
+      for (const std::size_t index : assignment.items(replica)) {
+        const ItemPlan& item = items[begin + index];
+        plan_.replica_patches[replica] += item.spec.input_rows;
+        const bool served = graphs() && serves(spec_, config_, item.modality);
+        (served ? replayed : eager).push_back(begin + index);
+      }
+      add_batches(items, replayed, replica, true);
+      add_batches(items, eager, replica, false);
+    }
+  }
+
+  [[nodiscard]] PackingPlan take() { return std::move(plan_); }
+
+ private:
+  [[nodiscard]] bool graphs() const { return options_.graphs.cudagraph_mm_encoder; }
+
+  /// Adds the sub-batches that a replica makes of `selection`, indices into `items`.
+  /// @param replayed as `graphs` in describe().
+  void add_batches(std::span<const ItemPlan> items, std::span<const std::size_t> selection,
+                   std::size_t replica, bool replayed) {
+    std::vector<ItemSpec> specs;
+    for (const std::size_t item : selection) specs.push_back(items[item].spec);
+    const Packing packing = plan_packing(config_, specs, options_.packing);
+    for (const SubBatch& batch : packing.batches) {
+      PlannedBatch planned = describe(packing, batch, plan_.paths.size(), replayed);
+      planned.replica = static_cast<std::int64_t>(replica);
+      for (std::int64_t& item : planned.items) {
+        item = static_cast<std::int64_t>(selection[static_cast<std::size_t>(item)]);
+      }
+      plan_.batches.push_back(std::move(planned));
+    }
+  }
+
+  const GraphSpec& spec_;
+  const EngineOptions& options_;
+  const GraphConfig config_;
+  PackingPlan plan_;
+};
 
 PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize> sizes,
-                       const EngineOptions& options) {
-  PackingPlan plan;
+                       const EngineOptions& options, bool on_host) {
   std::vector<ItemPlan> items;
-  std::vector<ItemSpec> specs;
   for (const ItemSize& size : sizes) {
     items.push_back(plan_item(model, size, options.media.limits));
-    specs.push_back(items.back().spec);
-    plan.items.push_back(describe(items.back()));
   }
-  const GraphSpec& spec = model.graph_spec();
-  const GraphConfig config = resolve(model, options);
-  const bool graphs = options.graphs.cudagraph_mm_encoder;
-  for (const PathSpec& path : spec.paths) plan.paths.push_back(path.name);
-  plan.token_budgets.resize(plan.paths.size());
-  if (graphs) {
-    plan.token_budgets = config.path_budgets;
-    plan.max_items_per_batch = config.max_items;
+  Planner planner(model, options);
+  const std::size_t num_replicas = replica_devices(options).size();
+  for (std::size_t begin = 0, count = 0; begin < items.size(); begin += count) {
+    count = window_items(on_host, num_replicas, begin, items.size());
+    planner.add_window(items, begin, count);
   }
-  const Assignment assignment = assign(specs, replica_devices(options).size());
-  plan.replica_patches = assignment.loads;
-  for (std::size_t replica = 0; replica < assignment.counts.size(); ++replica) {
-    std::vector<std::size_t> replayed;
-    std::vector<std::size_t> eager;
-    for (const std::size_t item : assignment.items(replica)) {
-      (graphs && serves(spec, config, items[item].modality) ? replayed : eager).push_back(item);
-    }
-    add_batches(plan, config, options.packing, items, replayed, replica, true);
-    add_batches(plan, config, options.packing, items, eager, replica, false);
-  }
-  return plan;
+  return planner.take();
 }
 
 }  // namespace
 
 PackingPlan Engine::plan(std::span<const ItemSize> sizes) const {
-  return plan_items(impl_->model(), sizes, impl_->options);
+  return plan_items(impl_->model(), sizes, impl_->options, impl_->on_host());
 }
 
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
@@ -137,7 +157,8 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
   const ModelFamily& family = find_family(files.architecture());
   warn_of_assumptions(family, files, options);
-  return plan_items(*family.make_planner(files, options.media), sizes, options);
+  const bool on_host = !replica_devices(options).front().starts_with("cuda");
+  return plan_items(*family.make_planner(files, options.media), sizes, options, on_host);
 }
 
 }  // namespace fovea

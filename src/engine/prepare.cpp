@@ -170,6 +170,16 @@ Error named(const MediaItem& media, const Error& error) {
 
 }  // namespace
 
+std::size_t window_items(bool on_host, std::size_t num_replicas, std::size_t begin,
+                         std::size_t total) {
+  constexpr std::size_t kOnHost = 64;  // per replica, as the others
+  constexpr std::size_t kOnGpu = 32;
+  constexpr std::size_t kFirstOnGpu = 16;
+  const bool short_call = total / num_replicas <= kOnGpu;
+  const std::size_t items = on_host ? kOnHost : begin == 0 && !short_call ? kFirstOnGpu : kOnGpu;
+  return std::min(items * num_replicas, total - begin);
+}
+
 PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,
                             const MediaOptions& options) {
   PreparedMedia result;

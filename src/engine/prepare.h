@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,6 +20,13 @@ struct PreparedMedia {
   StageTimes times;
   std::optional<Error> error;
 };
+
+/// How many of `total` items, from `begin` on, travel together: enough to pack well, few enough to
+/// bound memory. On a GPU, where the tower runs while the next window is prepared and the last one
+/// is handed over, a long call begins with a small window, so that there is soon something to
+/// overlap with.
+[[nodiscard]] std::size_t window_items(bool on_host, std::size_t num_replicas, std::size_t begin,
+                                       std::size_t total);
 
 /// Takes one item from its source to resized bytes. Never throws an Error: it is returned.
 [[nodiscard]] PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,

@@ -12,10 +12,10 @@ namespace fovea {
 namespace {
 
 Assignment assign(std::span<const PreparedItem* const> items, std::size_t num_replicas) {
-  std::vector<std::int64_t> sizes;
-  sizes.reserve(items.size());
-  for (const PreparedItem* item : items) sizes.push_back(item->plan.spec.input_rows);
-  return balance_load(sizes, num_replicas);
+  std::vector<ItemSpec> specs;
+  specs.reserve(items.size());
+  for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
+  return assign_items(specs, num_replicas);
 }
 
 /// The elements of `all` at `indices`.

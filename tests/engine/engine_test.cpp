@@ -202,6 +202,35 @@ TEST_F(EngineTest, PlansAsItEncodes) {
   EXPECT_EQ(fovea::plan(model_dir(), sizes).batches.size(), plan.batches.size());
 }
 
+TEST_F(EngineTest, PlansTheWindowsThatItEncodes) {
+  std::vector<ItemSize> sizes;
+  std::vector<MediaItem> items;
+  for (std::int64_t i = 0; i < 150; ++i) {
+    sizes.push_back({64 + 32 * (i % 3), 64, 1});
+    items.push_back(picture(sizes.back().width_px, 64, 1));
+  }
+  const PackingPlan plan = engine_.plan(sizes);
+  (void)engine_.encode(items);
+  EXPECT_EQ(engine_.stats().sub_batches, std::ssize(plan.batches));
+  for (const PlannedBatch& batch : plan.batches) {  // windows of 64 items, the last one of 22
+    for (const std::int64_t item : batch.items) EXPECT_EQ(item / 64, batch.items.front() / 64);
+  }
+  EXPECT_EQ(fovea::plan(model_dir(), sizes, {.device = "cpu"}).batches.size(), plan.batches.size());
+}
+
+TEST(EnginePlan, TakesTheWindowsOfAGpuThatIsNamed) {
+  const std::vector<ItemSize> sizes(100, ItemSize{64, 64, 1});
+  const auto sizes_of_batches = [&](const std::string& device) {
+    std::vector<std::size_t> counts;
+    for (const PlannedBatch& batch : plan(model_dir(), sizes, {.device = device}).batches) {
+      counts.push_back(batch.items.size());
+    }
+    return counts;
+  };
+  EXPECT_EQ(sizes_of_batches("cuda"), (std::vector<std::size_t>{16, 32, 32, 20}));
+  EXPECT_EQ(sizes_of_batches("cpu"), (std::vector<std::size_t>{64, 36}));
+}
+
 TEST_F(EngineTest, PlansNoSizesThatItRefusesToRead) {
   const auto refusal = [&](const ItemSize& size) {
     return std::string(error_of([&] { (void)engine_.plan({&size, 1}); }).what());
