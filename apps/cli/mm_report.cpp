@@ -6,9 +6,9 @@
 #include <array>
 #include <charconv>
 #include <functional>
-#include <string_view>
 
 #include "samples.h"
+#include "stages.h"
 #include "table.h"
 #include "text.h"
 
@@ -17,36 +17,39 @@ namespace {
 
 using nlohmann::ordered_json;
 using Samples = std::vector<double>;
+using FigureOf = std::function<double(const RequestRecord&)>;
 
 /// A time that every request has, in milliseconds.
 struct Figure {
-  std::string_view title;  ///< in tables and charts
-  std::string_view key;    ///< in JSON
-  double (*of)(const RequestRecord&);
+  std::string title;  ///< in tables and charts
+  std::string key;    ///< in JSON
+  FigureOf of;
 };
 
-template <double StageTimes::*Ms>
-double stage_ms(const RequestRecord& record) {
-  return record.times.*Ms;
+double encoder_forward_ms(const RequestRecord& record) { return record.times.encode_ms; }
+
+/// The stages in order; together they are the work of a request. That of the tower is called as the
+/// reference calls it.
+std::vector<Figure> stage_figures() {
+  std::vector<Figure> figures;
+  for (const Stage& stage : kStages) {
+    const bool tower = stage.ms == &StageTimes::encode_ms;
+    figures.push_back({tower ? "encoder forward" : std::string(stage.name),
+                       tower ? "encoder_forward_ms" : std::string(stage.name) + "_ms",
+                       [ms = stage.ms](const RequestRecord& record) { return record.times.*ms; }});
+  }
+  return figures;
 }
 
-/// The stages in order; together they are the work of a request.
-constexpr std::array<Figure, 6> kStageFigures{
-    {{"read", "read_ms", stage_ms<&StageTimes::read_ms>},
-     {"decode", "decode_ms", stage_ms<&StageTimes::decode_ms>},
-     {"resize", "resize_ms", stage_ms<&StageTimes::resize_ms>},
-     {"pack", "pack_ms", stage_ms<&StageTimes::pack_ms>},
-     {"encoder forward", "encoder_forward_ms", stage_ms<&StageTimes::encode_ms>},
-     {"output", "output_ms", stage_ms<&StageTimes::output_ms>}}};
-
-constexpr Figure kEndToEnd{"end to end", "e2e_ms",
-                           [](const RequestRecord& record) { return record.e2e_ms; }};
+Figure end_to_end() {
+  return {"end to end", "e2e_ms", [](const RequestRecord& record) { return record.e2e_ms; }};
+}
 
 double preprocessing_ms(const RequestRecord& record) {
   return record.times.read_ms + record.times.decode_ms + record.times.resize_ms;
 }
 
-Samples samples_of(const WorkloadRun& run, double (*figure)(const RequestRecord&)) {
+Samples samples_of(const WorkloadRun& run, const FigureOf& figure) {
   Samples samples;
   for (const RequestRecord& record : run.completed) samples.push_back(figure(record));
   return samples;
@@ -85,14 +88,15 @@ std::string table_of_one(const WorkloadRun& run, const std::vector<Statistic>& s
   std::vector<Table::Column> columns{{"stage, ms", Table::Align::kLeft}};
   for (const Statistic& statistic : statistics) columns.push_back({statistic.title});
   Table table(columns);
-  const auto add = [&](std::string_view title, const Samples& samples) {
-    std::vector<std::string> cells{std::string(title)};
+  const auto add = [&](const Figure& figure) {
+    const Samples samples = samples_of(run, figure.of);
+    std::vector<std::string> cells{figure.title};
     for (const Statistic& statistic : statistics) cells.push_back(fixed(statistic.of(samples), 3));
     table.add_row(std::move(cells));
   };
-  for (const Figure& figure : kStageFigures) add(figure.title, samples_of(run, figure.of));
+  for (const Figure& figure : stage_figures()) add(figure);
   table.add_rule();
-  add(kEndToEnd.title, samples_of(run, kEndToEnd.of));
+  add(end_to_end());
   return table.text();
 }
 
@@ -112,7 +116,7 @@ std::string table_of_two(const WorkloadRun& a, const WorkloadRun& b,
   const auto add = [&](const Figure& figure) {
     const Samples samples_a = samples_of(a, figure.of);
     const Samples samples_b = samples_of(b, figure.of);
-    std::vector<std::string> cells{std::string(figure.title)};
+    std::vector<std::string> cells{figure.title};
     for (const Statistic& statistic : statistics) {
       const double value_a = statistic.of(samples_a);
       const double value_b = statistic.of(samples_b);
@@ -121,9 +125,9 @@ std::string table_of_two(const WorkloadRun& a, const WorkloadRun& b,
     }
     table.add_row(std::move(cells));
   };
-  for (const Figure& figure : kStageFigures) add(figure);
+  for (const Figure& figure : stage_figures()) add(figure);
   table.add_rule();
-  add(kEndToEnd);
+  add(end_to_end());
   return table.text();
 }
 
@@ -160,7 +164,7 @@ ordered_json json_of(const Samples& samples, const std::vector<Statistic>& stati
 /// What `vllm bench mm-processor` writes as well, under its names; times in milliseconds.
 ordered_json reference_json(const WorkloadRun& run, std::span<const double> percents) {
   const std::vector<Statistic> statistics = statistics_of(percents);
-  const Samples e2e = samples_of(run, kEndToEnd.of);
+  const Samples e2e = samples_of(run, end_to_end().of);
   const Samples calls = encoder_calls_of(run);
   ordered_json e2e_percentiles = ordered_json::array();
   for (const double percent : percents) {
@@ -168,8 +172,7 @@ ordered_json reference_json(const WorkloadRun& run, std::span<const double> perc
   }
   const ordered_json stages = {
       {"preprocessor_total_time", json_of(samples_of(run, preprocessing_ms), statistics)},
-      {"encoder_forward_time",
-       json_of(samples_of(run, stage_ms<&StageTimes::encode_ms>), statistics)},
+      {"encoder_forward_time", json_of(samples_of(run, encoder_forward_ms), statistics)},
       {"num_encoder_calls", json_of(calls, statistics)}};
   const ordered_json summary = {
       {"total_encoder_calls", run.counts.encoder_calls},
@@ -224,11 +227,12 @@ std::string rates_table(std::span<const WorkloadRun> runs) {
 
 ordered_json figures_json(const WorkloadRun& run, std::span<const double> percents) {
   const std::vector<Statistic> statistics = statistics_of(percents);
+  std::vector<Figure> figures = stage_figures();
+  figures.push_back(end_to_end());
   ordered_json stages = ordered_json::object();
-  for (const Figure& figure : kStageFigures) {
-    stages[std::string(figure.key)] = json_of(samples_of(run, figure.of), statistics);
+  for (const Figure& figure : figures) {
+    stages[figure.key] = json_of(samples_of(run, figure.of), statistics);
   }
-  stages[std::string(kEndToEnd.key)] = json_of(samples_of(run, kEndToEnd.of), statistics);
 
   const Totals totals = totals_of(run);
   ordered_json json = reference_json(run, percents);
@@ -252,15 +256,16 @@ ordered_json figures_json(const WorkloadRun& run, std::span<const double> percen
 BarChart stage_chart(std::span<const WorkloadRun> runs, std::span<const double> percents) {
   BarChart chart{
       .title = "Time per request and stage", .unit = "milliseconds", .labels = {}, .series = {}};
-  for (const Figure& figure : kStageFigures) {
-    chart.series.push_back({.name = std::string(figure.title), .values = {}});
+  const std::vector<Figure> figures = stage_figures();
+  for (const Figure& figure : figures) {
+    chart.series.push_back({.name = figure.title, .values = {}});
   }
   for (const WorkloadRun& run : runs) {
     for (const Statistic& statistic : statistics_of(percents)) {
       if (statistic.key == "std") continue;
       chart.labels.push_back(std::string(to_string(run.mode)) + ", " + statistic.title);
-      for (std::size_t s = 0; s < kStageFigures.size(); ++s) {
-        chart.series[s].values.push_back(statistic.of(samples_of(run, kStageFigures[s].of)));
+      for (std::size_t s = 0; s < figures.size(); ++s) {
+        chart.series[s].values.push_back(statistic.of(samples_of(run, figures[s].of)));
       }
     }
   }
