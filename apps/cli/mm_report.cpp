@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <functional>
+#include <utility>
 
 #include "samples.h"
 #include "stages.h"
@@ -161,11 +162,20 @@ ordered_json json_of(const Samples& samples, const std::vector<Statistic>& stati
   return json;
 }
 
+/// What is known of encoder calls per request: nothing where requests were served side by side.
+std::pair<ordered_json, ordered_json> encoder_calls_json(const WorkloadRun& run,
+                                                         const std::vector<Statistic>& statistics) {
+  const Samples calls = encoder_calls_of(run);
+  if (calls.size() < run.completed.size()) return {nullptr, nullptr};
+  return {json_of(calls, statistics),
+          std::ranges::count_if(calls, [](double number) { return number > 0; })};
+}
+
 /// What `vllm bench mm-processor` writes as well, under its names; times in milliseconds.
 ordered_json reference_json(const WorkloadRun& run, std::span<const double> percents) {
   const std::vector<Statistic> statistics = statistics_of(percents);
   const Samples e2e = samples_of(run, end_to_end().of);
-  const Samples calls = encoder_calls_of(run);
+  const auto [calls, requests_with_calls] = encoder_calls_json(run, statistics);
   ordered_json e2e_percentiles = ordered_json::array();
   for (const double percent : percents) {
     e2e_percentiles.push_back(ordered_json::array({percent, percentile(e2e, percent)}));
@@ -173,11 +183,9 @@ ordered_json reference_json(const WorkloadRun& run, std::span<const double> perc
   const ordered_json stages = {
       {"preprocessor_total_time", json_of(samples_of(run, preprocessing_ms), statistics)},
       {"encoder_forward_time", json_of(samples_of(run, encoder_forward_ms), statistics)},
-      {"num_encoder_calls", json_of(calls, statistics)}};
-  const ordered_json summary = {
-      {"total_encoder_calls", run.counts.encoder_calls},
-      {"num_requests_with_encoder_calls",
-       std::count_if(calls.begin(), calls.end(), [](double number) { return number > 0; })}};
+      {"num_encoder_calls", calls}};
+  const ordered_json summary = {{"total_encoder_calls", run.counts.encoder_calls},
+                                {"num_requests_with_encoder_calls", requests_with_calls}};
   return {{"completed", run.completed.size()},   {"failed", run.failures.size()},
           {"mean_e2el_ms", summarize(e2e).mean}, {"median_e2el_ms", percentile(e2e, 50)},
           {"std_e2el_ms", population_std(e2e)},  {"percentiles_e2el_ms", e2e_percentiles},

@@ -41,15 +41,13 @@ Answer send(const RunContext& ctx, std::span<const MediaItem> items, TowerMode m
   return answer;
 }
 
-/// Files the answer; returns whether the request was completed.
-bool take(WorkloadRun& run, Answer answer) {
-  const bool completed = !answer.failure;
-  if (completed) {
-    run.completed.push_back(answer.record);
-  } else {
+/// Files the answer.
+void take(WorkloadRun& run, Answer answer) {
+  if (answer.failure) {
     run.failures.push_back(std::move(*answer.failure));
+  } else {
+    run.completed.push_back(answer.record);
   }
-  return completed;
 }
 
 /// Moments of a Poisson process, from 0 on.
@@ -88,11 +86,9 @@ std::vector<WorkloadRun> run_in_turn(const RunContext& ctx, std::span<const Towe
       Answer answer = send(ctx, items, run.mode, Clock::now());
       const GraphCounts counts = counts_between(before, ctx.engine.stats());
       answer.record.encoder_calls = counts.encoder_calls;
-      const double seconds = answer.record.e2e_ms / 1e3;
-      if (take(run, std::move(answer))) {
-        run.counts += counts;
-        run.seconds += seconds;
-      }
+      run.counts += counts;
+      run.seconds += answer.record.e2e_ms / 1e3;
+      take(run, std::move(answer));
       ctx.advance();
     }
   }

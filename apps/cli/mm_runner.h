@@ -32,8 +32,8 @@ struct WorkloadRun {
   TowerMode mode = TowerMode::kGraphs;
   std::vector<RequestRecord> completed;
   std::vector<std::string> failures;  ///< one message per failed request
-  GraphCounts counts;
-  double seconds = 0;  ///< in which the engine was at work for these requests
+  GraphCounts counts;                 ///< failed requests included, as far as they came
+  double seconds = 0;                 ///< in which the engine was at work, failed requests included
 };
 
 /// What both ways of running requests need.

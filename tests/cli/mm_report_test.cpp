@@ -52,6 +52,15 @@ TEST(MmReport, KeysOfTheReference) {
   EXPECT_EQ(json["encoder_summary"]["num_requests_with_encoder_calls"], 5);
 }
 
+TEST(MmReport, EncoderCallsPerRequestAreNullWhereNobodyKnows) {
+  WorkloadRun run = example(TowerMode::kGraphs, 1);
+  for (RequestRecord& record : run.completed) record.encoder_calls.reset();
+  const ordered_json json = figures_json(run, kPercents);
+  EXPECT_TRUE(json["mm_processor_stats"]["num_encoder_calls"].is_null());
+  EXPECT_TRUE(json["encoder_summary"]["num_requests_with_encoder_calls"].is_null());
+  EXPECT_EQ(json["encoder_summary"]["total_encoder_calls"], 5);
+}
+
 TEST(MmReport, RatesAndShares) {
   const ordered_json json = figures_json(example(TowerMode::kEager, 1), kPercents);
   EXPECT_EQ(json["mode"], "eager");
@@ -116,29 +125,6 @@ TEST(MmReport, PercentilesAreNamedAsPythonPrintsThem) {
   EXPECT_EQ(percentile_key(99), "p99.0");
   EXPECT_EQ(percentile_key(99.9), "p99.9");
   EXPECT_EQ(percentile_key(0), "p0.0");
-}
-
-TEST(GraphCounts, AreDifferencesOfCounters) {
-  Stats before;
-  before.graph_hits = 3;
-  before.sub_batches = 2;
-  before.paths = {{.name = "a", .live_rows = 10, .padded_rows = 6},
-                  {.name = "b", .live_rows = 1, .padded_rows = 1}};
-  Stats after = before;
-  after.graph_hits = 5;
-  after.graph_partial = 1;
-  after.graph_misses = 1;
-  after.sub_batches = 4;
-  after.paths[0].live_rows = 40;
-  after.paths[1].padded_rows = 11;
-  GraphCounts counts = counts_between(before, after);
-  EXPECT_EQ(counts.hits, 2);
-  EXPECT_EQ(counts.encoder_calls, 2);
-  EXPECT_DOUBLE_EQ(counts.hit_rate(), 0.5);
-  EXPECT_DOUBLE_EQ(counts.padding(), 0.25);
-  counts += counts;
-  EXPECT_EQ(counts.live_rows, 60);
-  EXPECT_EQ(counts.partial, 2);
 }
 
 }  // namespace

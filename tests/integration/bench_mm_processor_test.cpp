@@ -108,6 +108,7 @@ TEST_F(BenchMmProcessor, RequestsMayArriveSideBySide) {
     EXPECT_EQ(out["completed"], 5);
     EXPECT_EQ(out["rows"], 20);
     EXPECT_EQ(out["encoder_summary"]["total_encoder_calls"], 5);
+    EXPECT_TRUE(out["encoder_summary"]["num_requests_with_encoder_calls"].is_null());
     EXPECT_EQ(out["mode"], how.size() == 5 ? "eager" : "graphs");
     EXPECT_GT(out["seconds"].get<double>(), 0);
   }
@@ -151,6 +152,20 @@ TEST_F(BenchMmProcessor, FailedRequestsAreCountedAndReported) {
   EXPECT_EQ(report()["completed"], 2);
   EXPECT_EQ(report()["failed"], 2);
   EXPECT_EQ(report()["rows"], 12);
+}
+
+TEST_F(BenchMmProcessor, WhatFailedRequestsDidCountsHoweverTheyAreSent) {
+  write_text(folder_ / "requests.jsonl",
+             json({{"images", {"none.png", model_ + "/images/noise_101x61.png"}}}).dump() + "\n" +
+                 json({{"image", model_ + "/images/noise_101x61.png"}}).dump() + "\n");
+  for (const char* concurrency : {"1", "2"}) {
+    EXPECT_EQ(bench({"--dataset-name", "jsonl", "--dataset-path", folder_ / "requests.jsonl",
+                     "--num-prompts", "2", "--max-concurrency", concurrency})
+                  .exit_code,
+              0);
+    EXPECT_EQ(report()["items"], 1);
+    EXPECT_EQ(report()["graph_hits"], 2);
+  }
 }
 
 TEST_F(BenchMmProcessor, NothingButFailuresIsAFailure) {
