@@ -8,6 +8,18 @@
 
 namespace fovea {
 
+namespace {
+
+/// In input rows.
+std::int64_t cost_of(const ItemSpec& item, std::int64_t attention_parity_rows) {
+  if (attention_parity_rows == 0 || item.num_seqs == 0) return item.input_rows;
+  const auto rows = static_cast<double>(item.input_rows);
+  const double keys = rows / static_cast<double>(item.num_seqs);
+  return static_cast<std::int64_t>(rows + rows * keys / static_cast<double>(attention_parity_rows));
+}
+
+}  // namespace
+
 std::span<const std::size_t> Assignment::items(std::size_t replica) const {
   const auto first = counts.begin();
   const auto own = first + static_cast<std::ptrdiff_t>(replica);
@@ -39,10 +51,11 @@ Assignment balance_load(std::span<const std::int64_t> sizes, std::size_t num_rep
   return result;
 }
 
-Assignment assign_items(std::span<const ItemSpec> items, std::size_t num_replicas) {
+Assignment assign_items(const GraphSpec& spec, std::span<const ItemSpec> items,
+                        std::size_t num_replicas) {
   std::vector<std::int64_t> sizes;
   sizes.reserve(items.size());
-  for (const ItemSpec& item : items) sizes.push_back(item.input_rows);
+  for (const ItemSpec& item : items) sizes.push_back(cost_of(item, spec.attention_parity_rows));
   Assignment assignment = balance_load(sizes, num_replicas);
   if (num_replicas == 1) std::ranges::sort(assignment.order);
   return assignment;

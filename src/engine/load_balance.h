@@ -30,7 +30,9 @@ struct Assignment {
 [[nodiscard]] Assignment balance_load(std::span<const std::int64_t> sizes,
                                       std::size_t num_replicas);
 
-/// Spreads items over replicas by their input rows. A single one takes them as they come.
-[[nodiscard]] Assignment assign_items(std::span<const ItemSpec> items, std::size_t num_replicas);
+/// Spreads items of a model over replicas by their cost: input rows, and those once more for every
+/// spec.attention_parity_rows that a row attends to. A single replica takes items as they come.
+[[nodiscard]] Assignment assign_items(const GraphSpec& spec, std::span<const ItemSpec> items,
+                                      std::size_t num_replicas);
 
 }  // namespace fovea

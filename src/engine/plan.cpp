@@ -88,7 +88,7 @@ class Planner {
       specs.push_back(item.spec);
       plan_.items.push_back(describe(item));
     }
-    const Assignment assignment = assign_items(specs, plan_.replica_patches.size());
+    const Assignment assignment = assign_items(spec_, specs, plan_.replica_patches.size());
     for (std::size_t replica = 0; replica < assignment.counts.size(); ++replica) {
       std::vector<std::size_t> replayed;
       std::vector<std::size_t> eager;

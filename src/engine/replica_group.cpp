@@ -11,11 +11,12 @@ namespace fovea {
 
 namespace {
 
-Assignment assign(std::span<const PreparedItem* const> items, std::size_t num_replicas) {
+Assignment assign(const GraphSpec& spec, std::span<const PreparedItem* const> items,
+                  std::size_t num_replicas) {
   std::vector<ItemSpec> specs;
   specs.reserve(items.size());
   for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
-  return assign_items(specs, num_replicas);
+  return assign_items(spec, specs, num_replicas);
 }
 
 /// The elements of `all` at `indices`.
@@ -61,7 +62,8 @@ void ReplicaGroup::run(std::span<const PreparedItem* const> items, const EncodeO
     (void)replicas_.front()->run(items, how);
     return;
   }
-  const Assignment assignment = assign(items, replicas_.size());
+  const Assignment assignment =
+      assign(replicas_.front()->model().graph_spec(), items, replicas_.size());
   for_each_rank([&](std::size_t rank) {
     const std::span<const std::size_t> share = assignment.items(rank);
     if (!share.empty()) (void)replicas_[rank]->run(select(items, share), how);
@@ -85,7 +87,8 @@ void ReplicaGroup::begin(std::span<const PreparedItem* const> items, const Encod
     replicas_.front()->begin(items, how, out);
     return;
   }
-  const Assignment assignment = assign(items, replicas_.size());
+  const Assignment assignment =
+      assign(replicas_.front()->model().graph_spec(), items, replicas_.size());
   for_each_rank([&](std::size_t rank) {
     const std::span<const std::size_t> share = assignment.items(rank);
     if (!share.empty()) replicas_[rank]->begin(select(items, share), how, select(out, share));

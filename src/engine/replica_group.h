@@ -22,7 +22,7 @@ class ReplicaGroup {
   /// @param replicas at least one, all of one model.
   explicit ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas);
 
-  /// Runs the tower on items spread over the replicas (balance_load over their input rows), and
+  /// Runs the tower on items spread over the replicas (assign_items), and
   /// leaves the rows on the devices.
   /// @throws Error of the first replica, in their order, that failed; with several replicas its
   /// message names it. All replicas have ended by then, and are usable afterwards.

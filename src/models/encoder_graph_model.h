@@ -49,6 +49,9 @@ struct GraphSpec {
   std::vector<Modality> modalities;
   std::int64_t out_width = 0;             ///< columns of a final row, deepstack levels included
   std::int64_t max_frames_per_video = 1;  ///< attention sequences a video may need
+  /// Input rows of a sequence at which its attention costs as much as all else does, for balancing
+  /// over devices; 0: the cost of an item follows its rows alone.
+  std::int64_t attention_parity_rows = 0;
   std::vector<PathSpec> paths{PathSpec{}};
   /// Capture axes: discrete sizes besides the token budget that shapes depend on. A graph is
   /// captured for every combination of keys. Most models need none.
@@ -71,7 +74,7 @@ struct BudgetRange {
 
 /// The sizes of an item that packing works with.
 struct ItemSpec {
-  std::int64_t input_rows = 0;  ///< patches; measure of load for balancing over devices
+  std::int64_t input_rows = 0;  ///< patches
   std::int64_t out_rows = 0;    ///< final rows, newline and separator rows included
   std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1; each is at least
                                 ///< one token of every path that the item takes

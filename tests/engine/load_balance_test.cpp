@@ -66,6 +66,23 @@ TEST(LoadBalance, OneReplicaTakesAll) {
   EXPECT_EQ(got.loads, Sizes{6});
 }
 
+TEST(AssignItems, AttentionOfLongSequencesCounts) {
+  const std::vector<ItemSpec> items{{.input_rows = 1000, .num_seqs = 1},
+                                    {.input_rows = 1100, .num_seqs = 11},
+                                    {.input_rows = 500, .num_seqs = 5}};
+  GraphSpec spec;
+  EXPECT_EQ(assign_items(spec, items, 2).loads, (Sizes{1100, 1500}));
+  spec.attention_parity_rows = 1000;
+  const Assignment got = assign_items(spec, items, 2);
+  EXPECT_EQ(got.loads, (Sizes{2000, 1100 + 110 + 500 + 50}));
+  EXPECT_EQ(got.order, (Order{0, 1, 2}));
+}
+
+TEST(AssignItems, OneReplicaTakesThemAsTheyCome) {
+  const std::vector<ItemSpec> items{{.input_rows = 1}, {.input_rows = 3}, {.input_rows = 2}};
+  EXPECT_EQ(assign_items({}, items, 1).order, (Order{0, 1, 2}));
+}
+
 TEST(LoadBalance, NoReplicaAndNegativeSizesAreRefused) {
   test::expect_error(ErrorCode::kInvalidArgument, "at least one replica",
                      [] { (void)balance_load(Sizes{1}, 0); });

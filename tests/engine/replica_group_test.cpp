@@ -427,6 +427,14 @@ TEST(DataParallelEngine, PlansAsItEncodes) {
   EXPECT_EQ(plan.batches[1].items, (std::vector<std::int64_t>{2, 3, 1}));  // smallest first
 }
 
+TEST(DataParallelEngine, BalancesTheAttentionOfLargePicturesToo) {
+  // 1,024, 400, 400, 256 and 256 patches. By patches alone the last one would join the first.
+  const std::vector<ItemSize> sizes{
+      {512, 512, 1}, {320, 320, 1}, {320, 320, 1}, {256, 256, 1}, {256, 256, 1}};
+  EXPECT_EQ(load("qwen3_vl", 2).plan(sizes).replica_patches,
+            (std::vector<std::int64_t>{1024, 400 + 400 + 256 + 256}));
+}
+
 TEST(DataParallelEngine, RefusesDevicesThatContradictEachOther) {
   const auto refused = [](const std::string& device, int replicas, const std::string& part) {
     test::expect_error(ErrorCode::kInvalidArgument, part, [&] {

@@ -70,6 +70,9 @@ class Model final : public EncoderGraphModel {
     spec_.modalities = {Modality::kImage, Modality::kVideo};
     spec_.out_width = config_.out_width();
     spec_.max_frames_per_video = kMaxFramesPerVideo;
+    // Per row a block multiplies 4 h^2 + 2 h i times in its products and, per key, 2 h times in its
+    // attention.
+    spec_.attention_parity_rows = 2 * config_.hidden_size + config_.intermediate_size;
   }
 
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
