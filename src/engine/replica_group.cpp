@@ -70,17 +70,6 @@ void ReplicaGroup::run(std::span<const PreparedItem* const> items, const EncodeO
   });
 }
 
-void ReplicaGroup::encode(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-                          std::span<Embedding* const> out) {
-  try {
-    begin(items, how, out);
-    finish();
-  } catch (...) {
-    abandon();
-    throw;
-  }
-}
-
 void ReplicaGroup::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
                          std::span<Embedding* const> out) {
   if (replicas_.size() == 1) {

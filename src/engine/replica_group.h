@@ -22,20 +22,18 @@ class ReplicaGroup {
   /// @param replicas at least one, all of one model.
   explicit ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas);
 
-  /// Runs the tower on items spread over the replicas (assign_items), and
-  /// leaves the rows on the devices.
+  /// Runs the tower on items spread over the replicas (assign_items), and leaves the rows on the
+  /// devices.
   /// @throws Error of the first replica, in their order, that failed; with several replicas its
   /// message names it. All replicas have ended by then, and are usable afterwards.
   void run(std::span<const PreparedItem* const> items, const EncodeOptions& how);
 
-  /// As run; *out[i] then holds the rows of items[i]. After an error `out` is in part as it was.
-  void encode(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-              std::span<Embedding* const> out);
-
-  /// The two halves of encode, for batches that follow one another: the rows of one leave the
-  /// devices while the tower runs on the next (Replica::begin). After an error call abandon().
+  /// As run; *out[i] holds the rows of items[i] after finish(). The next call may be a begin: its
+  /// tower runs while these rows leave the devices (Replica::begin). After an error call abandon();
+  /// `out` is then in part as it was.
   void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
              std::span<Embedding* const> out);
+  /// @throws as run.
   void finish();
   /// Gives up what was begun: returns when nothing refers to its results any more.
   void abandon() noexcept;

@@ -69,7 +69,13 @@ class Group {
                    const EncodeOptions& how = {}) {
     std::vector<Embedding*> out;
     for (Embedding& one : rows) out.push_back(&one);
-    group_->encode(pointers(items), how, out);
+    try {
+      group_->begin(pointers(items), how, out);
+      group_->finish();
+    } catch (...) {
+      group_->abandon();
+      throw;
+    }
   }
 
   /// Encodes and compares every item with the model's plain loop, bit by bit.
