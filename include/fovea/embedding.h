@@ -21,7 +21,8 @@ namespace fovea {
 
 /// Milliseconds one item spent in each stage. Items that are packed together share the times of
 /// `pack`, `encode` and `output` in proportion to their rows; `pack` and `encode` add up to the
-/// time from prepared items to rows on the device. Stages of different items overlap.
+/// time from prepared items to rows on the device, summed over devices where replicas work side by
+/// side. Stages of different items overlap.
 struct StageTimes {
   double read_ms = 0;    ///< file to memory
   double decode_ms = 0;  ///< encoded bytes to RGB

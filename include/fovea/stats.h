@@ -45,7 +45,7 @@ struct Stats {
   /// rows ("precomputed").
   std::map<std::string, std::int64_t> miss_reasons;
   std::vector<PathStats> paths;
-  double capture_seconds = 0;
+  double capture_seconds = 0;  ///< of several replicas: of the one that took longest
   std::int64_t graph_bytes = 0;
   std::vector<GraphReport> graphs;  ///< in order of capture
 

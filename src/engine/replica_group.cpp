@@ -1,6 +1,7 @@
 // Shares a batch among devices. The only file that knows that there may be more than one.
 #include "engine/replica_group.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -47,7 +48,7 @@ void add(Stats& total, const Stats& one) {
   for (std::size_t path = 0; path < total.paths.size(); ++path) {
     add(total.paths[path], one.paths[path]);
   }
-  total.capture_seconds += one.capture_seconds;
+  total.capture_seconds = std::max(total.capture_seconds, one.capture_seconds);
   total.graph_bytes += one.graph_bytes;
   total.graphs.insert(total.graphs.end(), one.graphs.begin(), one.graphs.end());
 }

@@ -56,7 +56,8 @@ class ReplicaGroup {
   ThreadPool workers_;  // a thread per replica, the calling one included
 };
 
-/// Counters added up. Replicas have the same budgets, so these are the first one's.
+/// Counters added up. Replicas have the same budgets, so these are the first one's; they capture
+/// side by side, so capture_seconds are those of the slowest.
 [[nodiscard]] Stats sum(std::span<const ReplicaStats> replicas);
 
 }  // namespace fovea
