@@ -71,6 +71,9 @@ void attention(ExecContext& ctx, const Config& c, const BlockWeights& w, const S
                        .num_heads = c.num_heads,
                        .head_dim = c.head_dim(),
                        .scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim())),
+                       // Not the longest picture: what the processor allows exceeds the rows of any
+                       // graph, and an exact bound in eager runs alone would let them choose
+                       // another kernel than replays.
                        .max_seqlen = rows,
                        .rows = s.patches,
                        .out = mixed});
