@@ -54,8 +54,8 @@ struct TowerTiming {
   std::int64_t rows = 0;
   double flops = 0;               ///< multiply-adds of matrix products and attention, two each
   std::vector<double> eager_ms;   ///< one entry per repetition
-  std::vector<double> replay_ms;  ///< empty if no graph fits
-  std::int64_t budget = 0;        ///< of the largest graph replayed; 0 if none fits
+  std::vector<double> replay_ms;  ///< empty unless every picture was replayed every time
+  std::int64_t budget = 0;        ///< of the largest graph replayed; 0 without replay_ms
 };
 
 /// Times the tower alone, eager and replayed in turn, on `count` equal pictures whose sides are
