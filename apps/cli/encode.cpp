@@ -149,11 +149,15 @@ std::string difference_text(std::optional<double> difference) {
   return text.data();
 }
 
+void append_stages(std::vector<std::string>& cells, const StageTimes& times) {
+  for (const Stage& stage : kStages) cells.push_back(fixed(times.*stage.ms, 2));
+}
+
 std::string items_table(const EncodeRun& run) {
   using enum Table::Align;
-  std::vector<Table::Column> columns{{"#"},         {"item", kLeft}, {"size"},    {"resized"},
-                                     {"grid"},      {"rows"},        {"read ms"}, {"decode ms"},
-                                     {"resize ms"}, {"encode ms"}};
+  std::vector<Table::Column> columns{{"#"},       {"item", kLeft}, {"size"},
+                                     {"resized"}, {"grid"},        {"rows"}};
+  for (const Stage& stage : kStages) columns.push_back({std::string(stage.name) + " ms"});
   const bool compared = !run.differences.empty();
   if (compared) columns.push_back({"difference"});
   Table table(columns);
@@ -166,21 +170,20 @@ std::string items_table(const EncodeRun& run) {
       table.add_row({std::to_string(i), name, "failed"});
       continue;
     }
-    const StageTimes& times = item.times;
     std::vector<std::string> cells{
-        std::to_string(i),         name,
-        source_text(item),         size_text(item.resized_width_px, item.resized_height_px),
-        grid_text(item),           std::to_string(item.rows),
-        fixed(times.read_ms, 2),   fixed(times.decode_ms, 2),
-        fixed(times.resize_ms, 2), fixed(times.encode_ms, 2)};
+        std::to_string(i), name,
+        source_text(item), size_text(item.resized_width_px, item.resized_height_px),
+        grid_text(item),   std::to_string(item.rows)};
+    append_stages(cells, item.times);
     if (compared) cells.push_back(difference_text(run.differences[i]));
     table.add_row(std::move(cells));
-    for (const Stage& stage : kStages) sum.*stage.ms += times.*stage.ms;
+    for (const Stage& stage : kStages) sum.*stage.ms += item.times.*stage.ms;
     rows += item.rows;
   }
   table.add_rule();
-  table.add_row({"", "sum", "", "", "", std::to_string(rows), fixed(sum.read_ms, 2),
-                 fixed(sum.decode_ms, 2), fixed(sum.resize_ms, 2), fixed(sum.encode_ms, 2)});
+  std::vector<std::string> sums{"", "sum", "", "", "", std::to_string(rows)};
+  append_stages(sums, sum);
+  table.add_row(std::move(sums));
   return table.text();
 }
 

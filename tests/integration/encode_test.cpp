@@ -273,6 +273,12 @@ TEST_F(EncodeProgram, PlotIsAChartOfTheStages) {
   EXPECT_THAT(read_text(folder_ / "time.svg"), HasSubstr("photo_180x180.jpg"));
 }
 
+TEST_F(EncodeProgram, TableShowsEveryStage) {
+  const ProgramResult result = encode({noise_});
+  EXPECT_THAT(result.out,
+              HasSubstr("read ms  decode ms  resize ms  pack ms  encode ms  output ms"));
+}
+
 TEST_F(EncodeProgram, TableCanBeTurnedOff) {
   const ProgramResult result = encode({noise_, "--no-table"});
   expect_success(result);
