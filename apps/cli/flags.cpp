@@ -81,7 +81,8 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
                "Most items in one replay (default: inferred)")
       ->group(kGraphGroup);
   add_count(verb, "--max-frames-per-batch", flags.max_frames_per_batch,
-            "Most frames in one replay; 0 keeps videos eager (default: inferred)")
+            "Most attention sequences in one replay, one per picture and per temporal patch of a "
+            "video; 0 keeps videos eager (default: inferred)")
       ->group(kGraphGroup);
   add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,
                "Upper end of inferred token budgets")

@@ -47,8 +47,8 @@ struct GraphOptions {
   bool cudagraph_mm_encoder = true;                               ///< false: always eager
   std::vector<std::int64_t> encoder_cudagraph_token_budgets;      ///< empty: inferred
   std::int64_t encoder_cudagraph_max_vision_items_per_batch = 0;  ///< 0: inferred
-  std::optional<std::int64_t>
-      encoder_cudagraph_max_frames_per_batch;  ///< absent: inferred; 0: no video
+  /// Attention sequences; absent: inferred; 0: no video.
+  std::optional<std::int64_t> encoder_cudagraph_max_frames_per_batch;
 };
 
 /// How items are put together into sub-batches (docs/encoder_graphs.md).
