@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
+#include "graph/budgets.h"
 #include "graph/calibration.h"
 
 namespace fovea {
@@ -180,7 +181,7 @@ Check check_graph(Replica& replica, const GraphKey& key, const std::string& plac
   const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
   const Stats after = replica.graphs().stats();
   if (std::optional<Check> check =
-          not_replayed(name, before, after, path, key.budget / spec.unit * spec.unit)) {
+          not_replayed(name, before, after, path, capacity_of_budget(key.budget, spec.unit))) {
     return *std::move(check);
   }
   const std::vector<Embedding> eager = encode_on(replica, pointers, {.enforce_eager = true});
