@@ -25,7 +25,8 @@ EagerRunner::EagerRunner(const EncoderGraphModel& model, Lane& lane) : model_(mo
 
 void EagerRunner::prepare(PathId path, const GraphCapacity& capacity) {
   PathMemory& memory = paths_[static_cast<std::size_t>(path)];
-  if (memory.capacity == capacity) return;
+  // The arena is shared: another path may have failed to grow it, and left none.
+  if (memory.capacity == capacity && memory.arena_bytes <= arena_.bytes()) return;
   memory.capacity = {};  // whatever throws below, nothing half-made is taken for valid
   memory.layout = InputLayout(model_.inputs(path, capacity));
   memory.arena_bytes = measure_forward(model_, lane_.device(), path, capacity).arena_bytes;

@@ -142,15 +142,15 @@ void InputFeed::reserve(std::size_t bytes) {
   if (bytes <= block_.bytes()) return;
   copy_->synchronize();
   compute_->synchronize();
-  block_ = {};  // before the new one is allocated: both together may not fit
-  block_ = device_->allocate(bytes);
-  if (device_->properties().host_memory) return;
+  // The old memory goes before the new one is allocated: both together may not fit.
+  block_ = {};
   staging_ = {};
-  staging_ = device_->allocate(bytes);
-  for (HostSlot& slot : slots_) {
-    slot = {};
-    slot.memory = device_->allocate_host(bytes);
+  for (HostSlot& slot : slots_) slot = {};
+  if (!device_->properties().host_memory) {
+    staging_ = device_->allocate(bytes);
+    for (HostSlot& slot : slots_) slot.memory = device_->allocate_host(bytes);
   }
+  block_ = device_->allocate(bytes);  // last: its size says that the others are there
 }
 
 std::size_t InputFeed::device_bytes() const noexcept { return block_.bytes() + staging_.bytes(); }

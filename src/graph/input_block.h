@@ -89,7 +89,9 @@ class InputFeed {
   InputFeed(Device& device, Stream& compute, Stream& copy) noexcept
       : device_(&device), compute_(&compute), copy_(&copy) {}
 
-  /// Makes the block at least `bytes` long. Growing waits for all work and moves the block.
+  /// Makes the block at least `bytes` long. Growing waits for all work and moves the block. Without
+  /// memory for that the capacity is 0 until the next call.
+  /// @throws Error(kOutOfMemory).
   void reserve(std::size_t bytes);
   [[nodiscard]] std::size_t capacity() const noexcept { return block_.bytes(); }
   /// Start of the block on the device; valid until the next growth.

@@ -85,13 +85,20 @@ DeferredDevice::DeferredDevice(const Kernels& kernels, Schedule schedule)
   properties_.host_memory = false;
 }
 
+void DeferredDevice::fail_if_due(std::size_t bytes) {
+  FOVEA_CHECK(until_failure_ < 0 || until_failure_-- > 0, kOutOfMemory,
+              "test device: no turn to allocate ", bytes, " bytes");
+}
+
 Buffer DeferredDevice::allocate(std::size_t bytes) {
+  fail_if_due(bytes);
   FOVEA_CHECK(bytes <= limit_bytes_ && device_bytes_ <= limit_bytes_ - bytes, kOutOfMemory,
               "test device: cannot allocate ", bytes, " bytes");
   return allocate_counted(bytes, device_bytes_);
 }
 
 Buffer DeferredDevice::allocate_host(std::size_t bytes) {
+  fail_if_due(bytes);
   return allocate_counted(bytes, host_bytes_);
 }
 

@@ -64,13 +64,20 @@ class DeferredDevice final : public Device {
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_bytes_; }
   /// From now on allocations that would exceed this many bytes of device memory fail.
   void set_limit(std::size_t bytes) noexcept { limit_bytes_ = bytes; }
+  /// Lets `count` more allocations of either memory succeed, fails the next one, and all after it
+  /// succeed again.
+  void fail_once_after(int count) noexcept { until_failure_ = count; }
 
  private:
+  /// @throws Error(kOutOfMemory) if it is the turn of this allocation.
+  void fail_if_due(std::size_t bytes);
+
   const Kernels& kernels_;
   Schedule schedule_;
   DeviceProperties properties_;
   int num_op_streams_ = 0;
   std::size_t limit_bytes_ = std::numeric_limits<std::size_t>::max();
+  int until_failure_ = -1;  // negative: none is due
   std::size_t device_bytes_ = 0;
   std::size_t host_bytes_ = 0;
 };

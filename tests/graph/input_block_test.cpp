@@ -357,6 +357,23 @@ TEST_P(InputFeedTest, CountsItsBytesAndGrows) {
   EXPECT_EQ(device.host_bytes(), feed.host_bytes());
 }
 
+TEST_P(InputFeedTest, GrowsAgainAfterItHadNoMemory) {
+  for (int count = 0; count < 4; ++count) {  // block, staging and two slots
+    InputFeed feed(device, *compute, *copy);
+    feed.reserve(64);
+    device.fail_once_after(count);
+    expect_error(ErrorCode::kOutOfMemory, "128 bytes", [&] { feed.reserve(128); });
+    EXPECT_EQ(feed.capacity(), 0u) << count;
+    feed.reserve(96);
+    EXPECT_EQ(feed.device_bytes(), 2 * 96u) << count;
+    EXPECT_EQ(feed.host_bytes(), 2 * 96u) << count;
+    std::fill_n(feed.begin(), 96, std::byte{7});
+    feed.upload(96);
+    compute->synchronize();
+    EXPECT_EQ(feed.block()[95], std::byte{7}) << count;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Schedules, InputFeedTest,
                          ::testing::Values(Schedule::kLast, Schedule::kCopyFirst),
                          [](const auto& entry) {

@@ -76,6 +76,32 @@ TEST_P(OverlapTest, GraphsWithoutRoomStayEager) {
   EXPECT_EQ(h.model.forwards_run(), 1 + 3 + 2 + 3 + 1);
 }
 
+TEST_P(OverlapTest, EagerRunsGoOnAfterOneHadNoMemory) {
+  GraphManagerOptions options;
+  options.user.encoder_cudagraph_max_vision_items_per_batch = 3;
+  int failures = 0;
+  for (bool failed = true; failed; failures += failed ? 1 : 0) {
+    DualHarness h(DualModel({272, 816}), options, GetParam());
+    auto& device = static_cast<DeferredDevice&>(*h.device);
+    const Batch pages({h.model.make_plain(272, 0, 1)});
+    const Batch tiles({h.model.make_plain(0, 600, 2)});  // the other path, in the same arena
+    (void)h.encode_eager(pages);
+    const Destinations out(device, tiles, DualModel::kColumns);
+    device.fail_once_after(failures);
+    try {
+      h.manager.execute_eager(tiles.pointers(), out.views());
+      failed = false;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory) << error.what();
+    }
+    device.fail_once_after(-1);
+    for (const Batch* const batch : {&pages, &tiles}) {
+      EXPECT_TRUE(same_bits(h.encode_eager(*batch)[0], h.model.reference(batch->items()[0])));
+    }
+  }
+  EXPECT_EQ(failures, 6);  // four for the inputs, the arena and the output
+}
+
 TEST_P(OverlapTest, FailureWaitsForWhatWasSubmittedBefore) {
   int sub_batches = 0;
   MockHarness h(MockModel({.axes = {{1}},
