@@ -23,6 +23,8 @@ class GraphMemory {
     std::size_t arena = 0;
     std::size_t input = 0;
     std::size_t output = 0;
+
+    [[nodiscard]] std::size_t total() const noexcept { return arena + input + output; }
   };
   [[nodiscard]] bool holds(PathId path, const Need& need) const;
   /// Grows to hold `need`. Moves memory: no graph captured before may be replayed afterwards.

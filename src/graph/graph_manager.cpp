@@ -75,10 +75,42 @@ void GraphManager::ensure_captured(std::span<const GraphKey> keys) {
   if (options_.measure) {
     for (const auto& graph : captured) measure(*graph);
     costs_ = measured_costs(config_.path_budgets, times_);
-    eager_.clear();  // had grown to the size of the largest graph
   }
   for (const auto& graph : captured) log_capture(*graph);
   capture_ms_ += now_ms() - start;
+}
+
+void GraphManager::try_capture(std::span<const GraphKey> keys) {
+  try {
+    ensure_captured(keys);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    give_up(keys);
+  }
+}
+
+void GraphManager::give_up(std::span<const GraphKey> keys) {
+  // Asking again would drop all others each time.
+  unaffordable_.insert(unaffordable_.end(), keys.begin(), keys.end());
+  for (const GraphKey& key : keys) {
+    warn_once(cat("encoder_graphs.no_memory path=", key.path, " budget=", key.budget));
+  }
+}
+
+std::optional<GraphTimes> GraphManager::time(const BudgetGraph& graph) {
+  try {
+    return time_graph({.model = model_,
+                       .lane = lane_,
+                       .memory = graphs_.memory(),
+                       .eager = eager_,
+                       .now_ms = [this] { return now_ms(); }},
+                      graph);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    warn_once(
+        cat("encoder_graphs.not_measured path=", graph.key().path, " budget=", graph.key().budget));
+    return std::nullopt;
+  }
 }
 
 void GraphManager::measure(const BudgetGraph& graph) {
@@ -91,12 +123,8 @@ void GraphManager::measure(const BudgetGraph& graph) {
     times = *known;
     times->budget = graph.key().budget;  // several budgets may round to one capacity
   } else {
-    times = time_graph({.model = model_,
-                        .lane = lane_,
-                        .memory = graphs_.memory(),
-                        .eager = eager_,
-                        .now_ms = [this] { return now_ms(); }},
-                       graph);
+    times = time(graph);
+    eager_.clear();  // had grown to the size of the graph
     if (!times) return;
     known_times_.push_back(*times);
     has_new_times_ = true;
@@ -155,13 +183,24 @@ void GraphManager::log_captured() const {
 }
 
 void GraphManager::capture() {
-  if (!options_.user.cudagraph_mm_encoder) return;
+  if (options_.user.cudagraph_mm_encoder) capture_all({});
+}
+
+void GraphManager::capture_all(const std::stop_token& stop) {
+  std::vector<GraphKey> keys = capture_order(model_.graph_spec(), config_);
   {
     const std::lock_guard lock(mutex_);
-    ensure_captured(capture_order(model_.graph_spec(), config_));
-    log_captured();
+    std::erase_if(keys, [&](const GraphKey& key) { return !is_capturable(key); });
+    give_up(graphs_.reserve(keys));
+  }
+  for (const GraphKey& key : keys) {
+    if (stop.stop_requested()) break;
+    const std::lock_guard lock(mutex_);
+    if (is_capturable(key)) try_capture({&key, 1});
   }
   store_times();
+  const std::lock_guard lock(mutex_);
+  if (!stop.stop_requested()) log_captured();
 }
 
 void GraphManager::capture_in_background() {
@@ -169,19 +208,7 @@ void GraphManager::capture_in_background() {
   is_capturing_ = true;
   background_ = std::jthread([this](const std::stop_token& stop) {
     try {
-      const std::vector<GraphKey> keys = capture_order(model_.graph_spec(), config_);
-      {
-        const std::lock_guard lock(mutex_);
-        graphs_.reserve(keys);
-      }
-      for (const GraphKey& key : keys) {
-        if (stop.stop_requested()) break;
-        const std::lock_guard lock(mutex_);
-        ensure_captured({&key, 1});
-      }
-      store_times();
-      const std::lock_guard lock(mutex_);
-      if (!stop.stop_requested()) log_captured();
+      capture_all(stop);
     } catch (const std::exception& error) {  // a thread must answer for everything
       log_to(options_.log, LogLevel::kError,
              cat("encoder_graphs.capture_failed message=", error.what()));
@@ -205,6 +232,7 @@ double GraphManager::now_ms() const {
 void GraphManager::clear() {
   const std::lock_guard lock(mutex_);
   graphs_.clear();
+  unaffordable_.clear();
 }
 
 bool GraphManager::is_captured() const {
@@ -219,15 +247,7 @@ void GraphManager::capture_for(const SubBatch& batch) {
     const std::optional<GraphKey> key = key_of(static_cast<PathId>(path), batch);
     if (key && is_capturable(*key)) wanted[count++] = *key;
   }
-  const std::span keys(wanted.data(), count);
-  try {
-    ensure_captured(keys);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kOutOfMemory) throw;
-    // The room for these graphs is not there; asking again would drop all others each time.
-    unaffordable_.insert(unaffordable_.end(), keys.begin(), keys.end());
-    warn_once(cat("encoder_graphs.no_memory message=", error.what()));
-  }
+  try_capture({wanted.data(), count});
 }
 
 bool GraphManager::is_capturable(const GraphKey& key) const {

@@ -81,7 +81,8 @@ class GraphManager {
   GraphManager(const GraphManager&) = delete;
   GraphManager& operator=(const GraphManager&) = delete;
 
-  /// Captures every graph of the configuration that is missing, largest first.
+  /// Captures every graph of the configuration that is missing, largest first. Graphs that there is
+  /// no memory for are left out, the largest first, until clear(); their batches run eagerly.
   void capture();
   /// As capture, on a thread of its own; meanwhile execute runs what is not captured eagerly and
   /// waits for at most one capture. Ends early when the manager is destroyed.
@@ -140,7 +141,17 @@ class GraphManager {
   [[nodiscard]] bool eager_wins(const GraphKey& key, std::int64_t load) const;
   /// Captures what is missing of `keys`, and measures it if asked to.
   void ensure_captured(std::span<const GraphKey> keys);
+  /// As ensure_captured; gives up what there is no memory for.
+  void try_capture(std::span<const GraphKey> keys);
+  /// Lets batches of these graphs run eagerly from now on.
+  void give_up(std::span<const GraphKey> keys);
+  /// Captures what capture() promises; takes the lock for one graph at a time.
+  void capture_all(const std::stop_token& stop);
+  /// Takes the times of a captured graph from those known, or measures them.
   void measure(const BudgetGraph& graph);
+  /// Measures. Absent without items that fill the graph, or without memory for an eager run beside
+  /// it: then there is no choice but to replay it.
+  [[nodiscard]] std::optional<GraphTimes> time(const BudgetGraph& graph);
   /// Hands out all times if some are new. Must not be called with the lock held.
   void store_times();
   [[nodiscard]] GraphReport report_of(const BudgetGraph& graph) const;

@@ -63,7 +63,12 @@ void GraphSet::make_room(Graphs& graphs) {
   });
   if (!moves) return;
   for (auto& graph : std::exchange(graphs_, {})) graphs.push_back(std::move(graph));
-  for (const auto& graph : graphs) memory_.reserve(graph->key().path, graph->need());
+  try {
+    for (const auto& graph : graphs) memory_.reserve(graph->key().path, graph->need());
+  } catch (...) {
+    memory_.clear();  // what has grown is of no use, and in the way of eager runs
+    throw;
+  }
 }
 
 std::span<const std::unique_ptr<BudgetGraph>> GraphSet::ensure(std::span<const GraphKey> keys) {
@@ -77,9 +82,22 @@ std::span<const std::unique_ptr<BudgetGraph>> GraphSet::ensure(std::span<const G
   return std::span(graphs_).subspan(first);
 }
 
-void GraphSet::reserve(std::span<const GraphKey> keys) {
-  Graphs missing = make_missing(keys);
-  make_room(missing);
+std::vector<GraphKey> GraphSet::reserve(std::span<const GraphKey> keys) {
+  Graphs graphs = make_missing(keys);
+  std::vector<GraphKey> without_room;
+  while (true) {
+    try {
+      make_room(graphs);
+      return without_room;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kOutOfMemory) throw;
+      const auto largest = std::max_element(
+          graphs.begin(), graphs.end(),
+          [](const auto& a, const auto& b) { return a->need().total() < b->need().total(); });
+      without_room.push_back((*largest)->key());
+      graphs.erase(largest);
+    }
+  }
 }
 
 void GraphSet::clear() {

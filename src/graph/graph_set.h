@@ -29,10 +29,13 @@ class GraphSet {
   [[nodiscard]] BudgetGraph* find(const GraphKey& key) const;
   /// Captures what is missing of `keys`, in that order.
   /// @return the graphs captured by this call.
+  /// @throws Error(kOutOfMemory): the graphs of the old memory, if it had to move, have left the
+  /// set.
   std::span<const std::unique_ptr<BudgetGraph>> ensure(std::span<const GraphKey> keys);
   /// Makes room for what is missing of `keys`, so that capturing it later moves nothing. Graphs of
   /// the old memory, if it has to move, leave the set.
-  void reserve(std::span<const GraphKey> keys);
+  /// @return keys that there is no room for: the largest, as few as leave room for all others.
+  [[nodiscard]] std::vector<GraphKey> reserve(std::span<const GraphKey> keys);
   /// Drops all graphs and gives the memory back.
   void clear();
 
@@ -44,7 +47,7 @@ class GraphSet {
  private:
   [[nodiscard]] Graphs make_missing(std::span<const GraphKey> keys) const;
   /// Makes room for all of `graphs` at once. If memory has to move, all graphs of the set join
-  /// them.
+  /// them; if there is not enough of it, none is left.
   void make_room(Graphs& graphs);
 
   const EncoderGraphModel& model_;

@@ -143,6 +143,18 @@ TEST(StoredTimes, AreUsedAndNotMeasuredAgain) {
   EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 1);
 }
 
+TEST(StoredTimes, LeaveTheMemoryOfEagerRunsAlone) {
+  const auto clock = std::make_shared<double>(0);
+  GraphManagerOptions options = measuring(clock);
+  options.stored_times = times_of(options, clock);
+  MockHarness h(MockModel({.clock_ms = clock}), options);
+  (void)h.encode_eager(mock_batch(h.model, {{1, 4, 4}}));
+  const std::size_t bytes = h.manager.memory().eager;
+  EXPECT_GT(bytes, 0u);
+  h.manager.capture();
+  EXPECT_EQ(h.manager.memory().eager, bytes);
+}
+
 TEST(StoredTimes, OfOtherCapacitiesAreKeptBesideNewOnes) {
   const auto clock = std::make_shared<double>(0);
   GraphManagerOptions options = measuring(clock);

@@ -76,6 +76,57 @@ TEST_P(OverlapTest, GraphsWithoutRoomStayEager) {
   EXPECT_EQ(h.model.forwards_run(), 1 + 3 + 2 + 3 + 1);
 }
 
+TEST_P(OverlapTest, CaptureLeavesOutTheGraphsWithoutRoom) {
+  for (const bool in_background : {false, true}) {
+    RecordingLog log;
+    GraphManagerOptions options = small_options();
+    options.log = &log;
+    MockHarness h(MockModel{}, options, GetParam());
+    auto& device = static_cast<DeferredDevice&>(*h.device);
+    device.set_limit(100'000);                 // 64 tokens need 140,000, 16 a quarter of it
+    for (int round = 0; round < 2; ++round) {  // the second finds nothing to do
+      if (in_background) h.manager.capture_in_background();
+      h.manager.wait_for_background();
+      h.manager.capture();
+      EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 16}}));
+      EXPECT_EQ(h.model.forwards_recorded(), 3);
+    }
+    EXPECT_EQ(log.count("no_memory path=0 budget=64"), 1);
+    const GraphMemoryReport report = h.manager.memory();
+    EXPECT_EQ(report.arena + report.inputs + report.outputs, device.allocated_bytes());
+    device.set_limit(std::numeric_limits<std::size_t>::max());
+    h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
+    h.expect_right(mock_batch(h.model, {{1, 12, 12}}));
+    EXPECT_EQ(h.manager.stats().graph_hits, 1);
+    EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 1);
+    h.manager.clear();
+    h.manager.capture();
+    EXPECT_EQ(h.manager.stats().num_budgets, 2);
+  }
+}
+
+TEST_P(OverlapTest, GraphsWithoutRoomForAnEagerRunAreReplayed) {
+  RecordingLog log;
+  const auto clock = std::make_shared<double>(0);
+  GraphManagerOptions options = small_options();
+  options.measure = true;
+  options.clock_ms = [clock] { return *clock; };
+  options.log = &log;
+  MockHarness h(MockModel({.clock_ms = clock}), options, GetParam());
+  auto& device = static_cast<DeferredDevice&>(*h.device);
+  device.set_limit(200'000);  // one graph of 64 tokens, and an eager run of 16
+  h.manager.capture_in_background();
+  h.manager.wait_for_background();
+  EXPECT_EQ(log.count("not_measured path=0 budget=64"), 1);
+  const std::vector<GraphReport> graphs = h.manager.stats().graphs;
+  ASSERT_EQ(graphs.size(), 2u);
+  EXPECT_EQ(graphs[0].replay_ms, 0);
+  EXPECT_GT(graphs[1].replay_ms, 0);
+  EXPECT_EQ(h.manager.memory().eager, 0u);
+  h.expect_right(mock_batch(h.model, {{1, 16, 16}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 1);
+}
+
 TEST_P(OverlapTest, EagerRunsGoOnAfterOneHadNoMemory) {
   GraphManagerOptions options;
   options.user.encoder_cudagraph_max_vision_items_per_batch = 3;
