@@ -8,7 +8,8 @@ namespace fovea {
 
 namespace {
 
-/// Largest pictures in a full load: a common size, so that the share of attention is typical.
+/// Largest pictures in a full load, unless so few are allowed that they have to be larger: a common
+/// size, so that the share of attention is typical.
 constexpr std::int64_t kTypicalTokens = 1024;
 /// Longest side that is tried; beyond it every processor shrinks.
 constexpr std::int64_t kLongestSidePx = 16'384;
@@ -95,7 +96,8 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
 
 std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                         const GraphCapacity& capacity) {
-  const std::int64_t pictures = (capacity.tokens + kTypicalTokens - 1) / kTypicalTokens;
+  const std::int64_t typical = (capacity.tokens + kTypicalTokens - 1) / kTypicalTokens;
+  const std::int64_t pictures = std::min(capacity.items, typical);
   std::optional<ItemPlan> plan = fullest_square(model, path, capacity.tokens / pictures);
   if (!plan) plan = fullest_square(model, path, capacity.tokens);
   if (!plan) return {};

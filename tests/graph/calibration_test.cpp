@@ -21,11 +21,20 @@ TEST(Calibration, FillsAGraphWithEqualPictures) {
   EXPECT_EQ(one[0].pixels.size(), one[0].plan.pixel_bytes);
   // 1024 tokens each, as many as fit.
   EXPECT_EQ(filling_items(model, 0, {.tokens = 4096, .items = 8, .seqs = 8}).size(), 4u);
-  EXPECT_EQ(filling_items(model, 0, {.tokens = 4096, .items = 3, .seqs = 8}).size(), 3u);
   // Not one of 1024: a load of two thirds would say little about a full one.
   const auto two = filling_items(model, 0, {.tokens = 1536, .items = 8, .seqs = 8});
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].plan.spec.out_rows, 729);
+}
+
+TEST(Calibration, FewPicturesAreAsLargeAsItTakesToFillAGraph) {
+  const MockModel model;
+  const auto three = filling_items(model, 0, {.tokens = 4096, .items = 3, .seqs = 8});
+  ASSERT_EQ(three.size(), 3u);
+  EXPECT_EQ(three[0].plan.spec.out_rows, 36 * 36);  // 37 * 37 are more than a third
+  const auto one = filling_items(model, 0, {.tokens = 8192, .items = 1, .seqs = 1});
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].plan.spec.out_rows, 90 * 90);
 }
 
 TEST(Calibration, FillsEachPathByItself) {
