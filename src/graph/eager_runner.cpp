@@ -70,6 +70,10 @@ std::size_t EagerRunner::device_bytes() const noexcept {
   return bytes;
 }
 
+void EagerRunner::forget_sizes() noexcept {
+  for (PathMemory& memory : paths_) memory.capacity = {};
+}
+
 void EagerRunner::clear() {
   lane_.synchronize();
   arena_ = {};

@@ -29,6 +29,8 @@ class EagerRunner {
   [[nodiscard]] Arena arena() const noexcept { return {arena_.data(), arena_.bytes()}; }
   /// Milliseconds that the host has spent so far on sizing runs and feeding their inputs.
   [[nodiscard]] double host_ms() const noexcept { return inputs_.host_ms; }
+  /// Lets the next run of every path be sized anew, as one of a new size is; keeps the memory.
+  void forget_sizes() noexcept;
   /// Bytes allocated on the device.
   [[nodiscard]] std::size_t device_bytes() const noexcept;
   /// Gives all memory back; waits for all work.
