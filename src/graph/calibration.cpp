@@ -2,7 +2,6 @@
 #include "graph/calibration.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace fovea {
@@ -100,6 +99,13 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
   return times;
 }
 
+/// Of the better way to run each of the loads.
+LoadCost cost_of(const GraphTimes& times) {
+  const GraphTimes::Load& half = times.half;
+  return {.low = {half.tokens, std::min(half.replay_ms, half.eager_ms)},
+          .high = {times.tokens, std::min(times.replay_ms, times.eager_ms)}};
+}
+
 }  // namespace
 
 std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
@@ -130,38 +136,36 @@ std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph&
 }
 
 bool eager_is_faster(const GraphTimes& times, std::int64_t load) noexcept {
-  double share = 1;  // of the way from the half load to the full one
-  if (const GraphTimes::Load& half = times.half; half.tokens > 0 && half.tokens < times.tokens) {
-    share = std::clamp(
-        static_cast<double>(load - half.tokens) / static_cast<double>(times.tokens - half.tokens),
-        0.0, 1.0);
-  }
-  const double replay_ms = std::lerp(times.half.replay_ms, times.replay_ms, share);
-  return std::lerp(times.half.eager_ms, times.eager_ms, share) < kMargin * replay_ms;
+  const LoadCost replay{.low = {times.half.tokens, times.half.replay_ms},
+                        .high = {times.tokens, times.replay_ms}};
+  const LoadCost eager{.low = {times.half.tokens, times.half.eager_ms},
+                       .high = {times.tokens, times.eager_ms}};
+  return eager.at(load) < kMargin * replay.at(load);
 }
 
 PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budgets,
                             std::span<const GraphTimes> times) {
   PackingCosts costs = PackingCosts::from_budgets(path_budgets);
   if (times.empty()) return costs;
-  double total_ms = 0;
-  double total_tokens = 0;
-  double total_eager_ms = 0;
+  double replay_ms = 0;
+  double eager_ms = 0;
+  double budgets = 0;
+  double tokens = 0;
   for (const GraphTimes& graph : times) {
-    total_ms += graph.replay_ms;
-    total_eager_ms += graph.eager_ms;
-    total_tokens += static_cast<double>(graph.budget);
+    replay_ms += graph.replay_ms;
+    eager_ms += graph.eager_ms;
+    budgets += static_cast<double>(graph.budget);
+    tokens += static_cast<double>(graph.tokens);
   }
   for (PathCost& path : costs.paths) {
-    for (double& cost : path.replay) cost *= total_ms / total_tokens;
-    path.eager_per_token = total_eager_ms / total_tokens;
+    for (LoadCost& cost : path.replay) cost.high.cost *= replay_ms / budgets;
+    path.eager_per_token = eager_ms / tokens;
   }
   for (const GraphTimes& graph : times) {
     const auto path = static_cast<std::size_t>(graph.path);
-    const std::vector<std::int64_t>& budgets = path_budgets[path];
-    const auto at = std::lower_bound(budgets.begin(), budgets.end(), graph.budget);
-    costs.paths[path].replay[static_cast<std::size_t>(at - budgets.begin())] =
-        std::min(graph.replay_ms, graph.eager_ms);
+    const std::vector<std::int64_t>& all = path_budgets[path];
+    const auto at = std::lower_bound(all.begin(), all.end(), graph.budget);
+    costs.paths[path].replay[static_cast<std::size_t>(at - all.begin())] = cost_of(graph);
   }
   return costs;
 }

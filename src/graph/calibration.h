@@ -59,7 +59,8 @@ struct GraphTimer {
 /// Times are linear between the two loads measured, and constant beyond them.
 [[nodiscard]] bool eager_is_faster(const GraphTimes& times, std::int64_t load) noexcept;
 
-/// Costs for packing: measured times where there are any, budgets in proportion to them elsewhere.
+/// Costs for packing: measured times by load where there are any, budgets in proportion to those of
+/// full loads elsewhere.
 [[nodiscard]] PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budgets,
                                           std::span<const GraphTimes> times);
 

@@ -44,13 +44,26 @@ struct Packing {
   }
 };
 
-/// Milliseconds, or anything proportional to them, of running a path once.
+/// Milliseconds, or anything proportional to them, by load: linear between two loads, constant
+/// beyond them.
+struct LoadCost {
+  struct Point {
+    std::int64_t tokens = 0;
+    double cost = 0;
+  };
+  Point low = {};  ///< no tokens: there is none, and the cost is that of `high` whatever the load
+  Point high = {};
+
+  [[nodiscard]] double at(std::int64_t tokens) const noexcept;
+};
+
+/// Costs of running a path once.
 struct PathCost {
-  std::vector<double> replay;     ///< per entry of the path's budgets; of a 0 in front: ignored
+  std::vector<LoadCost> replay;   ///< per entry of the path's budgets; of a 0 in front: ignored
   double eager_per_token = 1.25;  ///< of loads above the largest budget
 };
 
-/// Cost of sub-batches per path. Without measurements a replay costs its budget.
+/// Cost of sub-batches per path. Without measurements a replay costs its budget, full or not.
 struct PackingCosts {
   std::vector<PathCost> paths;
 

@@ -102,13 +102,29 @@ TEST(Calibration, EveryEagerRunPaysForItsSizing) {
 
 TEST(Calibration, CostsAreMeasuredTimesAndProportionalElsewhere) {
   const std::vector<std::vector<std::int64_t>> budgets{{16, 64}, {0, 20}};
-  const std::vector<GraphTimes> times{{.path = 0, .budget = 16, .replay_ms = 2, .eager_ms = 4},
-                                      {.path = 0, .budget = 64, .replay_ms = 6, .eager_ms = 5}};
+  const std::vector<GraphTimes> times{
+      {.path = 0, .budget = 16, .replay_ms = 2, .eager_ms = 4, .tokens = 12},
+      {.path = 0, .budget = 64, .replay_ms = 6, .eager_ms = 5, .tokens = 60}};
   const PackingCosts costs = measured_costs(budgets, times);
-  EXPECT_EQ(costs.paths[0].replay, (std::vector<double>{2, 5}));  // the better of both ways
-  EXPECT_DOUBLE_EQ(costs.paths[1].replay[1], 20 * 8.0 / 80);      // 8 ms for 80 tokens
-  EXPECT_DOUBLE_EQ(costs.paths[0].eager_per_token, 9.0 / 80);
-  EXPECT_EQ(measured_costs(budgets, {}).paths[0].replay, (std::vector<double>{16, 64}));
+  EXPECT_EQ(costs.paths[0].replay[0].at(12), 2);  // the better of both ways
+  EXPECT_EQ(costs.paths[0].replay[1].at(60), 5);
+  EXPECT_DOUBLE_EQ(costs.paths[1].replay[1].at(20), 20 * 8.0 / 80);  // 8 ms for 80 tokens
+  EXPECT_DOUBLE_EQ(costs.paths[0].eager_per_token, 9.0 / 72);        // of the items, not the graphs
+  EXPECT_EQ(measured_costs(budgets, {}).paths[0].replay[1].at(20), 64);
+}
+
+TEST(Calibration, CostsFollowTheLoad) {
+  const std::vector<std::vector<std::int64_t>> budgets{{64}};
+  const std::vector<GraphTimes> times{{.budget = 64,
+                                       .replay_ms = 10,
+                                       .eager_ms = 12,
+                                       .tokens = 64,
+                                       .half = {.tokens = 32, .replay_ms = 8, .eager_ms = 6}}};
+  const LoadCost cost = measured_costs(budgets, times).paths[0].replay[0];
+  EXPECT_EQ(cost.at(1), 6);  // the better way under half the load
+  EXPECT_EQ(cost.at(32), 6);
+  EXPECT_EQ(cost.at(48), 8);
+  EXPECT_EQ(cost.at(64), 10);
 }
 
 GraphManagerOptions measuring(const std::shared_ptr<double>& clock) {

@@ -298,7 +298,10 @@ TEST(PackingProperty, Case86_cost_mode_never_worse) {
     // Random prices as well: measured times are neither linear nor monotonic.
     PackingCosts costs = PackingCosts::from_budgets(w.budgets);
     for (PathCost& path : costs.paths) {
-      for (double& price : path.replay) price += static_cast<double>(test::uniform(random, 0, 200));
+      for (LoadCost& price : path.replay) {
+        price.high.cost += static_cast<double>(test::uniform(random, 0, 200));
+        price.low = {.tokens = price.high.tokens / 2, .cost = price.high.cost / 2};
+      }
     }
     Packing greedy_plan;
     Packing cost_plan;
