@@ -354,27 +354,25 @@ void GraphManager::run_sub_batch(const SubBatch& batch, Items items, Rows out,
   const std::size_t num_paths = config_.path_budgets.size();
   if (!forced && options_.missing == MissingGraph::kCapture) capture_for(batch);
   std::array<PathOutput, kMaxPaths> outputs{};
-  GraphStats::Outcome outcome{.items = batch.count};
+  GraphStats::PathMisses misses{};
+  bool any_eager = false;
   for (std::size_t i = 0; i < num_paths; ++i) {
     const auto path = static_cast<PathId>(i);
     if (batch.load[i] == 0) continue;
-    const std::optional<MissReason> miss = forced ? forced : try_replay(path, batch, outputs[i]);
-    if (!miss) {
-      ++outcome.replayed_paths;
-      continue;
-    }
-    if (outcome.eager_paths++ == 0) outcome.reason = *miss;
+    misses[i] = forced ? forced : try_replay(path, batch, outputs[i]);
+    if (!misses[i]) continue;
+    any_eager = true;
     outputs[i] = eager_.run(path, batch_items_);
     stats_.count_eager(path);
   }
 
-  Arena scratch = outcome.eager_paths > 0 ? eager_.arena() : graphs_.memory().arena();
+  Arena scratch = any_eager ? eager_.arena() : graphs_.memory().arena();
   ExecContext ctx{.stream = lane_.compute(),
                   .kernels = lane_.device().kernels(),
                   .arena = scratch,
                   .side = lane_.side()};
   model_.assemble(ctx, std::span(outputs.data(), num_paths), batch_items_, batch_out_);
-  stats_.count_sub_batch(outcome);
+  stats_.count_sub_batch(batch_items_, misses);
 }
 
 std::optional<GraphKey> GraphManager::key_of(PathId path, const SubBatch& batch) const {
@@ -419,7 +417,7 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
                   overfull == inputs_.slots.end() ? std::string("?") : overfull->decl->name));
     return MissReason::kCapacity;
   }
-  stats_.count_replay(path, batch.count, batch.load[index], graph->capacity().tokens);
+  stats_.count_replay(path, batch_items_, graph->capacity().tokens);
   return std::nullopt;
 }
 

@@ -25,23 +25,40 @@ GraphStats::GraphStats(const GraphSpec& spec) : paths_(spec.paths.size()) {
   for (const PathSpec& path : spec.paths) path_names_.push_back(path.name);
 }
 
-void GraphStats::count_sub_batch(const Outcome& outcome) {
+void GraphStats::count_sub_batch(std::span<const PreparedItem* const> items,
+                                 const PathMisses& misses) {
   ++sub_batches_;
-  if (outcome.eager_paths == 0) {
-    hits_ += outcome.items;
-    return;
-  }
-  (outcome.replayed_paths > 0 ? partial_ : misses_) += outcome.items;
-  reasons_[static_cast<std::size_t>(outcome.reason)] += outcome.items;
+  for (const PreparedItem* const item : items) count_item(item->plan.spec, misses);
 }
 
-void GraphStats::count_replay(PathId path, std::int64_t items, std::int64_t live_rows,
+void GraphStats::count_item(const ItemSpec& item, const PathMisses& misses) {
+  bool replayed = false;
+  std::optional<MissReason> reason;
+  for (std::size_t path = 0; path < paths_.size(); ++path) {
+    if (item.path_tokens[path] == 0) continue;
+    if (!misses[path]) replayed = true;
+    if (!reason) reason = misses[path];
+  }
+  if (!reason) {
+    ++hits_;
+    return;
+  }
+  ++(replayed ? partial_ : misses_);
+  ++reasons_[static_cast<std::size_t>(*reason)];
+}
+
+void GraphStats::count_replay(PathId path, std::span<const PreparedItem* const> items,
                               std::int64_t capacity) {
-  PathCounters& counters = paths_[static_cast<std::size_t>(path)];
+  const auto index = static_cast<std::size_t>(path);
+  PathCounters& counters = paths_[index];
   ++counters.replays;
-  counters.replayed_items += items;
-  counters.live_rows += live_rows;
-  counters.padded_rows += capacity - live_rows;
+  counters.padded_rows += capacity;
+  for (const PreparedItem* const item : items) {
+    const std::int64_t tokens = item->plan.spec.path_tokens[index];
+    counters.replayed_items += tokens > 0 ? 1 : 0;
+    counters.live_rows += tokens;
+    counters.padded_rows -= tokens;
+  }
 }
 
 void GraphStats::count_eager(PathId path) { ++paths_[static_cast<std::size_t>(path)].eager_runs; }

@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +14,7 @@
 
 namespace fovea {
 
-/// Why a path ran eagerly. Order: when several hold for one sub-batch, the first one is counted.
+/// Why a path ran eagerly. Order: when several hold for one path, the first one is counted.
 enum class MissReason : std::uint8_t {
   kDisabled,             ///< graphs are off
   kRequested,            ///< the caller asked for an eager run
@@ -36,16 +39,14 @@ class GraphStats {
  public:
   explicit GraphStats(const GraphSpec& spec);
 
-  /// What happened to the paths of one sub-batch that had tokens.
-  struct Outcome {
-    std::int64_t items = 0;  ///< that had tokens
-    int replayed_paths = 0;
-    int eager_paths = 0;
-    MissReason reason = MissReason::kDisabled;  ///< of the first eager path
-  };
-  void count_sub_batch(const Outcome& outcome);
+  /// Per path of a sub-batch why it ran eagerly; absent: it was replayed, or had no tokens.
+  using PathMisses = std::array<std::optional<MissReason>, kMaxPaths>;
+  /// Counts every item by the paths it has tokens on, which must be one at least, and the reason of
+  /// the first of them that ran eagerly.
+  void count_sub_batch(std::span<const PreparedItem* const> items, const PathMisses& misses);
   void count_skipped(std::int64_t items) { skipped_ += items; }
-  void count_replay(PathId path, std::int64_t items, std::int64_t live_rows, std::int64_t capacity);
+  /// @param items of the sub-batch, of which those with tokens on the path count.
+  void count_replay(PathId path, std::span<const PreparedItem* const> items, std::int64_t capacity);
   void count_eager(PathId path);
 
   /// Writes one debug line if the number of counted items has crossed a multiple of `interval`
@@ -63,6 +64,7 @@ class GraphStats {
     std::int64_t live_rows = 0;
     std::int64_t padded_rows = 0;
   };
+  void count_item(const ItemSpec& item, const PathMisses& misses);
   [[nodiscard]] std::int64_t counted() const { return hits_ + partial_ + misses_; }
 
   std::vector<std::string> path_names_;

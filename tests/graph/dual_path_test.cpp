@@ -118,6 +118,50 @@ TEST_F(DualPathTest, Case70_stats_dual_once) {
   EXPECT_EQ(s.hit_rate(), 1.0);
 }
 
+TEST_F(DualPathTest, ItemsCountByTheirOwnPaths) {
+  GraphManagerOptions options = options_for();
+  options.measure = true;
+  options.clock_ms = [] { return 0.0; };  // all that is measured ties
+  const auto slower_at = [&](PathId path, std::int64_t budget) {
+    const GraphConfig& config = h.manager.config();
+    options.stored_times.push_back(
+        {.path = path,
+         .budget = budget,
+         .replay_ms = 2,
+         .eager_ms = 1,
+         .tokens = budget,
+         .capacity = {.tokens = budget, .items = config.max_items, .seqs = config.max_seqs}});
+  };
+  slower_at(0, 544);
+  slower_at(1, 400);
+  DualHarness own{DualModel({272, 544}), options};
+  own.manager.capture();
+  // The tiles run eagerly, which is nothing to the item that has none.
+  own.expect_right(Batch({own.model.make_plain(136, 400, 1), own.model.make_plain(136, 0, 2)}));
+  Stats s = own.manager.stats();
+  EXPECT_EQ(s.sub_batches, 1);
+  EXPECT_EQ(s.graph_hits, 1);
+  EXPECT_EQ(s.graph_partial, 1);
+  EXPECT_EQ(s.miss_reasons.at("slower"), 1);
+  // Now the pages do; replayed tiles are nothing to the item that has none.
+  own.expect_right(Batch({own.model.make_plain(272, 100, 3), own.model.make_plain(272, 0, 4)}));
+  s = own.manager.stats();
+  EXPECT_EQ(s.sub_batches, 2);
+  EXPECT_EQ(s.graph_hits, 1);
+  EXPECT_EQ(s.graph_partial, 2);
+  EXPECT_EQ(s.graph_misses, 1);
+  EXPECT_EQ(s.miss_reasons.at("slower"), 3);
+}
+
+TEST_F(DualPathTest, ReplaysCountItemsWithTokensOnThePath) {
+  h.expect_right(Batch({h.model.make_crop(2, 2, 1), h.model.make_crop(1, 1, 2)}));
+  EXPECT_EQ(stats().graph_hits, 2);
+  EXPECT_EQ(path(0).replayed_items, 2);
+  EXPECT_EQ(path(1).replayed_items, 1);
+  EXPECT_EQ(path(1).live_rows, 400);
+  EXPECT_EQ(stats().compat_hits(), 3);
+}
+
 TEST_F(DualPathTest, CompatMissesCountItemsWithoutAnyReplay) {
   h.expect_right(Batch({h.model.make_plain(600, 0, 1), h.model.make_plain(0, 0, 2)}));
   EXPECT_EQ(stats().compat_misses(), 2);
