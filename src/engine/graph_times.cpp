@@ -21,6 +21,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// Raised when what is measured changes, so that older times are not taken for it.
+constexpr int kMeasurement = 2;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;  // some 20,000 graphs
 
 /// Everything in the directory that decides about geometry and about the sizes of pictures.
@@ -44,8 +46,8 @@ ordered_json to_json(const GraphTimes& times) {
   const GraphCapacity& capacity = times.capacity;
   const auto axes =
       std::span(capacity.axes.keys).first(static_cast<std::size_t>(capacity.axes.count));
-  return {{"path", times.path},
-          {"budget", times.budget},
+  return {{"path", times.key.path},
+          {"budget", times.key.budget},
           {"capacity",
            {{"tokens", capacity.tokens},
             {"items", capacity.items},
@@ -85,21 +87,23 @@ GraphCapacity read_capacity(const JsonView& view) {
 GraphTimes read_times(const JsonView& view) {
   const GraphTimes::Load full = read_load(view.at("full"));
   FOVEA_CHECK(full.tokens > 0, kCorruptData, view.path(), ": no load");
-  return {.path = static_cast<PathId>(view.at("path").as_int()),
-          .budget = view.at("budget").as_int(),
+  const GraphCapacity capacity = read_capacity(view.at("capacity"));
+  return {.key = {.path = static_cast<PathId>(view.at("path").as_int()),
+                  .budget = view.at("budget").as_int(),
+                  .axes = capacity.axes},
           .replay_ms = full.replay_ms,
           .eager_ms = full.eager_ms,
           .tokens = full.tokens,
           .half = read_load(view.at("half")),
-          .capacity = read_capacity(view.at("capacity"))};
+          .capacity = capacity};
 }
 
 }  // namespace
 
 std::string graph_times_identity(const std::string& model_directory, const DeviceProperties& device,
                                  const EngineOptions& options) {
-  return cat("fovea ", version(), ", ", device.description, ", ", device.parallelism,
-             " multiprocessors, ", device.software, ", attention ",
+  return cat("fovea ", version(), ", measurement ", kMeasurement, ", ", device.description, ", ",
+             device.parallelism, " multiprocessors, ", device.software, ", attention ",
              static_cast<int>(options.attention), ", model ", std::hex,
              fnv1a(model_configuration(model_directory)), std::dec, ", pixels ",
              options.media.min_pixels.value_or(0), " to ", options.media.max_pixels.value_or(0));

@@ -17,8 +17,8 @@ namespace fovea {
 void keep_graph_times(GraphManagerOptions& manager, const std::string& model_directory,
                       const DeviceProperties& device, const EngineOptions& options);
 
-/// One line that says what measured times are valid for: version, device with its software,
-/// attention kernel, configuration of the model and limits of its pictures.
+/// One line that says what measured times are valid for: version, way of measuring, device with its
+/// software, attention kernel, configuration of the model and limits of its pictures.
 [[nodiscard]] std::string graph_times_identity(const std::string& model_directory,
                                                const DeviceProperties& device,
                                                const EngineOptions& options);

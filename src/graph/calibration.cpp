@@ -106,6 +106,17 @@ LoadCost cost_of(const GraphTimes& times) {
           .high = {times.tokens, std::min(times.replay_ms, times.eager_ms)}};
 }
 
+/// Of the graphs of a budget the one that costs most: packing does not know which axis keys a
+/// sub-batch will have. Null if none was measured.
+const GraphTimes* dearest(std::span<const GraphTimes> times, PathId path, std::int64_t budget) {
+  const GraphTimes* found = nullptr;
+  for (const GraphTimes& graph : times) {
+    if (graph.key.path != path || graph.key.budget != budget) continue;
+    if (found == nullptr || cost_of(graph).high.cost > cost_of(*found).high.cost) found = &graph;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
@@ -121,13 +132,11 @@ std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId p
 }
 
 std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph& graph) {
-  const PathId path = graph.key().path;
   const std::optional<GraphTimes::Load> full = time_load(timer, graph, graph.capacity());
   if (!full) return std::nullopt;
   GraphCapacity half = graph.capacity();
   half.tokens /= 2;
-  return GraphTimes{.path = path,
-                    .budget = graph.key().budget,
+  return GraphTimes{.key = graph.key(),
                     .replay_ms = full->replay_ms,
                     .eager_ms = full->eager_ms,
                     .tokens = full->tokens,
@@ -154,18 +163,22 @@ PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budg
   for (const GraphTimes& graph : times) {
     replay_ms += graph.replay_ms;
     eager_ms += graph.eager_ms;
-    budgets += static_cast<double>(graph.budget);
+    budgets += static_cast<double>(graph.key.budget);
     tokens += static_cast<double>(graph.tokens);
   }
-  for (PathCost& path : costs.paths) {
-    for (LoadCost& cost : path.replay) cost.high.cost *= replay_ms / budgets;
-    path.eager_per_token = eager_ms / tokens;
-  }
-  for (const GraphTimes& graph : times) {
-    const auto path = static_cast<std::size_t>(graph.path);
-    const std::vector<std::int64_t>& all = path_budgets[path];
-    const auto at = std::lower_bound(all.begin(), all.end(), graph.budget);
-    costs.paths[path].replay[static_cast<std::size_t>(at - all.begin())] = cost_of(graph);
+  for (std::size_t path = 0; path < path_budgets.size(); ++path) {
+    PathCost& costs_of_path = costs.paths[path];
+    costs_of_path.eager_per_token = eager_ms / tokens;
+    for (std::size_t i = 0; i < path_budgets[path].size(); ++i) {
+      LoadCost& cost = costs_of_path.replay[i];
+      const GraphTimes* const graph =
+          dearest(times, static_cast<PathId>(path), path_budgets[path][i]);
+      if (graph != nullptr) {
+        cost = cost_of(*graph);
+      } else {
+        cost.high.cost *= replay_ms / budgets;
+      }
+    }
   }
   return costs;
 }

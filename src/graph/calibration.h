@@ -23,8 +23,7 @@ namespace fovea {
 /// Times of one graph under a full load, and under one of about half of it: a graph that computes
 /// its whole capacity may win full and lose half empty.
 struct GraphTimes {
-  PathId path = 0;
-  std::int64_t budget = 0;
+  GraphKey key = {};
   double replay_ms = 0;
   double eager_ms = 0;  ///< the same items without the graph
 

@@ -116,12 +116,12 @@ std::optional<GraphTimes> GraphManager::time(const BudgetGraph& graph) {
 void GraphManager::measure(const BudgetGraph& graph) {
   const auto known =
       std::find_if(known_times_.begin(), known_times_.end(), [&](const GraphTimes& times) {
-        return times.path == graph.key().path && times.capacity == graph.capacity();
+        return times.key.path == graph.key().path && times.capacity == graph.capacity();
       });
   std::optional<GraphTimes> times;
   if (known != known_times_.end()) {
     times = *known;
-    times->budget = graph.key().budget;  // several budgets may round to one capacity
+    times->key = graph.key();  // several budgets may round to one capacity
   } else {
     times = time(graph);
     eager_.clear();  // had grown to the size of the graph
@@ -129,9 +129,7 @@ void GraphManager::measure(const BudgetGraph& graph) {
     known_times_.push_back(*times);
     has_new_times_ = true;
   }
-  std::erase_if(times_, [&](const GraphTimes& old) {
-    return old.path == times->path && old.budget == times->budget;
-  });
+  std::erase_if(times_, [&](const GraphTimes& old) { return old.key == times->key; });
   times_.push_back(*times);
 }
 
@@ -148,15 +146,13 @@ void GraphManager::store_times() {
 GraphReport GraphManager::report_of(const BudgetGraph& graph) const {
   const GraphMemory::Need& need = graph.need();
   const GraphKey& key = graph.key();
-  GraphReport report{
-      .path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)].name,
-      .budget = key.budget,
-      .capture_ms = graph.capture_ms(),
-      .recording_bytes = static_cast<std::int64_t>(graph.recording_bytes()),
-      .shared_bytes = static_cast<std::int64_t>(need.arena + need.input + need.output)};
-  const auto times = std::find_if(times_.begin(), times_.end(), [&](const GraphTimes& measured) {
-    return measured.path == key.path && measured.budget == key.budget;
-  });
+  GraphReport report{.path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)].name,
+                     .budget = key.budget,
+                     .capture_ms = graph.capture_ms(),
+                     .recording_bytes = static_cast<std::int64_t>(graph.recording_bytes()),
+                     .shared_bytes = static_cast<std::int64_t>(need.total())};
+  const auto times = std::find_if(times_.begin(), times_.end(),
+                                  [&](const GraphTimes& measured) { return measured.key == key; });
   if (times != times_.end()) {
     report.replay_ms = times->replay_ms;
     report.eager_ms = times->eager_ms;
@@ -387,7 +383,7 @@ std::optional<GraphKey> GraphManager::key_of(PathId path, const SubBatch& batch)
 
 bool GraphManager::eager_wins(const GraphKey& key, std::int64_t load) const {
   return std::any_of(times_.begin(), times_.end(), [&](const GraphTimes& times) {
-    return times.path == key.path && times.budget == key.budget && eager_is_faster(times, load);
+    return times.key == key && eager_is_faster(times, load);
   });
 }
 

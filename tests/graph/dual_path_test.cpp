@@ -125,8 +125,7 @@ TEST_F(DualPathTest, ItemsCountByTheirOwnPaths) {
   const auto slower_at = [&](PathId path, std::int64_t budget) {
     const GraphConfig& config = h.manager.config();
     options.stored_times.push_back(
-        {.path = path,
-         .budget = budget,
+        {.key = {.path = path, .budget = budget},
          .replay_ms = 2,
          .eager_ms = 1,
          .tokens = budget,
