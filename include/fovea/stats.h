@@ -12,7 +12,7 @@ struct PathStats {
   std::string name;
   std::vector<std::int64_t> token_budgets;
   std::int64_t replays = 0;
-  std::int64_t replayed_items = 0;  ///< items in those replays
+  std::int64_t replayed_items = 0;  ///< items with tokens in those replays
   std::int64_t eager_runs = 0;
   std::int64_t live_rows = 0;    ///< tokens of real items in replays
   std::int64_t padded_rows = 0;  ///< capacity of the replays minus live_rows
