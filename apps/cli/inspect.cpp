@@ -48,9 +48,9 @@ std::string facts_table(const ModelReport& report, const PackingPlan& plan) {
 }
 
 std::string memory_table(const ModelReport& report) {
-  Table table({{"token budget"}, {"activations"}});
-  for (const auto& [budget, bytes] : report.arena_bytes) {
-    table.add_row({std::to_string(budget), bytes_text(bytes)});
+  Table table({{"path", Table::Align::kLeft}, {"token budget"}, {"activations"}});
+  for (const ArenaReport& arena : report.arenas) {
+    table.add_row({arena.path, std::to_string(arena.token_budget), bytes_text(arena.bytes)});
   }
   return table.text();
 }
@@ -71,7 +71,7 @@ void print_report(const InspectFlags& flags, const ModelReport& report, const Pa
   const auto broken = std::count_if(report.tensors.begin(), report.tensors.end(),
                                     [](const TensorReport& t) { return !t.problem.empty(); });
   std::cout << facts_table(report, plan) << "\n";
-  if (!report.arena_bytes.empty()) std::cout << memory_table(report) << "\n";
+  if (!report.arenas.empty()) std::cout << memory_table(report) << "\n";
   if (!plan.items.empty()) {
     const ItemInfo& item = plan.items.front();
     std::cout << flags.image << " -> " << size_text(item.resized_width_px, item.resized_height_px)

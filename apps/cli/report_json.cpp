@@ -111,8 +111,9 @@ ordered_json to_json(const ModelReport& report) {
   ordered_json facts = ordered_json::object();
   for (const auto& [name, value] : report.facts) facts[name] = value;
   ordered_json arenas = ordered_json::array();
-  for (const auto& [budget, bytes] : report.arena_bytes) {
-    arenas.push_back({{"token_budget", budget}, {"arena_bytes", bytes}});
+  for (const ArenaReport& arena : report.arenas) {
+    arenas.push_back(
+        {{"path", arena.path}, {"token_budget", arena.token_budget}, {"arena_bytes", arena.bytes}});
   }
   return {{"architecture", report.architecture},
           {"family", report.family},

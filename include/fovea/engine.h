@@ -76,6 +76,13 @@ struct TensorReport {
   std::string problem;  ///< empty: fine
 };
 
+/// Activation memory of one graph; the graphs of a path share that of its largest.
+struct ArenaReport {
+  std::string path;
+  std::int64_t token_budget = 0;
+  std::size_t bytes = 0;
+};
+
 /// What a model is and needs; printed by `fovea inspect`.
 struct ModelReport {
   std::string architecture;
@@ -89,9 +96,8 @@ struct ModelReport {
       facts;  ///< family-specific: depth, heads, patch size...
   std::vector<TensorReport> tensors;
   std::int64_t parameters = 0;
-  std::size_t weight_bytes = 0;  ///< loaded: as packed on the device; inspected: as stored
-  std::vector<std::pair<std::int64_t, std::size_t>>
-      arena_bytes;  ///< token budget -> activation memory
+  std::size_t weight_bytes = 0;     ///< loaded: as packed on the device; inspected: as stored
+  std::vector<ArenaReport> arenas;  ///< by path, budgets ascending
 };
 
 struct Check;        // diagnostics.h

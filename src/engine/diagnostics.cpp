@@ -5,7 +5,9 @@
 #include "core/thread_pool.h"
 #include "engine/engine_impl.h"
 #include "fovea/version.h"
+#include "graph/budgets.h"
 #include "graph/forward_cost.h"
+#include "graph/graph_config.h"
 #include "media/video.h"
 #include "models/registry.h"
 #include "ops/cpu/cpu_kernels.h"
@@ -48,15 +50,18 @@ void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Devi
     const auto elements = static_cast<std::size_t>(Shape(tensor.shape).elements());
     report.weight_bytes += elements * (tensor.dtype == "F32" ? 4 : 2);
   }
-  const auto num_paths = static_cast<PathId>(planner.graph_spec().paths.size());
-  const BudgetRange range = planner.budget_range(options.max_num_batched_tokens);
-  for (std::int64_t budget = range.min; budget <= range.max; budget *= 2) {
-    std::size_t arena = 0;
-    for (PathId path = 0; path < num_paths; ++path) {
-      const ForwardCost cost = measure_forward(planner, device, path, {budget, 1, 1});
-      arena = std::max(arena, cost.arena_bytes);
+  const GraphSpec& spec = planner.graph_spec();
+  const GraphConfig config = resolve_graph_config(
+      spec, [&] { return planner.budget_range(options.max_num_batched_tokens); },
+      {.user = options.graphs});
+  for (std::size_t path = 0; path < spec.paths.size(); ++path) {
+    for (const std::int64_t budget : config.path_budgets[path]) {
+      if (budget == 0) continue;  // nothing runs
+      const std::int64_t tokens = capacity_of_budget(budget, spec.paths[path].unit);
+      const ForwardCost cost =
+          measure_forward(planner, device, static_cast<PathId>(path), {tokens, 1, 1});
+      report.arenas.push_back({spec.paths[path].name, budget, cost.arena_bytes});
     }
-    report.arena_bytes.emplace_back(budget, arena);
   }
 }
 

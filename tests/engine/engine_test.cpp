@@ -410,8 +410,8 @@ TEST(EngineInspect, ReportsTheMemoryPlan) {
   const ModelReport report = inspect(model_dir(), {.device = "cpu"});
   EXPECT_GT(report.parameters, 0);
   EXPECT_GT(report.weight_bytes, 0u);
-  ASSERT_FALSE(report.arena_bytes.empty());
-  EXPECT_GT(report.arena_bytes.back().second, report.arena_bytes.front().second);
+  ASSERT_FALSE(report.arenas.empty());
+  EXPECT_GT(report.arenas.back().bytes, report.arenas.front().bytes);
 }
 
 }  // namespace

@@ -176,6 +176,21 @@ TEST(InspectProgram, JsonHoldsTensorsMemoryAndPlan) {
   EXPECT_TRUE(report["plan"]["token_budgets"].contains("default"));
 }
 
+TEST(InspectProgram, MeasuresEveryPathAtItsOwnBudgets) {
+  const ProgramResult result =
+      run_fovea({"inspect", golden_folder("deepseek_ocr", "model.safetensors"), "--json"});
+  expect_success(result);
+  const json report = json::parse(result.out);
+  json measured = json::object();
+  for (const json& arena : report["arenas"]) {
+    EXPECT_GT(arena["arena_bytes"].get<std::int64_t>(), 0);
+    measured[arena["path"].get<std::string>()].push_back(arena["token_budget"]);
+  }
+  json planned = report["plan"]["token_budgets"];
+  planned["local"].erase(0);  // no tiles: no graph
+  EXPECT_EQ(measured, planned);
+}
+
 TEST(InspectProgram, ListsMissingTensorsWithoutFailing) {
   const TemporaryDirectory folder;
   const std::string model = folder / "model";
