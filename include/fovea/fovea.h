@@ -1,6 +1,7 @@
 #pragma once
 
 /// Everything of the public interface.
+#include "fovea/atomic_file.h"
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"

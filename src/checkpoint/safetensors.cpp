@@ -20,6 +20,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
+#include "fovea/atomic_file.h"
 
 namespace fovea::checkpoint {
 

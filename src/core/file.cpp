@@ -1,42 +1,23 @@
-// Reading and writing whole files through the system's calls: the standard streams do not say why
-// something failed, cannot refuse an existing name and do not flush to the disk.
+// Reading whole files through the system's calls: the standard streams do not say why
+// something failed.
 #include "core/file.h"
 
 #include "core/check.h"
+#include "fovea/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 namespace fovea {
 
 namespace {
 
-/// Permissions before the umask, as every shell creates files.
-constexpr mode_t kFileMode = 0666;
-
-/// Temporary names that are tried; more can only be taken by leftovers of killed processes.
-constexpr int kMaxTemporaryNames = 1000;
-
 std::string system_reason() { return std::generic_category().message(errno); }
-
-/// Creates a file that did not exist and gives its name. The name does not contain the target's,
-/// which may already have the greatest length allowed.
-int create_temporary(const std::string& target, std::string& name) {
-  const std::filesystem::path directory = std::filesystem::path(target).parent_path();
-  for (int i = 0; i < kMaxTemporaryNames; ++i) {
-    name = (directory / cat(".fovea-", getpid(), "-", i, ".tmp")).string();
-    const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
-    if (descriptor >= 0 || errno != EEXIST) return descriptor;
-  }
-  return -1;
-}
 
 }  // namespace
 
@@ -92,42 +73,6 @@ std::vector<std::uint8_t> read_file(const std::string& path, std::size_t max_byt
     done += static_cast<std::size_t>(count);
   }
   return bytes;
-}
-
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = create_temporary(path_, temporary_);
-  if (descriptor_ < 0) fail("create a temporary file beside it");
-}
-
-AtomicFile::~AtomicFile() {
-  close_file();
-  if (!temporary_.empty()) unlink(temporary_.c_str());
-}
-
-void AtomicFile::write(std::span<const std::byte> bytes) {
-  FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": written after commit");
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("write");
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-}
-
-void AtomicFile::commit() {
-  FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": committed twice");
-  if (fsync(descriptor_) != 0) fail("flush");
-  if (close(std::exchange(descriptor_, -1)) != 0) fail("close");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename the temporary file");
-  temporary_.clear();
-}
-
-void AtomicFile::fail(const char* action) const {
-  throw Error(ErrorCode::kIo, cat(path_, ": cannot ", action, ": ", system_reason()));
-}
-
-void AtomicFile::close_file() noexcept {
-  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
 }
 
 void replace_file(const std::string& path, std::string_view text) {

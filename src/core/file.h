@@ -42,32 +42,6 @@ class InputFile {
 /// Error(kInvalidArgument) if the file is larger than max_bytes.
 [[nodiscard]] std::vector<std::uint8_t> read_file(const std::string& path, std::size_t max_bytes);
 
-/// A file that appears under its name complete or not at all: bytes go to a temporary name in the
-/// same directory, commit() flushes to the disk and renames, destruction without commit removes.
-/// A process that is killed leaves the old file and the temporary one. Not thread-safe.
-class AtomicFile {
- public:
-  /// @throws Error(kIo) with the system's reason.
-  explicit AtomicFile(std::string path);
-  ~AtomicFile();
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-
-  /// Appends. @throws Error(kIo) with the system's reason, for example when the disk is full.
-  void write(std::span<const std::byte> bytes);
-  /// Makes the file visible, in place of an older one of that name. The last call on this object.
-  /// @throws Error(kIo) with the system's reason.
-  void commit();
-
- private:
-  [[noreturn]] void fail(const char* action) const;
-  void close_file() noexcept;
-
-  std::string path_;
-  std::string temporary_;  // empty once renamed
-  int descriptor_ = -1;
-};
-
 /// Writes a text as an AtomicFile; makes the folders it lies in if there are none.
 /// @throws Error(kIo) with the system's reason.
 void replace_file(const std::string& path, std::string_view text);

@@ -1,0 +1,157 @@
+// Files that appear complete or not at all, through the system's calls: the standard streams do not
+// say why something failed, cannot refuse an existing name and do not flush to the disk.
+#include "fovea/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/check.h"
+#include "core/file.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Permissions before the umask, as every shell creates files.
+constexpr mode_t kFileMode = 0666;
+
+/// Temporary names that are tried; more can only be taken by leftovers of killed processes.
+constexpr int kMaxTemporaryNames = 1000;
+
+/// Links that are followed, as many as the system itself does.
+constexpr int kMaxLinks = 40;
+
+std::string system_reason() { return std::generic_category().message(errno); }
+
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// What a chain of links leads to, there or not. Entries of /proc look like links, but stand for
+/// open files, whose names mean nothing.
+fs::path follow_links(const std::string& path) {
+  fs::path file = path;
+  std::error_code failure;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    if (!fs::is_symlink(file, failure)) return file;
+    const fs::path folder = fs::canonical(folder_of(file), failure);
+    FOVEA_CHECK(!folder.string().starts_with("/proc/"), kIo, path,
+                ": not a regular file, the link leads to ", file.string());
+    const fs::path next = fs::read_symlink(file, failure);
+    FOVEA_CHECK(!failure, kIo, path, ": cannot follow the link: ", failure.message());
+    file = folder / next;  // just `next` if that is absolute
+  }
+  FOVEA_CHECK(false, kIo, path, ": more than ", kMaxLinks, " links, one after the other");
+}
+
+/// Calls `make`, which says in errno why it could not, for names beside the target until one was
+/// free, and gives that name. The name does not contain the target's, which may already have the
+/// greatest length allowed.
+template <class Make>
+int make_temporary(const std::string& target, std::string& name, Make make) {
+  for (int i = 0; i < kMaxTemporaryNames; ++i) {
+    std::string candidate = (folder_of(target) / cat(".fovea-", getpid(), "-", i, ".tmp")).string();
+    const int result = make(candidate.c_str());
+    if (result >= 0) name = std::move(candidate);
+    if (result >= 0 || errno != EEXIST) return result;
+  }
+  return -1;
+}
+
+/// The name of an open file by which it can be linked.
+std::string name_in_proc(int descriptor) { return cat("/proc/self/fd/", descriptor); }
+
+/// Opens a file without a name, or returns -1 where the system cannot do that, or not name it
+/// later.
+int open_unnamed(const std::string& target) {
+  const int descriptor =
+      open(folder_of(target).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kFileMode);
+  if (descriptor < 0 || path_exists(name_in_proc(descriptor))) return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+}  // namespace
+
+std::string output_target(const std::string& path) {
+  const fs::path target = follow_links(path);
+  struct stat status {};
+  const bool exists = stat(target.c_str(), &status) == 0;
+  FOVEA_CHECK(exists || errno == ENOENT || errno == ENOTDIR, kIo, path,
+              ": cannot write: ", system_reason());
+  FOVEA_CHECK(!exists || S_ISREG(status.st_mode), kIo, path,
+              ": not a regular file, and only those are replaced");
+  const std::string folder = folder_of(target).string();
+  FOVEA_CHECK(directory_exists(folder), kIo, path, ": the directory ", folder, " does not exist");
+  FOVEA_CHECK(access(folder.c_str(), W_OK) == 0, kIo, path, ": cannot write into the directory ",
+              folder, ": ", system_reason());
+  return target.string();
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(output_target(path_)) {
+  descriptor_ = open_unnamed(target_);
+  if (descriptor_ >= 0) return;
+  descriptor_ = make_temporary(target_, temporary_, [](const char* name) {
+    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+  });
+  if (descriptor_ < 0) fail("create a temporary file beside it");
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": written after commit");
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write");
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::flush() {
+  if (fsync(descriptor_) != 0) fail("flush");
+}
+
+void AtomicFile::commit() {
+  FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": committed twice");
+  flush();
+  give_name();
+  if (close(std::exchange(descriptor_, -1)) != 0) fail("close");
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary file");
+  temporary_.clear();
+}
+
+/// A file without a name cannot take one that is in use, a file with a name can.
+void AtomicFile::give_name() {
+  if (!temporary_.empty()) return;
+  const std::string unnamed = name_in_proc(descriptor_);
+  const int result = make_temporary(target_, temporary_, [&](const char* name) {
+    return linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+  });
+  if (result < 0) fail("name the temporary file");
+}
+
+void AtomicFile::fail(const char* action) const {
+  throw Error(ErrorCode::kIo, cat(path_, ": cannot ", action, ": ", system_reason()));
+}
+
+}  // namespace fovea
