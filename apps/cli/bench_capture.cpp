@@ -9,6 +9,7 @@
 #include "flags.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
+#include "inputs.h"
 #include "mm_workload.h"
 #include "output_file.h"
 #include "report_json.h"
@@ -140,7 +141,7 @@ nlohmann::ordered_json json_of(const CaptureFlags& flags, const CaptureRun& run)
 }
 
 int run_capture(const CaptureFlags& flags, Console& console) {
-  check_output_paths({flags.output_json});
+  check_output_paths({flags.output_json}, files_read(flags.engine.model, {}));
   const CaptureRun run = measure(flags, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));

@@ -9,6 +9,7 @@
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
+#include "inputs.h"
 #include "output_file.h"
 #include "progress.h"
 #include "report_json.h"
@@ -218,7 +219,7 @@ nlohmann::ordered_json json_of(const LatencyFlags& flags, const LatencyRun& run)
 }
 
 int run_latency(const LatencyFlags& flags, Console& console) {
-  check_output_paths({flags.output_json, flags.plot});
+  check_output_paths({flags.output_json, flags.plot}, files_read(flags.engine.model, {}));
   const std::vector<std::int64_t> threads =
       flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
   const std::size_t num_cases = cases_of(flags).size();

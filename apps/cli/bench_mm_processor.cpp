@@ -9,6 +9,7 @@
 #include "flags.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
+#include "inputs.h"
 #include "mm_report.h"
 #include "mm_runner.h"
 #include "mm_workload.h"
@@ -84,6 +85,20 @@ Workload make_workload(const MmFlags& flags) {
                                           : jsonl_requests(flags.dataset_path);
   return {.warmups = draw_requests(pool, num_warmups, flags.seed() + 1),
           .requests = draw_requests(pool, flags.num_prompts, flags.seed())};
+}
+
+/// What no output may replace.
+std::vector<std::string> files_of_run(const MmFlags& flags, const Workload& workload) {
+  const InputArgument dataset{.text = flags.dataset_path, .pixel_values = true};
+  std::vector<std::string> files = files_read(flags.engine.model, {&dataset, 1});
+  for (const std::vector<MmRequest>* requests : {&workload.warmups, &workload.requests}) {
+    for (const MmRequest& request : *requests) {
+      for (const MediaItem& item : request.files) {
+        files.insert(files.end(), item.paths.begin(), item.paths.end());
+      }
+    }
+  }
+  return files;
 }
 
 void check_flags(const MmFlags& flags) {
@@ -219,7 +234,6 @@ void print_report(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
 }
 
 int run_mm_processor(const MmFlags& flags, Console& console) {
-  check_output_paths({flags.output_json, flags.plot});
   check_flags(flags);
   if (flags.disable_tqdm) console.hide_status();
   for (const std::string& flag : flags.without_effect) {
@@ -237,6 +251,7 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
   }
 
   const Workload workload = make_workload(flags);
+  check_output_paths({flags.output_json, flags.plot}, files_of_run(flags, workload));
   Engine engine = Engine::load(flags.engine.model, options);
   const std::vector<WorkloadRun> runs = measure(flags, engine, workload, modes, console);
   report_failures(runs, console);

@@ -129,7 +129,8 @@ BarChart chart_of(const ThroughputRun& run) {
 }
 
 int run_throughput(const ThroughputFlags& flags, Console& console) {
-  check_output_paths({flags.output_json, flags.plot});
+  check_output_paths({flags.output_json, flags.plot},
+                     files_read(flags.engine.model, flags.inputs.in_order));
   const ThroughputRun run = measure(flags, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));

@@ -124,11 +124,15 @@ std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
 }
 
 void write_outputs(const EncodeFlags& flags, const EncodeRun& run) {
-  std::vector<PendingFile> pending;
-  if (!flags.stats.empty()) pending.emplace_back(flags.stats, stats_text(flags, run));
-  if (!flags.plot.empty()) pending.emplace_back(flags.plot, to_svg(stage_chart(run.items)));
+  std::vector<AtomicFile> pending;
+  if (!flags.stats.empty()) {
+    pending.push_back(prepare_text_file(flags.stats, stats_text(flags, run)));
+  }
+  if (!flags.plot.empty()) {
+    pending.push_back(prepare_text_file(flags.plot, to_svg(stage_chart(run.items))));
+  }
   save_safetensors(flags.output, run.items, {{"fovea.model", model_name(flags.engine.model)}});
-  for (PendingFile& file : pending) file.commit();
+  for (AtomicFile& file : pending) file.commit();
 }
 
 std::string grid_text(const Embedding& item) {
@@ -235,18 +239,20 @@ void print_report(const EncodeFlags& flags, const EncodeRun& run) {
             << bytes_text(bytes) << "\n";
 }
 
-/// @throws Error(kNotFound) if there is no reference in `folder`.
-void check_golden(const std::string& folder) {
+/// The reference in `folder`. @throws Error(kNotFound) if there is none.
+std::string golden_file(const std::string& folder) {
   const std::filesystem::path file = std::filesystem::path(folder) / "golden.safetensors";
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     throw Error(ErrorCode::kNotFound, file.string() + ": no such file");
   }
+  return file.string();
 }
 
 int run_encode(const EncodeFlags& flags, Console& console) {
-  check_output_paths({flags.output, flags.stats, flags.plot});
-  if (!flags.golden.empty()) check_golden(flags.golden);
+  std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order);
+  if (!flags.golden.empty()) files.push_back(golden_file(flags.golden));
+  check_output_paths({flags.output, flags.stats, flags.plot}, files);
   EncodeRun run = encode_all(flags, console);
   report_skipped(run.items, console);
   if (!flags.golden.empty()) {

@@ -175,6 +175,24 @@ std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, doubl
   return inputs;
 }
 
+std::vector<std::string> files_read(const std::string& model,
+                                    std::span<const InputArgument> arguments) {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(model, ignored)) {
+    files.push_back(entry.path().string());
+  }
+  for (const InputArgument& argument : arguments) {
+    files.push_back(argument.text);
+    if (argument.text.starts_with('@')) files.push_back(argument.text.substr(1));
+    if (argument.pixel_values) continue;
+    for (const Input& input : expand_inputs({&argument, 1}, 1.0, OnError::kSkip)) {
+      files.insert(files.end(), input.item.paths.begin(), input.item.paths.end());
+    }
+  }
+  return files;
+}
+
 std::vector<Embedding> encode_inputs(Engine& engine, std::span<const Input> inputs,
                                      const EncodeOptions& options) {
   std::vector<MediaItem> items;

@@ -48,6 +48,12 @@ struct Input {
 [[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
                                                OnError on_error);
 
+/// The files of a run's model and inputs, which no output may replace: those in the directory
+/// `model`, those of the items that `arguments` name, and the lists they stand in. Arguments that
+/// yield nothing add nothing; expand_inputs() says what is wrong with them.
+[[nodiscard]] std::vector<std::string> files_read(const std::string& model,
+                                                  std::span<const InputArgument> arguments);
+
 /// Encodes inputs; the result has one Embedding per input, failed ones included.
 /// @throws Error of the first failing item unless options.on_error is kSkip.
 [[nodiscard]] std::vector<Embedding> encode_inputs(Engine& engine, std::span<const Input> inputs,

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <algorithm>
+#include <csignal>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -151,6 +152,8 @@ int act(Program& program) {
 }  // namespace
 
 int run_program(std::vector<std::string> arguments) {
+  // A file beyond RLIMIT_FSIZE is then an error like a full disk, with a message.
+  std::signal(SIGXFSZ, SIG_IGN);
   Program program;
   try {
     CLI::App app("Vision-encoder engine: pictures and videos in, rows of embeddings out.", "fovea");

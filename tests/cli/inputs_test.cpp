@@ -123,6 +123,22 @@ TEST_F(Inputs, AFileWithoutPixelValuesIsAnErrorOrASkippedItem) {
   EXPECT_FALSE(inputs[1].error.has_value());
 }
 
+TEST_F(Inputs, FilesReadAreThoseOfModelListsPicturesFramesAndPixelValues) {
+  write_text((folder_ / "z.png") + "/frame.png", "");
+  write_text(folder_ / "list", folder_ / "[bc].*\n");
+  const TemporaryDirectory model;
+  write_text(model / "config.json", "");
+  const std::vector<InputArgument> words{{Modality::kImage, "@" + folder_ / "list"},
+                                         {Modality::kImage, folder_ / "a.JPG"},
+                                         {Modality::kVideo, folder_ / "z.png"},
+                                         {.text = folder_ / "values", .pixel_values = true},
+                                         {Modality::kImage, folder_ / "*.gif"}};
+  EXPECT_THAT(files_read(model.path(), words),
+              ::testing::IsSupersetOf({model / "config.json", folder_ / "list", folder_ / "b.png",
+                                       folder_ / "c.webp", folder_ / "a.JPG",
+                                       (folder_ / "z.png") + "/frame.png", folder_ / "values"}));
+}
+
 TEST_F(Inputs, FramesPerSecondReachTheVideo) {
   write_text((folder_ / "z.png") + "/frame.png", "");
   const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "z.png"}};

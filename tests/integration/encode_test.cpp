@@ -1,6 +1,7 @@
 // fovea encode on the golden checkpoint: rows, order, files, failures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -319,6 +320,56 @@ TEST_F(EncodeProgram, UnwritableOutputFails) {
 
 TEST_F(EncodeProgram, OneFileForTwoOutputsIsRefused) {
   expect_failure(encode({noise_, "--stats", output()}), 2, output());
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(EncodeProgram, AnOutputThatIsAnInputIsRefusedBeforeTheWork) {
+  const std::string mine = folder_ / "mine.png";
+  const std::string list = folder_ / "list";
+  const std::string frames = folder_ / "frames";
+  const std::string model = folder_ / "model";
+  std::filesystem::copy(noise_, mine);
+  write_text(list, mine + "\n");
+  std::filesystem::create_directory(frames);
+  std::filesystem::copy(noise_, frames + "/0.png");
+  std::filesystem::create_directory(model);
+  for (const char* name : {"/config.json", "/model.safetensors"}) write_text(model + name, "mine");
+  using Arguments = std::vector<std::string>;
+  for (const auto& [arguments, input] : std::vector<std::pair<Arguments, std::string>>{
+           {{mine, "-o", mine}, mine},
+           {{folder_.path(), "-o", output(), "--stats", mine}, mine},
+           {{"@" + list, "-o", output(), "--plot", list}, list},
+           {{"@" + list, "-o", mine}, mine},
+           {{"--pixel-values", mine, "-o", mine}, mine},
+           {{"--video", frames, "-o", frames + "/0.png"}, frames + "/0.png"},
+           {{noise_, "-o", model + "/model.safetensors"}, model + "/model.safetensors"}}) {
+    Arguments all{"encode", model};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const std::string before = read_text(input);
+    expect_failure(run_fovea(all), 2, "got the input " + input);
+    EXPECT_EQ(read_text(input), before);
+  }
+}
+
+TEST_F(EncodeProgram, OutputsBehindLinksAreReplacedThere) {
+  write_text(folder_ / "rows", "old");
+  std::filesystem::create_symlink("rows", output());
+  std::filesystem::create_symlink("/dev/null", folder_ / "null");
+  expect_success(encode({noise_}));
+  EXPECT_TRUE(std::filesystem::is_symlink(output()));
+  EXPECT_EQ(shape_of(0).front(), 6);
+  expect_failure(encode({noise_, "--stats", folder_ / "null"}), 1, "null: not a regular file");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "null"));
+}
+
+TEST_F(EncodeProgram, AFileAboveTheLimitOfTheProcessIsAnError) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{100, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);  // the program inherits it
+  const ProgramResult result = encode({noise_});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  expect_failure(result, 1, "cannot write: File too large");
   EXPECT_EQ(folder_.entries(), 0U);
 }
 
