@@ -30,7 +30,7 @@ struct ModelFamily {
   ModelReport (*describe)(const checkpoint::HfConfig& files,
                           const checkpoint::WeightSource& weights);
   /// What preprocessing takes for granted because the checkpoint lacks a processor file that says
-  /// it: "missing=<file> <key>=<value> ..."; empty if nothing.
+  /// it, or a key in it: "missing=<file> [keys=<key>,...] <name>=<value> ..."; empty if nothing.
   std::string (*assumptions)(const checkpoint::HfConfig& files, const MediaOptions& media);
 };
 

@@ -8,7 +8,6 @@
 
 #include "core/check.h"
 #include "media/normalize.h"
-#include "models/blocks/channel_text.h"
 #include "models/blocks/pixel_offsets.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/forward.h"
@@ -322,14 +321,6 @@ ModelReport describe(const checkpoint::HfConfig& files, const checkpoint::Weight
   fact("global view", cat(p.base.side_px, "x", p.base.side_px));
   fact("local tiles", cat("up to ", p.max_crops, " of ", p.tile.side_px, "x", p.tile.side_px));
   return report;
-}
-
-std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media) {
-  if (files.processor) return "";
-  const PreprocessConfig p = parse_preprocess_config(files, media);
-  return cat("missing=", files.directory,
-             "/processor_config.json image_mean=", blocks::channel_text(p.image_mean),
-             " image_std=", blocks::channel_text(p.image_std));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "core/check.h"
+#include "models/blocks/channel_text.h"
+#include "models/blocks/processor_file.h"
 
 namespace fovea::deepseek_ocr {
 
@@ -82,18 +84,6 @@ void check_consistent(const JsonView& root, const Config& c) {
               c.projector_input_dim);
 }
 
-std::array<float, 3> three_floats(const JsonView& object, std::string_view key,
-                                  std::array<float, 3> fallback) {
-  const auto list = object.find(key);
-  if (!list) return fallback;
-  const std::vector<JsonView> values = list->elements();
-  FOVEA_CHECK(values.size() == 3, kCorruptData, list->path(), ": expected 3 numbers, got ",
-              values.size());
-  std::array<float, 3> result{};
-  for (std::size_t c = 0; c < 3; ++c) result[c] = static_cast<float>(values[c].as_number());
-  return result;
-}
-
 }  // namespace
 
 bool Config::is_global_block(std::int64_t layer) const {
@@ -125,13 +115,24 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files,
   PreprocessConfig p;
   if (files.processor) {
     const JsonView processor = files.processor->root();
-    p.image_mean = three_floats(processor, "image_mean", p.image_mean);
-    p.image_std = three_floats(processor, "image_std", p.image_std);
+    p.image_mean = blocks::read_channels(processor, "image_mean", p.image_mean);
+    p.image_std = blocks::read_positive_channels(processor, "image_std", p.image_std);
   }
   if (media.image_backend == ImageBackend::kTorchvision) {
     p.engine = media::ResizeEngine::kTorchvision;
   }
   return p;
+}
+
+std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media) {
+  const PreprocessConfig p = parse_preprocess_config(files, media);
+  const auto has = [&](const char* key) {
+    return files.processor && files.processor->root().find(key);
+  };
+  return blocks::missing_text(
+      files.directory + "/processor_config.json", files.processor.has_value(),
+      {{has("image_mean"), "image_mean", cat("image_mean=", blocks::channel_text(p.image_mean))},
+       {has("image_std"), "image_std", cat("image_std=", blocks::channel_text(p.image_std))}});
 }
 
 }  // namespace fovea::deepseek_ocr

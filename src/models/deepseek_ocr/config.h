@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
@@ -74,7 +75,11 @@ struct PreprocessConfig {
 [[nodiscard]] Config parse_config(const checkpoint::HfConfig& files);
 
 /// Mean and deviation from processor_config.json, if there is one.
+/// @throws Error(kCorruptData) naming the key for wrong types and deviations that are not above 0.
 [[nodiscard]] PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files,
                                                        const MediaOptions& media);
+
+/// ModelFamily::assumptions.
+[[nodiscard]] std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media);
 
 }  // namespace fovea::deepseek_ocr

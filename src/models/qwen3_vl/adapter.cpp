@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "core/check.h"
-#include "models/blocks/channel_text.h"
 #include "models/blocks/pixel_offsets.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/forward.h"
@@ -235,23 +234,6 @@ ModelReport describe(const checkpoint::HfConfig& files, const checkpoint::Weight
   fact("image pixels", cat(p.image.min_pixels, "..", p.image.max_pixels));
   fact("video pixels", cat(p.video.min_pixels, "..", p.video.max_pixels));
   return report;
-}
-
-/// The processor file of pictures serves videos too where they have none of their own.
-std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media) {
-  const bool images = !files.image_processor();
-  const bool videos = !files.video_processor();
-  if (!images && !videos) return "";
-  const PreprocessConfig p = parse_preprocess_config(files, parse_config(files), media);
-  std::string text =
-      cat("missing=", files.directory, images ? "/" : "/video_", "preprocessor_config.json");
-  if (images) {
-    text += cat(" image_pixels=", p.image.min_pixels, "..", p.image.max_pixels,
-                " image_mean=", blocks::channel_text(p.image_mean),
-                " image_std=", blocks::channel_text(p.image_std));
-  }
-  if (videos) text += cat(" video_pixels=", p.video.min_pixels, "..", p.video.max_pixels);
-  return text;
 }
 
 }  // namespace

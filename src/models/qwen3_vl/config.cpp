@@ -3,10 +3,13 @@
 #include "models/qwen3_vl/config.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "core/check.h"
 #include "models/blocks/activation.h"
+#include "models/blocks/channel_text.h"
+#include "models/blocks/processor_file.h"
 
 namespace fovea::qwen3_vl {
 
@@ -68,27 +71,23 @@ void check_consistent(const JsonView& vision, const Config& c) {
               " is not a square");
 }
 
-std::array<float, 3> three_floats(const JsonView& object, std::string_view key,
-                                  std::array<float, 3> fallback) {
-  const auto list = object.find(key);
-  if (!list) return fallback;
-  const std::vector<JsonView> values = list->elements();
-  FOVEA_CHECK(values.size() == 3, kCorruptData, list->path(), ": expected 3 numbers, got ",
-              values.size());
-  std::array<float, 3> result{};
-  for (std::size_t c = 0; c < 3; ++c) result[c] = static_cast<float>(values[c].as_number());
-  return result;
-}
-
 bool is_valid(blocks::PixelRange range) {
   return range.min_pixels > 0 && range.min_pixels <= range.max_pixels &&
          range.max_pixels <= kMaxPixels;
 }
 
+/// Other families give sides here, which would be ignored.
+void check_has_edges(const JsonView& size) {
+  const bool edges = size.find("shortest_edge") || size.find("longest_edge") ||
+                     size.find("min_pixels") || size.find("max_pixels");
+  FOVEA_CHECK(edges, kCorruptData, size.path(), ": expected shortest_edge and longest_edge");
+}
+
 /// size.shortest_edge / longest_edge, older size.min_pixels / max_pixels, and the top-level
 /// min_pixels / max_pixels, which override.
 blocks::PixelRange pixel_range(const JsonView& processor, blocks::PixelRange range) {
-  if (const auto size = processor.find("size"); size && size->is_object()) {
+  if (const auto size = processor.find("size")) {
+    check_has_edges(*size);
     range.min_pixels = size->int_or("shortest_edge", size->int_or("min_pixels", range.min_pixels));
     range.max_pixels = size->int_or("longest_edge", size->int_or("max_pixels", range.max_pixels));
   }
@@ -125,6 +124,18 @@ media::ResizeFilter resample_filter(const JsonView& processor) {
       FOVEA_CHECK(false, kUnsupported, processor.path(),
                   ".resample: 2 (bilinear) and 3 (bicubic) are supported, got ", number);
   }
+}
+
+bool has(const std::optional<JsonView>& processor, std::string_view key) {
+  return processor && processor->find(key);
+}
+
+bool has_size(const std::optional<JsonView>& processor) {
+  return has(processor, "size") || (has(processor, "min_pixels") && has(processor, "max_pixels"));
+}
+
+std::string pixels_text(const char* name, blocks::PixelRange range) {
+  return cat(name, "=", range.min_pixels, "..", range.max_pixels);
 }
 
 }  // namespace
@@ -173,9 +184,9 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, cons
   if (const auto image = files.image_processor()) {
     check_steps(*image, config);
     p.image = pixel_range(*image, p.image);
-    p.image_mean = three_floats(*image, "image_mean", p.image_mean);
-    p.image_std = three_floats(*image, "image_std", p.image_std);
-    p.rescale_factor = image->number_or("rescale_factor", p.rescale_factor);
+    p.image_mean = blocks::read_channels(*image, "image_mean", p.image_mean);
+    p.image_std = blocks::read_positive_channels(*image, "image_std", p.image_std);
+    p.rescale_factor = blocks::read_positive(*image, "rescale_factor", p.rescale_factor);
     p.filter = resample_filter(*image);
   }
   if (const auto video = files.video_processor()) {
@@ -194,6 +205,30 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, cons
               " and ", p.image.max_pixels);
   if (media.image_backend == ImageBackend::kPillow) p.engine = media::ResizeEngine::kPillow;
   return p;
+}
+
+std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media) {
+  const auto image = files.image_processor();
+  const auto video = files.video_processor();
+  const PreprocessConfig p = parse_preprocess_config(files, parse_config(files), media);
+  const auto path_of = [&](const std::optional<JsonView>& processor, const char* name) {
+    return processor ? processor->path() : files.directory + name;
+  };
+  const std::string image_file = path_of(image, "/preprocessor_config.json");
+  const std::string video_file =
+      path_of(video, image ? "/video_preprocessor_config.json" : "/preprocessor_config.json");
+  std::string text =
+      blocks::missing_text(image_file, image.has_value(),
+                           {{has_size(image), "size", pixels_text("image_pixels", p.image)},
+                            {has(image, "image_mean"), "image_mean",
+                             cat("image_mean=", blocks::channel_text(p.image_mean))},
+                            {has(image, "image_std"), "image_std",
+                             cat("image_std=", blocks::channel_text(p.image_std))}});
+  if (has_size(video)) return text;
+  const std::string video_pixels = pixels_text("video_pixels", p.video);
+  if (!text.empty() && video_file == image_file) return cat(text, " ", video_pixels);
+  return cat(text, text.empty() ? "" : " ",
+             blocks::missing_text(video_file, video.has_value(), {{false, "size", video_pixels}}));
 }
 
 }  // namespace fovea::qwen3_vl

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
@@ -68,10 +69,15 @@ struct PreprocessConfig {
 [[nodiscard]] Config parse_config(const checkpoint::HfConfig& files);
 
 /// Reads the processor files; the class defaults where there are none.
-/// @throws Error(kCorruptData) for wrong types or a patch_size or merge_size that contradicts
-/// config.json; Error(kInvalidArgument) for impossible limits in `media`.
+/// @throws Error(kCorruptData) for wrong types, factors that are not above 0, or a patch_size or
+/// merge_size that contradicts config.json; Error(kInvalidArgument) for impossible limits in
+/// `media`.
 [[nodiscard]] PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files,
                                                        const Config& config,
                                                        const MediaOptions& media);
+
+/// ModelFamily::assumptions. The processor file of pictures serves videos too where they have none
+/// of their own.
+[[nodiscard]] std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media);
 
 }  // namespace fovea::qwen3_vl

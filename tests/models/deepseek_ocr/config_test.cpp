@@ -200,6 +200,20 @@ TEST(PreprocessConfig, RefusesListsOfAnotherLength) {
                  {.processor = R"({"image_std": [1, 1, 1, 1]})"});
 }
 
+TEST(PreprocessConfig, RefusesDeviationsThatAreNotAboveZero) {
+  expect_refused(ErrorCode::kCorruptData,
+                 "processor_config.json: image_std: expected 3 numbers above 0, got 0",
+                 {.processor = R"({"image_std": [0, 1, 1]})"});
+}
+
+TEST(PreprocessConfig, SaysWhatAProcessorFileLeavesOpen) {
+  const std::string text =
+      assumptions(Text{.processor = R"({"image_mean": [0, 0, 0]})"}.files(), {});
+  EXPECT_NE(text.find("processor_config.json keys=image_std image_std=0.5,0.5,0.5"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Config, ReadsTheGoldenCheckpoint) {
   for (const std::string& folder : test::golden_folders("deepseek_ocr", "config.json")) {
     const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);

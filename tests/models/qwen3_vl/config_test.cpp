@@ -158,5 +158,46 @@ TEST(Config, ReadsTheGoldenCheckpoint) {
   }
 }
 
+TEST(PreprocessConfig, RefusesFactorsThatAreNotAboveZero) {
+  EXPECT_EQ(message_of("{}", "{\"rescale_factor\": 0}"),
+            "preprocessor_config.json: rescale_factor: expected a number above 0, got 0");
+  EXPECT_EQ(message_of("{}", "{\"rescale_factor\": -1}"),
+            "preprocessor_config.json: rescale_factor: expected a number above 0, got -1");
+  EXPECT_EQ(message_of("{}", "{\"image_std\": [0.5, 0, 0.5]}"),
+            "preprocessor_config.json: image_std: expected 3 numbers above 0, got 0");
+  EXPECT_EQ(message_of("{}", "{\"image_std\": [0.5, 0.5, 1e-40]}")
+                .find("preprocessor_config.json: "
+                      "image_std: expected 3 numbers above 0"),
+            0u);
+  EXPECT_EQ(
+      message_of("{}", "{\"image_mean\": [0, 0, 1e300]}"),
+      "preprocessor_config.json: image_mean[2]: expected a number that f32 holds, got 1e+300");
+}
+
+TEST(PreprocessConfig, RefusesSizesOfAnotherKind) {
+  for (const char* size : {"\"zz\"", "0", "-1", "[1]"}) {
+    const std::string message = message_of("{}", std::string("{\"size\": ") + size + "}");
+    EXPECT_EQ(message.find("preprocessor_config.json: size: expected an object, got "), 0u)
+        << message;
+  }
+  EXPECT_EQ(message_of("{}", "{\"size\": {\"height\": 224, \"width\": 224}}"),
+            "preprocessor_config.json: size: expected shortest_edge and longest_edge");
+}
+
+TEST(PreprocessConfig, SaysWhatAProcessorFileLeavesOpen) {
+  const auto assumed = [](const char* preprocessor) {
+    return assumptions(files_of("{}", preprocessor), MediaOptions{});
+  };
+  EXPECT_EQ(assumed(R"({"size": {"shortest_edge": 1, "longest_edge": 2},
+                        "image_mean": [0, 0, 0], "image_std": [1, 1, 1]})"),
+            "");
+  EXPECT_EQ(assumed(R"({"min_pixels": 1, "max_pixels": 2, "image_std": [1, 1, 1]})"),
+            "missing=preprocessor_config.json keys=image_mean image_mean=0.5,0.5,0.5");
+  EXPECT_EQ(assumed(R"({"size": null, "image_mean": [0, 0, 0]})"),
+            "missing=preprocessor_config.json keys=size,image_std image_pixels=65536..16777216 "
+            "image_std=0.5,0.5,0.5 video_pixels=4096..25165824");
+  EXPECT_EQ(assumed("").find("missing=model/preprocessor_config.json image_pixels="), 0u);
+}
+
 }  // namespace
 }  // namespace fovea::qwen3_vl
