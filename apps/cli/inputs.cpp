@@ -4,8 +4,6 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -17,30 +15,6 @@ namespace fovea::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_picture_name(const fs::path& path) {
-  constexpr std::array<std::string_view, 4> kExtensions{".jpg", ".jpeg", ".png", ".webp"};
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
-}
-
-std::vector<std::string> pictures_in(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code failure;
-  for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
-       it.increment(failure)) {
-    if (it->is_regular_file() && is_picture_name(it->path())) files.push_back(it->path().string());
-  }
-  if (failure) throw Error(ErrorCode::kIo, folder + ": cannot list: " + failure.message());
-  if (files.empty()) {
-    throw Error(ErrorCode::kNotFound,
-                folder + ": expected .jpg, .jpeg, .png or .webp files, found none");
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 std::vector<std::string> matches_of(const std::string& pattern) {
   glob_t found{};

@@ -50,9 +50,13 @@ struct MediaItem {
 /// Decoded pixels: rgb holds height_px * width_px * 3 bytes, row-major.
 [[nodiscard]] FOVEA_API MediaItem image_rgb(std::vector<std::uint8_t> rgb, std::int64_t width_px,
                                             std::int64_t height_px, std::string name);
-/// A video given as a container file, or as a directory of frame pictures sorted by name that are
+/// The .jpg, .jpeg, .png and .webp files of a directory, sorted by name; the case of the extension
+/// does not matter. @throws Error(kNotFound) if there are none, Error(kIo) with the system's
+/// reason.
+[[nodiscard]] FOVEA_API std::vector<std::string> pictures_in(const std::string& directory);
+/// A video given as a container file, or as a directory of frames, its pictures_in(), that are
 /// taken as already sampled at `fps`.
-/// @throws Error(kNotFound) if there is nothing at `path` or the directory has no files.
+/// @throws Error(kNotFound) if there is nothing at `path`, and as pictures_in() does.
 [[nodiscard]] FOVEA_API MediaItem video_path(const std::string& path, double fps = 2.0);
 /// Decoded frames of equal size, already sampled at `fps`: num_frames * height_px * width_px * 3
 /// bytes.

@@ -1,12 +1,28 @@
 // The makers of MediaItem.
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
+#include <string_view>
 
 #include "core/check.h"
+#include "core/file.h"
 #include "fovea/embedding.h"
 #include "fovea/media.h"
 
 namespace fovea {
+
+namespace {
+
+bool is_picture_name(const std::filesystem::path& name) {
+  constexpr std::array<std::string_view, 4> kExtensions{".jpg", ".jpeg", ".png", ".webp"};
+  std::string extension = name.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
+}
+
+}  // namespace
 
 MediaItem image_file(std::string path) {
   MediaItem item;
@@ -71,6 +87,19 @@ MediaItem precomputed(const Embedding& rows) {
   return item;
 }
 
+std::vector<std::string> pictures_in(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const std::string& name : list_directory(directory)) {
+    const fs::path path = fs::path(directory) / name;
+    std::error_code ignored;
+    if (is_picture_name(name) && fs::is_regular_file(path, ignored)) files.push_back(path.string());
+  }
+  FOVEA_CHECK(!files.empty(), kNotFound, directory,
+              ": expected .jpg, .jpeg, .png or .webp files, found none");
+  return files;
+}
+
 MediaItem video_path(const std::string& path, double fps) {
   namespace fs = std::filesystem;
   std::error_code failure;
@@ -84,11 +113,7 @@ MediaItem video_path(const std::string& path, double fps) {
     return item;
   }
   item.source = MediaItem::Source::kFrameFiles;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, failure)) {
-    if (entry.is_regular_file(failure)) item.paths.push_back(entry.path().string());
-  }
-  FOVEA_CHECK(!item.paths.empty(), kNotFound, path, ": the directory holds no frame pictures");
-  std::ranges::sort(item.paths);
+  item.paths = pictures_in(path);
   item.num_frames = static_cast<std::int64_t>(item.paths.size());
   return item;
 }

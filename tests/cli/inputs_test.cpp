@@ -139,6 +139,14 @@ TEST_F(Inputs, FilesReadAreThoseOfModelListsPicturesFramesAndPixelValues) {
                                        (folder_ / "z.png") + "/frame.png", folder_ / "values"}));
 }
 
+TEST_F(Inputs, FramesOfAVideoAreThePicturesOfItsDirectory) {
+  const std::vector<InputArgument> words{{Modality::kVideo, folder_.path()}};
+  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kFail);
+  EXPECT_THAT(inputs.at(0).item.paths, ElementsAre(folder_ / "a.JPG", folder_ / "b.png",
+                                                   folder_ / "c.webp", folder_ / "d[1].png"));
+  EXPECT_EQ(inputs[0].item.num_frames, 4);
+}
+
 TEST_F(Inputs, FramesPerSecondReachTheVideo) {
   write_text((folder_ / "z.png") + "/frame.png", "");
   const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "z.png"}};

@@ -351,6 +351,21 @@ TEST_F(EncodeProgram, AnOutputThatIsAnInputIsRefusedBeforeTheWork) {
   }
 }
 
+TEST_F(EncodeProgram, WarnsOfRowsThatAreNotFinite) {
+  const std::string model = folder_ / "model";
+  std::filesystem::copy(model_, model);
+  std::string weights = read_text(model + "/model.safetensors");
+  std::fill(weights.end() - 4096, weights.end(), '\xff');  // bf16 NaN
+  write_text(model + "/model.safetensors", weights);
+  for (const char* dtype : {"float32", "bfloat16", "float16"}) {
+    const ProgramResult result =
+        run_fovea({"encode", model, noise_, "-o", output(), "--dtype", dtype});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.err,
+              "fovea: warning: item_0: rows of " + noise_ + " hold values that are not finite\n");
+  }
+}
+
 TEST_F(EncodeProgram, OutputsBehindLinksAreReplacedThere) {
   write_text(folder_ / "rows", "old");
   std::filesystem::create_symlink("rows", output());
