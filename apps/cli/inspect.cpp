@@ -67,9 +67,14 @@ std::string tensors_table(const std::vector<TensorReport>& tensors, bool all) {
   return table.text();
 }
 
+/// Tensors that are missing or have another shape.
+std::int64_t count_broken(const ModelReport& report) {
+  return std::count_if(report.tensors.begin(), report.tensors.end(),
+                       [](const TensorReport& t) { return !t.problem.empty(); });
+}
+
 void print_report(const InspectFlags& flags, const ModelReport& report, const PackingPlan& plan) {
-  const auto broken = std::count_if(report.tensors.begin(), report.tensors.end(),
-                                    [](const TensorReport& t) { return !t.problem.empty(); });
+  const std::int64_t broken = count_broken(report);
   std::cout << facts_table(report, plan) << "\n";
   if (!report.arenas.empty()) std::cout << memory_table(report) << "\n";
   if (!plan.items.empty()) {
@@ -98,7 +103,11 @@ int run_inspect(const InspectFlags& flags, Console& console) {
   } else {
     print_report(flags, report, packing);
   }
-  return kExitOk;
+  const std::int64_t broken = count_broken(report);
+  if (broken == 0) return kExitOk;
+  console.error(flags.engine.model + ": " + std::to_string(broken) + " of " +
+                std::to_string(report.tensors.size()) + " tensors are missing or misshapen");
+  return kExitFailure;
 }
 
 void add_flags(CLI::App& verb, InspectFlags& flags) {
@@ -114,7 +123,9 @@ void add_flags(CLI::App& verb, InspectFlags& flags) {
 constexpr VerbText kText{
     .name = "inspect",
     .summary = "Describe a checkpoint, its tensors and memory",
-    .footer = R"(Examples:
+    .footer = R"(Exit code 1 if a tensor is missing or has another shape.
+
+Examples:
   fovea inspect ./Qwen3-VL --image 1920x1080
   fovea inspect ./Qwen3-VL --json)",
 };

@@ -31,6 +31,9 @@ constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr std::int64_t kBitsPerByte = 8;
 constexpr const char* kMetadataKey = "__metadata__";
 
+/// How the text begins that stands for a large file in a git repository.
+constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
+
 /// An element type of the format, and ours if Fovea computes with it.
 struct FileDType {
   std::string_view name;
@@ -70,6 +73,10 @@ std::string_view file_name_of(DType dtype) noexcept {
   return std::ranges::find(kFileDTypes, std::optional(dtype), &FileDType::dtype)->name;
 }
 
+bool begins_with(std::span<const std::byte> bytes, std::string_view text) {
+  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
+}
+
 /// The header's text. `name` is the file's, for messages, as in all functions here.
 std::string_view header_text(std::span<const std::byte> file, std::uint64_t file_bytes,
                              const std::string& name) {
@@ -79,6 +86,11 @@ std::string_view header_text(std::span<const std::byte> file, std::uint64_t file
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i)
     length |= std::to_integer<std::uint64_t>(file[i]) << (kBitsPerByte * static_cast<int>(i));
+  FOVEA_CHECK(
+      !begins_with(file, kLfsPointer), kCorruptData, name,
+      ": not the file itself but what git-lfs keeps in its place; `git lfs pull` fetches it");
+  FOVEA_CHECK(file.size() == kLengthBytes || begins_with(file.subspan(kLengthBytes), "{"),
+              kCorruptData, name, ": not a safetensors file, its header does not begin with '{'");
   FOVEA_CHECK(length <= kMaxHeaderBytes, kCorruptData, name, ": header of ", length,
               " bytes, at most ", kMaxHeaderBytes, " are read");
   FOVEA_CHECK(length <= file_bytes - kLengthBytes, kCorruptData, name, ": header of ", length,
@@ -86,7 +98,7 @@ std::string_view header_text(std::span<const std::byte> file, std::uint64_t file
   FOVEA_CHECK(length <= file.size() - kLengthBytes, kInvalidArgument, name, ": header of ", length,
               " bytes, only ", file.size() - kLengthBytes, " given");
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
-  FOVEA_CHECK(text.starts_with('{'), kCorruptData, name, ": header does not begin with '{'");
+  FOVEA_CHECK(!text.empty(), kCorruptData, name, ": header does not begin with '{', it is empty");
   return text;
 }
 

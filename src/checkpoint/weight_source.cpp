@@ -5,6 +5,7 @@
 #include "checkpoint/weight_source.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -44,10 +45,26 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   return files;
 }
 
+/// Whether a name is that of weights in a format which is not read.
+bool is_foreign(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kExtensions{".bin",  ".pt",   ".pth", ".ckpt",
+                                                        ".gguf", ".onnx", ".h5"};
+  return std::ranges::any_of(kExtensions,
+                             [&](auto extension) { return name.ends_with(extension); });
+}
+
 /// The only file of its kind in a directory without the usual names.
 std::string only_safetensors_file(const std::string& directory) {
-  std::vector<std::string> found = list_directory(directory);
-  std::erase_if(found, [](const std::string& name) { return !name.ends_with(kExtension); });
+  const std::vector<std::string> all = list_directory(directory);
+  std::vector<std::string> found;
+  std::string foreign;
+  for (const std::string& name : all) {
+    if (name.ends_with(kExtension)) found.push_back(name);
+    if (is_foreign(name)) foreign += cat(foreign.empty() ? ": " : ", ", name);
+  }
+  FOVEA_CHECK(!found.empty() || foreign.empty(), kNotFound, directory, ": expected weights as ",
+              kSingleFile, ", ", kIndexFile, " or one other *", kExtension,
+              " file, found another format", foreign);
   FOVEA_CHECK(found.size() == 1, kNotFound, directory, ": expected ", kSingleFile, ", ", kIndexFile,
               " or one other *", kExtension, " file, found ", found.size(), " such files");
   return found.front();
@@ -147,6 +164,8 @@ WeightSource WeightSource::dummy(std::uint64_t seed) {
 }
 
 bool WeightSource::is_dummy() const noexcept { return impl_->is_dummy; }
+
+const std::string& WeightSource::directory() const noexcept { return impl_->directory; }
 
 const std::vector<std::string>& WeightSource::names() const noexcept { return impl_->names; }
 

@@ -39,6 +39,8 @@ class WeightSource {
   ~WeightSource();
 
   [[nodiscard]] bool is_dummy() const noexcept;
+  /// The directory that was opened; empty for dummy weights.
+  [[nodiscard]] const std::string& directory() const noexcept;
   /// Names of all tensors, ascending; empty for dummy weights. Opens no shard.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept;
   /// Header entry of a tensor, or nothing if no file is said to hold it. Opens the shard's header.

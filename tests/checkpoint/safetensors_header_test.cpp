@@ -102,7 +102,7 @@ TEST(SafetensorsHeader, RefusesAFileWithoutLength) {
 }
 
 TEST(SafetensorsHeader, RefusesAHeaderLongerThanTheLimit) {
-  const std::string file = safetensors_bytes(std::string(kMaxHeaderBytes + 1, ' '), 0);
+  const std::string file = safetensors_bytes(std::string(kMaxHeaderBytes + 1, '{'), 0);
   expect_corrupt(file, "header of 100000001 bytes, at most 100000000");
 }
 
@@ -116,14 +116,22 @@ TEST(SafetensorsHeader, RefusesALengthThatWouldOverflow) {
   expect_corrupt(std::string(8, '\xff') + "{}", "header of 18446744073709551615 bytes");
 }
 
+TEST(SafetensorsHeader, TellsOtherFilesFromDamagedOnes) {
+  expect_corrupt(
+      "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+      "not the file itself but what git-lfs keeps in its place; `git lfs pull` fetches it");
+  expect_corrupt("\xff\xd8\xff\xe0\x10JFIF, a picture",
+                 "not a safetensors file, its header does not begin with '{'");
+}
+
 TEST(SafetensorsHeader, RefusesAnEmptyHeader) {
   expect_corrupt("", 0, "header does not begin with '{'");
 }
 
 TEST(SafetensorsHeader, RefusesAHeaderThatDoesNotBeginWithABrace) {
-  expect_corrupt(" {}", 0, "header does not begin with '{'");
-  expect_corrupt("[]", 0, "header does not begin with '{'");
-  expect_corrupt("\xef\xbb\xbf{}", 0, "header does not begin with '{'");
+  expect_corrupt(" {}", 0, "not a safetensors file, its header does not begin with '{'");
+  expect_corrupt("[]", 0, "not a safetensors file, its header does not begin with '{'");
+  expect_corrupt("\xef\xbb\xbf{}", 0, "not a safetensors file, its header does not begin with '{'");
 }
 
 TEST(SafetensorsHeader, RefusesWhatIsNotJson) {

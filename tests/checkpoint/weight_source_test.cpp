@@ -91,6 +91,9 @@ TEST(WeightSource, RefusesADirectoryWithoutWeights) {
   const TemporaryDirectory folder;
   test::expect_error(ErrorCode::kNotFound, "found 0 such files",
                      [&] { (void)WeightSource::open(folder.path()); });
+  test::write_text(folder / "pytorch_model.bin", "");
+  test::expect_error(ErrorCode::kNotFound, "found another format: pytorch_model.bin",
+                     [&] { (void)WeightSource::open(folder.path()); });
   test::expect_error(ErrorCode::kNotFound, "absent: expected the directory of a model",
                      [&] { (void)WeightSource::open(folder / "absent"); });
 }

@@ -191,7 +191,7 @@ TEST(InspectProgram, MeasuresEveryPathAtItsOwnBudgets) {
   EXPECT_EQ(measured, planned);
 }
 
-TEST(InspectProgram, ListsMissingTensorsWithoutFailing) {
+TEST(InspectProgram, ListsMissingTensorsAndFails) {
   const TemporaryDirectory folder;
   const std::string model = folder / "model";
   std::filesystem::copy(golden_model(), model, std::filesystem::copy_options::recursive);
@@ -199,7 +199,8 @@ TEST(InspectProgram, ListsMissingTensorsWithoutFailing) {
   config["vision_config"]["depth"] = 5;  // one block more than the file has
   write_text(model + "/config.json", config.dump());
   const ProgramResult result = run_fovea({"inspect", model});
-  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "fovea: error: " + model + ": 12 of 87 tensors are missing or misshapen\n");
   EXPECT_THAT(result.out, HasSubstr("blocks.4."));
   EXPECT_THAT(result.out, ::testing::Not(HasSubstr("blocks.3.")));
 }

@@ -10,6 +10,7 @@
 #include "device/cpu/cpu_device.h"
 #include "ops/context.h"
 #include "ops/cpu/cpu_kernels.h"
+#include "support/expect_error.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::blocks {
@@ -97,6 +98,20 @@ TEST_F(WeightLoaderTest, CheckingCollectsEveryProblem) {
     EXPECT_NE(text.find("tower.fc.weight has shape [3, 4]"), std::string::npos) << text;
     EXPECT_NE(text.find("tower.fc.bias missing"), std::string::npos) << text;
   }
+}
+
+TEST_F(WeightLoaderTest, ALongListOfProblemsIsCounted) {
+  add("tower.other", {1}, 0);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader checker(weights, "tower.");
+  for (const char* name : {"a", "b", "c", "d", "e"}) (void)checker.f32(name, {1});
+  test::expect_error(ErrorCode::kNotFound,
+                     folder_.path() +
+                         ": checkpoint does not fit its config.json: 5 of 5 tensors are missing or "
+                         "misshapen: tower.a missing, expected [1]; tower.b missing, expected [1]; "
+                         "tower.c missing, expected [1] and 2 more; `fovea inspect " +
+                         folder_.path() + "` lists them",
+                     [&] { checker.throw_if_incomplete(); });
 }
 
 TEST_F(WeightLoaderTest, DummyWeightsAlwaysFit) {

@@ -49,15 +49,21 @@ void WeightLoader::check(const std::string& name, const Shape& shape) {
 }
 
 void WeightLoader::throw_if_incomplete() const {
+  constexpr std::size_t kNamed = 3;
   std::string list;
   std::size_t count = 0;
   for (const TensorReport& entry : report_) {
     if (entry.problem.empty()) continue;
-    list += cat(count == 0 ? "" : "; ", entry.name, " ", entry.problem);
+    if (count < kNamed) list += cat(count == 0 ? "" : "; ", entry.name, " ", entry.problem);
     ++count;
   }
-  FOVEA_CHECK(count == 0, kNotFound, "checkpoint does not fit its config.json: ", count, " of ",
-              report_.size(), " tensors are missing or misshapen: ", list);
+  if (count > kNamed) {
+    list +=
+        cat(" and ", count - kNamed, " more; `fovea inspect ", source_.directory(), "` lists them");
+  }
+  FOVEA_CHECK(count == 0, kNotFound, source_.directory(),
+              ": checkpoint does not fit its config.json: ", count, " of ", report_.size(),
+              " tensors are missing or misshapen: ", list);
 }
 
 std::vector<float> WeightLoader::widened(const std::string& name, const Shape& shape) const {

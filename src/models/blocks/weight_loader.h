@@ -63,7 +63,8 @@ class WeightLoader {
   [[nodiscard]] const std::vector<TensorReport>& report() const noexcept { return report_; }
   /// Elements of all tensors asked for.
   [[nodiscard]] std::int64_t parameters() const noexcept { return parameters_; }
-  /// @throws Error(kNotFound) listing every tensor of report() that has a problem.
+  /// @throws Error(kNotFound) with the number of tensors of report() that have a problem, naming
+  /// the first of them.
   void throw_if_incomplete() const;
 
  private:
