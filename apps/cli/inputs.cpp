@@ -4,6 +4,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -26,30 +27,43 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   return files;
 }
 
-std::vector<std::string> lines_of(const std::string& list) {
-  std::vector<std::string> lines;
+std::vector<std::string> picture_files(const std::string& argument, bool lists_allowed = true);
+
+/// The pictures that the lines of a list name; relative names start at its folder.
+std::vector<std::string> listed_files(const std::string& list) {
+  constexpr const char* kBlanks = " \t\r";
+  std::vector<std::string> files;
   std::istringstream stream(read_text_file(list));
+  std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
-    line.erase(line.find_last_not_of(" \t\r") + 1);
-    if (!line.empty() && line.front() != '#') lines.push_back(line);
+    ++number;
+    line.erase(line.find_last_not_of(kBlanks) + 1);
+    line.erase(0, line.find_first_not_of(kBlanks));
+    if (line.empty() || line.front() == '#') continue;
+    try {
+      const fs::path path = is_url(line) ? fs::path(line) : fs::path(list).parent_path() / line;
+      for (std::string& file : picture_files(path.string(), /*lists_allowed=*/false)) {
+        files.push_back(std::move(file));
+      }
+    } catch (const Error& error) {
+      throw Error(error.code(), list + ":" + std::to_string(number) + ": " + error.what());
+    }
   }
-  if (lines.empty()) throw Error(ErrorCode::kNotFound, list + ": the list names no file");
-  return lines;
+  if (files.empty()) throw Error(ErrorCode::kNotFound, list + ": the list names no file");
+  return files;
 }
 
-std::vector<std::string> picture_files(const std::string& argument, bool lists_allowed = true) {
+std::vector<std::string> picture_files(const std::string& argument, bool lists_allowed) {
   std::error_code ignored;
   if (fs::is_directory(argument, ignored)) return pictures_in(argument);
   if (fs::exists(argument, ignored)) return {argument};
-  if (lists_allowed && argument.starts_with('@')) {
-    std::vector<std::string> files;
-    for (const std::string& line : lines_of(argument.substr(1))) {
-      for (std::string& file : picture_files(line, /*lists_allowed=*/false)) {
-        files.push_back(std::move(file));
-      }
-    }
-    return files;
+  if (argument == "-") {
+    throw UsageError("INPUT: stdin is not read, expected a path; ./- is a file named -");
   }
+  if (is_url(argument)) {
+    throw Error(ErrorCode::kNotFound, argument + ": URLs are not read, expected a path");
+  }
+  if (lists_allowed && argument.starts_with('@')) return listed_files(argument.substr(1));
   if (argument.find_first_of("*?[") != std::string::npos) return matches_of(argument);
   return {argument};  // the engine says what is wrong with it
 }
@@ -128,6 +142,12 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
       throw UsageError("expected at least one INPUT, --video or --pixel-values, got none");
     }
   });
+}
+
+bool is_url(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kBeginnings{"http://", "https://", "file://", "data:"};
+  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
 std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,

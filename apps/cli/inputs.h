@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/engine.h"
@@ -39,14 +40,18 @@ struct Input {
 
 /// Makes items of arguments, in order. A picture argument is a file, a directory (its JPEG, PNG and
 /// WebP files sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
-/// argument per line; empty lines and lines that begin with # do not count). A name that exists is
-/// taken literally whatever characters it holds. A file of pixel values gives all its items.
+/// argument per line, relative ones from the folder of FILE; blanks around a line, empty lines and
+/// lines that begin with # do not count). A name that exists is taken literally whatever characters
+/// it holds. A file of pixel values gives all its items.
 /// @param on_error kSkip turns an argument that yields nothing into an Input with an error.
-/// @throws Error(kNotFound) for a directory without pictures, a pattern without matches or a list
-/// or video that does not exist, and what pixel_values_file() throws. Picture files are not opened
-/// here.
+/// @throws Error(kNotFound) for a directory without pictures, a pattern without matches, a URL, or
+/// a list or video that does not exist, and what pixel_values_file() throws; what is wrong in a
+/// list is said with FILE:LINE. Picture files are not opened here. UsageError for "-".
 [[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
                                                OnError on_error);
+
+/// Whether a text begins as http:, https:, file: and data: URLs do.
+[[nodiscard]] bool is_url(std::string_view text);
 
 /// The files of a run's model and inputs, which no output may replace: those in the directory
 /// `model`, those of the items that `arguments` name, and the lists they stand in. Arguments that

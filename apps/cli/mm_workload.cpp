@@ -15,6 +15,7 @@
 #include "png_writer.h"
 #include "random.h"
 #include "sizes.h"
+#include "text.h"
 
 namespace fovea::cli {
 namespace {
@@ -29,7 +30,7 @@ class RequestLine {
   RequestLine(const std::string& text, std::string place, std::filesystem::path folder)
       : place_(std::move(place)), folder_(std::move(folder)) {
     line_ = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!line_.is_object()) fail("a JSON object");
+    if (!line_.is_object()) fail("a JSON object", text);
   }
 
   [[nodiscard]] MmRequest request() const {
@@ -39,7 +40,7 @@ class RequestLine {
     }
     if (line_.contains("images")) {
       constexpr const char* kExpected = "\"images\": a list of paths";
-      if (!line_["images"].is_array()) fail(kExpected);
+      if (!line_["images"].is_array()) fail(kExpected, line_["images"].dump());
       for (const nlohmann::json& image : line_["images"]) {
         request.files.push_back(image_file(path_of(image, kExpected)));
       }
@@ -47,18 +48,25 @@ class RequestLine {
     if (line_.contains("video")) {
       request.files.push_back(video_path(path_of(line_["video"], "\"video\": a path")));
     }
-    if (request.files.empty()) fail("\"image\", \"images\" or \"video\"");
+    if (request.files.empty()) {
+      fail("\"image\", \"images\" or \"video\"", line_.dump());
+    }
     return request;
   }
 
  private:
   [[nodiscard]] std::string path_of(const nlohmann::json& value,
                                     const std::string& expected) const {
-    if (!value.is_string()) fail(expected);
-    return folder_ / value.get<std::string>();
+    if (!value.is_string()) fail(expected, value.dump());
+    const std::string path = value.get<std::string>();
+    if (is_url(path)) fail(expected + ", URLs are not read", path);
+    return folder_ / path;
   }
-  [[noreturn]] void fail(const std::string& expected) const {
-    throw Error(ErrorCode::kCorruptData, place_ + ": expected " + expected);
+  [[noreturn]] void fail(const std::string& expected, const std::string& got) const {
+    constexpr std::size_t kShown = 60;
+    throw Error(ErrorCode::kCorruptData, place_ + ": expected " + expected + ", got " +
+                                             one_line(got.substr(0, kShown)) +
+                                             (got.size() > kShown ? "..." : ""));
   }
 
   nlohmann::json line_;
@@ -117,6 +125,11 @@ std::vector<MmRequest> directory_requests(const std::string& path) {
   const InputArgument argument{.modality = Modality::kImage, .text = path};
   std::vector<MmRequest> requests;
   for (Input& input : expand_inputs({&argument, 1}, kFramesPerSecond, OnError::kFail)) {
+    std::error_code ignored;
+    for (const std::string& file : input.item.paths) {
+      if (std::filesystem::exists(file, ignored)) continue;
+      throw Error(ErrorCode::kNotFound, file + ": no such file or directory");
+    }
     MmRequest& request = requests.emplace_back();
     request.files.push_back(std::move(input.item));
   }

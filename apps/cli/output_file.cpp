@@ -60,6 +60,10 @@ void write_text_file(const std::string& path, std::string_view content) {
 }
 
 std::string read_text_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorCode::kIo, path + ": expected a text file, got a directory");
+  }
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw Error(ErrorCode::kNotFound, path + ": cannot open the file");
   std::ostringstream content;

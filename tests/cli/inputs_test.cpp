@@ -57,6 +57,29 @@ TEST_F(Inputs, ListNamesFilesLineByLine) {
   EXPECT_THAT(names({"@" + folder_ / "list"}), ElementsAre("c.webp", "b.png"));
 }
 
+TEST_F(Inputs, ListStartsAtItsFolderAndIgnoresBlanks) {
+  write_text(folder_ / "list", "\t c.webp \n   # a remark\n*.JPG\nz.png/../b.png\n");
+  EXPECT_THAT(names({"@" + folder_ / "list"}), ElementsAre("c.webp", "a.JPG", "b.png"));
+}
+
+TEST_F(Inputs, WrongLinesOfAListAreNamed) {
+  write_text(folder_ / "list", "b.png\n\n*.gif\n");
+  expect_error(ErrorCode::kNotFound, folder_ / "list:3: " + folder_ / "*.gif: the pattern matches",
+               [&] { (void)names({"@" + folder_ / "list"}); });
+  write_text(folder_ / "list", "http://host/a.png\n");
+  expect_error(ErrorCode::kNotFound, folder_ / "list:1: http://host/a.png: URLs are not read",
+               [&] { (void)names({"@" + folder_ / "list"}); });
+  expect_error(ErrorCode::kIo, "expected a text file, got a directory",
+               [&] { (void)names({"@" + folder_.path()}); });
+}
+
+TEST_F(Inputs, UrlsAreNamedAsSuch) {
+  for (const char* url :
+       {"http://host/a.png", "https://host/a.png", "file:///a.png", "data:image/png;base64,AAAA"}) {
+    expect_error(ErrorCode::kNotFound, "URLs are not read", [&] { (void)names({url}); });
+  }
+}
+
 TEST_F(Inputs, ArgumentsKeepTheirOrder) {
   EXPECT_THAT(names({folder_ / "c.webp", folder_ / "a.JPG", folder_ / "b.png"}),
               ElementsAre("c.webp", "a.JPG", "b.png"));

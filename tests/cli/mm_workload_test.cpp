@@ -125,6 +125,16 @@ TEST_F(FileWorkload, EmptyDirectoryIsAnError) {
                [&] { (void)directory_requests(folder_.path()); });
 }
 
+TEST_F(FileWorkload, MissingDirectoryIsAnError) {
+  expect_error(ErrorCode::kNotFound, "none: no such file or directory",
+               [&] { (void)directory_requests(folder_ / "none"); });
+}
+
+TEST_F(FileWorkload, DirectoryIsNoFileOfRequests) {
+  expect_error(ErrorCode::kIo, "expected a text file, got a directory",
+               [&] { (void)jsonl_requests(folder_.path()); });
+}
+
 TEST_F(FileWorkload, LinesNamePicturesAndVideos) {
   std::filesystem::create_directory(folder_ / "frames");
   write_text((folder_ / "frames") + "/0.png", "");
@@ -144,7 +154,9 @@ TEST_F(FileWorkload, WrongLinesAreNamed) {
     const char* text;
     const char* complaint;
   } kCases[] = {
-      {"\n{", "requests.jsonl:2: expected a JSON object"},
+      {"\n{", "requests.jsonl:2: expected a JSON object, got {"},
+      {"{\"image\": \"data:image/png;base64,A\"}",
+       ":1: expected \"image\": a path, URLs are not read, got data:image/png;base64,A"},
       {"[\"a.png\"]", ":1: expected a JSON object"},
       {"{}", ":1: expected \"image\", \"images\" or \"video\""},
       {"{\"images\": []}", ":1: expected \"image\", \"images\" or \"video\""},
