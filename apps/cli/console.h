@@ -16,6 +16,8 @@ class Console final : public LogSink {
  public:
   Console();
 
+  /// No status line and no log lines but errors, whatever level is set before or after.
+  void be_quiet();
   /// Log lines below `level` are dropped. Warnings and errors of the program itself always appear.
   void set_level(LogLevel level);
   /// Turns the status line off, whatever stderr is.
@@ -36,6 +38,7 @@ class Console final : public LogSink {
 
   std::mutex mutex_;  // guards the members below and the stream
   LogLevel level_ = LogLevel::kWarning;
+  bool quiet_ = false;
   bool terminal_ = false;
   std::string status_;
   std::set<std::string, std::less<>> warnings_;  // of the library, that were given

@@ -2,11 +2,13 @@
 #include "flags.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "errors.h"
+#include "fovea/engine.h"
 #include "text.h"
 
 namespace fovea::cli {
@@ -146,6 +148,47 @@ std::vector<std::int64_t> integers_of(const nlohmann::json& value, const std::st
   return result;
 }
 
+/// What is wrong with options for a model, if it is the options. What is wrong with the model is
+/// said when it is loaded.
+std::optional<std::string> complaint_about(const std::string& model, const EngineOptions& options) {
+  try {
+    (void)plan(model, {}, options);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInvalidArgument) return error.what();
+  }
+  return std::nullopt;
+}
+
+/// A flag whose value a model may not be able to work with.
+struct Limit {
+  const char* flag;
+  void (*leave_out)(EngineOptions& options);
+};
+
+constexpr std::array kLimits{
+    Limit{"--data-parallel-size", [](EngineOptions& o) { o.data_parallel_size = 0; }},
+    Limit{"--min-pixels", [](EngineOptions& o) { o.media.min_pixels.reset(); }},
+    Limit{"--max-pixels", [](EngineOptions& o) { o.media.max_pixels.reset(); }},
+    Limit{"--token-budgets",
+          [](EngineOptions& o) { o.graphs.encoder_cudagraph_token_budgets.clear(); }},
+    Limit{"--max-items-per-batch",
+          [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
+    Limit{"--max-num-batched-tokens", [](EngineOptions& o) {
+            o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
+          }}};
+
+/// Names the flag without which the options would do.
+void check_limits(const std::string& model, EngineOptions options) {
+  options.log = nullptr;  // what there is to say about the model is said when it is loaded
+  const std::optional<std::string> complaint = complaint_about(model, options);
+  if (!complaint) return;
+  for (const Limit& limit : kLimits) {
+    EngineOptions without = options;
+    limit.leave_out(without);
+    if (!complaint_about(model, without)) throw UsageError(limit.flag + (": " + *complaint));
+  }
+}
+
 /// @param name one of the choices of --mm-encoder-attn-backend.
 AttentionBackend attention_backend(const std::string& name) {
   if (name == "portable") return AttentionBackend::kPortable;
@@ -158,11 +201,7 @@ AttentionBackend attention_backend(const std::string& name) {
 
 void add_console_flags(CLI::App& verb, Program& program) {
   verb.add_flag_callback(
-          "-q,--quiet",
-          [&program] {
-            program.console.set_level(LogLevel::kError);
-            program.console.hide_status();
-          },
+          "-q,--quiet", [&program] { program.console.be_quiet(); },
           "No progress and no log lines on stderr")
       ->group("Messages");
   verb.add_option_function<std::string>(
@@ -261,6 +300,9 @@ CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::strin
   return verb.add_option(name, path, description)
       ->type_name("FILE")
       ->check(check([](const std::string& text) {
+        if (text == "-") {
+          return std::string("results are not written to stdout; ./- is a file of that name");
+        }
         return text.empty() ? "expected the name of a file, got \"\"" : std::string();
       }))
       ->group(kOutputGroup);
@@ -302,6 +344,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   if (flags.max_frames_per_batch) {
     options.graphs.encoder_cudagraph_max_frames_per_batch = flags.max_frames_per_batch;
   }
+  check_limits(flags.model, options);
   return options;
 }
 

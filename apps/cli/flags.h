@@ -83,7 +83,7 @@ CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::strin
 
 /// Translates flags into options; flags win over --compilation-config. Warns on `console` about
 /// keys that are ignored. @throws UsageError for a --compilation-config that is not what it should
-/// be.
+/// be, and for a flag whose value the model, if there is one, cannot work with.
 [[nodiscard]] EngineOptions engine_options(const EngineFlags& flags, Console& console);
 
 /// Applies a --compilation-config text to `graphs`. Source: serving specification, section 7.

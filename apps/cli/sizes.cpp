@@ -31,9 +31,14 @@ std::string list_in_file(const std::string& path) {
 }  // namespace
 
 ItemSize parse_size(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, 'x');) parts.push_back(part);
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == 'x') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
   const bool video = parts.size() == 3 && parts[2].ends_with('f');
   if (parts.size() != 2 && !video) {
     throw UsageError("size \"" + one_line(text) +

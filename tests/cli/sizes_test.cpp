@@ -43,8 +43,9 @@ TEST(Sizes, MissingFileIsNotFound) {
 }
 
 TEST(Sizes, RefusesWhatIsNoSize) {
-  for (const char* text : {"", "640", "640x", "x480", "0x5", "640x480x8", "640x480xf", "axb",
-                           "640x480x8fx2", "-1x5", "640x480,", "99999999999999999999x5"}) {
+  for (const char* text :
+       {"", "640", "640x", "x480", "0x5", "640x480x8", "640x480xf", "axb", "640x480x8fx2", "-1x5",
+        "640x480,", "64x64x", "99999999999999999999x5"}) {
     expect_usage_error("size \"", [&] { (void)parse_sizes(text); });
   }
 }

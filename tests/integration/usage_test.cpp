@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "integration/run_program.h"
+#include "support/golden.h"
 
 namespace fovea::test {
 namespace {
@@ -48,6 +51,12 @@ INSTANTIATE_TEST_SUITE_P(
         UsageCase{"EmptyOutput",
                   {"encode", "m", "a.png", "-o", ""},
                   "--output: expected the name of a file, got \"\""},
+        UsageCase{"OutputToStdout",
+                  {"encode", "m", "a.png", "-o", "-"},
+                  "--output: results are not written to stdout; ./- is a file of that name"},
+        UsageCase{"InputFromStdin",
+                  {"encode", "m", "-o", "x", "--", "-"},
+                  "INPUT: stdin is not read, expected a path"},
         UsageCase{"ExtraArgument", {"plan", "m", "--sizes", "8x8", "more"}, "\"more\""},
         UsageCase{"UnknownDtype",
                   {"encode", "m", "a.png", "-o", "x", "--dtype", "float64"},
@@ -82,6 +91,34 @@ INSTANTIATE_TEST_SUITE_P(
                   "--compilation-config: expected a JSON object, got []"},
         UsageCase{"BadLogLevel", {"env", "--log-level", "loud"}, "--log-level: "}),
     [](const auto& test) { return std::string(test.param.name); });
+
+TEST(UsageOfModels, NamesTheFlagThatTheModelCannotWorkWith) {
+  const std::string qwen = golden_folder("qwen3_vl", "config.json");
+  const std::string deepseek = golden_folder("deepseek_ocr", "config.json");
+  const std::tuple<std::string, const char*, const char*, const char*> cases[] = {
+      {qwen, "--max-pixels", "1", "got 4096 (the checkpoint's) and 1"},
+      {qwen, "--min-pixels", "99999999", "got 99999999 and 16777216 (the checkpoint's)"},
+      {qwen, "--data-parallel-size", "100", "number of replicas must be in [0, 64], got 100"},
+      {qwen, "--max-items-per-batch", "99999999999", "the model's largest budget (8192)"},
+      {deepseek, "--token-budgets", "64", "expected 1 to 64, got 272"}};
+  for (const auto& [model, flag, value, part] : cases) {
+    const ProgramResult result = run_fovea({"encode", model, "a.png", "-o", "rows", flag, value});
+    expect_failure(result, 2, part);
+    EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: " + std::string(flag) + ": "));
+  }
+}
+
+TEST(Messages, QuietWinsOverLogLevel) {
+  const std::string model = golden_folder("qwen3_vl", "config.json");
+  const std::vector<std::string> plan{"plan", model, "--sizes", "8x8"};
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--log-level", "info"},
+                                                {"--quiet", "--log-level", "info"},
+                                                {"--log-level", "info", "--quiet"}}) {
+    std::vector<std::string> arguments = plan;
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    EXPECT_EQ(run_fovea(arguments).err.empty(), flags.size() > 2);
+  }
+}
 
 TEST(UsageHint, NamesTheHelpOfTheVerb) {
   EXPECT_THAT(run_fovea({"encode"}).err, HasSubstr("(see fovea encode --help)"));

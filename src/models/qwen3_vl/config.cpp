@@ -202,7 +202,8 @@ PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files, cons
   if (media.max_pixels) p.image.max_pixels = *media.max_pixels;
   FOVEA_CHECK(is_valid(p.image), kInvalidArgument,
               "expected 0 < min_pixels <= max_pixels <= ", kMaxPixels, ", got ", p.image.min_pixels,
-              " and ", p.image.max_pixels);
+              media.min_pixels ? "" : " (the checkpoint's)", " and ", p.image.max_pixels,
+              media.max_pixels ? "" : " (the checkpoint's)");
   if (media.image_backend == ImageBackend::kPillow) p.engine = media::ResizeEngine::kPillow;
   return p;
 }
