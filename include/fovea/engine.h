@@ -109,8 +109,8 @@ class FOVEA_API Engine {
  public:
   /// Loads the tower of the checkpoint in directory `model`.
   /// @throws Error(kNotFound) for missing files, Error(kUnsupported) for an unknown architecture or
-  /// device, Error(kCorruptData) for broken files; all missing and misshapen tensors in one
-  /// message.
+  /// device, Error(kCorruptData) for broken files; one message for all missing and misshapen
+  /// tensors, which inspect() lists.
   [[nodiscard]] static Engine load(const std::string& model, const EngineOptions& options = {});
 
   Engine(Engine&&) noexcept;

@@ -49,6 +49,10 @@ double read_positive(const JsonView& object, std::string_view key, double fallba
   return value->as_number();
 }
 
+std::string channel_text(const std::array<float, 3>& values) {
+  return cat(values[0], ",", values[1], ",", values[2]);
+}
+
 std::string missing_text(const std::string& file, bool has_file,
                          std::initializer_list<Assumption> assumptions) {
   std::string keys;

@@ -20,6 +20,9 @@ namespace fovea::blocks {
                                                           const std::array<float, 3>& fallback);
 [[nodiscard]] double read_positive(const JsonView& object, std::string_view key, double fallback);
 
+/// Values of the three channels for log lines: "0.5,0.5,0.5".
+[[nodiscard]] std::string channel_text(const std::array<float, 3>& values);
+
 /// What stands in for a key that a processor file should have.
 struct Assumption {
   bool given = false;     ///< the file has the key

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/check.h"
-#include "models/blocks/channel_text.h"
 #include "models/blocks/processor_file.h"
 
 namespace fovea::deepseek_ocr {

@@ -8,7 +8,6 @@
 
 #include "core/check.h"
 #include "models/blocks/activation.h"
-#include "models/blocks/channel_text.h"
 #include "models/blocks/processor_file.h"
 
 namespace fovea::qwen3_vl {
