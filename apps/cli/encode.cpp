@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -97,30 +96,10 @@ void report_skipped(const std::vector<Embedding>& items, Console& console) {
   }
 }
 
-/// Whether all exponent bits of an element are set, as in infinities and NaN only.
-template <class Bits, Bits kExponent>
-bool any_not_finite(const RowBytes& data) {
-  for (std::size_t at = 0; at < data.size(); at += sizeof(Bits)) {
-    Bits bits{};
-    std::memcpy(&bits, data.data() + at, sizeof(bits));
-    if ((bits & kExponent) == kExponent) return true;
-  }
-  return false;
-}
-
-bool any_not_finite(const Embedding& item) {
-  switch (item.dtype) {
-    case RowDType::kFloat32: return any_not_finite<std::uint32_t, 0x7f800000>(item.data);
-    case RowDType::kBFloat16: return any_not_finite<std::uint16_t, 0x7f80>(item.data);
-    case RowDType::kFloat16: return any_not_finite<std::uint16_t, 0x7c00>(item.data);
-  }
-  return false;
-}
-
 /// Rows that no language model can use point to weights or a processor file that do not fit.
 void warn_of_rows_not_finite(const std::vector<Embedding>& items, Console& console) {
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!any_not_finite(items[i])) continue;
+    if (items[i].is_finite()) continue;
     console.warn("item_" + std::to_string(i) + ": rows of " + items[i].name +
                  " hold values that are not finite");
   }

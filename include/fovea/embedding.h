@@ -71,6 +71,8 @@ struct Embedding {
 
   /// Element [row, column] as float, whatever the dtype. Checked.
   [[nodiscard]] FOVEA_API float at(std::int64_t row, std::int64_t column) const;
+  /// Whether no element is infinite or NaN.
+  [[nodiscard]] FOVEA_API bool is_finite() const noexcept;
 };
 
 /// The item that stands for rows encoded earlier, with their name, modality and grid: what a cache

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -65,6 +66,30 @@ float Embedding::at(std::int64_t row, std::int64_t column) const {
   const auto index = static_cast<std::size_t>(row * width + column);
   widen_to_f32(stored, data.data() + index * size_of(stored), &value, 1);
   return value;
+}
+
+namespace {
+
+/// Whether no element has all exponent bits set, as infinities and NaN have.
+template <class Bits, Bits kExponent>
+bool all_finite(const RowBytes& data) noexcept {
+  for (std::size_t at = 0; at < data.size(); at += sizeof(Bits)) {
+    Bits bits{};
+    std::memcpy(&bits, data.data() + at, sizeof(bits));
+    if ((bits & kExponent) == kExponent) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Embedding::is_finite() const noexcept {
+  switch (dtype) {
+    case RowDType::kFloat32: return all_finite<std::uint32_t, 0x7f800000>(data);
+    case RowDType::kBFloat16: return all_finite<std::uint16_t, 0x7f80>(data);
+    case RowDType::kFloat16: return all_finite<std::uint16_t, 0x7c00>(data);
+  }
+  return true;
 }
 
 namespace {

@@ -90,6 +90,13 @@ Check check_equal(std::string name, const Difference& difference, double toleran
               : cat("relative difference ", difference.relative, ", allowed ", tolerance)};
 }
 
+Check check_finite(std::span<const Embedding> rows) {
+  const auto broken = std::ranges::find_if_not(rows, &Embedding::is_finite);
+  if (broken == rows.end()) return {"rows are finite", true, "no infinity, no NaN"};
+  return {"rows are finite", false,
+          cat(broken->name, " has infinite or NaN values: weights or processor file do not fit")};
+}
+
 /// The pictures and the video that a golden directory has reference rows for.
 std::vector<MediaItem> golden_items(const fs::path& golden) {
   FOVEA_CHECK(
@@ -255,6 +262,7 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   const std::vector<Embedding> eager = engine.encode(items, {.enforce_eager = true});
 
   std::vector<Check> checks;
+  checks.push_back(check_finite(batch));
   checks.push_back(check_equal("replay equals eager", compare(batch, eager), tolerance));
   checks.push_back(check_equal("batch equals alone", compare(batch, alone), tolerance));
   checks.push_back(

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,18 @@ TEST(VerifyProgram, FailsWhenRowsDifferFromTheReference) {
   EXPECT_THAT(result.out, HasSubstr("FAILED"));
   EXPECT_THAT(result.out, HasSubstr("replay equals eager"));
   EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: failed checks: "));
+}
+
+TEST(VerifyProgram, FailsWhenRowsAreNotFinite) {
+  const TemporaryDirectory folder;
+  const std::string model = folder / "model";
+  std::filesystem::copy(golden_folder("qwen3_vl", "golden.safetensors"), model);
+  std::string weights = read_text(model + "/model.safetensors");
+  std::fill(weights.end() - 4096, weights.end(), '\xff');  // bf16 NaN
+  write_text(model + "/model.safetensors", weights);
+  const ProgramResult result = run_fovea({"verify", model});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: failed checks: rows are finite"));
 }
 
 TEST(VerifyProgram, MissingReferenceFails) {
