@@ -399,6 +399,27 @@ TEST_P(AttentionTest, NamesWhatIsWrongWithItsArguments) {
   });
 }
 
+TEST_P(AttentionTest, BeginsAtMultiplesOf16BytesOnAGpu) {
+  if (f.exact_rows()) GTEST_SKIP() << "the CPU reads from any address";
+  const Tensor memory = f.poisoned({5, 24});
+  const Tensor out = f.poisoned({4, 8});
+  const Tensor cu = f.ints({2}, {0, 4});
+  TensorView qkv = memory.view();
+  qkv.shape = {4, 24};
+  qkv.data += size_of(f.dtype());
+  ExecContext ctx = f.ctx();
+  expect_error(ErrorCode::kInvalidArgument,
+               "attention: qkv must begin at a multiple of 16 bytes on a GPU", [&] {
+                 ops::attention(ctx, {.qkv = qkv,
+                                      .cu_seqlens = cu.view(),
+                                      .num_heads = 1,
+                                      .head_dim = 8,
+                                      .scale = 1,
+                                      .max_seqlen = 4,
+                                      .out = out.view()});
+               });
+}
+
 TEST_P(AttentionTest, RefusesOffsetsThatWouldReadOtherMemory) {
   if (!f.exact_rows()) GTEST_SKIP() << "offsets in device memory are not checked";
   const Tensor qkv = f.poisoned({6, 24});

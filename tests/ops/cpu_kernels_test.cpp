@@ -208,6 +208,17 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
   const Tensor bytes_table = f.floats({3, 256}, std::vector<float>(768, 0.0f));
   const Tensor place_table = f.floats({1, 24}, std::vector<float>(24, 0.0f));
   const Tensor frequencies = f.floats({2}, {1, 1});
+  const auto one_head = [&](LiveRows seqs, LiveRows rows) {
+    return ops::AttentionArgs{.qkv = x.view(),
+                              .cu_seqlens = index.view(),
+                              .seqs = seqs,
+                              .num_heads = 1,
+                              .head_dim = 8,
+                              .scale = 1,
+                              .max_seqlen = 2,
+                              .rows = rows,
+                              .out = heads.view()};
+  };
   for (const std::int32_t wrong : {3, -1}) {
     const Tensor count = f.ints({1}, {wrong});
     const LiveRows rows = OpFixture::live(count);
@@ -225,26 +236,8 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
         [&](ExecContext& ctx) {
           ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, rows});
         },
-        [&](ExecContext& ctx) {
-          ops::attention(ctx, {.qkv = x.view(),
-                               .cu_seqlens = index.view(),
-                               .seqs = rows,
-                               .num_heads = 1,
-                               .head_dim = 8,
-                               .scale = 1,
-                               .max_seqlen = 2,
-                               .out = heads.view()});
-        },
-        [&](ExecContext& ctx) {
-          ops::attention(ctx, {.qkv = x.view(),
-                               .cu_seqlens = index.view(),
-                               .num_heads = 1,
-                               .head_dim = 8,
-                               .scale = 1,
-                               .max_seqlen = 2,
-                               .rows = rows,
-                               .out = heads.view()});
-        },
+        [&](ExecContext& ctx) { ops::attention(ctx, one_head(rows, {})); },
+        [&](ExecContext& ctx) { ops::attention(ctx, one_head({}, rows)); },
         [&](ExecContext& ctx) {
           ops::patchify(ctx,
                         {bytes.view(), positions.view(), bytes_table.view(), 2, 2, rows, y.view()});
@@ -262,64 +255,6 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
       expect_error(ErrorCode::kInternal, cat("live count is ", wrong, ", capacity "),
                    [&] { all[op](ctx); });
     }
-  }
-}
-
-TEST(CpuKernels, ComputeInF32Alone) {
-  OpFixture f(cpu_cases().front());
-  const auto narrow = [&](const Shape& shape) {
-    return make_tensor(f.device(), DType::kBF16, shape);
-  };
-  const Tensor x = narrow({2, 24});
-  const Tensor y = narrow({2, 24});
-  const Tensor heads = narrow({2, 8});
-  const Tensor columns = f.floats({24}, std::vector<float>(24, 0.0f));
-  const Tensor angles = f.floats({2, 4}, std::vector<float>(8, 0.0f));
-  const Tensor positions = f.ints({2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
-  const Tensor index = f.ints({2}, {0, 1});
-  const Tensor bytes = f.bytes(std::vector<std::uint8_t>(24, 0));
-  const Tensor bytes_table = f.floats({3, 256}, std::vector<float>(768, 0.0f));
-  const Tensor place_table = f.floats({1, 24}, std::vector<float>(24, 0.0f));
-  const std::vector<std::pair<std::string, std::function<void(ExecContext&)>>> all{
-      {"layer_norm",
-       [&](ExecContext& ctx) {
-         ops::layer_norm(ctx, {x.view(), columns.view(), columns.view(), 1, {}, y.view()});
-       }},
-      {"rms_norm",
-       [&](ExecContext& ctx) {
-         ops::rms_norm(ctx, {x.view(), columns.view(), 1, {}, y.view()});
-       }},
-      {"rope",
-       [&](ExecContext& ctx) {
-         ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, {}});
-       }},
-      {"attention",
-       [&](ExecContext& ctx) {
-         ops::attention(ctx, {.qkv = x.view(),
-                              .cu_seqlens = index.view(),
-                              .num_heads = 1,
-                              .head_dim = 8,
-                              .scale = 1,
-                              .max_seqlen = 2,
-                              .out = heads.view()});
-       }},
-      {"patchify",
-       [&](ExecContext& ctx) {
-         ops::patchify(ctx,
-                       {bytes.view(), positions.view(), bytes_table.view(), 2, 2, {}, y.view()});
-       }},
-      {"add_positions_bilinear",
-       [&](ExecContext& ctx) {
-         ops::add_positions_bilinear(ctx, {place_table.view(), positions.view(), 1, {}, y.view()});
-       }},
-      {"gather_rows", [&](ExecContext& ctx) {
-         ops::gather_rows(ctx, {x.view(), index.view(), {}, y.view()});
-       }}};
-  for (const auto& [name, op] : all) {
-    ExecContext ctx = f.ctx();
-    expect_error(ErrorCode::kUnsupported,
-                 name + ": the CPU backend has float32 activations, got bfloat16",
-                 [&] { op(ctx); });
   }
 }
 

@@ -51,7 +51,7 @@ class RotaryAttention {
       f_.write(qkv_, values_);
       f_.poison(out_);
     };
-    std::vector<float> got = f_.run(out_, prepare, [&](ExecContext& ctx) {
+    return f_.run_live(out_, live_rows_ * heads_.width(), prepare, [&](ExecContext& ctx) {
       ops::AttentionArgs args{.qkv = qkv_.view(),
                               .cos = cos_.view(),
                               .sin = sin_.view(),
@@ -68,9 +68,6 @@ class RotaryAttention {
       }
       ops::attention(ctx, args);
     });
-    f_.expect_untouched(got, live_rows_ * heads_.width());
-    got.resize(static_cast<std::size_t>(live_rows_ * heads_.width()));
-    return got;
   }
 
  private:

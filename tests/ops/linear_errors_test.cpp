@@ -80,16 +80,6 @@ TEST_F(LinearErrors, RefusesIntegerInputs) {
       "int32");
 }
 
-TEST_F(LinearErrors, CpuRefusesHalfPrecisionActivations) {
-  TensorView out = out_.view();
-  out.dtype = DType::kBF16;
-  expect_invalid(
-      [&] {
-        bench_.linear({.x = with(x_.view(), DType::kBF16, {4, 3}), .weight = packed_, .out = out});
-      },
-      "float32 activations");
-}
-
 TEST_F(LinearErrors, RefusesAnOutputOfAnotherType) {
   TensorView out = out_.view();
   out.dtype = DType::kBF16;

@@ -71,7 +71,7 @@ class ProjectedAttention {
       f_.poison(qkv_);
       f_.poison(out_);
     };
-    std::vector<float> got = f_.run(out_, prepare, [&](ExecContext& ctx) {
+    return f_.run_live(out_, live_rows_ * heads_.width(), prepare, [&](ExecContext& ctx) {
       ops::AttentionArgs args{.x = x_.view(),
                               .projection = &projection_,
                               .qkv = qkv_.view(),
@@ -94,9 +94,6 @@ class ProjectedAttention {
       }
       ops::attention(ctx, args);
     });
-    f_.expect_untouched(got, live_rows_ * heads_.width());
-    got.resize(static_cast<std::size_t>(live_rows_ * heads_.width()));
-    return got;
   }
 
  private:

@@ -145,6 +145,14 @@ std::vector<float> OpFixture::run(const Tensor& out, const std::function<void()>
   return eager;
 }
 
+std::vector<float> OpFixture::run_live(const Tensor& out, std::int64_t live,
+                                       const std::function<void()>& prepare, const Op& op) {
+  std::vector<float> got = run(out, prepare, op);
+  expect_untouched(got, live);
+  got.resize(static_cast<std::size_t>(live));
+  return got;
+}
+
 void OpFixture::expect_close(const std::vector<float>& got, const std::vector<double>& want,
                              OpClass op) {
   const Tolerance limit = tolerance(dtype(), op);

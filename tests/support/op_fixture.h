@@ -88,6 +88,10 @@ class OpFixture {
     return run(
         out, [&] { poison(out); }, op);
   }
+  /// As the first for an op that computes the first `live` elements of `out`, which it returns; the
+  /// others are expected to be untouched.
+  std::vector<float> run_live(const Tensor& out, std::int64_t live,
+                              const std::function<void()>& prepare, const Op& op);
   /// As above for ops that change a tensor in place.
   std::vector<float> run_in_place(const Tensor& x, const std::vector<float>& before, const Op& op) {
     return run(

@@ -29,6 +29,7 @@ class CpuKernels final : public Kernels {
     return cpu::pack_linear(device, weight, bias);
   }
   void linear(Stream& stream, const ops::LinearArgs& args) const override {
+    check_f32("linear", args.x);
     cpu::linear(stream, args, isa_);
   }
   void layer_norm(Stream& stream, const ops::LayerNormArgs& args) const override {

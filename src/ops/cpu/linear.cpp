@@ -191,8 +191,6 @@ ops::PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTenso
 }
 
 void linear(Stream& stream, const ops::LinearArgs& args, CpuIsa isa) {
-  FOVEA_CHECK(args.x.dtype == DType::kF32, kInvalidArgument,
-              "linear: the CPU computes with float32 activations, got ", to_string(args.x.dtype));
   const ops::PackedLinear& weight = args.weight;
   const LinearCall call{
       .leaf = leaf_of(isa),

@@ -1,0 +1,118 @@
+// Backends compute in one dtype; activations of another are refused by every op, not misread.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+
+#include "core/check.h"
+#include "ops/kernels.h"
+#include "support/expect_error.h"
+#include "support/op_fixture.h"
+
+namespace fovea::test {
+namespace {
+
+class ActivationDtypeTest : public ::testing::TestWithParam<OpCase> {
+ protected:
+  OpFixture f{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Devices, ActivationDtypeTest, ::testing::ValuesIn(op_cases()),
+                         op_case_name);
+
+TEST_P(ActivationDtypeTest, OthersAreRefused) {
+  const DType other = f.dtype() == DType::kF32 ? DType::kBF16 : DType::kF32;
+  const auto wrong = [&](const Shape& shape) { return make_tensor(f.device(), other, shape); };
+  const auto zeros = [&](const Shape& shape) {
+    return make_tensor(f.device(), DType::kF32, shape);
+  };
+  const Tensor x = wrong({4, 24});
+  const Tensor y = wrong({4, 24});
+  const Tensor heads = wrong({4, 8});
+  const Tensor taps = wrong({4, 9 * 24});
+  const Tensor columns = zeros({24});
+  const Tensor angles = zeros({4, 4});
+  const Tensor table = zeros({4, 24});
+  const Tensor byte_values = zeros({3, 256});
+  const Tensor distances = zeros({3, 8});
+  const Tensor indices = f.ints({4}, {0, 1, 2, 3});
+  const Tensor places = f.ints({4, 4}, std::vector<std::int32_t>(16, 0));
+  const Tensor pixels = f.bytes(std::vector<std::uint8_t>(24, 0));
+  const std::vector<float> weight(24 * 24, 0.0f);
+  const ops::PackedLinear packed = ops::pack_linear(f.device(), view_of(weight, {24, 24}), {});
+
+  const std::vector<std::pair<std::string, std::function<void(ExecContext&)>>> all{
+      {"linear",
+       [&](ExecContext& ctx) {
+         ops::linear(ctx, {.x = x.view(), .weight = packed, .out = y.view()});
+       }},
+      {"layer_norm",
+       [&](ExecContext& ctx) {
+         ops::layer_norm(ctx, {x.view(), columns.view(), columns.view(), 1, {}, y.view()});
+       }},
+      {"rms_norm",
+       [&](ExecContext& ctx) {
+         ops::rms_norm(ctx, {x.view(), columns.view(), 1, {}, y.view()});
+       }},
+      {"rope",
+       [&](ExecContext& ctx) {
+         ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, {}});
+       }},
+      {"attention",
+       [&](ExecContext& ctx) {
+         ops::attention(ctx, {.qkv = x.view(),
+                              .cu_seqlens = indices.view(),
+                              .num_heads = 1,
+                              .head_dim = 8,
+                              .scale = 1,
+                              .max_seqlen = 4,
+                              .out = heads.view()});
+       }},
+      {"grid_attention",
+       [&](ExecContext& ctx) {
+         ops::grid_attention(ctx, {.qkv = x.view(),
+                                   .pad_qkv = columns.view(),
+                                   .rel_pos_h = distances.view(),
+                                   .rel_pos_w = distances.view(),
+                                   .height = 2,
+                                   .width = 2,
+                                   .window = 0,
+                                   .num_heads = 1,
+                                   .head_dim = 8,
+                                   .scale = 1,
+                                   .out = heads.view()});
+       }},
+      {"patchify",
+       [&](ExecContext& ctx) {
+         ops::patchify(ctx, {pixels.view(), places.view(), byte_values.view(), 2, 2, {}, y.view()});
+       }},
+      {"add_positions_bilinear",
+       [&](ExecContext& ctx) {
+         ops::add_positions_bilinear(ctx, {table.view(), places.view(), 2, {}, y.view()});
+       }},
+      {"gather_rows",
+       [&](ExecContext& ctx) {
+         ops::gather_rows(ctx, {x.view(), indices.view(), {}, y.view()});
+       }},
+      {"copy_row_blocks",
+       [&](ExecContext& ctx) {
+         ops::copy_row_blocks(
+             ctx,
+             {.x = x.view(), .x_block_rows = 2, .count = 2, .out = y.view(), .out_block_rows = 2});
+       }},
+      {"add_table",
+       [&](ExecContext& ctx) {
+         ops::add_table(ctx, {table.view(), {}, y.view()});
+       }},
+      {"im2col_3x3", [&](ExecContext& ctx) {
+         ops::im2col_3x3(ctx, {x.view(), 2, 2, 1, {}, taps.view()});
+       }}};
+  for (const auto& [name, op] : all) {
+    SCOPED_TRACE(name);
+    ExecContext ctx = f.ctx();
+    expect_error(ErrorCode::kUnsupported, name + ": ", [&] { op(ctx); });
+    expect_error(ErrorCode::kUnsupported, cat("got ", to_string(other)), [&] { op(ctx); });
+  }
+}
+
+}  // namespace
+}  // namespace fovea::test
