@@ -51,9 +51,8 @@ void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Devi
     report.weight_bytes += elements * (tensor.dtype == "F32" ? 4 : 2);
   }
   const GraphSpec& spec = planner.graph_spec();
-  const GraphConfig config = resolve_graph_config(
-      spec, [&] { return planner.budget_range(options.max_num_batched_tokens); },
-      {.user = options.graphs});
+  const GraphConfig config =
+      graph_config_of(planner, options.max_num_batched_tokens, {.user = options.graphs});
   for (std::size_t path = 0; path < spec.paths.size(); ++path) {
     for (const std::int64_t budget : config.path_budgets[path]) {
       if (budget == 0) continue;  // nothing runs

@@ -44,16 +44,6 @@ ItemInfo describe(const ItemPlan& plan) {
   return info;
 }
 
-GraphConfig resolve(const EncoderGraphModel& model, const EngineOptions& options) {
-  const GraphSpec& spec = model.graph_spec();
-  if (!options.graphs.cudagraph_mm_encoder) {
-    return eager_config(spec, options.max_num_batched_tokens);
-  }
-  return resolve_graph_config(spec,
-                              [&] { return model.budget_range(options.max_num_batched_tokens); },
-                              {.user = options.graphs, .log = options.log});
-}
-
 /// @param graphs false: budgets only bound the size of eager runs, and are not reported.
 PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t num_paths,
                       bool graphs) {
@@ -72,7 +62,10 @@ PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t
 class Planner {
  public:
   Planner(const EncoderGraphModel& model, const EngineOptions& options)
-      : spec_(model.graph_spec()), options_(options), config_(resolve(model, options)) {
+      : spec_(model.graph_spec()),
+        options_(options),
+        config_(graph_config_of(model, options.max_num_batched_tokens,
+                                {.user = options.graphs, .log = options.log})) {
     for (const PathSpec& path : spec_.paths) plan_.paths.push_back(path.name);
     plan_.token_budgets.resize(plan_.paths.size());
     plan_.replica_patches.resize(replica_devices(options).size());

@@ -148,6 +148,16 @@ GraphConfig eager_config(const GraphSpec& spec, std::int64_t max_tokens) {
   return config;
 }
 
+GraphConfig graph_config_of(const EncoderGraphModel& model, std::int64_t max_num_batched_tokens,
+                            const GraphConfigRequest& request) {
+  if (!request.user.cudagraph_mm_encoder) {
+    validate_graph_options(request.user);
+    return eager_config(model.graph_spec(), max_num_batched_tokens);
+  }
+  return resolve_graph_config(
+      model.graph_spec(), [&] { return model.budget_range(max_num_batched_tokens); }, request);
+}
+
 bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality) {
   if (modality == Modality::kVideo && config.max_frames == 0) return false;
   return std::find(spec.modalities.begin(), spec.modalities.end(), modality) !=

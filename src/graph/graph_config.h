@@ -42,6 +42,13 @@ void validate_graph_options(const GraphOptions& user);
 /// memory of an eager run stays bounded; nothing else limits them.
 [[nodiscard]] GraphConfig eager_config(const GraphSpec& spec, std::int64_t max_tokens);
 
+/// The sizes that batches of a model are cut by: resolve_graph_config with the range of the model,
+/// or eager_config if the user wants no graphs.
+/// @throws as resolve_graph_config and validate_graph_options.
+[[nodiscard]] GraphConfig graph_config_of(const EncoderGraphModel& model,
+                                          std::int64_t max_num_batched_tokens,
+                                          const GraphConfigRequest& request);
+
 /// Whether there are graphs for items of this kind; others run eagerly.
 [[nodiscard]] bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality);
 

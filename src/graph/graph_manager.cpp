@@ -15,20 +15,6 @@ namespace fovea {
 
 namespace {
 
-GraphConfig resolve(const EncoderGraphModel& model, const GraphManagerOptions& options) {
-  validate_graph_options(options.user);
-  const GraphSpec& spec = model.graph_spec();
-  if (!options.user.cudagraph_mm_encoder) {
-    return eager_config(spec, options.max_num_batched_tokens);
-  }
-  return resolve_graph_config(spec,
-                              [&] { return model.budget_range(options.max_num_batched_tokens); },
-                              {.user = options.user,
-                               .video_allowed = options.video_allowed,
-                               .compat = options.compat,
-                               .log = options.log});
-}
-
 PackingLimits limits_of(const GraphConfig& config) {
   return {.path_budgets = config.path_budgets,
           .max_items = config.max_items,
@@ -53,7 +39,11 @@ GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
                            const GraphManagerOptions& options)
     : model_(model),
       options_(options),
-      config_(resolve(model, options)),
+      config_(graph_config_of(model, options.max_num_batched_tokens,
+                              {.user = options.user,
+                               .video_allowed = options.video_allowed,
+                               .compat = options.compat,
+                               .log = options.log})),
       limits_(limits_of(config_)),
       costs_(PackingCosts::from_budgets(config_.path_budgets)),
       known_times_(options.stored_times),
