@@ -245,7 +245,7 @@ void check(OpFixture& f, const Case& c, const Operands& o, By by = By::kMeasured
 }
 
 /// The line of a choices file that makes `kernel` compute a case; see
-/// src/ops/cuda/gemm_choices.cpp.
+/// src/ops/cuda/gemm/choices.cpp.
 std::string choice_line(const Case& c, const std::string& kernel, int splits, int head_dim = 0) {
   const auto octave = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(c.rows)));
   const std::int64_t step = std::max<std::int64_t>(64, octave / 16);

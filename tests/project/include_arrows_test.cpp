@@ -136,7 +136,7 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"src/models/qwen3_vl/forward.cpp", "models/blocks/weight_loader.h"},
                           {"src/models/registry.cpp", "models/qwen3_vl/adapter.h"},
                           {"src/graph/packing.h", "models/encoder_graph_model.h"},
-                          {"src/ops/cuda/norm.cu", "device/cuda/handles.h"},
+                          {"src/ops/cuda/rowwise/norm.cu", "device/cuda/handles.h"},
                           {"src/cache/encoder_cache.h", "ops/context.h"},
                           {"src/engine/engine.cpp", "graph/graph_manager.h"},
                           {"include/fovea/engine.h", "fovea/error.h"},

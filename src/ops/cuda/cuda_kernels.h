@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "device/cuda_abi.h"
-#include "ops/cuda/attention_cudnn.h"
-#include "ops/cuda/gemm.h"
+#include "ops/cuda/attention/cudnn.h"
+#include "ops/cuda/gemm/gemm.h"
 #include "ops/kernels.h"
 
 namespace fovea::cuda {

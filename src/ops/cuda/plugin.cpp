@@ -3,8 +3,8 @@
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_abi.h"
 #include "fovea/version.h"
-#include "ops/cuda/attention_cudnn.h"
-#include "ops/cuda/compute_capability.h"
+#include "ops/cuda/attention/cudnn.h"
+#include "ops/cuda/common/compute_capability.h"
 #include "ops/cuda/cuda_kernels.h"
 
 namespace fovea::cuda {

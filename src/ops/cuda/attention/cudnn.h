@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "ops/cuda/attention/work.h"
+
+namespace fovea::cuda {
+
+/// cuDNN's attention over sequences packed in one tensor: offsets and lengths are read on the
+/// device, so a recorded graph serves any of them. One plan is built per class of sizes (both
+/// numbers rounded up to powers of two) at its first use, in some 40 ms, the first in about a
+/// second; build it before recording by running the work once. Thread-safe.
+class CudnnAttention {
+ public:
+  /// @throws Error(kUnsupported) if cuDNN is missing or too old, or this build has no support.
+  explicit CudnnAttention(int device_index);
+  ~CudnnAttention();
+
+  /// The library with its version, for example "cuDNN 9.15.0". @throws as the constructor.
+  [[nodiscard]] static std::string software();
+
+  /// Whether cuDNN takes this work: a positive scale, and a qkv aligned to 16 bytes.
+  [[nodiscard]] static bool accepts(const AttentionWork& work);
+
+  /// Bytes of work.workspace. @param max_seqlen bound on the length of any sequence.
+  [[nodiscard]] std::size_t workspace_bytes(const AttentionWork& work,
+                                            std::int64_t max_seqlen) const;
+
+  /// Queries and keys must be rotated already. Rows of `out` that no sequence covers become zeros.
+  /// Asynchronous; safe to capture.
+  void run(CudaStream& stream, const AttentionWork& work, std::int64_t max_seqlen,
+           int num_multiprocessors) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fovea::cuda

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/cuda/attention/work.h"
+
+namespace fovea::cuda {
+
+/// How keys and values lie in the workspace of the Hopper kernel, and then in shared memory: slabs
+/// of eight rows, made of 8 x 8 blocks of 128 contiguous bytes, one after the other along the dims.
+/// Warp-group products read such blocks as a transposed operand (q k^T) and as a plain one (p v),
+/// for any head dim that is a multiple of 8, and one bulk copy brings any number of slabs.
+///
+/// Each sequence starts a new slab. The slabs of one head follow each other: [head][slab][block] of
+/// the keys, then of the values.
+///
+/// The values have one more block, whose first column is 1: its products are the sums of the
+/// weights. Rows beyond the end of a sequence, in its last slab, repeat the last key and have no
+/// values and no 1: they change neither maximum nor sum nor result, so scores need no mask.
+inline constexpr int kSlabRows = 8;
+inline constexpr int kBlockBytes = 128;
+
+/// Keys are padded with zeros to whole steps of 16 dims.
+[[nodiscard]] constexpr int key_slab_bytes(int head_dim) {
+  return (head_dim + 15) / 16 * 2 * kBlockBytes;
+}
+[[nodiscard]] constexpr int value_slab_bytes(int head_dim) {
+  return (head_dim / 8 + 1) * kBlockBytes;
+}
+
+/// Number of a sequence's first slab. It depends on nothing but where the sequence begins, and
+/// leaves room for those before: ceil(n / 8) of a sequence of n rows is at most the difference of
+/// two of these.
+[[nodiscard]] constexpr int first_slab(int sequence, int first_row) {
+  return first_row / kSlabRows + sequence;
+}
+/// One more than the largest number of a slab that the sequences of a batch can have.
+[[nodiscard]] constexpr int max_slabs(int rows, int max_seqs) {
+  return rows / kSlabRows + max_seqs;
+}
+/// Where slab `slab` of the keys, or values, of a head lies.
+[[nodiscard]] constexpr std::byte* packed_keys(const AttentionWork& w, int head, int slab) {
+  const std::int64_t number = std::int64_t{head} * max_slabs(w.rows, w.max_seqs) + slab;
+  return w.workspace + number * key_slab_bytes(w.head_dim);
+}
+[[nodiscard]] constexpr std::byte* packed_values(const AttentionWork& w, int head, int slab) {
+  const std::int64_t number = std::int64_t{head} * max_slabs(w.rows, w.max_seqs) + slab;
+  return packed_keys(w, w.num_heads, 0) + number * value_slab_bytes(w.head_dim);
+}
+
+/// Bytes of the workspace.
+[[nodiscard]] inline std::size_t packed_bytes(const AttentionWork& w) {
+  return static_cast<std::size_t>(max_slabs(w.rows, w.max_seqs)) *
+         static_cast<std::size_t>(w.num_heads) *
+         static_cast<std::size_t>(key_slab_bytes(w.head_dim) + value_slab_bytes(w.head_dim));
+}
+
+/// Packs keys and values into w.workspace. Where there are angles, keys are rotated on the way, and
+/// queries in place.
+void launch_attention_packing(CudaStream& stream, const AttentionWork& w);
+
+}  // namespace fovea::cuda

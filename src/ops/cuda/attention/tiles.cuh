@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+#include "ops/cuda/attention/work.h"
+#include "ops/cuda/common/lanes.cuh"
+
+namespace fovea::cuda {
+
+/// A block of neighbouring query rows of one sequence.
+struct QueryTile {
+  int sequence;
+  int sequence_begin;  ///< first row of the sequence in the batch
+  int sequence_rows;
+  int first;  ///< first query row of the tile, counted within the sequence
+};
+
+__device__ inline int live_sequences(const AttentionWork& w) {
+  return w.live_seqs == nullptr ? w.max_seqs : min(*w.live_seqs, w.max_seqs);
+}
+
+/// Finds tile number `index` when every sequence is cut into tiles of `tile_rows` queries, in
+/// order. Returns false if there are fewer; `index` is then reduced by their number. For a whole
+/// warp.
+__device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequences, int tile_rows,
+                                 int& index, QueryTile& tile) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int base = 0; base < num_sequences; base += 32) {
+    const int sequence = base + lane;
+    const bool exists = sequence < num_sequences;
+    const int begin = exists ? cu_seqlens[sequence] : 0;
+    const int rows = exists ? cu_seqlens[sequence + 1] - begin : 0;
+    const int tiles = (rows + tile_rows - 1) / tile_rows;
+    const int count = min(32, num_sequences - base);
+    const int up_to_here = sum_up_to_lane(tiles, count);
+    const unsigned beyond = __ballot_sync(kAllLanes, up_to_here > index);
+    if (beyond != 0) {
+      const int owner = __ffs(static_cast<int>(beyond)) - 1;
+      tile.sequence = base + owner;
+      tile.sequence_begin = __shfl_sync(kAllLanes, begin, owner);
+      tile.sequence_rows = __shfl_sync(kAllLanes, rows, owner);
+      tile.first = (index - __shfl_sync(kAllLanes, up_to_here - tiles, owner)) * tile_rows;
+      return true;
+    }
+    index -= __shfl_sync(kAllLanes, up_to_here, count - 1);
+  }
+  return false;
+}
+
+/// Writes zeros to rows first, first + step, ... of one head of `out`, up to the capacity.
+__device__ inline void clear_rows(const AttentionWork& w, int head, int first, int step, int thread,
+                                  int num_threads) {
+  auto* const out = reinterpret_cast<__nv_bfloat16*>(w.out);
+  const int pieces = w.head_dim / 8;
+  for (int row = first; row < w.rows; row += step) {
+    auto* const to =
+        reinterpret_cast<uint4*>(out + (std::int64_t{row} * w.num_heads + head) * w.head_dim);
+    for (int i = thread; i < pieces; i += num_threads) to[i] = uint4{};
+  }
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,392 @@
+// Softmax attention over packed sequences with Hopper's warp-group instructions.
+//
+// Keys and values lie in the order in which the matrix unit reads them (attention/packing.h), so
+// that the keys of a step are one contiguous piece of memory. The product that computes them brings
+// them there (gemm/hopper/heads.cuh), or a kernel between the two.
+//
+// One block per multiprocessor works through tiles of 128 or 192 query rows of one head. Its last
+// warp group only copies (attention/wgmma_feed.cuh). The other two or three groups own 64 query
+// rows each. A group starts the products of a step's values and the scores of the next step
+// together and waits for both, while the others compute exponentials; the groups take turns in
+// starting products.
+//
+// The softmax is kept short. With t_j = s_j scale log2 e - o, weights are p_j = 2^t_j and the
+// result is sum_j p_j v_j / sum_j p_j for any offset o. A running maximum would serve; a bound does
+// too. The first step chooses o so that the largest t is -8, and a later step moves it only if some
+// t reaches 0, which an AND of sign bits finds. The sums come out of the second product, as those
+// of a column of ones beside the values. Sums are f32; p is rounded to bf16 for numerator and
+// denominator alike, the result once.
+//
+// Measured on an H100, useful TFLOP/s of heads of 64, 72, 80, 96, 128 with the packing kernel: one
+// sequence of 16384 rows 540, 540, 550, 640, 750; of 4096 rows 460, 430, 400, 530, 450; 8 sequences
+// of 1024 rows 290 to 340.
+// What did not help: polynomials in place of some exponentials (more instructions), scores of the
+// next step ahead of the softmax in a second set of registers (serialised by the compiler), queries
+// in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72).
+#include "ops/cuda/attention/wgmma_feed.cuh"
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/head_dims.h"
+#include "ops/cuda/common/lanes.cuh"
+#include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/wgmma.cuh"
+
+namespace fovea::cuda {
+
+namespace hopper_attention {
+
+namespace {
+
+using CompiledDims = HeadDims<64, 72, 80, 88, 96, 112, 128>;
+
+constexpr int kFirstTurnBarrier = 1;  // one named barrier per group; 0 is __syncthreads
+
+/// Starts scores = q k^T; `queries` are those of the group.
+template <class P>
+__device__ void start_keys(const std::byte* queries, const std::byte* keys,
+                           typename P::Scores& scores) {
+  const std::uint64_t q =
+      ptx::operand_descriptor(ptx::shared_address(queries), kBlockBytes, P::kKeySlabBytes);
+  const std::uint64_t k =
+      ptx::operand_descriptor(ptx::shared_address(keys), kBlockBytes, P::kKeySlabBytes);
+  ptx::products_begin();
+  ptx::product_start(scores, q, k);
+#pragma unroll
+  for (int step = 1; step < P::kSteps; ++step) {
+    const int bytes = step * 2 * kBlockBytes;
+    ptx::product_add(scores, ptx::advance_operand(q, bytes), ptx::advance_operand(k, bytes));
+  }
+  ptx::products_commit();
+}
+
+/// Starts out += p v.
+template <class P>
+__device__ void start_values(const typename P::Weights& p, const std::byte* values,
+                             typename P::Out& out) {
+  const std::uint64_t v =
+      ptx::operand_descriptor(ptx::shared_address(values), P::kValueSlabBytes, kBlockBytes);
+  ptx::products_begin();
+#pragma unroll
+  for (int step = 0; step < P::kKeys / 16; ++step) {
+    ptx::product_add(out, p[step], ptx::advance_operand(v, step * 2 * P::kValueSlabBytes));
+  }
+  ptx::products_commit();
+}
+
+/// Where the exponents of a row start: t = score * factor - offset.
+struct RowOffsets {
+  float offset[2];   ///< of the two rows of a lane
+  float rescale[2];  ///< what was summed before must be multiplied with it, if `moved`
+  bool moved;        ///< the same for a whole warp
+};
+
+/// scores := t, and whether some t of the warp is not negative.
+template <class P>
+__device__ bool make_exponents(float factor, const RowOffsets& rows, typename P::Scores& scores) {
+  unsigned signs[2] = {~0u, ~0u};
+#pragma unroll
+  for (int n = 0; n < P::kKeys / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      scores[n][i] = fmaf(scores[n][i], factor, -rows.offset[i / 2]);
+      signs[i % 2] &= __float_as_uint(scores[n][i]);
+    }
+  }
+  return __any_sync(0xffffffffu, static_cast<int>(signs[0] & signs[1]) >= 0);
+}
+
+/// Moves the offsets of rows whose largest t is too large, or of all rows at the first step, so
+/// that it becomes -kHeadroom.
+template <class P>
+__device__ void move_offsets(bool first, typename P::Scores& scores, RowOffsets& rows) {
+  constexpr float kHeadroom = 8.0f;  // a sum may grow 256-fold before the next move
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float largest = fmaxf(scores[0][2 * r], scores[0][2 * r + 1]);
+#pragma unroll
+    for (int n = 1; n < P::kKeys / 8; ++n) {
+      largest = fmaxf(largest, fmaxf(scores[n][2 * r], scores[n][2 * r + 1]));
+    }
+    largest = quad_max(largest);
+    const float shift = first || largest >= 0.0f ? largest + kHeadroom : 0.0f;
+    rows.offset[r] += shift;
+    rows.rescale[r] = ptx::exp2_fast(-shift);
+#pragma unroll
+    for (int n = 0; n < P::kKeys / 8; ++n) {
+      scores[n][2 * r] -= shift;
+      scores[n][2 * r + 1] -= shift;
+    }
+  }
+}
+
+template <class P>
+__device__ void rescale(const RowOffsets& rows, typename P::Out& out) {
+#pragma unroll
+  for (int n = 0; n <= P::kDim / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) out[n][i] *= rows.rescale[i / 2];
+  }
+}
+
+/// Turns the scores of a step into weights.
+template <class P>
+__device__ void make_weights(bool first, float factor, typename P::Scores& scores,
+                             RowOffsets& rows) {
+  if (first) rows.offset[0] = rows.offset[1] = 0.0f;
+  const bool too_large = make_exponents<P>(factor, rows, scores);
+  rows.moved = first || too_large;
+  if (rows.moved) move_offsets<P>(first, scores, rows);
+#pragma unroll
+  for (int n = 0; n < P::kKeys / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) scores[n][i] = ptx::exp2_fast(scores[n][i]);
+  }
+}
+
+/// Rounds weights to operands of the second product, here and not later: the scores of the next
+/// step need the registers.
+template <class P>
+__device__ void round_weights(const typename P::Scores& scores, typename P::Weights& p) {
+#pragma unroll
+  for (int step = 0; step < P::kKeys / 16; ++step)
+    pack_operand(scores[2 * step], scores[2 * step + 1], p[step]);
+}
+
+/// Zero, but known only when all weights have been rounded: they are not negative.
+template <class P>
+__device__ int zero_after(const typename P::Weights& p) {
+  std::uint32_t bits = 0;
+#pragma unroll
+  for (int step = 0; step < P::kKeys / 16; ++step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) bits |= p[step][i];
+  }
+  return static_cast<int>(bits >> 31);
+}
+
+/// Divides the 16 rows of a warp by their sums of weights and writes them; `out` points at the
+/// first row and head.
+template <class P>
+__device__ void store_rows(const typename P::Out& values, int valid_rows, std::int64_t stride,
+                           __nv_bfloat16* out) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    // The sum is column 0 of its block, which the first lane of four holds.
+    const float sum = __shfl_sync(0xffffffffu, values[P::kDim / 8][2 * r], lane / 4 * 4);
+    const float inverse = 1.0f / sum;
+    const int row = lane / 4 + 8 * r;
+    if (row >= valid_rows) continue;
+#pragma unroll
+    for (int n = 0; n < P::kDim / 8; ++n) {
+      *reinterpret_cast<std::uint32_t*>(out + row * stride + n * 8 + lane % 4 * 2) =
+          pack_bf16(values[n][2 * r] * inverse, values[n][2 * r + 1] * inverse);
+    }
+  }
+}
+
+/// One multiplying group at work on one item after the other.
+template <class P>
+class Consumer {
+ public:
+  __device__ Consumer(const AttentionWork& work, Shared<P>& shared, int group)
+      : work_(work), s_(shared), group_(group), factor_(work.scale * ptx::kLog2E) {
+    if (group_ == P::kGroups - 1) pass_turn();  // the first group starts
+  }
+
+  /// The next item: all its keys and values, then the result.
+  __device__ void run() {
+    wait_for(s_.queries_full[queries_.stage], queries_.phase);
+    ptx::fence_for_matrix_unit();  // queries came by ordinary copies
+    const Item& item = s_.items[queries_.stage];
+    typename P::Out out;
+    attend((item.num_keys + P::kKeys - 1) / P::kKeys, out);
+    const int warp = static_cast<int>(threadIdx.x) % kGroup / kWarp;
+    const int first = group_ * kGroupQueries + warp * 16;
+    const std::int64_t width = std::int64_t{work_.num_heads} * P::kDim;
+    store_rows<P>(out, item.valid_rows - first, width,
+                  reinterpret_cast<__nv_bfloat16*>(work_.out) + (item.first_row + first) * width +
+                      item.head * P::kDim);
+    __syncwarp();  // all lanes have read the item
+    release(s_.queries_empty[queries_.stage]);
+    queries_.advance();
+  }
+
+ private:
+  __device__ void attend(int num_steps, typename P::Out& out) {
+    typename P::Scores scores;
+    RowOffsets rows;
+#pragma unroll
+    for (int n = 0; n <= P::kDim / 8; ++n) out[n][0] = out[n][1] = out[n][2] = out[n][3] = 0.0f;
+
+    wait_for(s_.keys_full[keys_.stage], keys_.phase);
+    wait_for_turn();
+    start_keys<P>(my_queries(), s_.keys[keys_.stage], scores);
+    pass_turn();
+    finish_keys(scores);
+    make_weights<P>(true, factor_, scores, rows);
+
+#pragma unroll 1
+    for (int step = 1; step < num_steps; ++step) {
+      typename P::Weights p;
+      round_weights<P>(scores, p);
+      wait_for(s_.values_full[values_.stage], values_.phase);
+      wait_for(s_.keys_full[keys_.stage], keys_.phase);
+      // A group that has the turn starts at once: the compiler would round the weights only then.
+      wait_for_turn(zero_after<P>(p));
+      start_values<P>(p, s_.values[values_.stage], out);
+      start_keys<P>(my_queries(), s_.keys[keys_.stage], scores);
+      pass_turn();
+      finish_values(out);
+      finish_keys(scores);
+      make_weights<P>(false, factor_, scores, rows);
+      if (rows.moved) rescale<P>(rows, out);
+    }
+    typename P::Weights p;
+    round_weights<P>(scores, p);
+    wait_for(s_.values_full[values_.stage], values_.phase);
+    start_values<P>(p, s_.values[values_.stage], out);
+    finish_values(out);
+  }
+
+  __device__ void finish_keys(typename P::Scores& scores) {
+    ptx::products_wait<0>(scores);
+    release(s_.keys_empty[keys_.stage]);
+    keys_.advance();
+  }
+  __device__ void finish_values(typename P::Out& out) {
+    ptx::products_wait<0>(out);
+    release(s_.values_empty[values_.stage]);
+    values_.advance();
+  }
+
+  [[nodiscard]] __device__ const std::byte* my_queries() const {
+    return s_.queries[queries_.stage] + group_ * (kGroupQueries / kSlabRows) * P::kKeySlabBytes;
+  }
+  __device__ void wait_for_turn(int zero = 0) const {
+    ptx::named_barrier_sync(kFirstTurnBarrier + group_ + zero, 2 * kGroup);
+  }
+  __device__ void pass_turn() const {
+    const int next = group_ + 1 == P::kGroups ? 0 : group_ + 1;
+    ptx::named_barrier_arrive(kFirstTurnBarrier + next, 2 * kGroup);
+  }
+
+  const AttentionWork& work_;
+  Shared<P>& s_;
+  int group_;
+  float factor_;
+  Position<kQueryStages> queries_;
+  Position<P::kStages> keys_;
+  Position<P::kStages> values_;
+};
+
+// ---- The kernel ----
+
+template <class P>
+__device__ void init_barriers(Shared<P>& s) {
+  constexpr int kConsumerWarps = P::kGroups * kGroup / kWarp;
+  const auto init = [](std::uint64_t& barrier, int arrivals) {
+    ptx::barrier_init(ptx::shared_address(&barrier), arrivals);
+  };
+  for (int stage = 0; stage < kQueryStages; ++stage) {
+    init(s.queries_full[stage], kQueryCopiers + 1);
+    init(s.queries_empty[stage], kConsumerWarps);
+  }
+  for (int stage = 0; stage < P::kStages; ++stage) {
+    init(s.keys_full[stage], 1);
+    init(s.values_full[stage], 1);
+    init(s.keys_empty[stage], kConsumerWarps);
+    init(s.values_empty[stage], kConsumerWarps);
+  }
+  ptx::fence_for_matrix_unit();  // the copy engine sees the barriers
+}
+
+/// Writes zeros to the rows of `out` from `first` on; all blocks together.
+template <class P>
+__device__ void clear_idle_rows(const AttentionWork& w, int first) {
+  for (int head = 0; head < w.num_heads; ++head) {
+    clear_rows(w, head, first + static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
+               static_cast<int>(threadIdx.x), P::kThreads);
+  }
+}
+
+template <class P>
+__global__ void __launch_bounds__(P::kThreads, 1)
+    attention_wgmma_kernel(const __grid_constant__ AttentionWork w) {
+  extern __shared__ __align__(128) std::byte memory[];
+  Shared<P>& shared = *reinterpret_cast<Shared<P>*>(memory);
+  auto* const first_tiles = reinterpret_cast<int*>(memory + sizeof(Shared<P>));
+  if (threadIdx.x == 0) init_barriers(shared);
+  wait_for_predecessor();
+  const int num_sequences = live_sequences(w);
+  if (threadIdx.x < kWarp) number_tiles(w.cu_seqlens, num_sequences, P::kQueries, first_tiles);
+  clear_idle_rows<P>(w, w.cu_seqlens[num_sequences]);
+  __syncthreads();
+
+  const Items items(w, first_tiles, num_sequences, P::kQueries);
+  // The same for a whole warp, and known to be: addresses made from it need no register per thread.
+  const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kGroup, 0);
+  if (group == P::kGroups) {
+    ptx::shrink_registers<P::kCopyRegisters>();
+    const int thread = static_cast<int>(threadIdx.x) % kGroup;
+    if (thread < kQueryCopiers) {
+      copy_queries<P>(w, items, thread, shared);
+    } else {
+      copy_keys_and_values<P>(w, items, shared);
+    }
+  } else {
+    ptx::grow_registers<P::kConsumerRegisters>();
+    Consumer<P> consumer(w, shared, group);
+    for (int left = items.count(); left > 0; --left) consumer.run();
+  }
+}
+
+template <class P>
+void launch_plan(CudaStream& stream, const AttentionWork& w, int num_multiprocessors) {
+  const std::size_t shared_bytes =
+      sizeof(Shared<P>) + (static_cast<std::size_t>(w.max_seqs) + 1) * sizeof(int);
+  const std::int64_t most_tiles = (w.rows + P::kQueries - 1) / P::kQueries + w.max_seqs;
+  launch(stream, &attention_wgmma_kernel<P>,
+         dim3(static_cast<unsigned>(
+             std::min<std::int64_t>(most_tiles * w.num_heads, num_multiprocessors))),
+         dim3(P::kThreads), shared_bytes, w);
+}
+
+/// Whether three groups per block finish sooner than two: they do more per step, but a single wave
+/// of larger tiles may leave multiprocessors idle.
+bool prefers_three_groups(const AttentionWork& w, int num_multiprocessors) {
+  constexpr double kRelativeTime = 1.25;  // of a tile of 192 rows to one of 128, measured on H100
+  const auto waves = [&](int tile_rows) {
+    const int tiles = (w.rows + tile_rows - 1) / tile_rows * w.num_heads;
+    return (tiles + num_multiprocessors - 1) / num_multiprocessors;
+  };
+  return kRelativeTime * waves(3 * kGroupQueries) < waves(2 * kGroupQueries);
+}
+
+template <int kDim>
+void launch_dim(CudaStream& stream, const AttentionWork& w, int num_multiprocessors) {
+  if (prefers_three_groups(w, num_multiprocessors)) {
+    launch_plan<Plan<kDim, 3>>(stream, w, num_multiprocessors);
+  } else {
+    launch_plan<Plan<kDim, 2>>(stream, w, num_multiprocessors);
+  }
+}
+
+}  // namespace
+
+}  // namespace hopper_attention
+
+bool has_attention_wgmma(const AttentionWork& work) {
+  constexpr int kMaxSequences = 2048;  // their table takes 8 KB of shared memory
+  return hopper_attention::CompiledDims::contains(work.head_dim) && work.max_seqs <= kMaxSequences;
+}
+
+void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work,
+                            int num_multiprocessors) {
+  const DeviceGuard guard(stream.device_index());
+  hopper_attention::CompiledDims::choose(work.head_dim, [&](auto dim) {
+    hopper_attention::launch_dim<dim>(stream, work, num_multiprocessors);
+  });
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,214 @@
+#pragma once
+
+// The part of the Hopper attention kernel (attention/wgmma.cu) that finds work and brings operands.
+//
+// The copying group runs ahead of the multiplying ones, across tiles: one warp starts bulk copies
+// of keys and values into a ring of stages in shared memory, three warps bring the next tile of
+// queries by 16-byte copies, in the same layout, and say what they are. Barriers in shared memory
+// hand stages over and back.
+
+#include "ops/cuda/attention/packing.h"
+#include "ops/cuda/attention/tiles.cuh"
+#include "ops/cuda/common/lanes.cuh"
+#include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/ring.cuh"
+
+namespace fovea::cuda::hopper_attention {
+
+inline constexpr int kWarp = 32;
+inline constexpr int kGroup = 128;  // threads of a warp group
+inline constexpr int kGroupQueries = 64;
+inline constexpr int kQueryStages = 2;
+inline constexpr int kQueryCopiers = kGroup - kWarp;  // threads that bring queries
+
+/// Sizes of a block with `kConsumers` groups that multiply.
+template <int kHeadDim, int kConsumers>
+struct Plan {
+  static constexpr int kDim = kHeadDim;
+  static constexpr int kGroups = kConsumers;
+  static constexpr int kQueries = kConsumers * kGroupQueries;
+  static constexpr int kThreads = (kConsumers + 1) * kGroup;
+  // Registers per thread; the three or four groups of a block share 65536.
+  static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
+  static constexpr int kCopyRegisters = kConsumers == 3 ? 32 : 40;
+  /// Keys of a step: as many as registers hold scores and weights for.
+  static constexpr int kKeys = kConsumers == 2 ? 128
+                               : kDim <= 64    ? 128
+                               : kDim <= 80    ? 112
+                               : kDim <= 96    ? 96
+                                               : 80;
+  static constexpr int kSteps = (kDim + 15) / 16;             // of 16 dims in q k^T
+  static constexpr int kKeySlabBytes = key_slab_bytes(kDim);  // of queries as well
+  static constexpr int kValueSlabBytes = value_slab_bytes(kDim);
+  static constexpr int kSlabs = kKeys / kSlabRows;
+  static constexpr int kStages = kDim <= 96 ? 3 : 2;  // as many as shared memory holds
+
+  using Scores = float[kKeys / 8][4];
+  using Weights = std::uint32_t[kKeys / 16][4];  // bf16, as the second product takes them
+  using Out = float[kDim / 8 + 1][4];            // the last block: sums of weights
+};
+
+/// A tile of queries of one head.
+struct Item {
+  int first_row;   ///< in the batch
+  int valid_rows;  ///< of the sequence from first_row on
+  int first_slab;  ///< of the sequence
+  int num_keys;    ///< rows of the sequence
+  int head;
+};
+
+template <class P>
+struct Shared {
+  alignas(128) std::byte queries[kQueryStages][P::kQueries / kSlabRows * P::kKeySlabBytes];
+  alignas(128) std::byte keys[P::kStages][P::kSlabs * P::kKeySlabBytes];
+  alignas(128) std::byte values[P::kStages][P::kSlabs * P::kValueSlabBytes];
+  Item items[kQueryStages];
+  // Hand-over between the copying and the multiplying groups, per stage.
+  std::uint64_t queries_full[kQueryStages];
+  std::uint64_t queries_empty[kQueryStages];
+  std::uint64_t keys_full[P::kStages];
+  std::uint64_t keys_empty[P::kStages];
+  std::uint64_t values_full[P::kStages];
+  std::uint64_t values_empty[P::kStages];
+  // followed by int[max_seqs + 1], see number_tiles
+};
+
+/// first_tiles[s] for s <= num_sequences: tiles of queries before sequence s. Run by one warp.
+__device__ inline void number_tiles(const std::int32_t* cu_seqlens, int num_sequences,
+                                    int tile_rows, int* first_tiles) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  int before = 0;
+  for (int base = 0; base < num_sequences; base += kWarp) {
+    const int sequence = base + lane;
+    const int rows = sequence < num_sequences ? cu_seqlens[sequence + 1] - cu_seqlens[sequence] : 0;
+    const int tiles = before + sum_up_to_lane((rows + tile_rows - 1) / tile_rows);
+    if (sequence < num_sequences) first_tiles[sequence + 1] = tiles;
+    before = __shfl_sync(0xffffffffu, tiles, kWarp - 1);
+  }
+  if (lane == 0) first_tiles[0] = 0;
+}
+
+/// The items of one block: every gridDim.x-th of all tiles of all heads. Tiles of one head follow
+/// each other, so that blocks at work share its keys and values in L2.
+class Items {
+ public:
+  __device__ Items(const AttentionWork& work, const int* first_tiles, int num_sequences,
+                   int tile_rows)
+      : work_(work),
+        first_tiles_(first_tiles),
+        num_sequences_(num_sequences),
+        num_tiles_(first_tiles[num_sequences]),
+        tile_rows_(tile_rows) {}
+
+  /// How many this block works on.
+  [[nodiscard]] __device__ int count() const {
+    const int left = num_tiles_ * work_.num_heads - static_cast<int>(blockIdx.x);
+    return left <= 0 ? 0 : (left - 1) / static_cast<int>(gridDim.x) + 1;
+  }
+  /// Item number `index` of this block.
+  [[nodiscard]] __device__ Item at(int index) const {
+    const int number = static_cast<int>(blockIdx.x) + index * static_cast<int>(gridDim.x);
+    const int head = number / num_tiles_;
+    const int tile = number - head * num_tiles_;
+    int low = 0;
+    int high = num_sequences_;
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      (first_tiles_[middle] <= tile ? low : high) = middle;
+    }
+    const int begin = work_.cu_seqlens[low];
+    const int rows = work_.cu_seqlens[low + 1] - begin;
+    const int first = (tile - first_tiles_[low]) * tile_rows_;
+    return {begin + first, rows - first, first_slab(low, begin), rows, head};
+  }
+
+ private:
+  const AttentionWork& work_;
+  const int* first_tiles_;  // of each sequence
+  int num_sequences_;
+  int num_tiles_;  // of one head
+  int tile_rows_;
+};
+
+/// Fills one stage with the next `slabs` slabs at `from`, for a whole warp; `filler` takes the
+/// place of those that the sequence does not have.
+template <int kSlabs>
+__device__ inline void fill_stage(const std::byte* from, int slabs, const std::byte* filler,
+                                  int slab_bytes, std::byte* stage, std::uint64_t& full) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const std::uint32_t barrier = ptx::shared_address(&full);
+  const std::uint32_t to = ptx::shared_address(stage);
+  const int present = min(slabs, kSlabs);
+  if (lane == 0) {
+    ptx::barrier_arrive_expecting(barrier, kSlabs * slab_bytes);
+    ptx::copy_bulk(to, from, present * slab_bytes, barrier);
+  }
+  __syncwarp();  // the barrier expects the bytes before they can arrive
+  for (int slab = present + lane; slab < kSlabs; slab += kWarp) {
+    ptx::copy_bulk(to + slab * slab_bytes, filler, slab_bytes, barrier);
+  }
+}
+
+/// A slab of zeros.
+__device__ const uint4 kNoValues[value_slab_bytes(kMaxAttentionHeadDim) / sizeof(uint4)] = {};
+
+/// Brings keys and values, step by step. One warp.
+template <class P>
+__device__ inline void copy_keys_and_values(const AttentionWork& w, const Items& items,
+                                            Shared<P>& s) {
+  Position<P::kStages> at;
+  for (int index = 0; index < items.count(); ++index) {
+    const Item item = items.at(index);
+    const std::byte* keys = packed_keys(w, item.head, item.first_slab);
+    const std::byte* values = packed_values(w, item.head, item.first_slab);
+    int left = (item.num_keys + kSlabRows - 1) / kSlabRows;
+    const std::byte* const last_keys = keys + (left - 1) * P::kKeySlabBytes;
+    for (; left > 0; left -= P::kSlabs) {
+      wait_for(s.keys_empty[at.stage], at.phase ^ 1);
+      fill_stage<P::kSlabs>(keys, left, last_keys, P::kKeySlabBytes, s.keys[at.stage],
+                            s.keys_full[at.stage]);
+      wait_for(s.values_empty[at.stage], at.phase ^ 1);
+      fill_stage<P::kSlabs>(values, left, reinterpret_cast<const std::byte*>(kNoValues),
+                            P::kValueSlabBytes, s.values[at.stage], s.values_full[at.stage]);
+      keys += P::kSlabs * P::kKeySlabBytes;
+      values += P::kSlabs * P::kValueSlabBytes;
+      at.advance();
+    }
+  }
+}
+
+/// Brings queries, one tile after the other, in the layout of the keys, and says what they are.
+/// kQueryCopiers threads; `thread` counts them.
+template <class P>
+__device__ inline void copy_queries(const AttentionWork& w, const Items& items, int thread,
+                                    Shared<P>& s) {
+  constexpr int kBlocks = 2 * P::kSteps;  // of 8 dims
+  const std::int64_t stride = std::int64_t{3} * w.num_heads * P::kDim;
+  Position<kQueryStages> at;
+  for (int index = 0; index < items.count(); ++index) {
+    const Item item = items.at(index);
+    const __nv_bfloat16* const rows = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
+                                      item.first_row * stride + item.head * P::kDim;
+    wait_for(s.queries_empty[at.stage], at.phase ^ 1);
+    const std::uint32_t to = ptx::shared_address(s.queries[at.stage]);
+#pragma unroll 1  // the group has few registers
+    for (int i = thread; i < P::kQueries * kBlocks; i += kQueryCopiers) {
+      const int slab = i / kSlabRows / kBlocks;
+      const int block = i / kSlabRows - slab * kBlocks;
+      const int row = slab * kSlabRows + i % kSlabRows;
+      const bool valid = row < item.valid_rows && block < P::kDim / 8;
+      ptx::copy_async(to + i * 16, valid ? rows + row * stride + block * 8 : rows, valid);
+    }
+    const std::uint32_t full = ptx::shared_address(&s.queries_full[at.stage]);
+    ptx::barrier_arrive_after_copies(full);
+    if (thread == 0) {
+      s.items[at.stage] = item;
+      ptx::barrier_arrive(full);
+    }
+    at.advance();
+  }
+  ptx::commit_copies();
+  ptx::wait_copies<0>();
+}
+
+}  // namespace fovea::cuda::hopper_attention

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/check.h"
+#include "core/tensor_view.h"
+#include "ops/cuda/common/alignment.h"
+
+namespace fovea::cuda {
+
+/// @throws Error(kUnsupported) for activations that are not bf16, which the kernels take them for.
+inline void check_bf16(const char* op, const char* name, ConstTensorView tensor) {
+  FOVEA_CHECK(tensor.dtype == DType::kBF16, kUnsupported, op, ": ", name,
+              " must be bfloat16 on a GPU, got ", to_string(tensor.dtype));
+}
+
+/// For kernels that know no narrower access. Memory of an Arena is aligned.
+/// @throws Error(kInvalidArgument) for an address that is not a multiple of 16 bytes.
+inline void check_vectors(const char* op, const char* name, ConstTensorView tensor) {
+  FOVEA_CHECK(is_aligned(tensor.data, 16), kInvalidArgument, op, ": ", name,
+              " must begin at a multiple of 16 bytes on a GPU");
+}
+
+}  // namespace fovea::cuda

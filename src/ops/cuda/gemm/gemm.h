@@ -1,0 +1,130 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/cuda/cuda_stream.h"
+#include "ops/cuda/attention/work.h"
+#include "ops/linear.h"
+
+namespace fovea::cuda {
+
+/// One matrix product, everything bf16 and row-major:
+///   out[r, n] = activation(sum_k x[r, k] * weight[n, k] + bias[n]) + residual[r, n]
+/// accumulated in f32 and rounded once, but see GemmChoice::Way::kUnfused.
+struct Gemm {
+  std::int64_t rows;
+  std::int64_t in_features;
+  std::int64_t out_features;
+  const std::byte* x;         ///< [rows, in_features]
+  const std::byte* weight;    ///< [out_features, in_features]
+  const std::byte* bias;      ///< [out_features], or null
+  const std::byte* residual;  ///< [rows, out_features], or null; may be `out`
+  ops::Activation activation = ops::Activation::kNone;
+  std::byte* out;  ///< first element; rows are out_stride elements apart
+  std::int64_t out_stride;
+  /// Rows that are real, on the device; null: all. cuBLASLt computes all rows regardless.
+  const std::int32_t* live = nullptr;
+  bool is_recorded = false;  ///< this is a recording, or a rehearsal for one
+  /// The columns are queries, keys and values for the Hopper attention kernel: queries go to `out`,
+  /// keys and values to the workspace, rotated where there are angles. Null: plain rows. Only our
+  /// kernels do that, see HopperGemm::has_heads.
+  const AttentionWork* attention = nullptr;
+};
+/// The product of a linear layer.
+[[nodiscard]] Gemm gemm_of(const ops::LinearArgs& args);
+[[nodiscard]] inline int head_dim_of(const Gemm& gemm) {
+  return gemm.attention == nullptr ? 0 : gemm.attention->head_dim;
+}
+
+/// What the fastest way depends on. A product that is recorded is measured for its own row count.
+/// Other row counts are rounded up to eight classes per octave, so that arbitrary batches share a
+/// few hundred measurements.
+struct GemmKey {
+  std::int64_t rows;  ///< these very rows, or the most of the class
+  bool is_class;
+  std::int64_t in_features;
+  std::int64_t out_features;
+  std::int64_t out_stride;
+  int activation;  ///< ops::Activation
+  bool bias;
+  bool residual;
+  int head_dim;   ///< of queries, keys and values; 0: plain rows
+  int alignment;  ///< bytes to which every operand is aligned: 2, 4, 8 or 16
+  friend auto operator<=>(const GemmKey&, const GemmKey&) = default;
+};
+
+struct HopperGemmKernel;
+
+/// One of our own kernels (gemm/hopper/hopper_gemm.h) and the number of its thread blocks that
+/// share a tile.
+struct HopperGemmPlan {
+  const HopperGemmKernel* kernel = nullptr;
+  int splits = 1;
+};
+
+/// How to compute a product.
+struct GemmChoice {
+  enum class Way : std::uint8_t {
+    kOwn,      ///< by a kernel of ours, which knows every epilogue
+    kLibrary,  ///< by an algorithm of cuBLASLt that was chosen for `rows` rows
+    kUnfused,  ///< activation and residual apart (gemm/unfused.h), rounded once more, where rows
+               ///< are not multiples of 16 bytes; the product as chosen for itself
+  };
+  Way way;
+  HopperGemmPlan own = {};
+  cublasLtMatmulAlgo_t algorithm = {};
+  std::int64_t rows = 0;    ///< 0: kept by an earlier process
+  bool is_measured = true;  ///< else it stays out of the file: a guess, for want of memory
+};
+
+class HopperGemm;
+
+/// Matrix products by whatever was measured to be fastest: own kernels or algorithms of cuBLASLt.
+/// The first product of a shape outside a capture times what there is, on memory of its own (tens
+/// of milliseconds), and the choice is kept; inside a capture nothing is measured, so run a shape
+/// once before recording it. Thread-safe; two threads may measure the same shape, the later result
+/// stays.
+class GemmLibrary {
+ public:
+  /// @param cache_dir folder where choices are kept between processes, in a file named after what
+  ///   they are valid for; empty: nowhere. A damaged file is ignored and replaced.
+  GemmLibrary(int device_index, const std::string& cache_dir);
+  ~GemmLibrary();
+  GemmLibrary(const GemmLibrary&) = delete;
+  GemmLibrary& operator=(const GemmLibrary&) = delete;
+
+  /// Asynchronous; safe to capture. @throws Error(kDevice) if the library refuses.
+  void run(CudaStream& stream, const Gemm& gemm);
+
+ private:
+  [[nodiscard]] std::vector<GemmChoice> candidates(CudaStream& stream, const Gemm& gemm) const;
+  /// What is known or measured to be fastest; inside a capture, what is known or promising.
+  [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm);
+  [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
+  /// Remembers a choice, and now and then writes all of them to the file.
+  void keep(const GemmKey& key, const GemmChoice& choice);
+  /// The fastest of the candidates; the first if none could be measured, for want of memory.
+  [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
+                                   std::span<const GemmChoice> candidates);
+  void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice);
+
+  UniqueCublasLt library_;
+  std::unique_ptr<const HopperGemm> own_;
+  int num_multiprocessors_ = 0;
+  std::string identity_;  // of GPU model and software: choices are valid for these only
+  std::string choices_path_;
+  std::mutex mutex_;  // guards the members below
+  std::map<GemmKey, GemmChoice> choices_;
+  bool is_saved_ = true;
+  std::chrono::steady_clock::time_point saved_at_ = {};
+};
+
+}  // namespace fovea::cuda

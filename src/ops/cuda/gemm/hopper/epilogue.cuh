@@ -1,0 +1,160 @@
+#pragma once
+
+// From the sums of our matrix-product kernels (gemm/hopper/kernel.cuh) to rows of the output.
+
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/gemm/activation.cuh"
+#include "ops/cuda/gemm/hopper/heads.cuh"
+#include "ops/cuda/gemm/hopper/plan.cuh"
+#include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/tma.cuh"
+
+namespace fovea::cuda::gemm {
+
+template <class Vector>
+__device__ Vector vector_at(const std::byte* matrix, std::int64_t element) {
+  return *reinterpret_cast<const Vector*>(matrix + element * sizeof(__nv_bfloat16));
+}
+__device__ inline void store_vector(const HopperGemmWork& w, int row, int col,
+                                    const Bf16x8& vector) {
+  *reinterpret_cast<Bf16x8*>(w.out + (row * w.out_stride + col) * sizeof(__nv_bfloat16)) = vector;
+}
+
+/// Finishes the sums of a tile and stores them. Each warp has 16 rows (of every unit of rows). Bias
+/// and activation are applied in registers, in the layout of the matrix unit; rounded rows pass
+/// through a buffer in shared memory, in chunks of columns. From there the copy engine brings them
+/// on in the background, unless the warp's rows are not all live.
+template <class P>
+class TileStore {
+ public:
+  __device__ TileStore(const HopperGemmWork& w, Shared<P>& s, const Place<P>& /*place*/)
+      : w_(w),
+        heads_(w),
+        buffers_(ptx::shared_address(s.out) + threadIdx.x / kWarp * P::kOutBuffers * kBufferBytes) {
+  }
+
+  /// Asks for the bias of a tile that begins at column `col`, long before it is needed.
+  __device__ void fetch_bias(int col) {
+#pragma unroll
+    for (int k = 0; k < kBiasPairs; ++k) {
+      const int c = (k * kWarp + ptx::lane()) * 2;
+      const bool has = w_.bias != nullptr && c < P::kCols && col + c < w_.out_features;
+      bias_[k] = has ? vector_at<Bf16Pair>(w_.bias, col + c) : 0;
+    }
+  }
+  /// The tile begins at (row, col).
+  __device__ void begin(int row, int col, int live) {
+    row_ = row + P::first_row_of_warp();
+    col_ = col;
+    live_ = live;
+    if constexpr (P::kHeadDim > 0) heads_.begin(row_, col, live);
+  }
+  /// Adds the bias and applies the activation, or rotates queries and keys.
+  __device__ void finish_sums(typename P::Sums& sums) const {
+#pragma unroll
+    for (int n = 0; n < P::kCols / 8; ++n) {
+      const float2 bias = unpack_bf16(bias_of(n));
+#pragma unroll
+      for (auto& unit : sums) {
+        unit[n][0] += bias.x;
+        unit[n][1] += bias.y;
+        unit[n][2] += bias.x;
+        unit[n][3] += bias.y;
+      }
+    }
+    if constexpr (P::kHeadDim > 0) {
+      heads_.rotate(sums);
+    } else {
+      activate(w_.activation, sums);
+    }
+  }
+  __device__ void store(const typename P::Sums& sums) const {
+#pragma unroll
+    for (int i = 0; i < kChunks; ++i) {
+      if (row_of(i) >= live_) continue;
+      const std::uint32_t buffer = buffers_ + i % P::kOutBuffers * kBufferBytes;
+      wait_for_buffer(i == 0);
+#pragma unroll
+      for (int n = 0; n < kBlocks; ++n) {
+        const float(&values)[4] = sums[i / kChunksOfUnit][col_in_tile(i) / 8 + n];
+        ptx::store_two_matrices(buffer + place_of(ptx::lane() % kWarpRows, n),
+                                {pack_bf16(values[0], values[1]), pack_bf16(values[2], values[3])});
+      }
+      bring_on(i, buffer);
+    }
+  }
+  /// Call before the block ends.
+  __device__ static void finish() {
+    if constexpr (P::kBulkStores) ptx::wait_bulk_stores_read<0>();
+  }
+
+ private:
+  static constexpr int kBlocks = P::kChunk / 8;  // of 8 columns
+  static constexpr int kChunksOfUnit = P::kCols / P::kChunk;
+  static constexpr int kChunks = P::kUnits * kChunksOfUnit;
+  static constexpr int kBufferBytes = kWarpRows * P::kChunkStride * 2;
+  static constexpr int kBiasPairs = (P::kCols / 2 + kWarp - 1) / kWarp;
+
+  /// Waits until nobody reads the next buffer any more. The tile before may have ended with any.
+  __device__ static void wait_for_buffer(bool first_of_tile) {
+    if (P::kBulkStores && ptx::lane() == 0) {
+      if (first_of_tile) {
+        ptx::wait_bulk_stores_read<0>();
+      } else {
+        ptx::wait_bulk_stores_read<P::kOutBuffers - 1>();
+      }
+    }
+    __syncwarp();
+  }
+  [[nodiscard]] __device__ int row_of(int chunk) const {
+    return row_ + chunk / kChunksOfUnit * kUnitRows;
+  }
+  [[nodiscard]] static __device__ int col_in_tile(int chunk) {
+    return chunk % kChunksOfUnit * P::kChunk;
+  }
+  /// Where the 16 bytes of a block of columns lie in a buffer, as the copy engine expects them.
+  [[nodiscard]] static __device__ int place_of(int row, int block) {
+    const int swizzled = P::kSwizzled ? block ^ (row / 2 % 4) : block;
+    return row * P::kChunkStride * 2 + swizzled * 16;
+  }
+  /// Bias of this lane's two columns of block `n` of the tile.
+  [[nodiscard]] __device__ Bf16Pair bias_of(int n) const {
+    const int pair = n * 4;  // of the first lane
+    return __shfl_sync(0xffffffffu, bias_[pair / kWarp], pair % kWarp + ptx::lane() % 4);
+  }
+  /// From the buffer to memory.
+  __device__ void bring_on(int chunk, std::uint32_t buffer) const {
+    const int col = col_ + col_in_tile(chunk);
+    const int row = row_of(chunk);
+    if constexpr (P::kHeadDim > 0) {
+      __syncwarp();
+      heads_.bring_on(chunk, static_cast<const std::byte*>(__cvta_shared_to_generic(buffer)));
+    } else if (P::kBulkStores && row + kWarpRows <= live_) {
+      ptx::fence_for_matrix_unit();  // makes the buffer visible to the copy engine, too
+      __syncwarp();
+      if (ptx::lane() == 0 && col < w_.out_features) ptx::store_tile(w_.out_map, col, row, buffer);
+    } else {
+      __syncwarp();
+#pragma unroll
+      for (int i = ptx::lane(); i < kWarpRows * kBlocks; i += kWarp) {
+        const int r = i / kBlocks;
+        const int c = i % kBlocks * 8;
+        if (row + r >= live_ || col + c >= w_.out_features) continue;
+        Bf16x8 vector;
+        ptx::load_shared(buffer + place_of(r, i % kBlocks), vector.pair);
+        store_vector(w_, row + r, col + c, vector);
+      }
+    }
+    if (P::kBulkStores && ptx::lane() == 0) ptx::commit_bulk_stores();  // an empty group counts
+  }
+
+  const HopperGemmWork& w_;
+  std::conditional_t<(P::kHeadDim > 0), HeadStore<P>, NoHeads> heads_;
+  std::uint32_t buffers_;  // of this warp
+  int live_ = 0;
+  int row_ = 0;  // first of this warp
+  int col_ = 0;
+  Bf16Pair bias_[kBiasPairs];  // of columns 2 lane and the next of the tile, and 64 further
+};
+
+}  // namespace fovea::cuda::gemm

@@ -1,0 +1,220 @@
+#pragma once
+
+// What becomes of the sums of a product whose columns are queries, keys and values: queries and
+// keys are rotated in registers, where there are angles; then rows leave for where the Hopper
+// attention kernel reads them, queries for rows of the output, keys and values for their slabs
+// (attention/packing.h). That spares attention a kernel that reads and writes all three once more.
+//
+// What did not help: storing keys and values from registers in words, although eight rows of eight
+// columns are spread over a warp as a block of a slab; groups that take turns, whose registers
+// cannot hold angles beside the sums of twice as many rows, so that each waits for them.
+
+#include "ops/cuda/attention/packing.h"
+#include "ops/cuda/attention/tiles.cuh"
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/gemm/hopper/plan.cuh"
+#include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/tma.cuh"
+#include "ops/cuda/rowwise/rotate.cuh"
+
+namespace fovea::cuda::gemm {
+
+/// Rotary angles of 16 rows of a warp, as the matrix unit spreads rows of a head over it: lane l
+/// has rows l / 4 and l / 4 + 8, and of each block of eight columns 2 (l % 4) and the next.
+template <int kDim>
+class HeadAngles {
+ public:
+  /// Asks for the angles. `row` is the first; rows from `live` on have none.
+  __device__ void fetch(const AttentionWork& a, int row, int live) {
+#pragma unroll
+    for (int n = 0; n < kLowBlocks; ++n) {
+      const int j = n * 8 + ptx::lane() % 4 * 2;
+#pragma unroll
+      for (int i = 0; i < 4; i += 2) {
+        const int r = row + ptx::lane() / 4 + 4 * i;
+        const bool exists = r < live && j < kHalf;
+        const std::int64_t at = std::int64_t{r} * kHalf + j;
+        const float2 c = exists ? *reinterpret_cast<const float2*>(a.cos + at) : float2{};
+        const float2 s = exists ? *reinterpret_cast<const float2*>(a.sin + at) : float2{};
+        cosine_[n][i] = c.x, cosine_[n][i + 1] = c.y;
+        sine_[n][i] = s.x, sine_[n][i + 1] = s.y;
+      }
+    }
+  }
+
+  /// Rounds the sums of a head to bf16, as rope() reads them, and rotates them.
+  __device__ void rotate(float (*head)[4]) const {
+#pragma unroll
+    for (int n = 0; n < kBlocks; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; i += 2) {
+        const float2 rounded = unpack_bf16(pack_bf16(head[n][i], head[n][i + 1]));
+        head[n][i] = rounded.x, head[n][i + 1] = rounded.y;
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < kLowBlocks; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if constexpr (kHalf % 8 == 0) {
+          rotate_pair(n, i, head[n][i], head[n + kLowBlocks][i]);
+        } else {
+          rotate_across_lanes(n, i, head);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr int kHalf = kDim / 2;
+  static constexpr int kBlocks = kDim / 8;
+  static constexpr int kLowBlocks = (kHalf + 7) / 8;  // with columns of the first half
+
+  __device__ void rotate_pair(int n, int i, float& low, float& high) const {
+    const float x = low;
+    low = rotated(x, high, cosine_[n][i], sine_[n][i], false);
+    high = rotated(high, x, cosine_[n][i], sine_[n][i], true);
+  }
+
+  /// The halves meet within a block: the partner of a column is with the lane two further or two
+  /// before, which lends it. Blocks in ascending order.
+  __device__ void rotate_across_lanes(int n, int i, float (*head)[4]) const {
+    constexpr unsigned kAll = 0xffffffffu;
+    const bool is_low_in_middle = ptx::lane() % 4 < 2;  // in the block where the halves meet
+    const bool is_last = n + 1 == kLowBlocks;
+    float& later = head[is_last ? n : n + kLowBlocks][i];
+    float& earlier = head[n + kLowBlocks - 1][i];
+    float low = head[n][i];
+    float high = __shfl_xor_sync(kAll, is_low_in_middle ? later : earlier, 2);
+    rotate_pair(n, i, low, high);
+    high = __shfl_xor_sync(kAll, high, 2);
+    if (!is_last || is_low_in_middle) head[n][i] = low;
+    if (!is_low_in_middle) earlier = high;
+    if (!is_last && is_low_in_middle) later = high;
+  }
+
+  float cosine_[kLowBlocks][4];
+  float sine_[kLowBlocks][4];
+};
+
+/// Where a row of the batch lies among the slabs of a head.
+struct SlabRow {
+  int number;   ///< counting eight rows per slab; -1: no sequence covers the row
+  int repeats;  ///< rows behind it that its slab has and its sequence, whose last it is, has not
+};
+
+__device__ inline SlabRow slab_row_of(const AttentionWork& a, int row) {
+  const int num_sequences = live_sequences(a);
+  int sequence = 0;  // the last one that begins at `row` or before
+  for (int end = num_sequences; end - sequence > 1;) {
+    const int middle = (sequence + end) / 2;
+    (a.cu_seqlens[middle] <= row ? sequence : end) = middle;
+  }
+  const int begin = a.cu_seqlens[sequence];
+  const int end = num_sequences > 0 ? a.cu_seqlens[sequence + 1] : begin;
+  if (row < begin || row >= end) return {-1, 0};
+  const int number = first_slab(sequence, begin) * kSlabRows + row - begin;
+  return {number, row + 1 == end ? kSlabRows - 1 - number % kSlabRows : 0};
+}
+
+/// Heads of the 16 rows that a warp has of a tile, on their way out.
+template <class P>
+class HeadStore {
+ public:
+  __device__ explicit HeadStore(const HopperGemmWork& w) : w_(w), a_(w.attention) {}
+
+  /// The warp's rows begin at `row`, the columns of the tile at `col`. Asks for what will be needed
+  /// when the sums are there.
+  __device__ void begin(int row, int col, int live) {
+    row_ = row;
+    live_ = live;
+    first_head_ = col / kDim;
+    if (rotates()) angles_.fetch(a_, row, live);
+    const int mine = row + ptx::lane() % kWarpRows;
+    const bool goes_to_slab = first_head_ + kHeads > a_.num_heads && mine < live;
+    place_ = goes_to_slab ? slab_row_of(a_, mine) : SlabRow{-1, 0};
+  }
+
+  __device__ void rotate(typename P::Sums& sums) const {
+    if (!rotates()) return;
+#pragma unroll
+    for (int head = 0; head < kHeads; ++head) {
+      if (first_head_ + head < 2 * a_.num_heads) angles_.rotate(&sums[0][head * kPieces]);
+    }
+  }
+
+  /// Brings head number `head` of the tile on from the warp's buffer.
+  __device__ void bring_on(int head, const std::byte* buffer) const {
+    const int number = first_head_ + head;
+    if (number < a_.num_heads) {
+      bring_queries_on(number, buffer);
+    } else if (number < 2 * a_.num_heads) {
+      bring_slab_rows_on<false>(packed_keys(a_, number - a_.num_heads, 0), buffer);
+    } else if (number < 3 * a_.num_heads) {
+      bring_slab_rows_on<true>(packed_values(a_, number - 2 * a_.num_heads, 0), buffer);
+    }
+  }
+
+ private:
+  static constexpr int kDim = P::kHeadDim;
+  static constexpr int kHeads = P::kCols / kDim;  // of a tile
+  static constexpr int kPieces = kDim / 8;        // of 16 bytes, in a row
+  static_assert(P::kUnits == 1, "angles of more rows would not fit into registers beside the sums");
+
+  [[nodiscard]] __device__ bool rotates() const {
+    return a_.cos != nullptr && first_head_ < 2 * a_.num_heads;
+  }
+  [[nodiscard]] static __device__ const uint4& piece(const std::byte* buffer, int row, int number) {
+    return *reinterpret_cast<const uint4*>(buffer + row * P::kChunkStride * 2 + number * 16);
+  }
+
+  __device__ void bring_queries_on(int head, const std::byte* buffer) const {
+#pragma unroll
+    for (int i = ptx::lane(); i < kWarpRows * kPieces; i += kWarp) {
+      const int row = i / kPieces;
+      if (row_ + row >= live_) continue;
+      std::byte* const to = w_.out + ((row_ + row) * w_.out_stride + head * kDim) * 2;
+      reinterpret_cast<uint4*>(to)[i % kPieces] = piece(buffer, row, i % kPieces);
+    }
+  }
+
+  /// Eight lanes take the rows of a block of eight columns, which are neighbours in a slab.
+  template <bool kAreValues>
+  __device__ void bring_slab_rows_on(std::byte* slabs, const std::byte* buffer) const {
+    constexpr int kSlabBytes = kAreValues ? value_slab_bytes(kDim) : key_slab_bytes(kDim);
+    constexpr uint4 kBehindHead{kAreValues ? kBf16One : 0, 0, 0, 0};
+#pragma unroll
+    for (int first = 0; first < kWarpRows; first += kSlabRows) {
+      const int row = first + ptx::lane() % kSlabRows;
+      const int number = __shfl_sync(0xffffffffu, place_.number, row);
+      const int repeats = __shfl_sync(0xffffffffu, place_.repeats, row);
+      if (number < 0) continue;
+      auto* const slab =
+          reinterpret_cast<uint4*>(slabs + std::int64_t{number / kSlabRows} * kSlabBytes);
+#pragma unroll
+      for (int block = ptx::lane() / kSlabRows; block < kSlabBytes / kBlockBytes;
+           block += kWarp / kSlabRows) {
+        const uint4 values = block < kPieces ? piece(buffer, row, block) : kBehindHead;
+        uint4* const to = slab + block * kSlabRows + number % kSlabRows;
+        *to = values;
+#pragma unroll 1
+        for (int i = 1; i <= repeats; ++i) to[i] = kAreValues ? uint4{} : values;
+      }
+    }
+  }
+
+  const HopperGemmWork& w_;
+  const AttentionWork& a_;
+  int row_ = 0;
+  int live_ = 0;
+  int first_head_ = 0;  // of the tile: queries, then keys, then values
+  SlabRow place_;       // of row lane % 16
+  HeadAngles<kDim> angles_;
+};
+
+/// In its place where columns are no heads.
+struct NoHeads {
+  __device__ explicit NoHeads(const HopperGemmWork& /*w*/) {}
+};
+
+}  // namespace fovea::cuda::gemm

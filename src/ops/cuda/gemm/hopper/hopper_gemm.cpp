@@ -1,0 +1,227 @@
+// Chooses among our own matrix-product kernels and starts them.
+#include "ops/cuda/gemm/hopper/hopper_gemm.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/check.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr int kBlockCols = 64;  // of x, that a stage holds
+constexpr int kChunkRows = 16;  // of the output, that a warp stores at once
+constexpr std::int64_t kElementBytes = 2;
+constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses for the copy engine
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Clusters of neighbouring tiles.
+std::int64_t num_clusters(const Gemm& gemm, const HopperGemmKernel& kernel) {
+  return ceil_div(gemm.rows, std::int64_t{kernel.rows} * kernel.cluster_rows) *
+         ceil_div(gemm.out_features, std::int64_t{kernel.cols} * kernel.cluster_cols);
+}
+int cluster_size(const HopperGemmPlan& plan) {
+  return plan.splits * plan.kernel->cluster_rows * plan.kernel->cluster_cols;
+}
+
+std::vector<const HopperGemmKernel*> all_kernels() {
+  std::vector<const HopperGemmKernel*> kernels;
+  for (const auto& family :
+       {small_gemm_kernels(), wide_gemm_kernels(), alternating_gemm_kernels(), head_gemm_kernels()})
+    for (const HopperGemmKernel& kernel : family) kernels.push_back(&kernel);
+  return kernels;
+}
+
+/// Clock cycles that a product takes by a simple model, fitted to an H100: waves of tiles, each
+/// limited by the matrix unit, by the copies, or by latency, unless all wait for the weights; and
+/// the way out.
+double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_blocks,
+                       int num_multiprocessors) {
+  constexpr double kProductsPerCycle = 2048;     // multiply-adds of one multiprocessor
+  constexpr double kBytesPerCycle = 60;          // into one multiprocessor
+  constexpr double kCacheBytesPerCycle = 4000;   // out of the L2 cache
+  constexpr double kMemoryBytesPerCycle = 1700;  // out of memory
+  constexpr double kBlockLatency = 150;          // of one block of columns
+  constexpr double kStoring = 600;
+  constexpr double kStoredPerCycle = 5;
+  constexpr double kSharing = 1500;           // of a sum between the blocks of a cluster,
+  constexpr double kSharedBytesPerCycle = 7;  // next to the parts themselves
+  const HopperGemmKernel& kernel = *plan.kernel;
+  const auto bytes = [](std::int64_t rows, std::int64_t cols) {
+    return static_cast<double>(rows * cols * kElementBytes);
+  };
+  const auto area = static_cast<double>(kernel.rows * kernel.cols);
+  const std::int64_t all = num_clusters(gemm, kernel) * cluster_size(plan);
+  const auto busy = static_cast<double>(std::min<std::int64_t>(all, most_blocks));
+  const double busy_each = std::max(1.0, busy / num_multiprocessors);
+  const double cache_bytes = bytes(kernel.rows, kBlockCols) / kernel.cluster_cols +
+                             bytes(kernel.cols, kBlockCols) / kernel.cluster_rows;
+  const double block =
+      std::max({busy_each * area * kBlockCols / kProductsPerCycle,
+                busy_each * bytes(kernel.rows + kernel.cols, kBlockCols) / kBytesPerCycle,
+                cache_bytes * busy / kCacheBytesPerCycle, kBlockLatency});
+  const std::int64_t blocks = ceil_div(ceil_div(gemm.in_features, kBlockCols), plan.splits);
+  const double multiplying = static_cast<double>(blocks) * block;
+  const double sent = area * sizeof(float) * (plan.splits - 1) / plan.splits;
+  const double storing = kStoring + area / kStoredPerCycle / plan.splits +
+                         (plan.splits > 1 ? kSharing + sent / kSharedBytesPerCycle : 0);
+  const auto waves = static_cast<double>(ceil_div(all, most_blocks));
+  const double reading = bytes(gemm.in_features, gemm.out_features) / kMemoryBytesPerCycle;
+  return kernel.alternating
+             ? std::max(reading, waves * std::max(multiplying, storing)) + storing
+             : std::max(reading, waves * multiplying + (waves - 1) * storing) + storing;
+}
+
+}  // namespace
+
+HopperGemm::HopperGemm(int device_index) {
+  const DeviceGuard guard(device_index);
+  FOVEA_CUDA_CHECK(
+      cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
+  constexpr unsigned kInterface = 12000;  // the first driver interface with the function
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  FOVEA_CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kInterface,
+                                                    cudaEnableDefault, &found));
+  FOVEA_CHECK(found == cudaDriverEntryPointSuccess, kUnsupported,
+              "the NVIDIA driver cannot describe matrices to the copy engine");
+  encode_ = reinterpret_cast<EncodeTiles>(function);
+  for (const HopperGemmKernel* kernel : all_kernels())
+    if (const int most = kernel->prepare(); most > 0) most_blocks_[kernel] = most;
+}
+
+bool HopperGemm::accepts(const Gemm& gemm) {
+  std::uintptr_t bits = 0;
+  for (const std::byte* operand :
+       {gemm.x, gemm.weight, gemm.bias, gemm.residual, static_cast<const std::byte*>(gemm.out)}) {
+    bits |= reinterpret_cast<std::uintptr_t>(operand);
+  }
+  for (const std::int64_t columns : {gemm.in_features, gemm.out_features, gemm.out_stride})
+    bits |= static_cast<std::uintptr_t>(columns * kElementBytes);
+  constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;  // sizes and tile numbers are ints
+  return bits % kAlignment == 0 && gemm.rows < kMaxSize && gemm.in_features < kMaxSize &&
+         gemm.out_features < kMaxSize &&
+         ceil_div(gemm.rows, kBlockCols) * ceil_div(gemm.out_features, 32) * kMaxCluster < kMaxSize;
+}
+
+std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
+  struct Rated {
+    HopperGemmPlan plan;
+    double cycles;
+  };
+  constexpr int kBlocksEach = 2;  // per multiprocessor
+  std::vector<Rated> rated;
+  const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
+  for (const auto& [kernel, most_blocks] : most_blocks_) {
+    if (gemm.residual != nullptr && !kernel->adds_residual) continue;
+    if (kernel->head_dim != head_dim_of(gemm)) continue;
+    const int most_splits =
+        kernel->split ? kMaxCluster / (kernel->cluster_rows * kernel->cluster_cols) : 1;
+    for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
+      const HopperGemmPlan plan{kernel, splits};
+      // Without waves: every block computes one tile.
+      if (splits > 1 && (splits > blocks || num_clusters(gemm, *kernel) * cluster_size(plan) >
+                                                kBlocksEach * num_multiprocessors_)) {
+        break;
+      }
+      rated.push_back({plan, modelled_cycles(gemm, plan, most_blocks, num_multiprocessors_)});
+    }
+  }
+  std::ranges::stable_sort(rated, {}, &Rated::cycles);
+  std::vector<HopperGemmPlan> plans;
+  for (const Rated& entry : rated) plans.push_back(entry.plan);
+  return plans;
+}
+
+bool HopperGemm::has_heads(int head_dim) {
+  return std::ranges::any_of(head_gemm_kernels(), [&](const HopperGemmKernel& kernel) {
+    return kernel.head_dim == head_dim;
+  });
+}
+
+bool HopperGemm::is_possible(const HopperGemmPlan& plan, bool residual, int head_dim) {
+  if (plan.kernel == nullptr || plan.splits < 1) return false;
+  if (plan.kernel->head_dim != head_dim) return false;
+  if (residual && !plan.kernel->adds_residual) return false;
+  return plan.kernel->split ? cluster_size(plan) <= kMaxCluster : plan.splits == 1;
+}
+
+const HopperGemmKernel* HopperGemm::find_kernel(const std::string& name) {
+  for (const HopperGemmKernel* kernel : all_kernels())
+    if (name == kernel->name) return kernel;
+  return nullptr;
+}
+
+CUtensorMap HopperGemm::describe(const Matrix& matrix) const {
+  CUtensorMap map{};
+  const std::array<cuuint64_t, 2> sizes{static_cast<cuuint64_t>(matrix.cols),
+                                        static_cast<cuuint64_t>(matrix.rows)};
+  const std::array<cuuint64_t, 1> strides{
+      static_cast<cuuint64_t>(matrix.row_stride * kElementBytes)};
+  const std::array<cuuint32_t, 2> tile{static_cast<cuuint32_t>(matrix.tile_cols),
+                                       static_cast<cuuint32_t>(matrix.tile_rows)};
+  const std::array<cuuint32_t, 2> every{1, 1};
+  // Rows of 128 and 64 bytes would lie in few banks.
+  const CUtensorMapSwizzle swizzle = matrix.tile_cols == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+                                     : matrix.tile_cols == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                              : CU_TENSOR_MAP_SWIZZLE_NONE;
+  // The interface takes a plain pointer although the matrix is only described, not written.
+  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(matrix.data));
+  const CUresult result =
+      encode_(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, address, sizes.data(), strides.data(),
+              tile.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
+              static_cast<int>(result), " for a matrix of ", matrix.rows, " x ", matrix.cols);
+  return map;
+}
+
+void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const {
+  const HopperGemmKernel& kernel = *plan.kernel;
+  HopperGemmWork work{};
+  // A matrix without gaps between its rows, in tiles as stages hold them.
+  const auto in_stages = [&](const std::byte* data, std::int64_t rows, std::int64_t cols,
+                             int tile_rows) {
+    return describe({.data = data,
+                     .rows = rows,
+                     .cols = cols,
+                     .row_stride = cols,
+                     .tile_rows = tile_rows,
+                     .tile_cols = kBlockCols});
+  };
+  work.x = in_stages(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.cluster_cols);
+  work.weight = in_stages(gemm.weight, gemm.out_features, gemm.in_features,
+                          kernel.cols / kernel.cluster_rows);
+  if (gemm.residual != nullptr && !kernel.split)
+    work.residual_map = in_stages(gemm.residual, gemm.rows, gemm.out_features, kernel.rows);
+  if (kernel.chunk_cols > 0) {
+    work.out_map = describe({.data = gemm.out,
+                             .rows = gemm.rows,
+                             .cols = gemm.out_features,
+                             .row_stride = gemm.out_stride,
+                             .tile_rows = kChunkRows,
+                             .tile_cols = kernel.chunk_cols});
+  }
+  work.bias = gemm.bias;
+  work.residual = gemm.residual;
+  work.out = gemm.out;
+  work.out_stride = gemm.out_stride;
+  work.live = gemm.live;
+  work.rows = static_cast<int>(gemm.rows);
+  work.out_features = static_cast<int>(gemm.out_features);
+  work.sum_blocks = static_cast<int>(ceil_div(gemm.in_features, kBlockCols));
+  work.splits = plan.splits;
+  work.activation = gemm.activation;
+  if (gemm.attention != nullptr) work.attention = *gemm.attention;
+  const int cluster = cluster_size(plan);
+  std::int64_t clusters = num_clusters(gemm, kernel);
+  // A block whose sums come from others has memory for one tile; the others go on to the next.
+  if (!kernel.split)
+    clusters = std::min<std::int64_t>(clusters, most_blocks_.at(&kernel) / cluster);
+  kernel.launch(stream, work, static_cast<int>(clusters) * cluster);
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/cuda/cuda_stream.h"
+#include "ops/cuda/gemm/gemm.h"
+
+namespace fovea::cuda {
+
+/// What a kernel of this family receives. Columns are counted in blocks of 64 along the sum.
+struct HopperGemmWork {
+  CUtensorMap x;        ///< [rows, in_features] in tiles of the kernel's rows
+  CUtensorMap weight;   ///< [out_features, in_features] in tiles of the kernel's columns
+  CUtensorMap out_map;  ///< [rows, out_features] in tiles of 16 rows and chunk_cols columns, if any
+  CUtensorMap residual_map;  ///< [rows, out_features] in tiles of the kernel's rows, unless split
+  const std::byte* bias;
+  const std::byte* residual;
+  std::byte* out;
+  std::int64_t out_stride;
+  const std::int32_t* live;
+  int rows;
+  int out_features;
+  int sum_blocks;  ///< of 64 columns of x
+  int splits;      ///< thread blocks that share the sum of a tile
+  ops::Activation activation;
+  AttentionWork attention;  ///< where queries, keys and values go, for kernels with a head dim
+};
+
+/// A compiled kernel: the tile of the output that a thread block computes, and how.
+struct HopperGemmKernel {
+  const char* name;
+  int rows;
+  int cols;
+  int cluster_rows;  ///< of neighbouring tiles that a cluster of blocks computes together
+  int cluster_cols;  ///< of those
+  bool alternating;  ///< two warp groups take turns: one multiplies while the other stores
+  bool split;        ///< blocks of a cluster share the sum of a tile
+  bool adds_residual;
+  int head_dim;    ///< of the queries, keys and values that it brings on; 0: plain rows
+  int chunk_cols;  ///< columns that the copy engine stores at once; 0: it does not store
+  /// Once per GPU, which is the current one, before the first launch.
+  /// @return thread blocks that it can have at work at once; 0: it cannot run the kernel.
+  int (*prepare)();
+  void (*launch)(CudaStream& stream, const HopperGemmWork& work, int thread_blocks);
+};
+/// Kernels with one warp group, with two or three that share a tile, and with two that take turns;
+/// those with a head dim.
+[[nodiscard]] std::span<const HopperGemmKernel> small_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> wide_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> alternating_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> head_gemm_kernels();
+
+/// Matrix products by our own kernels: TMA and warp-group instructions, live rows only, every
+/// activation and the residual in the epilogue with one rounding. Thread-safe.
+class HopperGemm {
+ public:
+  static constexpr int kMaxCluster = 8;  ///< thread blocks; more are not portable
+
+  explicit HopperGemm(int device_index);
+
+  /// Whether addresses, strides and sizes suit the copy engine: multiples of 16 bytes.
+  [[nodiscard]] static bool accepts(const Gemm& gemm);
+  /// Ways to compute an accepted product, the most promising by a simple model first.
+  [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
+  /// Whether there is such a kernel, made for that head dim (0: none), and it can run with that
+  /// many splits, and add a residual.
+  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan, bool residual, int head_dim);
+  /// Whether there are kernels for queries, keys and values of that head dim.
+  [[nodiscard]] static bool has_heads(int head_dim);
+  /// The kernel of that name; null if this build has none.
+  [[nodiscard]] static const HopperGemmKernel* find_kernel(const std::string& name);
+
+  /// Asynchronous; safe to capture. `plan` is one of candidates(), or was for another row count.
+  void run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const;
+
+ private:
+  using EncodeTiles = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*,
+                                   const cuuint64_t*, const cuuint64_t*, const cuuint32_t*,
+                                   const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                   CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+
+  /// A matrix of `rows` rows, `row_stride` elements apart, and the tiles of it that are copied.
+  struct Matrix {
+    const std::byte* data;
+    std::int64_t rows;
+    std::int64_t cols;
+    std::int64_t row_stride;
+    int tile_rows;
+    int tile_cols;
+  };
+  [[nodiscard]] CUtensorMap describe(const Matrix& matrix) const;
+
+  EncodeTiles encode_ = nullptr;  // of the driver, which this plugin does not link
+  int num_multiprocessors_ = 0;
+  std::map<const HopperGemmKernel*, int> most_blocks_;  // at work at once; of those that can run
+};
+
+}  // namespace fovea::cuda

@@ -1,0 +1,310 @@
+#pragma once
+
+// out[r, n] = activation(sum_k x[r, k] weight[n, k] + bias[n]) + residual[r, n] on Hopper.
+//
+// A thread block computes tiles of the output, one after the other. Its last warp only starts
+// copies: tiles of 64 columns of x and weight move through a ring of stages in shared memory. The
+// other warps, in groups of four, multiply. Groups either share a tile, each with its rows, or take
+// whole tiles in turn, so that one multiplies while the other stores. Sums stay in registers until
+// they are finished and rounded. The residual of a tile comes through the ring behind its operands,
+// so that it is there when the sums are.
+//
+// Weights never change, so the first stages of them are brought before the kernel waits for its
+// predecessor: a chain of products of few rows, whose time is that of reading weights, reads those
+// of the next product while the one before still runs.
+//
+// What limits products of few rows, next to reading weights, is the way from the L2 cache to the
+// multiprocessors: every tile needs its rows of x and its weights. Neighbouring tiles are therefore
+// computed by the blocks of a cluster, each of which brings a part of what they share to all. What
+// remains is that some 60 bytes per cycle reach one multiprocessor (H100): tiles are as square as
+// their number allows. Products of many rows are held up there as well: if all multiprocessors ask,
+// the L2 cache gives some 28 bytes per cycle to each. Tiles of 128 x 144 in pairs need 44 to keep
+// the matrix unit busy, those of 192 x 192 in pairs 32, for which three groups share a tile.
+//
+// Kernels for one head dim bring queries, keys and values where attention reads them
+// (gemm/hopper/heads.cuh).
+//
+// Few tiles leave multiprocessors idle: then blocks of a cluster share the sum of a tile, send
+// their parts to each other, and each adds up some rows in the order of the blocks. Sums have a
+// fixed order in every case: equal inputs give equal bits.
+#include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/gemm/hopper/epilogue.cuh"
+#include "ops/cuda/gemm/hopper/feed.cuh"
+#include "ops/cuda/gemm/hopper/plan.cuh"
+#include "ops/cuda/gemm/hopper/split.cuh"
+#include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/tma.cuh"
+#include "ops/cuda/ptx/wgmma.cuh"
+
+namespace fovea::cuda::gemm {
+
+/// Lets go of a stage, once per warp, with all blocks that supply it. `supplier` is
+/// address_in_block of the first stage's barrier, in lanes below kSuppliers.
+template <class P>
+__device__ void release(Shared<P>& s, unsigned block, std::uint32_t supplier) {
+  const unsigned stage = Stage<P>(block).index;
+  if constexpr (P::kSuppliers == 1) {
+    if (threadIdx.x % kWarp == 0) ptx::barrier_arrive(ptx::shared_address(&s.empty[stage]));
+  } else if (threadIdx.x % kWarp < P::kSuppliers) {
+    ptx::barrier_arrive_in_block(supplier + stage * sizeof(s.empty[0]));
+  }
+}
+
+/// Alternating groups multiply in turn. Without turns, a group that waits for a stage which the
+/// other has yet to go through several times could not tell one pass from the next but one.
+__device__ inline void wait_for_turn(int group) {
+  ptx::named_barrier_sync(kFirstTurnBarrier + group, 2 * kGroup);
+}
+__device__ inline void pass_turn(int group) {
+  ptx::named_barrier_arrive(kFirstTurnBarrier + (group ^ 1), 2 * kGroup);
+}
+
+/// Starts the products of one block of columns. The first ones of a tile do not read the sums.
+template <class P, bool kFirst>
+__device__ void multiply_block(const Shared<P>& s, const Stage<P>& stage, int first_row,
+                               typename P::Sums (&chains)[P::kChains]) {
+  constexpr int kStepBytes = 32;  // 16 columns, of one instruction
+  constexpr int kUnitBytes = kUnitRows * kRowBytes;
+  ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
+  const std::uint64_t x =
+      ptx::tile_descriptor(ptx::shared_address(s.x[stage.index] + first_row * kRowBytes));
+  const std::uint64_t weight = ptx::tile_descriptor(ptx::shared_address(s.weight[stage.index]));
+  ptx::products_begin();
+#pragma unroll
+  for (int step = 0; step < kBlockCols / 16; ++step) {
+#pragma unroll
+    for (int unit = 0; unit < P::kUnits; ++unit) {
+      auto& sums = chains[step % P::kChains][unit];
+      const std::uint64_t a = ptx::advance_operand(x, unit * kUnitBytes + step * kStepBytes);
+      const std::uint64_t b = ptx::advance_operand(weight, step * kStepBytes);
+      if (kFirst && step < P::kChains) {
+        ptx::product_start(sums, a, b);
+      } else {
+        ptx::product_add(sums, a, b);
+      }
+    }
+  }
+  ptx::products_commit();
+}
+
+/// Sums `count` blocks of columns into chains[0], the first being the `block`-th that passes
+/// through the ring.
+template <class P>
+__device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
+                         std::uint32_t supplier, typename P::Sums (&chains)[P::kChains]) {
+  multiply_block<P, true>(s, Stage<P>(block), first_row, chains);
+  for (int b = 1; b < count; ++b) {
+    ++block;
+    multiply_block<P, false>(s, Stage<P>(block), first_row, chains);
+    ptx::products_wait<1>();  // those of block - 1
+    release<P>(s, block - 1, supplier);
+  }
+  ++block;
+  if constexpr (P::kAlternating) pass_turn(static_cast<int>(threadIdx.x) / kGroup);
+#pragma unroll
+  for (auto& sums : chains) {
+#pragma unroll
+    for (auto& unit : sums) ptx::products_wait<0>(unit);
+  }
+  release<P>(s, block - 1, supplier);
+#pragma unroll
+  for (int chain = 1; chain < P::kChains; ++chain) {
+#pragma unroll
+    for (int unit = 0; unit < P::kUnits; ++unit) {
+#pragma unroll
+      for (int i = 0; i < P::kCols / 2; ++i)
+        chains[0][unit][i / 4][i % 4] += chains[chain][unit][i / 4][i % 4];
+    }
+  }
+}
+
+/// Adds the residual of a tile, whose first 64 columns are the `block`-th to pass through the ring.
+template <class P>
+__device__ void add_residual(Shared<P>& s, unsigned block, std::uint32_t supplier,
+                             typename P::Sums& sums) {
+  const int row = P::first_row_of_warp() + ptx::lane() % kWarpRows;
+#pragma unroll
+  for (int c = 0; c < P::kResidualStages; ++c) {
+    const Stage<P> stage(block + c);
+    ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
+    const std::uint32_t x = ptx::shared_address(s.x[stage.index]);
+#pragma unroll
+    for (int n = 0; n < kBlockCols / 8 && c * 8 + n < P::kCols / 8; ++n) {
+#pragma unroll
+      for (int unit = 0; unit < P::kUnits; ++unit) {
+        Bf16Pair pairs[2];
+        ptx::load_two_matrices(x + (row + unit * kUnitRows) * kRowBytes + (n ^ row % 8) * 16,
+                               pairs);
+        float(&values)[4] = sums[unit][c * 8 + n];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float2 added = unpack_bf16(pairs[i]);
+          values[2 * i] += added.x;
+          values[2 * i + 1] += added.y;
+        }
+      }
+    }
+    __syncwarp();
+    release<P>(s, block + c, supplier);
+  }
+}
+
+template <class P>
+__device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
+  const Place<P> place(w);
+  const Tiles<P> tiles(w, place);
+  const Slice slice(w, place.part);
+  const int group = static_cast<int>(threadIdx.x) / kGroup;
+  constexpr int kTurns = P::kAlternating ? P::kGroups : 1;
+  const int turn = P::kAlternating ? group : 0;
+  int tile = tiles.first() + turn * tiles.step();
+  auto block = static_cast<unsigned>(turn * slice.count);
+  if (P::kAlternating && group == 1) pass_turn(group);  // group 0 begins
+
+  std::uint32_t supplier = 0;
+  if constexpr (P::kSuppliers > 1) {
+    supplier = ptx::address_in_block(
+        ptx::shared_address(s.empty),
+        place.supplier(min(static_cast<int>(threadIdx.x) % kWarp, P::kSuppliers - 1)));
+  }
+  std::conditional_t<P::kSplit, SplitStore<P>, TileStore<P>> output(w, s, place);
+  output.fetch_bias(tiles.col(tile));
+  wait_before_product();
+  const int live = live_rows_of(w);
+  const int num_tiles = tiles.count(live);
+  for (; tile < num_tiles; tile += kTurns * tiles.step()) {
+    const int col = tiles.col(tile);
+    if (tile != tiles.first()) output.fetch_bias(col);
+    output.begin(tiles.row(tile), col, live);
+    __syncwarp();
+    typename P::Sums chains[P::kChains];
+    typename P::Sums& sums = chains[0];
+    if constexpr (P::kAlternating) wait_for_turn(group);
+    multiply<P>(s, block, slice.count, P::first_row(group), supplier, chains);
+    block += static_cast<unsigned>(kTurns * slice.count);
+    output.finish_sums(sums);
+    if constexpr (P::kResidualInStages) {
+      if (w.residual != nullptr) {
+        add_residual<P>(s, block, supplier, sums);
+        block += P::kResidualStages;
+      }
+    }
+    output.store(sums);
+  }
+  output.finish();
+}
+
+template <class P>
+__device__ void init_barriers(const HopperGemmWork& w, Shared<P>& s) {
+  constexpr int kReaders = P::kAlternating ? kGroup / kWarp : P::kConsumerWarps;
+  for (int stage = 0; stage < P::kStages; ++stage) {
+    ptx::barrier_init(ptx::shared_address(&s.full[stage]), 1);
+    ptx::barrier_init(ptx::shared_address(&s.empty[stage]), kReaders * P::kSuppliers);
+  }
+  if constexpr (P::kSplit) {
+    const std::uint32_t parts = ptx::shared_address(&s.parts);
+    ptx::barrier_init(parts, 1);
+    ptx::barrier_arrive_expecting(parts,
+                                  (w.splits - 1) * Share<P>(w.splits, Place<P>(w).part).bytes());
+  }
+  ptx::fence_barriers();
+}
+
+template <class P>
+__global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
+    gemm_kernel(const __grid_constant__ HopperGemmWork w) {
+  static_assert(sizeof(Shared<P>) * P::kBlocksPerMultiprocessor <= kMostSharedBytes);
+  extern __shared__ __align__(1024) std::byte memory[];
+  Shared<P>& s = *reinterpret_cast<Shared<P>*>(memory);
+  if (threadIdx.x == 0) {
+    ptx::prefetch_map(w.weight);
+    ptx::prefetch_map(w.x);
+    init_barriers<P>(w, s);
+  }
+  __syncthreads();
+  if constexpr (P::kIsCluster) {  // all blocks must be there before one sends something to another
+    ptx::cluster_arrive();
+    ptx::cluster_wait();
+  }
+  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarp, 0);
+  if (warp < P::kConsumerWarps) {
+    if constexpr (P::kShiftsRegisters) ptx::grow_registers<P::kConsumerRegisters>();
+    multiply_tiles<P>(w, s);
+  } else {
+    if constexpr (P::kShiftsRegisters) ptx::shrink_registers<P::kCopyRegisters>();
+    if (warp == P::kConsumerWarps) Copier<P>(w, s).run();
+  }
+}
+
+/// How a kernel is launched. The attributes point into the object itself.
+template <class P>
+struct Launch {
+  Launch(cudaStream_t stream, int splits, int thread_blocks) {
+    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[0].val.programmaticStreamSerializationAllowed = 1;
+    attributes[1].id = cudaLaunchAttributeClusterDimension;
+    attributes[1].val.clusterDim.x = static_cast<unsigned>(splits * P::kNeighbours);
+    attributes[1].val.clusterDim.y = 1;
+    attributes[1].val.clusterDim.z = 1;
+    config.gridDim = dim3(static_cast<unsigned>(thread_blocks));
+    config.blockDim = dim3(P::kThreads);
+    config.dynamicSmemBytes = sizeof(Shared<P>);
+    config.stream = stream;
+    config.attrs = attributes;
+    config.numAttrs = P::kIsCluster ? 2 : 1;
+  }
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config = {};
+};
+
+template <class P>
+void launch_gemm(CudaStream& stream, const HopperGemmWork& work, int thread_blocks) {
+  const DeviceGuard guard(stream.device_index());
+  const Launch<P> launch(stream.handle(), work.splits, thread_blocks);
+  FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, &gemm_kernel<P>, work));
+}
+
+/// Prepares the kernel for the current GPU. @return thread blocks that can be at work at once.
+template <class P>
+int prepare() {
+  FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&gemm_kernel<P>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(sizeof(Shared<P>))));
+  const Launch<P> launch(nullptr, 1, P::kNeighbours);
+  if constexpr (P::kNeighbours > 1) {
+    int clusters = 0;
+    FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, &gemm_kernel<P>, &launch.config));
+    return clusters * P::kNeighbours;
+  } else {
+    int device = 0;
+    int multiprocessors = 0;
+    int blocks_each = 0;
+    FOVEA_CUDA_CHECK(cudaGetDevice(&device));
+    FOVEA_CUDA_CHECK(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, &gemm_kernel<P>,
+                                                                   P::kThreads, sizeof(Shared<P>)));
+    return multiprocessors * blocks_each;
+  }
+}
+
+template <class P>
+constexpr HopperGemmKernel kernel_of(const char* name) {
+  return {.name = name,
+          .rows = P::kRows,
+          .cols = P::kCols,
+          .cluster_rows = P::kRowsOfTiles,
+          .cluster_cols = P::kColsOfTiles,
+          .alternating = P::kAlternating,
+          .split = P::kSplit,
+          .adds_residual = P::kAddsResidual,
+          .head_dim = P::kHeadDim,
+          .chunk_cols = P::kBulkStores ? P::kChunk : 0,
+          .prepare = &prepare<P>,
+          .launch = &launch_gemm<P>};
+}
+
+}  // namespace fovea::cuda::gemm

@@ -1,0 +1,151 @@
+// Measures matrix products on the stream that will use them.
+#include <algorithm>
+#include <limits>
+
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/gemm/timing.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr int kBlock = 256;
+constexpr int kFillBlocks = 1024;
+constexpr int kBetweenBlocks = 128;
+constexpr std::int64_t kRotatedBytes = std::int64_t{128} << 20;  // of weights; H100 has 50 MB of L2
+constexpr float kTargetMs = 0.25f;                               // of one recording
+constexpr int kMinRuns = 3;
+constexpr int kMaxRuns = 20;
+constexpr int kReplays = 3;
+constexpr std::int64_t kElementBytes = sizeof(__nv_bfloat16);
+
+/// Values in [-0.5, 0.5) from a hash of the position: all bits of the mantissa vary.
+__global__ void __launch_bounds__(kBlock)
+    fill_random_kernel(__nv_bfloat16* out, std::size_t count) {
+  wait_for_predecessor();
+  const std::size_t stride = std::size_t{gridDim.x} * kBlock;
+  for (std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x; i < count; i += stride) {
+    auto bits = static_cast<std::uint32_t>(i) * 2654435761u;
+    bits = (bits ^ (bits >> 15)) * 2246822519u;
+    bits ^= bits >> 13;
+    out[i] = __float2bfloat16_rn(static_cast<float>(bits) * 0x1p-32f - 0.5f);
+  }
+}
+
+/// What a tower does between two products: a kernel of ours, which lets the next one start up.
+__global__ void __launch_bounds__(kBlock) step_between_kernel() { wait_for_predecessor(); }
+
+struct MemoryTraits {
+  using Handle = std::byte*;
+  static void destroy(Handle handle) noexcept { (void)cudaFree(handle); }
+};
+using Memory = UniqueHandle<MemoryTraits>;
+
+/// Random bf16 operands, or nothing if memory is short.
+Memory random_operand(CudaStream& stream, std::int64_t count) {
+  std::byte* data = nullptr;
+  const auto elements = static_cast<std::size_t>(count);
+  if (cudaMalloc(&data, elements * kElementBytes) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return {};
+  }
+  Memory memory(data);
+  launch(stream, &fill_random_kernel, dim3(kFillBlocks), dim3(kBlock), 0,
+         reinterpret_cast<__nv_bfloat16*>(data), elements);
+  return memory;
+}
+
+UniqueEvent make_event() {
+  cudaEvent_t event = nullptr;
+  FOVEA_CUDA_CHECK(cudaEventCreate(&event));
+  return UniqueEvent(event);
+}
+
+}  // namespace
+
+struct GemmStopwatch::Operands {
+  std::int64_t copies;  // of weights
+  Memory weights, x, out, bias;
+  Memory cu_seqlens;  // of one sequence of all rows
+  AttentionWork attention;
+  UniqueEvent begin = make_event();
+  UniqueEvent end = make_event();
+};
+
+GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(stream), gemm_(gemm) {
+  const DeviceGuard guard(stream.device_index());
+  const std::int64_t weight_size = gemm.in_features * gemm.out_features;
+  operands_ = std::make_unique<Operands>();
+  Operands& o = *operands_;
+  o.copies = std::max<std::int64_t>(1, kRotatedBytes / (weight_size * kElementBytes));
+  o.weights = random_operand(stream, weight_size * o.copies);
+  o.x = random_operand(stream, gemm.rows * gemm.in_features);
+  o.out = random_operand(stream, gemm.rows * gemm.out_stride);
+  o.bias = random_operand(stream, gemm.out_features);
+  if (gemm.attention != nullptr) {  // the op that measures has not begun to use its workspace
+    const std::int32_t ends[] = {0, static_cast<std::int32_t>(gemm.rows)};
+    o.cu_seqlens = random_operand(stream, sizeof(ends) / kElementBytes);
+    if (o.cu_seqlens.get()) {
+      FOVEA_CUDA_CHECK(cudaMemcpyAsync(o.cu_seqlens.get(), ends, sizeof(ends),
+                                       cudaMemcpyHostToDevice, stream.handle()));
+    }
+    o.attention = *gemm.attention;
+    o.attention.cu_seqlens = reinterpret_cast<const std::int32_t*>(o.cu_seqlens.get());
+    o.attention.live_seqs = nullptr;
+    o.attention.max_seqs = 1;
+    gemm_.attention = &o.attention;
+  }
+  FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream.handle()));
+  gemm_.x = o.x.get();
+  gemm_.bias = gemm.bias != nullptr ? o.bias.get() : nullptr;
+  // In place, as towers use it; the values grow a little per run, never to infinity.
+  gemm_.residual = gemm.residual != nullptr ? o.out.get() : nullptr;
+  gemm_.out = o.out.get();
+  gemm_.live = nullptr;
+}
+
+GemmStopwatch::~GemmStopwatch() = default;
+
+bool GemmStopwatch::is_ready() const noexcept {
+  const Operands& o = *operands_;
+  return o.weights.get() && o.x.get() && o.out.get() && o.bias.get() &&
+         (gemm_.attention == nullptr || o.cu_seqlens.get());
+}
+
+float GemmStopwatch::measure(const Way& way, float give_up_ms) {
+  const Operands& o = *operands_;
+  std::int64_t next = 0;
+  const auto replay_ms = [&](int runs, int replays) {
+    const auto graph = stream_.capture([&] {
+      for (int i = 0; i < runs; ++i) {
+        next = (next + 1) % o.copies;
+        gemm_.weight = o.weights.get() + next * gemm_.in_features * gemm_.out_features * 2;
+        way(gemm_);
+        launch(stream_, &step_between_kernel, dim3(kBetweenBlocks), dim3(kBlock), 0);
+      }
+    });
+    float shortest = std::numeric_limits<float>::infinity();
+    for (int i = 0; i < replays; ++i) {
+      FOVEA_CUDA_CHECK(cudaEventRecord(o.begin.get(), stream_.handle()));
+      stream_.replay(*graph);
+      FOVEA_CUDA_CHECK(cudaEventRecord(o.end.get(), stream_.handle()));
+      FOVEA_CUDA_CHECK(cudaEventSynchronize(o.end.get()));
+      float ms = 0.0f;
+      FOVEA_CUDA_CHECK(cudaEventElapsedTime(&ms, o.begin.get(), o.end.get()));
+      shortest = std::min(shortest, ms / static_cast<float>(runs));
+    }
+    return shortest;
+  };
+  try {
+    const float first_ms = replay_ms(kMinRuns, 2);
+    if (first_ms > 1.5f * give_up_ms) return first_ms;
+    const int runs =
+        static_cast<int>(std::clamp(kTargetMs / first_ms, float{kMinRuns}, float{kMaxRuns}));
+    return replay_ms(runs, kReplays);
+  } catch (const Error&) {
+    return std::numeric_limits<float>::infinity();
+  }
+}
+
+}  // namespace fovea::cuda

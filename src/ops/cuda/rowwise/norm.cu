@@ -1,0 +1,255 @@
+// LayerNorm and RMSNorm over the last axis, bf16 rows, f32 parameters and statistics.
+//
+// Three kernels, all grid-stride up to the live count. Few rows: one block per row; thread t owns
+// columns [8 t, 8 t + 8), has their parameters in registers before the predecessor ends, reads the
+// row once with one 16-byte load and holds it for the centred second pass. Many rows of up to 2048
+// columns: one warp per row, which needs no barrier and keeps several loads per lane in flight.
+// Widths that 16-byte loads do not suit take a slow kernel that reads the row three times.
+// Sums run in a fixed order: equal inputs give bit-equal outputs, captured or not.
+// Traffic: 4 * rows * cols bytes. Rounding: LayerNorm once at the end; RMSNorm also after the
+// normalisation, as its contract says. `out` may be `x`.
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/cuda_kernels.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kAnyWidthThreads = 256;
+constexpr int kMaxThreads = 1024;
+constexpr int kWidth = 8;  // bf16 elements of a 16-byte load
+constexpr int kThreadsPerMultiprocessor = 2048;
+// The kernel with one warp per row: for many rows, and rows that a warp can hold.
+constexpr int kRowsPerBlock = 8;
+constexpr std::int64_t kManyRows = 512;
+constexpr int kMaxWarpCols = 8 * kWarp * 8;
+
+/// Everything a norm kernel needs; `bias` is null for RMSNorm.
+struct NormWork {
+  const __nv_bfloat16* x;
+  const float* weight;
+  const float* bias;
+  float epsilon;
+  std::int64_t rows;
+  int cols;
+  const std::int32_t* live;
+  __nv_bfloat16* out;
+};
+
+/// Sum over the warp, given to every lane.
+__device__ float warp_sum(float value) {
+#pragma unroll
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, offset);
+  }
+  return value;
+}
+
+/// Sum over the block, given to every thread. `scratch` holds one float per warp; it must not be
+/// that of the previous call.
+__device__ float block_sum(float value, float* scratch) {
+  value = warp_sum(value);
+  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  float total = 0.0f;
+  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) total += scratch[warp];
+  return total;
+}
+
+template <bool kCentred>
+__device__ float finish(float value, float inv_std, float weight, float bias) {
+  if constexpr (kCentred) return value * inv_std * weight + bias;
+  return __bfloat162float(__float2bfloat16_rn(value * inv_std)) * weight;
+}
+
+/// kCentred: LayerNorm, otherwise RMSNorm. The block has at least cols / 8 threads.
+template <bool kCentred>
+__global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
+  __shared__ float sums[kMaxThreads / kWarp];
+  __shared__ float squares[kMaxThreads / kWarp];
+  const int col = static_cast<int>(threadIdx.x) * kWidth;
+  const bool active = col < w.cols;
+  const auto cols = static_cast<float>(w.cols);
+  float weight[kWidth] = {};
+  float bias[kWidth] = {};
+  if (active) {
+    load_floats(w.weight + col, weight);  // constant: no need to wait for the predecessor
+    if constexpr (kCentred) load_floats(w.bias + col, bias);
+  }
+  wait_for_predecessor();
+  const std::int64_t live = live_rows(w.live, w.rows);
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
+    float values[kWidth] = {};
+    if (active) load_floats(w.x + row * w.cols + col, values);
+    if constexpr (kCentred) {
+      float sum = 0.0f;
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) sum += values[j];
+      const float mean = block_sum(sum, sums) / cols;
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) values[j] = active ? values[j] - mean : 0.0f;
+    }
+    float square = 0.0f;
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) square += values[j] * values[j];
+    const float inv_std = rsqrtf(block_sum(square, squares) / cols + w.epsilon);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      values[j] = finish<kCentred>(values[j], inv_std, weight[j], bias[j]);
+    }
+    if (active) store_floats(w.out + row * w.cols + col, values);
+    if constexpr (!kCentred) __syncthreads();  // with one sum per row its scratch is reused at once
+  }
+}
+
+/// One warp per row of at most kPieces * 256 columns; lane l owns columns [8 l, 8 l + 8) of every
+/// 256.
+template <bool kCentred, int kPieces>
+__global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWork w) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const auto column = [&](int piece) { return (piece * kWarp + lane) * kWidth; };
+  const auto cols = static_cast<float>(w.cols);
+  wait_for_predecessor();
+  const std::int64_t live = live_rows(w.live, w.rows);
+  const std::int64_t first = std::int64_t{blockIdx.x} * kRowsPerBlock + threadIdx.x / kWarp;
+  for (std::int64_t row = first; row < live; row += std::int64_t{gridDim.x} * kRowsPerBlock) {
+    float values[kPieces][kWidth] = {};
+    float sum = 0.0f;
+#pragma unroll
+    for (int p = 0; p < kPieces; ++p) {
+      if (column(p) < w.cols) load_floats(w.x + row * w.cols + column(p), values[p]);
+    }
+#pragma unroll
+    for (int i = 0; i < kPieces * kWidth; ++i) sum += values[i / kWidth][i % kWidth];
+    const float mean = kCentred ? warp_sum(sum) / cols : 0.0f;
+    float square = 0.0f;
+#pragma unroll
+    for (int p = 0; p < kPieces; ++p) {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        values[p][j] = column(p) < w.cols ? values[p][j] - mean : 0.0f;
+        square += values[p][j] * values[p][j];
+      }
+    }
+    const float inv_std = rsqrtf(warp_sum(square) / cols + w.epsilon);
+#pragma unroll
+    for (int p = 0; p < kPieces; ++p) {
+      if (column(p) >= w.cols) continue;
+      float weight[kWidth];
+      float bias[kWidth] = {};
+      load_floats(w.weight + column(p), weight);
+      if constexpr (kCentred) load_floats(w.bias + column(p), bias);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        values[p][j] = finish<kCentred>(values[p][j], inv_std, weight[j], bias[j]);
+      }
+      store_floats(w.out + row * w.cols + column(p), values[p]);
+    }
+  }
+}
+
+/// The kernel above for a row of `pieces` times 256 columns.
+template <bool kCentred>
+auto norm_warp_kernel_for(int pieces) {
+  switch (pieces) {
+    case 1: return &norm_warp_kernel<kCentred, 1>;
+    case 2: return &norm_warp_kernel<kCentred, 2>;
+    case 3: return &norm_warp_kernel<kCentred, 3>;
+    case 4: return &norm_warp_kernel<kCentred, 4>;
+    case 5: return &norm_warp_kernel<kCentred, 5>;
+    case 6: return &norm_warp_kernel<kCentred, 6>;
+    case 7: return &norm_warp_kernel<kCentred, 7>;
+    default: return &norm_warp_kernel<kCentred, 8>;
+  }
+}
+
+/// Any width. A thread reads only the columns it writes, so `out` may be `x`.
+template <bool kCentred>
+__global__ void __launch_bounds__(kAnyWidthThreads) norm_any_width_kernel(NormWork w) {
+  __shared__ float sums[kAnyWidthThreads / kWarp];
+  __shared__ float squares[kAnyWidthThreads / kWarp];
+  wait_for_predecessor();
+  const auto cols = static_cast<float>(w.cols);
+  const std::int64_t live = live_rows(w.live, w.rows);
+
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
+    const __nv_bfloat16* const x = w.x + row * w.cols;
+    const int first = static_cast<int>(threadIdx.x);
+    float sum = 0.0f;
+    if constexpr (kCentred) {
+      for (int c = first; c < w.cols; c += kAnyWidthThreads) sum += __bfloat162float(x[c]);
+    }
+    const float mean = kCentred ? block_sum(sum, sums) / cols : 0.0f;
+
+    float square = 0.0f;
+    for (int c = first; c < w.cols; c += kAnyWidthThreads) {
+      const float centred = __bfloat162float(x[c]) - mean;
+      square += centred * centred;
+    }
+    const float inv_std = rsqrtf(block_sum(square, squares) / cols + w.epsilon);
+
+    for (int c = first; c < w.cols; c += kAnyWidthThreads) {
+      const float bias = kCentred ? w.bias[c] : 0.0f;
+      const float y = finish<kCentred>(__bfloat162float(x[c]) - mean, inv_std, w.weight[c], bias);
+      w.out[row * w.cols + c] = __float2bfloat16_rn(y);
+    }
+    if constexpr (!kCentred) __syncthreads();  // as above
+  }
+}
+
+template <bool kCentred>
+void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocessors) {
+  const bool vectors = work.cols % kWidth == 0 && work.cols <= kMaxThreads * kWidth &&
+                       is_aligned(work.x, 16) && is_aligned(work.out, 16) &&
+                       is_aligned(work.weight, 16) && is_aligned(work.bias, 16);
+  if (vectors && work.rows >= kManyRows && work.cols <= kMaxWarpCols) {
+    constexpr int kBlocksPerMultiprocessor = 8;
+    const std::int64_t blocks = (work.rows + kRowsPerBlock - 1) / kRowsPerBlock;
+    const std::int64_t resident = std::int64_t{kBlocksPerMultiprocessor} * num_multiprocessors;
+    const int pieces = (work.cols + kWarp * kWidth - 1) / (kWarp * kWidth);
+    return launch(stream, norm_warp_kernel_for<kCentred>(pieces),
+                  dim3(static_cast<unsigned>(std::min(blocks, resident))),
+                  dim3(kRowsPerBlock * kWarp), 0, work);
+  }
+  const int threads = vectors ? (work.cols / kWidth + kWarp - 1) / kWarp * kWarp : kAnyWidthThreads;
+  const std::int64_t resident =
+      std::int64_t{kThreadsPerMultiprocessor / threads} * num_multiprocessors;
+  launch(stream, vectors ? &norm_kernel<kCentred> : &norm_any_width_kernel<kCentred>,
+         dim3(static_cast<unsigned>(std::min(work.rows, resident))),
+         dim3(static_cast<unsigned>(threads)), 0, work);
+}
+
+}  // namespace
+
+void CudaKernels::layer_norm(Stream& stream, const ops::LayerNormArgs& args) const {
+  check_bf16("layer_norm", "x", args.x);
+  launch_norm<true>(static_cast<CudaStream&>(stream),
+                    {.x = args.x.as<__nv_bfloat16>(),
+                     .weight = args.weight.as<float>(),
+                     .bias = args.bias.as<float>(),
+                     .epsilon = args.epsilon,
+                     .rows = args.x.shape[0],
+                     .cols = static_cast<int>(args.x.shape[1]),
+                     .live = args.rows.count,
+                     .out = args.out.as<__nv_bfloat16>()},
+                    num_multiprocessors_);
+}
+
+void CudaKernels::rms_norm(Stream& stream, const ops::RmsNormArgs& args) const {
+  check_bf16("rms_norm", "x", args.x);
+  launch_norm<false>(static_cast<CudaStream&>(stream),
+                     {.x = args.x.as<__nv_bfloat16>(),
+                      .weight = args.weight.as<float>(),
+                      .bias = nullptr,
+                      .epsilon = args.epsilon,
+                      .rows = args.x.shape[0],
+                      .cols = static_cast<int>(args.x.shape[1]),
+                      .live = args.rows.count,
+                      .out = args.out.as<__nv_bfloat16>()},
+                     num_multiprocessors_);
+}
+
+}  // namespace fovea::cuda

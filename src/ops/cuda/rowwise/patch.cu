@@ -1,0 +1,201 @@
+// The ends of a tower that are no matrix products: pixels to patch rows, learned positions, gather.
+//
+// patchify: one block per patch row, grid-stride. The bytes of the patch (one frame only when the
+//   frames repeat) go to shared memory with coalesced loads, then each thread writes whole 16-byte
+//   pieces of the row through a table of 3 x 256 bf16 values. Rows beyond the live count are zeros.
+// add_positions_bilinear: one block per row; four table rows are blended in f32 per column.
+// gather_rows: one block per row, 16-byte copies.
+// All read and write DRAM once; the table of positions stays in L2.
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/cuda_kernels.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr int kBlock = 128;
+constexpr int kChannels = 3;
+constexpr int kByteValues = 256;
+
+struct PatchifyWork {
+  const std::uint8_t* pixels;
+  const int4* sources;  ///< offset, row stride, frame stride, unused
+  const float* table;
+  int patch;
+  int frames;
+  std::int64_t rows;
+  const std::int32_t* live;
+  __nv_bfloat16* out;
+};
+
+/// bytes[f][py][3 * px + c] of one patch, f < frames that differ.
+__device__ void fetch_patch(const PatchifyWork& w, int4 source, int frames, std::uint8_t* bytes) {
+  const int line = kChannels * w.patch;
+  const std::uint8_t* const from = w.pixels + source.x;
+  for (int i = static_cast<int>(threadIdx.x); i < frames * w.patch * line; i += kBlock) {
+    const int frame = i / (w.patch * line);
+    const int within = i - frame * w.patch * line;
+    const int py = within / line;
+    bytes[i] =
+        from[std::int64_t{frame} * source.z + std::int64_t{py} * source.y + within - py * line];
+  }
+}
+
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock) patchify_kernel(PatchifyWork w) {
+  extern __shared__ std::uint8_t bytes[];
+  __shared__ float table[kChannels * kByteValues];
+  for (int i = static_cast<int>(threadIdx.x); i < kChannels * kByteValues; i += kBlock) {
+    table[i] = w.table[i];  // constant: no need to wait for the predecessor
+  }
+  wait_for_predecessor();
+  const int area = w.patch * w.patch;
+  const int row_size = kChannels * w.frames * area;
+  const std::int64_t live = live_rows(w.live, w.rows);
+  for (std::int64_t row = blockIdx.x; row < w.rows; row += gridDim.x) {
+    __nv_bfloat16* const out = w.out + row * row_size;
+    const bool is_live = row < live;
+    __syncthreads();  // the table is ready; the previous patch has been read
+    const int4 source = is_live ? w.sources[row] : int4{};
+    const bool repeats = source.z == 0;
+    if (is_live) fetch_patch(w, source, repeats ? 1 : w.frames, bytes);
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x) * kWidth; i < row_size; i += kBlock * kWidth) {
+      float values[kWidth] = {};
+      const int plane = i / area;  // c * frames + f; a piece never crosses a line of the patch
+      const int c = plane / w.frames;
+      const int f = repeats ? 0 : plane - c * w.frames;
+      const std::uint8_t* const from = bytes + kChannels * (f * area + i - plane * area) + c;
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        if (is_live) values[j] = table[c * kByteValues + from[kChannels * j]];
+      }
+      store_floats(out + i, values);
+    }
+  }
+}
+
+/// Neighbours and weight of patch `i` of `n` on an axis of `side` table entries, corners aligned.
+struct Tap {
+  int low;
+  int high;
+  float fraction;
+};
+__device__ Tap tap_of(int i, int n, int side) {
+  const float last = static_cast<float>(side - 1);
+  const float step = n > 1 ? last / static_cast<float>(n - 1) : 0.0f;
+  const float position = i < n / 2 || n == 1
+                             ? __fmul_rn(static_cast<float>(i), step)
+                             : last - __fmul_rn(static_cast<float>(n - 1 - i), step);
+  const int low = static_cast<int>(position);
+  return {low, min(low + 1, side - 1), position - static_cast<float>(low)};
+}
+
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock)
+    add_positions_kernel(const float* table, const int4* positions, int side, std::int64_t rows,
+                         int cols, const std::int32_t* live_count, __nv_bfloat16* x) {
+  wait_for_predecessor();
+  const std::int64_t live = live_rows(live_count, rows);
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
+    const int4 p = positions[row];  // y, x, height, width
+    const Tap v = tap_of(p.x, p.z, side);
+    const Tap h = tap_of(p.y, p.w, side);
+    const float* const corner[4] = {table + (std::int64_t{v.low} * side + h.low) * cols,
+                                    table + (std::int64_t{v.low} * side + h.high) * cols,
+                                    table + (std::int64_t{v.high} * side + h.low) * cols,
+                                    table + (std::int64_t{v.high} * side + h.high) * cols};
+    const float weight[4] = {(1.0f - v.fraction) * (1.0f - h.fraction),
+                             (1.0f - v.fraction) * h.fraction, v.fraction * (1.0f - h.fraction),
+                             v.fraction * h.fraction};
+    for (int c = static_cast<int>(threadIdx.x) * kWidth; c < cols; c += kBlock * kWidth) {
+      float sum[kWidth] = {};
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        float entry[kWidth];
+        load_floats(corner[k] + c, entry);
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) sum[j] += weight[k] * entry[j];
+      }
+      float value[kWidth];
+      load_floats(x + row * cols + c, value);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) {
+        value[j] += __bfloat162float(__float2bfloat16_rn(sum[j]));
+      }
+      store_floats(x + row * cols + c, value);
+    }
+  }
+}
+
+template <class Piece>
+__global__ void __launch_bounds__(kBlock)
+    gather_rows_kernel(const Piece* x, const std::int32_t* index, std::int64_t rows, int pieces,
+                       const std::int32_t* live_count, Piece* out) {
+  wait_for_predecessor();
+  const std::int64_t live = live_rows(live_count, rows);
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
+    const Piece* const from = x + std::int64_t{index[row]} * pieces;
+    for (int i = static_cast<int>(threadIdx.x); i < pieces; i += kBlock) {
+      out[row * pieces + i] = from[i];
+    }
+  }
+}
+
+}  // namespace
+
+void CudaKernels::patchify(Stream& stream, const ops::PatchifyArgs& args) const {
+  check_bf16("patchify", "out", args.out);
+  check_vectors("patchify", "sources", args.sources);
+  const PatchifyWork work{.pixels = args.pixels.as<std::uint8_t>(),
+                          .sources = args.sources.as<int4>(),
+                          .table = args.table.as<float>(),
+                          .patch = static_cast<int>(args.patch_size),
+                          .frames = static_cast<int>(args.temporal_patch_size),
+                          .rows = args.sources.shape[0],
+                          .live = args.rows.count,
+                          .out = args.out.as<__nv_bfloat16>()};
+  const std::int64_t patch_bytes =
+      kChannels * args.temporal_patch_size * args.patch_size * args.patch_size;
+  constexpr std::int64_t kMaxPatchBytes = 40 * 1024;  // with the table within 48 KB
+  FOVEA_CHECK(patch_bytes <= kMaxPatchBytes, kUnsupported, "patchify: a patch of ", patch_bytes,
+              " bytes does not fit the GPU's shared memory (", kMaxPatchBytes, ")");
+  const bool vectors = args.patch_size % 8 == 0 && is_aligned(args.out.data, 16);
+  launch(static_cast<CudaStream&>(stream), vectors ? &patchify_kernel<8> : &patchify_kernel<1>,
+         grid_for(work.rows, 1, num_multiprocessors_), dim3(kBlock),
+         static_cast<std::size_t>(patch_bytes), work);
+}
+
+void CudaKernels::add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const {
+  check_bf16("add_positions_bilinear", "x", args.x);
+  check_vectors("add_positions_bilinear", "positions", args.positions);
+  const std::int64_t rows = args.x.shape[0];
+  const std::int64_t cols = args.x.shape[1];
+  const bool vectors =
+      cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
+  launch(static_cast<CudaStream&>(stream),
+         vectors ? &add_positions_kernel<8> : &add_positions_kernel<1>,
+         grid_for(rows, 1, num_multiprocessors_), dim3(kBlock), 0, args.table.as<float>(),
+         args.positions.as<int4>(), args.side, rows, cols, args.rows.count,
+         args.x.as<__nv_bfloat16>());
+}
+
+void CudaKernels::gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const {
+  check_bf16("gather_rows", "x", args.x);
+  const std::int64_t rows = args.index.shape[0];
+  const std::int64_t cols = args.x.shape[1];
+  auto& cuda_stream = static_cast<CudaStream&>(stream);
+  const dim3 grid = grid_for(rows, 1, num_multiprocessors_);
+  if (cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16)) {
+    launch(cuda_stream, &gather_rows_kernel<uint4>, grid, dim3(kBlock), 0, args.x.as<uint4>(),
+           args.index.as<std::int32_t>(), rows, cols / 8, args.rows.count, args.out.as<uint4>());
+  } else {
+    launch(cuda_stream, &gather_rows_kernel<std::uint16_t>, grid, dim3(kBlock), 0,
+           args.x.as<std::uint16_t>(), args.index.as<std::int32_t>(), rows, cols, args.rows.count,
+           args.out.as<std::uint16_t>());
+  }
+}
+
+}  // namespace fovea::cuda
