@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "text.h"
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {

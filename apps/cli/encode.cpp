@@ -14,11 +14,11 @@
 #include "inputs.h"
 #include "output_file.h"
 #include "progress.h"
-#include "report_json.h"
-#include "stages.h"
-#include "svg_chart.h"
-#include "table.h"
-#include "text.h"
+#include "report/report_json.h"
+#include "report/stages.h"
+#include "report/svg_chart.h"
+#include "report/table.h"
+#include "report/text.h"
 #include "verb.h"
 
 namespace fovea::cli {

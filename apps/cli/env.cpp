@@ -4,9 +4,9 @@
 #include "errors.h"
 #include "fovea/diagnostics.h"
 #include "fovea/version.h"
-#include "report_json.h"
-#include "table.h"
-#include "text.h"
+#include "report/report_json.h"
+#include "report/table.h"
+#include "report/text.h"
 #include "verb.h"
 
 namespace fovea::cli {

@@ -9,7 +9,7 @@
 
 #include "errors.h"
 #include "fovea/engine.h"
-#include "text.h"
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include "errors.h"
 #include "flags.h"
 #include "fovea/engine.h"
-#include "report_json.h"
+#include "report/report_json.h"
+#include "report/table.h"
+#include "report/text.h"
 #include "sizes.h"
-#include "table.h"
-#include "text.h"
 #include "verb.h"
 
 namespace fovea::cli {

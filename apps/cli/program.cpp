@@ -11,7 +11,7 @@
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "help.h"
-#include "text.h"
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {

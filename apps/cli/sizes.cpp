@@ -6,7 +6,7 @@
 
 #include "errors.h"
 #include "output_file.h"
-#include "text.h"
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
 #include "progress.h"
-#include "report_json.h"
-#include "table.h"
-#include "text.h"
+#include "report/report_json.h"
+#include "report/table.h"
+#include "report/text.h"
 #include "verb.h"
 
 namespace fovea::cli {

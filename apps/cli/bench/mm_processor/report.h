@@ -1,0 +1,33 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/mm_processor/runner.h"
+#include "report/svg_chart.h"
+
+namespace fovea::cli {
+
+/// Name of a percentile in JSON as Python prints it: "p99.0", "p99.9".
+[[nodiscard]] std::string percentile_key(double percent);
+
+/// Mean, median, standard deviation and percentiles of every stage of one run; of two runs, both
+/// side by side with what the first takes relative to the second.
+[[nodiscard]] std::string stage_table(std::span<const WorkloadRun> runs,
+                                      std::span<const double> percents);
+
+/// One line per run: answers, rates, graphs.
+[[nodiscard]] std::string rates_table(std::span<const WorkloadRun> runs);
+
+/// The figures of one run, under the keys of `vllm bench mm-processor` where it has them
+/// (docs/cli.md lists all).
+[[nodiscard]] nlohmann::ordered_json figures_json(const WorkloadRun& run,
+                                                  std::span<const double> percents);
+
+/// One bar per run and statistic, one colour per stage.
+[[nodiscard]] BarChart stage_chart(std::span<const WorkloadRun> runs,
+                                   std::span<const double> percents);
+
+}  // namespace fovea::cli

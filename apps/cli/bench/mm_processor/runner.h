@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/graph_counts.h"
+#include "bench/mm_processor/workload.h"
+#include "fovea/engine.h"
+
+namespace fovea::cli {
+
+/// How the tower runs.
+enum class TowerMode : std::uint8_t { kGraphs, kEager };
+
+[[nodiscard]] const char* to_string(TowerMode mode) noexcept;
+
+/// A request that was answered.
+struct RequestRecord {
+  StageTimes times;   ///< sums over the items; items prepared on several threads overlap
+  double e2e_ms = 0;  ///< from arrival to rows in memory
+  std::int64_t items = 0;
+  std::int64_t rows = 0;
+  std::optional<std::int64_t> encoder_calls;  ///< absent where requests are served side by side
+};
+
+/// One pass over the requests in one mode.
+struct WorkloadRun {
+  TowerMode mode = TowerMode::kGraphs;
+  std::vector<RequestRecord> completed;
+  std::vector<std::string> failures;  ///< one message per failed request
+  GraphCounts counts;                 ///< failed requests included, as far as they came
+  double seconds = 0;                 ///< in which the engine was at work, failed requests included
+};
+
+/// What both ways of running requests need.
+struct RunContext {
+  Engine& engine;
+  std::span<const MmRequest> requests;
+  PictureEncoding encoding = PictureEncoding::kPng;
+  RowDType dtype = RowDType::kFloat32;
+  std::function<void()> advance;  ///< called after every answer, one call at a time
+};
+
+/// Sends one request at a time, the next one when the answer is there. Every request runs in all
+/// `modes` one after the other, in an order that turns round from request to request, so that drift
+/// of the machine and warm caches serve all modes alike. Making random pixels is not timed.
+[[nodiscard]] std::vector<WorkloadRun> run_in_turn(const RunContext& ctx,
+                                                   std::span<const TowerMode> modes);
+
+/// When requests come.
+struct Arrivals {
+  std::int64_t max_concurrency = 1;  ///< most requests that are being served at once
+  double per_second = 0;             ///< Poisson process of this rate; 0: as soon as there is room
+  std::uint64_t seed = 0;
+};
+
+/// Sends requests as they arrive; time spent waiting for room counts. All pixels are made before.
+[[nodiscard]] WorkloadRun run_arrivals(const RunContext& ctx, TowerMode mode,
+                                       const Arrivals& arrivals);
+
+}  // namespace fovea::cli

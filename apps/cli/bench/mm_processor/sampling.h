@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/random.h"
+#include "fovea/engine.h"
+
+namespace fovea::cli {
+
+/// A size of pictures (one frame) or videos (more), and how likely it is.
+struct SizeBucket {
+  ItemSize size;
+  double probability = 0;
+};
+
+/// Most items of each modality in one request; absent: the modality does not occur.
+struct ItemLimits {
+  std::optional<std::int64_t> images = 255;
+  std::optional<std::int64_t> videos = 1;
+};
+
+/// What requests of random pictures and videos look like. The defaults are those of vLLM's
+/// random-mm dataset. Source: encoder graph specification, section 11.
+struct SamplingOptions {
+  std::int64_t items_per_request = 1;
+  double range_ratio = 0;  ///< items vary between (1 - ratio) and (1 + ratio) times that
+  ItemLimits limits;
+  std::vector<SizeBucket> buckets = {{{256, 256, 1}, 0.5}, {{1280, 720, 1}, 0.5}};
+  std::int64_t jitter_percent = 0;  ///< each side varies by up to this much, on its own
+};
+
+/// Draws the sizes of the items of requests.
+class ItemSampler {
+ public:
+  /// @throws UsageError for a ratio outside [0, 1], a negative probability, buckets without any
+  /// probability, a bucket of a modality without a limit, and limits below the fewest items.
+  explicit ItemSampler(SamplingOptions options);
+
+  /// Fewest and most items of a request.
+  [[nodiscard]] std::int64_t min_items() const noexcept { return min_items_; }
+  [[nodiscard]] std::int64_t max_items() const noexcept { return max_items_; }
+
+  /// Sizes of the items of one request: their number is uniform between min_items() and
+  /// max_items(), their buckets follow the probabilities. A draw of a modality that is at its limit
+  /// does not count and takes the buckets of that modality out of this request.
+  [[nodiscard]] std::vector<ItemSize> request(Random& random) const;
+
+ private:
+  SamplingOptions options_;  // buckets with a probability above 0 only
+  std::int64_t min_items_ = 0;
+  std::int64_t max_items_ = 0;
+};
+
+/// Reads "{(height, width, frames): probability, ...}" as Python or, with the keys in quotes, JSON
+/// writes it. @throws UsageError saying what was expected and what came.
+[[nodiscard]] std::vector<SizeBucket> parse_bucket_config(const std::string& text);
+
+/// Reads {"image": N, "video": N}. @throws UsageError.
+[[nodiscard]] ItemLimits parse_item_limits(const std::string& json_text);
+
+/// Sizes as pictures that people show to a chat model: screenshots of phones and desktops, photos,
+/// pictures from the web. A stand-in for data sets that cannot be shipped, not their statistics.
+[[nodiscard]] SamplingOptions chat_pictures();
+
+}  // namespace fovea::cli

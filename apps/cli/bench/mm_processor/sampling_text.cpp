@@ -1,0 +1,149 @@
+// The two small notations of the random workload's flags: buckets as Python writes a dictionary
+// with tuples for keys, limits as JSON.
+//
+//   buckets = '{' [ entry { ',' entry } [ ',' ] ] '}'
+//   entry   = key ':' number
+//   key     = tuple | '"' tuple '"' | "'" tuple "'"
+//   tuple   = '(' height ',' width ',' frames [ ',' ] ')', or the same in square brackets
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "bench/mm_processor/sampling.h"
+#include "errors.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr std::int64_t kMaxSidePx = MediaLimits{}.max_image_side_px;
+constexpr std::int64_t kMaxFrames = MediaLimits{}.max_video_frames;
+constexpr std::int64_t kMaxItems = 1'000'000;
+
+/// Reads a text from left to right; white space between symbols does not count.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  /// Steps over `symbol` if it comes next.
+  bool accept(char symbol) {
+    skip_space();
+    if (at_ == text_.size() || text_[at_] != symbol) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char symbol) {
+    if (!accept(symbol)) fail(std::string("'") + symbol + "'");
+  }
+  void expect_end() {
+    skip_space();
+    if (at_ != text_.size()) fail("nothing after '}'");
+  }
+  template <class Number>
+  Number number(const char* what) {
+    skip_space();
+    Number value{};
+    const char* const begin = text_.data() + at_;
+    const auto [end, status] = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (status != std::errc{}) fail(what);
+    at_ += static_cast<std::size_t>(end - begin);
+    return value;
+  }
+  [[noreturn]] void fail(const std::string& expected) const {
+    const std::string rest(text_.substr(at_));
+    throw UsageError("--random-mm-bucket-config: expected " + expected + ", got " +
+                     (rest.empty() ? "the end" : "\"" + one_line(rest) + "\""));
+  }
+
+ private:
+  void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::int64_t bounded(Scanner& scanner, const char* name, std::int64_t max) {
+  const auto value = scanner.number<std::int64_t>("a whole number");
+  if (value >= 1 && value <= max) return value;
+  throw UsageError("--random-mm-bucket-config: expected " + std::string(name) + " from 1 to " +
+                   std::to_string(max) + ", got " + std::to_string(value));
+}
+
+ItemSize scan_size(Scanner& scanner) {
+  const bool square = scanner.accept('[');
+  if (!square) scanner.expect('(');
+  ItemSize size;
+  size.height_px = bounded(scanner, "a height", kMaxSidePx);
+  scanner.expect(',');
+  size.width_px = bounded(scanner, "a width", kMaxSidePx);
+  scanner.expect(',');
+  size.num_frames = bounded(scanner, "a number of frames", kMaxFrames);
+  scanner.accept(',');
+  scanner.expect(square ? ']' : ')');
+  return size;
+}
+
+SizeBucket scan_entry(Scanner& scanner) {
+  const char quote = scanner.accept('"') ? '"' : scanner.accept('\'') ? '\'' : '\0';
+  SizeBucket bucket{.size = scan_size(scanner)};
+  if (quote != '\0') scanner.expect(quote);
+  scanner.expect(':');
+  bucket.probability = scanner.number<double>("a probability");
+  if (!std::isfinite(bucket.probability)) scanner.fail("a finite probability before it");
+  return bucket;
+}
+
+bool same_size(const SizeBucket& a, const SizeBucket& b) {
+  return a.size.width_px == b.size.width_px && a.size.height_px == b.size.height_px &&
+         a.size.num_frames == b.size.num_frames;
+}
+
+std::int64_t scan_limit(const std::string& key, const nlohmann::json& value) {
+  const bool whole = value.is_number_integer();
+  const std::int64_t limit = whole ? value.get<std::int64_t>() : -1;
+  if (limit >= 0 && limit <= kMaxItems) return limit;
+  throw UsageError("--random-mm-limit-mm-per-prompt: " + key +
+                   ": expected a whole number from 0 to " + std::to_string(kMaxItems) + ", got " +
+                   value.dump());
+}
+
+}  // namespace
+
+std::vector<SizeBucket> parse_bucket_config(const std::string& text) {
+  Scanner scanner(text);
+  std::vector<SizeBucket> buckets;
+  scanner.expect('{');
+  while (!scanner.accept('}')) {
+    const SizeBucket bucket = scan_entry(scanner);
+    if (std::any_of(buckets.begin(), buckets.end(),
+                    [&](const SizeBucket& other) { return same_size(bucket, other); })) {
+      scanner.fail("every size once; the one before is there twice");
+    }
+    buckets.push_back(bucket);
+    if (!scanner.accept(',')) {
+      scanner.expect('}');
+      break;
+    }
+  }
+  scanner.expect_end();
+  return buckets;
+}
+
+ItemLimits parse_item_limits(const std::string& json_text) {
+  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) {
+    throw UsageError("--random-mm-limit-mm-per-prompt: expected a JSON object, got " + json_text);
+  }
+  ItemLimits limits{.images = std::nullopt, .videos = std::nullopt};
+  for (const auto& [key, value] : root.items()) {
+    if (key != "image" && key != "video") {
+      throw UsageError("--random-mm-limit-mm-per-prompt: expected \"image\" and \"video\", got \"" +
+                       one_line(key) + "\"");
+    }
+    (key == "image" ? limits.images : limits.videos) = scan_limit(key, value);
+  }
+  return limits;
+}
+
+}  // namespace fovea::cli

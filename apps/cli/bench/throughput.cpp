@@ -1,0 +1,179 @@
+// fovea bench throughput: the whole way from files to rows, again and again.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "bench/graph_counts.h"
+#include "bench/samples.h"
+#include "errors.h"
+#include "flags.h"
+#include "fovea/engine.h"
+#include "fovea/version.h"
+#include "inputs.h"
+#include "output_file.h"
+#include "progress.h"
+#include "report/report_json.h"
+#include "report/stages.h"
+#include "report/svg_chart.h"
+#include "report/table.h"
+#include "report/text.h"
+#include "verb.h"
+
+namespace fovea::cli {
+namespace {
+
+struct ThroughputFlags {
+  EngineFlags engine;
+  InputFlags inputs;
+  std::int64_t repeat = 5;
+  std::int64_t warmups = 1;
+  std::string output_json;
+  std::string plot;
+};
+
+/// Samples of all repetitions that count.
+struct ThroughputRun {
+  std::string device;
+  Stats stats;                                               ///< since the engine was loaded
+  GraphCounts counts;                                        ///< of the repetitions
+  std::size_t items = 0;                                     ///< per repetition
+  std::int64_t rows = 0;                                     ///< per repetition
+  std::vector<double> run_ms;                                ///< one per repetition
+  std::array<std::vector<double>, kStages.size()> stage_ms;  ///< one per item and repetition
+
+  [[nodiscard]] double per_second(double count) const {
+    return count * 1e3 / percentile(run_ms, 50);
+  }
+};
+
+ThroughputRun measure(const ThroughputFlags& flags, Console& console) {
+  const std::vector<Input> inputs =
+      expand_inputs(flags.inputs.in_order, flags.inputs.fps, OnError::kFail);
+  Engine engine = Engine::load(flags.engine.model, engine_options(flags.engine, console));
+  ThroughputRun run;
+  run.device = engine.device();
+  run.items = inputs.size();
+  Progress progress(console, "encoding", flags.warmups + flags.repeat);
+  engine.warm_up();
+  Stats before;
+  for (std::int64_t i = 0; i < flags.warmups + flags.repeat; ++i) {
+    if (i == flags.warmups) before = engine.stats();
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<Embedding> items = encode_inputs(engine, inputs, {});
+    const std::chrono::duration<double, std::milli> elapsed =
+        std::chrono::steady_clock::now() - start;
+    progress.advance();
+    if (i < flags.warmups) continue;
+    run.run_ms.push_back(elapsed.count());
+    run.rows = 0;
+    for (const Embedding& item : items) {
+      run.rows += item.rows;
+      for (std::size_t s = 0; s < kStages.size(); ++s) {
+        run.stage_ms[s].push_back(item.times.*kStages[s].ms);
+      }
+    }
+  }
+  run.stats = engine.stats();
+  run.counts = counts_between(before, run.stats);
+  return run;
+}
+
+std::string stage_table(const ThroughputRun& run) {
+  Table table({{"stage", Table::Align::kLeft}, {"mean ms"}, {"p50 ms"}, {"p99 ms"}});
+  for (std::size_t s = 0; s < kStages.size(); ++s) {
+    const Summary summary = summarize(run.stage_ms[s]);
+    table.add_row({std::string(kStages[s].name), fixed(summary.mean, 3), fixed(summary.median, 3),
+                   fixed(summary.p99, 3)});
+  }
+  const Summary all = summarize(run.run_ms);
+  table.add_rule();
+  table.add_row({"whole run", fixed(all.mean, 3), fixed(all.median, 3), fixed(all.p99, 3)});
+  return table.text();
+}
+
+nlohmann::ordered_json json_of(const ThroughputFlags& flags, const ThroughputRun& run) {
+  nlohmann::ordered_json stages = nlohmann::ordered_json::object();
+  for (std::size_t s = 0; s < kStages.size(); ++s) {
+    stages[std::string(kStages[s].name) + "_ms"] = to_json(summarize(run.stage_ms[s]));
+  }
+  return {{"benchmark", "throughput"},
+          {"fovea_version", version()},
+          {"model", flags.engine.model},
+          {"device", run.device},
+          {"warmups", flags.warmups},
+          {"repetitions", flags.repeat},
+          {"items", run.items},
+          {"rows", run.rows},
+          {"items_per_s", run.per_second(static_cast<double>(run.items))},
+          {"rows_per_s", run.per_second(static_cast<double>(run.rows))},
+          {"run_ms", to_json(summarize(run.run_ms))},
+          {"stages", stages},
+          {"hit_rate", run.counts.hit_rate()},
+          {"graph_hits", run.counts.hits},
+          {"graph_partial", run.counts.partial},
+          {"graph_misses", run.counts.misses},
+          {"stats", to_json(run.stats)}};
+}
+
+BarChart chart_of(const ThroughputRun& run) {
+  BarChart chart{.title = "Time per item and stage",
+                 .unit = "milliseconds",
+                 .labels = {"mean", "median", "p99"},
+                 .series = {}};
+  for (std::size_t s = 0; s < kStages.size(); ++s) {
+    const Summary summary = summarize(run.stage_ms[s]);
+    chart.series.push_back({.name = std::string(kStages[s].name),
+                            .values = {summary.mean, summary.median, summary.p99}});
+  }
+  return chart;
+}
+
+int run_throughput(const ThroughputFlags& flags, Console& console) {
+  check_output_paths({flags.output_json, flags.plot},
+                     files_read(flags.engine.model, flags.inputs.in_order));
+  const ThroughputRun run = measure(flags, console);
+  if (!flags.output_json.empty()) {
+    write_text_file(flags.output_json, json_text(json_of(flags, run)));
+  }
+  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(chart_of(run)));
+  std::cout << stage_table(run) << "\n"
+            << fixed(run.per_second(static_cast<double>(run.items)), 1) << " items/s, "
+            << fixed(run.per_second(static_cast<double>(run.rows)), 1) << " rows/s  ("
+            << counted(static_cast<std::int64_t>(run.items), "item") << ", "
+            << counted(run.rows, "row") << ", median of " << counted(flags.repeat, "run") << ")\n"
+            << "graphs  " << percent(run.counts.hit_rate()) << " of items replayed\n"
+            << "device  " << run.device << "\n";
+  return kExitOk;
+}
+
+void add_flags(CLI::App& verb, ThroughputFlags& flags) {
+  add_model(verb, flags.engine);
+  add_input_flags(verb, flags.inputs);
+  add_positive(verb, "--repeat", flags.repeat, "Runs that count")->group("Benchmark");
+  add_positive(verb, "--warmups", flags.warmups, "Runs before them that do not count")
+      ->group("Benchmark");
+  add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
+  add_output_file(verb, "--plot", flags.plot,
+                  "Write the mean, median and p99 of each stage as SVG");
+  add_threads(verb, flags.engine);
+  add_engine_flags(verb, flags.engine);
+}
+
+constexpr VerbText kText{
+    .name = "throughput",
+    .summary = "Time the whole way from files to rows",
+    .footer =
+        R"(Stage times are per item; items prepared on several threads overlap, so their sum may
+exceed the time of the whole run.
+
+Example:
+  fovea bench throughput ./Qwen3-VL photos/ --repeat 20 --output-json result.json)",
+};
+
+}  // namespace
+
+void add_bench_throughput(CLI::App& bench, Program& program) {
+  add_verb(bench, program, kText, add_flags, run_throughput);
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,142 @@
+// JSON forms of the public structs. Keys are field names.
+#include "report/report_json.h"
+
+namespace fovea::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+const char* name_of(Modality modality) { return modality == Modality::kImage ? "image" : "video"; }
+
+template <class T>
+ordered_json or_null(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json to_json(const PathStats& path) {
+  return {{"name", path.name},
+          {"token_budgets", path.token_budgets},
+          {"replays", path.replays},
+          {"replayed_items", path.replayed_items},
+          {"eager_runs", path.eager_runs},
+          {"live_rows", path.live_rows},
+          {"padded_rows", path.padded_rows}};
+}
+
+ordered_json to_json(const GraphReport& graph) {
+  return {{"path", graph.path},
+          {"budget", graph.budget},
+          {"capture_ms", graph.capture_ms},
+          {"recording_bytes", graph.recording_bytes},
+          {"shared_bytes", graph.shared_bytes},
+          {"replay_ms", graph.replay_ms},
+          {"eager_ms", graph.eager_ms},
+          {"stored_times", graph.stored_times}};
+}
+
+ordered_json to_json(const ItemInfo& item) {
+  return {{"modality", name_of(item.modality)},
+          {"source_width_px", item.source_width_px},
+          {"source_height_px", item.source_height_px},
+          {"num_frames", item.num_frames},
+          {"resized_width_px", item.resized_width_px},
+          {"resized_height_px", item.resized_height_px},
+          {"grid_thw", or_null(item.grid_thw)},
+          {"patches", item.patches},
+          {"rows", item.rows}};
+}
+
+ordered_json to_json(const PlannedBatch& batch) {
+  ordered_json budgets = ordered_json::array();
+  for (const std::optional<std::int64_t>& budget : batch.budgets)
+    budgets.push_back(or_null(budget));
+  return {{"replica", batch.replica},
+          {"items", batch.items},
+          {"tokens", batch.tokens},
+          {"budgets", budgets}};
+}
+
+ordered_json to_json(const TensorReport& tensor) {
+  return {{"name", tensor.name},
+          {"dtype", tensor.dtype},
+          {"shape", tensor.shape},
+          {"problem", tensor.problem}};
+}
+
+template <class T>
+ordered_json list_of(const std::vector<T>& values) {
+  ordered_json list = ordered_json::array();
+  for (const T& value : values) list.push_back(to_json(value));
+  return list;
+}
+
+}  // namespace
+
+ordered_json to_json(const Stats& stats) {
+  return {{"graph_hits", stats.graph_hits},
+          {"graph_partial", stats.graph_partial},
+          {"graph_misses", stats.graph_misses},
+          {"skipped", stats.skipped},
+          {"hit_rate", stats.hit_rate()},
+          {"num_budgets", stats.num_budgets},
+          {"token_budgets", stats.token_budgets},
+          {"sub_batches", stats.sub_batches},
+          {"miss_reasons", ordered_json(stats.miss_reasons)},
+          {"paths", list_of(stats.paths)},
+          {"capture_seconds", stats.capture_seconds},
+          {"graph_bytes", stats.graph_bytes},
+          {"graphs", list_of(stats.graphs)}};
+}
+
+ordered_json to_json(const ReplicaStats& replica) {
+  ordered_json json = {{"device", replica.device}};
+  json.update(to_json(replica.stats));
+  return json;
+}
+
+ordered_json to_json(const PackingPlan& plan) {
+  ordered_json token_budgets = ordered_json::object();
+  for (std::size_t path = 0; path < plan.paths.size(); ++path) {
+    token_budgets[plan.paths[path]] = plan.token_budgets.at(path);
+  }
+  return {{"items", list_of(plan.items)},
+          {"paths", plan.paths},
+          {"token_budgets", token_budgets},
+          {"max_items_per_batch", plan.max_items_per_batch},
+          {"replica_patches", plan.replica_patches},
+          {"batches", list_of(plan.batches)}};
+}
+
+ordered_json to_json(const ModelReport& report) {
+  ordered_json facts = ordered_json::object();
+  for (const auto& [name, value] : report.facts) facts[name] = value;
+  ordered_json arenas = ordered_json::array();
+  for (const ArenaReport& arena : report.arenas) {
+    arenas.push_back(
+        {{"path", arena.path}, {"token_budget", arena.token_budget}, {"arena_bytes", arena.bytes}});
+  }
+  return {{"architecture", report.architecture},
+          {"family", report.family},
+          {"hidden", report.hidden},
+          {"deepstack_levels", report.deepstack_levels},
+          {"width", report.width},
+          {"images", report.images},
+          {"videos", report.videos},
+          {"facts", facts},
+          {"parameters", report.parameters},
+          {"weight_bytes", report.weight_bytes},
+          {"arenas", arenas},
+          {"tensors", list_of(report.tensors)}};
+}
+
+ordered_json to_json(const Summary& summary) {
+  return {{"mean", summary.mean}, {"median", summary.median}, {"p90", summary.p90},
+          {"p99", summary.p99},   {"min", summary.min},       {"max", summary.max}};
+}
+
+std::string json_text(const ordered_json& value) {
+  constexpr int kIndent = 2;
+  return value.dump(kIndent, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,183 @@
+// Small text helpers of the program: numbers for people, names for hints, lists from flags.
+#include "report/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+
+#include "errors.h"
+
+namespace fovea::cli {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// Fewest insertions, deletions and replacements that turn a into b, by rows of the usual table.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+}  // namespace
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 64> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
+  return buffer.data();
+}
+
+std::string percent(double share) { return fixed(share * 100.0, 1) + " %"; }
+
+std::string counted(std::int64_t count, std::string_view noun, std::string_view plural) {
+  const std::string many = plural.empty() ? std::string(noun) + "s" : std::string(plural);
+  return std::to_string(count) + " " + (count == 1 ? std::string(noun) : many);
+}
+
+std::string bytes_text(std::size_t bytes) {
+  constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024.0 && unit + 1 < kUnits.size()) {
+    value /= 1024.0;
+    ++unit;
+  }
+  return fixed(value, unit == 0 ? 0 : 1) + " " + kUnits[unit];
+}
+
+std::string size_text(std::int64_t width_px, std::int64_t height_px) {
+  return std::to_string(width_px) + "x" + std::to_string(height_px);
+}
+
+std::string join(std::span<const std::int64_t> values, std::string_view separator) {
+  std::string result;
+  for (const std::int64_t value : values) {
+    if (!result.empty()) result += separator;
+    result += std::to_string(value);
+  }
+  return result;
+}
+
+std::string one_line(std::string_view text) {
+  std::string result;
+  for (const char c : trimmed(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\r' || c == '\t') {
+      if (!result.empty() && result.back() != ' ') result += ' ';
+    } else {
+      result += byte < 0x20 || byte == 0x7f ? '?' : c;
+    }
+  }
+  return result;
+}
+
+std::string shorten_path(std::string_view path, std::size_t max_length) {
+  constexpr std::string_view kCut = "...";
+  if (path.size() <= max_length || max_length <= kCut.size()) return std::string(path);
+  std::size_t begin = path.size() - (max_length - kCut.size());
+  const std::size_t slash = path.find('/', begin);
+  if (slash != std::string_view::npos && slash + 1 < path.size()) begin = slash;
+  // Do not start inside a UTF-8 sequence: continuation bytes are 10xxxxxx.
+  while (begin < path.size() && (static_cast<unsigned char>(path[begin]) & 0xc0) == 0x80) ++begin;
+  return std::string(kCut) + std::string(path.substr(begin));
+}
+
+std::optional<std::string> nearest_name(std::string_view name,
+                                        std::span<const std::string> candidates) {
+  const std::string wanted = lower(name);
+  std::size_t best_distance = std::max<std::size_t>(1, wanted.size() / 3);
+  std::optional<std::string> best;
+  for (const std::string& candidate : candidates) {
+    const std::string text = lower(candidate);
+    const bool unfinished = wanted.size() >= 3 && text.starts_with(wanted);
+    const std::size_t distance = unfinished ? 0 : edit_distance(wanted, text);
+    if (distance < best_distance || (distance == best_distance && !best)) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::int64_t parse_whole(std::string_view text, std::int64_t min, std::string_view what) {
+  const std::string_view digits = trimmed(text);
+  std::int64_t value = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (status != std::errc{} || end != digits.data() + digits.size() || value < min) {
+    throw UsageError(std::string(what) + ": expected a whole number >= " + std::to_string(min) +
+                     ", got \"" + one_line(text) + "\"");
+  }
+  return value;
+}
+
+int to_int(std::int64_t value, std::string_view what) {
+  if (value > std::numeric_limits<int>::max()) {
+    throw UsageError(std::string(what) + ": " + std::to_string(value) + " is too large");
+  }
+  return static_cast<int>(value);
+}
+
+double parse_number(std::string_view text, std::string_view what) {
+  const std::string_view digits = trimmed(text);
+  double value = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (status != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value)) {
+    throw UsageError(std::string(what) + ": expected a number, got \"" + one_line(text) + "\"");
+  }
+  return value;
+}
+
+std::vector<std::string> split_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    parts.emplace_back(trimmed(text.substr(0, comma)));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<double> parse_percents(std::string_view text, std::string_view what) {
+  std::vector<double> values;
+  for (const std::string& part : split_commas(text)) {
+    values.push_back(parse_number(part, what));
+    if (values.back() >= 0 && values.back() <= 100) continue;
+    throw UsageError(std::string(what) + ": expected numbers from 0 to 100, got \"" +
+                     one_line(part) + "\"");
+  }
+  return values;
+}
+
+std::vector<std::int64_t> parse_positive_list(std::string_view text, std::string_view what) {
+  std::vector<std::int64_t> values;
+  for (const std::string& part : split_commas(text)) values.push_back(parse_whole(part, 1, what));
+  return values;
+}
+
+}  // namespace fovea::cli
