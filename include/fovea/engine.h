@@ -1,10 +1,8 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "fovea/export.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/reports.h"
 #include "fovea/stats.h"
 
 namespace fovea {
@@ -27,77 +26,6 @@ struct EncodeOptions {
   /// Called on the calling thread whenever more items are done, with their number and the number
   /// of all items. Must not use the engine.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
-};
-
-/// What an item becomes, by integer arithmetic alone.
-struct ItemInfo {
-  std::string name;
-  Modality modality = Modality::kImage;
-  std::int64_t source_width_px = 0;
-  std::int64_t source_height_px = 0;
-  std::int64_t num_frames = 1;
-  std::int64_t resized_width_px = 0;
-  std::int64_t resized_height_px = 0;
-  std::optional<std::array<std::int64_t, 3>> grid_thw;
-  std::int64_t patches = 0;  ///< rows that enter the tower
-  std::int64_t rows = 0;     ///< rows that come out
-};
-
-/// Size of an item for planning: frames == 1 is an image.
-struct ItemSize {
-  std::int64_t width_px = 0;
-  std::int64_t height_px = 0;
-  std::int64_t num_frames = 1;
-};
-
-/// One sub-batch of a packing plan.
-struct PlannedBatch {
-  std::int64_t replica = 0;          ///< that encodes it
-  std::vector<std::int64_t> items;   ///< indices into the planned sizes
-  std::vector<std::int64_t> tokens;  ///< per path
-  std::vector<std::optional<std::int64_t>>
-      budgets;  ///< per path; absent: eager; 0: path not needed
-};
-
-struct PackingPlan {
-  std::vector<ItemInfo> items;
-  std::vector<std::string> paths;
-  std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path; empty: no graphs
-  std::int64_t max_items_per_batch = 0;                  ///< 0: no graphs, no limit
-  std::vector<std::int64_t> replica_patches;             ///< per replica, over all windows
-  std::vector<PlannedBatch> batches;
-};
-
-/// A checkpoint tensor as found or expected.
-struct TensorReport {
-  std::string name;
-  std::string dtype;  ///< as in the file; empty if missing
-  std::vector<std::int64_t> shape;
-  std::string problem;  ///< empty: fine
-};
-
-/// Activation memory of one graph; the graphs of a path share that of its largest.
-struct ArenaReport {
-  std::string path;
-  std::int64_t token_budget = 0;
-  std::size_t bytes = 0;
-};
-
-/// What a model is and needs; printed by `fovea inspect`.
-struct ModelReport {
-  std::string architecture;
-  std::string family;
-  std::int64_t hidden = 0;  ///< columns of the main embedding
-  std::int64_t deepstack_levels = 0;
-  std::int64_t width = 0;  ///< columns of a row: hidden * (1 + levels)
-  bool images = true;
-  bool videos = true;
-  std::vector<std::pair<std::string, std::string>>
-      facts;  ///< family-specific: depth, heads, patch size...
-  std::vector<TensorReport> tensors;
-  std::int64_t parameters = 0;
-  std::size_t weight_bytes = 0;     ///< loaded: as packed on the device; inspected: as stored
-  std::vector<ArenaReport> arenas;  ///< by path, budgets ascending
 };
 
 struct Check;        // diagnostics.h

@@ -51,4 +51,16 @@ struct TensorView {
   }
 };
 
+/// Rows [first, first + count) of a matrix, in the same memory.
+template <class Matrix>
+[[nodiscard]] Matrix row_range(const Matrix& matrix, std::int64_t first, std::int64_t count) {
+  FOVEA_CHECK(
+      matrix.shape.rank() == 2 && first >= 0 && count >= 0 && first <= matrix.shape[0] - count,
+      kInternal, "rows [", first, ", ", first + count, ") of ", matrix.shape);
+  const auto row_bytes = static_cast<std::size_t>(matrix.shape[1]) * size_of(matrix.dtype);
+  return {matrix.data + static_cast<std::size_t>(first) * row_bytes,
+          matrix.dtype,
+          {count, matrix.shape[1]}};
+}
+
 }  // namespace fovea

@@ -9,6 +9,7 @@
 #include "engine/graph_times.h"
 #include "engine/output.h"
 #include "fovea/log.h"
+#include "models/load_model.h"
 
 namespace fovea {
 
@@ -45,10 +46,9 @@ checkpoint::WeightSource open_weights(const std::string& directory, const Engine
 
 }  // namespace
 
-void warn_of_assumptions(const ModelFamily& family, const checkpoint::HfConfig& files,
-                         const EngineOptions& options) {
+void warn_of_assumptions(const ItemProcessor& processor, const EngineOptions& options) {
   if (options.dummy_weights) return;
-  const std::string assumed = family.assumptions(files, options.media);
+  const std::string assumed = processor.assumptions();
   if (!assumed.empty()) {
     log_to(options.log, LogLevel::kWarning, cat("preprocessing.assumed ", assumed));
   }
@@ -64,10 +64,13 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
 }
 
 void Engine::Impl::load() {
-  const ModelFamily& family = find_family(files.architecture());
   const checkpoint::WeightSource weights = open_weights(directory, options);
-  report = family.describe(files, weights);
-  warn_of_assumptions(family, files, options);
+  {
+    CheckedModel checked = check_model(files, options.media, weights);
+    report = std::move(checked.report);
+    warn_of_assumptions(checked.planner->processor(), options);
+  }
+  throw_if_incomplete(report, weights);
   // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures
   // in the background, and measures where a graph pays.
   const GraphManagerOptions graph_options{
@@ -81,7 +84,7 @@ void Engine::Impl::load() {
   for (const Backend& backend : backends) {
     if (models.empty() || !on_host()) {  // replicas in host memory read the same weights
       const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
-      models.push_back(family.load(files, options.media, weights, *backend.device, *stream));
+      models.push_back(load_model(files, options.media, weights, *backend.device, *stream));
       stream->synchronize();
     }
     GraphManagerOptions own_options = graph_options;
@@ -198,12 +201,11 @@ std::string Engine::device() const {
 
 ModelReport inspect(const std::string& model, const EngineOptions& options) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  const ModelFamily& family = find_family(files.architecture());
-  ModelReport report = family.describe(files, open_weights(model, options));
+  CheckedModel checked = check_model(files, options.media, open_weights(model, options));
   const std::string device = replica_devices(options).front();
   const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});
-  add_memory_plan(report, *family.make_planner(files, options.media), *backend.device, options);
-  return report;
+  add_memory_plan(checked.report, *checked.planner, *backend.device, options);
+  return std::move(checked.report);
 }
 
 }  // namespace fovea

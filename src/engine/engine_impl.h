@@ -16,7 +16,6 @@
 #include "engine/replica_group.h"
 #include "fovea/engine.h"
 #include "models/encoder_graph_model.h"
-#include "models/registry.h"
 
 namespace fovea {
 
@@ -51,10 +50,9 @@ struct Engine::Impl {
                      const EncodeOptions& how, std::vector<Embedding>& results);
 };
 
-/// Warns of what a family assumes for want of a processor file. Random weights, which need
+/// Warns of what preprocessing assumes for want of a processor file. Random weights, which need
 /// config.json only, have no processor to agree with.
-void warn_of_assumptions(const ModelFamily& family, const checkpoint::HfConfig& files,
-                         const EngineOptions& options);
+void warn_of_assumptions(const ItemProcessor& processor, const EngineOptions& options);
 
 /// Fills in what inspect() and report() add to a family's description: weight and activation
 /// memory.

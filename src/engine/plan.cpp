@@ -9,6 +9,7 @@
 #include "graph/graph_config.h"
 #include "graph/packing.h"
 #include "media/limits.h"
+#include "models/load_model.h"
 
 namespace fovea {
 
@@ -20,13 +21,14 @@ std::string size_name(std::int64_t width_px, std::int64_t height_px, std::int64_
   return num_frames == 1 ? picture : cat(picture, "x", num_frames, "f");
 }
 
-ItemPlan plan_item(const EncoderGraphModel& model, const ItemSize& size,
+ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                    const MediaLimits& limits) {
   const std::string name = size_name(size.width_px, size.height_px, size.num_frames);
   media::check_picture_size(size.width_px, size.height_px, name, limits);
   media::check_num_frames(size.num_frames, name, limits);
-  return size.num_frames == 1 ? model.plan_image(size.width_px, size.height_px)
-                              : model.plan_video(size.num_frames, size.width_px, size.height_px);
+  return size.num_frames == 1
+             ? processor.plan_image(size.width_px, size.height_px)
+             : processor.plan_video(size.num_frames, size.width_px, size.height_px);
 }
 
 ItemInfo describe(const ItemPlan& plan) {
@@ -128,7 +130,7 @@ PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize>
                        const EngineOptions& options, bool on_host) {
   std::vector<ItemPlan> items;
   for (const ItemSize& size : sizes) {
-    items.push_back(plan_item(model, size, options.media.limits));
+    items.push_back(plan_item(model.processor(), size, options.media.limits));
   }
   Planner planner(model, options);
   const std::size_t num_replicas = replica_devices(options).size();
@@ -148,10 +150,10 @@ PackingPlan Engine::plan(std::span<const ItemSize> sizes) const {
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                  const EngineOptions& options) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  const ModelFamily& family = find_family(files.architecture());
-  warn_of_assumptions(family, files, options);
+  const auto planner = plan_model(files, options.media);
+  warn_of_assumptions(planner->processor(), options);
   const bool on_host = !replica_devices(options).front().starts_with("cuda");
-  return plan_items(*family.make_planner(files, options.media), sizes, options, on_host);
+  return plan_items(*planner, sizes, options, on_host);
 }
 
 }  // namespace fovea

@@ -61,7 +61,7 @@ Frames view_rgb(const MediaItem& item, const MediaLimits& limits) {
 }
 
 /// Sampled frames of a video container.
-void decode_container(Frames& frames, const EncoderGraphModel& model, const MediaItem& item,
+void decode_container(Frames& frames, const ItemProcessor& processor, const MediaItem& item,
                       const MediaOptions& options, StageTimes& times) {
   const Stopwatch reading;
   const std::vector<std::uint8_t> bytes =
@@ -69,13 +69,13 @@ void decode_container(Frames& frames, const EncoderGraphModel& model, const Medi
   times.read_ms += reading.elapsed_ms();
   const Stopwatch decoding;
   const auto sampler = [&](const media::VideoInfo& info) {
-    return model.sample_frames(info.num_frames, info.fps, item.fps);
+    return processor.sample_frames(info.num_frames, info.fps, item.fps);
   };
   frames.owned = media::decode_video(bytes, item.name, sampler, options.limits).frames;
   times.decode_ms += decoding.elapsed_ms();
 }
 
-Frames load_frames(const EncoderGraphModel& model, const MediaItem& item,
+Frames load_frames(const ItemProcessor& processor, const MediaItem& item,
                    const MediaOptions& options, StageTimes& times) {
   if (item.source == MediaItem::Source::kRgb) return view_rgb(item, options.limits);
   Frames frames;
@@ -84,7 +84,7 @@ Frames load_frames(const EncoderGraphModel& model, const MediaItem& item,
                 ": ", item.bytes.size(), " bytes, the limit is ", options.limits.max_image_bytes);
     decode_into(frames, item.bytes, item.name, options, times);
   } else if (item.modality == Modality::kVideo && item.source == MediaItem::Source::kFile) {
-    decode_container(frames, model, item, options, times);
+    decode_container(frames, processor, item, options, times);
   } else {
     media::check_num_frames(std::ssize(item.paths), item.name, options.limits);
     for (const std::string& path : item.paths) read_and_decode(frames, path, options, times);
@@ -115,45 +115,46 @@ void check_rows(const EncoderGraphModel& model, const MediaItem& media) {
               width, " wide, got ", media.row_width);
 }
 
-void prepare_pixel_values(const EncoderGraphModel& model, const MediaItem& media,
+void prepare_pixel_values(const ItemProcessor& processor, const MediaItem& media,
                           PreparedMedia& result) {
   check_matrix(media, "patches");
   FOVEA_CHECK(media.grid_thw, kInvalidArgument, media.name, ": pixel values need their grid_thw");
   const Stopwatch watch;
   const auto& [t, h, w] = *media.grid_thw;
-  result.item.plan = model.plan_grid(media.modality, *media.grid_thw);
+  result.item.plan = processor.plan_grid(media.modality, *media.grid_thw);
   const ItemPlan& plan = result.item.plan;
   FOVEA_CHECK(plan.spec.input_rows == media.num_rows, kInvalidArgument, media.name, ": grid_thw ",
               t, "x", h, "x", w, " has ", plan.spec.input_rows, " patches, got pixel values of ",
               media.num_rows);
   result.item.pixels.resize(plan.pixel_bytes);
-  model.fill_pixel_values(plan,
-                          {reinterpret_cast<const std::byte*>(media.bytes.data()),
-                           to_dtype(media.row_dtype),
-                           {media.num_rows, media.row_width}},
-                          result.item.pixels);
+  processor.fill_pixel_values(plan,
+                              {reinterpret_cast<const std::byte*>(media.bytes.data()),
+                               to_dtype(media.row_dtype),
+                               {media.num_rows, media.row_width}},
+                              result.item.pixels);
   result.times.resize_ms = watch.elapsed_ms();
 }
 
 void prepare(const EncoderGraphModel& model, const MediaItem& media, const MediaOptions& options,
              PreparedMedia& result) {
+  const ItemProcessor& processor = model.processor();
   if (media.source == MediaItem::Source::kPixelValues) {
-    prepare_pixel_values(model, media, result);
+    prepare_pixel_values(processor, media, result);
     return;
   }
   if (media.source == MediaItem::Source::kRows) {
     check_rows(model, media);
     return;
   }
-  const Frames frames = load_frames(model, media, options, result.times);
+  const Frames frames = load_frames(processor, media, options, result.times);
   const RgbView& first = frames.views.front();
   const Stopwatch watch;
   result.item.plan = media.modality == Modality::kImage
-                         ? model.plan_image(first.width_px, first.height_px)
-                         : model.plan_video(static_cast<std::int64_t>(frames.views.size()),
-                                            first.width_px, first.height_px);
+                         ? processor.plan_image(first.width_px, first.height_px)
+                         : processor.plan_video(static_cast<std::int64_t>(frames.views.size()),
+                                                first.width_px, first.height_px);
   result.item.pixels.resize(result.item.plan.pixel_bytes);
-  model.fill_pixels(result.item.plan, frames.views, result.item.pixels);
+  processor.fill_pixels(result.item.plan, frames.views, result.item.pixels);
   result.times.resize_ms = watch.elapsed_ms();
 }
 

@@ -23,7 +23,7 @@ std::int64_t tokens_of(const ItemPlan& plan, PathId path) {
 
 std::optional<ItemPlan> plan_square(const EncoderGraphModel& model, std::int64_t side_px) {
   try {
-    return model.plan_image(side_px, side_px);
+    return model.processor().plan_image(side_px, side_px);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidArgument) throw;
     return std::nullopt;  // too small for this model

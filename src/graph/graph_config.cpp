@@ -98,6 +98,11 @@ std::int64_t resolve_frames(const GraphSpec& spec, const GraphConfigRequest& req
 
 }  // namespace
 
+BudgetRange budget_range(const GraphSpec& spec, std::int64_t max_tokens) {
+  const std::int64_t top = std::min(max_tokens, spec.max_token_budget.value_or(max_tokens));
+  return {std::min(spec.min_token_budget, top), top};
+}
+
 void validate_graph_options(const GraphOptions& user) {
   for (const std::int64_t budget : user.encoder_cudagraph_token_budgets) {
     FOVEA_CHECK(budget > 0, kInvalidArgument,
@@ -155,7 +160,8 @@ GraphConfig graph_config_of(const EncoderGraphModel& model, std::int64_t max_num
     return eager_config(model.graph_spec(), max_num_batched_tokens);
   }
   return resolve_graph_config(
-      model.graph_spec(), [&] { return model.budget_range(max_num_batched_tokens); }, request);
+      model.graph_spec(), [&] { return budget_range(model.graph_spec(), max_num_batched_tokens); },
+      request);
 }
 
 bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality) {

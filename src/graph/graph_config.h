@@ -9,6 +9,15 @@
 
 namespace fovea {
 
+/// Smallest and largest token budget worth capturing.
+struct BudgetRange {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
+/// The range of a model behind a consumer that takes `max_tokens` tokens in a step.
+[[nodiscard]] BudgetRange budget_range(const GraphSpec& spec, std::int64_t max_tokens);
+
 /// What the sizes of the graphs follow from.
 struct GraphConfigRequest {
   GraphOptions user;

@@ -6,6 +6,7 @@
 
 #include "core/thread_pool.h"
 #include "device/device.h"
+#include "device/arena.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {

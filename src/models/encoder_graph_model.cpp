@@ -1,45 +1,10 @@
-// The parts of the protocol that are the same for every model.
+// Final rows of a tower that has one path.
 #include "models/encoder_graph_model.h"
 
+#include "core/check.h"
 #include "ops/context.h"
 
 namespace fovea {
-
-InputWriter::Slot& InputWriter::slot(std::string_view name) {
-  for (Slot& slot : slots_) {
-    if (slot.decl->name == name) return slot;
-  }
-  FOVEA_CHECK(false, kInternal, "no input buffer is named \"", name, "\"");
-}
-
-TensorView InputWriter::claim(std::string_view name, std::int64_t rows) {
-  Slot& target = slot(name);
-  const Shape& shape = target.decl->shape;
-  const std::int64_t held = shape[0] / target.decl->parts;
-  target.too_small = rows > held;
-  FOVEA_CHECK(!target.too_small, kUnavailable, "input \"", name, "\" holds ", held,
-              " rows, the batch needs ", rows);
-  target.rows_written = rows;
-  if (target.decl->parts > 1) return {target.memory, target.decl->dtype, shape};
-  std::array<std::int64_t, kMaxRank> sizes{};
-  std::copy(shape.sizes().begin(), shape.sizes().end(), sizes.begin());
-  sizes[0] = rows;
-  return {target.memory, target.decl->dtype,
-          Shape(std::span(sizes.data(), static_cast<std::size_t>(shape.rank())))};
-}
-
-std::vector<std::int64_t> EncoderGraphModel::sample_frames(std::int64_t, double, double) const {
-  FOVEA_CHECK(false, kUnsupported, "the model takes no videos");
-}
-
-ItemPlan EncoderGraphModel::plan_grid(Modality, const std::array<std::int64_t, 3>&) const {
-  FOVEA_CHECK(false, kUnsupported, "the model takes pictures, no pixel values");
-}
-
-void EncoderGraphModel::fill_pixel_values(const ItemPlan&, const ConstTensorView&,
-                                          std::span<std::uint8_t>) const {
-  FOVEA_CHECK(false, kUnsupported, "the model takes pictures, no pixel values");
-}
 
 void EncoderGraphModel::assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
                                  std::span<const PreparedItem* const> items,
@@ -67,7 +32,5 @@ void EncoderGraphModel::assemble(ExecContext& ctx, std::span<const PathOutput> o
   }
   flush();
 }
-
-void InputWriter::keep(std::string_view name) { slot(name).kept = true; }
 
 }  // namespace fovea

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "core/check.h"
-#include "models/deepseek_ocr/adapter.h"
-#include "models/qwen3_vl/adapter.h"
+#include "models/deepseek_ocr/model.h"
+#include "models/qwen3_vl/model.h"
 
 namespace fovea {
 

@@ -2,36 +2,34 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "checkpoint/hf_config.h"
-#include "checkpoint/weight_source.h"
-#include "fovea/engine.h"
+#include "fovea/options.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {
+
+namespace blocks {
+class WeightLoader;
+}
 
 /// One family of vision towers. A new family is one folder and one line in registry.cpp.
 struct ModelFamily {
   std::string_view name;                            ///< folder under models/
   std::span<const std::string_view> architectures;  ///< values of config.json architectures[0]
+  /// The tensor by which the tower is found in a checkpoint: its name ends with the two together,
+  /// and what stands before `anchor_tensor` is the prefix of all names that `make` asks for.
+  std::string_view anchor_folder;  ///< "visual.", or empty
+  std::string_view anchor_tensor;  ///< "patch_embed.proj.weight"
 
-  /// Builds a model that can plan and preprocess, and count its work, but has no weights.
-  std::unique_ptr<EncoderGraphModel> (*make_planner)(const checkpoint::HfConfig& files,
-                                                     const MediaOptions& media);
-  /// Builds the model with its weights on `device`. All tensors are checked before one is loaded.
-  std::unique_ptr<EncoderGraphModel> (*load)(const checkpoint::HfConfig& files,
+  /// Builds the model from the configuration files and the weights that it asks `loader` for. With
+  /// a loader that only checks, the model plans, preprocesses and counts its work, but cannot run.
+  /// @throws Error(kCorruptData) or Error(kUnsupported) naming the key of a file that is wrong,
+  /// Error(kInvalidArgument) for impossible limits in `media`, and what the loader throws.
+  std::unique_ptr<EncoderGraphModel> (*make)(const checkpoint::HfConfig& files,
                                              const MediaOptions& media,
-                                             const checkpoint::WeightSource& weights,
-                                             Device& device, Stream& stream);
-  /// Describes the tower and every tensor it asks for.
-  ModelReport (*describe)(const checkpoint::HfConfig& files,
-                          const checkpoint::WeightSource& weights);
-  /// What preprocessing takes for granted because the checkpoint lacks a processor file that says
-  /// it, or a key in it: "missing=<file> [keys=<key>,...] <name>=<value> ..."; empty if nothing.
-  std::string (*assumptions)(const checkpoint::HfConfig& files, const MediaOptions& media);
+                                             blocks::WeightLoader& loader);
 };
 
 /// All families, in the order of docs/models.md.

@@ -8,6 +8,7 @@
 #include "fovea/diagnostics.h"
 #include "graph/eager_runner.h"
 #include "graph/forward_cost.h"
+#include "models/load_model.h"
 
 namespace fovea {
 
@@ -20,7 +21,8 @@ ItemPlan plan_for_patches(const EncoderGraphModel& model, std::int64_t patches) 
   for (const std::int64_t patch_px : {14, 16}) {  // patch sizes of the supported families
     for (std::int64_t rows = 1; rows * rows <= patches; ++rows) {
       if (patches % rows != 0 || patches / rows > 200 * rows) continue;
-      const ItemPlan plan = model.plan_image(patches / rows * patch_px, rows * patch_px);
+      const ItemPlan plan =
+          model.processor().plan_image(patches / rows * patch_px, rows * patch_px);
       const bool unchanged = plan.resized_width_px == plan.source_width_px &&
                              plan.resized_height_px == plan.source_height_px;
       if (unchanged && plan.spec.input_rows == patches) best = plan;
@@ -67,7 +69,7 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
   const std::lock_guard lock(impl.mutex);
   MediaOptions any_size = impl.options.media;
   any_size.min_pixels = 1;
-  const auto planner = find_family(impl.files.architecture()).make_planner(impl.files, any_size);
+  const auto planner = plan_model(impl.files, any_size);
   const ItemPlan plan = plan_for_patches(*planner, patches);
   const std::vector<PreparedItem> storage = random_items(plan, count);
   std::vector<const PreparedItem*> items;

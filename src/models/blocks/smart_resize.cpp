@@ -14,11 +14,11 @@ namespace {
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
 void check_sides(std::int64_t height_px, std::int64_t width_px) {
-  FOVEA_CHECK(height_px >= 1 && width_px >= 1, kInvalidArgument, "picture of ", width_px, "x",
+  FOVEA_CHECK(height_px >= 1 && width_px >= 1, kInvalidArgument, "image of ", width_px, "x",
               height_px, " pixels has no area");
   const double ratio =
       as_double(std::max(height_px, width_px)) / as_double(std::min(height_px, width_px));
-  FOVEA_CHECK(ratio <= kMaxAspectRatio, kInvalidArgument, "picture of ", width_px, "x", height_px,
+  FOVEA_CHECK(ratio <= kMaxAspectRatio, kInvalidArgument, "image of ", width_px, "x", height_px,
               " pixels: the model takes side ratios up to ", kMaxAspectRatio, ", got ", ratio);
 }
 

@@ -19,17 +19,17 @@ struct Size2d {
 /// Largest ratio of the sides that the processors of the Qwen and GLM families accept.
 inline constexpr std::int64_t kMaxAspectRatio = 200;
 
-/// Size of a still picture after preprocessing: sides are multiples of `factor`, the area lies
+/// Size of a still image after preprocessing: sides are multiples of `factor`, the area lies
 /// within `range` where the aspect ratio allows it, and the ratio changes as little as that
 /// permits. Divisions are done in double and rounded half to even, as the reference does.
 /// @throws Error(kInvalidArgument) if the ratio of the sides exceeds kMaxAspectRatio.
-/// Source: Qwen and GLM specification, section 3.3, 2-D form.
+/// Source: docs/reference/qwen_glm.md, "Resized sizes".
 [[nodiscard]] Size2d smart_resize_image(std::int64_t height_px, std::int64_t width_px,
                                         std::int64_t factor, PixelRange range);
 
 /// As smart_resize_image for the frames of a video; `range` limits frames * height * width.
 /// @param num_frames sampled frames; fewer than temporal_factor count as temporal_factor.
-/// Source: Qwen and GLM specification, section 3.3, 3-D form.
+/// Source: docs/reference/qwen_glm.md, "Resized sizes".
 [[nodiscard]] Size2d smart_resize_video(std::int64_t num_frames, std::int64_t height_px,
                                         std::int64_t width_px, std::int64_t temporal_factor,
                                         std::int64_t factor, PixelRange range);

@@ -9,12 +9,26 @@
 
 namespace fovea::blocks {
 
-Tensor tensor_without_memory(DType dtype, const Shape& shape) {
+namespace {
+
+/// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it.
+Tensor without_memory(const Shape& shape) {
   auto* const nowhere = reinterpret_cast<std::byte*>(Arena::kAlignment);
-  return {Buffer(
-              nowhere, 0, [](void*, std::byte*, std::size_t) noexcept {}, nullptr),
-          dtype, shape};
+  const auto release = [](void*, std::byte*, std::size_t) noexcept {};
+  return {Buffer(nowhere, 0, release, nullptr), DType::kF32, shape};
 }
+
+/// The same for a linear layer.
+ops::PackedLinear without_memory(std::int64_t in_features, std::int64_t out_features,
+                                 WeightLoader::Bias bias) {
+  return {.in_features = in_features,
+          .out_features = out_features,
+          .has_bias = bias == WeightLoader::Bias::kYes,
+          .weight = {},
+          .bias = {}};
+}
+
+}  // namespace
 
 WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix)
     : source_(source), prefix_(std::move(prefix)) {}
@@ -48,24 +62,6 @@ void WeightLoader::check(const std::string& name, const Shape& shape) {
   report_.push_back(std::move(entry));
 }
 
-void WeightLoader::throw_if_incomplete() const {
-  constexpr std::size_t kNamed = 3;
-  std::string list;
-  std::size_t count = 0;
-  for (const TensorReport& entry : report_) {
-    if (entry.problem.empty()) continue;
-    if (count < kNamed) list += cat(count == 0 ? "" : "; ", entry.name, " ", entry.problem);
-    ++count;
-  }
-  if (count > kNamed) {
-    list +=
-        cat(" and ", count - kNamed, " more; `fovea inspect ", source_.directory(), "` lists them");
-  }
-  FOVEA_CHECK(count == 0, kNotFound, source_.directory(),
-              ": checkpoint does not fit its config.json: ", count, " of ", report_.size(),
-              " tensors are missing or misshapen: ", list);
-}
-
 std::vector<float> WeightLoader::widened(const std::string& name, const Shape& shape) const {
   const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
@@ -73,10 +69,12 @@ std::vector<float> WeightLoader::widened(const std::string& name, const Shape& s
   return values;
 }
 
-Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
-  return f32_from(name, shape, shape, [](std::span<const float> values) {
-    return std::vector<float>(values.begin(), values.end());
-  });
+Tensor WeightLoader::constant(std::span<const float> values, const Shape& shape) {
+  FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == shape.elements(), kInternal,
+              "expected a constant of ", shape, ", got ", values.size(), " values");
+  if (device_ == nullptr) return without_memory(shape);
+  return upload(*device_, *stream_,
+                {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape});
 }
 
 Tensor WeightLoader::f32_from(
@@ -84,26 +82,32 @@ Tensor WeightLoader::f32_from(
     const std::function<std::vector<float>(std::span<const float>)>& transform) {
   if (device_ == nullptr) {
     check(name, stored);
-    return tensor_without_memory(DType::kF32, wanted);
+    return without_memory(wanted);
   }
-  const std::vector<float> values = transform(widened(name, stored));
-  FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == wanted.elements(), kInternal, prefix_,
-              name, ": transformed to ", values.size(), " values, expected ", wanted);
-  return upload(*device_, *stream_,
-                {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, wanted});
+  return constant(transform(widened(name, stored)), wanted);
 }
 
-ops::PackedLinear WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels,
-                                        std::int64_t in_channels) {
+Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
+  const auto as_stored = [](std::span<const float> values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
+  return f32_from(name, shape, shape, as_stored);
+}
+
+Tensor WeightLoader::row(const std::string& name, std::int64_t features) {
+  Tensor tensor = f32(name, {features});
+  tensor.shape = {1, features};
+  return tensor;
+}
+
+Conv3x3 WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels,
+                              std::int64_t in_channels, std::int64_t stride) {
   constexpr std::int64_t kTaps = 9;
   const Shape shape{out_channels, in_channels, 3, 3};
+  const std::int64_t in_features = kTaps * in_channels;
   if (device_ == nullptr) {
     check(name + ".weight", shape);
-    return {.in_features = kTaps * in_channels,
-            .out_features = out_channels,
-            .has_bias = false,
-            .weight = {},
-            .bias = {}};
+    return {.weight = without_memory(in_features, out_channels, Bias::kNo), .stride = stride};
   }
   // [out, channel, tap] to [out, tap, channel], in the dtype of the file.
   const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
@@ -118,12 +122,15 @@ ops::PackedLinear WeightLoader::conv3x3(const std::string& name, std::int64_t ou
       }
     }
   }
-  return ops::pack_linear(*device_,
-                          {turned.data(), stored.dtype, {out_channels, kTaps * in_channels}}, {});
+  return {.weight = ops::pack_linear(
+              *device_, {turned.data(), stored.dtype, {out_channels, in_features}}, {}),
+          .stride = stride};
 }
 
-NormWeights WeightLoader::layer_norm(const std::string& name, std::int64_t features) {
-  return {f32(name + ".weight", {features}), f32(name + ".bias", {features})};
+LayerNorm WeightLoader::layer_norm(const std::string& name, std::int64_t features, float epsilon) {
+  return {.weight = f32(name + ".weight", {features}),
+          .bias = f32(name + ".bias", {features}),
+          .epsilon = epsilon};
 }
 
 ops::PackedLinear WeightLoader::linear(const std::string& name, std::int64_t out_features,
@@ -149,11 +156,7 @@ ops::PackedLinear WeightLoader::pack(const std::vector<std::string>& parts, std:
       check(part + ".weight", weight_shape);
       if (bias == Bias::kYes) check(part + ".bias", {part_rows});
     }
-    return {.in_features = in_features,
-            .out_features = num_parts * part_rows,
-            .has_bias = bias == Bias::kYes,
-            .weight = {},
-            .bias = {}};
+    return without_memory(in_features, num_parts * part_rows, bias);
   }
   // The bytes of all parts, one after the other; parts of one layer share a dtype.
   const auto stack = [&](const char* suffix, const Shape& shape, std::vector<std::byte>& bytes) {

@@ -9,25 +9,17 @@
 
 #include "checkpoint/weight_source.h"
 #include "device/device.h"
-#include "fovea/engine.h"
+#include "fovea/reports.h"
+#include "models/blocks/layers.h"
 #include "ops/linear.h"
 
 namespace fovea::blocks {
 
-/// Weight and bias of a normalisation, f32 on the device.
-struct NormWeights {
-  Tensor weight;
-  Tensor bias;  ///< no memory for RMSNorm
-};
-
-/// A tensor with a shape and an address that tests as present, but no memory behind it: what
-/// counting kernels work with. Nobody may read or write it.
-[[nodiscard]] Tensor tensor_without_memory(DType dtype, const Shape& shape);
-
 /// Fetches the tensors of a tower by name and puts them on a device. A family describes its weights
 /// once, as a function of a loader; that function runs twice. A loader without a device only
-/// checks: it collects every missing and misshapen tensor and returns weights that have shapes but
-/// no memory (enough for counting kernels). A loader with a device loads.
+/// checks: it collects every missing and misshapen tensor and returns weights that have shapes and
+/// an address that tests as present, but no memory: enough for counting kernels. A loader with a
+/// device loads.
 class WeightLoader {
  public:
   /// Checks only. `source` must outlive the loader.
@@ -39,15 +31,20 @@ class WeightLoader {
   enum class Bias : std::uint8_t { kYes, kNo };
 
   /// `<name>.weight` (any shape of out_features rows whose sizes multiply to in_features) and
-  /// `<name>.bias`, packed for matrix products.
+  /// `<name>.bias`, packed for GEMMs.
   [[nodiscard]] ops::PackedLinear linear(const std::string& name, std::int64_t out_features,
                                          const std::vector<std::int64_t>& in_sizes,
                                          Bias bias = Bias::kYes);
   /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
   [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features);
-  [[nodiscard]] NormWeights layer_norm(const std::string& name, std::int64_t features);
+  /// `<name>.weight` and `<name>.bias`.
+  [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
   /// One tensor widened to f32, for example a position table.
   [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
+  /// One vector widened to f32, as a matrix of one row.
+  [[nodiscard]] Tensor row(const std::string& name, std::int64_t features);
+  /// Values that are in no checkpoint, f32, row-major.
+  [[nodiscard]] Tensor constant(std::span<const float> values, const Shape& shape);
 
   /// One tensor of shape `stored`, widened to f32 and transformed on the host into one of shape
   /// `wanted`, for example a position table at another size. A tensor may be asked for repeatedly.
@@ -56,16 +53,13 @@ class WeightLoader {
       const std::function<std::vector<float>(std::span<const float>)>& transform);
   /// The weight of a 3 x 3 convolution without bias, [out_channels, in_channels, 3, 3], as the
   /// matrix that ops::im2col_3x3 rows are multiplied with.
-  [[nodiscard]] ops::PackedLinear conv3x3(const std::string& name, std::int64_t out_channels,
-                                          std::int64_t in_channels);
+  [[nodiscard]] Conv3x3 conv3x3(const std::string& name, std::int64_t out_channels,
+                                std::int64_t in_channels, std::int64_t stride);
 
   /// Everything asked for so far, with what was found.
   [[nodiscard]] const std::vector<TensorReport>& report() const noexcept { return report_; }
   /// Elements of all tensors asked for.
   [[nodiscard]] std::int64_t parameters() const noexcept { return parameters_; }
-  /// @throws Error(kNotFound) with the number of tensors of report() that have a problem, naming
-  /// the first of them.
-  void throw_if_incomplete() const;
 
  private:
   [[nodiscard]] ops::PackedLinear pack(const std::vector<std::string>& parts,

@@ -2,12 +2,11 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
-#include "fovea/options.h"
-#include "media/resize.h"
+#include "models/blocks/view_inputs.h"
+#include "models/encoder_graph_model.h"
 
 namespace fovea::deepseek_ocr {
 
@@ -41,45 +40,23 @@ struct Config {
   [[nodiscard]] bool is_global_block(std::int64_t layer) const;
 };
 
-/// Sizes derived from the side of a square view.
-struct ViewGeometry {
-  std::int64_t side_px = 0;
+/// Paths of the model protocol.
+enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
 
-  [[nodiscard]] std::int64_t grid() const {
-    return side_px / Config::kPatch;
-  }  ///< SAM tokens a side
-  [[nodiscard]] std::int64_t tokens_side() const {
-    return grid() / 4;
-  }  ///< after both strides of 2
+/// A square view as the towers see it.
+struct View : blocks::SquareView {
+  explicit View(std::int64_t side) : SquareView{side, Config::kPatch} {}
+
+  [[nodiscard]] std::int64_t tokens_side() const { return grid() / 4; }  ///< after strides 2 and 2
   [[nodiscard]] std::int64_t tokens() const { return tokens_side() * tokens_side(); }
-  [[nodiscard]] std::size_t pixel_bytes() const {
-    return static_cast<std::size_t>(side_px * side_px * 3);
-  }
 };
 
-/// How pictures become views. The five sizes are engine options of the vendor, in no JSON file;
-/// these are those of its default mode ("gundam").
-struct PreprocessConfig {
-  ViewGeometry base{1024};  ///< the global view: the whole picture on a grey canvas
-  ViewGeometry tile{640};   ///< local tiles of pictures larger than tile_threshold_px
-  std::int64_t tile_threshold_px = 640;
-  std::int64_t min_crops = 2;
-  std::int64_t max_crops = 6;
-  std::array<float, 3> image_mean{0.5f, 0.5f, 0.5f};
-  std::array<float, 3> image_std{0.5f, 0.5f, 0.5f};
-  media::ResizeEngine engine = media::ResizeEngine::kPillow;
-};
+/// What each path takes, in the order of Path. The sizes of views stand in no file: these are those
+/// of the vendor's default mode ("gundam").
+using Views = std::array<View, kNumPaths>;
 
 /// Reads and validates config.json. @throws Error(kCorruptData) naming the key, Error(kUnsupported)
-/// for another projector or tile_tag. Source: DeepSeek-OCR specification, section 2.
+/// for another projector or tile_tag. Source: docs/reference/deepseek_ocr.md, "Configuration".
 [[nodiscard]] Config parse_config(const checkpoint::HfConfig& files);
-
-/// Mean and deviation from processor_config.json, if there is one.
-/// @throws Error(kCorruptData) naming the key for wrong types and deviations that are not above 0.
-[[nodiscard]] PreprocessConfig parse_preprocess_config(const checkpoint::HfConfig& files,
-                                                       const MediaOptions& media);
-
-/// ModelFamily::assumptions.
-[[nodiscard]] std::string assumptions(const checkpoint::HfConfig& files, const MediaOptions& media);
 
 }  // namespace fovea::deepseek_ocr

@@ -2,41 +2,39 @@
 
 #include <vector>
 
+#include "media/normalize.h"
+#include "models/blocks/layers.h"
 #include "models/blocks/weight_loader.h"
 #include "models/qwen3_vl/config.h"
 
 namespace fovea::qwen3_vl {
 
-struct BlockWeights {
-  blocks::NormWeights norm1;  ///< [hidden]
-  blocks::NormWeights norm2;  ///< [hidden]
-  ops::PackedLinear qkv;      ///< hidden -> 3 hidden: q | k | v
-  ops::PackedLinear proj;     ///< hidden -> hidden
-  ops::PackedLinear fc1;      ///< hidden -> intermediate
-  ops::PackedLinear fc2;      ///< intermediate -> hidden
+struct Block {
+  blocks::LayerNorm norm1;
+  blocks::LayerNorm norm2;
+  blocks::Attention attn;
+  blocks::Mlp mlp;
 };
 
-struct MergerWeights {
-  blocks::NormWeights
-      norm;               ///< [hidden] before, or [merge area * hidden] after the rows are joined
-  ops::PackedLinear fc1;  ///< merge area * hidden -> merge area * hidden
-  ops::PackedLinear fc2;  ///< merge area * hidden -> out_hidden
+/// Joins merge_area rows into one and projects it.
+struct Merger {
+  blocks::LayerNorm norm;  ///< of rows before they are joined, or of joined rows
+  blocks::Mlp mlp;         ///< merge_area * hidden -> out_hidden
 };
 
-/// The tower's weights on a device. Move-only; shared read-only by all graphs.
+/// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
+  Tensor normalize;               ///< [3, 256] f32: value of every byte per channel
+  Tensor inv_freq;                ///< [head_dim / 4] f32: rope_theta^(-2 j / (head_dim / 2))
   ops::PackedLinear patch_embed;  ///< patch_dim -> hidden
   Tensor pos_embed;               ///< [num_position_embeddings, hidden] f32
-  std::vector<BlockWeights> blocks;
-  MergerWeights merger;
-  std::vector<MergerWeights> deepstack_mergers;
+  std::vector<Block> blocks;
+  Merger merger;                  ///< normalises rows
+  std::vector<Merger> deepstack;  ///< normalise joined rows
 };
 
-/// The whole list of tensors, by name and shape. Source: Qwen and GLM specification, section 2.
-[[nodiscard]] Weights load_weights(blocks::WeightLoader& loader, const Config& config);
-
-/// The text in front of the tower's tensor names, found by the patch embedding.
-/// @throws Error(kNotFound) if the checkpoint has no vision tower under a known name.
-[[nodiscard]] std::string weight_prefix(const checkpoint::WeightSource& source);
+/// The whole list of tensors, by name and shape. Source: docs/reference/qwen_glm.md, "Tensors".
+[[nodiscard]] Weights load_weights(blocks::WeightLoader& loader, const Config& config,
+                                   const media::NormalizeTable& normalize);
 
 }  // namespace fovea::qwen3_vl

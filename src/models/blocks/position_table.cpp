@@ -1,12 +1,12 @@
-// Position tables at the size of a view; computed once at load.
-#include "models/deepseek_ocr/tables.h"
+// Position tables at another size, computed once at load.
+#include "models/blocks/position_table.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
 
-namespace fovea::deepseek_ocr {
+namespace fovea::blocks {
 
 namespace {
 
@@ -98,4 +98,4 @@ std::vector<float> resize_relative_table(std::span<const float> table, std::int6
   return apply(taps, table, 1, from, cols);
 }
 
-}  // namespace fovea::deepseek_ocr
+}  // namespace fovea::blocks

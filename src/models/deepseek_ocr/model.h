@@ -4,7 +4,7 @@
 
 namespace fovea::deepseek_ocr {
 
-/// The family as the registry lists it.
+/// DeepSeek-OCR: two towers, a global view and local tiles.
 [[nodiscard]] const ModelFamily& family() noexcept;
 
 }  // namespace fovea::deepseek_ocr

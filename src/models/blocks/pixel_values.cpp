@@ -1,6 +1,6 @@
 // The way back from the processor's floats to bytes, patch by patch. Rows keep their order: it is
 // that of the tower.
-#include "models/qwen3_vl/pixel_values.h"
+#include "models/blocks/pixel_values.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,18 +8,18 @@
 #include "core/check.h"
 #include "media/denormalize.h"
 
-namespace fovea::qwen3_vl {
+namespace fovea::blocks {
 
 namespace {
 
 /// Converts the patches of one item.
 class PatchReader {
  public:
-  PatchReader(const Config& config, const PreprocessConfig& preprocess, DType dtype)
-      : frames_(static_cast<std::size_t>(config.temporal_patch_size)),
-        plane_(static_cast<std::size_t>(config.patch_size * config.patch_size)),
-        preprocess_(preprocess),
-        table_(normalize_table(preprocess)),
+  PatchReader(const GridGeometry& geometry, const PixelScaling& scaling, DType dtype)
+      : frames_(static_cast<std::size_t>(geometry.temporal_patch_size)),
+        plane_(static_cast<std::size_t>(geometry.patch_size * geometry.patch_size)),
+        scaling_(scaling),
+        table_(scaling.table()),
         bytes_(table_, dtype) {}
 
   /// @param patch [3, frames, plane]. @param tile [kept_frames, plane, 3].
@@ -41,8 +41,8 @@ class PatchReader {
     const std::uint8_t byte = bytes_.nearest_byte(c, value);
     FOVEA_CHECK(false, kInvalidArgument, "pixel_values[", row, ", ", column, "] is ", value,
                 ", expected the value of a byte: the nearest is ", table_[c][byte], " of ",
-                int{byte}, " (mean ", preprocess_.image_mean[c], ", std ", preprocess_.image_std[c],
-                ", rescale_factor ", preprocess_.rescale_factor, ")");
+                int{byte}, " (mean ", scaling_.image_mean[c], ", std ", scaling_.image_std[c],
+                ", rescale_factor ", scaling_.rescale_factor, ")");
   }
 
   /// @param frames all frames of a channel; only the first is kept.
@@ -53,32 +53,32 @@ class PatchReader {
     FOVEA_CHECK(false, kInvalidArgument, "pixel_values[", row, ", ",
                 c * frames.size() + plane_ + static_cast<std::size_t>(other - later.begin()),
                 "] is ", *other, ", expected ", *before,
-                " as in the frame before: a picture repeats its frame");
+                " as in the frame before: an image repeats its frame");
   }
 
   std::size_t frames_;
   std::size_t plane_;
-  const PreprocessConfig& preprocess_;
+  const PixelScaling& scaling_;
   media::NormalizeTable table_;
   media::Denormalizer bytes_;
 };
 
 }  // namespace
 
-void fill_pixel_values(const Config& config, const PreprocessConfig& preprocess,
+void fill_pixel_values(const GridGeometry& geometry, const PixelScaling& scaling,
                        const ItemPlan& plan, const ConstTensorView& values,
                        std::span<std::uint8_t> out) {
-  const Shape expected{plan.spec.input_rows, config.patch_dim()};
+  const Shape expected{plan.spec.input_rows, geometry.patch_dim()};
   FOVEA_CHECK(values.shape == expected, kInvalidArgument, "pixel_values must be ", expected,
               " for this grid, got ", values.shape);
   FOVEA_CHECK(plan.layout == PixelLayout::kPatches && out.size() == plan.pixel_bytes, kInternal,
               "pixel values need a plan of their grid and ", plan.pixel_bytes, " bytes, got ",
               out.size());
-  const PatchReader reader(config, preprocess, values.dtype);
+  const PatchReader reader(geometry, scaling, values.dtype);
   const auto kept_frames =
-      static_cast<std::size_t>(std::min(plan.num_frames, config.temporal_patch_size));
+      static_cast<std::size_t>(std::min(plan.num_frames, geometry.temporal_patch_size));
   const std::size_t tile_bytes = out.size() / static_cast<std::size_t>(plan.spec.input_rows);
-  std::vector<float> patch(static_cast<std::size_t>(config.patch_dim()));
+  std::vector<float> patch(static_cast<std::size_t>(geometry.patch_dim()));
   const std::byte* from = values.data;
   std::uint8_t* tile = out.data();
   for (std::int64_t row = 0; row < plan.spec.input_rows; ++row, tile += tile_bytes) {
@@ -88,4 +88,4 @@ void fill_pixel_values(const Config& config, const PreprocessConfig& preprocess,
   }
 }
 
-}  // namespace fovea::qwen3_vl
+}  // namespace fovea::blocks

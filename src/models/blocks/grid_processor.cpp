@@ -1,0 +1,115 @@
+// From sizes of images to grids, and from frames to resized bytes.
+#include "models/blocks/grid_processor.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "core/check.h"
+#include "models/blocks/pixel_values.h"
+
+namespace fovea::blocks {
+
+namespace {
+
+/// Whether the patch sources, 32-bit offsets, reach all pixels of a grid.
+bool is_addressable(const GridGeometry& geometry, const std::array<std::int64_t, 3>& grid) {
+  const auto frame = checked_mul(grid[1], grid[2]);
+  const auto patches = frame ? checked_mul(grid[0], *frame) : std::nullopt;
+  const auto bytes = patches ? checked_mul(*patches, geometry.patch_dim()) : std::nullopt;
+  return bytes && *bytes <= std::numeric_limits<std::int32_t>::max();
+}
+
+}  // namespace
+
+ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
+                                  std::int64_t source_width_px, std::int64_t source_height_px,
+                                  Size2d resized) const {
+  const GridGeometry& g = p_.geometry;
+  ItemPlan plan;
+  plan.modality = modality;
+  plan.source_width_px = source_width_px;
+  plan.source_height_px = source_height_px;
+  plan.num_frames = num_frames;
+  plan.resized_width_px = resized.width_px;
+  plan.resized_height_px = resized.height_px;
+  const std::int64_t t = (num_frames + g.temporal_patch_size - 1) / g.temporal_patch_size;
+  plan.grid = {t, resized.height_px / g.patch_size, resized.width_px / g.patch_size};
+  plan.has_grid_thw = true;
+  plan.pixel_bytes =
+      static_cast<std::size_t>(num_frames * resized.height_px * resized.width_px * 3);
+  plan.spec.input_rows = plan.grid[0] * plan.grid[1] * plan.grid[2];
+  plan.spec.out_rows = plan.spec.input_rows / g.merge_area();
+  plan.spec.num_seqs = t;
+  plan.spec.path_tokens[0] = plan.spec.out_rows;
+  return plan;
+}
+
+ItemPlan GridProcessor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
+  return make_plan(Modality::kImage, 1, width_px, height_px, p_.image_size(height_px, width_px));
+}
+
+ItemPlan GridProcessor::plan_video(std::int64_t num_frames, std::int64_t width_px,
+                                   std::int64_t height_px) const {
+  if (!p_.video_size) return ItemProcessor::plan_video(num_frames, width_px, height_px);
+  return make_plan(Modality::kVideo, num_frames, width_px, height_px,
+                   p_.video_size(num_frames, height_px, width_px));
+}
+
+ItemPlan GridProcessor::plan_grid(Modality modality,
+                                  const std::array<std::int64_t, 3>& grid) const {
+  const auto& [t, h, w] = grid;
+  const GridGeometry& g = p_.geometry;
+  const std::int64_t merge = g.spatial_merge_size;
+  FOVEA_CHECK(t >= 1 && h >= 1 && w >= 1 && h % merge == 0 && w % merge == 0, kInvalidArgument,
+              "grid_thw must be positive with sides that are multiples of ", merge, ", got ", t,
+              "x", h, "x", w);
+  FOVEA_CHECK(modality == Modality::kVideo || t == 1, kInvalidArgument,
+              "grid_thw of an image begins with 1, got ", t, "x", h, "x", w);
+  FOVEA_CHECK(is_addressable(g, grid), kInvalidArgument, "grid_thw ", t, "x", h, "x", w,
+              " has more pixels than one item can have");
+  const std::int64_t frames = modality == Modality::kImage ? 1 : t * g.temporal_patch_size;
+  ItemPlan plan = make_plan(modality, frames, 0, 0,
+                            {.height_px = h * g.patch_size, .width_px = w * g.patch_size});
+  plan.layout = PixelLayout::kPatches;
+  return plan;
+}
+
+std::vector<std::int64_t> GridProcessor::sample_frames(std::int64_t total_frames, double video_fps,
+                                                       double target_fps) const {
+  if (!p_.sample_frames) return ItemProcessor::sample_frames(total_frames, video_fps, target_fps);
+  FOVEA_CHECK(total_frames >= 1 && target_fps > 0, kInvalidArgument, "cannot sample ", total_frames,
+              " frames at ", target_fps, " frames per second");
+  return p_.sample_frames(total_frames, video_fps, target_fps);
+}
+
+void GridProcessor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                                std::span<std::uint8_t> out) const {
+  FOVEA_CHECK(static_cast<std::int64_t>(frames.size()) == plan.num_frames, kInvalidArgument,
+              "item was planned for ", plan.num_frames, " frames, got ", frames.size());
+  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
+              " bytes, got ", out.size());
+  const std::size_t frame_bytes = plan.pixel_bytes / frames.size();
+  for (std::size_t f = 0; f < frames.size(); ++f) {
+    const RgbView& frame = frames[f];
+    FOVEA_CHECK(frame.width_px == plan.source_width_px && frame.height_px == plan.source_height_px,
+                kInvalidArgument, "frame ", f, " is ", frame.width_px, "x", frame.height_px,
+                " pixels, the first one is ", plan.source_width_px, "x", plan.source_height_px);
+    media::resize_rgb(
+        {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
+         .src_width_px = frame.width_px,
+         .src_height_px = frame.height_px,
+         .dst = out.subspan(f * frame_bytes, frame_bytes),
+         .dst_width_px = plan.resized_width_px,
+         .dst_height_px = plan.resized_height_px,
+         .engine = p_.engine,
+         .filter = p_.filter});
+  }
+}
+
+void GridProcessor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                                      std::span<std::uint8_t> out) const {
+  blocks::fill_pixel_values(p_.geometry, p_.scaling, plan, values, out);
+}
+
+}  // namespace fovea::blocks

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "media/normalize.h"
+#include "media/resize.h"
+#include "models/blocks/grid_geometry.h"
+#include "models/blocks/smart_resize.h"
+#include "models/item_processor.h"
+
+namespace fovea::blocks {
+
+/// How bytes become the values that the tower reads.
+struct PixelScaling {
+  std::array<float, 3> image_mean{0.5f, 0.5f, 0.5f};
+  std::array<float, 3> image_std{0.5f, 0.5f, 0.5f};
+  double rescale_factor = 1.0 / 255.0;
+
+  /// Value of each byte per channel, rescaled and normalised as torchvision's fused form does.
+  [[nodiscard]] media::NormalizeTable table() const {
+    return media::fused_normalize_table(image_mean, image_std, rescale_factor);
+  }
+};
+
+/// Limits of areas, in the units that the rules of the family count in.
+struct GridLimits {
+  PixelRange image;
+  PixelRange video;
+};
+
+/// Everything that differs between the host sides of families over grids: numbers, and a rule where
+/// no number says it.
+struct GridProcessing {
+  GridGeometry geometry;
+  GridLimits limits;
+  PixelScaling scaling;
+  media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
+  media::ResizeFilter filter = media::ResizeFilter::kBicubic;
+  /// Size of an image after resizing. @throws Error(kInvalidArgument) for one that is refused.
+  std::function<Size2d(std::int64_t height_px, std::int64_t width_px)> image_size;
+  /// The same for the frames of a video; empty: no videos.
+  std::function<Size2d(std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px)>
+      video_size;
+  /// ItemProcessor::sample_frames of a video of at least 1 frame, for a target above 0.
+  std::function<std::vector<std::int64_t>(std::int64_t total_frames, double video_fps,
+                                          double target_fps)>
+      sample_frames;
+  std::string assumptions;  ///< ItemProcessor::assumptions
+};
+
+/// The host side of every family whose items are grids of patches: resized frames whose sides are
+/// whole tokens. An odd last frame of a video is repeated.
+class GridProcessor final : public ItemProcessor {
+ public:
+  explicit GridProcessor(GridProcessing processing) : p_(std::move(processing)) {}
+
+  [[nodiscard]] const GridProcessing& processing() const noexcept { return p_; }
+
+  [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
+  [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
+                                    std::int64_t height_px) const override;
+  /// Every patch is kept as a tile of its own, of one frame for an image and of temporal_patch_size
+  /// frames for a video. A repeated last frame counts as a frame.
+  [[nodiscard]] ItemPlan plan_grid(Modality modality,
+                                   const std::array<std::int64_t, 3>& grid) const override;
+  [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
+                                                        double target_fps) const override;
+  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                   std::span<std::uint8_t> out) const override;
+  void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                         std::span<std::uint8_t> out) const override;
+  [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
+
+ private:
+  /// Counts that follow from the resized size. @param num_frames frames whose bytes are kept.
+  [[nodiscard]] ItemPlan make_plan(Modality modality, std::int64_t num_frames,
+                                   std::int64_t source_width_px, std::int64_t source_height_px,
+                                   Size2d resized) const;
+
+  GridProcessing p_;
+};
+
+}  // namespace fovea::blocks

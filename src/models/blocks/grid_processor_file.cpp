@@ -1,0 +1,141 @@
+// preprocessor_config.json and its relatives, for families over grids.
+#include "models/blocks/grid_processor_file.h"
+
+#include <optional>
+#include <string>
+
+#include "core/check.h"
+#include "models/blocks/config_reader.h"
+#include "models/blocks/processor_file.h"
+
+namespace fovea::blocks {
+
+namespace {
+
+constexpr std::int64_t kMaxPixels = std::int64_t{1} << 40;
+
+bool is_valid(PixelRange range) {
+  return range.min_pixels > 0 && range.min_pixels <= range.max_pixels &&
+         range.max_pixels <= kMaxPixels;
+}
+
+/// Other families give sides here, which would be ignored.
+void check_has_edges(const JsonView& size) {
+  const bool edges = size.find("shortest_edge") || size.find("longest_edge") ||
+                     size.find("min_pixels") || size.find("max_pixels");
+  FOVEA_CHECK(edges, kCorruptData, size.path(), ": expected shortest_edge and longest_edge");
+}
+
+/// size.shortest_edge / longest_edge, older size.min_pixels / max_pixels, and the top-level
+/// min_pixels / max_pixels, which override.
+PixelRange pixel_range(const JsonView& processor, PixelRange range) {
+  if (const auto size = processor.find("size")) {
+    check_has_edges(*size);
+    range.min_pixels = size->int_or("shortest_edge", size->int_or("min_pixels", range.min_pixels));
+    range.max_pixels = size->int_or("longest_edge", size->int_or("max_pixels", range.max_pixels));
+  }
+  range.min_pixels = processor.int_or("min_pixels", range.min_pixels);
+  range.max_pixels = processor.int_or("max_pixels", range.max_pixels);
+  FOVEA_CHECK(is_valid(range), kCorruptData, processor.path(),
+              ": expected 0 < min_pixels <= max_pixels <= ", kMaxPixels, ", got ", range.min_pixels,
+              " and ", range.max_pixels);
+  return range;
+}
+
+void check_same(const JsonView& processor, std::string_view key, std::int64_t expected) {
+  const std::int64_t value = read_size(processor, key, expected);
+  FOVEA_CHECK(value == expected, kCorruptData, processor.path(), ".", key, ": ", value,
+              " contradicts config.json, which says ", expected);
+}
+
+void check_steps(const JsonView& processor, const GridGeometry& geometry) {
+  check_same(processor, "patch_size", geometry.patch_size);
+  check_same(processor, "temporal_patch_size", geometry.temporal_patch_size);
+  check_same(processor, "merge_size", geometry.spatial_merge_size);
+  for (const char* key : {"do_resize", "do_rescale", "do_normalize"}) {
+    FOVEA_CHECK(processor.bool_or(key, true), kUnsupported, processor.path(), ".", key,
+                ": false is not supported");
+  }
+}
+
+/// Pillow's numbers of the filters, as `resample` stores them.
+media::ResizeFilter resample_filter(const JsonView& processor) {
+  switch (const std::int64_t number = processor.int_or("resample", 3); number) {
+    case 2: return media::ResizeFilter::kBilinear;
+    case 3: return media::ResizeFilter::kBicubic;
+    default:
+      FOVEA_CHECK(false, kUnsupported, processor.path(),
+                  ".resample: 2 (bilinear) and 3 (bicubic) are supported, got ", number);
+  }
+}
+
+void apply_options(const MediaOptions& media, PixelRange& image, GridProcessing& processing) {
+  if (media.min_pixels) image.min_pixels = *media.min_pixels;
+  if (media.max_pixels) image.max_pixels = *media.max_pixels;
+  FOVEA_CHECK(is_valid(image), kInvalidArgument,
+              "expected 0 < min_pixels <= max_pixels <= ", kMaxPixels, ", got ", image.min_pixels,
+              media.min_pixels ? "" : " (the checkpoint's)", " and ", image.max_pixels,
+              media.max_pixels ? "" : " (the checkpoint's)");
+  if (media.image_backend == ImageBackend::kPillow) {
+    processing.engine = media::ResizeEngine::kPillow;
+  }
+}
+
+bool has(const std::optional<JsonView>& processor, std::string_view key) {
+  return processor && processor->find(key);
+}
+
+bool has_size(const std::optional<JsonView>& processor) {
+  return has(processor, "size") || (has(processor, "min_pixels") && has(processor, "max_pixels"));
+}
+
+std::string pixels_text(const char* name, PixelRange range) {
+  return cat(name, "=", range.min_pixels, "..", range.max_pixels);
+}
+
+std::string assumptions(const checkpoint::HfConfig& files, const GridLimits& limits,
+                        const PixelScaling& scaling) {
+  const auto image = files.image_processor();
+  const auto video = files.video_processor();
+  const auto path_of = [&](const std::optional<JsonView>& processor, const char* name) {
+    return processor ? processor->path() : files.directory + name;
+  };
+  const std::string image_file = path_of(image, "/preprocessor_config.json");
+  const std::string video_file =
+      path_of(video, image ? "/video_preprocessor_config.json" : "/preprocessor_config.json");
+  const std::string text = missing_text(
+      image_file, image.has_value(),
+      {{has_size(image), "size", pixels_text("image_pixels", limits.image)},
+       {has(image, "image_mean"), "image_mean",
+        cat("image_mean=", channel_text(scaling.image_mean))},
+       {has(image, "image_std"), "image_std", cat("image_std=", channel_text(scaling.image_std))}});
+  if (has_size(video)) return text;
+  const std::string video_pixels = pixels_text("video_pixels", limits.video);
+  if (!text.empty() && video_file == image_file) return cat(text, " ", video_pixels);
+  return cat(text, text.empty() ? "" : " ",
+             missing_text(video_file, video.has_value(), {{false, "size", video_pixels}}));
+}
+
+}  // namespace
+
+void read_grid_processor(const checkpoint::HfConfig& files, const MediaOptions& media,
+                         GridProcessing& processing) {
+  PixelScaling& scaling = processing.scaling;
+  GridLimits& limits = processing.limits;
+  if (const auto image = files.image_processor()) {
+    check_steps(*image, processing.geometry);
+    limits.image = pixel_range(*image, limits.image);
+    scaling.image_mean = read_channels(*image, "image_mean", scaling.image_mean);
+    scaling.image_std = read_positive_channels(*image, "image_std", scaling.image_std);
+    scaling.rescale_factor = read_positive(*image, "rescale_factor", scaling.rescale_factor);
+    processing.filter = resample_filter(*image);
+  }
+  if (const auto video = files.video_processor()) {
+    check_steps(*video, processing.geometry);
+    limits.video = pixel_range(*video, limits.video);
+  }
+  apply_options(media, limits.image, processing);
+  processing.assumptions = assumptions(files, limits, scaling);
+}
+
+}  // namespace fovea::blocks

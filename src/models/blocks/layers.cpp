@@ -1,0 +1,78 @@
+// Layers in terms of ops.
+#include "models/blocks/layers.h"
+
+#include <cmath>
+
+#include "ops/attention.h"
+#include "ops/grid.h"
+#include "ops/norm.h"
+
+namespace fovea::blocks {
+
+void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows rows,
+          TensorView out) {
+  ops::layer_norm(ctx, {.x = x,
+                        .weight = layer.weight.view(),
+                        .bias = layer.bias.view(),
+                        .epsilon = layer.epsilon,
+                        .rows = rows,
+                        .out = out});
+}
+
+void add_attention(ExecContext& ctx, const Attention& layer, const Sequences& s,
+                   ConstTensorView normed, TensorView x) {
+  const Arena::Scope scope(ctx.arena);
+  const std::int64_t rows = x.shape[0];
+  const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, layer.qkv.out_features});
+  const TensorView mixed = ctx.arena.tensor(x.dtype, {rows, layer.proj.in_features});
+  ops::attention(ctx, {.x = normed,
+                       .projection = &layer.qkv,
+                       .qkv = qkv,
+                       .cos = s.cos,
+                       .sin = s.sin,
+                       .cu_seqlens = s.cu_seqlens,
+                       .seqs = s.seqs,
+                       .num_heads = layer.num_heads,
+                       .head_dim = layer.head_dim(),
+                       .scale = 1.0f / std::sqrt(static_cast<float>(layer.head_dim())),
+                       .max_seqlen = s.max_seqlen,
+                       .rows = s.rows,
+                       .out = mixed});
+  ops::linear(ctx, {.x = mixed, .weight = layer.proj, .residual = x, .rows = s.rows, .out = x});
+}
+
+void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView normed,
+             TensorView x) {
+  const Arena::Scope scope(ctx.arena);
+  const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], layer.fc1.out_features});
+  ops::linear(ctx, {.x = normed,
+                    .weight = layer.fc1,
+                    .activation = layer.activation,
+                    .rows = rows,
+                    .out = wide});
+  ops::linear(ctx, {.x = wide, .weight = layer.fc2, .residual = x, .rows = rows, .out = x});
+}
+
+void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,
+             LiveRows rows, TensorView out) {
+  const Arena::Scope scope(ctx.arena);
+  const TensorView columns = ctx.arena.tensor(out.dtype, {out.shape[0], 9 * x.shape[1]});
+  ops::im2col_3x3(ctx, {.x = x,
+                        .height = side,
+                        .width = side,
+                        .stride = layer.stride,
+                        .rows = rows,
+                        .out = columns});
+  ops::linear(ctx, {.x = columns, .weight = layer.weight, .rows = rows, .out = out});
+}
+
+void mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView x, TensorView wide,
+         TensorView out, std::int64_t column) {
+  ops::linear(
+      ctx,
+      {.x = x, .weight = layer.fc1, .activation = layer.activation, .rows = rows, .out = wide});
+  ops::linear(ctx,
+              {.x = wide, .weight = layer.fc2, .rows = rows, .out = out, .out_column = column});
+}
+
+}  // namespace fovea::blocks

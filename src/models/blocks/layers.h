@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor_view.h"
+#include "device/device.h"
+#include "ops/context.h"
+#include "ops/linear.h"
+
+namespace fovea::blocks {
+
+// The layers that vision transformers are made of: a type holds weights and hyper-parameters, a
+// function runs it. A family's block is a struct of them, and overloading picks the arithmetic. All
+// functions submit to ctx.stream and return at once; they are safe to capture. Intermediates come
+// from ctx.arena and are released on return.
+
+struct LayerNorm {
+  Tensor weight;  ///< [features] f32
+  Tensor bias;    ///< [features] f32
+  float epsilon = 1e-6f;
+};
+
+/// fc2(activation(fc1(x)))
+struct Mlp {
+  ops::PackedLinear fc1;  ///< features -> wide
+  ops::PackedLinear fc2;  ///< wide -> features
+  ops::Activation activation = ops::Activation::kGeluErf;
+};
+
+struct Attention {
+  ops::PackedLinear qkv;   ///< features -> q | k | v, heads contiguous in each
+  ops::PackedLinear proj;  ///< heads * head_dim -> features
+  std::int64_t num_heads = 1;
+
+  [[nodiscard]] std::int64_t head_dim() const { return proj.in_features / num_heads; }
+};
+
+/// A 3 x 3 convolution of square grids without bias, padded by 1; the weight is that of
+/// WeightLoader::conv3x3.
+struct Conv3x3 {
+  ops::PackedLinear weight;
+  std::int64_t stride = 1;
+};
+
+/// What a block attends over: rows in sequences that follow each other.
+struct Sequences {
+  ConstTensorView cu_seqlens;   ///< [sequences + 1] i32: offsets of rows, not decreasing
+  LiveRows seqs;                ///< live sequences
+  LiveRows rows;                ///< live rows
+  std::int64_t max_seqlen = 0;  ///< no sequence is longer; fixed at capture
+  ConstTensorView cos = {};     ///< [rows, head_dim / 2] f32, or neither this nor sin
+  ConstTensorView sin = {};     ///< rotates q and k as ops::projected_attention says
+};
+
+/// out = (x - mean) / sqrt(variance + epsilon) * weight + bias; [rows, features]. May be in place.
+void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows rows,
+          TensorView out);
+
+/// x += proj(attention(qkv(normed))), q and k rotated where there are angles; normed and x
+/// [rows, features].
+void add_attention(ExecContext& ctx, const Attention& layer, const Sequences& sequences,
+                   ConstTensorView normed, TensorView x);
+
+/// x += fc2(activation(fc1(normed))); normed and x [rows, features].
+void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView normed,
+             TensorView x);
+
+/// out[:, column ...] = fc2(activation(fc1(x))), for mergers and projectors.
+/// @param wide scratch [rows, wide], of the caller because the work may go to a second queue.
+void mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView x, TensorView wide,
+         TensorView out, std::int64_t column = 0);
+
+/// out = conv3x3(x); x [n * side^2, channels], out [n * (side / stride)^2, channels].
+/// @param rows of out.
+void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,
+             LiveRows rows, TensorView out);
+
+/// A pre-norm block in place: x += attention(norm1(x)); x += mlp(norm2(x)). x is [rows, features].
+/// @tparam Block a struct with the members norm1, attn, norm2 and mlp.
+template <class Block>
+void add_block(ExecContext& ctx, const Block& block, const Sequences& sequences, TensorView x) {
+  const Arena::Scope scope(ctx.arena);
+  const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
+  norm(ctx, block.norm1, x, sequences.rows, normed);
+  add_attention(ctx, block.attn, sequences, normed, x);
+  norm(ctx, block.norm2, x, sequences.rows, normed);
+  add_mlp(ctx, block.mlp, sequences.rows, normed, x);
+}
+
+}  // namespace fovea::blocks

@@ -1,0 +1,100 @@
+// The input buffers of towers over square views: declared, filled and read in one place.
+#include "models/blocks/view_inputs.h"
+
+#include <algorithm>
+
+#include "models/blocks/pixel_offsets.h"
+
+namespace fovea::blocks {
+
+namespace {
+
+constexpr const char* kLive = "live";
+constexpr const char* kCuSeqlens = "cu_seqlens";
+constexpr const char* kSources = "sources";
+constexpr const char* kPixels = "pixels";
+
+std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+std::int64_t num_chunks(const ViewLayout& layout, std::int64_t views) {
+  const std::int64_t step = layout.views_per_chunk;
+  return step == 0 ? 0 : (views + step - 1) / step;
+}
+
+/// Length of the buffer "live": the stages, then the stages of every chunk.
+std::int64_t num_live(const ViewLayout& layout, std::int64_t views) {
+  return std::ssize(layout.stages) + num_chunks(layout, views) * std::ssize(layout.chunk_stages);
+}
+
+/// The live counts of `views` views at these stages. @return the place after them.
+std::int32_t* write_live(std::span<const std::int64_t> stages, std::int64_t views,
+                         std::int32_t* live) {
+  return std::ranges::transform(stages, live,
+                                [&](std::int64_t rows) { return narrow(views * rows); })
+      .out;
+}
+
+/// Patch rows of one view, row-major. @param begin byte of its first pixel.
+/// @return the place after them.
+std::int32_t* write_sources(const SquareView& view, std::int64_t begin, std::int32_t* sources) {
+  const std::int64_t row_stride = view.side_px * 3;
+  for (std::int64_t y = 0; y < view.grid(); ++y) {
+    for (std::int64_t x = 0; x < view.grid(); ++x) {
+      const std::int64_t offset = begin + (y * row_stride + x * 3) * view.patch_px;
+      for (const std::int64_t value : {offset, row_stride, std::int64_t{0}, std::int64_t{0}}) {
+        *sources++ = narrow(value);
+      }
+    }
+  }
+  return sources;
+}
+
+}  // namespace
+
+std::vector<BufferDecl> ViewInputs::declare(const ViewLayout& layout, std::int64_t views) {
+  const auto view_bytes = static_cast<std::int64_t>(layout.view.pixel_bytes());
+  return {{kLive, DType::kI32, {num_live(layout, views)}},
+          {kCuSeqlens, DType::kI32, {views + 1}, PadRule::kRepeatLast},
+          {kSources, DType::kI32, {views * layout.view.patches(), 4}},
+          {kPixels, DType::kU8, {views * view_bytes}}};
+}
+
+std::byte* ViewInputs::fill(const ViewLayout& layout, std::int64_t capacity, std::int64_t views,
+                            std::size_t num_items, InputWriter& writer) {
+  const SquareView& view = layout.view;
+  const auto view_bytes = static_cast<std::int64_t>(view.pixel_bytes());
+  check_pixel_offsets(views * view_bytes, num_items);
+
+  auto* live = writer.claim(kLive, num_live(layout, capacity)).as<std::int32_t>();
+  live = write_live(layout.stages, views, live);
+  for (std::int64_t chunk = 0; chunk < num_chunks(layout, capacity); ++chunk) {
+    const std::int64_t step = layout.views_per_chunk;
+    const std::int64_t here = std::clamp<std::int64_t>(views - chunk * step, 0, step);
+    live = write_live(layout.chunk_stages, here, live);
+  }
+  auto* offsets = writer.claim(kCuSeqlens, views + 1).as<std::int32_t>();
+  for (std::int64_t v = 0; v <= views; ++v) offsets[v] = narrow(v * layout.seq_rows);
+  auto* sources = writer.claim(kSources, views * view.patches()).as<std::int32_t>();
+  for (std::int64_t v = 0; v < views; ++v) sources = write_sources(view, v * view_bytes, sources);
+  return writer.claim(kPixels, views * view_bytes).data;
+}
+
+ViewInputs ViewInputs::of(const ViewLayout& layout, std::int64_t views, const NamedTensors& in) {
+  const auto* live = in[kLive].as<std::int32_t>();
+  const auto take = [&](std::span<const std::int64_t> stages) {
+    std::vector<LiveRows> counts;
+    for (std::size_t i = 0; i < stages.size(); ++i) counts.push_back({live++});
+    return counts;
+  };
+  ViewInputs inputs{.pixels = in[kPixels],
+                    .sources = in[kSources],
+                    .cu_seqlens = in[kCuSeqlens],
+                    .live = take(layout.stages),
+                    .chunks = {}};
+  for (std::int64_t chunk = 0; chunk < num_chunks(layout, views); ++chunk) {
+    inputs.chunks.push_back(take(layout.chunk_stages));
+  }
+  return inputs;
+}
+
+}  // namespace fovea::blocks

@@ -1,0 +1,140 @@
+// From an image to its global view and its tiles. Divisions are done in double and rounded half to
+// even, as the vendor's code does.
+#include "models/deepseek_ocr/processor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/check.h"
+#include "models/blocks/processor_file.h"
+
+namespace fovea::deepseek_ocr {
+
+namespace {
+
+constexpr std::uint8_t kCanvasGrey = 127;  // int(0.5 * 255)
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+std::int64_t round_half_even(double value) {
+  return static_cast<std::int64_t>(std::nearbyint(value));
+}
+
+struct Rect {
+  std::int64_t x = 0, y = 0, width = 0, height = 0;
+};
+
+/// Where the image lies on the global view's canvas.
+Rect fit_on_canvas(std::int64_t side, std::int64_t width_px, std::int64_t height_px) {
+  Rect rect{0, 0, side, side};
+  if (width_px > height_px) {
+    rect.height = round_half_even(as_double(height_px) / as_double(width_px) * as_double(side));
+  } else if (height_px > width_px) {
+    rect.width = round_half_even(as_double(width_px) / as_double(height_px) * as_double(side));
+  }
+  rect.x = round_half_even(as_double(side - rect.width) * 0.5);
+  rect.y = round_half_even(as_double(side - rect.height) * 0.5);
+  return rect;
+}
+
+}  // namespace
+
+Processing read_processing(const checkpoint::HfConfig& files, const MediaOptions& media) {
+  Processing p;
+  bool has_mean = false;
+  bool has_std = false;
+  if (files.processor) {
+    const JsonView processor = files.processor->root();
+    p.image_mean = blocks::read_channels(processor, "image_mean", p.image_mean);
+    p.image_std = blocks::read_positive_channels(processor, "image_std", p.image_std);
+    has_mean = processor.find("image_mean").has_value();
+    has_std = processor.find("image_std").has_value();
+  }
+  if (media.image_backend == ImageBackend::kTorchvision) {
+    p.engine = media::ResizeEngine::kTorchvision;
+  }
+  p.assumptions = blocks::missing_text(
+      files.directory + "/processor_config.json", files.processor.has_value(),
+      {{has_mean, "image_mean", cat("image_mean=", blocks::channel_text(p.image_mean))},
+       {has_std, "image_std", cat("image_std=", blocks::channel_text(p.image_std))}});
+  return p;
+}
+
+std::int64_t tokens_per_view(const Views& views, PathId path) {
+  const View& view = views[static_cast<std::size_t>(path)];
+  return path == kGlobal ? rows_with_newlines(view.tokens_side(), view.tokens_side())
+                         : view.tokens();
+}
+
+std::optional<blocks::Tiling> tiling_of(const ItemPlan& plan) {
+  const blocks::Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
+  return tiling.count() > 1 ? std::optional(tiling) : std::nullopt;
+}
+
+blocks::Tiling Processor::choose_tiling(std::int64_t width_px, std::int64_t height_px) const {
+  if (std::max(width_px, height_px) <= p_.tile_threshold_px) return {};
+  return blocks::nearest_tiling(width_px, height_px, p_.views[kLocal].side_px, p_.min_tiles,
+                                p_.max_tiles);
+}
+
+ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
+  const View& base = p_.views[kGlobal];
+  const View& tile = p_.views[kLocal];
+  FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
+              height_px, " pixels has no area");
+  const Rect rect = fit_on_canvas(base.side_px, width_px, height_px);
+  FOVEA_CHECK(rect.width >= 1 && rect.height >= 1, kInvalidArgument, "image of ", width_px, "x",
+              height_px, " pixels is too thin: fitted into ", base.side_px, "x", base.side_px,
+              " it would be ", rect.width, "x", rect.height);
+  const blocks::Tiling tiling = choose_tiling(width_px, height_px);
+  const std::int64_t tiles = tiling.count() > 1 ? tiling.count() : 0;
+  const std::int64_t side = tile.tokens_side();
+
+  ItemPlan plan;
+  plan.source_width_px = width_px;
+  plan.source_height_px = height_px;
+  plan.resized_width_px = tiles > 0 ? tiling.cols * tile.side_px : base.side_px;
+  plan.resized_height_px = tiles > 0 ? tiling.rows * tile.side_px : base.side_px;
+  plan.grid = {1, tiling.rows, tiling.cols};
+  plan.pixel_bytes = base.pixel_bytes() + static_cast<std::size_t>(tiles) * tile.pixel_bytes();
+  plan.spec.input_rows = base.patches() + tiles * tile.patches();
+  plan.spec.num_seqs = 1;
+  plan.spec.path_tokens[kGlobal] = tokens_per_view(p_.views, kGlobal);
+  plan.spec.path_tokens[kLocal] = tiles * tokens_per_view(p_.views, kLocal);
+  const std::int64_t local_rows =
+      tiles > 0 ? rows_with_newlines(tiling.rows * side, tiling.cols * side) : 0;
+  plan.spec.out_rows = local_rows + plan.spec.path_tokens[kGlobal] + 1;  // and a separator
+  return plan;
+}
+
+void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                            std::span<std::uint8_t> out) const {
+  FOVEA_CHECK(frames.size() == 1, kInvalidArgument, "an image has 1 frame, got ", frames.size());
+  const RgbView& image = frames.front();
+  FOVEA_CHECK(image.width_px == plan.source_width_px && image.height_px == plan.source_height_px,
+              kInvalidArgument, "image is ", image.width_px, "x", image.height_px,
+              " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
+  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
+              " bytes, got ", out.size());
+  const std::size_t global_bytes = p_.views[kGlobal].pixel_bytes();
+  fill_global(image, out.first(global_bytes));
+  if (const auto tiling = tiling_of(plan)) {
+    blocks::cut_tiles(
+        blocks::resized(image, plan.resized_width_px, plan.resized_height_px, p_.engine), *tiling,
+        p_.views[kLocal].side_px, out.subspan(global_bytes));
+  }
+}
+
+void Processor::fill_global(RgbView image, std::span<std::uint8_t> out) const {
+  const std::int64_t side = p_.views[kGlobal].side_px;
+  const Rect rect = fit_on_canvas(side, image.width_px, image.height_px);
+  const auto pixels = blocks::resized(image, rect.width, rect.height, p_.engine);
+  std::ranges::fill(out, kCanvasGrey);
+  for (std::int64_t y = 0; y < rect.height; ++y) {
+    std::copy_n(pixels.begin() + y * rect.width * 3, rect.width * 3,
+                out.begin() + ((rect.y + y) * side + rect.x) * 3);
+  }
+}
+
+}  // namespace fovea::deepseek_ocr

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/tensor_view.h"
+
+namespace fovea {
+
+/// What the tail of an input buffer, beyond what an item batch fills, must hold at replay.
+enum class PadRule : std::uint8_t {
+  kKeep,  ///< anything: live counts keep it from being read
+  kZero,
+  kRepeatLast,  ///< the last row written, repeated: offsets must not decrease
+};
+
+/// One named input of a path's forward. Declared, not handed over, so that the manager can allocate
+/// all of them in one block, check capacities before it copies, and know how to pad.
+struct BufferDecl {
+  std::string name;
+  DType dtype = DType::kI32;
+  Shape shape;  ///< at capacity; axis 0 is what batches fill
+  PadRule pad = PadRule::kKeep;
+  /// The buffer is this many equal parts one after the other along axis 0, each filled from its
+  /// beginning and padded by itself: [3 * rows, r] with 3 parts is [3, rows, r] filled on axis 1.
+  std::int64_t parts = 1;
+};
+
+/// Tensors by name, in order of declaration.
+class NamedTensors {
+ public:
+  void add(std::string name, TensorView view) { entries_.emplace_back(std::move(name), view); }
+  /// @throws Error(kInternal) if there is none of that name.
+  [[nodiscard]] TensorView operator[](std::string_view name) const {
+    for (const auto& [key, view] : entries_) {
+      if (key == name) return view;
+    }
+    FOVEA_CHECK(false, kInternal, "no input buffer is named \"", name, "\"");
+  }
+  [[nodiscard]] const std::vector<std::pair<std::string, TensorView>>& entries() const noexcept {
+    return entries_;
+  }
+
+ private:
+  std::vector<std::pair<std::string, TensorView>> entries_;
+};
+
+/// Host memory that a model fills before a run; graph/input_block.h implements what is behind it.
+class InputWriter {
+ public:
+  struct Slot {
+    const BufferDecl* decl = nullptr;
+    std::byte* memory = nullptr;     ///< host, decl->shape at capacity
+    std::int64_t rows_written = -1;  ///< of every part; -1: not claimed in this fill
+    bool kept = false;
+    bool too_small = false;  ///< a claim asked for more rows than there are
+  };
+  /// Bytes to be copied once filling is done.
+  struct Copy {
+    std::byte* to;
+    std::span<const std::uint8_t> from;
+  };
+  InputWriter(std::span<Slot> slots, std::vector<Copy>& copies) noexcept
+      : slots_(slots), copies_(copies) {}
+
+  /// Claims the first `rows` entries along axis 0 of a buffer and returns them for writing; every
+  /// element must then be written. Of a buffer in parts the first `rows` entries of every part are
+  /// claimed and the whole buffer is returned.
+  /// @throws Error(kUnavailable) if the buffer holds fewer rows: the batch must run elsewhere.
+  /// @throws Error(kInternal) for an unknown name.
+  [[nodiscard]] TensorView claim(std::string_view name, std::int64_t rows);
+  /// Has the bytes of an item copied to `to`, inside a claimed buffer: like memcpy, but after the
+  /// model has filled everything, and by several threads where there is much to copy.
+  void copy(std::byte* to, std::span<const std::uint8_t> from) {
+    if (!from.empty()) copies_.push_back({to, from});
+  }
+  /// Says that this batch does not use the buffer: it stays as it is, leftovers of any earlier
+  /// run, which the forward must not read.
+  void keep(std::string_view name);
+
+ private:
+  [[nodiscard]] Slot& slot(std::string_view name);
+  std::span<Slot> slots_;
+  std::vector<Copy>& copies_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,89 @@
+// From the files of a directory to a model, for every family alike. ModelFamily::make runs once to
+// check and once to load, with the same list of tensors.
+#include "models/load_model.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "models/blocks/weight_loader.h"
+#include "models/registry.h"
+
+namespace fovea {
+
+namespace {
+
+/// What stands before the names of the tower's tensors.
+std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSource& weights) {
+  if (weights.is_dummy()) return cat("model.", family.anchor_folder);
+  const auto prefix =
+      checkpoint::find_prefix(weights.names(), family.anchor_folder, family.anchor_tensor);
+  FOVEA_CHECK(prefix.has_value(), kNotFound, "checkpoint holds no vision tower: none of its ",
+              weights.names().size(), " tensors ends with \"", family.anchor_folder,
+              family.anchor_tensor, "\"");
+  return *prefix;
+}
+
+ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& files,
+                     const EncoderGraphModel& model, const blocks::WeightLoader& checker) {
+  const GraphSpec& spec = model.graph_spec();
+  const auto takes = [&](Modality modality) {
+    return std::ranges::find(spec.modalities, modality) != spec.modalities.end();
+  };
+  ModelReport report;
+  report.architecture = files.architecture();
+  report.family = family.name;
+  report.hidden = spec.main_width;
+  report.deepstack_levels = spec.out_width / spec.main_width - 1;
+  report.width = spec.out_width;
+  report.images = takes(Modality::kImage);
+  report.videos = takes(Modality::kVideo);
+  report.facts = model.facts();
+  report.tensors = checker.report();
+  report.parameters = checker.parameters();
+  return report;
+}
+
+}  // namespace
+
+std::unique_ptr<EncoderGraphModel> plan_model(const checkpoint::HfConfig& files,
+                                              const MediaOptions& media) {
+  return check_model(files, media, checkpoint::WeightSource::dummy(0)).planner;
+}
+
+CheckedModel check_model(const checkpoint::HfConfig& files, const MediaOptions& media,
+                         const checkpoint::WeightSource& weights) {
+  const ModelFamily& family = find_family(files.architecture());
+  blocks::WeightLoader checker(weights, weight_prefix(family, weights));
+  CheckedModel checked{.planner = family.make(files, media, checker), .report = {}};
+  checked.report = describe(family, files, *checked.planner, checker);
+  return checked;
+}
+
+void throw_if_incomplete(const ModelReport& report, const checkpoint::WeightSource& weights) {
+  constexpr std::size_t kNamed = 3;
+  std::string list;
+  std::size_t count = 0;
+  for (const TensorReport& tensor : report.tensors) {
+    if (tensor.problem.empty()) continue;
+    if (count < kNamed) list += cat(count == 0 ? "" : "; ", tensor.name, " ", tensor.problem);
+    ++count;
+  }
+  if (count > kNamed) {
+    list +=
+        cat(" and ", count - kNamed, " more; `fovea inspect ", weights.directory(), "` lists them");
+  }
+  FOVEA_CHECK(count == 0, kNotFound, weights.directory(),
+              ": checkpoint does not fit its config.json: ", count, " of ", report.tensors.size(),
+              " tensors are missing or misshapen: ", list);
+}
+
+std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
+                                              const MediaOptions& media,
+                                              const checkpoint::WeightSource& weights,
+                                              Device& device, Stream& stream) {
+  const ModelFamily& family = find_family(files.architecture());
+  blocks::WeightLoader loader(weights, weight_prefix(family, weights), device, stream);
+  return family.make(files, media, loader);
+}
+
+}  // namespace fovea

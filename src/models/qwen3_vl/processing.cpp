@@ -1,0 +1,89 @@
+// Host side of Qwen3-VL and Qwen3.5: limits of areas count pixels of an image, and frames times
+// pixels of a video; sampled frames are spread evenly from the first to the last.
+#include "models/qwen3_vl/processing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/blocks/config_reader.h"
+#include "models/blocks/grid_processor_file.h"
+
+namespace fovea::qwen3_vl {
+
+namespace {
+
+/// What video_preprocessor_config.json adds.
+struct VideoRules {
+  std::int64_t min_frames = 4;        ///< of a sampled video
+  std::int64_t max_frames = 768;      ///< of a sampled video
+  bool cap_pixels_per_frame = false;  ///< limits frames to max_video_tokens each
+  std::int64_t max_video_tokens = 768;
+};
+
+VideoRules read_video_rules(const checkpoint::HfConfig& files) {
+  VideoRules rules;
+  const auto video = files.video_processor();
+  if (!video) return rules;
+  rules.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", rules.cap_pixels_per_frame);
+  rules.min_frames = blocks::read_size(*video, "min_frames", rules.min_frames);
+  rules.max_frames = blocks::read_size(*video, "max_frames", rules.max_frames);
+  rules.max_video_tokens = blocks::read_size(*video, "max_video_tokens", rules.max_video_tokens);
+  return rules;
+}
+
+/// The limits of a video's area once frames are limited one by one.
+blocks::PixelRange capped(const VideoRules& rules, blocks::PixelRange range,
+                          std::int64_t num_frames, std::int64_t factor) {
+  if (!rules.cap_pixels_per_frame || num_frames < 1) return range;
+  const std::int64_t per_frame =
+      std::min(rules.max_video_tokens * factor * factor, range.max_pixels / num_frames);
+  const auto floor = static_cast<std::int64_t>(1.05 * static_cast<double>(range.min_pixels));
+  range.max_pixels = num_frames * std::max(per_frame, floor);
+  return range;
+}
+
+/// Frames at about `target_fps`, from the first to the last: linspace(0, total - 1, count), rounded
+/// half to even. An unknown rate counts as 24.
+std::vector<std::int64_t> sample_frames(const VideoRules& rules, std::int64_t total_frames,
+                                        double video_fps, double target_fps) {
+  constexpr double kUnknownFps = 24.0;
+  constexpr double kAbsurd = 1e9;  // keeps the count an integer for any rate
+  const double fps = video_fps > 0 ? video_fps : kUnknownFps;
+  const double wanted = std::min(static_cast<double>(total_frames) / fps * target_fps, kAbsurd);
+  std::int64_t count = std::max(static_cast<std::int64_t>(wanted), rules.min_frames);
+  count = std::min({count, rules.max_frames, total_frames});
+  const double step =
+      count == 1 ? 0.0 : static_cast<double>(total_frames - 1) / static_cast<double>(count - 1);
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    indices.push_back(static_cast<std::int64_t>(std::nearbyint(static_cast<double>(i) * step)));
+  }
+  return indices;
+}
+
+}  // namespace
+
+blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                       const blocks::GridGeometry& grid,
+                                       const MediaOptions& media) {
+  blocks::GridProcessing p{.geometry = grid,
+                           .limits = {.image = {65536, 16777216}, .video = {4096, 25165824}}};
+  blocks::read_grid_processor(files, media, p);
+  const VideoRules rules = read_video_rules(files);
+  p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
+                                                                         std::int64_t width_px) {
+    return blocks::smart_resize_image(height_px, width_px, factor, range);
+  };
+  p.video_size = [grid, rules, range = p.limits.video](
+                     std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px) {
+    const std::int64_t factor = grid.resize_factor();
+    return blocks::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
+                                      factor, capped(rules, range, num_frames, factor));
+  };
+  p.sample_frames = [rules](std::int64_t total, double video_fps, double target_fps) {
+    return sample_frames(rules, total, video_fps, target_fps);
+  };
+  return p;
+}
+
+}  // namespace fovea::qwen3_vl
