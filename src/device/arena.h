@@ -27,7 +27,6 @@ class Arena {
 
   /// Most bytes ever in use.
   [[nodiscard]] std::size_t high_water() const noexcept { return high_water_; }
-  [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
   /// Gives back, when it ends, everything taken since it began.
   class Scope {
