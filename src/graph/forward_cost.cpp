@@ -44,10 +44,7 @@ ForwardCost measure_forward(const EncoderGraphModel& model, const Device& device
                        device.properties().activation_dtype,
                        {capacity.tokens, model.path_width(path)}};
   model.forward(ctx, path, capacity, layout.views(nowhere), out);
-  return {.flops = kernels.flops(),
-          .weight_bytes = kernels.weight_bytes(),
-          .num_ops = kernels.num_ops(),
-          .arena_bytes = arena.high_water()};
+  return {.flops = kernels.flops(), .arena_bytes = arena.high_water()};
 }
 
 }  // namespace fovea

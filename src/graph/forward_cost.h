@@ -12,8 +12,6 @@ namespace fovea {
 /// nothing. All rows of the capacity count as live.
 struct ForwardCost {
   double flops = 0;             ///< of matrix products and attention, two per multiply-add
-  double weight_bytes = 0;      ///< packed weights read
-  std::int64_t num_ops = 0;     ///< op calls
   std::size_t arena_bytes = 0;  ///< most intermediate memory in use at once
 };
 

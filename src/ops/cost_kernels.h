@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 
 #include "ops/kernels.h"
 
 namespace fovea {
 
-/// Kernels that compute nothing and count: floating-point operations and bytes of a forward pass.
+/// Kernels that compute nothing and count the floating-point operations of a forward pass.
 /// Running a forward over them (with Arena::measuring()) also sizes the arena, because workspaces
 /// are asked of the real backend. All rows of the capacity count as live. Not thread-safe.
 class CostKernels final : public Kernels {
@@ -16,9 +16,6 @@ class CostKernels final : public Kernels {
 
   /// Multiply and add of matrix products and attention, two per pair; point-wise work is left out.
   [[nodiscard]] double flops() const noexcept { return flops_; }
-  /// Bytes of packed weights read.
-  [[nodiscard]] double weight_bytes() const noexcept { return weight_bytes_; }
-  [[nodiscard]] std::int64_t num_ops() const noexcept { return num_ops_; }
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
                                               ConstTensorView bias) const override;
@@ -41,9 +38,7 @@ class CostKernels final : public Kernels {
 
  private:
   const Kernels& backend_;
-  mutable double flops_ = 0;  // counters: the interface is const because backends are stateless
-  mutable double weight_bytes_ = 0;
-  mutable std::int64_t num_ops_ = 0;
+  mutable double flops_ = 0;  // a counter: the interface is const because backends are stateless
 };
 
 }  // namespace fovea
