@@ -49,15 +49,6 @@ struct Stats {
   std::int64_t graph_bytes = 0;
   std::vector<GraphReport> graphs;  ///< in order of capture
 
-  /// As the reference counts: an item once per replayed path.
-  [[nodiscard]] std::int64_t compat_hits() const {
-    std::int64_t hits = 0;
-    for (const PathStats& path : paths) hits += path.replayed_items;
-    return hits;
-  }
-  /// As the reference counts: items without any replay, empty ones included.
-  [[nodiscard]] std::int64_t compat_misses() const { return graph_misses + skipped; }
-
   /// hits / (hits + partial + misses), 0 without items.
   [[nodiscard]] double hit_rate() const {
     const std::int64_t all = graph_hits + graph_partial + graph_misses;

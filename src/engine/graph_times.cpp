@@ -1,6 +1,6 @@
 // Measured times of graphs in a JSON file of the cache folder:
 //   {"identity": "...", "graphs": [{"path": 0, "budget": 64,
-//     "capacity": {"tokens": 64, "items": 16, "seqs": 16, "axes": []},
+//     "capacity": {"tokens": 64, "items": 16, "seqs": 16},
 //     "full": {"tokens": 64, "replay_ms": 1.1, "eager_ms": 2.5}, "half": {as "full"}}, ...]}
 #include "engine/graph_times.h"
 
@@ -44,15 +44,10 @@ ordered_json to_json(const GraphTimes::Load& load) {
 
 ordered_json to_json(const GraphTimes& times) {
   const GraphCapacity& capacity = times.capacity;
-  const auto axes =
-      std::span(capacity.axes.keys).first(static_cast<std::size_t>(capacity.axes.count));
   return {{"path", times.key.path},
           {"budget", times.key.budget},
           {"capacity",
-           {{"tokens", capacity.tokens},
-            {"items", capacity.items},
-            {"seqs", capacity.seqs},
-            {"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}}},
+           {{"tokens", capacity.tokens}, {"items", capacity.items}, {"seqs", capacity.seqs}}},
           {"full", to_json(GraphTimes::Load{times.tokens, times.replay_ms, times.eager_ms})},
           {"half", to_json(times.half)}};
 }
@@ -73,29 +68,21 @@ GraphTimes::Load read_load(const JsonView& load) {
 }
 
 GraphCapacity read_capacity(const JsonView& view) {
-  GraphCapacity capacity{.tokens = view.at("tokens").as_int(),
-                         .items = view.at("items").as_int(),
-                         .seqs = view.at("seqs").as_int()};
-  for (const JsonView& key : view.at("axes").elements()) {
-    FOVEA_CHECK(std::cmp_less(capacity.axes.count, capacity.axes.keys.size()), kCorruptData,
-                view.path(), ": more axes than there are");
-    capacity.axes.keys[static_cast<std::size_t>(capacity.axes.count++)] = key.as_int();
-  }
-  return capacity;
+  return {.tokens = view.at("tokens").as_int(),
+          .items = view.at("items").as_int(),
+          .seqs = view.at("seqs").as_int()};
 }
 
 GraphTimes read_times(const JsonView& view) {
   const GraphTimes::Load full = read_load(view.at("full"));
   FOVEA_CHECK(full.tokens > 0, kCorruptData, view.path(), ": no load");
-  const GraphCapacity capacity = read_capacity(view.at("capacity"));
   return {.key = {.path = static_cast<PathId>(view.at("path").as_int()),
-                  .budget = view.at("budget").as_int(),
-                  .axes = capacity.axes},
+                  .budget = view.at("budget").as_int()},
           .replay_ms = full.replay_ms,
           .eager_ms = full.eager_ms,
           .tokens = full.tokens,
           .half = read_load(view.at("half")),
-          .capacity = capacity};
+          .capacity = read_capacity(view.at("capacity"))};
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ PathOutput BudgetGraph::replay(Lane& lane, GraphMemory& memory,
 
   const GraphCapacity exact = exact_capacity(key_.path, items);
   const TensorView rows{out_.data, out_.dtype, {exact.tokens, out_.shape[1]}};
-  return {.present = true, .rows = rows, .inputs = &views_};
+  return {.rows = rows};
 }
 
 }  // namespace fovea

@@ -60,7 +60,6 @@ class GraphMemory {
 struct GraphKey {
   PathId path = 0;
   std::int64_t budget = 0;
-  AxisKeys axes = {};
 
   friend bool operator==(const GraphKey&, const GraphKey&) noexcept = default;
 };
@@ -88,8 +87,8 @@ class BudgetGraph {
   /// records it. @param memory holds need().
   void capture(Lane& lane, GraphMemory& memory);
 
-  /// Fills the inputs for `items` and submits the recorded forward. Rows and inputs of the result
-  /// stay valid until the next replay of the same path.
+  /// Fills the inputs for `items` and submits the recorded forward. The rows stay valid
+  /// until the next replay of the same path.
   /// @throws Error(kUnavailable) if an input is too small for the batch: nothing was submitted.
   /// @throws Error(kInternal) if the memory has moved since capture.
   [[nodiscard]] PathOutput replay(Lane& lane, GraphMemory& memory,

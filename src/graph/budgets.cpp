@@ -60,10 +60,10 @@ std::vector<std::int64_t> path_budgets(const PathSpec& path,
     FOVEA_CHECK(minimum > 0 && minimum <= top, kInvalidArgument,
                 "Invalid minimum budget of path \"", path.name, "\": expected 1 to ", top, ", got ",
                 minimum);
-    budgets = rules.user_budgets && !rules.compat ? cut_to_units(token_budgets, minimum, path.unit)
-                                                  : generate_budgets(minimum, top);
+    budgets = rules.user_budgets ? cut_to_units(token_budgets, minimum, path.unit)
+                                 : generate_budgets(minimum, top);
   }
-  if (!rules.compat && path.max_item_tokens) {
+  if (path.max_item_tokens) {
     const auto load = checked_mul(rules.max_items, *path.max_item_tokens);
     if (load) drop_unreachable(budgets, path.unit, *load);
   }

@@ -28,7 +28,6 @@ namespace fovea {
 struct PathBudgetRules {
   bool user_budgets = false;   ///< `token_budgets` were written by the user, not inferred
   std::int64_t max_items = 1;  ///< largest number of items in one replay
-  bool compat = false;         ///< regenerate from the path's minimum, keep unreachable budgets
 };
 
 /// The ascending budgets of one path, derived from the budgets of the configuration:
@@ -37,7 +36,6 @@ struct PathBudgetRules {
 ///   user are kept from u on, cut to whole units, together with u itself;
 /// - budgets above the first that covers max_items * max_item_tokens can never be chosen and go;
 /// - a 0 in front marks a path that an item may not need; it is never captured.
-/// `compat` follows the reference instead: always regenerated, nothing dropped.
 /// @param token_budgets ascending, not empty.
 /// @throws Error(kInvalidArgument) if the minimum is not in [1, top].
 /// Source: encoder graph specification, section 3.1.

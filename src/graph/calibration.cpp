@@ -106,17 +106,6 @@ LoadCost cost_of(const GraphTimes& times) {
           .high = {times.tokens, std::min(times.replay_ms, times.eager_ms)}};
 }
 
-/// Of the graphs of a budget the one that costs most: packing does not know which axis keys a
-/// sub-batch will have. Null if none was measured.
-const GraphTimes* dearest(std::span<const GraphTimes> times, PathId path, std::int64_t budget) {
-  const GraphTimes* found = nullptr;
-  for (const GraphTimes& graph : times) {
-    if (graph.key.path != path || graph.key.budget != budget) continue;
-    if (found == nullptr || cost_of(graph).high.cost > cost_of(*found).high.cost) found = &graph;
-  }
-  return found;
-}
-
 }  // namespace
 
 std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
@@ -171,10 +160,10 @@ PackingCosts measured_costs(std::span<const std::vector<std::int64_t>> path_budg
     costs_of_path.eager_per_token = eager_ms / tokens;
     for (std::size_t i = 0; i < path_budgets[path].size(); ++i) {
       LoadCost& cost = costs_of_path.replay[i];
-      const GraphTimes* const graph =
-          dearest(times, static_cast<PathId>(path), path_budgets[path][i]);
-      if (graph != nullptr) {
-        cost = cost_of(*graph);
+      const GraphKey key{.path = static_cast<PathId>(path), .budget = path_budgets[path][i]};
+      const auto measured = std::ranges::find(times, key, &GraphTimes::key);
+      if (measured != times.end()) {
+        cost = cost_of(*measured);
       } else {
         cost.high.cost *= replay_ms / budgets;
       }

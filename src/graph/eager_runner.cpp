@@ -40,8 +40,7 @@ void EagerRunner::prepare(PathId path, const GraphCapacity& capacity) {
 }
 
 PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> items) {
-  GraphCapacity capacity = exact_capacity(path, items);
-  capacity.axes = model_.axis_keys(items);
+  const GraphCapacity capacity = exact_capacity(path, items);
   const Stopwatch sizing;
   prepare(path, capacity);
   inputs_.host_ms += sizing.elapsed_ms();
@@ -60,7 +59,7 @@ PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> it
                        lane_.device().properties().activation_dtype,
                        {capacity.tokens, model_.path_width(path)}};
   model_.forward(ctx, path, capacity, memory.views, out);
-  return {.present = true, .rows = out, .inputs = &memory.views};
+  return {.rows = out};
 }
 
 std::size_t EagerRunner::device_bytes() const noexcept {

@@ -22,7 +22,7 @@ class EagerRunner {
   EagerRunner(const EncoderGraphModel& model, Lane& lane);
 
   /// Submits the forward of one path for `items`, whose tokens on the path are not all 0. The rows
-  /// and inputs stay valid until the next run of the same path.
+  /// stay valid until the next run of the same path.
   [[nodiscard]] PathOutput run(PathId path, std::span<const PreparedItem* const> items);
 
   /// Scratch memory of the last runs, free for what follows them on the compute queue.

@@ -15,17 +15,10 @@ namespace {
 
 constexpr std::int64_t kManyGraphs = 64;
 
-void validate_spec(const GraphSpec& spec, bool compat) {
+void validate_spec(const GraphSpec& spec) {
   FOVEA_CHECK(!spec.paths.empty() && spec.paths.size() <= kMaxPaths, kInvalidArgument,
               "a model needs at least one path and at most ", kMaxPaths, ", got ",
               spec.paths.size());
-  FOVEA_CHECK(spec.axes.size() <= kMaxAxes, kInvalidArgument, "a model has at most ", kMaxAxes,
-              " capture axes, got ", spec.axes.size());
-  for (const std::vector<std::int64_t>& axis : spec.axes) {
-    FOVEA_CHECK(!axis.empty(), kInvalidArgument, "capture axes must be non-empty");
-  }
-  FOVEA_CHECK(!compat || spec.axes.empty() || spec.paths.size() == 1, kUnsupported,
-              "capture axes together with several paths are not supported yet by the reference");
 }
 
 BudgetRange checked_range(const std::function<BudgetRange()>& range) {
@@ -61,11 +54,8 @@ void resolve_budgets_and_items(const GraphOptions& user, const std::function<Bud
   const std::int64_t items = user.encoder_cudagraph_max_vision_items_per_batch;
   config.token_budgets = user.encoder_cudagraph_token_budgets;
   std::sort(config.token_budgets.begin(), config.token_budgets.end());
-  if (!request.compat) {
-    config.token_budgets.erase(
-        std::unique(config.token_budgets.begin(), config.token_budgets.end()),
-        config.token_budgets.end());
-  }
+  config.token_budgets.erase(std::unique(config.token_budgets.begin(), config.token_budgets.end()),
+                             config.token_budgets.end());
   config.max_items = items;
   if (!config.token_budgets.empty() && items > 0) {
     const std::int64_t smallest = config.token_budgets.front();
@@ -124,18 +114,17 @@ void validate_graph_options(const GraphOptions& user) {
 GraphConfig resolve_graph_config(const GraphSpec& spec, const std::function<BudgetRange()>& range,
                                  const GraphConfigRequest& request) {
   validate_graph_options(request.user);
-  validate_spec(spec, request.compat);
+  validate_spec(spec);
   GraphConfig config;
   resolve_budgets_and_items(request.user, range, request, config);
   config.max_frames = resolve_frames(spec, request, config.max_items);
   config.max_seqs = std::max(config.max_items, config.max_frames);
   const PathBudgetRules rules{.user_budgets = !request.user.encoder_cudagraph_token_budgets.empty(),
-                              .max_items = config.max_items,
-                              .compat = request.compat};
+                              .max_items = config.max_items};
   for (const PathSpec& path : spec.paths) {
     config.path_budgets.push_back(path_budgets(path, config.token_budgets, rules));
   }
-  const std::int64_t graphs = count_graphs(spec, config);
+  const std::int64_t graphs = count_graphs(config);
   if (graphs > kManyGraphs) {
     log_to(request.log, LogLevel::kWarning,
            cat("encoder_graphs.many_graphs count=", graphs, " advised_max=", kManyGraphs));
@@ -170,13 +159,10 @@ bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality)
          spec.modalities.end();
 }
 
-std::int64_t count_graphs(const GraphSpec& spec, const GraphConfig& config) {
+std::int64_t count_graphs(const GraphConfig& config) {
   std::int64_t budgets = 0;
   for (const std::vector<std::int64_t>& list : config.path_budgets) {
-    budgets += std::count_if(list.begin(), list.end(), [](std::int64_t b) { return b > 0; });
-  }
-  for (const std::vector<std::int64_t>& axis : spec.axes) {
-    budgets *= static_cast<std::int64_t>(axis.size());
+    budgets += std::ranges::count_if(list, [](std::int64_t budget) { return budget > 0; });
   }
   return budgets;
 }

@@ -22,7 +22,6 @@ struct BudgetRange {
 struct GraphConfigRequest {
   GraphOptions user;
   bool video_allowed = true;  ///< false: no prompt may hold a video, whatever the user wrote
-  bool compat = false;        ///< budget lists exactly as the reference builds them
   LogSink* log = nullptr;
 };
 
@@ -41,7 +40,7 @@ void validate_graph_options(const GraphOptions& user);
 
 /// Resolves budgets, items and frames. @param range of the model; asked only if something has to be
 /// inferred.
-/// @throws Error(kInvalidArgument) as above, Error(kUnsupported) for axes with paths in compat.
+/// @throws Error(kInvalidArgument) as above.
 /// Source: encoder graph specification, sections 2.2 to 2.4 and 3.1.
 [[nodiscard]] GraphConfig resolve_graph_config(const GraphSpec& spec,
                                                const std::function<BudgetRange()>& range,
@@ -61,8 +60,7 @@ void validate_graph_options(const GraphOptions& user);
 /// Whether there are graphs for items of this kind; others run eagerly.
 [[nodiscard]] bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality);
 
-/// Number of graphs that the configuration captures: non-zero budgets of all paths times the sizes
-/// of the capture axes.
-[[nodiscard]] std::int64_t count_graphs(const GraphSpec& spec, const GraphConfig& config);
+/// Number of graphs that the configuration captures: non-zero budgets of all paths.
+[[nodiscard]] std::int64_t count_graphs(const GraphConfig& config);
 
 }  // namespace fovea

@@ -39,11 +39,9 @@ GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
                            const GraphManagerOptions& options)
     : model_(model),
       options_(options),
-      config_(graph_config_of(model, options.max_num_batched_tokens,
-                              {.user = options.user,
-                               .video_allowed = options.video_allowed,
-                               .compat = options.compat,
-                               .log = options.log})),
+      config_(graph_config_of(
+          model, options.max_num_batched_tokens,
+          {.user = options.user, .video_allowed = options.video_allowed, .log = options.log})),
       limits_(limits_of(config_)),
       costs_(PackingCosts::from_budgets(config_.path_budgets)),
       known_times_(options.stored_times),
@@ -173,7 +171,7 @@ void GraphManager::capture() {
 }
 
 void GraphManager::capture_all(const std::stop_token& stop) {
-  std::vector<GraphKey> keys = capture_order(model_.graph_spec(), config_);
+  std::vector<GraphKey> keys = capture_order(config_);
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(keys, [&](const GraphKey& key) { return !is_capturable(key); });
@@ -237,12 +235,6 @@ void GraphManager::capture_for(const SubBatch& batch) {
 }
 
 bool GraphManager::is_capturable(const GraphKey& key) const {
-  const std::vector<std::vector<std::int64_t>>& axes = model_.graph_spec().axes;
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-    if (std::find(axes[axis].begin(), axes[axis].end(), key.axes.keys[axis]) == axes[axis].end()) {
-      return false;  // not declared
-    }
-  }
   return std::find(unaffordable_.begin(), unaffordable_.end(), key) == unaffordable_.end();
 }
 
@@ -254,9 +246,7 @@ void GraphManager::execute(Items items, Rows out) {
                                          : std::optional<MissReason>(MissReason::kDisabled));
 }
 
-void GraphManager::execute_eager(Items items, Rows out, MissReason reason) {
-  run(items, out, reason);
-}
+void GraphManager::execute_eager(Items items, Rows out) { run(items, out, MissReason::kRequested); }
 
 bool GraphManager::serves(const ItemPlan& plan) const {
   return fovea::serves(model_.graph_spec(), config_, plan.modality);
@@ -364,11 +354,7 @@ void GraphManager::run_sub_batch(const SubBatch& batch, Items items, Rows out,
 std::optional<GraphKey> GraphManager::key_of(PathId path, const SubBatch& batch) const {
   const std::optional<std::int64_t> budget = batch.budgets[static_cast<std::size_t>(path)];
   if (!budget || *budget == 0 || batch.too_many_seqs) return std::nullopt;
-  const GraphKey key{.path = path, .budget = *budget, .axes = model_.axis_keys(batch_items_)};
-  const std::size_t num_axes = model_.graph_spec().axes.size();
-  FOVEA_CHECK(key.axes.count == static_cast<int>(num_axes), kInternal,
-              "capture axis keys of a batch: expected ", num_axes, ", got ", key.axes.count);
-  return key;
+  return GraphKey{.path = path, .budget = *budget};
 }
 
 bool GraphManager::eager_wins(const GraphKey& key, std::int64_t load) const {
@@ -388,10 +374,7 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const SubBatch& 
     }
     return MissReason::kNotCaptured;
   }
-  const auto index = static_cast<std::size_t>(path);
-  if (eager_wins(*key, batch.load[index])) return MissReason::kSlower;
-  const bool full = batch.load[index] == graph->capacity().tokens;
-  if (model_.graph_spec().paths[index].exact_only && !full) return MissReason::kInexact;
+  if (eager_wins(*key, batch.load[static_cast<std::size_t>(path)])) return MissReason::kSlower;
   try {
     output = graph->replay(lane_, graphs_.memory(), batch_items_, inputs_);
   } catch (const Error& error) {

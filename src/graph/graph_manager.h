@@ -41,7 +41,6 @@ struct GraphManagerOptions {
   bool video_allowed = true;
   PackingPolicy packing = PackingPolicy::kGreedy;
   MissingGraph missing = MissingGraph::kRunEager;
-  bool compat = false;  ///< budget lists exactly as the reference builds them
   /// Times every graph against an eager run after its capture: packing by cost then uses
   /// milliseconds, and a graph that is slower than eager execution is not replayed.
   bool measure = false;
@@ -99,9 +98,8 @@ class GraphManager {
   /// once batches of that size have been seen.
   /// @throws Error(kInvalidArgument) if `out` does not match `items`, Error of the model or device.
   void execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out);
-  /// As execute, without graphs. @param reason under which the items are counted.
-  void execute_eager(std::span<const PreparedItem* const> items, std::span<const TensorView> out,
-                     MissReason reason = MissReason::kRequested);
+  /// As execute, without graphs.
+  void execute_eager(std::span<const PreparedItem* const> items, std::span<const TensorView> out);
 
   /// Overwrites all scratch, input and output memory with NaN bits. Rows computed afterwards must
   /// not change; `fovea verify` and the tests rely on it.

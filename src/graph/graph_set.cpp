@@ -8,26 +8,12 @@
 
 namespace fovea {
 
-std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config) {
-  std::vector<AxisKeys> combinations{AxisKeys{}};
-  for (const std::vector<std::int64_t>& axis : spec.axes) {
-    std::vector<AxisKeys> longer;
-    for (AxisKeys keys : combinations) {
-      const auto place = static_cast<std::size_t>(keys.count++);
-      for (const std::int64_t key : axis) {
-        keys.keys[place] = key;
-        longer.push_back(keys);
-      }
-    }
-    combinations = std::move(longer);
-  }
+std::vector<GraphKey> capture_order(const GraphConfig& config) {
   std::vector<GraphKey> order;
   for (std::size_t path = 0; path < config.path_budgets.size(); ++path) {
     const std::vector<std::int64_t>& budgets = config.path_budgets[path];
     for (auto budget = budgets.rbegin(); budget != budgets.rend() && *budget > 0; ++budget) {
-      for (const AxisKeys& axes : combinations) {
-        order.push_back({.path = static_cast<PathId>(path), .budget = *budget, .axes = axes});
-      }
+      order.push_back({.path = static_cast<PathId>(path), .budget = *budget});
     }
   }
   return order;
@@ -51,8 +37,7 @@ GraphSet::Graphs GraphSet::make_missing(std::span<const GraphKey> keys) const {
         std::make_unique<BudgetGraph>(model_, lane_.device(), key,
                                       GraphCapacity{.tokens = tokens,
                                                     .items = std::min(config_.max_items, tokens),
-                                                    .seqs = std::min(config_.max_seqs, tokens),
-                                                    .axes = key.axes}));
+                                                    .seqs = std::min(config_.max_seqs, tokens)}));
   }
   return missing;
 }

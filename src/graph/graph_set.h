@@ -10,9 +10,8 @@
 
 namespace fovea {
 
-/// Keys of all graphs in order of capture: paths as declared, budgets from large to small, then the
-/// combinations of axis keys with the last axis changing fastest.
-[[nodiscard]] std::vector<GraphKey> capture_order(const GraphSpec& spec, const GraphConfig& config);
+/// Keys of all graphs in order of capture: paths as declared, budgets from large to small.
+[[nodiscard]] std::vector<GraphKey> capture_order(const GraphConfig& config);
 
 /// The graphs that exist and the memory they share. A graph in the set is always recorded over that
 /// memory as it is now: when memory has to grow, the graphs of the old one are recorded anew.

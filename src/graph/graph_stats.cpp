@@ -8,13 +8,10 @@ std::string_view to_string(MissReason reason) noexcept {
     case MissReason::kDisabled: return "disabled";
     case MissReason::kRequested: return "requested";
     case MissReason::kUnsupportedModality: return "unsupported_modality";
-    case MissReason::kPruning: return "pruning";
-    case MissReason::kAdapter: return "adapter";
     case MissReason::kPrecomputed: return "precomputed";
     case MissReason::kFrames: return "frames";
     case MissReason::kOversized: return "oversized";
     case MissReason::kNotCaptured: return "not_captured";
-    case MissReason::kInexact: return "inexact";
     case MissReason::kCapacity: return "capacity";
     case MissReason::kSlower: return "slower";
   }

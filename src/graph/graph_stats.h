@@ -19,17 +19,14 @@ enum class MissReason : std::uint8_t {
   kDisabled,             ///< graphs are off
   kRequested,            ///< the caller asked for an eager run
   kUnsupportedModality,  ///< the model's graphs do not serve it
-  kPruning,              ///< data-dependent pruning is on
-  kAdapter,              ///< an adapter is active on the tower
   kPrecomputed,          ///< the item came as embeddings
   kFrames,               ///< more attention sequences than the graphs hold
   kOversized,            ///< more tokens than the largest budget
   kNotCaptured,          ///< the graph does not exist (yet)
-  kInexact,              ///< the path replays full graphs only, and this load is no budget
   kCapacity,             ///< an input buffer is too small
   kSlower,               ///< measured: eager is faster than this graph
 };
-inline constexpr std::size_t kNumMissReasons = 12;
+inline constexpr std::size_t kNumMissReasons = 9;
 
 /// "oversized" and so on: keys of Stats::miss_reasons.
 [[nodiscard]] std::string_view to_string(MissReason reason) noexcept;

@@ -22,18 +22,15 @@ std::size_t row_bytes(const BufferDecl& decl) {
   return decl.shape[0] == 0 ? 0 : bytes_of(decl) / static_cast<std::size_t>(decl.shape[0]);
 }
 
-/// Pads the rows [written, capacity) of every part of a claimed buffer.
-void pad_tail(const BufferDecl& decl, std::byte* memory, std::int64_t written) {
+/// Repeats the last of the `written` rows of a buffer up to its end; zeros if there is none.
+void repeat_last(const BufferDecl& decl, std::byte* memory, std::int64_t written) {
   const std::size_t row = row_bytes(decl);
-  const std::int64_t part_rows = decl.shape[0] / decl.parts;
-  const std::size_t tail = static_cast<std::size_t>(part_rows - written) * row;
-  for (std::int64_t part = 0; part < decl.parts; ++part) {
-    std::byte* const end = memory + static_cast<std::size_t>(part * part_rows + written) * row;
-    if (decl.pad == PadRule::kZero || written == 0) {
-      std::memset(end, 0, tail);
-    } else {
-      for (std::byte* at = end; at != end + tail; at += row) std::memcpy(at, end - row, row);
-    }
+  std::byte* const tail = memory + static_cast<std::size_t>(written) * row;
+  std::byte* const end = memory + bytes_of(decl);
+  if (written == 0) {
+    std::fill(tail, end, std::byte{0});
+  } else {
+    for (std::byte* at = tail; at != end; at += row) std::memcpy(at, tail - row, row);
   }
 }
 
@@ -69,8 +66,6 @@ InputLayout::InputLayout(std::vector<BufferDecl> decls)
   for (std::size_t i = 0; i < decls_.size(); ++i) {
     const BufferDecl& decl = decls_[i];
     FOVEA_CHECK(decl.shape.rank() > 0, kInternal, "input \"", decl.name, "\" has no axis 0");
-    FOVEA_CHECK(decl.parts > 0 && decl.shape[0] % decl.parts == 0, kInternal, "input \"", decl.name,
-                "\" of ", decl.shape, " cannot have ", decl.parts, " parts");
     for (std::size_t j = 0; j < i; ++j) {
       FOVEA_CHECK(decls_[j].name != decl.name, kInternal, "two inputs are named \"", decl.name,
                   "\"");
@@ -117,12 +112,11 @@ std::size_t fill_input_block(const InputFill& fill, std::byte* host, InputScratc
   std::size_t used = 0;
   for (std::size_t i = 0; i < decls.size(); ++i) {
     const InputWriter::Slot& slot = slots[i];
-    FOVEA_CHECK(slot.kept || slot.rows_written >= 0, kInternal, "input \"", decls[i].name,
-                "\" was neither written nor kept for this batch");
-    if (slot.rows_written < 0) continue;
-    const bool whole = decls[i].pad != PadRule::kKeep || decls[i].parts > 1;
-    if (decls[i].pad != PadRule::kKeep) pad_tail(decls[i], slot.memory, slot.rows_written);
-    const std::int64_t rows = whole ? decls[i].shape[0] : slot.rows_written;
+    FOVEA_CHECK(slot.rows_written >= 0, kInternal, "input \"", decls[i].name,
+                "\" was not written for this batch");
+    const bool padded = decls[i].pad == PadRule::kRepeatLast;
+    if (padded) repeat_last(decls[i], slot.memory, slot.rows_written);
+    const std::int64_t rows = padded ? decls[i].shape[0] : slot.rows_written;
     if (rows == 0) continue;
     used = std::max(used,
                     fill.layout.offset(i) + static_cast<std::size_t>(rows) * row_bytes(decls[i]));

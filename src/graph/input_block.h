@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "device/device.h"
 #include "device/arena.h"
+#include "device/device.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {
@@ -23,7 +23,7 @@ class InputLayout {
  public:
   InputLayout() = default;
   /// @throws Error(kInternal) if a declaration breaks the rules of BufferDecl: rank 0, two of one
-  /// name, parts that do not divide axis 0.
+  /// name.
   explicit InputLayout(std::vector<BufferDecl> decls);
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -57,7 +57,7 @@ struct InputScratch {
 
 /// Lets the model write the inputs of one sub-batch into `host` (layout.bytes() bytes), then
 /// applies the pad rules beyond what it wrote. Nothing written by an earlier fill is read: every
-/// declared buffer must be claimed or kept in this very fill.
+/// declared buffer must be claimed in this very fill.
 /// @param scratch reused from call to call.
 /// @param copiers threads that copy pixels with the caller, past the caches, where a device reads
 ///   them next; null: this processor reads them, and the caller copies alone.

@@ -20,9 +20,6 @@ struct ExecContext;  // ops/context.h: a model's forward works with it, the mana
 /// Index of a path in GraphSpec::paths.
 using PathId = int;
 
-/// Most capture axes a model may declare.
-inline constexpr int kMaxAxes = 2;
-
 /// An independently captured and replayed part of the encoder. A single tower has the one path
 /// "default"; DeepSeek-OCR has "global" and "local".
 struct PathSpec {
@@ -34,15 +31,6 @@ struct PathSpec {
       1;  ///< tokens come in multiples of this; capacity is floor(budget / unit) * unit
   std::optional<std::int64_t> max_item_tokens =
       {};  ///< most tokens of one item, if there is a bound: larger loads need no graph
-  bool exact_only = false;  ///< padding costs more than a replay saves: replay full graphs alone
-};
-
-/// One key per capture axis.
-struct AxisKeys {
-  int count = 0;
-  std::array<std::int64_t, kMaxAxes> keys{};
-
-  friend bool operator==(const AxisKeys&, const AxisKeys&) noexcept = default;
 };
 
 /// What the graph manager must know about a model; constant after load.
@@ -59,9 +47,6 @@ struct GraphSpec {
   std::int64_t min_token_budget = 64;
   std::optional<std::int64_t> max_token_budget = {};
   std::vector<PathSpec> paths{PathSpec{}};
-  /// Capture axes: discrete sizes besides the token budget that shapes depend on. A graph is
-  /// captured for every combination of keys. Most models need none.
-  std::vector<std::vector<std::int64_t>> axes;
 };
 
 /// Sizes that one recorded graph (or one eager run) is built for.
@@ -69,16 +54,14 @@ struct GraphCapacity {
   std::int64_t tokens = 0;  ///< of the path; a multiple of its unit
   std::int64_t items = 0;
   std::int64_t seqs = 0;  ///< attention sequences
-  AxisKeys axes = {};
 
   friend bool operator==(const GraphCapacity&, const GraphCapacity&) noexcept = default;
 };
 
 /// Output of one path for a sub-batch.
 struct PathOutput {
-  bool present = false;  ///< false: no item of the sub-batch needed the path
-  TensorView rows;       ///< device, [tokens of the sub-batch, columns], in item order
-  const NamedTensors* inputs = nullptr;  ///< device, of the path, as filled for this sub-batch
+  /// Device, [tokens of the sub-batch, columns], in item order; empty if no item needed the path.
+  TensorView rows = {};
 };
 
 /// A vision encoder as the rest of the system sees it: a processor that turns items into bytes on
@@ -98,15 +81,11 @@ class EncoderGraphModel {
 
   /// Columns of a path's output rows.
   [[nodiscard]] virtual std::int64_t path_width(PathId path) const = 0;
-  /// Keys of the capture axes that this sub-batch needs, one per axis of the graph spec.
-  [[nodiscard]] virtual AxisKeys axis_keys(std::span<const PreparedItem* const>) const {
-    return {};
-  }
   /// The buffers that a run of this capacity reads; names are unique, sizes grow with the capacity.
   [[nodiscard]] virtual std::vector<BufferDecl> inputs(PathId path,
                                                        const GraphCapacity& capacity) const = 0;
-  /// Writes the inputs of one sub-batch: claims every declared buffer, or keeps it on purpose. Host
-  /// arithmetic only. Items that do not need the path contribute nothing.
+  /// Writes the inputs of one sub-batch: claims every declared buffer. Host arithmetic only. Items
+  /// that do not need the path contribute nothing.
   /// @throws Error(kUnavailable) if a buffer holds fewer rows than the items need: they must run
   /// elsewhere. Error(kInvalidArgument) for more pixels than 32-bit offsets reach.
   virtual void fill_inputs(PathId path, const GraphCapacity& capacity,

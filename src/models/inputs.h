@@ -15,8 +15,7 @@ namespace fovea {
 
 /// What the tail of an input buffer, beyond what an item batch fills, must hold at replay.
 enum class PadRule : std::uint8_t {
-  kKeep,  ///< anything: live counts keep it from being read
-  kZero,
+  kKeep,        ///< anything: live counts keep it from being read
   kRepeatLast,  ///< the last row written, repeated: offsets must not decrease
 };
 
@@ -27,9 +26,6 @@ struct BufferDecl {
   DType dtype = DType::kI32;
   Shape shape;  ///< at capacity; axis 0 is what batches fill
   PadRule pad = PadRule::kKeep;
-  /// The buffer is this many equal parts one after the other along axis 0, each filled from its
-  /// beginning and padded by itself: [3 * rows, r] with 3 parts is [3, rows, r] filled on axis 1.
-  std::int64_t parts = 1;
 };
 
 /// Tensors by name, in order of declaration.
@@ -57,9 +53,8 @@ class InputWriter {
   struct Slot {
     const BufferDecl* decl = nullptr;
     std::byte* memory = nullptr;     ///< host, decl->shape at capacity
-    std::int64_t rows_written = -1;  ///< of every part; -1: not claimed in this fill
-    bool kept = false;
-    bool too_small = false;  ///< a claim asked for more rows than there are
+    std::int64_t rows_written = -1;  ///< -1: not claimed in this fill
+    bool too_small = false;          ///< a claim asked for more rows than there are
   };
   /// Bytes to be copied once filling is done.
   struct Copy {
@@ -70,8 +65,7 @@ class InputWriter {
       : slots_(slots), copies_(copies) {}
 
   /// Claims the first `rows` entries along axis 0 of a buffer and returns them for writing; every
-  /// element must then be written. Of a buffer in parts the first `rows` entries of every part are
-  /// claimed and the whole buffer is returned.
+  /// element must then be written.
   /// @throws Error(kUnavailable) if the buffer holds fewer rows: the batch must run elsewhere.
   /// @throws Error(kInternal) for an unknown name.
   [[nodiscard]] TensorView claim(std::string_view name, std::int64_t rows);
@@ -80,9 +74,6 @@ class InputWriter {
   void copy(std::byte* to, std::span<const std::uint8_t> from) {
     if (!from.empty()) copies_.push_back({to, from});
   }
-  /// Says that this batch does not use the buffer: it stays as it is, leftovers of any earlier
-  /// run, which the forward must not read.
-  void keep(std::string_view name);
 
  private:
   [[nodiscard]] Slot& slot(std::string_view name);

@@ -281,7 +281,7 @@ TEST(ReplicaGroup, CountersOfReplicasAddUp) {
   EXPECT_EQ(all.paths[0].live_rows, 60);
   EXPECT_EQ(all.paths[0].padded_rows, 4);
   EXPECT_EQ(all.paths[0].eager_runs, 7);
-  EXPECT_EQ(all.compat_hits(), 3);
+  EXPECT_EQ(all.paths[0].replayed_items, 3);
   EXPECT_EQ(all.capture_seconds, 0.75);  // side by side
   EXPECT_EQ(all.graph_bytes, 200);
 }

@@ -44,7 +44,6 @@ class AssembleTest : public ::testing::Test {
                      {batch.items()[i].plan.spec.out_rows, 2}});
     }
     const PathOutput output{
-        .present = true,
         .rows = {reinterpret_cast<std::byte*>(path_rows.data()), DType::kF32, {6, 2}}};
     model.assemble(ctx, {&output, 1}, batch.pointers(), out);
   }

@@ -35,11 +35,8 @@ TEST_F(BudgetGraphTest, ReplaysIntoAPrefixOfTheOutput) {
   memory.reserve(0, graph.need());
   graph.capture(lane, memory);
   const PathOutput output = replay(graph);
-  EXPECT_TRUE(output.present);
   EXPECT_EQ(output.rows.shape, (Shape{4, 32}));
   EXPECT_EQ(output.rows.data, memory.output(0));
-  ASSERT_NE(output.inputs, nullptr);
-  EXPECT_EQ((*output.inputs)["live"].as<std::int32_t>()[0], 16);
   EXPECT_GT(graph.recording_bytes(), 0u);
 }
 
@@ -63,7 +60,7 @@ TEST_F(BudgetGraphTest, RefusesToReplayOverMemoryThatHasMoved) {
   expect_error(ErrorCode::kInternal, "memory of the graph of budget 16 has moved since capture",
                [&] { (void)replay(small); });
   small.capture(lane, memory);
-  EXPECT_TRUE(replay(small).present);
+  EXPECT_EQ(replay(small).rows.shape, (Shape{4, 32}));
 }
 
 TEST_F(BudgetGraphTest, RefusesToReplayBeforeCaptureAndToCaptureWithoutRoom) {

@@ -90,18 +90,10 @@ TEST(Budgets, UserBudgetsOfAPathAreCutToUnits) {
   EXPECT_EQ(path_budgets(path(272), List{300, 500, 600}, user), (List{272, 544}));
 }
 
-TEST(Budgets, CompatRegeneratesUserBudgetsOfAPath) {
-  EXPECT_EQ(path_budgets(path(100), List{64, 272, 544, 1024},
-                         {.user_budgets = true, .max_items = 8, .compat = true}),
-            (List{100, 200, 400, 800, 1024}));
-}
-
 TEST(Budgets, UnreachableBudgetsAreDropped) {
   PathSpec global = path(272);
   global.max_item_tokens = 272;
   EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 8}), (List{272, 544, 1088, 2176}));
-  EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 8, .compat = true}),
-            (List{272, 544, 1088, 2176, 4352, 8704, 13824}));
   // 9 items need 2448 tokens: the first budget that covers them stays.
   EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 9}),
             (List{272, 544, 1088, 2176, 4352}));

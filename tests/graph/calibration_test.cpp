@@ -168,44 +168,6 @@ TEST(Calibration, MeasuresGraphsCapturedOnDemand) {
   EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 2);
 }
 
-TEST(Calibration, GraphsOfOtherAxisKeysHaveTheirOwnTimes) {
-  const auto clock = std::make_shared<double>(0);
-  GraphManagerOptions options = measuring(clock);
-  const auto times_at = [](std::int64_t axis, double eager_ms) {
-    const AxisKeys axes{.count = 1, .keys = {axis}};
-    return GraphTimes{.key = {.budget = 16, .axes = axes},
-                      .replay_ms = 10,
-                      .eager_ms = eager_ms,
-                      .tokens = 16,
-                      .capacity = {.tokens = 16, .items = 4, .seqs = 16, .axes = axes}};
-  };
-  options.stored_times = {times_at(1, 20), times_at(2, 5)};
-  MockHarness h(MockModel({.axes = {{1, 2}},
-                           .keys =
-                               [](auto items) {
-                                 return AxisKeys{.count = 1, .keys = {items[0]->plan.grid[0]}};
-                               },
-                           .clock_ms = clock}),
-                options);
-  h.manager.capture();
-  h.expect_right(mock_batch(h.model, {{1, 8, 8}}));
-  EXPECT_EQ(h.manager.stats().graph_hits, 1);
-  h.expect_right(mock_batch(h.model, {{2, 8, 4}}));
-  EXPECT_EQ(h.manager.stats().miss_reasons.at("slower"), 1);
-}
-
-TEST(Calibration, ABudgetCostsWhatTheDearestOfItsGraphsDoes) {
-  const std::vector<std::vector<std::int64_t>> budgets{{64}};
-  std::vector<GraphTimes> times;
-  for (const double ms : {3.0, 7.0, 5.0}) {
-    times.push_back({.key = {.budget = 64, .axes = {.count = 1, .keys = {std::ssize(times)}}},
-                     .replay_ms = ms,
-                     .eager_ms = 9,
-                     .tokens = 64});
-  }
-  EXPECT_EQ(measured_costs(budgets, times).paths[0].replay[0].at(64), 7);
-}
-
 /// What a first manager hands out after its capture.
 std::vector<GraphTimes> times_of(const GraphManagerOptions& options,
                                  const std::shared_ptr<double>& clock) {

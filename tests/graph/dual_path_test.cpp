@@ -113,8 +113,6 @@ TEST_F(DualPathTest, Case70_stats_dual_once) {
   wide.expect_right(Batch({wide.model.make_crop(2, 2, 1), wide.model.make_crop(2, 2, 2)}));
   const Stats s = wide.manager.stats();
   EXPECT_EQ(s.graph_hits, 2);
-  EXPECT_EQ(s.compat_hits(), 4);
-  EXPECT_EQ(s.compat_misses(), 0);
   EXPECT_EQ(s.hit_rate(), 1.0);
 }
 
@@ -158,13 +156,6 @@ TEST_F(DualPathTest, ReplaysCountItemsWithTokensOnThePath) {
   EXPECT_EQ(path(0).replayed_items, 2);
   EXPECT_EQ(path(1).replayed_items, 1);
   EXPECT_EQ(path(1).live_rows, 400);
-  EXPECT_EQ(stats().compat_hits(), 3);
-}
-
-TEST_F(DualPathTest, CompatMissesCountItemsWithoutAnyReplay) {
-  h.expect_right(Batch({h.model.make_plain(600, 0, 1), h.model.make_plain(0, 0, 2)}));
-  EXPECT_EQ(stats().compat_misses(), 2);
-  EXPECT_EQ(stats().compat_hits(), 0);
 }
 
 TEST_F(DualPathTest, PoisonedMemoryDoesNotShow) {
@@ -191,10 +182,6 @@ TEST(DualPath, CapturesBothGraphsOfASubBatchOnDemand) {
 TEST(DualPath, UnreachableBudgetsAreNotCaptured) {
   DualHarness h{DualModel({272, 13824}), options_for(8)};
   EXPECT_EQ(h.manager.config().path_budgets[0].back(), 2176);  // 8 pages
-  GraphManagerOptions compat = options_for(8);
-  compat.compat = true;
-  DualHarness reference{DualModel({272, 13824}), compat};
-  EXPECT_EQ(reference.manager.config().path_budgets[0].back(), 13824);
 }
 
 TEST(DualPath, PlanEqualsWhatExecuteDoes) {

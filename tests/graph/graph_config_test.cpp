@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "graph/budgets.h"
 #include "graph/graph_manager.h"
 #include "graph/recording_log.h"
@@ -22,7 +24,6 @@ struct Request {
   BudgetRange range = {64, 16384};
   GraphSpec spec = {};
   bool video_allowed = true;
-  bool compat = false;
   LogSink* log = nullptr;
 };
 
@@ -31,7 +32,6 @@ GraphConfigRequest to_config_request(const Request& r) {
                    .encoder_cudagraph_max_vision_items_per_batch = r.items,
                    .encoder_cudagraph_max_frames_per_batch = r.frames},
           .video_allowed = r.video_allowed,
-          .compat = r.compat,
           .log = r.log};
 }
 
@@ -46,9 +46,8 @@ TEST(GraphConfig, Case12_budgets_sorted) {
   EXPECT_EQ(find_budget(3000, config.token_budgets), 4096);
 }
 
-TEST(GraphConfig, DuplicateBudgetsAreRemovedUnlessCompat) {
+TEST(GraphConfig, DuplicateBudgetsAreRemoved) {
   EXPECT_EQ(resolve({.budgets = {64, 32, 64}}).token_budgets, (List{32, 64}));
-  EXPECT_EQ(resolve({.budgets = {64, 32, 64}, .compat = true}).token_budgets, (List{32, 64, 64}));
 }
 
 TEST(GraphConfig, Case13_cfg_budget_zero_or_negative) {
@@ -192,23 +191,6 @@ TEST(GraphConfig, Case26_path_none) {
                [&] { (void)resolve({.spec = spec}); });
 }
 
-TEST(GraphConfig, Case27_axis_empty_and_axis_with_paths) {
-  GraphSpec empty;
-  empty.axes = {{1, 2}, {}};
-  expect_error(ErrorCode::kInvalidArgument, "capture axes must be non-empty",
-               [&] { (void)resolve({.spec = empty}); });
-  GraphSpec both;
-  both.axes = {{1, 2}};
-  both.paths = {{.name = "a"}, {.name = "b"}};
-  expect_error(ErrorCode::kUnsupported, "not supported yet",
-               [&] { (void)resolve({.spec = both, .compat = true}); });
-  EXPECT_NO_THROW((void)resolve({.spec = both}));
-  GraphSpec many;
-  many.axes = {{1}, {1}, {1}};
-  expect_error(ErrorCode::kInvalidArgument, "at most 2 capture axes, got 3",
-               [&] { (void)resolve({.spec = many}); });
-}
-
 GraphSpec dual_spec() {
   GraphSpec spec;
   spec.paths = {{.name = "global", .min_token_budget = 272, .unit = 272},
@@ -216,48 +198,31 @@ GraphSpec dual_spec() {
   return spec;
 }
 
-TEST(GraphConfig, Case28_graph_count) {
-  GraphSpec axes;
-  axes.axes = {{1, 2}, {7, 8, 9}};
-  const GraphConfig three = resolve({.budgets = {16, 32, 64}, .spec = axes});
-  EXPECT_EQ(count_graphs(axes, three), 18);
-  EXPECT_EQ(capture_order(axes, three).size(), 18u);
-
+TEST(GraphConfig, EveryNonZeroBudgetOfEveryPathIsAGraph) {
   const GraphConfig dual = resolve({.range = {272, 13824}, .spec = dual_spec()});
   EXPECT_EQ(dual.path_budgets[0].size(), 7u);
   EXPECT_EQ(dual.path_budgets[1].size(), 10u);  // the marker 0 and nine budgets
-  EXPECT_EQ(count_graphs(dual_spec(), dual), 16);
+  EXPECT_EQ(count_graphs(dual), 16);
+  EXPECT_EQ(capture_order(dual).size(), 16u);
 }
 
 TEST(GraphConfig, ManyGraphsAreLogged) {
   RecordingLog log;
-  GraphSpec axes;
-  axes.axes = {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3}};
-  (void)resolve({.budgets = {16, 32, 64}, .spec = axes, .log = &log});
-  EXPECT_EQ(log.count("many_graphs count=72"), 1);
+  List budgets(65);
+  std::iota(budgets.begin(), budgets.end(), 16);
+  (void)resolve({.budgets = budgets, .log = &log});
+  EXPECT_EQ(log.count("many_graphs count=65"), 1);
 }
 
-TEST(GraphConfig, Case29_capture_order) {
+TEST(GraphConfig, CaptureGoesPathByPathFromTheLargestBudget) {
   GraphSpec spec;
   spec.paths = {{.name = "a"}, {.name = "b"}};
-  spec.axes = {{'x', 'y'}};
   const GraphConfig config = resolve({.budgets = {16, 64}, .spec = spec});
   std::string order;
-  for (const GraphKey& key : capture_order(spec, config)) {
-    order += cat(spec.paths[static_cast<std::size_t>(key.path)].name, key.budget,
-                 static_cast<char>(key.axes.keys[0]), ' ');
+  for (const GraphKey& key : capture_order(config)) {
+    order += cat(spec.paths[static_cast<std::size_t>(key.path)].name, key.budget, ' ');
   }
-  EXPECT_EQ(order, "a64x a64y a16x a16y b64x b64y b16x b16y ");
-}
-
-TEST(GraphConfig, LastAxisChangesFastest) {
-  GraphSpec spec;
-  spec.axes = {{1, 2}, {8, 9}};
-  const auto order = capture_order(spec, resolve({.budgets = {16}, .spec = spec}));
-  std::vector<std::array<std::int64_t, kMaxAxes>> keys;
-  for (const GraphKey& key : order) keys.push_back(key.axes.keys);
-  EXPECT_EQ(keys,
-            (std::vector<std::array<std::int64_t, kMaxAxes>>{{1, 8}, {1, 9}, {2, 8}, {2, 9}}));
+  EXPECT_EQ(order, "a64 a16 b64 b16 ");
 }
 
 TEST(GraphConfig, EagerConfigLimitsOnlyTokens) {

@@ -57,51 +57,6 @@ TEST(GraphSet, ASmallBudgetIsBuiltForAsManySequencesAsFit) {
   EXPECT_EQ(graphs.find(large)->capacity(), (GraphCapacity{.tokens = 64, .items = 20, .seqs = 40}));
 }
 
-// --- capture axes ---
-
-TEST(GraphManager, ReplaysTheGraphOfTheAxisKeys) {
-  MockHarness h = make_mock({.axes = {{1, 2}}, .keys = [](auto items) {
-                               return AxisKeys{.count = 1, .keys = {items[0]->plan.grid[0]}};
-                             }});
-  h.manager.capture();
-  EXPECT_EQ(h.manager.stats().num_budgets, 4);
-  h.expect_right(mock_batch(h.model, {{2, 4, 4}}));
-  EXPECT_EQ(h.manager.stats().graph_hits, 1);
-}
-
-TEST(GraphManager, Case66_missing_axis_key) {
-  RecordingLog log;
-  GraphManagerOptions options = small_options();
-  options.log = &log;
-  MockHarness h = make_mock(
-      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
-  h.manager.capture();
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
-  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 2);
-  EXPECT_EQ(log.count("not_captured path=0 budget=16"), 1);  // warned once
-}
-
-TEST(GraphManager, UndeclaredAxisKeysAreNotCapturedOnDemand) {
-  GraphManagerOptions options = small_options();
-  options.missing = MissingGraph::kCapture;
-  MockHarness h = make_mock(
-      {.axes = {{1, 2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {3}}; }}, options);
-  h.expect_right(mock_batch(h.model, {{1, 4, 4}}));
-  EXPECT_FALSE(h.manager.is_captured());
-  EXPECT_EQ(h.manager.stats().miss_reasons.at("not_captured"), 1);
-}
-
-TEST(GraphManager, Case67_axis_count_mismatch) {
-  MockHarness h = make_mock(
-      {.axes = {{1}, {2}}, .keys = [](auto) { return AxisKeys{.count = 1, .keys = {1}}; }});
-  h.manager.capture();
-  const Batch one = mock_batch(h.model, {{1, 4, 4}});
-  const Destinations out(*h.device, one, 32);
-  expect_error(ErrorCode::kInternal, "expected 2, got 1",
-               [&] { h.manager.execute(one.pointers(), out.views()); });
-}
-
 // --- capture on demand ---
 
 TEST(GraphManager, CapturesOnDemand) {

@@ -110,9 +110,6 @@ TEST(InputLayout, RefusesBrokenDeclarations) {
   expect_error(ErrorCode::kInternal, "input \"a\" has no axis 0", [] {
     (void)InputLayout({{"a", DType::kI32, {}}});
   });
-  expect_error(ErrorCode::kInternal, "input \"a\" of [7] cannot have 2 parts", [] {
-    (void)InputLayout({{"a", DType::kI32, {7}, PadRule::kZero, 2}});
-  });
 }
 
 // --- padding ---
@@ -131,56 +128,6 @@ TEST(InputBlock, Case60_pad_cu_video_buffer) {
   const Ints padded = block.ints("cu_seqlens");
   EXPECT_EQ(padded, (Ints{0, 900, 900, 900, 900, 900, 900, 900, 900}));
   EXPECT_TRUE(std::is_sorted(padded.begin(), padded.end()));
-}
-
-TEST(InputBlock, Case61_pad_flashinfer_two_halves) {
-  // [q, k and o offsets | v offsets], each half 9 entries for 8 sequences
-  Block block({{"cu_seqlens", DType::kI32, {18}, PadRule::kRepeatLast, 2}});
-  const std::size_t used = block.fill([](InputWriter& writer) {
-    auto* const halves = writer.claim("cu_seqlens", 3).as<std::int32_t>();
-    std::copy_n(std::array{0, 16, 32}.begin(), 3, halves);
-    std::copy_n(std::array{0, 48, 96}.begin(), 3, halves + 9);
-  });
-  EXPECT_EQ(block.ints("cu_seqlens"),
-            (Ints{0, 16, 32, 32, 32, 32, 32, 32, 32, 0, 48, 96, 96, 96, 96, 96, 96, 96}));
-  EXPECT_EQ(used, 18 * sizeof(std::int32_t));
-}
-
-TEST(InputBlock, Case62_pad_axis1) {
-  // [3, 4 rows, 2] as 3 parts of 4 rows
-  Block block({{"rope", DType::kI32, {12, 2}, PadRule::kZero, 3}});
-  block.fill([](InputWriter& writer) {
-    const TensorView rope = writer.claim("rope", 2);
-    EXPECT_EQ(rope.shape, (Shape{12, 2}));
-    for (int part = 0; part < 3; ++part) {
-      std::fill_n(rope.as<std::int32_t>() + part * 8, 4, part + 1);
-    }
-  });
-  EXPECT_EQ(block.ints("rope"), (Ints{1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0,  //
-                                      3, 3, 3, 3, 0, 0, 0, 0}));
-}
-
-TEST(InputBlock, Case63_pad_null_keep) {
-  Block block({{"a", DType::kI32, {3}, PadRule::kZero}, {"b", DType::kI32, {1}}});
-  block.fill([](InputWriter& writer) {
-    write_ints("a", {7, 8})(writer);
-    write_ints("b", {1})(writer);
-  });
-  block.fill([](InputWriter& writer) {
-    writer.keep("a");
-    write_ints("b", {2})(writer);
-  });
-  EXPECT_EQ(block.ints("a"), (Ints{7, 8, 0}));
-  EXPECT_EQ(block.ints("b"), Ints{2});
-}
-
-TEST(InputBlock, ZeroTailClearsLeftovers) {
-  Block block({{"a", DType::kI32, {4}, PadRule::kZero}});
-  block.fill(write_ints("a", {1, 2, 3, 4}));
-  block.fill(write_ints("a", {5}));
-  EXPECT_EQ(block.ints("a"), (Ints{5, 0, 0, 0}));
-  block.fill(write_ints("a", {}));
-  EXPECT_EQ(block.ints("a"), (Ints{0, 0, 0, 0}));
 }
 
 TEST(InputBlock, RepeatingNothingGivesZeros) {
@@ -212,20 +159,18 @@ TEST(InputBlock, ForgettingABufferFailsInTheVeryFill) {
   };
   block.fill(both);
   // What the last fill wrote must not pass for this one's.
-  expect_error(ErrorCode::kInternal, "input \"b\" was neither written nor kept for this batch",
+  expect_error(ErrorCode::kInternal, "input \"b\" was not written for this batch",
                [&] { block.fill(write_ints("a", {1})); });
   block.fill(both);
 }
 
 TEST(InputBlock, ClaimingTooMuchSaysSo) {
-  Block block({{"a", DType::kI32, {2}}, {"halves", DType::kI32, {6}, PadRule::kZero, 2}});
+  Block block({{"a", DType::kI32, {2}}});
   expect_error(ErrorCode::kUnavailable, "input \"a\" holds 2 rows, the batch needs 3", [&] {
     block.fill(write_ints("a", {1, 2, 3}));
   });
-  expect_error(ErrorCode::kUnavailable, "input \"halves\" holds 3 rows, the batch needs 4",
-               [&] { block.fill([](InputWriter& w) { (void)w.claim("halves", 4); }); });
   expect_error(ErrorCode::kInternal, "no input buffer is named \"c\"",
-               [&] { block.fill([](InputWriter& w) { w.keep("c"); }); });
+               [&] { block.fill([](InputWriter& w) { (void)w.claim("c", 1); }); });
 }
 
 TEST(InputBlock, CopiesTheBytesOfItemsAloneAndWithHelp) {

@@ -57,8 +57,6 @@ MockModel::MockModel(MockOptions options)
   spec_.modalities = options_.modalities;
   spec_.out_width = options_.hidden;
   spec_.max_frames_per_video = options_.max_frames_per_video;
-  spec_.axes = options_.axes;
-  spec_.paths[0].exact_only = options_.exact_only;
 }
 
 std::int64_t MockModel::row_bytes() const {
@@ -128,10 +126,6 @@ std::vector<float> MockModel::reference(const PreparedItem& item) const {
   return rows;
 }
 
-AxisKeys MockModel::axis_keys(std::span<const PreparedItem* const> items) const {
-  return options_.keys ? options_.keys(items) : AxisKeys{};
-}
-
 std::vector<BufferDecl> MockModel::inputs(PathId, const GraphCapacity& capacity) const {
   const bool narrow = options_.narrow_only_at == 0 || options_.narrow_only_at == capacity.items;
   const std::int64_t rows = capacity.tokens * kMergeArea - (narrow ? options_.narrow_rows_by : 0);
@@ -146,6 +140,7 @@ std::vector<BufferDecl> MockModel::inputs(PathId, const GraphCapacity& capacity)
 
 void MockModel::fill_inputs(PathId, const GraphCapacity&,
                             std::span<const PreparedItem* const> items, InputWriter& writer) const {
+  if (options_.before_fill) options_.before_fill();
   std::int64_t rows = 0;
   std::vector<std::int32_t>::size_type seqs = 0;
   for (const PreparedItem* item : items) {
@@ -377,7 +372,7 @@ void DualModel::assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
       if (bytes == 0) return;
       const float* from = path == -1 ? newline_.data() : separator_.data();
       if (path >= 0) {
-        FOVEA_CHECK(outputs[to_size(path)].present, kInternal, "path ", path, " is missing");
+        FOVEA_CHECK(outputs[to_size(path)].rows, kInternal, "path ", path, " is missing");
         from = outputs[to_size(path)].rows.as<float>() + (start[to_size(path)] + first) * kColumns;
       }
       ctx.stream.copy(to, reinterpret_cast<const std::byte*>(from), bytes);

@@ -23,17 +23,15 @@ struct MockOptions {
   BudgetRange range = {4, 128};
   std::vector<Modality> modalities = {Modality::kImage, Modality::kVideo};
   std::int64_t max_frames_per_video = 4;
-  std::vector<std::vector<std::int64_t>> axes = {};
-  bool exact_only = false;
   bool byte_pixels = false;  ///< rows of bytes, normalised by the forward
   /// Test hooks.
-  std::string forgotten_buffer = {};  ///< fill_inputs leaves it out
-  bool declare_twice = false;         ///< two buffers of one name
-  std::int64_t narrow_rows_by = 0;    ///< "pixel_values" is declared that much too small
-  std::int64_t narrow_only_at = 0;    ///< ... only for a capacity of so many items; 0: always
-  std::function<AxisKeys(std::span<const PreparedItem* const>)> keys = {};
-  std::shared_ptr<double> clock_ms = {};  ///< a forward that runs adds its capacity in tokens ...
-  double launch_ms = 0;                   ///< ... and submitting one adds this
+  std::string forgotten_buffer = {};       ///< fill_inputs leaves it out
+  bool declare_twice = false;              ///< two buffers of one name
+  std::int64_t narrow_rows_by = 0;         ///< "pixel_values" is declared that much too small
+  std::int64_t narrow_only_at = 0;         ///< ... only for a capacity of so many items; 0: always
+  std::function<void()> before_fill = {};  ///< called by every fill_inputs
+  std::shared_ptr<double> clock_ms = {};   ///< a forward that runs adds its capacity in tokens ...
+  double launch_ms = 0;                    ///< ... and submitting one adds this
 };
 
 /// The model "M" of the encoder graph specification, section 12: merge 2, a linear layer on rows,
@@ -57,7 +55,6 @@ class MockModel final : public EncoderGraphModel {
   void fill_pixels(const ItemPlan&, std::span<const RgbView>,
                    std::span<std::uint8_t>) const override {}
   [[nodiscard]] std::int64_t path_width(PathId) const override { return options_.hidden; }
-  [[nodiscard]] AxisKeys axis_keys(std::span<const PreparedItem* const> items) const override;
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override;
   void fill_inputs(PathId path, const GraphCapacity& capacity,

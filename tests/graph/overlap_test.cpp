@@ -155,13 +155,10 @@ TEST_P(OverlapTest, EagerRunsGoOnAfterOneHadNoMemory) {
 
 TEST_P(OverlapTest, FailureWaitsForWhatWasSubmittedBefore) {
   int sub_batches = 0;
-  MockHarness h(MockModel({.axes = {{1}},
-                           .keys =
-                               [&](auto) {
-                                 FOVEA_CHECK(sub_batches++ == 0, kDevice, "lost the device");
-                                 return AxisKeys{.count = 1, .keys = {1}};
-                               }}),
-                small_options(), GetParam());
+  MockHarness h(
+      MockModel(
+          {.before_fill = [&] { FOVEA_CHECK(sub_batches++ == 0, kDevice, "lost the device"); }}),
+      small_options(), GetParam());
   h.manager.capture();
   const Batch batch = mock_batch(h.model, {{1, 16, 16}, {1, 4, 4}});
   const Destinations out(*h.device, batch, 32);

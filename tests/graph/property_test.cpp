@@ -28,7 +28,6 @@ GraphManagerOptions random_options(Random& random) {
   }
   options.packing = uniform(random, 0, 1) == 0 ? PackingPolicy::kGreedy : PackingPolicy::kCost;
   options.missing = uniform(random, 0, 1) == 0 ? MissingGraph::kRunEager : MissingGraph::kCapture;
-  options.compat = uniform(random, 0, 4) == 0;
   return options;
 }
 

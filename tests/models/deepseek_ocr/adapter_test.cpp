@@ -122,7 +122,7 @@ TEST(Adapter, RefusesVideosAndMoreThanOnePicture) {
 
 /// Budgets that follow from the most tokens of a step. The language model of the golden checkpoint
 /// allows 8192; `more` is text in front of that.
-GraphConfig budgets_for(std::int64_t max_tokens, bool compat) {
+GraphConfig budgets_for(std::int64_t max_tokens) {
   checkpoint::HfConfig files = checkpoint::read_hf_config(golden().folder);
   files.config = JsonDocument::parse(R"({"architectures": ["DeepseekOCRForCausalLM"],
       "vision_config": {"width": {"sam_vit_b": {}, "clip-l-14-224": {}}}, "projector_config": {},
@@ -130,8 +130,7 @@ GraphConfig budgets_for(std::int64_t max_tokens, bool compat) {
                                      "config.json");
   const auto planner = family().make_planner(files, {});
   return resolve_graph_config(planner->graph_spec(),
-                              [&] { return planner->budget_range(max_tokens); },
-                              {.user = {}, .compat = compat});
+                              [&] { return planner->budget_range(max_tokens); }, {.user = {}});
 }
 
 TEST(Adapter, BudgetsFollowTheExamplesOfTheSpecification) {
@@ -155,18 +154,18 @@ TEST(Adapter, BudgetsFollowTheExamplesOfTheSpecification) {
                                    50,
                                    16},
                            Example{1152,
-                                   {272, 544, 1088, 1152},
-                                   {1, 2, 4, 4},
+                                   {272, 544, 1088},
+                                   {1, 2, 4},
                                    {0, 100, 200, 400, 800, 1152},
                                    {0, 1, 2, 4, 8, 11},
                                    4,
-                                   9}}) {
+                                   8}}) {
     SCOPED_TRACE(e.max_tokens);
-    const GraphConfig config = budgets_for(e.max_tokens, true);
+    const GraphConfig config = budgets_for(e.max_tokens);
     EXPECT_EQ(config.path_budgets[kGlobal], e.global);
     EXPECT_EQ(config.path_budgets[kLocal], e.local);
     EXPECT_EQ(config.max_items, e.max_items);
-    EXPECT_EQ(count_graphs(golden().model->graph_spec(), config), e.graphs);
+    EXPECT_EQ(count_graphs(config), e.graphs);
     for (std::size_t i = 0; i < e.views.size(); ++i) EXPECT_EQ(e.global[i] / 272, e.views[i]);
     for (std::size_t i = 0; i < e.tiles.size(); ++i) EXPECT_EQ(e.local[i] / 100, e.tiles[i]);
   }
@@ -185,7 +184,7 @@ TEST(Adapter, PacksTheExampleOfTheSpecification) {
   for (const auto& [width, height] : kExampleE3) {
     specs.push_back(golden().model->plan_image(width, height).spec);
   }
-  const Packing packing = plan_packing(budgets_for(1152, true), specs, PackingPolicy::kGreedy);
+  const Packing packing = plan_packing(budgets_for(1152), specs, PackingPolicy::kGreedy);
   EXPECT_EQ(packing.order, (List{0, 2, 1, 3}));
   ASSERT_EQ(packing.batches.size(), 2u);
   EXPECT_EQ(packing.batches[0].count, 3);
@@ -222,8 +221,7 @@ TEST(Adapter, AssemblesInTheOrderOfTheSpecification) {
     pointers.push_back(&item);
   }
   for (Rows& rows : out) views.push_back(view(rows));
-  const std::vector<PathOutput> paths{{.present = true, .rows = view(global)},
-                                      {.present = true, .rows = view(local)}};
+  const std::vector<PathOutput> paths{{.rows = view(global)}, {.rows = view(local)}};
   Arena arena(nullptr, 0);
   ExecContext ctx{*golden().stream, *golden().kernels, arena, *golden().stream};
   golden().model->assemble(ctx, paths, pointers, views);
@@ -380,7 +378,6 @@ TEST(Adapter, CountsLiveAndPaddedRowsPerPath) {
   EXPECT_EQ(stats.paths[kLocal].live_rows, 600);
   EXPECT_EQ(stats.paths[kGlobal].padded_rows, 0) << "272 itself is always a budget";
   EXPECT_EQ(stats.paths[kLocal].padded_rows, 200);
-  EXPECT_EQ(stats.compat_hits(), 2) << "a tiled picture counts once per path there";
 }
 
 TEST(Adapter, OutputsKeepTheOrderThatPackingChanges) {
