@@ -2,8 +2,20 @@
 #include "models/blocks/config_reader.h"
 
 #include "core/check.h"
+#include "models/blocks/processor_file.h"
 
 namespace fovea::blocks {
+
+namespace {
+
+/// A size that the towers cannot vary.
+void require_size(const JsonView& object, std::string_view key, std::int64_t expected) {
+  const std::int64_t value = read_size(object, key, expected);
+  FOVEA_CHECK(value == expected, kUnsupported, object.path(), ".", key, ": only ", expected,
+              " is supported, got ", value);
+}
+
+}  // namespace
 
 std::int64_t as_size(const JsonView& value, std::int64_t most) {
   if (value.is_array()) {
@@ -35,6 +47,24 @@ std::vector<std::int64_t> read_block_indexes(const JsonView& list, std::int64_t 
                 ": expected a block index below ", depth, ", got ", indexes.back());
   }
   return indexes;
+}
+
+GridGeometry read_grid_geometry(const JsonView& vision, GridGeometry g) {
+  constexpr std::int64_t kMaxResizeFactor = std::int64_t{1} << 12;
+  for (const char* key : {"in_chans", "in_channels"}) require_size(vision, key, 3);
+  require_size(vision, "temporal_patch_size", g.temporal_patch_size);
+  g.patch_size = read_size(vision, "spatial_patch_size", g.patch_size);
+  g.patch_size = read_size(vision, "patch_size", g.patch_size);
+  g.spatial_merge_size = read_size(vision, "spatial_merge_size", g.spatial_merge_size);
+  FOVEA_CHECK(g.resize_factor() <= kMaxResizeFactor, kCorruptData, vision.path(), ": patch_size ",
+              g.patch_size, " times spatial_merge_size ", g.spatial_merge_size, " is above ",
+              kMaxResizeFactor);
+  return g;
+}
+
+double read_rope_theta(const JsonView& vision, double fallback) {
+  const auto rope = vision.find("rope_parameters");
+  return rope ? read_positive(*rope, "rope_theta", fallback) : fallback;
 }
 
 void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads) {

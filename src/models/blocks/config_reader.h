@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "models/blocks/grid_geometry.h"
 
 namespace fovea::blocks {
 
@@ -26,6 +27,16 @@ inline constexpr std::int64_t kMaxDepth = 1024;
 /// @throws Error(kCorruptData) for anything else, and for more indexes than there are blocks.
 [[nodiscard]] std::vector<std::int64_t> read_block_indexes(const JsonView& list,
                                                            std::int64_t depth);
+
+/// Patches and tokens of `vision`, under patch_size or spatial_patch_size, and spatial_merge_size.
+/// @param defaults where a key is absent; its temporal_patch_size is the only one supported.
+/// @throws Error(kCorruptData) for sizes out of bounds, Error(kUnsupported) for other than 3
+/// channels or another temporal_patch_size.
+[[nodiscard]] GridGeometry read_grid_geometry(const JsonView& vision, GridGeometry defaults);
+
+/// vision.rope_parameters.rope_theta. @throws Error(kCorruptData) for anything but a number above
+/// 0.
+[[nodiscard]] double read_rope_theta(const JsonView& vision, double fallback);
 
 /// Requires that `width` divides into `heads` heads of whole vectors of 8 elements, which kernels
 /// work on.

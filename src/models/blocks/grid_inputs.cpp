@@ -80,17 +80,6 @@ GridInputs GridInputs::of(const NamedTensors& in) {
           .seqs = {live + kLiveSeqs}};
 }
 
-Sequences GridInputs::sequences(std::int64_t rows, ConstTensorView cos, ConstTensorView sin) const {
-  return {.cu_seqlens = cu_seqlens,
-          .seqs = seqs,
-          .rows = patches,
-          // Not the longest image: what the processor allows exceeds the rows of any graph, and an
-          // exact bound in eager runs alone would let them choose another kernel than replays.
-          .max_seqlen = rows,
-          .cos = cos,
-          .sin = sin};
-}
-
 void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
                       std::span<std::int32_t> positions, std::span<std::int32_t> sources) {
   const auto& [t, h, w] = plan.grid;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "models/blocks/grid_geometry.h"
-#include "models/blocks/layers.h"
 #include "models/encoder_graph_model.h"
+#include "ops/context.h"
 
 namespace fovea::blocks {
 
@@ -30,10 +30,6 @@ struct GridInputs {
                    InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static GridInputs of(const NamedTensors& in);
-
-  /// What blocks of `rows` rows attend over. @param cos, sin [rows, head_dim / 2] f32.
-  [[nodiscard]] Sequences sequences(std::int64_t rows, ConstTensorView cos,
-                                    ConstTensorView sin) const;
 };
 
 /// Writes the patch rows of one item in merge-block order, so that merge_area consecutive rows make

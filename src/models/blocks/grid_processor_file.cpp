@@ -138,4 +138,14 @@ void read_grid_processor(const checkpoint::HfConfig& files, const MediaOptions& 
   processing.assumptions = assumptions(files, limits, scaling);
 }
 
+VideoBounds read_video_bounds(const checkpoint::HfConfig& files, VideoBounds bounds) {
+  const auto video = files.video_processor();
+  if (!video) return bounds;
+  bounds.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", bounds.cap_pixels_per_frame);
+  bounds.min_frames = read_size(*video, "min_frames", bounds.min_frames);
+  bounds.max_frames = read_size(*video, "max_frames", bounds.max_frames);
+  bounds.max_video_tokens = read_size(*video, "max_video_tokens", bounds.max_video_tokens);
+  return bounds;
+}
+
 }  // namespace fovea::blocks

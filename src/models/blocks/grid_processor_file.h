@@ -18,4 +18,20 @@ namespace fovea::blocks {
 void read_grid_processor(const checkpoint::HfConfig& files, const MediaOptions& media,
                          GridProcessing& processing);
 
+/// Bounds of sampled frames, as the video processor files name them.
+struct VideoBounds {
+  std::int64_t min_frames = 4;
+  std::int64_t max_frames = 768;
+  bool cap_pixels_per_frame = false;  ///< limits frames to a share of max_video_tokens
+  std::int64_t max_video_tokens = 768;
+};
+
+/// What the processor file of videos says of them; `defaults` where it is silent.
+/// @throws Error(kCorruptData) for bounds that are no positive numbers.
+[[nodiscard]] VideoBounds read_video_bounds(const checkpoint::HfConfig& files,
+                                            VideoBounds defaults);
+
+/// Frames per second of a file that does not say its rate.
+inline constexpr double kUnknownFps = 24.0;
+
 }  // namespace fovea::blocks

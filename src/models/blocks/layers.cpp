@@ -53,6 +53,15 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
   ops::linear(ctx, {.x = wide, .weight = layer.fc2, .residual = x, .rows = rows, .out = x});
 }
 
+void add_block(ExecContext& ctx, const Block& block, const Sequences& sequences, TensorView x) {
+  const Arena::Scope scope(ctx.arena);
+  const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
+  norm(ctx, block.norm1, x, sequences.rows, normed);
+  add_attention(ctx, block.attn, sequences, normed, x);
+  norm(ctx, block.norm2, x, sequences.rows, normed);
+  add_mlp(ctx, block.mlp, sequences.rows, normed, x);
+}
+
 void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,
              LiveRows rows, TensorView out) {
   const Arena::Scope scope(ctx.arena);

@@ -35,6 +35,14 @@ struct Attention {
   [[nodiscard]] std::int64_t head_dim() const { return proj.in_features / num_heads; }
 };
 
+/// A pre-norm block.
+struct Block {
+  LayerNorm norm1;
+  LayerNorm norm2;
+  Attention attn;
+  Mlp mlp;
+};
+
 /// A 3 x 3 convolution of square grids without bias, padded by 1; the weight is that of
 /// WeightLoader::conv3x3.
 struct Conv3x3 {
@@ -75,16 +83,7 @@ void mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView x, T
 void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,
              LiveRows rows, TensorView out);
 
-/// A pre-norm block in place: x += attention(norm1(x)); x += mlp(norm2(x)). x is [rows, features].
-/// @tparam Block a struct with the members norm1, attn, norm2 and mlp.
-template <class Block>
-void add_block(ExecContext& ctx, const Block& block, const Sequences& sequences, TensorView x) {
-  const Arena::Scope scope(ctx.arena);
-  const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
-  norm(ctx, block.norm1, x, sequences.rows, normed);
-  add_attention(ctx, block.attn, sequences, normed, x);
-  norm(ctx, block.norm2, x, sequences.rows, normed);
-  add_mlp(ctx, block.mlp, sequences.rows, normed, x);
-}
+/// x += attention(norm1(x)); x += mlp(norm2(x)); x is [rows, features].
+void add_block(ExecContext& ctx, const Block& block, const Sequences& sequences, TensorView x);
 
 }  // namespace fovea::blocks

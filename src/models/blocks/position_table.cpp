@@ -77,6 +77,15 @@ std::vector<float> resize_position_table(std::span<const float> table, std::int6
   return apply(taps, wide, 1, from, to * cols);
 }
 
+std::vector<float> resize_class_table(std::span<const float> table, std::int64_t from,
+                                      std::int64_t to, std::int64_t cols) {
+  const auto row = static_cast<std::size_t>(cols);
+  std::vector<float> result(table.begin(), table.begin() + cols);
+  const std::vector<float> grid = resize_position_table(table.subspan(row), from, to, cols);
+  result.insert(result.end(), grid.begin(), grid.end());
+  return result;
+}
+
 std::vector<float> resize_relative_table(std::span<const float> table, std::int64_t from,
                                          std::int64_t to, std::int64_t cols) {
   FOVEA_CHECK(static_cast<std::int64_t>(table.size()) == from * cols, kInternal,

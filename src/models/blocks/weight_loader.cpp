@@ -77,6 +77,11 @@ Tensor WeightLoader::constant(std::span<const float> values, const Shape& shape)
                 {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape});
 }
 
+Tensor WeightLoader::constant(const media::NormalizeTable& table) {
+  constexpr std::size_t kValues = std::tuple_size_v<media::NormalizeTable> * 256;
+  return constant({table.front().data(), kValues}, {3, 256});
+}
+
 Tensor WeightLoader::f32_from(
     const std::string& name, const Shape& stored, const Shape& wanted,
     const std::function<std::vector<float>(std::span<const float>)>& transform) {

@@ -10,6 +10,7 @@
 #include "checkpoint/weight_source.h"
 #include "device/device.h"
 #include "fovea/reports.h"
+#include "media/normalize.h"
 #include "models/blocks/layers.h"
 #include "ops/linear.h"
 
@@ -45,6 +46,8 @@ class WeightLoader {
   [[nodiscard]] Tensor row(const std::string& name, std::int64_t features);
   /// Values that are in no checkpoint, f32, row-major.
   [[nodiscard]] Tensor constant(std::span<const float> values, const Shape& shape);
+  /// [3, 256]: value of every byte per channel.
+  [[nodiscard]] Tensor constant(const media::NormalizeTable& table);
 
   /// One tensor of shape `stored`, widened to f32 and transformed on the host into one of shape
   /// `wanted`, for example a position table at another size. A tensor may be asked for repeatedly.

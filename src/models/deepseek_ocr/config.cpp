@@ -32,14 +32,6 @@ void read_clip(const JsonView& clip, Config& c) {
   c.clip_layers = blocks::read_size(clip, "layers", c.clip_layers, blocks::kMaxDepth);
 }
 
-/// Of the language model; the top level repeats most of language_config.
-std::int64_t max_position_embeddings(const JsonView& root, std::int64_t fallback) {
-  constexpr const char* kKey = "max_position_embeddings";
-  const std::int64_t repeated = blocks::read_size(root, kKey, fallback);
-  const auto language = root.find("language_config");
-  return language ? blocks::read_size(*language, kKey, repeated) : repeated;
-}
-
 void check_consistent(const JsonView& root, const Config& c) {
   blocks::check_heads(root, c.sam_width, c.sam_heads);
   blocks::check_heads(root, c.clip_width, c.clip_heads);
@@ -71,7 +63,11 @@ Config parse_config(const checkpoint::HfConfig& files) {
               ".projector_type: only linear is supported, got ", type);
   c.projector_input_dim = blocks::read_size(projector, "input_dim", c.projector_input_dim);
   c.n_embed = blocks::read_size(projector, "n_embed", c.n_embed);
-  c.max_position_embeddings = max_position_embeddings(root, c.max_position_embeddings);
+  constexpr const char* kPositions = "max_position_embeddings";
+  c.max_position_embeddings = blocks::read_size(root, kPositions, c.max_position_embeddings);
+  if (const auto language = root.find("language_config")) {  // most of it stands above as well
+    c.max_position_embeddings = blocks::read_size(*language, kPositions, c.max_position_embeddings);
+  }
   check_consistent(root, c);
   return c;
 }

@@ -137,7 +137,7 @@ void clip(ExecContext& ctx, const Tower& t, const blocks::ViewInputs& in, ConstT
   blocks::norm(ctx, w.pre_layrnorm, x, rows, x);
   const blocks::Sequences sequences{
       .cu_seqlens = in.cu_seqlens, .seqs = live_views, .rows = rows, .max_seqlen = tokens + 1};
-  for (const ClipLayer& layer : w.layers) blocks::add_block(ctx, layer, sequences, x);
+  for (const blocks::Block& layer : w.layers) blocks::add_block(ctx, layer, sequences, x);
 
   // The class token has done its work.
   ops::copy_row_blocks(ctx, {.x = x,

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::uint8_t kCanvasGrey = 127;  // int(0.5 * 255)
 
-double as_double(std::int64_t value) { return static_cast<double>(value); }
-
-std::int64_t round_half_even(double value) {
-  return static_cast<std::int64_t>(std::nearbyint(value));
+/// numerator / denominator * factor, rounded half to even.
+std::int64_t scaled(std::int64_t factor, std::int64_t numerator, std::int64_t denominator) {
+  const double ratio = static_cast<double>(numerator) / static_cast<double>(denominator);
+  return static_cast<std::int64_t>(std::nearbyint(ratio * static_cast<double>(factor)));
 }
 
 struct Rect {
@@ -29,12 +29,12 @@ struct Rect {
 Rect fit_on_canvas(std::int64_t side, std::int64_t width_px, std::int64_t height_px) {
   Rect rect{0, 0, side, side};
   if (width_px > height_px) {
-    rect.height = round_half_even(as_double(height_px) / as_double(width_px) * as_double(side));
+    rect.height = scaled(side, height_px, width_px);
   } else if (height_px > width_px) {
-    rect.width = round_half_even(as_double(width_px) / as_double(height_px) * as_double(side));
+    rect.width = scaled(side, width_px, height_px);
   }
-  rect.x = round_half_even(as_double(side - rect.width) * 0.5);
-  rect.y = round_half_even(as_double(side - rect.height) * 0.5);
+  rect.x = scaled(side - rect.width, 1, 2);
+  rect.y = scaled(side - rect.height, 1, 2);
   return rect;
 }
 
@@ -42,29 +42,27 @@ Rect fit_on_canvas(std::int64_t side, std::int64_t width_px, std::int64_t height
 
 Processing read_processing(const checkpoint::HfConfig& files, const MediaOptions& media) {
   Processing p;
-  bool has_mean = false;
-  bool has_std = false;
   if (files.processor) {
-    const JsonView processor = files.processor->root();
-    p.image_mean = blocks::read_channels(processor, "image_mean", p.image_mean);
-    p.image_std = blocks::read_positive_channels(processor, "image_std", p.image_std);
-    has_mean = processor.find("image_mean").has_value();
-    has_std = processor.find("image_std").has_value();
+    const JsonView file = files.processor->root();
+    p.image_mean = blocks::read_channels(file, "image_mean", p.image_mean);
+    p.image_std = blocks::read_positive_channels(file, "image_std", p.image_std);
   }
   if (media.image_backend == ImageBackend::kTorchvision) {
     p.engine = media::ResizeEngine::kTorchvision;
   }
+  const auto has = [&](const char* key) {
+    return files.processor && files.processor->root().find(key);
+  };
   p.assumptions = blocks::missing_text(
       files.directory + "/processor_config.json", files.processor.has_value(),
-      {{has_mean, "image_mean", cat("image_mean=", blocks::channel_text(p.image_mean))},
-       {has_std, "image_std", cat("image_std=", blocks::channel_text(p.image_std))}});
+      {{has("image_mean"), "image_mean", cat("image_mean=", blocks::channel_text(p.image_mean))},
+       {has("image_std"), "image_std", cat("image_std=", blocks::channel_text(p.image_std))}});
   return p;
 }
 
 std::int64_t tokens_per_view(const Views& views, PathId path) {
   const View& view = views[static_cast<std::size_t>(path)];
-  return path == kGlobal ? rows_with_newlines(view.tokens_side(), view.tokens_side())
-                         : view.tokens();
+  return path == kGlobal ? view.tokens() + view.tokens_side() : view.tokens();
 }
 
 std::optional<blocks::Tiling> tiling_of(const ItemPlan& plan) {
@@ -89,7 +87,6 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
               " it would be ", rect.width, "x", rect.height);
   const blocks::Tiling tiling = choose_tiling(width_px, height_px);
   const std::int64_t tiles = tiling.count() > 1 ? tiling.count() : 0;
-  const std::int64_t side = tile.tokens_side();
 
   ItemPlan plan;
   plan.source_width_px = width_px;
@@ -102,9 +99,9 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   plan.spec.num_seqs = 1;
   plan.spec.path_tokens[kGlobal] = tokens_per_view(p_.views, kGlobal);
   plan.spec.path_tokens[kLocal] = tiles * tokens_per_view(p_.views, kLocal);
-  const std::int64_t local_rows =
-      tiles > 0 ? rows_with_newlines(tiling.rows * side, tiling.cols * side) : 0;
-  plan.spec.out_rows = local_rows + plan.spec.path_tokens[kGlobal] + 1;  // and a separator
+  const std::int64_t newlines = tiles > 0 ? tiling.rows * tile.tokens_side() : 0;
+  plan.spec.out_rows =
+      plan.spec.path_tokens[kLocal] + newlines + plan.spec.path_tokens[kGlobal] + 1;
   return plan;
 }
 

@@ -58,11 +58,6 @@ class Processor final : public ItemProcessor {
   Processing p_;
 };
 
-/// Tokens of the final rows: every row of a grid of tokens ends with a newline.
-[[nodiscard]] constexpr std::int64_t rows_with_newlines(std::int64_t rows, std::int64_t cols) {
-  return rows * (cols + 1);
-}
-
 /// Tokens that a view contributes to the budget of its path, newlines included.
 [[nodiscard]] std::int64_t tokens_per_view(const Views& views, PathId path);
 

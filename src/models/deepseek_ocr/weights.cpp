@@ -72,7 +72,8 @@ Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views) 
   return w;
 }
 
-ClipLayer load_clip_layer(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+blocks::Block load_clip_layer(blocks::WeightLoader& loader, const Config& c,
+                              const std::string& name) {
   const std::int64_t width = c.clip_width;
   const std::int64_t wide = Config::kMlpRatio * width;
   return {.norm1 = loader.layer_norm(name + ".layer_norm1", width, kClipEpsilon),
@@ -85,17 +86,6 @@ ClipLayer load_clip_layer(blocks::WeightLoader& loader, const Config& c, const s
                   .activation = ops::Activation::kQuickGelu}};
 }
 
-/// Position table of CLIP at the size of a view: the row of the class token stays, the grid is
-/// resized.
-std::vector<float> resize_clip_table(std::span<const float> table, const View& view,
-                                     std::int64_t width) {
-  std::vector<float> result(table.begin(), table.begin() + width);
-  const std::vector<float> grid = blocks::resize_position_table(
-      table.subspan(static_cast<std::size_t>(width)), Config::kClipGrid, view.tokens_side(), width);
-  result.insert(result.end(), grid.begin(), grid.end());
-  return result;
-}
-
 Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views) {
   Clip w;
   w.class_embedding = loader.row("vision_model.embeddings.class_embedding", c.clip_width);
@@ -104,7 +94,8 @@ Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views
         "vision_model.embeddings.position_embedding.weight",
         {Config::kClipGrid * Config::kClipGrid + 1, c.clip_width},
         {views[path].tokens() + 1, c.clip_width}, [&](std::span<const float> table) {
-          return resize_clip_table(table, views[path], c.clip_width);
+          return blocks::resize_class_table(table, Config::kClipGrid, views[path].tokens_side(),
+                                            c.clip_width);
         });
   }
   w.pre_layrnorm = loader.layer_norm("vision_model.pre_layrnorm", c.clip_width, kClipEpsilon);
@@ -118,7 +109,7 @@ Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views
 
 Weights load_weights(blocks::WeightLoader& loader, const Config& c, const Views& views,
                      const media::NormalizeTable& normalize) {
-  return {.normalize = loader.constant({normalize[0].data(), 3 * 256}, {3, 256}),
+  return {.normalize = loader.constant(normalize),
           .sam = load_sam(loader, c, views),
           .clip = load_clip(loader, c, views),
           .projector = loader.linear("projector.layers", c.n_embed, {c.projector_input_dim}),

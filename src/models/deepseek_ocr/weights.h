@@ -34,18 +34,11 @@ struct Sam {
   blocks::Conv3x3 net_3;  ///< stride 2 -> downsample_channels[1]
 };
 
-struct ClipLayer {
-  blocks::LayerNorm norm1;
-  blocks::LayerNorm norm2;
-  blocks::Attention attn;
-  blocks::Mlp mlp;
-};
-
 struct Clip {
   Tensor class_embedding;                            ///< [1, clip_width] f32
   std::array<Tensor, kNumPaths> position_embedding;  ///< [tokens + 1, clip_width] f32
   blocks::LayerNorm pre_layrnorm;                    ///< upstream's spelling
-  std::vector<ClipLayer> layers;
+  std::vector<blocks::Block> layers;
 };
 
 /// Both towers and what joins them. Move-only; shared read-only by all graphs.

@@ -4,34 +4,10 @@
 
 #include <algorithm>
 
+#include "models/blocks/grid_layers.h"
 #include "ops/patch.h"
-#include "ops/rope.h"
 
 namespace fovea::qwen3_vl {
-
-namespace {
-
-/// x = conv3d(normalise(pixels)) + interpolated position embedding; [patches, hidden]
-void embed_patches(ExecContext& ctx, const Config& c, const Weights& w,
-                   const blocks::GridInputs& in, TensorView x) {
-  const Arena::Scope scope(ctx.arena);
-  const TensorView patches = ctx.arena.tensor(x.dtype, {x.shape[0], c.grid.patch_dim()});
-  ops::patchify(ctx, {.pixels = in.pixels,
-                      .sources = in.sources,
-                      .table = w.normalize.view(),
-                      .patch_size = c.grid.patch_size,
-                      .temporal_patch_size = c.grid.temporal_patch_size,
-                      .rows = in.patches,
-                      .out = patches});
-  ops::linear(ctx, {.x = patches, .weight = w.patch_embed, .rows = in.patches, .out = x});
-  ops::add_positions_bilinear(ctx, {.table = w.pos_embed.view(),
-                                    .positions = in.positions,
-                                    .side = c.position_side(),
-                                    .rows = in.patches,
-                                    .x = x});
-}
-
-}  // namespace
 
 void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::GridInputs& in,
              TensorView out) {
@@ -41,15 +17,14 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   const Arena::Scope scope(ctx.arena);
 
   const TensorView x = ctx.arena.tensor(out.dtype, {patches, c.hidden_size});
-  const TensorView cos = ctx.arena.tensor(DType::kF32, {patches, c.head_dim() / 2});
-  const TensorView sin = ctx.arena.tensor(DType::kF32, {patches, c.head_dim() / 2});
-  embed_patches(ctx, c, w, in, x);
-  ops::rope_angles(ctx, {.positions = in.positions,
-                         .inv_freq = w.inv_freq.view(),
-                         .rows = in.patches,
-                         .cos = cos,
-                         .sin = sin});
-  const blocks::Sequences sequences = in.sequences(patches, cos, sin);
+  // x = conv3d(normalise(pixels)) + interpolated position embedding
+  blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
+  ops::add_positions_bilinear(ctx, {.table = w.pos_embed.view(),
+                                    .positions = in.positions,
+                                    .side = c.position_side(),
+                                    .rows = in.patches,
+                                    .x = x});
+  const blocks::Sequences sequences = blocks::rotated_sequences(ctx, in, w.inv_freq, patches);
 
   // Deepstack mergers read the residual stream between blocks. Their norm takes a snapshot of it,
   // so the two GEMMs can overlap with the blocks that follow.

@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/grid_inputs.h"
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid_model.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/forward.h"
 #include "models/qwen3_vl/processing.h"
@@ -21,35 +20,23 @@ constexpr std::array<std::string_view, 4> kArchitectures{
     "Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
     "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"};
 
-class Model final : public EncoderGraphModel {
+blocks::GridTower describe(const Config& c) {
+  return {.main_width = c.out_hidden_size,
+          .out_width = c.out_width(),
+          .attention_parity_rows = blocks::attention_parity(c.hidden_size, c.intermediate_size),
+          .facts = {{"depth", cat(c.depth)},
+                    {"hidden_size", cat(c.hidden_size)},
+                    {"intermediate_size", cat(c.intermediate_size)},
+                    {"num_heads", cat(c.num_heads)},
+                    {"num_position_embeddings", cat(c.num_position_embeddings)}}};
+}
+
+class Model final : public blocks::GridModel {
  public:
-  Model(Config config, blocks::GridProcessing processing, Weights weights)
-      : config_(std::move(config)),
-        processor_(std::move(processing)),
-        weights_(std::move(weights)) {
-    spec_.modalities = {Modality::kImage, Modality::kVideo};
-    spec_.main_width = config_.out_hidden_size;
-    spec_.out_width = config_.out_width();
-    spec_.max_frames_per_video = 32;  // longer videos run eagerly
-    // Per row a block multiplies 4 h^2 + 2 h i times in its GEMMs and, per key, 2 h times in its
-    // attention.
-    spec_.attention_parity_rows = 2 * config_.hidden_size + config_.intermediate_size;
-  }
-
-  [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  [[nodiscard]] const ItemProcessor& processor() const noexcept override { return processor_; }
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const override;
-  [[nodiscard]] std::int64_t path_width(PathId) const override { return config_.out_width(); }
-
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
-                                               const GraphCapacity& capacity) const override {
-    return blocks::GridInputs::declare(config_.grid, capacity);
-  }
-
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
-                   InputWriter& writer) const override {
-    blocks::GridInputs::fill(config_.grid, items, writer);
-  }
+  Model(const Config& config, blocks::GridProcessing processing, Weights weights)
+      : GridModel(describe(config), std::move(processing)),
+        config_(config),
+        weights_(std::move(weights)) {}
 
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
                TensorView out) const override {
@@ -58,25 +45,8 @@ class Model final : public EncoderGraphModel {
 
  private:
   Config config_;
-  blocks::GridProcessor processor_;
   Weights weights_;
-  GraphSpec spec_;
 };
-
-std::vector<std::pair<std::string, std::string>> Model::facts() const {
-  const Config& c = config_;
-  const blocks::GridLimits& limits = processor_.processing().limits;
-  return {{"depth", cat(c.depth)},
-          {"hidden_size", cat(c.hidden_size)},
-          {"intermediate_size", cat(c.intermediate_size)},
-          {"num_heads", cat(c.num_heads)},
-          {"patch_size", cat(c.grid.patch_size)},
-          {"spatial_merge_size", cat(c.grid.spatial_merge_size)},
-          {"temporal_patch_size", cat(c.grid.temporal_patch_size)},
-          {"num_position_embeddings", cat(c.num_position_embeddings)},
-          {"image pixels", cat(limits.image.min_pixels, "..", limits.image.max_pixels)},
-          {"video pixels", cat(limits.video.min_pixels, "..", limits.video.max_pixels)}};
-}
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, blocks::WeightLoader& loader) {

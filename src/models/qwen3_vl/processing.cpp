@@ -12,31 +12,14 @@ namespace fovea::qwen3_vl {
 
 namespace {
 
-/// What video_preprocessor_config.json adds.
-struct VideoRules {
-  std::int64_t min_frames = 4;        ///< of a sampled video
-  std::int64_t max_frames = 768;      ///< of a sampled video
-  bool cap_pixels_per_frame = false;  ///< limits frames to max_video_tokens each
-  std::int64_t max_video_tokens = 768;
-};
-
-VideoRules read_video_rules(const checkpoint::HfConfig& files) {
-  VideoRules rules;
-  const auto video = files.video_processor();
-  if (!video) return rules;
-  rules.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", rules.cap_pixels_per_frame);
-  rules.min_frames = blocks::read_size(*video, "min_frames", rules.min_frames);
-  rules.max_frames = blocks::read_size(*video, "max_frames", rules.max_frames);
-  rules.max_video_tokens = blocks::read_size(*video, "max_video_tokens", rules.max_video_tokens);
-  return rules;
-}
+using blocks::VideoBounds;
 
 /// The limits of a video's area once frames are limited one by one.
-blocks::PixelRange capped(const VideoRules& rules, blocks::PixelRange range,
+blocks::PixelRange capped(const VideoBounds& bounds, blocks::PixelRange range,
                           std::int64_t num_frames, std::int64_t factor) {
-  if (!rules.cap_pixels_per_frame || num_frames < 1) return range;
+  if (!bounds.cap_pixels_per_frame || num_frames < 1) return range;
   const std::int64_t per_frame =
-      std::min(rules.max_video_tokens * factor * factor, range.max_pixels / num_frames);
+      std::min(bounds.max_video_tokens * factor * factor, range.max_pixels / num_frames);
   const auto floor = static_cast<std::int64_t>(1.05 * static_cast<double>(range.min_pixels));
   range.max_pixels = num_frames * std::max(per_frame, floor);
   return range;
@@ -44,14 +27,13 @@ blocks::PixelRange capped(const VideoRules& rules, blocks::PixelRange range,
 
 /// Frames at about `target_fps`, from the first to the last: linspace(0, total - 1, count), rounded
 /// half to even. An unknown rate counts as 24.
-std::vector<std::int64_t> sample_frames(const VideoRules& rules, std::int64_t total_frames,
+std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t total_frames,
                                         double video_fps, double target_fps) {
-  constexpr double kUnknownFps = 24.0;
   constexpr double kAbsurd = 1e9;  // keeps the count an integer for any rate
-  const double fps = video_fps > 0 ? video_fps : kUnknownFps;
+  const double fps = video_fps > 0 ? video_fps : blocks::kUnknownFps;
   const double wanted = std::min(static_cast<double>(total_frames) / fps * target_fps, kAbsurd);
-  std::int64_t count = std::max(static_cast<std::int64_t>(wanted), rules.min_frames);
-  count = std::min({count, rules.max_frames, total_frames});
+  std::int64_t count = std::max(static_cast<std::int64_t>(wanted), bounds.min_frames);
+  count = std::min({count, bounds.max_frames, total_frames});
   const double step =
       count == 1 ? 0.0 : static_cast<double>(total_frames - 1) / static_cast<double>(count - 1);
   std::vector<std::int64_t> indices;
@@ -69,19 +51,19 @@ blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
   blocks::GridProcessing p{.geometry = grid,
                            .limits = {.image = {65536, 16777216}, .video = {4096, 25165824}}};
   blocks::read_grid_processor(files, media, p);
-  const VideoRules rules = read_video_rules(files);
+  const VideoBounds bounds = blocks::read_video_bounds(files, {});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {
     return blocks::smart_resize_image(height_px, width_px, factor, range);
   };
-  p.video_size = [grid, rules, range = p.limits.video](
+  p.video_size = [grid, bounds, range = p.limits.video](
                      std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px) {
     const std::int64_t factor = grid.resize_factor();
     return blocks::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
-                                      factor, capped(rules, range, num_frames, factor));
+                                      factor, capped(bounds, range, num_frames, factor));
   };
-  p.sample_frames = [rules](std::int64_t total, double video_fps, double target_fps) {
-    return sample_frames(rules, total, video_fps, target_fps);
+  p.sample_frames = [bounds](std::int64_t total, double video_fps, double target_fps) {
+    return sample_frames(bounds, total, video_fps, target_fps);
   };
   return p;
 }

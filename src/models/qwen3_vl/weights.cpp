@@ -2,7 +2,6 @@
 #include "models/qwen3_vl/weights.h"
 
 #include "core/check.h"
-#include "models/blocks/rope.h"
 
 namespace fovea::qwen3_vl {
 
@@ -10,7 +9,7 @@ namespace {
 
 constexpr float kNormEpsilon = 1e-6f;  // fixed in the reference, not in config.json
 
-Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
   return {
       .norm1 = loader.layer_norm(name + ".norm1", c.hidden_size, kNormEpsilon),
       .norm2 = loader.layer_norm(name + ".norm2", c.hidden_size, kNormEpsilon),
@@ -37,10 +36,10 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
   const blocks::GridGeometry& g = c.grid;
   Weights w;
-  w.normalize = loader.constant({normalize[0].data(), 3 * 256}, {3, 256});
   w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
-  w.patch_embed = loader.linear("patch_embed.proj", c.hidden_size,
-                                {3, g.temporal_patch_size, g.patch_size, g.patch_size});
+  w.patch_embed = {.normalize = loader.constant(normalize),
+                   .proj = loader.linear("patch_embed.proj", c.hidden_size,
+                                         {3, g.temporal_patch_size, g.patch_size, g.patch_size})};
   w.pos_embed = loader.f32("pos_embed.weight", {c.num_position_embeddings, c.hidden_size});
   for (std::int64_t i = 0; i < c.depth; ++i) {
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));

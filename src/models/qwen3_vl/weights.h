@@ -3,18 +3,12 @@
 #include <vector>
 
 #include "media/normalize.h"
+#include "models/blocks/grid_layers.h"
 #include "models/blocks/layers.h"
 #include "models/blocks/weight_loader.h"
 #include "models/qwen3_vl/config.h"
 
 namespace fovea::qwen3_vl {
-
-struct Block {
-  blocks::LayerNorm norm1;
-  blocks::LayerNorm norm2;
-  blocks::Attention attn;
-  blocks::Mlp mlp;
-};
 
 /// Joins merge_area rows into one and projects it.
 struct Merger {
@@ -24,11 +18,10 @@ struct Merger {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor normalize;               ///< [3, 256] f32: value of every byte per channel
-  Tensor inv_freq;                ///< [head_dim / 4] f32: rope_theta^(-2 j / (head_dim / 2))
-  ops::PackedLinear patch_embed;  ///< patch_dim -> hidden
-  Tensor pos_embed;               ///< [num_position_embeddings, hidden] f32
-  std::vector<Block> blocks;
+  Tensor inv_freq;  ///< [head_dim / 4] f32
+  blocks::PatchEmbedding patch_embed;
+  Tensor pos_embed;  ///< [num_position_embeddings, hidden] f32
+  std::vector<blocks::Block> blocks;
   Merger merger;                  ///< normalises rows
   std::vector<Merger> deepstack;  ///< normalise joined rows
 };

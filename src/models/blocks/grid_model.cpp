@@ -1,0 +1,46 @@
+// What all models over grids answer alike.
+#include "models/blocks/grid_model.h"
+
+#include "core/check.h"
+#include "models/blocks/grid_inputs.h"
+
+namespace fovea::blocks {
+
+namespace {
+
+constexpr std::int64_t kMaxFramesPerVideo = 32;  // temporal patches; longer videos run eagerly
+
+std::string text(PixelRange range) { return cat(range.min_pixels, "..", range.max_pixels); }
+
+}  // namespace
+
+GridModel::GridModel(GridTower tower, GridProcessing processing)
+    : processor_(std::move(processing)), facts_(std::move(tower.facts)) {
+  const bool videos = processor_.processing().video_size != nullptr;
+  spec_.modalities = {Modality::kImage};
+  if (videos) spec_.modalities.push_back(Modality::kVideo);
+  spec_.main_width = tower.main_width;
+  spec_.out_width = tower.out_width;
+  spec_.max_frames_per_video = videos ? kMaxFramesPerVideo : 1;
+  spec_.attention_parity_rows = tower.attention_parity_rows;
+
+  const GridProcessing& p = processor_.processing();
+  facts_.emplace_back("patch_size", cat(p.geometry.patch_size));
+  facts_.emplace_back("spatial_merge_size", cat(p.geometry.spatial_merge_size));
+  facts_.emplace_back("temporal_patch_size", cat(p.geometry.temporal_patch_size));
+  facts_.emplace_back("image pixels", text(p.limits.image));
+  if (videos) facts_.emplace_back("video pixels", text(p.limits.video));
+}
+
+std::vector<std::pair<std::string, std::string>> GridModel::facts() const { return facts_; }
+
+std::vector<BufferDecl> GridModel::inputs(PathId, const GraphCapacity& capacity) const {
+  return GridInputs::declare(processor_.processing().geometry, capacity);
+}
+
+void GridModel::fill_inputs(PathId, const GraphCapacity&,
+                            std::span<const PreparedItem* const> items, InputWriter& writer) const {
+  GridInputs::fill(processor_.processing().geometry, items, writer);
+}
+
+}  // namespace fovea::blocks

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/blocks/grid_processor.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea::blocks {
+
+/// What the rest of the system must know of a tower over grids.
+struct GridTower {
+  std::int64_t main_width = 0;             ///< as in GraphSpec
+  std::int64_t out_width = 0;              ///< as in GraphSpec
+  std::int64_t attention_parity_rows = 0;  ///< as in GraphSpec
+  std::vector<std::pair<std::string, std::string>> facts;
+};
+
+/// Rows of a sequence at which attention costs as much as the GEMMs of a block: per row a block
+/// multiplies 4 w^2 + 2 w m times in its GEMMs and, per key, 2 w times in its attention.
+/// @param width w of the tower. @param mlp_width m, of the wide side of its MLP.
+[[nodiscard]] constexpr std::int64_t attention_parity(std::int64_t width, std::int64_t mlp_width) {
+  return 2 * width + mlp_width;
+}
+
+/// A model with one path over grids of patches: everything but the forward.
+class GridModel : public EncoderGraphModel {
+ public:
+  GridModel(GridTower tower, GridProcessing processing);
+
+  [[nodiscard]] const GraphSpec& graph_spec() const noexcept final { return spec_; }
+  [[nodiscard]] const ItemProcessor& processor() const noexcept final { return processor_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final;
+  [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId, const GraphCapacity& capacity) const final;
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
+                   InputWriter& writer) const final;
+
+ private:
+  GridProcessor processor_;
+  GraphSpec spec_;
+  std::vector<std::pair<std::string, std::string>> facts_;
+};
+
+}  // namespace fovea::blocks
