@@ -15,25 +15,12 @@ namespace fovea {
 
 namespace {
 
-PackingLimits limits_of(const GraphConfig& config) {
-  return {.path_budgets = config.path_budgets,
-          .max_items = config.max_items,
-          .max_seqs = config.max_seqs};
-}
-
 bool needs_no_path(const ItemSpec& spec) {
   return std::all_of(spec.path_tokens.begin(), spec.path_tokens.end(),
                      [](std::int64_t tokens) { return tokens == 0; });
 }
 
 }  // namespace
-
-Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
-                     PackingPolicy policy) {
-  Packing packing;
-  pack(items, limits_of(config), PackingCosts::from_budgets(config.path_budgets), policy, packing);
-  return packing;
-}
 
 GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
                            const GraphManagerOptions& options)

@@ -194,8 +194,4 @@ class GraphManager {
   std::jthread background_;                // last: it ends before what it uses
 };
 
-/// What execute would pack these items into; nothing but arithmetic.
-[[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
-                                   PackingPolicy policy);
-
 }  // namespace fovea

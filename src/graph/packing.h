@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/options.h"
+#include "graph/graph_config.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {
@@ -21,6 +22,9 @@ struct PackingLimits {
   std::int64_t max_seqs = 1;  ///< attention sequences; a resource like tokens
 };
 
+/// The limits that follow from the sizes of the graphs. @param config must outlive the result.
+[[nodiscard]] PackingLimits limits_of(const GraphConfig& config) noexcept;
+
 /// Items that run together: entries [begin, begin + count) of Packing::order.
 struct SubBatch {
   std::int64_t begin = 0;
@@ -31,6 +35,12 @@ struct SubBatch {
   /// largest budget.
   std::array<std::optional<std::int64_t>, kMaxPaths> budgets{};
   bool too_many_seqs = false;  ///< a single item above max_seqs: no graph can take it
+
+  /// Whether `item` may join.
+  [[nodiscard]] bool has_room_for(const ItemSpec& item, const PackingLimits& limits) const;
+  void add(const ItemSpec& item);
+  /// Looks up budgets and too_many_seqs of the final load.
+  void close(const PackingLimits& limits);
 };
 
 /// Every item index exactly once, cut into sub-batches.
@@ -72,6 +82,11 @@ struct PackingCosts {
       std::span<const std::vector<std::int64_t>> path_budgets);
 };
 
+/// Tokens of an item on all paths: what packing orders items by.
+[[nodiscard]] std::int64_t total_tokens(const ItemSpec& item);
+/// Item indices by ascending total_tokens, ties by index. Allocates only what `order` lacks.
+void sort_by_tokens(std::span<const ItemSpec> items, std::vector<std::int64_t>& order);
+
 /// Orders items by ascending sum of path tokens (ties in index order) and fills sub-batches in that
 /// order up to the largest budget of every path, max_items and max_seqs. An item that fits nowhere
 /// gets a sub-batch of its own. Deterministic; O(n log n); allocates only what `packing` lacks.
@@ -87,6 +102,11 @@ void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
 /// Packs by the given policy. @param costs used by PackingPolicy::kCost only.
 void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
           PackingPolicy policy, Packing& packing);
+
+/// What a GraphManager with this configuration packs the items into that its graphs serve; nothing
+/// but arithmetic. A budget is its own cost.
+[[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
+                                   PackingPolicy policy);
 
 /// Sum of the costs of all sub-batches.
 [[nodiscard]] double total_cost(const Packing& packing, const PackingLimits& limits,

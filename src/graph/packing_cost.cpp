@@ -13,16 +13,10 @@
 
 #include "graph/budgets.h"
 #include "graph/packing.h"
-#include "graph/packing_detail.h"
 
 namespace fovea {
 
 namespace {
-
-using packing_detail::add;
-using packing_detail::close;
-using packing_detail::fits;
-using packing_detail::total_tokens;
 
 const ItemSpec& at(std::span<const ItemSpec> items, std::int64_t index) {
   return items[static_cast<std::size_t>(index)];
@@ -34,7 +28,7 @@ double cost_of(const SubBatch& batch, const PackingLimits& limits, const Packing
     if (batch.load[path] == 0) continue;
     const PathCost& prices = costs.paths[path];
     const std::vector<std::int64_t>& budgets = limits.path_budgets[path];
-    const auto fitting = std::lower_bound(budgets.begin(), budgets.end(), batch.load[path]);
+    const auto fitting = std::ranges::lower_bound(budgets, batch.load[path]);
     cost += fitting == budgets.end() || batch.too_many_seqs
                 ? prices.eager_per_token * static_cast<double>(batch.load[path])
                 : prices.replay[static_cast<std::size_t>(fitting - budgets.begin())].at(
@@ -49,9 +43,9 @@ void append(Packing& packing, std::span<const ItemSpec> items,
   SubBatch batch{.begin = static_cast<std::int64_t>(packing.order.size())};
   for (const std::int64_t index : members) {
     packing.order.push_back(index);
-    add(batch, at(items, index));
+    batch.add(at(items, index));
   }
-  close(batch, limits);
+  batch.close(limits);
   packing.batches.push_back(batch);
 }
 
@@ -63,10 +57,11 @@ struct Sorted {
 
 Sorted sort_items(std::span<const ItemSpec> items, const PackingLimits& limits) {
   std::vector<std::int64_t> order;
-  packing_detail::sort_by_tokens(items, order);
+  sort_by_tokens(items, order);
   Sorted sorted;
   for (const std::int64_t index : order) {
-    (fits(SubBatch{}, at(items, index), limits) ? sorted.fitting : sorted.alone).push_back(index);
+    const bool fits = SubBatch{}.has_room_for(at(items, index), limits);
+    (fits ? sorted.fitting : sorted.alone).push_back(index);
   }
   return sorted;
 }
@@ -81,7 +76,7 @@ Ceiling ceiling_above(const ItemSpec& anchor, const PackingLimits& limits, std::
   Ceiling ceiling;
   for (std::size_t path = 0; path < limits.path_budgets.size(); ++path) {
     const std::vector<std::int64_t>& all = limits.path_budgets[path];
-    const auto own = std::lower_bound(all.begin(), all.end(), anchor.path_tokens[path]);
+    const auto own = std::ranges::lower_bound(all, anchor.path_tokens[path]);
     const auto room = static_cast<std::size_t>(all.end() - own) - 1;
     ceiling.budgets.push_back({*(own + static_cast<std::ptrdiff_t>(std::min(step, room)))});
   }
@@ -106,8 +101,8 @@ std::vector<std::size_t> fill_around_largest(std::span<const ItemSpec> items,
   std::vector<std::size_t> members;
   for (std::size_t position = left.size(); position > 0; --position) {
     const ItemSpec& item = at(items, left[position - 1]);
-    if (!fits(batch, item, limits)) continue;
-    add(batch, item);
+    if (!batch.has_room_for(item, limits)) continue;
+    batch.add(item);
     members.push_back(position - 1);
     if (batch.count == limits.max_items) break;
   }
@@ -183,15 +178,6 @@ void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
   }
   if (total_cost(filled, limits, costs) < total_cost(packing, limits, costs)) {
     packing = std::move(filled);
-  }
-}
-
-void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
-          PackingPolicy policy, Packing& packing) {
-  if (policy == PackingPolicy::kCost) {
-    pack_by_cost(items, limits, costs, packing);
-  } else {
-    pack_greedy(items, limits, packing);
   }
 }
 
