@@ -62,13 +62,13 @@ void attention(benchmark::State& state) {
   const Tensor cu_seqlens = make_tensor(*device, DType::kI32, {num_seqs + 1});
   for (std::int64_t s = 0; s <= num_seqs; ++s)
     cu_seqlens.view().as<std::int32_t>()[s] = static_cast<std::int32_t>(s * length);
-  const ops::AttentionArgs args{.qkv = qkv.view(),
-                                .cu_seqlens = cu_seqlens.view(),
-                                .num_heads = kHeads,
-                                .head_dim = head_dim,
-                                .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
-                                .max_seqlen = length,
-                                .out = out.view()};
+  const ops::AttentionArgs args{
+      .qkv = qkv.view(),
+      .sequences = {.cu_seqlens = cu_seqlens.view(), .max_seqlen = length},
+      .num_heads = kHeads,
+      .head_dim = head_dim,
+      .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+      .out = out.view()};
   const Buffer memory = device->allocate(kernels->attention_workspace(args) + Arena::kAlignment);
   Arena arena(memory.data(), memory.bytes());
   ExecContext ctx{*stream, *kernels, arena, *stream};

@@ -3,9 +3,7 @@
 // a model; useful work only in the rates. Compare with an eager or captured PyTorch tower of the
 // same shapes.
 //
-//   fovea_bench_cuda_tower [--ops] [--attention] [--apart] [--portable | --hopper | --cudnn]
-//
-// --apart: queries, keys and values are a product of their own, and not the beginning of attention.
+//   fovea_bench_cuda_tower [--ops] [--attention] [--portable | --hopper | --cudnn]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,10 +17,10 @@
 #include <vector>
 
 #include "device/cuda_plugin.h"
-#include "ops/attention.h"
 #include "ops/kernels.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
+#include "ops/projected_attention.h"
 
 namespace fovea {
 namespace {
@@ -138,8 +136,7 @@ struct Merger {
 };
 
 struct Tower {
-  Tower(Bench& bench, bool is_apart)
-      : projects_apart(is_apart), patch_embed(bench.linear(kPatchDim, kHidden)) {
+  explicit Tower(Bench& bench) : patch_embed(bench.linear(kPatchDim, kHidden)) {
     for (std::int64_t l = 0; l < kLayers; ++l)
       layers.push_back({bench.linear(kHidden, 3 * kHidden), bench.linear(kHidden, kHidden),
                         bench.linear(kHidden, kWide), bench.linear(kWide, kHidden)});
@@ -151,7 +148,6 @@ struct Tower {
     sin = bench.floats(kMaxPatches * kHeadDim / 2, 0.8f);
     patches = bench.random(kMaxPatches, kPatchDim);
   }
-  bool projects_apart;
   ops::PackedLinear patch_embed;
   std::vector<Layer> layers;
   std::vector<Merger> mergers;
@@ -177,27 +173,31 @@ void norm(ExecContext& ctx, const Tower& t, ConstTensorView x, TensorView out) {
                         .epsilon = kEpsilon,
                         .out = out});
 }
-/// @param projection null: of the queries, keys and values that are there.
-void rotary_attention(ExecContext& ctx, const Tower& t, const Operands& o,
-                      const ops::PackedLinear* projection) {
-  const std::int64_t rows = o.qkv.shape[0];
-  ops::attention(ctx, {.x = projection == nullptr ? ConstTensorView{} : ConstTensorView(o.normed),
-                       .projection = projection,
-                       .qkv = o.qkv,
-                       .cos = first_rows(t.cos, rows, kHeadDim / 2),
-                       .sin = first_rows(t.sin, rows, kHeadDim / 2),
-                       .cu_seqlens = o.cu,
+void attention(ExecContext& ctx, const Operands& o) {
+  ops::attention(ctx, {.qkv = o.qkv,
+                       .sequences = {.cu_seqlens = o.cu, .max_seqlen = o.max_seqlen},
                        .num_heads = kHeads,
                        .head_dim = kHeadDim,
                        .scale = 1.0f / std::sqrt(static_cast<float>(kHeadDim)),
-                       .max_seqlen = o.max_seqlen,
                        .out = o.mixed});
+}
+void rotary_attention(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {
+  const std::int64_t rows = o.qkv.shape[0];
+  ops::projected_attention(ctx, {.x = o.normed,
+                                 .projection = layer.qkv,
+                                 .qkv = o.qkv,
+                                 .cos = first_rows(t.cos, rows, kHeadDim / 2),
+                                 .sin = first_rows(t.sin, rows, kHeadDim / 2),
+                                 .sequences = {.cu_seqlens = o.cu, .max_seqlen = o.max_seqlen},
+                                 .num_heads = kHeads,
+                                 .head_dim = kHeadDim,
+                                 .scale = 1.0f / std::sqrt(static_cast<float>(kHeadDim)),
+                                 .out = o.mixed});
 }
 
 void block(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {
   norm(ctx, t, o.x, o.normed);
-  if (t.projects_apart) ops::linear(ctx, {.x = o.normed, .weight = layer.qkv, .out = o.qkv});
-  rotary_attention(ctx, t, o, t.projects_apart ? nullptr : &layer.qkv);
+  rotary_attention(ctx, t, layer, o);
   ops::linear(ctx, {.x = o.mixed, .weight = layer.proj, .residual = o.x, .out = o.x});
   norm(ctx, t, o.x, o.normed);
   ops::linear(ctx, {.x = o.normed,
@@ -286,8 +286,8 @@ void print_ops(Bench& bench, const Tower& t) {
         [&](ExecContext& ctx, const Layer& l) {
           ops::linear(ctx, {.x = o.normed, .weight = l.qkv, .out = o.qkv});
         },
-        [&](ExecContext& ctx, const Layer&) { rotary_attention(ctx, t, o, nullptr); },
-        [&](ExecContext& ctx, const Layer& l) { rotary_attention(ctx, t, o, &l.qkv); },
+        [&](ExecContext& ctx, const Layer&) { attention(ctx, o); },
+        [&](ExecContext& ctx, const Layer& l) { rotary_attention(ctx, t, l, o); },
         [&](ExecContext& ctx, const Layer& l) {
           ops::linear(ctx, {.x = o.mixed, .weight = l.proj, .residual = o.x, .out = o.x});
         },
@@ -339,11 +339,10 @@ void print_attention(Bench& bench) {
       const double ms = bench.replay_ms([&](ExecContext& ctx) {
         for (int i = 0; i < kRepeats; ++i)
           ops::attention(ctx, {.qkv = qkv.view(),
-                               .cu_seqlens = cu.view(),
+                               .sequences = {.cu_seqlens = cu.view(), .max_seqlen = batch.length},
                                .num_heads = heads,
                                .head_dim = dim,
                                .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
-                               .max_seqlen = batch.length,
                                .out = out.view()});
       });
       const double flops = 4.0 * static_cast<double>(batch.rows()) *
@@ -374,7 +373,7 @@ int run(int argc, char** argv) {
   Bench bench(make_cuda_device(backend, options));
   if (has("--attention")) print_attention(bench);
   if (has("--attention") && !has("--ops")) return 0;
-  const Tower t(bench, has("--apart"));
+  const Tower t(bench);
   if (has("--ops")) print_ops(bench, t);
   print_towers(bench, t);
   return 0;

@@ -129,11 +129,10 @@ double plain_ms(Bench& bench, const Case& c) {
   const Tensor cu_seqlens = bench.offsets(count, c.keys());
   return bench.best_ms([&](ExecContext& ctx) {
     ops::attention(ctx, {.qkv = qkv.view(),
-                         .cu_seqlens = cu_seqlens.view(),
+                         .sequences = {.cu_seqlens = cu_seqlens.view(), .max_seqlen = c.keys()},
                          .num_heads = kHeads,
                          .head_dim = kHeadDim,
                          .scale = 1.0f / std::sqrt(static_cast<float>(kHeadDim)),
-                         .max_seqlen = c.keys(),
                          .out = out.view()});
   }) * static_cast<double>(c.rows()) /
          static_cast<double>(rows);

@@ -72,7 +72,8 @@ GemmRun prepare_fovea(const GemmProblem& problem, std::size_t copies, Device& de
     const TensorView out{reinterpret_cast<std::byte*>(problem.out),
                          DType::kF32,
                          {problem.rows, problem.out_features}};
-    device.kernels().linear(stream,
+    Arena none(nullptr, 0);  // linear layers take no scratch
+    device.kernels().linear({.stream = stream, .arena = none, .is_recorded = false},
                             {.x = {reinterpret_cast<const std::byte*>(problem.x),
                                    DType::kF32,
                                    {problem.rows, problem.in_features}},

@@ -7,6 +7,17 @@
 
 namespace fovea {
 
+/// What a backend's body of an op receives besides the arguments of the op: where to submit work,
+/// and where to take scratch memory.
+struct Submission {
+  Stream& stream;
+  /// For scratch that the submitted work reads and writes, taken in an Arena::Scope that ends with
+  /// the body: later work on the same stream runs after it.
+  Arena& arena;
+  /// See ExecContext::is_recorded.
+  bool is_recorded;
+};
+
 /// What every op receives: where work goes, who computes it, where intermediates live.
 struct ExecContext {
   Stream& stream;
@@ -15,9 +26,12 @@ struct ExecContext {
   /// A second queue for work that may overlap with `stream`; the same object where the device has
   /// only one. Whoever uses it orders the two with Stream::wait_for, both ways.
   Stream& side;
-  /// Whether a recording will repeat this very work, or this is a rehearsal for it: what a backend
-  /// chooses by measurement is then measured for these exact sizes.
+  /// Whether this work is being recorded, or warms up for a recording. What a backend chooses by
+  /// measurement is then measured for these exact sizes.
   bool is_recorded = false;
+
+  /// What ops hand to the kernels.
+  [[nodiscard]] Submission submission() const noexcept { return {stream, arena, is_recorded}; }
 
   /// The same, submitting to the second queue.
   [[nodiscard]] ExecContext on_side() const noexcept {

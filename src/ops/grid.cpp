@@ -41,11 +41,7 @@ void check(const char* op, const GridAttentionArgs& args) {
 void grid_attention(ExecContext& ctx, const GridAttentionArgs& args) {
   check("grid_attention", args);
   if (args.qkv.shape[0] == 0) return;
-  const Arena::Scope scope(ctx.arena);
-  GridAttentionArgs with_workspace = args;
-  const auto bytes = static_cast<std::int64_t>(ctx.kernels.grid_attention_workspace(args));
-  with_workspace.workspace = ctx.arena.tensor(DType::kU8, {bytes});
-  ctx.kernels.grid_attention(ctx.stream, with_workspace);
+  ctx.kernels.grid_attention(ctx.submission(), args);
 }
 
 void im2col_3x3(ExecContext& ctx, const Im2colArgs& args) {
@@ -63,7 +59,7 @@ void im2col_3x3(ExecContext& ctx, const Im2colArgs& args) {
   check_tensor(kOp, "out", args.out, args.x.dtype, {images * out_rows, 9 * args.x.shape[1]});
   check_disjoint(kOp, "out", args.out, "x", args.x);
   if (args.out.shape[0] == 0) return;
-  ctx.kernels.im2col_3x3(ctx.stream, args);
+  ctx.kernels.im2col_3x3(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

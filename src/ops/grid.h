@@ -22,7 +22,6 @@ struct GridAttentionArgs {
   float scale;
   LiveRows images = {};  ///< live images
   TensorView out;        ///< [images * height * width, num_heads * head_dim]; no overlap with qkv
-  TensorView workspace = {};  ///< set by the op from Kernels::grid_attention_workspace
 };
 
 /// Softmax attention with decomposed relative positions, inside windows of a grid of tokens:

@@ -60,9 +60,7 @@ PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView
 void linear(ExecContext& ctx, const LinearArgs& args) {
   check(args);
   if (args.x.shape[0] == 0) return;
-  LinearArgs with_context = args;
-  with_context.is_recorded = ctx.is_recorded;
-  ctx.kernels.linear(ctx.stream, with_context);
+  ctx.kernels.linear(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

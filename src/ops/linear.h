@@ -44,7 +44,6 @@ struct LinearArgs {
   LiveRows rows = {};
   TensorView out;  ///< activation dtype; [rows, out_features], or wider, see out_column
   std::int64_t out_column = 0;  ///< first column of `out` written; row stride is out.shape[1]
-  bool is_recorded = false;     ///< set by the op from its context, not by callers
 };
 
 /// out[r, out_column + n] = residual[r, n] + activation(sum_k x[r, k] * W[n, k] + bias[n])

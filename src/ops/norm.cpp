@@ -23,7 +23,7 @@ void layer_norm(ExecContext& ctx, const LayerNormArgs& args) {
   check_tensor(kOp, "out", args.out, args.x.dtype, args.x.shape);
   check_epsilon(kOp, args.epsilon);
   if (args.x.shape[0] == 0) return;
-  ctx.kernels.layer_norm(ctx.stream, args);
+  ctx.kernels.layer_norm(ctx.submission(), args);
 }
 
 void rms_norm(ExecContext& ctx, const RmsNormArgs& args) {
@@ -33,7 +33,7 @@ void rms_norm(ExecContext& ctx, const RmsNormArgs& args) {
   check_tensor(kOp, "out", args.out, args.x.dtype, args.x.shape);
   check_epsilon(kOp, args.epsilon);
   if (args.x.shape[0] == 0) return;
-  ctx.kernels.rms_norm(ctx.stream, args);
+  ctx.kernels.rms_norm(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

@@ -29,7 +29,7 @@ void patchify(ExecContext& ctx, const PatchifyArgs& args) {
   check_tensor(kOp, "sources", args.sources, DType::kI32, {rows, 4});
   check_tensor(kOp, "table", args.table, DType::kF32, {kChannels, kByteValues});
   if (rows == 0) return;
-  ctx.kernels.patchify(ctx.stream, args);
+  ctx.kernels.patchify(ctx.submission(), args);
 }
 
 void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args) {
@@ -40,7 +40,7 @@ void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args) {
   check_tensor(kOp, "table", args.table, DType::kF32, {args.side * args.side, args.x.shape[1]});
   check_tensor(kOp, "positions", args.positions, DType::kI32, {rows, 4});
   if (rows == 0) return;
-  ctx.kernels.add_positions_bilinear(ctx.stream, args);
+  ctx.kernels.add_positions_bilinear(ctx.submission(), args);
 }
 
 void gather_rows(ExecContext& ctx, const GatherRowsArgs& args) {
@@ -52,7 +52,7 @@ void gather_rows(ExecContext& ctx, const GatherRowsArgs& args) {
   check_disjoint(kOp, "out", args.out, "x", args.x);
   check_tensor(kOp, "index", args.index, DType::kI32, {rows});
   if (rows == 0) return;
-  ctx.kernels.gather_rows(ctx.stream, args);
+  ctx.kernels.gather_rows(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

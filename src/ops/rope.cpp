@@ -1,4 +1,4 @@
-// Checks of the rotary-embedding ops.
+// Checks of the angles of the rotary embedding.
 #include "ops/rope.h"
 
 #include "ops/arg_check.h"
@@ -19,22 +19,7 @@ void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args) {
   check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, 2 * frequencies});
   check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, 2 * frequencies});
   if (rows == 0) return;
-  ctx.kernels.rope_angles(ctx.stream, args);
-}
-
-void rope(ExecContext& ctx, const RopeArgs& args) {
-  constexpr const char* kOp = "rope";
-  FOVEA_CHECK(args.num_heads > 0, kInvalidArgument, kOp, ": num_heads must be > 0, got ",
-              args.num_heads);
-  FOVEA_CHECK(args.head_dim > 0 && args.head_dim % 2 == 0, kInvalidArgument, kOp,
-              ": head_dim must be positive and even, got ", args.head_dim);
-  check_activation(kOp, "qkv", args.qkv, 2);
-  const std::int64_t rows = args.qkv.shape[0];
-  check_tensor(kOp, "qkv", args.qkv, args.qkv.dtype, {rows, 3 * args.num_heads * args.head_dim});
-  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
-  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
-  if (rows == 0) return;
-  ctx.kernels.rope(ctx.stream, args);
+  ctx.kernels.rope_angles(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

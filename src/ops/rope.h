@@ -24,21 +24,4 @@ struct RopeAnglesArgs {
 /// Source: specs of the Qwen family, "Rotary".
 void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
 
-struct RopeArgs {
-  TensorView
-      qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype; q and k change, v does not
-  ConstTensorView cos;  ///< [rows, head_dim / 2] f32
-  ConstTensorView sin;  ///< [rows, head_dim / 2] f32
-  std::int64_t num_heads;
-  std::int64_t head_dim;
-  LiveRows rows = {};
-};
-
-/// Rotates q and k of every head in place, halves paired (j with j + head_dim / 2):
-///   y[j] = x[j] cos[j] - x[j + h] sin[j],  y[j + h] = x[j + h] cos[j] + x[j] sin[j],  h = head_dim
-///   / 2
-/// in f32, one rounding. Asynchronous on ctx.stream; safe to capture.
-/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-void rope(ExecContext& ctx, const RopeArgs& args);
-
 }  // namespace fovea::ops

@@ -41,7 +41,7 @@ void copy_row_blocks(ExecContext& ctx, const CopyRowBlocksArgs& args) {
               " are not in out, which has ", args.out.shape[1]);
   check_disjoint(kOp, "out", args.out, "x", args.x);
   if (args.out.shape[0] == 0) return;
-  ctx.kernels.copy_row_blocks(ctx.stream, args);
+  ctx.kernels.copy_row_blocks(ctx.submission(), args);
 }
 
 void add_table(ExecContext& ctx, const AddTableArgs& args) {
@@ -52,7 +52,7 @@ void add_table(ExecContext& ctx, const AddTableArgs& args) {
               args.table.shape);
   check_tensor(kOp, "table", args.table, DType::kF32, {args.table.shape[0], args.x.shape[1]});
   if (args.x.shape[0] == 0) return;
-  ctx.kernels.add_table(ctx.stream, args);
+  ctx.kernels.add_table(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

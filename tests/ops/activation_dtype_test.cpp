@@ -30,7 +30,6 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
   const Tensor heads = wrong({4, 8});
   const Tensor taps = wrong({4, 9 * 24});
   const Tensor columns = zeros({24});
-  const Tensor angles = zeros({4, 4});
   const Tensor table = zeros({4, 24});
   const Tensor byte_values = zeros({3, 256});
   const Tensor distances = zeros({3, 8});
@@ -53,19 +52,26 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::rms_norm(ctx, {x.view(), columns.view(), 1, {}, y.view()});
        }},
-      {"rope",
-       [&](ExecContext& ctx) {
-         ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, {}});
-       }},
       {"attention",
        [&](ExecContext& ctx) {
          ops::attention(ctx, {.qkv = x.view(),
-                              .cu_seqlens = indices.view(),
+                              .sequences = {.cu_seqlens = indices.view(), .max_seqlen = 4},
                               .num_heads = 1,
                               .head_dim = 8,
                               .scale = 1,
-                              .max_seqlen = 4,
                               .out = heads.view()});
+       }},
+      {"projected_attention",
+       [&](ExecContext& ctx) {
+         ops::projected_attention(ctx,
+                                  {.x = y.view(),
+                                   .projection = packed,
+                                   .qkv = x.view(),
+                                   .sequences = {.cu_seqlens = indices.view(), .max_seqlen = 4},
+                                   .num_heads = 1,
+                                   .head_dim = 8,
+                                   .scale = 1,
+                                   .out = heads.view()});
        }},
       {"grid_attention",
        [&](ExecContext& ctx) {

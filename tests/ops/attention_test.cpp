@@ -8,7 +8,7 @@
 #include <limits>
 #include <optional>
 
-#include "ops/projected_attention.h"
+#include "ops/projected_attention_steps.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/next_free.h"
@@ -34,11 +34,10 @@ class AttentionTest : public ::testing::TestWithParam<OpCase> {
     const Tensor out = on.poisoned({rows, heads.width()});
     return on.run(out, [&](ExecContext& ctx) {
       ops::attention(ctx, {.qkv = x.view(),
-                           .cu_seqlens = starts.view(),
+                           .sequences = {.cu_seqlens = starts.view(), .max_seqlen = rows},
                            .num_heads = heads.count,
                            .head_dim = heads.dim,
                            .scale = scale.value_or(heads.scale()),
-                           .max_seqlen = rows,
                            .out = out.view()});
     });
   }
@@ -251,13 +250,13 @@ class LiveAttention {
   }
   void operator()(ExecContext& ctx) const {
     ops::attention(ctx, {.qkv = qkv_.view(),
-                         .cu_seqlens = cu_.view(),
-                         .seqs = OpFixture::live(seqs_),
+                         .sequences = {.cu_seqlens = cu_.view(),
+                                       .seqs = OpFixture::live(seqs_),
+                                       .max_seqlen = qkv_.shape[0],
+                                       .rows = OpFixture::live(live_)},
                          .num_heads = heads_.count,
                          .head_dim = heads_.dim,
                          .scale = heads_.scale(),
-                         .max_seqlen = qkv_.shape[0],
-                         .rows = OpFixture::live(live_),
                          .out = out.view()});
   }
 
@@ -320,11 +319,10 @@ TEST_P(AttentionTest, EmptyInputsAreLegal) {
   const Tensor cu = f.ints({1}, {0});
   ExecContext ctx = f.ctx();
   EXPECT_NO_THROW(ops::attention(ctx, {.qkv = qkv.view(),
-                                       .cu_seqlens = cu.view(),
+                                       .sequences = {.cu_seqlens = cu.view(), .max_seqlen = 0},
                                        .num_heads = 1,
                                        .head_dim = 16,
                                        .scale = 1,
-                                       .max_seqlen = 0,
                                        .out = out.view()}));
 }
 
@@ -340,11 +338,10 @@ TEST_P(AttentionTest, NamesWhatIsWrongWithItsArguments) {
   const Tensor out = f.poisoned({6, 16});
   const Tensor cu = f.ints({3}, {0, 2, 6});
   const ops::AttentionArgs good{.qkv = qkv.view(),
-                                .cu_seqlens = cu.view(),
+                                .sequences = {.cu_seqlens = cu.view(), .max_seqlen = 6},
                                 .num_heads = 2,
                                 .head_dim = 8,
                                 .scale = 1,
-                                .max_seqlen = 6,
                                 .out = out.view()};
   const auto expect = [&](const std::string& message, const auto& change) {
     ops::AttentionArgs args = good;
@@ -365,39 +362,13 @@ TEST_P(AttentionTest, NamesWhatIsWrongWithItsArguments) {
   expect("out and qkv must not overlap",
          [](auto& a) { a.out.data = const_cast<std::byte*>(a.qkv.data) + 16; });
   expect("cu_seqlens must be int32 [sequences + 1], got shape []",
-         [](auto& a) { a.cu_seqlens.shape = Shape{}; });
+         [](auto& a) { a.sequences.cu_seqlens.shape = Shape{}; });
   expect("cu_seqlens must be int32 [sequences + 1], got shape [0]",
-         [](auto& a) { a.cu_seqlens.shape = {0}; });
+         [](auto& a) { a.sequences.cu_seqlens.shape = {0}; });
   expect("cu_seqlens must be int32 [3], got float32",
-         [](auto& a) { a.cu_seqlens.dtype = DType::kF32; });
-  expect("max_seqlen must be in [0, 6], got 7", [](auto& a) { a.max_seqlen = 7; });
-  expect("max_seqlen must be in [0, 6], got -1", [](auto& a) { a.max_seqlen = -1; });
-  const Tensor angles = f.floats({6, 4}, std::vector<float>(24, 0.0f));
-  expect("sin must be float32 [6, 4], got", [&](auto& a) { a.cos = angles.view(); });
-  expect("cos must be float32 [6, 4], got", [&](auto& a) { a.sin = angles.view(); });
-  expect("cos must be float32 [6, 4], got float32 [6, 8]", [&](auto& a) {
-    a.cos = a.sin = angles.view();
-    a.cos.shape = {6, 8};
-  });
-  const std::vector<float> weight(48 * 8, 0.0f);
-  const ops::PackedLinear projection = ops::pack_linear(f.device(), view_of(weight, {48, 8}), {});
-  const ops::PackedLinear narrow = ops::pack_linear(f.device(), view_of(weight, {40, 8}), {});
-  const Tensor x = f.poisoned({6, 8});
-  expect("x needs a projection to 48 features, got 0", [&](auto& a) { a.x = x.view(); });
-  expect("x needs a projection to 48 features, got 40", [&](auto& a) {
-    a.x = x.view();
-    a.projection = &narrow;
-  });
-  expect("x must be", [&](auto& a) { a.projection = &projection; });
-  expect("[6, 8], got", [&](auto& a) {
-    a.x = out.view();
-    a.projection = &projection;
-  });
-  expect("qkv and x must not overlap", [&](auto& a) {
-    a.x = a.qkv;
-    a.x.shape = {6, 8};
-    a.projection = &projection;
-  });
+         [](auto& a) { a.sequences.cu_seqlens.dtype = DType::kF32; });
+  expect("max_seqlen must be in [0, 6], got 7", [](auto& a) { a.sequences.max_seqlen = 7; });
+  expect("max_seqlen must be in [0, 6], got -1", [](auto& a) { a.sequences.max_seqlen = -1; });
 }
 
 TEST_P(AttentionTest, BeginsAtMultiplesOf16BytesOnAGpu) {
@@ -412,11 +383,10 @@ TEST_P(AttentionTest, BeginsAtMultiplesOf16BytesOnAGpu) {
   expect_error(ErrorCode::kInvalidArgument,
                "attention: qkv must begin at a multiple of 16 bytes on a GPU", [&] {
                  ops::attention(ctx, {.qkv = qkv,
-                                      .cu_seqlens = cu.view(),
+                                      .sequences = {.cu_seqlens = cu.view(), .max_seqlen = 4},
                                       .num_heads = 1,
                                       .head_dim = 8,
                                       .scale = 1,
-                                      .max_seqlen = 4,
                                       .out = out.view()});
                });
 }
@@ -431,11 +401,10 @@ TEST_P(AttentionTest, RefusesOffsetsThatWouldReadOtherMemory) {
     ExecContext ctx = f.ctx();
     expect_error(ErrorCode::kInternal, message, [&] {
       ops::attention(ctx, {.qkv = qkv.view(),
-                           .cu_seqlens = cu.view(),
+                           .sequences = {.cu_seqlens = cu.view(), .max_seqlen = max_seqlen},
                            .num_heads = 1,
                            .head_dim = 8,
                            .scale = 1,
-                           .max_seqlen = max_seqlen,
                            .out = out.view()});
     });
   };

@@ -1,4 +1,4 @@
-// Counting of work: floating-point operations, workspaces asked of the real backend.
+// Counting of work: operations, flops and weight bytes, workspaces asked of the real backend.
 #include "ops/cost_kernels.h"
 
 #include <gtest/gtest.h>
@@ -35,31 +35,43 @@ TEST_F(CostKernelsTest, CountsTwoFlopsPerMultiplyAddOfALinearLayer) {
 }
 
 TEST_F(CostKernelsTest, CountsAttentionAsIfEverySequenceWereTheLongest) {
-  const ops::AttentionArgs args{.qkv = arena_.tensor(DType::kF32, {100, 3 * 2 * 16}),
-                                .cu_seqlens = arena_.tensor(DType::kI32, {5}),
-                                .num_heads = 2,
-                                .head_dim = 16,
-                                .scale = 0.25f,
-                                .max_seqlen = 40,
-                                .out = arena_.tensor(DType::kF32, {100, 2 * 16})};
+  const ops::AttentionArgs args{
+      .qkv = arena_.tensor(DType::kF32, {100, 3 * 2 * 16}),
+      .sequences = {.cu_seqlens = arena_.tensor(DType::kI32, {5}), .max_seqlen = 40},
+      .num_heads = 2,
+      .head_dim = 16,
+      .scale = 0.25f,
+      .out = arena_.tensor(DType::kF32, {100, 2 * 16})};
   ops::attention(ctx_, args);
   EXPECT_EQ(cost_.flops(), 4.0 * 100 * 40 * 2 * 16);
-  EXPECT_EQ(cost_.attention_workspace(args), backend_->attention_workspace(args));
 }
 
-TEST_F(CostKernelsTest, CountsTheProductThatAttentionBeginsWith) {
+TEST_F(CostKernelsTest, TakeFromTheArenaWhatTheBackendWouldTake) {
+  const ops::AttentionArgs args{
+      .qkv = arena_.tensor(DType::kF32, {100, 3 * 2 * 16}),
+      .sequences = {.cu_seqlens = arena_.tensor(DType::kI32, {5}), .max_seqlen = 40},
+      .num_heads = 2,
+      .head_dim = 16,
+      .scale = 0.25f,
+      .out = arena_.tensor(DType::kF32, {100, 2 * 16})};
+  const std::size_t before = arena_.high_water();
+  ops::attention(ctx_, args);
+  EXPECT_GE(arena_.high_water(), before + backend_->attention_workspace(args));
+}
+
+TEST_F(CostKernelsTest, CountsTheProjectionBeforeAttention) {
   const std::vector<float> weight(3 * 16 * 7, 0.0f);
   const ops::PackedLinear packed = ops::pack_linear(
       *device_, {reinterpret_cast<const std::byte*>(weight.data()), DType::kF32, {3 * 16, 7}}, {});
-  ops::attention(ctx_, {.x = arena_.tensor(DType::kF32, {11, 7}),
-                        .projection = &packed,
-                        .qkv = arena_.tensor(DType::kF32, {11, 3 * 16}),
-                        .cu_seqlens = arena_.tensor(DType::kI32, {2}),
-                        .num_heads = 1,
-                        .head_dim = 16,
-                        .scale = 0.25f,
-                        .max_seqlen = 11,
-                        .out = arena_.tensor(DType::kF32, {11, 16})});
+  ops::projected_attention(
+      ctx_, {.x = arena_.tensor(DType::kF32, {11, 7}),
+             .projection = packed,
+             .qkv = arena_.tensor(DType::kF32, {11, 3 * 16}),
+             .sequences = {.cu_seqlens = arena_.tensor(DType::kI32, {2}), .max_seqlen = 11},
+             .num_heads = 1,
+             .head_dim = 16,
+             .scale = 0.25f,
+             .out = arena_.tensor(DType::kF32, {11, 16})});
   EXPECT_EQ(cost_.flops(), 2.0 * 11 * 7 * 48 + 4.0 * 11 * 11 * 16);
 }
 
@@ -76,11 +88,6 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
                           .inv_freq = arena_.tensor(DType::kF32, {4}),
                           .cos = angles,
                           .sin = angles});
-  ops::rope(ctx_, {.qkv = arena_.tensor(DType::kF32, {8, 3 * 16}),
-                   .cos = angles,
-                   .sin = angles,
-                   .num_heads = 1,
-                   .head_dim = 16});
   ops::gather_rows(ctx_, {.x = x, .index = index, .out = out});
   ops::add_positions_bilinear(
       ctx_,

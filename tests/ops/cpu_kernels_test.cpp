@@ -12,6 +12,7 @@
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/vector_kernels.h"
 #include "support/expect_error.h"
+#include "support/naive_ops.h"
 #include "support/op_fixture.h"
 
 namespace fovea::test {
@@ -63,6 +64,39 @@ std::vector<OpCase> cpu_cases() {
 
 INSTANTIATE_TEST_SUITE_P(InstructionSets, CpuLeafTest, ::testing::ValuesIn(cpu_cases()),
                          op_case_name);
+
+// Check values: the toy vector of the Qwen towers, patch (1, 2) with inverse frequencies 1 and
+// 0.01.
+TEST_P(CpuLeafTest, RotatesAHandComputedHead) {
+  std::vector<float> head{1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<float> cos, sin;
+  for (const double angle : {1.0, 0.01, 2.0, 0.02}) {
+    cos.push_back(static_cast<float>(std::cos(angle)));
+    sin.push_back(static_cast<float>(std::sin(angle)));
+  }
+  kernels().rotate(head.data(), cos.data(), sin.data(), 1, 8);
+  const std::vector<double> want{-3.667053, 1.939901, -7.613522, 3.839211,
+                                 3.542983,  6.0197,   -0.185136, 8.078395};
+  for (std::size_t j = 0; j < want.size(); ++j) EXPECT_NEAR(head[j], want[j], 1e-6) << j;
+}
+
+TEST_P(CpuLeafTest, RotatesEveryHeadByTheAnglesOfItsRow) {
+  for (const std::int64_t dim : {2, 6, 8, 72, 80, 88, 128}) {
+    SCOPED_TRACE(dim);
+    constexpr std::int64_t kHeads = 3;  // q, k and v of one head each; v is left alone
+    std::mt19937_64 generator(static_cast<std::uint64_t>(dim));
+    const std::vector<float> qkv = normal_values(generator, kHeads * dim);
+    std::vector<float> cos, sin;
+    for (const float angle : normal_values(generator, dim / 2)) {
+      cos.push_back(std::cos(angle));
+      sin.push_back(std::sin(angle));
+    }
+    std::vector<float> got = qkv;
+    kernels().rotate(got.data(), cos.data(), sin.data(), kHeads - 1, dim);
+    const std::vector<double> want = naive_rope(qkv, cos, sin, 1, dim);
+    for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6) << i;
+  }
+}
 
 TEST_P(CpuLeafTest, PowerOfTwoIsAccurateEverywhere) {
   std::vector<float> x;
@@ -123,11 +157,10 @@ struct SmallAttention {
   std::vector<float> run() {
     ExecContext ctx{*stream, *kernels, arena, *stream};
     ops::attention(ctx, {.qkv = qkv.view(),
-                         .cu_seqlens = cu.view(),
+                         .sequences = {.cu_seqlens = cu.view(), .max_seqlen = kRows},
                          .num_heads = 1,
                          .head_dim = kDim,
                          .scale = 0.25f,
-                         .max_seqlen = kRows,
                          .out = out.view()});
     const auto* const first = out.view().as<float>();
     return {first, first + out.shape.elements()};
@@ -157,11 +190,10 @@ TEST(CpuKernels, AttentionAsksForScratchPerThread) {
   const auto one = make_cpu_kernels(CpuIsa::kPortable, 1);
   const auto seven = make_cpu_kernels(CpuIsa::kPortable, 7);
   const ops::AttentionArgs args{.qkv = {},
-                                .cu_seqlens = {},
+                                .sequences = {.cu_seqlens = {}, .max_seqlen = 1},
                                 .num_heads = 16,
                                 .head_dim = 72,
                                 .scale = 1,
-                                .max_seqlen = 1,
                                 .out = {}};
   EXPECT_GT(one->attention_workspace(args), 0u);
   EXPECT_EQ(seven->attention_workspace(args), 7 * one->attention_workspace(args));
@@ -208,16 +240,16 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
   const Tensor bytes_table = f.floats({3, 256}, std::vector<float>(768, 0.0f));
   const Tensor place_table = f.floats({1, 24}, std::vector<float>(24, 0.0f));
   const Tensor frequencies = f.floats({2}, {1, 1});
+  const std::vector<float> weight(24 * 24, 0.0f);
+  const ops::PackedLinear projection = ops::pack_linear(f.device(), view_of(weight, {24, 24}), {});
   const auto one_head = [&](LiveRows seqs, LiveRows rows) {
-    return ops::AttentionArgs{.qkv = x.view(),
-                              .cu_seqlens = index.view(),
-                              .seqs = seqs,
-                              .num_heads = 1,
-                              .head_dim = 8,
-                              .scale = 1,
-                              .max_seqlen = 2,
-                              .rows = rows,
-                              .out = heads.view()};
+    return ops::AttentionArgs{
+        .qkv = x.view(),
+        .sequences = {.cu_seqlens = index.view(), .seqs = seqs, .max_seqlen = 2, .rows = rows},
+        .num_heads = 1,
+        .head_dim = 8,
+        .scale = 1,
+        .out = heads.view()};
   };
   for (const std::int32_t wrong : {3, -1}) {
     const Tensor count = f.ints({1}, {wrong});
@@ -234,7 +266,14 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
               ctx, {positions.view(), frequencies.view(), rows, angles.view(), angles.view()});
         },
         [&](ExecContext& ctx) {
-          ops::rope(ctx, {x.view(), angles.view(), angles.view(), 1, 8, rows});
+          ops::projected_attention(ctx, {.x = y.view(),
+                                         .projection = projection,
+                                         .qkv = x.view(),
+                                         .sequences = one_head({}, rows).sequences,
+                                         .num_heads = 1,
+                                         .head_dim = 8,
+                                         .scale = 1,
+                                         .out = heads.view()});
         },
         [&](ExecContext& ctx) { ops::attention(ctx, one_head(rows, {})); },
         [&](ExecContext& ctx) { ops::attention(ctx, one_head({}, rows)); },

@@ -17,7 +17,7 @@
 #include "core/file.h"
 #include "device/cuda_plugin.h"
 #include "ops/linear.h"
-#include "ops/projected_attention.h"
+#include "ops/projected_attention_steps.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
 #include "support/temporary_directory.h"
@@ -337,9 +337,9 @@ TEST_F(CudaGemmTest, EveryKernelForHeadsBringsThemWhereAttentionReadsThem) {
         write_text(path(), choices);
         OpFixture f(case_with_choices(folder()));
         ProjectedAttention attention(f, heads, lengths, rotates);
-        const std::vector<float> fused = attention.run(true);
+        const std::vector<float> fused = attention.run();
         EXPECT_FALSE(std::ranges::any_of(fused, [](float v) { return std::isnan(v); }));
-        expect_same_bits(fused, attention.run(false));
+        expect_same_bits(fused, attention.run_step_by_step());
         EXPECT_EQ(read_text(path()), choices);
       }
     }

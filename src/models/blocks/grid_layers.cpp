@@ -33,22 +33,23 @@ void embed_patches(ExecContext& ctx, const GridGeometry& geometry, const PatchEm
   ops::linear(ctx, {.x = patches, .weight = embedding.proj, .rows = in.patches, .out = x});
 }
 
-Sequences rotated_sequences(ExecContext& ctx, const GridInputs& in, const Tensor& inv_freq,
-                            std::int64_t rows) {
+AttendedRows rotated_rows(ExecContext& ctx, const GridInputs& in, const Tensor& inv_freq,
+                          std::int64_t num_rows) {
   const std::int64_t angles = 2 * inv_freq.shape[0];  // half a head
-  const TensorView cos = ctx.arena.tensor(DType::kF32, {rows, angles});
-  const TensorView sin = ctx.arena.tensor(DType::kF32, {rows, angles});
+  const TensorView cos = ctx.arena.tensor(DType::kF32, {num_rows, angles});
+  const TensorView sin = ctx.arena.tensor(DType::kF32, {num_rows, angles});
   ops::rope_angles(ctx, {.positions = in.positions,
                          .inv_freq = inv_freq.view(),
                          .rows = in.patches,
                          .cos = cos,
                          .sin = sin});
-  return {.cu_seqlens = in.cu_seqlens,
-          .seqs = in.seqs,
-          .rows = in.patches,
-          // Not the longest image: what the processor allows exceeds the rows of any graph, and an
-          // exact bound in eager runs alone would let them choose another kernel than replays.
-          .max_seqlen = rows,
+  // Not the longest image: what the processor allows exceeds the rows of any graph, and an exact
+  // bound in eager runs alone would let them choose another kernel than replays.
+  const std::int64_t max_seqlen = num_rows;
+  return {.sequences = {.cu_seqlens = in.cu_seqlens,
+                        .seqs = in.seqs,
+                        .max_seqlen = max_seqlen,
+                        .rows = in.patches},
           .cos = cos,
           .sin = sin};
 }

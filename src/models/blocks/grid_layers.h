@@ -25,10 +25,10 @@ struct PatchEmbedding {
 void embed_patches(ExecContext& ctx, const GridGeometry& geometry, const PatchEmbedding& embedding,
                    const GridInputs& in, TensorView x);
 
-/// What blocks over `rows` rows attend over, with the angles of their positions, which are taken
+/// What blocks over `num_rows` rows work on, with the angles of their positions, which are taken
 /// from ctx.arena in the scope of the caller.
 /// @param inv_freq as of inverse_frequencies().
-[[nodiscard]] Sequences rotated_sequences(ExecContext& ctx, const GridInputs& in,
-                                          const Tensor& inv_freq, std::int64_t rows);
+[[nodiscard]] AttendedRows rotated_rows(ExecContext& ctx, const GridInputs& in,
+                                        const Tensor& inv_freq, std::int64_t num_rows);
 
 }  // namespace fovea::blocks

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "ops/attention.h"
 #include "ops/grid.h"
 #include "ops/norm.h"
 
@@ -19,26 +18,23 @@ void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows 
                         .out = out});
 }
 
-void add_attention(ExecContext& ctx, const Attention& layer, const Sequences& s,
+void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x) {
   const Arena::Scope scope(ctx.arena);
-  const std::int64_t rows = x.shape[0];
-  const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, layer.qkv.out_features});
-  const TensorView mixed = ctx.arena.tensor(x.dtype, {rows, layer.proj.in_features});
-  ops::attention(ctx, {.x = normed,
-                       .projection = &layer.qkv,
-                       .qkv = qkv,
-                       .cos = s.cos,
-                       .sin = s.sin,
-                       .cu_seqlens = s.cu_seqlens,
-                       .seqs = s.seqs,
-                       .num_heads = layer.num_heads,
-                       .head_dim = layer.head_dim(),
-                       .scale = 1.0f / std::sqrt(static_cast<float>(layer.head_dim())),
-                       .max_seqlen = s.max_seqlen,
-                       .rows = s.rows,
-                       .out = mixed});
-  ops::linear(ctx, {.x = mixed, .weight = layer.proj, .residual = x, .rows = s.rows, .out = x});
+  const TensorView qkv = ctx.arena.tensor(x.dtype, {x.shape[0], layer.qkv.out_features});
+  const TensorView mixed = ctx.arena.tensor(x.dtype, {x.shape[0], layer.proj.in_features});
+  ops::projected_attention(ctx, {.x = normed,
+                                 .projection = layer.qkv,
+                                 .qkv = qkv,
+                                 .cos = rows.cos,
+                                 .sin = rows.sin,
+                                 .sequences = rows.sequences,
+                                 .num_heads = layer.num_heads,
+                                 .head_dim = layer.head_dim(),
+                                 .scale = 1.0f / std::sqrt(static_cast<float>(layer.head_dim())),
+                                 .out = mixed});
+  ops::linear(ctx,
+              {.x = mixed, .weight = layer.proj, .residual = x, .rows = rows.live(), .out = x});
 }
 
 void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView normed,
@@ -53,13 +49,13 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
   ops::linear(ctx, {.x = wide, .weight = layer.fc2, .residual = x, .rows = rows, .out = x});
 }
 
-void add_block(ExecContext& ctx, const Block& block, const Sequences& sequences, TensorView x) {
+void add_block(ExecContext& ctx, const Block& block, const AttendedRows& rows, TensorView x) {
   const Arena::Scope scope(ctx.arena);
   const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
-  norm(ctx, block.norm1, x, sequences.rows, normed);
-  add_attention(ctx, block.attn, sequences, normed, x);
-  norm(ctx, block.norm2, x, sequences.rows, normed);
-  add_mlp(ctx, block.mlp, sequences.rows, normed, x);
+  norm(ctx, block.norm1, x, rows.live(), normed);
+  add_attention(ctx, block.attn, rows, normed, x);
+  norm(ctx, block.norm2, x, rows.live(), normed);
+  add_mlp(ctx, block.mlp, rows.live(), normed, x);
 }
 
 void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,

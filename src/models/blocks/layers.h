@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "ops/context.h"
 #include "ops/linear.h"
+#include "ops/projected_attention.h"
 
 namespace fovea::blocks {
 
@@ -50,14 +51,13 @@ struct Conv3x3 {
   std::int64_t stride = 1;
 };
 
-/// What a block attends over: rows in sequences that follow each other.
-struct Sequences {
-  ConstTensorView cu_seqlens;   ///< [sequences + 1] i32: offsets of rows, not decreasing
-  LiveRows seqs;                ///< live sequences
-  LiveRows rows;                ///< live rows
-  std::int64_t max_seqlen = 0;  ///< no sequence is longer; fixed at capture
-  ConstTensorView cos = {};     ///< [rows, head_dim / 2] f32, or neither this nor sin
-  ConstTensorView sin = {};     ///< rotates q and k as ops::projected_attention says
+/// The rows that a block works on.
+struct AttendedRows {
+  ops::Sequences sequences;
+  ConstTensorView cos = {};  ///< [rows, head_dim / 2] f32, or neither this nor sin
+  ConstTensorView sin = {};  ///< rotates q and k as ops::projected_attention says
+
+  [[nodiscard]] LiveRows live() const { return sequences.rows; }
 };
 
 /// out = (x - mean) / sqrt(variance + epsilon) * weight + bias; [rows, features]. May be in place.
@@ -66,7 +66,7 @@ void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows 
 
 /// x += proj(attention(qkv(normed))), q and k rotated where there are angles; normed and x
 /// [rows, features].
-void add_attention(ExecContext& ctx, const Attention& layer, const Sequences& sequences,
+void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x);
 
 /// x += fc2(activation(fc1(normed))); normed and x [rows, features].
@@ -84,6 +84,6 @@ void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int
              LiveRows rows, TensorView out);
 
 /// x += attention(norm1(x)); x += mlp(norm2(x)); x is [rows, features].
-void add_block(ExecContext& ctx, const Block& block, const Sequences& sequences, TensorView x);
+void add_block(ExecContext& ctx, const Block& block, const AttendedRows& rows, TensorView x);
 
 }  // namespace fovea::blocks

@@ -135,9 +135,10 @@ void clip(ExecContext& ctx, const Tower& t, const blocks::ViewInputs& in, ConstT
                              .out_first = 1});
   ops::add_table(ctx, {.table = w.position_embedding[t.path].view(), .rows = rows, .x = x});
   blocks::norm(ctx, w.pre_layrnorm, x, rows, x);
-  const blocks::Sequences sequences{
-      .cu_seqlens = in.cu_seqlens, .seqs = live_views, .rows = rows, .max_seqlen = tokens + 1};
-  for (const blocks::Block& layer : w.layers) blocks::add_block(ctx, layer, sequences, x);
+  const blocks::AttendedRows attended{
+      .sequences = {
+          .cu_seqlens = in.cu_seqlens, .seqs = live_views, .max_seqlen = tokens + 1, .rows = rows}};
+  for (const blocks::Block& layer : w.layers) blocks::add_block(ctx, layer, attended, x);
 
   // The class token has done its work.
   ops::copy_row_blocks(ctx, {.x = x,

@@ -24,7 +24,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
                                     .side = c.position_side(),
                                     .rows = in.patches,
                                     .x = x});
-  const blocks::Sequences sequences = blocks::rotated_sequences(ctx, in, w.inv_freq, patches);
+  const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // Deepstack mergers read the residual stream between blocks. Their norm takes a snapshot of it,
   // so the two GEMMs can overlap with the blocks that follow.
@@ -35,7 +35,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
 
   for (std::int64_t l = 0; l < c.depth; ++l) {
     // x = x + attention(LN1(x)); x = x + mlp(LN2(x))
-    blocks::add_block(ctx, w.blocks[static_cast<std::size_t>(l)], sequences, x);
+    blocks::add_block(ctx, w.blocks[static_cast<std::size_t>(l)], rows, x);
     const auto tap = std::ranges::find(c.deepstack_visual_indexes, l);
     if (tap == c.deepstack_visual_indexes.end()) continue;
     // deepstack[k] = mlp_k(LN_k(join(x)))

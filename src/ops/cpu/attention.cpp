@@ -36,16 +36,17 @@ struct Sequences {
 };
 
 Sequences read_sequences(const ops::AttentionArgs& args) {
-  const Sequences seqs{args.cu_seqlens.as<std::int32_t>(),
-                       count_live(args.seqs, args.cu_seqlens.shape[0] - 1)};
-  const std::int64_t rows = count_live(args.rows, args.qkv.shape[0]);
+  const Sequences seqs{args.sequences.cu_seqlens.as<std::int32_t>(),
+                       count_live(args.sequences.seqs, args.sequences.cu_seqlens.shape[0] - 1)};
+  const std::int64_t rows = count_live(args.sequences.rows, args.qkv.shape[0]);
   FOVEA_CHECK(seqs.starts[0] >= 0 && seqs.starts[seqs.count] <= rows, kInternal,
               "attention: cu_seqlens spans ", seqs.starts[0], "..", seqs.starts[seqs.count], " of ",
               rows, " live rows");
   for (std::int64_t s = 0; s < seqs.count; ++s) {
     const std::int64_t length = seqs.starts[s + 1] - seqs.starts[s];
-    FOVEA_CHECK(length >= 0 && length <= args.max_seqlen, kInternal, "attention: sequence ", s,
-                " has ", length, " rows, expected 0 to ", args.max_seqlen);
+    FOVEA_CHECK(length >= 0 && length <= args.sequences.max_seqlen, kInternal,
+                "attention: sequence ", s, " has ", length, " rows, expected 0 to ",
+                args.sequences.max_seqlen);
   }
   return seqs;
 }
@@ -105,13 +106,13 @@ void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int
                      .scratch = scratch});
 }
 
-void run(ThreadPool& pool, const ops::AttentionArgs& args, const VectorKernels& kernels) {
+void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
+         const VectorKernels& kernels) {
   const Sequences seqs = read_sequences(args);
   const std::int64_t rows = seqs.starts[seqs.count] - seqs.starts[0];
   if (rows == 0) return;
   const std::int64_t scratch_floats = attention_scratch_floats(args.head_dim);
-  const std::int64_t places =
-      args.workspace.shape[0] / (scratch_floats * std::int64_t{sizeof(float)});
+  const std::int64_t places = workspace.shape[0] / (scratch_floats * std::int64_t{sizeof(float)});
   const std::int64_t lanes = std::min<std::int64_t>(pool.size(), places);
   const TaskNumbers tasks{seqs, args.num_heads,
                           choose_task_queries(rows, args.num_heads, static_cast<int>(lanes))};
@@ -119,7 +120,7 @@ void run(ThreadPool& pool, const ops::AttentionArgs& args, const VectorKernels& 
   // One lane per place in the workspace; lanes take tasks one by one.
   std::atomic<std::int64_t> next{0};
   pool.parallel_for(std::min(lanes, num_tasks), [&](std::int64_t lane, int) {
-    float* const scratch = args.workspace.as<float>() + lane * scratch_floats;
+    float* const scratch = workspace.as<float>() + lane * scratch_floats;
     for (std::int64_t task = next++; task < num_tasks; task = next++)
       run_task(args, tasks, task, scratch, kernels);
   });
@@ -132,10 +133,10 @@ std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads)
          static_cast<std::size_t>(attention_scratch_floats(args.head_dim)) * sizeof(float);
 }
 
-void attention(Stream& stream, const ops::AttentionArgs& args, CpuIsa isa) {
+void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa) {
   const VectorKernels& kernels = vector_kernels(isa);
   static_cast<CpuStream&>(stream).submit(
-      [args, &kernels](ThreadPool& pool) { run(pool, args, kernels); });
+      [args, workspace, &kernels](ThreadPool& pool) { run(pool, args, workspace, kernels); });
 }
 
 }  // namespace fovea::cpu

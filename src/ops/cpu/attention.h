@@ -12,7 +12,7 @@ namespace fovea::cpu {
 [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads);
 
 /// Submits attention to a CpuStream: the body of Kernels::attention. As many threads take part as
-/// the workspace has room for. Running allocates nothing.
-void attention(Stream& stream, const ops::AttentionArgs& args, CpuIsa isa);
+/// `workspace` [bytes] u8 has room for. Running allocates nothing.
+void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa);
 
 }  // namespace fovea::cpu

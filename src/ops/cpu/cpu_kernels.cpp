@@ -20,6 +20,11 @@ void check_f32(const char* op, const ConstTensorView& activation) {
               ": the CPU backend has float32 activations, got ", to_string(activation.dtype));
 }
 
+/// Until the caller's scope of the arena ends.
+TensorView scratch(const Submission& submission, std::size_t bytes) {
+  return submission.arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)});
+}
+
 class CpuKernels final : public Kernels {
  public:
   CpuKernels(CpuIsa isa, int num_threads) noexcept : isa_(isa), num_threads_(num_threads) {}
@@ -28,65 +33,72 @@ class CpuKernels final : public Kernels {
                                               ConstTensorView bias) const override {
     return cpu::pack_linear(device, weight, bias);
   }
-  void linear(Stream& stream, const ops::LinearArgs& args) const override {
+  void linear(const Submission& submission, const ops::LinearArgs& args) const override {
     check_f32("linear", args.x);
-    cpu::linear(stream, args, isa_);
+    cpu::linear(submission.stream, args, isa_);
   }
-  void layer_norm(Stream& stream, const ops::LayerNormArgs& args) const override {
+  void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override {
     check_f32("layer_norm", args.x);
-    cpu::layer_norm(stream, args, isa_);
+    cpu::layer_norm(submission.stream, args, isa_);
   }
-  void rms_norm(Stream& stream, const ops::RmsNormArgs& args) const override {
+  void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     check_f32("rms_norm", args.x);
-    cpu::rms_norm(stream, args, isa_);
+    cpu::rms_norm(submission.stream, args, isa_);
   }
-  void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) const override {
-    cpu::rope_angles(stream, args);
+  void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
+    cpu::rope_angles(submission.stream, args);
   }
-  void rope(Stream& stream, const ops::RopeArgs& args) const override {
-    check_f32("rope", args.qkv);
-    cpu::rope(stream, args, isa_);
+  void attention(const Submission& submission, const ops::AttentionArgs& args) const override {
+    check_f32("attention", args.qkv);
+    const Arena::Scope scope(submission.arena);
+    cpu::attention(submission.stream, args, scratch(submission, attention_workspace(args)), isa_);
   }
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
     return cpu::attention_workspace(args, num_threads_);
   }
-  void attention(Stream& stream, const ops::AttentionArgs& args) const override {
-    check_f32("attention", args.qkv);
-    if (args.x) cpu::linear(stream, ops::projection_args(args), isa_);
-    if (args.cos) cpu::rope(stream, ops::rope_args(args), isa_);
-    cpu::attention(stream, args, isa_);
+  void projected_attention(const Submission& submission,
+                           const ops::ProjectedAttentionArgs& args) const override {
+    check_f32("projected_attention", args.qkv);
+    cpu::linear(submission.stream, ops::projection_args(args), isa_);
+    if (args.cos) cpu::rotate(submission.stream, args, isa_);
+    attention(submission, ops::attention_args(args));
   }
-  void patchify(Stream& stream, const ops::PatchifyArgs& args) const override {
+  void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
     check_f32("patchify", args.out);
-    cpu::patchify(stream, args);
+    cpu::patchify(submission.stream, args);
   }
-  void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const override {
+  void add_positions_bilinear(const Submission& submission,
+                              const ops::AddPositionsArgs& args) const override {
     check_f32("add_positions_bilinear", args.x);
-    cpu::add_positions_bilinear(stream, args, isa_);
+    cpu::add_positions_bilinear(submission.stream, args, isa_);
   }
-  void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const override {
+  void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     check_f32("gather_rows", args.x);
-    cpu::gather_rows(stream, args);
+    cpu::gather_rows(submission.stream, args);
   }
-  void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args) const override {
+  void copy_row_blocks(const Submission& submission,
+                       const ops::CopyRowBlocksArgs& args) const override {
     check_f32("copy_row_blocks", args.out);
-    cpu::copy_row_blocks(stream, args);
+    cpu::copy_row_blocks(submission.stream, args);
   }
-  void add_table(Stream& stream, const ops::AddTableArgs& args) const override {
+  void add_table(const Submission& submission, const ops::AddTableArgs& args) const override {
     check_f32("add_table", args.x);
-    cpu::add_table(stream, args);
+    cpu::add_table(submission.stream, args);
   }
-  void im2col_3x3(Stream& stream, const ops::Im2colArgs& args) const override {
+  void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
     check_f32("im2col_3x3", args.x);
-    cpu::im2col_3x3(stream, args);
+    cpu::im2col_3x3(submission.stream, args);
+  }
+  void grid_attention(const Submission& submission,
+                      const ops::GridAttentionArgs& args) const override {
+    check_f32("grid_attention", args.qkv);
+    const Arena::Scope scope(submission.arena);
+    cpu::grid_attention(submission.stream, args,
+                        scratch(submission, grid_attention_workspace(args)), isa_);
   }
   [[nodiscard]] std::size_t grid_attention_workspace(
       const ops::GridAttentionArgs& args) const override {
     return cpu::grid_attention_workspace(args, num_threads_);
-  }
-  void grid_attention(Stream& stream, const ops::GridAttentionArgs& args) const override {
-    check_f32("grid_attention", args.qkv);
-    cpu::grid_attention(stream, args, isa_);
   }
 
  private:

@@ -264,17 +264,18 @@ void run_task(const Work& work, const Window& window, std::int64_t head, std::in
   scatter_results(work, window, head, begin, end, results);
 }
 
-void run(ThreadPool& pool, const ops::GridAttentionArgs& args, const VectorKernels& kernels) {
+void run(ThreadPool& pool, const ops::GridAttentionArgs& args, TensorView workspace,
+         const VectorKernels& kernels) {
   const GridPlan plan(args);
   const std::int64_t image_rows = args.height * args.width;
   const std::int64_t images = count_live(args.images, args.qkv.shape[0] / image_rows);
   const std::int64_t windows = plan.windows_y * plan.windows_x;
   const std::int64_t num_tasks = images * windows * args.num_heads * plan.blocks;
   if (num_tasks == 0) return;
-  const Work work{args, plan, transpose_tables(args, plan, args.workspace.as<float>()), kernels};
-  float* const all_scratch = args.workspace.as<float>() + plan.table_floats();
+  const Work work{args, plan, transpose_tables(args, plan, workspace.as<float>()), kernels};
+  float* const all_scratch = workspace.as<float>() + plan.table_floats();
   const std::int64_t places =
-      (args.workspace.shape[0] / std::int64_t{sizeof(float)} - plan.table_floats()) /
+      (workspace.shape[0] / std::int64_t{sizeof(float)} - plan.table_floats()) /
       plan.scratch_floats();
   const std::int64_t lanes = std::min({std::int64_t{pool.size()}, places, num_tasks});
   // One lane per place in the workspace; lanes take tasks one by one.
@@ -301,10 +302,11 @@ std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, int num
          sizeof(float);
 }
 
-void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, CpuIsa isa) {
+void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, TensorView workspace,
+                    CpuIsa isa) {
   const VectorKernels& kernels = vector_kernels(isa);
   static_cast<CpuStream&>(stream).submit(
-      [args, &kernels](ThreadPool& pool) { run(pool, args, kernels); });
+      [args, workspace, &kernels](ThreadPool& pool) { run(pool, args, workspace, kernels); });
 }
 
 void im2col_3x3(Stream& stream, const ops::Im2colArgs& args) {

@@ -11,8 +11,9 @@ namespace fovea::cpu {
                                                    int num_threads);
 
 /// Bodies of Kernels::grid_attention and Kernels::im2col_3x3: submit to a CpuStream; running
-/// allocates nothing.
-void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, CpuIsa isa);
+/// allocates nothing. As many threads take part as `workspace` [bytes] u8 has room for.
+void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, TensorView workspace,
+                    CpuIsa isa);
 void im2col_3x3(Stream& stream, const ops::Im2colArgs& args);
 
 }  // namespace fovea::cpu

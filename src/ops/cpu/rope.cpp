@@ -44,17 +44,18 @@ void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) {
   });
 }
 
-void rope(Stream& stream, const ops::RopeArgs& args, CpuIsa isa) {
-  const auto rotate = vector_kernels(isa).rotate;
-  static_cast<CpuStream&>(stream).submit([args, rotate](ThreadPool& pool) {
+void rotate(Stream& stream, const ops::ProjectedAttentionArgs& args, CpuIsa isa) {
+  const auto rotate_heads = vector_kernels(isa).rotate;
+  static_cast<CpuStream&>(stream).submit([args, rotate_heads](ThreadPool& pool) {
     const std::int64_t width = args.num_heads * args.head_dim;
     const std::int64_t half = args.head_dim / 2;
-    for_row_ranges(pool, count_live(args.rows, args.qkv.shape[0]), 2 * width,
+    for_row_ranges(pool, count_live(args.sequences.rows, args.qkv.shape[0]), 2 * width,
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t r = first; r < last; ++r) {
                        // q and k are neighbours: 2 * num_heads heads in one go
-                       rotate(args.qkv.as<float>() + r * 3 * width, args.cos.as<float>() + r * half,
-                              args.sin.as<float>() + r * half, 2 * args.num_heads, args.head_dim);
+                       rotate_heads(
+                           args.qkv.as<float>() + r * 3 * width, args.cos.as<float>() + r * half,
+                           args.sin.as<float>() + r * half, 2 * args.num_heads, args.head_dim);
                      }
                    });
   });

@@ -21,16 +21,17 @@ constexpr std::int64_t kHopperFromRows = 576;
 constexpr std::int64_t kHopperFromSequence = 128;
 
 AttentionWork make_work(const ops::AttentionArgs& args) {
-  AttentionWork work{.qkv = args.qkv.data,
-                     .cu_seqlens = args.cu_seqlens.as<std::int32_t>(),
-                     .live_seqs = args.seqs.count,
-                     .max_seqs = static_cast<int>(args.cu_seqlens.shape[0] - 1),
-                     .rows = static_cast<int>(args.qkv.shape[0]),
-                     .num_heads = static_cast<int>(args.num_heads),
-                     .head_dim = static_cast<int>(args.head_dim),
-                     .scale = std::abs(args.scale),
-                     .out = args.out.data,
-                     .workspace = args.workspace.data};
+  AttentionWork work{
+      .qkv = const_cast<std::byte*>(args.qkv.data),  // written by those who rotate alone
+      .cu_seqlens = args.sequences.cu_seqlens.as<std::int32_t>(),
+      .live_seqs = args.sequences.seqs.count,
+      .max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1),
+      .rows = static_cast<int>(args.qkv.shape[0]),
+      .num_heads = static_cast<int>(args.num_heads),
+      .head_dim = static_cast<int>(args.head_dim),
+      .scale = std::abs(args.scale),
+      .out = args.out.data,
+      .workspace = nullptr};
   // The kernels find the largest score before scaling, which needs a positive scale.
   if (args.scale < 0.0f) work.flip = kBf16SignBits;
   if (args.scale == 0.0f) {
@@ -42,75 +43,91 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
 
 enum class Kernel { kPortable, kHopper, kCudnn };
 
-/// Which one serves these sizes; the same for the workspace and for the work itself.
-Kernel choose(CudaAttention choice, const ops::AttentionArgs& args, const AttentionWork& work) {
+Kernel choose(CudaAttention choice, const AttentionWork& work, std::int64_t max_seqlen) {
   if (choice == CudaAttention::kCudnn && CudnnAttention::accepts(work)) return Kernel::kCudnn;
   if (choice == CudaAttention::kPortable || !has_attention_wgmma(work)) return Kernel::kPortable;
-  const bool faster = work.rows >= kHopperFromRows && args.max_seqlen >= kHopperFromSequence;
+  const bool faster = work.rows >= kHopperFromRows && max_seqlen >= kHopperFromSequence;
   return faster || choice == CudaAttention::kHopper ? Kernel::kHopper : Kernel::kPortable;
 }
 
-/// Whether the kernel that packs keys can apply the rotary angles: four dims at a time, and without
-/// the bits that make up for a scale that is not positive.
-bool rotates_while_packing(const ops::AttentionArgs& args) {
-  return args.scale > 0.0f && is_aligned(args.qkv.data, 16) && is_aligned(args.cos.data, 16) &&
-         is_aligned(args.sin.data, 16);
-}
-
-/// Whether the product before attention can pack, and rotate, what it computes.
-bool packs_while_projecting(const ops::AttentionArgs& args) {
-  return rotates_while_packing(args) && HopperGemm::has_heads(static_cast<int>(args.head_dim)) &&
-         HopperGemm::accepts(gemm_of(ops::projection_args(args)));
-}
-
-void check(const ops::AttentionArgs& args) {
-  check_bf16("attention", "qkv", args.qkv);
-  check_vectors("attention", "qkv", args.qkv);
-  check_vectors("attention", "out", args.out);
-  FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported,
-              "attention: head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
+void check(const char* op, const ops::AttentionArgs& args) {
+  check_bf16(op, "qkv", args.qkv);
+  check_vectors(op, "qkv", args.qkv);
+  check_vectors(op, "out", args.out);
+  FOVEA_CHECK(args.head_dim <= kMaxAttentionHeadDim, kUnsupported, op,
+              ": head_dim must be at most ", kMaxAttentionHeadDim, " on a GPU, got ",
               args.head_dim);
-  FOVEA_CHECK(args.qkv.shape[0] <= INT32_MAX && args.cu_seqlens.shape[0] <= INT32_MAX, kUnsupported,
-              "attention: ", args.qkv.shape[0], " rows are too many for a GPU");
+  FOVEA_CHECK(args.qkv.shape[0] <= INT32_MAX && args.sequences.cu_seqlens.shape[0] <= INT32_MAX,
+              kUnsupported, op, ": ", args.qkv.shape[0], " rows are too many for a GPU");
 }
 
 }  // namespace
 
-std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) const {
-  check(args);
+struct CudaKernels::AttentionPlan {
+  Kernel kernel;
+  AttentionWork work;
+  std::int64_t max_seqlen;
+  bool is_packed = false;  ///< keys and values are in the workspace already, for the Hopper kernel
+};
+
+CudaKernels::AttentionPlan CudaKernels::plan_attention(const char* op,
+                                                       const ops::AttentionArgs& args) const {
+  check(op, args);
   const AttentionWork work = make_work(args);
-  switch (choose(attention_, args, work)) {
+  const std::int64_t max_seqlen = args.sequences.max_seqlen;
+  return {.kernel = choose(attention_, work, max_seqlen), .work = work, .max_seqlen = max_seqlen};
+}
+
+std::size_t CudaKernels::workspace_bytes(const AttentionPlan& plan) const {
+  switch (plan.kernel) {
     case Kernel::kPortable: return 0;
-    case Kernel::kHopper: return packed_bytes(work);
-    case Kernel::kCudnn: return cudnn_->workspace_bytes(work, args.max_seqlen);
+    case Kernel::kHopper: return packed_bytes(plan.work);
+    case Kernel::kCudnn: return cudnn_->workspace_bytes(plan.work, plan.max_seqlen);
   }
   return 0;
 }
 
-void CudaKernels::attention(Stream& stream, const ops::AttentionArgs& args) const {
-  check(args);
-  auto& cuda_stream = static_cast<CudaStream&>(stream);
-  AttentionWork work = make_work(args);
-  const Kernel kernel = choose(attention_, args, work);
-  if (kernel == Kernel::kHopper && rotates_while_packing(args)) {
-    work.cos = args.cos.as<float>();
-    work.sin = args.sin.as<float>();
-  }
-  const bool is_packed = args.x && kernel == Kernel::kHopper && packs_while_projecting(args);
-  if (args.x) {
-    Gemm product = gemm_of(ops::projection_args(args));
-    if (is_packed) product.attention = &work;
-    gemm_.run(cuda_stream, product);
-  }
-  if (args.cos && work.cos == nullptr) rope(stream, ops::rope_args(args));
-  switch (kernel) {
-    case Kernel::kPortable: return launch_attention_mma(cuda_stream, work);
+void CudaKernels::run(CudaStream& stream, const AttentionPlan& plan) const {
+  switch (plan.kernel) {
+    case Kernel::kPortable: return launch_attention_mma(stream, plan.work);
     case Kernel::kHopper:
-      if (!is_packed) launch_attention_packing(cuda_stream, work);
-      return launch_attention_wgmma(cuda_stream, work, num_multiprocessors_);
+      if (!plan.is_packed) launch_attention_packing(stream, plan.work);
+      return launch_attention_wgmma(stream, plan.work, num_multiprocessors_);
     case Kernel::kCudnn:
-      return cudnn_->run(cuda_stream, work, args.max_seqlen, num_multiprocessors_);
+      return cudnn_->run(stream, plan.work, plan.max_seqlen, num_multiprocessors_);
   }
+}
+
+void CudaKernels::attention(const Submission& submission, const ops::AttentionArgs& args) const {
+  AttentionPlan plan = plan_attention("attention", args);
+  const Arena::Scope scope(submission.arena);
+  plan.work.workspace = take_scratch(submission, workspace_bytes(plan));
+  run(stream_of(submission), plan);
+}
+
+std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) const {
+  return workspace_bytes(plan_attention("attention", args));
+}
+
+void CudaKernels::projected_attention(const Submission& submission,
+                                      const ops::ProjectedAttentionArgs& args) const {
+  AttentionPlan plan = plan_attention("projected_attention", ops::attention_args(args));
+  check_vectors("projected_attention", "cos", args.cos);
+  check_vectors("projected_attention", "sin", args.sin);
+  const Arena::Scope scope(submission.arena);
+  plan.work.workspace = take_scratch(submission, workspace_bytes(plan));
+  Gemm gemm = gemm_of(ops::projection_args(args), submission.is_recorded);
+  // What packs keys can rotate as well, but not without the bits that make up for a scale that is
+  // not positive.
+  if (plan.kernel == Kernel::kHopper && args.scale > 0.0f) {
+    plan.work.cos = args.cos.as<float>();
+    plan.work.sin = args.sin.as<float>();
+    plan.is_packed = HopperGemm::has_heads(plan.work.head_dim) && HopperGemm::accepts(gemm);
+    if (plan.is_packed) gemm.attention = &plan.work;
+  }
+  gemm_.run(stream_of(submission), gemm);
+  if (args.cos && plan.work.cos == nullptr) rotate(stream_of(submission), args);
+  run(stream_of(submission), plan);
 }
 
 }  // namespace fovea::cuda

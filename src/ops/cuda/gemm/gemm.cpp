@@ -76,7 +76,7 @@ std::string path_in(const std::string& cache_dir, const std::string& identity) {
 
 }  // namespace
 
-Gemm gemm_of(const ops::LinearArgs& args) {
+Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded) {
   return {.rows = args.x.shape[0],
           .in_features = args.weight.in_features,
           .out_features = args.weight.out_features,
@@ -88,7 +88,7 @@ Gemm gemm_of(const ops::LinearArgs& args) {
           .out = args.out.data + args.out_column * kElementBytes,
           .out_stride = args.out.shape[1],
           .live = args.rows.count,
-          .is_recorded = args.is_recorded};
+          .is_recorded = is_recorded};
 }
 
 GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir)

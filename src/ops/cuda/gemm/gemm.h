@@ -39,7 +39,7 @@ struct Gemm {
   const AttentionWork* attention = nullptr;
 };
 /// The product of a linear layer.
-[[nodiscard]] Gemm gemm_of(const ops::LinearArgs& args);
+[[nodiscard]] Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded);
 [[nodiscard]] inline int head_dim_of(const Gemm& gemm) {
   return gemm.attention == nullptr ? 0 : gemm.attention->head_dim;
 }

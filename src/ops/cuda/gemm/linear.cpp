@@ -44,9 +44,9 @@ ops::PackedLinear CudaKernels::pack_linear(Device& device, ConstTensorView weigh
   return packed;
 }
 
-void CudaKernels::linear(Stream& stream, const ops::LinearArgs& args) const {
+void CudaKernels::linear(const Submission& submission, const ops::LinearArgs& args) const {
   check_bf16("linear", "x", args.x);
-  gemm_.run(static_cast<CudaStream&>(stream), gemm_of(args));
+  gemm_.run(stream_of(submission), gemm_of(args, submission.is_recorded));
 }
 
 }  // namespace fovea::cuda

@@ -31,8 +31,7 @@ GridWork make_work(const ops::GridAttentionArgs& args) {
                 .num_heads = static_cast<int>(args.num_heads),
                 .head_dim = static_cast<int>(args.head_dim),
                 .scale = std::abs(args.scale),
-                .out = args.out.data,
-                .workspace = args.workspace.data};
+                .out = args.out.data};
   work.windows_y = (work.height + work.side_h - 1) / work.side_h;
   work.windows_x = (work.width + work.side_w - 1) / work.side_w;
   if (args.scale < 0.0f) work.query_flip = kBf16SignBits;
@@ -40,7 +39,7 @@ GridWork make_work(const ops::GridAttentionArgs& args) {
   return work;
 }
 
-/// Which kernel serves these sizes; the same for the workspace and for the work itself.
+/// Which kernel serves these sizes.
 bool uses_hopper(CudaAttention choice, const GridWork& work) {
   return choice != CudaAttention::kPortable && has_grid_attention_wgmma(work);
 }
@@ -63,21 +62,22 @@ void check(const ops::GridAttentionArgs& args) {
 
 }  // namespace
 
+void CudaKernels::grid_attention(const Submission& submission,
+                                 const ops::GridAttentionArgs& args) const {
+  check(args);
+  GridWork work = make_work(args);
+  if (!uses_hopper(attention_, work)) {
+    return launch_grid_attention_mma(stream_of(submission), work);
+  }
+  const Arena::Scope scope(submission.arena);
+  work.workspace = take_scratch(submission, grid_attention_wgmma_workspace(work));
+  launch_grid_attention_wgmma(stream_of(submission), work, num_multiprocessors_);
+}
+
 std::size_t CudaKernels::grid_attention_workspace(const ops::GridAttentionArgs& args) const {
   check(args);
   const GridWork work = make_work(args);
   return uses_hopper(attention_, work) ? grid_attention_wgmma_workspace(work) : 0;
-}
-
-void CudaKernels::grid_attention(Stream& stream, const ops::GridAttentionArgs& args) const {
-  check(args);
-  auto& cuda_stream = static_cast<CudaStream&>(stream);
-  const GridWork work = make_work(args);
-  if (uses_hopper(attention_, work)) {
-    launch_grid_attention_wgmma(cuda_stream, work, num_multiprocessors_);
-  } else {
-    launch_grid_attention_mma(cuda_stream, work);
-  }
 }
 
 }  // namespace fovea::cuda

@@ -224,9 +224,9 @@ void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocesso
 
 }  // namespace
 
-void CudaKernels::layer_norm(Stream& stream, const ops::LayerNormArgs& args) const {
+void CudaKernels::layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const {
   check_bf16("layer_norm", "x", args.x);
-  launch_norm<true>(static_cast<CudaStream&>(stream),
+  launch_norm<true>(stream_of(submission),
                     {.x = args.x.as<__nv_bfloat16>(),
                      .weight = args.weight.as<float>(),
                      .bias = args.bias.as<float>(),
@@ -238,9 +238,9 @@ void CudaKernels::layer_norm(Stream& stream, const ops::LayerNormArgs& args) con
                     num_multiprocessors_);
 }
 
-void CudaKernels::rms_norm(Stream& stream, const ops::RmsNormArgs& args) const {
+void CudaKernels::rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const {
   check_bf16("rms_norm", "x", args.x);
-  launch_norm<false>(static_cast<CudaStream&>(stream),
+  launch_norm<false>(stream_of(submission),
                      {.x = args.x.as<__nv_bfloat16>(),
                       .weight = args.weight.as<float>(),
                       .bias = nullptr,

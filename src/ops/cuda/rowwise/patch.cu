@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-void CudaKernels::patchify(Stream& stream, const ops::PatchifyArgs& args) const {
+void CudaKernels::patchify(const Submission& submission, const ops::PatchifyArgs& args) const {
   check_bf16("patchify", "out", args.out);
   check_vectors("patchify", "sources", args.sources);
   const PatchifyWork work{.pixels = args.pixels.as<std::uint8_t>(),
@@ -163,30 +163,30 @@ void CudaKernels::patchify(Stream& stream, const ops::PatchifyArgs& args) const 
   FOVEA_CHECK(patch_bytes <= kMaxPatchBytes, kUnsupported, "patchify: a patch of ", patch_bytes,
               " bytes does not fit the GPU's shared memory (", kMaxPatchBytes, ")");
   const bool vectors = args.patch_size % 8 == 0 && is_aligned(args.out.data, 16);
-  launch(static_cast<CudaStream&>(stream), vectors ? &patchify_kernel<8> : &patchify_kernel<1>,
+  launch(stream_of(submission), vectors ? &patchify_kernel<8> : &patchify_kernel<1>,
          grid_for(work.rows, 1, num_multiprocessors_), dim3(kBlock),
          static_cast<std::size_t>(patch_bytes), work);
 }
 
-void CudaKernels::add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args) const {
+void CudaKernels::add_positions_bilinear(const Submission& submission,
+                                         const ops::AddPositionsArgs& args) const {
   check_bf16("add_positions_bilinear", "x", args.x);
   check_vectors("add_positions_bilinear", "positions", args.positions);
   const std::int64_t rows = args.x.shape[0];
   const std::int64_t cols = args.x.shape[1];
   const bool vectors =
       cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
-  launch(static_cast<CudaStream&>(stream),
-         vectors ? &add_positions_kernel<8> : &add_positions_kernel<1>,
+  launch(stream_of(submission), vectors ? &add_positions_kernel<8> : &add_positions_kernel<1>,
          grid_for(rows, 1, num_multiprocessors_), dim3(kBlock), 0, args.table.as<float>(),
          args.positions.as<int4>(), args.side, rows, cols, args.rows.count,
          args.x.as<__nv_bfloat16>());
 }
 
-void CudaKernels::gather_rows(Stream& stream, const ops::GatherRowsArgs& args) const {
+void CudaKernels::gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const {
   check_bf16("gather_rows", "x", args.x);
   const std::int64_t rows = args.index.shape[0];
   const std::int64_t cols = args.x.shape[1];
-  auto& cuda_stream = static_cast<CudaStream&>(stream);
+  auto& cuda_stream = stream_of(submission);
   const dim3 grid = grid_for(rows, 1, num_multiprocessors_);
   if (cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16)) {
     launch(cuda_stream, &gather_rows_kernel<uint4>, grid, dim3(kBlock), 0, args.x.as<uint4>(),

@@ -1,10 +1,10 @@
 // Rotary embedding in two dimensions: angles once per forward, rotation of q and k per block.
 //
-// rope_angles: one thread per (row, column). rope: one thread per four pairs (j, j + head_dim / 2)
-// of one head of q or k, read and written in place with 8-byte accesses; head dims whose half is
-// not a multiple of 4 go pair by pair. Arithmetic in f32, one rounding. Angles are rounded to f32
-// before the full-precision cosine and sine. Traffic of rope: 8 * rows * hidden bytes, angles from
-// L1.
+// rope_angles: one thread per (row, column). Angles are rounded to f32 before the full-precision
+// cosine and sine.
+// rotate: one thread per four pairs (j, j + head_dim / 2) of one head of q or k, read and written
+// in place with 8-byte accesses. Arithmetic in f32, one rounding. Traffic: 8 * rows * hidden bytes,
+// angles from L1.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
@@ -16,6 +16,7 @@ namespace fovea::cuda {
 namespace {
 
 constexpr int kBlock = 256;
+constexpr int kPairs = 4;  // per thread
 
 __global__ void __launch_bounds__(kBlock)
     rope_angles_kernel(const int4* positions, const float* inv_freq, std::int64_t rows, int quarter,
@@ -35,12 +36,11 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-template <int kWidth>
 __global__ void __launch_bounds__(kBlock)
-    rope_kernel(__nv_bfloat16* qkv, const float* cos_in, const float* sin_in, std::int64_t rows,
-                int num_heads, int half, const std::int32_t* live_count) {
+    rotate_kernel(__nv_bfloat16* qkv, const float* cos_in, const float* sin_in, std::int64_t rows,
+                  int num_heads, int half, const std::int32_t* live_count) {
   wait_for_predecessor();
-  const int pieces = half / kWidth;               // of one head
+  const int pieces = half / kPairs;               // of one head
   const int row_pieces = 2 * num_heads * pieces;  // heads of q, then heads of k
   const std::int64_t stride = std::int64_t{6} * num_heads * half;
   const std::int64_t total = live_rows(live_count, rows) * row_pieces;
@@ -49,10 +49,10 @@ __global__ void __launch_bounds__(kBlock)
     const std::int64_t row = i / row_pieces;
     const int rest = static_cast<int>(i - row * row_pieces);
     const int head = rest / pieces;
-    const int j = (rest - head * pieces) * kWidth;
-    const Angles<kWidth> angles(cos_in + row * half + j, sin_in + row * half + j);
+    const int j = (rest - head * pieces) * kPairs;
+    const Angles<kPairs> angles(cos_in + row * half + j, sin_in + row * half + j);
     __nv_bfloat16* const x = qkv + row * stride + head * 2 * half + j;
-    RotaryPair<kWidth> pair = load_pair<kWidth>(x, half);
+    RotaryPair<kPairs> pair = load_pair<kPairs>(x, half);
     rotate(angles, pair);
     store_pair(pair, x, half);
   }
@@ -60,27 +60,23 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-void CudaKernels::rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) const {
+void CudaKernels::rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const {
   check_vectors("rope_angles", "positions", args.positions);
   const std::int64_t rows = args.positions.shape[0];
   const std::int64_t quarter = args.inv_freq.shape[0];
-  launch(static_cast<CudaStream&>(stream), &rope_angles_kernel,
+  launch(stream_of(submission), &rope_angles_kernel,
          grid_for(rows * quarter * 2, kBlock, num_multiprocessors_), dim3(kBlock), 0,
          args.positions.as<int4>(), args.inv_freq.as<float>(), rows, quarter, args.rows.count,
          args.cos.as<float>(), args.sin.as<float>());
 }
 
-void CudaKernels::rope(Stream& stream, const ops::RopeArgs& args) const {
-  check_bf16("rope", "qkv", args.qkv);
+void CudaKernels::rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args) const {
   const std::int64_t rows = args.qkv.shape[0];
   const std::int64_t half = args.head_dim / 2;
-  const bool vectors = half % 4 == 0 && is_aligned(args.qkv.data, 8) &&
-                       is_aligned(args.cos.data, 16) && is_aligned(args.sin.data, 16);
-  const std::int64_t pieces = rows * 2 * args.num_heads * half / (vectors ? 4 : 1);
-  launch(static_cast<CudaStream&>(stream), vectors ? &rope_kernel<4> : &rope_kernel<1>,
-         grid_for(pieces, kBlock, num_multiprocessors_), dim3(kBlock), 0,
+  const std::int64_t pieces = rows * 2 * args.num_heads * half / kPairs;
+  launch(stream, &rotate_kernel, grid_for(pieces, kBlock, num_multiprocessors_), dim3(kBlock), 0,
          args.qkv.as<__nv_bfloat16>(), args.cos.as<float>(), args.sin.as<float>(), rows,
-         args.num_heads, half, args.rows.count);
+         args.num_heads, half, args.sequences.rows.count);
 }
 
 }  // namespace fovea::cuda

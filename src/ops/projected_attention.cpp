@@ -1,0 +1,35 @@
+// Checks of attention over a projection.
+#include "ops/projected_attention.h"
+
+#include "ops/arg_check.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops {
+
+namespace {
+
+constexpr const char* kOp = "projected_attention";
+
+void check(const ProjectedAttentionArgs& args) {
+  check_attention(kOp, attention_args(args));
+  const std::int64_t rows = args.qkv.shape[0];
+  const PackedLinear& projection = args.projection;
+  FOVEA_CHECK(projection.out_features == args.qkv.shape[1], kInvalidArgument, kOp,
+              ": projection must be to ", args.qkv.shape[1], " features, got ",
+              projection.out_features);
+  check_tensor(kOp, "x", args.x, args.qkv.dtype, {rows, projection.in_features});
+  check_disjoint(kOp, "qkv", args.qkv, "x", args.x);
+  if (!args.cos && !args.sin) return;
+  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
+  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
+}
+
+}  // namespace
+
+void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args) {
+  check(args);
+  if (is_empty(args.sequences)) return;
+  ctx.kernels.projected_attention(ctx.submission(), args);
+}
+
+}  // namespace fovea::ops
