@@ -1,7 +1,6 @@
 // The engine: what happens to a batch, in order. Start reading at Engine::Impl::encode.
 #include "fovea/engine.h"
 
-#include <future>
 #include <utility>
 
 #include "core/check.h"
@@ -102,27 +101,19 @@ void Engine::Impl::load() {
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
                                             const EncodeOptions& how) {
   const std::lock_guard lock(mutex);
-  const auto window = [&](std::size_t begin) {
-    return media.subspan(begin, window_items(on_host(), replicas->size(), begin, media.size()));
-  };
-  const auto prepare = [&](std::span<const MediaItem> items) {
-    return prepare_all(model(), items, options.media, decode_pool);
-  };
-  // On a GPU the next window is decoded while the tower runs; a CPU has no idle cores to do that.
-  const std::launch policy = on_host() ? std::launch::deferred : std::launch::async;
   std::vector<Embedding> results;
   results.reserve(media.size());  // its elements stay where they are
-  std::future<std::vector<PreparedMedia>> next;
   const auto tell = [&](std::size_t done) {
     if (how.progress && done > 0) how.progress(static_cast<std::int64_t>(done), std::ssize(media));
   };
   try {
-    for (std::size_t begin = 0, end = 0; begin < media.size(); begin = end) {
-      std::vector<PreparedMedia> prepared = next.valid() ? next.get() : prepare(window(begin));
-      end = begin + prepared.size();
-      if (end < media.size()) next = std::async(policy, prepare, window(end));
-      encode_window(media.subspan(begin, prepared.size()), prepared, how, results);
-      tell(on_host() ? end : begin);
+    PreparedWindows windows({model(), options.media, decode_pool, replicas->size(), on_host()},
+                            media);
+    while (!windows.done()) {
+      const std::size_t before = windows.begin();
+      PreparedWindows::Window window = windows.next();
+      submit(window, how, results);
+      tell(on_host() ? windows.begin() : before);  // a GPU is still at work on this window
     }
     replicas->finish();
   } catch (...) {
@@ -133,20 +124,20 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
   return results;
 }
 
-void Engine::Impl::encode_window(std::span<const MediaItem> media,
-                                 std::span<PreparedMedia> prepared, const EncodeOptions& how,
-                                 std::vector<Embedding>& results) {
+void Engine::Impl::submit(PreparedWindows::Window& window, const EncodeOptions& how,
+                          std::vector<Embedding>& results) {
   std::vector<const PreparedItem*> items;
   std::vector<Embedding*> rows;
-  for (std::size_t i = 0; i < media.size(); ++i) {
-    Embedding& result = results.emplace_back(describe(media[i], prepared[i]));
+  for (std::size_t i = 0; i < window.media.size(); ++i) {
+    const MediaItem& media = window.media[i];
+    Embedding& result = results.emplace_back(describe(media, window.prepared[i]));
     if (result.error) {
       if (how.on_error == OnError::kFail) throw Error(*result.error);
-    } else if (media[i].source == MediaItem::Source::kRows) {
-      hand_on_rows(media[i], how.dtype, result);
+    } else if (media.source == MediaItem::Source::kRows) {
+      hand_on_rows(media, how.dtype, result);
       ++precomputed_items;
     } else {
-      items.push_back(&prepared[i].item);
+      items.push_back(&window.prepared[i].item);
       rows.push_back(&result);
     }
   }

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "engine/backend.h"
 #include "engine/prepare.h"
+#include "engine/prepared_windows.h"
 #include "engine/replica_group.h"
 #include "fovea/engine.h"
 #include "models/encoder_graph_model.h"
@@ -46,8 +47,9 @@ struct Engine::Impl {
 
  private:
   void load();
-  void encode_window(std::span<const MediaItem> media, std::span<PreparedMedia> prepared,
-                     const EncodeOptions& how, std::vector<Embedding>& results);
+  /// Adds the results of a window, without rows, and has the replicas begin to write those.
+  void submit(PreparedWindows::Window& window, const EncodeOptions& how,
+              std::vector<Embedding>& results);
 };
 
 /// Warns of what preprocessing assumes for want of a processor file. Random weights, which need
