@@ -6,7 +6,8 @@
 namespace fovea {
 
 /// Hash of a text, the same in every process and on every machine. Not for texts that somebody
-/// chooses in order to collide. Source: FNV-1a, 64 bits.
+/// chooses in order to collide.
+/// Source: docs/reference/README.md, "Hash functions" (FNV-1a, 64 bits).
 [[nodiscard]] constexpr std::uint64_t fnv1a(std::string_view text) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

@@ -26,7 +26,7 @@ struct Assignment {
 /// arguments.
 /// @param sizes of the items, >= 0. @param num_replicas >= 1.
 /// @throws Error(kInvalidArgument) if one of them is not.
-/// Source: encoder graph specification, section 8.1.
+/// Source: docs/reference/encoder_graphs.md, "Load balancing".
 [[nodiscard]] Assignment balance_load(std::span<const std::int64_t> sizes,
                                       std::size_t num_replicas);
 

@@ -16,7 +16,7 @@ namespace fovea {
 /// Every replica takes its share by itself, on a thread of its own, and writes finished rows where
 /// the caller keeps them; there is nothing to gather, to pad or to wait for but the end. A group of
 /// one runs on the calling thread and starts no other. One thread at a time may use a group.
-/// Source: encoder graph specification, section 8.
+/// Source: docs/reference/encoder_graphs.md, "Data parallelism".
 class ReplicaGroup {
  public:
   /// @param replicas at least one, all of one model.

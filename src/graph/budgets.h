@@ -12,7 +12,8 @@ namespace fovea {
 
 /// Budgets from `first` to `last`: doubles while it stays within `last`, then ends with `last`.
 ///   (64, 800) -> 64 128 256 512 800        (5, 3) -> 3
-/// @param first > 0. @param last > 0. Source: encoder graph specification, section 3.
+/// @param first > 0. @param last > 0.
+/// Source: docs/reference/encoder_graphs.md, "Generated budgets".
 [[nodiscard]] std::vector<std::int64_t> generate_budgets(std::int64_t first, std::int64_t last);
 
 /// The smallest of the ascending `budgets` that is >= tokens; absent if there is none.
@@ -38,7 +39,7 @@ struct PathBudgetRules {
 /// - a 0 in front marks a path that an item may not need; it is never captured.
 /// @param token_budgets ascending, not empty.
 /// @throws Error(kInvalidArgument) if the minimum is not in [1, top].
-/// Source: encoder graph specification, section 3.1.
+/// Source: docs/reference/encoder_graphs.md, "Budgets of a path".
 [[nodiscard]] std::vector<std::int64_t> path_budgets(const PathSpec& path,
                                                      std::span<const std::int64_t> token_budgets,
                                                      const PathBudgetRules& rules);

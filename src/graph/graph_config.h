@@ -35,13 +35,14 @@ struct GraphConfig {
 };
 
 /// Checks that hold whether graphs are on or off.
-/// @throws Error(kInvalidArgument) with the texts of the encoder graph specification, section 2.2.
+/// @throws Error(kInvalidArgument) with the texts of the source.
+/// Source: docs/reference/encoder_graphs.md, "Validation".
 void validate_graph_options(const GraphOptions& user);
 
 /// Resolves budgets, items and frames. @param range of the model; asked only if something has to be
 /// inferred.
 /// @throws Error(kInvalidArgument) as above.
-/// Source: encoder graph specification, sections 2.2 to 2.4 and 3.1.
+/// Source: docs/reference/encoder_graphs.md, "Budgets and items".
 [[nodiscard]] GraphConfig resolve_graph_config(const GraphSpec& spec,
                                                const std::function<BudgetRange()>& range,
                                                const GraphConfigRequest& request);

@@ -70,12 +70,12 @@ struct GraphMemoryReport {
 
 /// Captures the forward of a model at fixed sizes, packs items into those sizes, replays the
 /// smallest that fits and runs the rest eagerly, with equal results.
-/// Thread-safe: calls are serialised. Source: encoder graph specification.
+/// Thread-safe: calls are serialised.
+/// Source: docs/reference/encoder_graphs.md.
 class GraphManager {
  public:
   /// `model` and `device` must outlive the manager. Captures nothing.
-  /// @throws Error(kInvalidArgument) for a configuration that section 2.2 of the specification
-  /// rules out.
+  /// @throws Error(kInvalidArgument) as resolve_graph_config.
   GraphManager(const EncoderGraphModel& model, Device& device, const GraphManagerOptions& options);
   GraphManager(const GraphManager&) = delete;
   GraphManager& operator=(const GraphManager&) = delete;

@@ -90,12 +90,12 @@ void sort_by_tokens(std::span<const ItemSpec> items, std::vector<std::int64_t>& 
 /// Orders items by ascending sum of path tokens (ties in index order) and fills sub-batches in that
 /// order up to the largest budget of every path, max_items and max_seqs. An item that fits nowhere
 /// gets a sub-batch of its own. Deterministic; O(n log n); allocates only what `packing` lacks.
-/// Source: encoder graph specification, section 5.1, with sequences as a resource (5.3).
+/// Source: docs/reference/encoder_graphs.md, "Greedy packing" and "Sequences".
 void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing);
 
 /// Packs for the least sum of costs: the cheaper of the greedy plan and of one that fills budgets
 /// around the largest item left. Deterministic; O(n^2) for fixed budgets.
-/// Source: encoder graph specification, section 5.4.
+/// Source: docs/reference/encoder_graphs.md, "Packing by cost".
 void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
                   const PackingCosts& costs, Packing& packing);
 

@@ -31,7 +31,7 @@ struct ImageInfo {
 /// formula, alpha composited on options.background or dropped, EXIF orientation applied on request,
 /// first frame of an animation, no colour management.
 /// @throws as probe_image; Error(kCorruptData) for truncated or damaged pixel data.
-/// Source: image operations specification, section 8.
+/// Source: docs/reference/image_resize.md, "Decoding to RGB".
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
                                  const MediaOptions& options);
 

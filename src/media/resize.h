@@ -6,10 +6,10 @@
 namespace fovea::media {
 
 /// Whose fixed-point arithmetic is reproduced, byte for byte.
-/// Source: image operations specification, sections 1 (P) and 2 (U).
+/// Source: docs/reference/image_resize.md, "Resize".
 enum class ResizeEngine : std::uint8_t {
-  kPillow,       ///< engine P: 22-bit weights
-  kTorchvision,  ///< engine U: int16 weights, precision chosen per axis
+  kPillow,       ///< 22-bit weights
+  kTorchvision,  ///< int16 weights, precision chosen per axis
 };
 
 enum class ResizeFilter : std::uint8_t { kBilinear, kBicubic, kLanczos, kBox, kHamming };

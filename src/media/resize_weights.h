@@ -29,7 +29,9 @@ struct AxisWeights {
 
 /// Computes the filter of an axis that is resized from in_size to out_size pixels, both >= 1.
 /// Double arithmetic in the order of the references; 22-bit (Pillow) or 16-bit (torchvision) fixed
-/// point. Source: image operations specification, sections 1.2 to 1.4 and 2.
+/// point.
+/// Source: docs/reference/image_resize.md, "Axis weights", "Pillow weights" and "Torchvision
+/// weights".
 [[nodiscard]] AxisWeights make_axis_weights(std::int64_t in_size, std::int64_t out_size,
                                             ResizeEngine engine, ResizeFilter filter);
 

@@ -14,7 +14,7 @@ namespace fovea::media {
 /// Composites RGBA over a background of one colour:
 ///   t = b*(255 - alpha) + v*alpha + 128; out = ((t >> 8) + t) >> 8
 /// @param rgba 4 * num_pixels bytes; @param rgb 3 * num_pixels bytes, must not overlap.
-/// Source: image operations specification, section 8.
+/// Source: docs/reference/image_resize.md, "Decoding to RGB".
 void composite_rgba(const std::uint8_t* rgba, std::size_t num_pixels,
                     const std::uint8_t background[3], std::uint8_t* rgb) noexcept;
 
@@ -24,7 +24,7 @@ void drop_alpha(const std::uint8_t* rgba, std::size_t num_pixels, std::uint8_t* 
 /// Converts inverted CMYK (255 is no ink), as JPEG files store it, to RGB. With C, M, Y, K as
 /// amounts of ink and n = 255 - K: out = n - round(C * n / 255), likewise for M and Y.
 /// @param cmyk 4 * num_pixels bytes; @param rgb 3 * num_pixels bytes, must not overlap.
-/// Source: image operations specification, section 8.
+/// Source: docs/reference/image_resize.md, "Decoding to RGB".
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t num_pixels,
                           std::uint8_t* rgb) noexcept;
 

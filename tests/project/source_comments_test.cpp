@@ -1,0 +1,122 @@
+// Provenance can be looked up: a `Source:` comment that cites docs/reference names a page and a
+// heading that exist, and none cites a document outside of the repository.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "project/tree.h"
+
+namespace fovea::test {
+namespace {
+
+/// Text of a comment line without its slashes and indentation; empty for a line of code.
+std::string comment_text(const std::string& line) {
+  static const std::regex comment(R"(^\s*//+\s*(.*)$)");
+  std::smatch match;
+  return std::regex_match(line, match, comment) ? match[1].str() : "";
+}
+
+/// Comments of a file, the lines of each joined by spaces, because citations may wrap.
+std::vector<std::string> comments_of(const std::string& file) {
+  std::vector<std::string> comments;
+  bool inside = false;
+  for (const std::string& line : read_lines(file)) {
+    const std::string text = comment_text(line);
+    if (!text.empty() && inside) {
+      comments.back().append(" ").append(text);
+    } else if (!text.empty()) {
+      comments.push_back(text);
+    }
+    inside = !text.empty();
+  }
+  return comments;
+}
+
+struct Citation {
+  std::string page;                   ///< relative to the root of the tree
+  std::vector<std::string> headings;  ///< in quotes after the page; may be none
+};
+
+/// What a comment cites of docs/reference: a page, then headings in quotes.
+std::vector<Citation> citations_of(const std::string& comment) {
+  static const std::regex citation(
+      R"re((docs/reference/\w+\.md)((?:(?:, | and |, and )"[^"]+")*))re");
+  static const std::regex quoted(R"re("([^"]+)")re");
+  std::vector<Citation> citations;
+  for (std::sregex_iterator it(comment.begin(), comment.end(), citation), end; it != end; ++it) {
+    Citation& found = citations.emplace_back((*it)[1]);
+    const std::string headings = (*it)[2];
+    for (std::sregex_iterator heading(headings.begin(), headings.end(), quoted); heading != end;
+         ++heading) {
+      found.headings.push_back((*heading)[1]);
+    }
+  }
+  return citations;
+}
+
+/// Headings of a page without their marks; none if there is no such page.
+std::set<std::string> headings_of(const std::string& page) {
+  std::set<std::string> headings;
+  if (!std::filesystem::exists(source_root() / page)) return headings;
+  for (const std::string& line : read_lines(page)) {
+    if (line.starts_with('#')) headings.insert(line.substr(line.find_first_not_of("# ")));
+  }
+  return headings;
+}
+
+/// What is wrong with the provenance that a comment states, or "".
+std::string objection(const std::string& comment) {
+  if (comment.find("specification, section") != std::string::npos)
+    return "cites a document that is not in the repository";
+  for (const auto& [page, cited] : citations_of(comment)) {
+    const std::set<std::string> headings = headings_of(page);
+    if (headings.empty()) return page + " does not exist";
+    const auto missing =
+        std::ranges::find_if_not(cited, [&](const auto& name) { return headings.contains(name); });
+    if (missing != cited.end()) return page + " has no heading \"" + *missing + "\"";
+  }
+  return "";
+}
+
+TEST(SourceComments, CiteWhatExists) {
+  int num_citations = 0;
+  for (const std::string folder : {"include", "src/checkpoint", "src/core", "src/device",
+                                   "src/engine", "src/graph", "src/media"}) {
+    for (const std::string& file : files_below(folder, {".h", ".cpp", ".cu", ".cuh"})) {
+      for (const std::string& comment : comments_of(file)) {
+        EXPECT_EQ(objection(comment), "") << file << ": " << comment;
+        num_citations += static_cast<int>(citations_of(comment).size());
+      }
+    }
+  }
+  EXPECT_GT(num_citations, 10) << "citations are no longer understood by this test";
+}
+
+TEST(SourceCommentsTable, AllowsPagesHeadingsPapersAndUpstreamFiles) {
+  for (const char* comment :
+       {"Source: docs/reference/encoder_graphs.md.",
+        R"(Source: docs/reference/encoder_graphs.md, "Greedy packing".)",
+        R"(Source: docs/reference/encoder_graphs.md, "Greedy packing" and "Sequences".)",
+        "Source: Dao, FlashAttention-2, arXiv:2307.08691, algorithm 1.",
+        "Source: torch.nn.LayerNorm over the last axis."}) {
+    EXPECT_EQ(objection(comment), "") << comment;
+  }
+}
+
+TEST(SourceCommentsTable, RefusesWhatCannotBeLookedUp) {
+  for (const char* comment :
+       {"Source: encoder graph specification, section 3.",
+        "Source: docs/reference/no_such_page.md.",
+        R"(Source: docs/reference/encoder_graphs.md, "No such heading".)",
+        R"(Source: docs/reference/encoder_graphs.md, "Greedy packing" and "No such heading".)"}) {
+    EXPECT_NE(objection(comment), "") << comment;
+  }
+}
+
+}  // namespace
+}  // namespace fovea::test
