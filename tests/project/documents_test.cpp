@@ -1,5 +1,5 @@
-// Documents say what is there: links lead somewhere, code blocks are compiled elsewhere, every
-// option and every architecture is described.
+// Documents say what is there: links lead somewhere, code blocks are compiled elsewhere, tables of
+// measurements name their commit, every option and every architecture is described.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/registry.h"
@@ -84,6 +85,36 @@ TEST(Documents, LinksAreRelativeAndLeadSomewhere) {
       if (hash == std::string::npos || path.extension() != ".md") continue;
       EXPECT_TRUE(anchors_of(path.lexically_normal().string()).contains(target.substr(hash + 1)))
           << document << " links to " << target;
+    }
+  }
+}
+
+/// Every table of a document with the lines that introduce it: those since the last heading or the
+/// end of the table before.
+std::vector<std::string> introduced_tables(const std::string& document) {
+  std::vector<std::string> tables;
+  std::string open;
+  bool inside = false;
+  for (const std::string& line : prose_lines(document)) {
+    const bool is_row = line.starts_with('|');
+    if (inside && !is_row) tables.push_back(std::exchange(open, ""));
+    if (line.starts_with('#')) open.clear();
+    open.append(line).append("\n");
+    inside = is_row;
+  }
+  if (inside) tables.push_back(open);
+  return tables;
+}
+
+TEST(Documents, TablesOfMeasurementsNameTheirCommit) {
+  static const std::regex commit(R"(\b[0-9a-f]{7}\b)");
+  const std::vector<std::string> documents = files_below("docs/measurements", {".md"});
+  EXPECT_FALSE(documents.empty());
+  for (const std::string& document : documents) {
+    const std::vector<std::string> tables = introduced_tables(document);
+    EXPECT_FALSE(tables.empty()) << document;
+    for (const std::string& table : tables) {
+      EXPECT_TRUE(std::regex_search(table, commit)) << document << ":\n" << table;
     }
   }
 }
