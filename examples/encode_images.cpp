@@ -1,7 +1,7 @@
-// The library from the outside: plans sizes, encodes picture files, a picture already in memory and
-// a short video in one call, reads single elements, and writes everything as safetensors.
+// The library from the outside: plans sizes, encodes image files, an image already in memory and a
+// short video in one call, reads single elements, and writes everything as safetensors.
 //
-// usage: encode_pictures MODEL OUTPUT.safetensors PICTURE...
+// usage: encode_images MODEL OUTPUT.safetensors IMAGE...
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr std::int64_t kSide = 96;   // of the pictures made here, in pixels
+constexpr std::int64_t kSide = 96;   // of the images made here, in pixels
 constexpr std::int64_t kFrames = 4;  // of the video made here
 
 /// Decoded pixels as an application might have them: a colour ramp, height x width x RGB. `phase`
@@ -52,11 +52,11 @@ void print_item(const fovea::Embedding& item) {
   std::printf("\n");
 }
 
-void run(const std::string& model, const std::string& output, std::span<char*> pictures) {
+void run(const std::string& model, const std::string& output, std::span<char*> images) {
   // Sizes are integer arithmetic: rows are known before any weight is loaded.
   const std::vector<fovea::ItemSize> sizes{{.width_px = 1024, .height_px = 768, .num_frames = 1}};
   const fovea::PackingPlan plan = fovea::plan(model, sizes);
-  std::printf("a picture of 1024 x 768 becomes %lld rows\n",
+  std::printf("an image of 1024 x 768 becomes %lld rows\n",
               static_cast<long long>(plan.items[0].rows));
 
   fovea::EngineOptions options;
@@ -64,8 +64,8 @@ void run(const std::string& model, const std::string& output, std::span<char*> p
   fovea::Engine engine = fovea::Engine::load(model, options);
 
   std::vector<fovea::MediaItem> items;
-  for (const char* picture : pictures) items.push_back(fovea::image_file(picture));
-  items.push_back(fovea::image_rgb(make_ramp(0), kSide, kSide, "picture in memory"));
+  for (const char* image : images) items.push_back(fovea::image_file(image));
+  items.push_back(fovea::image_rgb(make_ramp(0), kSide, kSide, "image in memory"));
   items.push_back(
       fovea::video_rgb(make_video(), kFrames, kSide, kSide, /*fps=*/2.0, "video in memory"));
 
@@ -75,7 +75,7 @@ void run(const std::string& model, const std::string& output, std::span<char*> p
       engine.encode(items, {.dtype = fovea::RowDType::kFloat32, .on_error = fovea::OnError::kSkip});
   for (const fovea::Embedding& item : embeddings) print_item(item);
 
-  fovea::save_safetensors(output, embeddings, {{"example", "encode_pictures"}});
+  fovea::save_safetensors(output, embeddings, {{"example", "encode_images"}});
   const fovea::Stats stats = engine.stats();
   std::printf("wrote %s; %lld sub-batches, %.0f %% of the items by graph replay on %s\n",
               output.c_str(), static_cast<long long>(stats.sub_batches), 100 * stats.hit_rate(),
@@ -86,7 +86,7 @@ void run(const std::string& model, const std::string& output, std::span<char*> p
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: encode_pictures MODEL OUTPUT.safetensors PICTURE...\n");
+    std::fprintf(stderr, "usage: encode_images MODEL OUTPUT.safetensors IMAGE...\n");
     return 2;
   }
   try {
