@@ -55,7 +55,7 @@ std::vector<std::string> listed_files(const std::string& list) {
 
 std::vector<std::string> picture_files(const std::string& argument, bool lists_allowed) {
   std::error_code ignored;
-  if (fs::is_directory(argument, ignored)) return pictures_in(argument);
+  if (fs::is_directory(argument, ignored)) return images_in(argument);
   if (fs::exists(argument, ignored)) return {argument};
   if (argument == "-") {
     throw UsageError("INPUT: stdin is not read, expected a path; ./- is a file named -");

@@ -9,16 +9,16 @@
 
 namespace fovea {
 
-/// The file that writing to `path` makes or replaces: what symbolic links lead to, else `path`.
-/// @throws Error(kIo) if that is something else than a regular file or a new name in a directory
-/// that can be written (devices and pipes are refused, also where /dev/stdout leads to them).
+/// The file that writing to `path` creates or replaces: the target of symbolic links, else `path`.
+/// @throws Error(kIo) unless that is a regular file, or a new name in a directory that can be
+/// written. Devices and pipes are refused, even if /dev/stdout leads to them.
 [[nodiscard]] FOVEA_API std::string output_target(const std::string& path);
 
-/// A file that appears under its name complete or not at all: bytes go to a file without a name in
-/// the same directory, commit() flushes it to the disk and gives it the name, destruction without
-/// commit leaves nothing. Symbolic links stay, what they lead to is replaced. A process that is
-/// killed leaves the old file, and a temporary one only where the file system knows no files
-/// without names (NFS for one). Not thread-safe.
+/// A file that appears under its name complete or not at all. Bytes are written to an unnamed file
+/// in the same directory; commit() flushes it to the disk and gives it the name; destruction
+/// without commit leaves nothing. Symbolic links stay, and their target is replaced. If the process
+/// is killed, the old file remains, and a temporary one is left behind only on file systems without
+/// unnamed files (for example NFS). Not thread-safe.
 class FOVEA_API AtomicFile {
  public:
   /// @throws Error(kIo) as output_target() does, or with the system's reason.
@@ -29,11 +29,11 @@ class FOVEA_API AtomicFile {
 
   /// Appends. @throws Error(kIo) with the system's reason, for example when the disk is full.
   void write(std::span<const std::byte> bytes);
-  /// Puts on the disk what was written, so that commit() has little left to fail at.
+  /// Flushes what was written to the disk, so that commit() is unlikely to fail.
   /// @throws Error(kIo) with the system's reason.
   void flush();
-  /// Makes the file visible, in place of an older one of that name. The last call on this object.
-  /// @throws Error(kIo) with the system's reason; what was written is then gone.
+  /// Makes the file visible, replacing an older one of that name. The last call on this object.
+  /// @throws Error(kIo) with the system's reason; what was written is then lost.
   void commit();
 
  private:

@@ -11,10 +11,11 @@
 
 namespace fovea {
 
-/// One line of `fovea env`: what was looked for and what was found, or why not.
+/// One line of `fovea env`: what was looked for, and what was found or why it was not.
 using EnvironmentFact = std::pair<std::string, std::string>;
 
-/// Versions, processor, instruction sets, libraries, devices and plugins found or why not.
+/// Versions, processor, instruction sets, libraries, and which devices and plugins were found or
+/// why they were not. Missing ones are facts, not errors.
 [[nodiscard]] FOVEA_API std::vector<EnvironmentFact> describe_environment();
 
 /// One check of `fovea verify`.
@@ -25,19 +26,21 @@ struct Check {
   bool skipped = false;  ///< there was nothing to check it with; counts as passed
 };
 
-/// Runs the self-checks of a loaded engine: eager equals replay, an item alone equals the same item
-/// in a batch, order is kept, every captured graph gives under a full load what an eager run gives,
-/// and, with a golden directory, rows equal the stored reference rows. A graph that is not replayed
-/// under its load fails its check, so load the engine without EngineOptions::measure_graphs, which
-/// leaves out slow graphs.
+/// Runs the self-checks of a loaded engine: eager runs equal replays, an item alone equals the same
+/// item in a batch, order is kept, every captured graph gives the same rows under a full load as an
+/// eager run, and, with a golden directory, rows equal the stored reference rows. A graph that is
+/// not replayed under its load fails its check, so load the engine with
+/// EngineOptions::measure_graphs off; otherwise slow graphs are not replayed. Returns when all
+/// checks have run.
 /// @param golden directory with golden.safetensors and images/, or empty.
-/// @throws Error(kNotFound) if there is no such directory.
+/// @throws Error(kNotFound) if there is no such directory, Error(kDevice) or Error(kOutOfMemory) as
+/// Engine::encode. Differences are failed checks, not errors.
 [[nodiscard]] FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
 
 /// Relative L2 difference between an item's rows and the stored reference rows of the same name:
 /// `<stem>.out.pooler_output.0` and `<stem>.out.deepstack_features.<k>` side by side in
-/// golden.safetensors, where the stem is the item's file name without its extension, and "video"
-/// for videos. Absent if the file holds no reference for the item.
+/// golden.safetensors. The stem is the item's file name without its extension, for videos "video".
+/// Absent if the file holds no reference for the item.
 /// @throws Error(kNotFound) or Error(kCorruptData) if golden.safetensors cannot be read.
 [[nodiscard]] FOVEA_API std::optional<double> golden_difference(const Embedding& item,
                                                                 const std::string& golden);
@@ -52,14 +55,17 @@ struct Check {
 struct TowerTiming {
   std::int64_t patches = 0;
   std::int64_t rows = 0;
-  double flops = 0;               ///< multiply-adds of matrix products and attention, two each
+  double flops = 0;               ///< of GEMMs and attention, two per multiply-add
   std::vector<double> eager_ms;   ///< one entry per repetition
-  std::vector<double> replay_ms;  ///< empty unless every picture was replayed every time
+  std::vector<double> replay_ms;  ///< empty unless every image was replayed every time
   std::int64_t budget = 0;        ///< of the largest graph replayed; 0 without replay_ms
 };
 
-/// Times the tower alone, eager and replayed in turn, on `count` equal pictures whose sides are
-/// chosen to give `patches` patches each.
+/// Times the tower alone on `count` equal images whose sides are chosen to give `patches` patches
+/// each: from prepared pixels in host memory to rows on the device, eager runs and replays in
+/// turns. Takes the engine for itself until it returns.
+/// @throws Error(kInvalidArgument) for numbers that are not positive, negative warmups, or if no
+/// image of the model has that many patches.
 [[nodiscard]] FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches,
                                                std::int64_t count, int warmups, int repetitions);
 

@@ -20,19 +20,19 @@
 namespace fovea {
 
 /// Milliseconds one item spent in each stage. Items that are packed together share the times of
-/// `pack`, `encode` and `output` in proportion to their rows; `pack` and `encode` add up to the
-/// time from prepared items to rows on the device, summed over devices where replicas work side by
-/// side. Stages of different items overlap.
+/// `pack`, `encode` and `output` in proportion to their rows. `pack` and `encode` add up to the
+/// time from prepared items to rows on the device; with several replicas this is a sum over the
+/// devices. Stages of different items overlap.
 struct StageTimes {
   double read_ms = 0;    ///< file to memory
   double decode_ms = 0;  ///< encoded bytes to RGB
   double resize_ms = 0;  ///< RGB to the model's size
-  double pack_ms = 0;    ///< host: packing, inputs, submitting their upload
-  double encode_ms = 0;  ///< the tower, as far as packing does not hide it
+  double pack_ms = 0;    ///< on the host: packing, filling inputs, submitting their upload
+  double encode_ms = 0;  ///< the tower, less the time in which packing overlaps with it
   double output_ms = 0;  ///< rows to the caller's dtype and memory
 };
 
-/// Leaves new elements as they are in memory, for vectors that are filled at once after they grew.
+/// Does not initialise new elements, for vectors that are filled completely after they grow.
 template <class T>
 struct UninitializedAllocator : std::allocator<T> {
   template <class U>
@@ -49,7 +49,7 @@ struct UninitializedAllocator : std::allocator<T> {
   }
 };
 
-/// Elements of rows. Page by page, zeroing them first would take as long as computing them.
+/// Elements of rows, not zeroed first: that would take as long as computing them.
 using RowBytes = std::vector<std::byte, UninitializedAllocator<std::byte>>;
 
 /// The rows of one item, owned, in host memory.
@@ -57,33 +57,36 @@ struct Embedding {
   std::string name;  ///< of the MediaItem
   Modality modality = Modality::kImage;
   std::int64_t rows = 0;
-  std::int64_t width = 0;  ///< deepstack levels side by side: hidden * (1 + levels)
+  std::int64_t width = 0;  ///< the main embedding, then the deepstack levels: hidden * (1 + levels)
   RowDType dtype = RowDType::kFloat32;
   RowBytes data;                                        ///< rows * width elements, row-major
-  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< for families that have one
+  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches, for families with a grid
   std::int64_t source_width_px = 0;                     ///< both 0 if the item came as pixel values
   std::int64_t source_height_px = 0;
   std::int64_t num_frames = 1;
   std::int64_t resized_width_px = 0;
   std::int64_t resized_height_px = 0;
   StageTimes times;
-  std::optional<Error> error;  ///< set, and rows = 0, when the item failed and failures are skipped
+  std::optional<Error> error;  ///< set, and rows = 0, if the item failed under OnError::kSkip
 
-  /// Element [row, column] as float, whatever the dtype. Checked.
+  /// Element [row, column] as float, whatever the dtype.
+  /// @throws Error(kInvalidArgument) if there is no such element.
   [[nodiscard]] FOVEA_API float at(std::int64_t row, std::int64_t column) const;
   /// Whether no element is infinite or NaN.
   [[nodiscard]] FOVEA_API bool is_finite() const noexcept;
 };
 
-/// The item that stands for rows encoded earlier, with their name, modality and grid: what a cache
-/// of embeddings puts in the place of a picture it knows (precomputed_rows).
+/// An item that stands for rows encoded earlier, with their name, modality and grid. A cache of
+/// embeddings passes it in place of an image that it knows. Copies the rows; see
+/// precomputed_rows().
 /// @throws Error(kInvalidArgument) if the embedding holds an error instead of rows.
 [[nodiscard]] FOVEA_API MediaItem precomputed(const Embedding& item);
 
 /// Writes a safetensors file with `item_<i>` [rows, width] and `item_<i>.grid_thw` [3] int64 for
 /// every item without an error; i is the index in `items`. The file appears complete or not at all.
-/// @param metadata goes to `__metadata__` besides "format", "fovea.version" and "fovea.items".
-/// @throws Error(kIo) if it cannot be written.
+/// @param metadata is written to `__metadata__`, together with "format", "fovea.version" and
+/// "fovea.items".
+/// @throws Error(kIo) if the file cannot be written.
 FOVEA_API void save_safetensors(const std::string& path, std::span<const Embedding> items,
                                 const std::map<std::string, std::string>& metadata);
 

@@ -17,12 +17,16 @@
 namespace fovea {
 
 /// What encode() does with an item that cannot be read, decoded or planned.
-enum class OnError : std::uint8_t { kFail, kSkip };
+enum class OnError : std::uint8_t {
+  kFail,  ///< throws the error of the first such item
+  kSkip,  ///< returns it as Embedding::error and encodes the others
+};
 
+/// What may differ from call to call of encode().
 struct EncodeOptions {
-  RowDType dtype = RowDType::kFloat32;
+  RowDType dtype = RowDType::kFloat32;  ///< of the returned rows
   OnError on_error = OnError::kFail;
-  bool enforce_eager = false;  ///< run this call without graphs
+  bool enforce_eager = false;  ///< runs this call without graphs
   /// Called on the calling thread whenever more items are done, with their number and the number
   /// of all items. Must not use the engine.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
@@ -32,44 +36,56 @@ struct Check;        // diagnostics.h
 struct TowerTiming;  // diagnostics.h
 
 /// A loaded vision encoder on one device, or a replica of it on each of several. encode() may be
-/// called from several threads and serialises them.
+/// called from several threads; calls run one after the other. The other functions may be called
+/// while encode() runs. A moved-from engine may only be destroyed or assigned to.
 class FOVEA_API Engine {
  public:
-  /// Loads the tower of the checkpoint in directory `model`.
-  /// @throws Error(kNotFound) for missing files, Error(kUnsupported) for an unknown architecture or
-  /// device, Error(kCorruptData) for broken files; one message for all missing and misshapen
-  /// tensors, which inspect() lists.
+  /// Loads the tower of the checkpoint in directory `model` and returns when the weights are on the
+  /// device. Graphs are captured later, see warm_up().
+  /// @throws Error(kNotFound) for missing files and tensors (one message for all missing and
+  /// misshapen tensors, which inspect() lists), Error(kUnsupported) for an unknown architecture or
+  /// an unusable device, Error(kCorruptData) for broken files, Error(kInvalidArgument) for options
+  /// that contradict each other or the model, Error(kOutOfMemory).
   [[nodiscard]] static Engine load(const std::string& model, const EngineOptions& options = {});
 
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
+  /// Ends a capture in the background early and waits for it.
   ~Engine();
 
-  /// Encodes items and returns one Embedding per item in the same order, each in memory of its own.
-  /// @throws Error of the first failing item unless options.on_error is kSkip. A replica that fails
-  /// fails the call, after all others have ended; the engine is usable afterwards.
+  /// Encodes items and returns when all rows are in host memory: one Embedding per item, in the
+  /// same order, [rows, width] in options.dtype, each in memory of its own.
+  /// @throws Error of the first failing item unless options.on_error is kSkip, Error(kDevice) or
+  /// Error(kOutOfMemory) if a replica fails, after all others have ended. The engine is usable
+  /// afterwards.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
                                               const EncodeOptions& options = {});
 
-  /// Captures every graph of the configuration and returns when all are there. Without this call
-  /// graphs appear as they are needed: on a CPU when a batch first needs one, on a GPU in the
-  /// background from the moment of loading, batches running eagerly meanwhile.
+  /// Captures every graph of the configuration and returns when all are captured. Without this call
+  /// a CPU captures a graph when a batch first needs it, and a GPU captures all of them in the
+  /// background from the moment of loading, while batches run eagerly. Graphs that do not fit into
+  /// the memory are left out.
+  /// @throws Error(kDevice) if a capture fails.
   void warm_up();
 
   /// Computes sizes, grids and packing of items of the given sizes, in the windows of items that
-  /// one call of encode() takes; touches no weights.
+  /// one call of encode() takes. Host arithmetic; reads no weights.
   /// @throws Error(kInvalidArgument) for a size beyond the limits of EngineOptions::media, as
-  /// encode() does, or that the model cannot take.
+  /// encode() does, or that the model cannot take; Error(kUnsupported) for a video if the model
+  /// takes none.
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes) const;
 
+  /// The loaded model: what it is, its tensors, the size of its weights. Valid while the engine
+  /// lives.
   [[nodiscard]] const ModelReport& report() const;
-  /// Counters of all replicas together, in which an item counts once whoever encoded it.
+  /// Counters of all replicas together since loading. An item counts once, whichever replica
+  /// encoded it.
   [[nodiscard]] Stats stats() const;
-  /// Counters of each replica, in the order of EngineOptions::device. At least one. No replica sees
-  /// items that came as rows.
+  /// Counters of each replica, in the order of EngineOptions::device; at least one. Items that came
+  /// as rows belong to no replica.
   [[nodiscard]] std::vector<ReplicaStats> replica_stats() const;
-  /// Name and description of the device in use, for example "cpu, <processor>, 8 threads"; of
-  /// several, with semicolons between them.
+  /// Name and description of the device in use, for example "cpu, <processor>, 8 threads"; several
+  /// devices are separated by semicolons.
   [[nodiscard]] std::string device() const;
 
  private:
@@ -82,12 +98,16 @@ class FOVEA_API Engine {
 };
 
 /// Plans as Engine::plan without loading weights: only the JSON files of `model` are read. Windows
-/// are those of a GPU if options.device names one, of the CPU otherwise; no device is looked at.
+/// are those of a GPU if options.device names one, of the CPU otherwise; no device is opened.
+/// @throws as Engine::plan, and Error(kNotFound), Error(kCorruptData) or Error(kUnsupported) for
+/// the files of `model` as Engine::load does.
 [[nodiscard]] FOVEA_API PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                                          const EngineOptions& options = {});
 
 /// Describes the checkpoint in `model`, tensor headers included, without loading weights. Missing
 /// and misshapen tensors are listed in the report, not thrown.
+/// @throws Error(kNotFound), Error(kCorruptData) or Error(kUnsupported) as Engine::load does for
+/// everything else.
 [[nodiscard]] FOVEA_API ModelReport inspect(const std::string& model,
                                             const EngineOptions& options = {});
 

@@ -7,11 +7,12 @@ namespace fovea {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-/// Where log lines go. The library never writes to stdout or stderr by itself.
+/// Receives log lines. The library itself never writes to stdout or stderr.
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  /// Takes one line without a line break: an event name followed by key=value pairs. Thread-safe.
+  /// Takes one line without a line break: an event name followed by key=value pairs. Called from
+  /// several threads, also in the background; must not throw.
   virtual void write(LogLevel level, std::string_view line) = 0;
 };
 

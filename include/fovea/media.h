@@ -14,14 +14,14 @@ namespace fovea {
 
 enum class Modality : std::uint8_t { kImage, kVideo };
 
-/// One picture or video to encode, or its pixel values, or its rows. Make it with one of the
-/// functions below.
+/// One image or video to encode, or its pixel values, or its rows. Make it with one of the
+/// functions below. It owns its bytes; files are read by encode().
 struct MediaItem {
   enum class Source : std::uint8_t {
-    kFile,         ///< `paths[0]`: an encoded picture, or a video container
-    kFrameFiles,   ///< `paths`: encoded pictures, the already sampled frames of a video
-    kBytes,        ///< `bytes`: an encoded picture
-    kRgb,          ///< `bytes`: interleaved 8-bit RGB, num_frames pictures of width_px x height_px
+    kFile,         ///< `paths[0]`: an encoded image, or a video container
+    kFrameFiles,   ///< `paths`: encoded images, the already sampled frames of a video
+    kBytes,        ///< `bytes`: an encoded image
+    kRgb,          ///< `bytes`: interleaved 8-bit RGB, num_frames images of width_px x height_px
     kPixelValues,  ///< `bytes`: num_rows patches of row_width values of row_dtype, and `grid_thw`
     kRows,         ///< `bytes`: finished embeddings, num_rows x row_width elements of row_dtype
   };
@@ -34,57 +34,58 @@ struct MediaItem {
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
   std::int64_t num_frames = 1;
-  double fps = 2.0;  ///< of the sampled frames; asks for this rate when a container is sampled
+  double fps = 2.0;  ///< of the sampled frames; containers are sampled at this rate
 
-  /// Of kPixelValues and kRows alone.
+  /// The following members are used by kPixelValues and kRows only.
   RowDType row_dtype = RowDType::kFloat32;
   std::int64_t num_rows = 0;
   std::int64_t row_width = 0;
-  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; of kRows: handed on
+  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; kRows: copied to the result
 };
 
-/// An encoded picture (JPEG, PNG, WebP) in a file.
+/// An encoded image (JPEG, PNG, WebP) in a file. The file is not looked at until encode() reads it.
 [[nodiscard]] FOVEA_API MediaItem image_file(std::string path);
-/// An encoded picture in memory. `name` appears in error messages.
+/// An encoded image in memory. `name` appears in error messages.
 [[nodiscard]] FOVEA_API MediaItem image_bytes(std::vector<std::uint8_t> bytes, std::string name);
-/// Decoded pixels: rgb holds height_px * width_px * 3 bytes, row-major.
+/// Decoded pixels: rgb holds height_px * width_px * 3 bytes, row-major, R, G, B interleaved.
+/// encode() refuses (kInvalidArgument) another number of bytes and sizes beyond MediaLimits.
 [[nodiscard]] FOVEA_API MediaItem image_rgb(std::vector<std::uint8_t> rgb, std::int64_t width_px,
                                             std::int64_t height_px, std::string name);
-/// The .jpg, .jpeg, .png and .webp files of a directory, sorted by name; the case of the extension
-/// does not matter. @throws Error(kNotFound) if there are none, Error(kIo) with the system's
-/// reason.
-[[nodiscard]] FOVEA_API std::vector<std::string> pictures_in(const std::string& directory);
-/// A video given as a container file, or as a directory of frames, its pictures_in(), that are
-/// taken as already sampled at `fps`.
-/// @throws Error(kNotFound) if there is nothing at `path`, and as pictures_in() does.
+/// Paths of the .jpg, .jpeg, .png and .webp files of a directory, sorted by name; the case of the
+/// extension does not matter.
+/// @throws Error(kNotFound) if there are none, Error(kIo) with the system's reason.
+[[nodiscard]] FOVEA_API std::vector<std::string> images_in(const std::string& directory);
+/// A video: a container file, or a directory whose images_in() are the frames, already sampled at
+/// `fps`.
+/// @throws Error(kNotFound) if there is nothing at `path`, and as images_in() does.
 [[nodiscard]] FOVEA_API MediaItem video_path(const std::string& path, double fps = 2.0);
 /// Decoded frames of equal size, already sampled at `fps`: num_frames * height_px * width_px * 3
-/// bytes.
+/// bytes, one frame after the other, each as in image_rgb(). encode() refuses as for image_rgb().
 [[nodiscard]] FOVEA_API MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames,
                                             std::int64_t width_px, std::int64_t height_px,
                                             double fps, std::string name);
-/// What a Hugging Face processor has made of a picture: `pixel_values`, num_patches * patch_dim
+/// What a Hugging Face processor returns for an image: `pixel_values`, num_patches * patch_dim
 /// values of `dtype`, row-major and in the processor's order, and the item's row of
 /// `image_grid_thw`. For a video (`pixel_values_videos`, `video_grid_thw`) set `modality`
-/// afterwards. The rows of an item are the same bits as those of the picture itself, because the
-/// pixels go back to the 8-bit values that they came from. encode() refuses (kInvalidArgument)
-/// values that come from no 8-bit picture or from another normalisation, and sizes that contradict
-/// each other; kUnsupported for families without a grid.
+/// afterwards. The rows of the item are bit-equal to those of the image itself, because each value
+/// is turned back into the 8-bit value that it came from. encode() refuses (kInvalidArgument)
+/// values that come from no 8-bit image or from another normalisation, and sizes that contradict
+/// each other; families without a grid are kUnsupported.
 [[nodiscard]] FOVEA_API MediaItem pixel_values(std::vector<std::uint8_t> bytes, RowDType dtype,
                                                std::int64_t num_patches, std::int64_t patch_dim,
                                                const std::array<std::int64_t, 3>& grid_thw,
                                                std::string name);
-/// The items of a safetensors file that holds what a processor returned: the pictures of
+/// The items of a safetensors file that holds what a processor returned: first the images of
 /// `pixel_values` and `image_grid_thw`, then the videos of `pixel_values_videos` and
-/// `video_grid_thw`, in the order of their grids; other tensors are ignored.
+/// `video_grid_thw`, in the order of their grids. Other tensors are ignored. Reads the file.
 /// @throws Error(kNotFound) if there is no file or it holds no pixel values, Error(kCorruptData) if
-/// its tensors do not fit each other, and what is wrong with the file itself.
+/// it is no safetensors file or its tensors do not fit each other, Error(kIo).
 [[nodiscard]] FOVEA_API std::vector<MediaItem> pixel_values_file(const std::string& path);
-/// Embeddings that somebody has computed already, row-major: num_rows * row_width elements of
-/// `dtype`. encode() hands them on in their place, in the dtype of the call; no tower and no graph
-/// sees them, and Stats counts them as skipped with the reason "precomputed". No rows are fine;
-/// encode() refuses (kInvalidArgument) a number of bytes that does not fit, and rows as wide as no
-/// row of the model. `modality` and `grid_thw` may be set afterwards.
+/// Embeddings that were computed earlier, row-major: num_rows * row_width elements of `dtype`.
+/// encode() returns them in their place, converted to the dtype of the call. The tower does not run
+/// for them, and Stats counts them as skipped with the reason "precomputed". num_rows may be 0.
+/// encode() refuses (kInvalidArgument) a number of bytes that does not fit, and a row_width other
+/// than that of the model. `modality` and `grid_thw` may be set afterwards.
 [[nodiscard]] FOVEA_API MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype,
                                                    std::int64_t num_rows, std::int64_t row_width,
                                                    std::string name);

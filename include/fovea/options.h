@@ -20,8 +20,8 @@ enum class ImageBackend : std::uint8_t {
   kPillow,        ///< 22-bit fixed-point weights, as Pillow
 };
 
-/// Bounds for file headers, checked before pixels are allocated, for pixels that come decoded, and
-/// for sizes that are planned.
+/// Limits that are checked on file headers before pixels are allocated, on pixels that the caller
+/// has decoded, and on sizes to be planned. Values above a limit are Error(kInvalidArgument).
 struct MediaLimits {
   std::int64_t max_image_pixels = 178'956'970;  ///< twice Pillow's warning level
   std::int64_t max_image_side_px = 65'535;
@@ -30,19 +30,19 @@ struct MediaLimits {
   std::int64_t max_video_frames = 2'048;                 ///< after sampling
 };
 
-/// How encoded pictures become RGB.
+/// How encoded images become RGB.
 struct MediaOptions {
   MediaLimits limits;
   ImageBackend image_backend = ImageBackend::kModelDefault;
   bool composite_alpha = true;  ///< RGBA over `background`; false drops alpha (transformers parity)
   std::uint8_t background[3] = {255, 255, 255};
-  /// Replace the limits of the checkpoint's processor for still pictures, in its own unit.
+  /// Replace the limits of the checkpoint's processor for images, in its unit.
   std::optional<std::int64_t> min_pixels;
   std::optional<std::int64_t> max_pixels;
   bool apply_exif_orientation = false;  ///< vLLM ignores it, transformers' load_image applies it
 };
 
-/// The four configuration fields of encoder graphs, named as in the reference.
+/// The four configuration fields of encoder graphs, named as in vLLM.
 struct GraphOptions {
   bool cudagraph_mm_encoder = true;                               ///< false: always eager
   std::vector<std::int64_t> encoder_cudagraph_token_budgets;      ///< empty: inferred
@@ -53,40 +53,40 @@ struct GraphOptions {
 
 /// How items are put together into sub-batches (docs/encoder_graphs.md).
 enum class PackingPolicy : std::uint8_t {
-  kGreedy,  ///< smallest first into the largest budget, as the reference does
+  kGreedy,  ///< smallest first into the largest budget, as vLLM does
   kCost,    ///< least total cost of the budgets chosen
 };
 
-/// Which attention kernel a GPU uses. The CPU has one, which no choice changes.
+/// Which attention kernel a GPU uses. The CPU has a single one.
 enum class AttentionBackend : std::uint8_t {
-  kAuto,      ///< whichever of ours was measured to be faster for the size
+  kAuto,      ///< the faster of Fovea's own kernels for each size
   kPortable,  ///< instructions of every GPU since Ampere
-  kHopper,    ///< Hopper's warp-group instructions where they are compiled for the head dim
-  kCudnn,     ///< cuDNN 9.15 or newer; windows with relative positions as kAuto
+  kHopper,    ///< WGMMA, for the head dims it is compiled for
+  kCudnn,     ///< cuDNN 9.15 or newer; attention with relative positions as kAuto
 };
 
 /// Everything an Engine is built from. The defaults work.
 struct EngineOptions {
-  /// "auto", "cpu", "cuda", "cuda:<index>", or several names with commas between them: a replica of
-  /// the tower on each, over which the items of a batch are spread. All CPUs or all GPUs.
+  /// "auto", "cpu", "cuda", "cuda:<index>", or several names separated by commas: a replica of the
+  /// tower on each, and the items of a batch are spread over them. All CPUs or all GPUs.
   std::string device = "auto";
-  /// Number of replicas: "cuda" then stands for the first that many GPUs, "cpu" for replicas that
-  /// share weights and divide the threads among them. 0: one per name in `device`.
+  /// Number of replicas N: "cuda" then means the first N GPUs, "cpu" means N replicas that share
+  /// the weights and divide the threads. 0: one per name in `device`.
   int data_parallel_size = 0;
-  int num_threads = 0;  ///< CPU threads for math and decoding; 0: all this process may use
+  int num_threads = 0;  ///< CPU threads for math and decoding; 0: all that this process may use
   bool dummy_weights =
-      false;               ///< needs config.json only; fills the tower with seeded random weights
+      false;               ///< fills the tower with seeded random weights; needs config.json only
   std::uint64_t seed = 0;  ///< of dummy weights
   std::int64_t max_num_batched_tokens = 8192;  ///< upper end of inferred token budgets
   MediaOptions media;
   GraphOptions graphs;
   PackingPolicy packing = PackingPolicy::kGreedy;
   AttentionBackend attention = AttentionBackend::kAuto;
-  /// On a GPU: time every graph after its capture, and run eagerly what is faster without it.
+  /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.
   bool measure_graphs = true;
-  /// Folder where what is measured on a GPU outlives the process: the times above, and which
-  /// algorithm of a matrix product is fastest. Made when there is something to write; a folder that
-  /// cannot be written is a warning. Empty: everything is measured at every start.
+  /// Folder in which measurements on a GPU are kept for the next process: the times above, and the
+  /// fastest algorithm of each GEMM. Created when there is something to write; a folder that cannot
+  /// be written is a warning. Empty: everything is measured at every start.
   std::string cache_dir;
   LogSink* log = nullptr;  ///< must outlive the engine; null: silence
 };

@@ -18,14 +18,14 @@ struct PathStats {
   std::int64_t padded_rows = 0;  ///< capacity of the replays minus live_rows
 };
 
-/// A captured graph: what it took, and what it was found to be worth.
+/// A captured graph: what it costs, and its measured times.
 struct GraphReport {
   std::string path;
   std::int64_t budget = 0;
   double capture_ms = 0;             ///< warm-up runs and recording
   std::int64_t recording_bytes = 0;  ///< device memory of its own
-  std::int64_t shared_bytes = 0;     ///< what it uses of the memory that all graphs share
-  /// Milliseconds under a full load, replayed and without the graph; both 0 if not measured.
+  std::int64_t shared_bytes = 0;     ///< its part of the memory that all graphs share
+  /// Milliseconds under a full load, replayed and eager; both 0 if not measured.
   double replay_ms = 0;
   double eager_ms = 0;
   bool stored_times = false;  ///< both were measured by an earlier process
@@ -37,12 +37,12 @@ struct Stats {
   std::int64_t graph_hits = 0;     ///< every non-empty path was replayed
   std::int64_t graph_partial = 0;  ///< some paths were replayed, some ran eagerly
   std::int64_t graph_misses = 0;   ///< no path was replayed
-  std::int64_t skipped = 0;        ///< nothing to compute: no tokens, or rows that came as rows
+  std::int64_t skipped = 0;        ///< nothing to compute: no tokens, or precomputed rows
   std::int64_t num_budgets = 0;    ///< captured graphs over all paths
   std::vector<std::int64_t> token_budgets;
   std::int64_t sub_batches = 0;
-  /// Reason code -> items that were not replayed on all paths; of the skipped those that came as
-  /// rows ("precomputed").
+  /// Reason code -> number of items that were not replayed on all paths; "precomputed" counts
+  /// skipped items that came as rows.
   std::map<std::string, std::int64_t> miss_reasons;
   std::vector<PathStats> paths;
   double capture_seconds = 0;  ///< of several replicas: of the one that took longest

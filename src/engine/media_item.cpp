@@ -87,7 +87,7 @@ MediaItem precomputed(const Embedding& rows) {
   return item;
 }
 
-std::vector<std::string> pictures_in(const std::string& directory) {
+std::vector<std::string> images_in(const std::string& directory) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
   for (const std::string& name : list_directory(directory)) {
@@ -113,7 +113,7 @@ MediaItem video_path(const std::string& path, double fps) {
     return item;
   }
   item.source = MediaItem::Source::kFrameFiles;
-  item.paths = pictures_in(path);
+  item.paths = images_in(path);
   item.num_frames = static_cast<std::int64_t>(item.paths.size());
   return item;
 }
