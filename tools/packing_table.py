@@ -47,7 +47,7 @@ def main():
     random.seed(1)
     photos = mixed_photos(200)
     workloads = [
-        ("20 pictures of 336x336", QWEN, [(336, 336)] * 20, []),
+        ("20 images of 336x336", QWEN, [(336, 336)] * 20, []),
         ("the same, budgets 512 to 4864, 8 items", QWEN, [(336, 336)] * 20, LADDER),
         ("200 mixed photos", QWEN, photos, []),
         ("the same, budgets 512 to 4864, 8 items", QWEN, photos, LADDER),

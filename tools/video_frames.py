@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the frames of a golden video as pictures, the form in which the program reads them.
+"""Writes the frames of a golden video as image files, the form in which the program reads them.
 
     python3 tools/video_frames.py tests/golden/qwen3_vl
 

@@ -4,7 +4,7 @@
     python3 bench/peers/bf16_difference.py tests/golden/qwen3_vl --fovea build/release/apps/cli/fovea
 
 GOLDEN is a directory with a checkpoint, golden.safetensors and images/. Prints the relative L2 difference of the rows
-of every picture, deepstack levels included, to the stored f32 rows, and over all pictures. Both run on --device.
+of every image, deepstack levels included, to the stored f32 rows, and over all images. Both run on --device.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def peer_rows(model, golden, stem, device):
     pixels = ((resized / 255 - 0.5) / 0.5).to(device, torch.bfloat16)
     out = model.get_image_features(pixels, golden[f"{stem}.in.image_grid_thw"].to(device))
     levels = [out.pooler_output, *(getattr(out, "deepstack_features", None) or ())]
-    # One tensor per picture, or of all pictures, depending on the version; there is one picture.
+    # One tensor per image, or of all images, depending on the version; there is one image.
     levels = [level if torch.is_tensor(level) else level[0] for level in levels]
     return torch.cat([level.float().cpu() for level in levels], dim=1)
 
@@ -64,7 +64,7 @@ def difference(sums):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("golden", type=Path)
-    parser.add_argument("--fovea", type=Path, metavar="PROGRAM", help="also encode the pictures with it")
+    parser.add_argument("--fovea", type=Path, metavar="PROGRAM", help="also encode the images with it")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
     golden = load_file(arguments.golden / "golden.safetensors")

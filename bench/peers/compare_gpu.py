@@ -3,7 +3,7 @@
 
     python3 bench/peers/compare_gpu.py build/release/apps/cli/fovea bench/configs/qwen3_vl_30b_a3b --compile
 
-First the tower alone (qwen3_vl_gpu.py against `fovea bench latency`), then the whole way from JPEG bytes to rows
+First the tower alone (qwen3_vl_gpu.py against `fovea bench latency`), then from JPEG bytes to rows
 (end_to_end_gpu.py against `fovea bench mm-processor`), medians in milliseconds. A ratio above 1 says that Fovea is
 faster than the fastest peer. With --device cpu the scripts can be tried.
 """
@@ -39,7 +39,7 @@ def run_fovea(verb, arguments, folder, *more):
 
 
 def graph_flags(case, model):
-    """A graph of the very size of a case, as the peers capture theirs, replayed whatever was measured."""
+    """Captures a graph of exactly the size of a case, as the peers do, and replays it whatever was measured."""
     count, patches = map(int, case.split("x"))
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))["vision_config"]
     tokens = count * patches // config["spatial_merge_size"] ** 2
@@ -47,7 +47,7 @@ def graph_flags(case, model):
 
 
 def compare_towers(arguments, folder):
-    """One row per case: Fovea's and the peers' medians, and the fastest peer relative to Fovea's faster way."""
+    """One row per case: Fovea's and the peers' medians, and the fastest peer relative to the faster of Fovea's two modes."""
     compile_flag = ["--compile"] if arguments.compile else []
     peers = run_peer("qwen3_vl_gpu.py", arguments, folder, "--cases", arguments.cases, "--attention",
                      arguments.attention, *compile_flag)["cases"]
@@ -67,10 +67,10 @@ def compare_towers(arguments, folder):
 
 
 def compare_end_to_end(arguments, folder):
-    """One row per number of pictures in a request: stages of both, and the ratio of the totals.
+    """One row per number of images in a request: stages of both, and the ratio of the totals.
 
-    Fovea's stages are sums over the pictures, which several threads decode and resize at once, and overlap with one
-    another: that is what "fovea sum" exceeds "fovea total" by. Of the peers with different attention the faster counts.
+    Fovea's stages are sums over the images, which several threads decode and resize at once. Stages overlap, so "fovea
+    sum" exceeds "fovea total". If the peer runs with several attention kernels, the fastest counts.
     """
     compile_flag = ["--compile"] if arguments.compile else []
     peers = [run_peer("end_to_end_gpu.py", arguments, folder, "--counts", arguments.counts, "--size", arguments.size,
@@ -115,9 +115,9 @@ def parse_arguments():
     parser.add_argument("--cases", default="1x64,1x256,1x1024,1x4096,1x16384,8x256,20x440,8x1024")
     parser.add_argument("--attention", default="",
                         help="of the peers' towers: flash, cudnn (default: all that fit; from JPEG bytes, cudnn)")
-    parser.add_argument("--counts", default="1,8,64", help="pictures per request; empty: leave this part out")
-    parser.add_argument("--size", default="1024x768", help="of these pictures")
-    parser.add_argument("--no-tower", action="store_true", help="only the whole way from JPEG bytes")
+    parser.add_argument("--counts", default="1,8,64", help="images per request; empty: leave this part out")
+    parser.add_argument("--size", default="1024x768", help="of these images")
+    parser.add_argument("--no-tower", action="store_true", help="only from JPEG bytes to rows")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--compile", action="store_true", help="also torch.compile, which is slow to start")

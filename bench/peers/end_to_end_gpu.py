@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Times the whole way from JPEG bytes to rows in host memory on a GPU: the peer of `fovea bench mm-processor`.
+"""Times everything from JPEG bytes to rows in host memory on a GPU: the peer of `fovea bench mm-processor`.
 
 Pillow decodes on all cores, the processor of transformers resizes and cuts patches on the CPU or the GPU, and the
-tower of qwen3_vl_gpu.py runs as CUDA graphs of up to --chunk pictures, compiled first with --compile. Position weights and rotary angles are
-computed beforehand, which a serving engine has to do for every picture.
+tower of qwen3_vl_gpu.py runs as CUDA graphs of up to --chunk images, compiled first with --compile. Position weights
+and rotary angles are computed beforehand, which a serving engine has to do for every image.
 
-    python3 bench/peers/end_to_end_gpu.py bench/configs/qwen3_vl_30b_a3b/config.json --write pictures
+    python3 bench/peers/end_to_end_gpu.py bench/configs/qwen3_vl_30b_a3b/config.json --write images
 
-Prints the median milliseconds of every stage per request; the stages follow one another, and rows go to page-locked
-memory that is there already. "to device" is the time until the rows are on the GPU. --write DIR also leaves the
-pictures there, with files of requests for `fovea bench mm-processor --dataset-name jsonl`. With --device cpu the tower
-runs eagerly, to try the script.
+Prints the median milliseconds of every stage per request. Stages follow one another, and rows go to pinned memory that
+already exists. "to device" is the time until the rows are on the GPU. --write DIR also leaves the images there, with
+files of requests for `fovea bench mm-processor --dataset-name jsonl`. With --device cpu the tower runs
+eagerly, to try the script.
 """
 
 import argparse
@@ -33,7 +33,7 @@ STAGES = ("decode", "process", "upload", "tower", "download")
 
 
 def make_jpeg(seed, width, height):
-    """A picture with shapes and some noise, about as hard to decode as a photo."""
+    """An image with shapes and some noise, about as hard to decode as a photo."""
     random = torch.Generator().manual_seed(seed)
     shapes = torch.rand(1, 3, height // 32, width // 32, generator=random)
     smooth = F.interpolate(shapes, (height, width), mode="bicubic")[0]
@@ -59,14 +59,14 @@ def make_processor(sizes):
 
 
 class Encoder:
-    """The tower on any number of equal pictures, one CUDA graph per chunk."""
+    """The tower on any number of equal images, one CUDA graph per chunk."""
 
     def __init__(self, sizes, patches, arguments):
         self.sizes, self.patches, self.arguments = sizes, patches, arguments
         self.tower = peer.make_tower(sizes, arguments.attention, arguments.device)
         if arguments.compile:
             self.tower = torch.compile(self.tower, dynamic=False)
-        self.chunks = {}  # by number of pictures: static inputs, what runs them, where it leaves the rows
+        self.chunks = {}  # by number of images: static inputs, what runs them, where it leaves the rows
 
     def chunk(self, count):
         if count not in self.chunks:
@@ -131,7 +131,7 @@ def time_count(jpegs, processor, encoder, pool, arguments):
 
 
 def write_requests(folder, jpegs, counts):
-    """The pictures, and one file per number of pictures with one request of that many."""
+    """Writes the images, and for each count a file with one request of that many."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"{index:03}.jpg" for index in range(len(jpegs))]
     for name, jpeg in zip(names, jpegs):
@@ -144,9 +144,9 @@ def write_requests(folder, jpegs, counts):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", help="config.json of a Qwen3-VL checkpoint")
-    parser.add_argument("--counts", default="1,8,64", help="pictures per request, comma-separated")
+    parser.add_argument("--counts", default="1,8,64", help="images per request, comma-separated")
     parser.add_argument("--size", default="1024x768", help="width x height, multiples of 32 pixels")
-    parser.add_argument("--chunk", type=int, default=8, help="most pictures per run of the tower")
+    parser.add_argument("--chunk", type=int, default=8, help="most images per run of the tower")
     parser.add_argument("--attention", choices=tuple(peer.ATTENTION), help="default: cudnn, on a CPU sdpa")
     parser.add_argument("--compile", action="store_true", help="torch.compile the tower, which is slow to start")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
@@ -154,7 +154,7 @@ def parse_arguments():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of the decoder")
     parser.add_argument("--warmups", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=15)
-    parser.add_argument("--write", metavar="DIR", type=Path, help="leave pictures and requests there")
+    parser.add_argument("--write", metavar="DIR", type=Path, help="leave images and requests there")
     parser.add_argument("--json", metavar="FILE", help="also write the results as JSON")
     arguments = parser.parse_args()
     arguments.processor_device = arguments.processor_device or arguments.device

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Decodes and resizes one picture with Pillow and with Fovea, in turns, and prints a table.
+"""Decodes and resizes one image with Pillow and with Fovea, in turns, and prints a table.
 
 usage: pillow_cpu.py PATH/TO/fovea_bench_media [--image FILE] [--sizes 704x512,...] [--turns N]
 

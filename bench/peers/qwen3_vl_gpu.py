@@ -7,7 +7,7 @@ and rotary angles are computed beforehand, except by transformers, which does it
 
     python3 bench/peers/qwen3_vl_gpu.py bench/configs/qwen3_vl_30b_a3b/config.json --compile --json peers.json
 
-Prints the median milliseconds of one forward pass, from the call until the GPU has finished. A way that fails shows
+Prints the median milliseconds of one forward pass, from the call until the GPU has finished. A mode that fails shows
 as "-" and says why on stderr. With --device cpu only eager and compiled forwards are timed, to try the script.
 """
 
@@ -28,7 +28,7 @@ CASES = "1x64,1x256,1x1024,1x4096,1x16384,8x256,20x440,8x1024"
 
 
 class Sequences:
-    """Rows of `count` pictures of `patches` patches each."""
+    """Rows of `count` images of `patches` patches each."""
 
     def __init__(self, count, patches, device):
         self.count = count
@@ -50,7 +50,7 @@ def equal_attention(q, k, v, sequences):
 
 
 def cudnn_attention(q, k, v, sequences):
-    """The same by cuDNN, which is faster than FlashAttention-2 on large pictures."""
+    """The same by cuDNN, which is faster than FlashAttention-2 on large images."""
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
         return equal_attention(q, k, v, sequences)
 
@@ -95,7 +95,7 @@ def graphed(call):
 
 
 def grid_of(patches, merge):
-    """Height and width in patches of the most nearly square picture of that many."""
+    """Height and width in patches of the most nearly square image with that many."""
     side = max(h for h in range(merge, int(patches**0.5) + 1, merge) if patches % (h * merge) == 0)
     return side, patches // side
 
@@ -187,7 +187,7 @@ def print_table(results):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", help="config.json of a Qwen3-VL checkpoint")
-    parser.add_argument("--cases", default=CASES, help="pictures x patches of each, comma-separated")
+    parser.add_argument("--cases", default=CASES, help="images x patches of each, comma-separated")
     parser.add_argument("--attention", default="", help="flash, cudnn, sdpa; comma-separated (default: all that fit)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--compile", action="store_true", help="also torch.compile, which is slow to start")
