@@ -86,7 +86,7 @@ std::string objection(const std::string& comment) {
 TEST(SourceComments, CiteWhatExists) {
   int num_citations = 0;
   for (const std::string folder : {"include", "src/checkpoint", "src/core", "src/device",
-                                   "src/engine", "src/graph", "src/media"}) {
+                                   "src/engine", "src/graph", "src/media", "src/models"}) {
     for (const std::string& file : files_below(folder, {".h", ".cpp", ".cu", ".cuh"})) {
       for (const std::string& comment : comments_of(file)) {
         EXPECT_EQ(objection(comment), "") << file << ": " << comment;
