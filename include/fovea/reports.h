@@ -12,21 +12,21 @@
 
 namespace fovea {
 
-/// What an item becomes, by integer arithmetic alone.
+/// What becomes of an item, by integer arithmetic alone.
 struct ItemInfo {
-  std::string name;
+  std::string name;  ///< its size: "640x480", or "640x480x8f" for a video
   Modality modality = Modality::kImage;
   std::int64_t source_width_px = 0;
   std::int64_t source_height_px = 0;
   std::int64_t num_frames = 1;
   std::int64_t resized_width_px = 0;
   std::int64_t resized_height_px = 0;
-  std::optional<std::array<std::int64_t, 3>> grid_thw;
-  std::int64_t patches = 0;  ///< rows that enter the tower
-  std::int64_t rows = 0;     ///< rows that come out
+  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches, for families with a grid
+  std::int64_t patches = 0;                             ///< that enter the tower
+  std::int64_t rows = 0;                                ///< that come out
 };
 
-/// Size of an item for planning: frames == 1 is an image.
+/// Size of an item to be planned; one frame is an image.
 struct ItemSize {
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
@@ -35,19 +35,20 @@ struct ItemSize {
 
 /// One sub-batch of a packing plan.
 struct PlannedBatch {
-  std::int64_t replica = 0;          ///< that encodes it
+  std::int64_t replica = 0;          ///< index of the replica that encodes it
   std::vector<std::int64_t> items;   ///< indices into the planned sizes
   std::vector<std::int64_t> tokens;  ///< per path
   std::vector<std::optional<std::int64_t>>
-      budgets;  ///< per path; absent: eager; 0: path not needed
+      budgets;  ///< per path; absent: runs eagerly; 0: path not needed
 };
 
+/// How the items of one call would be packed.
 struct PackingPlan {
-  std::vector<ItemInfo> items;
-  std::vector<std::string> paths;
+  std::vector<ItemInfo> items;                           ///< in the order of the sizes
+  std::vector<std::string> paths;                        ///< names
   std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path; empty: no graphs
   std::int64_t max_items_per_batch = 0;                  ///< 0: no graphs, no limit
-  std::vector<std::int64_t> replica_patches;             ///< per replica, over all windows
+  std::vector<std::int64_t> replica_patches;             ///< patches per replica, over all windows
   std::vector<PlannedBatch> batches;
 };
 
@@ -56,7 +57,7 @@ struct TensorReport {
   std::string name;
   std::string dtype;  ///< as in the file; empty if missing
   std::vector<std::int64_t> shape;
-  std::string problem;  ///< empty: fine
+  std::string problem;  ///< what is wrong with it; empty: nothing
 };
 
 /// Activation memory of one graph; the graphs of a path share that of its largest.
@@ -68,7 +69,7 @@ struct ArenaReport {
 
 /// What a model is and needs; printed by `fovea inspect`.
 struct ModelReport {
-  std::string architecture;
+  std::string architecture;  ///< architectures[0] of config.json
   std::string family;
   std::int64_t hidden = 0;  ///< columns of the main embedding
   std::int64_t deepstack_levels = 0;
@@ -76,11 +77,11 @@ struct ModelReport {
   bool images = true;
   bool videos = true;
   std::vector<std::pair<std::string, std::string>>
-      facts;  ///< family-specific: depth, heads, patch size...
-  std::vector<TensorReport> tensors;
-  std::int64_t parameters = 0;
-  std::size_t weight_bytes = 0;     ///< loaded: as packed on the device; inspected: as stored
-  std::vector<ArenaReport> arenas;  ///< by path, budgets ascending
+      facts;                          ///< family-specific: depth, heads, patch size...
+  std::vector<TensorReport> tensors;  ///< all that the tower reads
+  std::int64_t parameters = 0;        ///< elements of these tensors
+  std::size_t weight_bytes = 0;       ///< loaded: as packed on the device; inspected: as stored
+  std::vector<ArenaReport> arenas;    ///< by path, budgets ascending
 };
 
 }  // namespace fovea
