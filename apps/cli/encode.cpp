@@ -2,7 +2,6 @@
 // loaded; outputs become visible together at the end.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -16,6 +15,7 @@
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/stages.h"
+#include "report/stopwatch.h"
 #include "report/svg_chart.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -49,11 +49,6 @@ struct EncodeRun {
   double encode_ms = 0;
 };
 
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
   const OnError on_error = flags.on_error == "skip" ? OnError::kSkip : OnError::kFail;
@@ -61,18 +56,18 @@ EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
       expand_inputs(flags.inputs.in_order, flags.inputs.fps, on_error);
 
   EncodeRun run;
-  auto start = std::chrono::steady_clock::now();
+  const Stopwatch load_watch;
   Progress loading(console, "loading " + flags.engine.model);
   Engine engine = Engine::load(flags.engine.model, options);
-  run.load_ms = ms_since(start);
+  run.load_ms = load_watch.ms();
 
-  start = std::chrono::steady_clock::now();
+  const Stopwatch encode_watch;
   Progress encoding(console, "encoding", std::ssize(inputs));
   const auto progress = [&](std::int64_t done, std::int64_t total) { encoding.set(done, total); };
   run.items =
       encode_inputs(engine, inputs,
                     {.dtype = row_dtype(flags.dtype), .on_error = on_error, .progress = progress});
-  run.encode_ms = ms_since(start);
+  run.encode_ms = encode_watch.ms();
   run.stats = engine.stats();
   run.replicas = engine.replica_stats();
   run.device = engine.device();

@@ -13,6 +13,7 @@
 #include "inputs.h"
 #include "output_file.h"
 #include "report/report_json.h"
+#include "report/stopwatch.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "sizes.h"
@@ -20,8 +21,6 @@
 
 namespace fovea::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct CaptureFlags {
   EngineFlags engine;
@@ -41,10 +40,6 @@ struct CaptureRun {
   Stats stats;
 };
 
-double ms_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
-}
-
 /// Asks for a picture again and again until every graph is there.
 CaptureRun measure(const CaptureFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
@@ -55,32 +50,31 @@ CaptureRun measure(const CaptureFlags& flags, Console& console) {
   const std::vector<MediaItem> items =
       make_items({.random = {{.size = flags.size}}, .files = {}}, PictureEncoding::kRaw);
   CaptureRun run;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch since_start;
   Engine engine = Engine::load(flags.engine.model, options);
-  run.loaded_ms = ms_between(start, Clock::now());
-  std::future<Clock::time_point> captured = std::async(std::launch::async, [&] {
+  run.loaded_ms = since_start.ms();
+  std::future<double> captured_ms = std::async(std::launch::async, [&] {
     engine.warm_up();
-    return Clock::now();
+    return since_start.ms();
   });
-  const auto answer = [&] {
-    const Clock::time_point asked = Clock::now();
+  const auto answer_ms = [&] {
+    const Stopwatch watch;
     (void)engine.encode(items, {.dtype = RowDType::kBFloat16});
-    return ms_between(asked, Clock::now());
+    return watch.ms();
   };
-  std::vector<std::pair<Clock::time_point, double>> answers;
+  std::vector<std::pair<double, double>> answers;  // when each was there, how long it took
   do {
-    const double took_ms = answer();
-    answers.emplace_back(Clock::now(), took_ms);
-  } while (captured.wait_for(std::chrono::seconds(0)) != std::future_status::ready);
-  const Clock::time_point end = captured.get();
-  run.captured_ms = ms_between(start, end);
-  run.first_answer_ms = ms_between(start, answers.front().first);
-  for (const auto& [when, took_ms] : answers) {
-    if (when > end) continue;
+    const double took_ms = answer_ms();
+    answers.emplace_back(since_start.ms(), took_ms);
+  } while (captured_ms.wait_for(std::chrono::seconds(0)) != std::future_status::ready);
+  run.captured_ms = captured_ms.get();
+  run.first_answer_ms = answers.front().first;
+  for (const auto& [when_ms, took_ms] : answers) {
+    if (when_ms > run.captured_ms) continue;
     ++run.answers_before;
     run.slowest_answer_ms = std::max(run.slowest_answer_ms, took_ms);
   }
-  run.answer_ms = answer();
+  run.answer_ms = answer_ms();
   run.device = engine.device();
   run.stats = engine.stats();
   return run;

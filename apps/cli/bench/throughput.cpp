@@ -1,6 +1,5 @@
 // fovea bench throughput: the whole way from files to rows, again and again.
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 
 #include "bench/graph_counts.h"
@@ -14,6 +13,7 @@
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/stages.h"
+#include "report/stopwatch.h"
 #include "report/svg_chart.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -58,13 +58,12 @@ ThroughputRun measure(const ThroughputFlags& flags, Console& console) {
   Stats before;
   for (std::int64_t i = 0; i < flags.warmups + flags.repeat; ++i) {
     if (i == flags.warmups) before = engine.stats();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     const std::vector<Embedding> items = encode_inputs(engine, inputs, {});
-    const std::chrono::duration<double, std::milli> elapsed =
-        std::chrono::steady_clock::now() - start;
+    const double elapsed_ms = watch.ms();
     progress.advance();
     if (i < flags.warmups) continue;
-    run.run_ms.push_back(elapsed.count());
+    run.run_ms.push_back(elapsed_ms);
     run.rows = 0;
     for (const Embedding& item : items) {
       run.rows += item.rows;
