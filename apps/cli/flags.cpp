@@ -9,6 +9,7 @@
 
 #include "errors.h"
 #include "fovea/engine.h"
+#include "parse.h"
 #include "report/text.h"
 
 namespace fovea::cli {
@@ -17,12 +18,6 @@ namespace {
 constexpr const char* kDeviceGroup = "Model and device";
 constexpr const char* kGraphGroup = "Graphs";
 constexpr const char* kPictureGroup = "Pictures";
-
-std::string join_names(const std::vector<std::string>& names, const std::string& separator) {
-  std::string result;
-  for (const std::string& name : names) result += (result.empty() ? "" : separator) + name;
-  return result;
-}
 
 /// A check without a description, so that it does not end up in the type shown by --help.
 CLI::Validator check(std::function<std::string(std::string&)> function) {
@@ -43,7 +38,7 @@ std::string complaint_about_devices(std::string& list) {
   if (!std::all_of(names.begin(), names.end(), is_device)) {
     return "expected auto, cpu, cuda or cuda:<index>, got \"" + list + "\"";
   }
-  list = join_names(names, ",");
+  list = join(names, ",");
   return "";
 }
 
@@ -253,11 +248,10 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description) {
   return verb.add_option(name, value, description)
-      ->type_name(join_names(choices, "|"))
+      ->type_name(join(choices, "|"))
       ->check(check([choices](const std::string& text) {
         const bool known = std::find(choices.begin(), choices.end(), text) != choices.end();
-        return known ? std::string()
-                     : "expected " + join_names(choices, ", ") + ", got \"" + text + "\"";
+        return known ? std::string() : "expected " + join(choices, ", ") + ", got \"" + text + "\"";
       }))
       ->capture_default_str();
 }

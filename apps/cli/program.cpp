@@ -107,9 +107,7 @@ std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
     return "unexpected argument \"" + typed + "\"";
   }
   if (!verb->get_subcommands({}).empty()) {
-    std::string verbs;
-    for (const std::string& name : verb_names(verb)) verbs += (verbs.empty() ? "" : ", ") + name;
-    return "expected a verb: one of " + verbs;
+    return "expected a verb: one of " + join(verb_names(verb), ", ");
   }
   const bool incomplete = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
   const std::optional<std::string> missing = missing_argument(*verb);

@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "output_file.h"
+#include "parse.h"
 #include "report/text.h"
 
 namespace fovea::cli {

@@ -51,12 +51,12 @@ int run_verify(const VerifyFlags& flags, Console& console) {
     checks = verify(engine, flags.golden);
   }
   print_checks(checks, flags.json);
-  std::string failed;
+  std::vector<std::string> failed;
   for (const Check& check : checks) {
-    if (!check.passed) failed += (failed.empty() ? "" : ", ") + check.name;
+    if (!check.passed) failed.push_back(check.name);
   }
   if (failed.empty()) return kExitOk;
-  console.error("failed checks: " + failed);
+  console.error("failed checks: " + join(failed, ", "));
   return kExitFailure;
 }
 

@@ -12,6 +12,7 @@
 #include "fovea/version.h"
 #include "inputs.h"
 #include "output_file.h"
+#include "parse.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/svg_chart.h"

@@ -1,16 +1,11 @@
-// Small text helpers of the program: numbers for people, names for hints, lists from flags.
+// Small text helpers of the program: numbers for people, names for hints.
 #include "report/text.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
-#include <limits>
 #include <numeric>
-
-#include "errors.h"
 
 namespace fovea::cli {
 namespace {
@@ -36,13 +31,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
 }  // namespace
@@ -84,6 +72,22 @@ std::string join(std::span<const std::int64_t> values, std::string_view separato
   return result;
 }
 
+std::string join(std::span<const std::string> names, std::string_view separator) {
+  std::string result;
+  for (const std::string& name : names) {
+    if (!result.empty()) result += separator;
+    result += name;
+  }
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
 std::string one_line(std::string_view text) {
   std::string result;
   for (const char c : trimmed(text)) {
@@ -123,61 +127,6 @@ std::optional<std::string> nearest_name(std::string_view name,
     }
   }
   return best;
-}
-
-std::int64_t parse_whole(std::string_view text, std::int64_t min, std::string_view what) {
-  const std::string_view digits = trimmed(text);
-  std::int64_t value = 0;
-  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (status != std::errc{} || end != digits.data() + digits.size() || value < min) {
-    throw UsageError(std::string(what) + ": expected a whole number >= " + std::to_string(min) +
-                     ", got \"" + one_line(text) + "\"");
-  }
-  return value;
-}
-
-int to_int(std::int64_t value, std::string_view what) {
-  if (value > std::numeric_limits<int>::max()) {
-    throw UsageError(std::string(what) + ": " + std::to_string(value) + " is too large");
-  }
-  return static_cast<int>(value);
-}
-
-double parse_number(std::string_view text, std::string_view what) {
-  const std::string_view digits = trimmed(text);
-  double value = 0;
-  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (status != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value)) {
-    throw UsageError(std::string(what) + ": expected a number, got \"" + one_line(text) + "\"");
-  }
-  return value;
-}
-
-std::vector<std::string> split_commas(std::string_view text) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    parts.emplace_back(trimmed(text.substr(0, comma)));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-std::vector<double> parse_percents(std::string_view text, std::string_view what) {
-  std::vector<double> values;
-  for (const std::string& part : split_commas(text)) {
-    values.push_back(parse_number(part, what));
-    if (values.back() >= 0 && values.back() <= 100) continue;
-    throw UsageError(std::string(what) + ": expected numbers from 0 to 100, got \"" +
-                     one_line(part) + "\"");
-  }
-  return values;
-}
-
-std::vector<std::int64_t> parse_positive_list(std::string_view text, std::string_view what) {
-  std::vector<std::int64_t> values;
-  for (const std::string& part : split_commas(text)) values.push_back(parse_whole(part, 1, what));
-  return values;
 }
 
 }  // namespace fovea::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::cli {
+
+/// Reads a whole number >= min. @throws UsageError naming `what` otherwise.
+[[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min,
+                                       std::string_view what);
+
+/// Makes an int of a number from a flag. @throws UsageError naming `what` if it is too large.
+[[nodiscard]] int to_int(std::int64_t value, std::string_view what);
+
+/// Reads a finite number such as "0.5" or "1e3". @throws UsageError naming `what` otherwise.
+[[nodiscard]] double parse_number(std::string_view text, std::string_view what);
+
+/// Reads "50,90,99.9". @throws UsageError naming `what` if a part is not a number from 0 to 100.
+[[nodiscard]] std::vector<double> parse_percents(std::string_view text, std::string_view what);
+
+/// Splits at commas; white space around the parts is dropped, empty parts are kept.
+[[nodiscard]] std::vector<std::string> split_commas(std::string_view text);
+
+/// Reads "64,128,256". @throws UsageError naming `what` if a part is not a whole number >= 1.
+[[nodiscard]] std::vector<std::int64_t> parse_positive_list(std::string_view text,
+                                                            std::string_view what);
+
+}  // namespace fovea::cli
