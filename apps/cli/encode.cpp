@@ -7,10 +7,12 @@
 #include <iostream>
 #include <optional>
 
+#include "cli11.h"
 #include "errors.h"
 #include "flags.h"
 #include "fovea/fovea.h"
 #include "inputs.h"
+#include "model_limits.h"
 #include "output_file.h"
 #include "progress.h"
 #include "report/report_json.h"
@@ -51,6 +53,7 @@ struct EncodeRun {
 
 EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
   const OnError on_error = flags.on_error == "skip" ? OnError::kSkip : OnError::kFail;
   const std::vector<Input> inputs =
       expand_inputs(flags.inputs.in_order, flags.inputs.fps, on_error);

@@ -2,13 +2,10 @@
 #include "flags.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <memory>
-#include <nlohmann/json.hpp>
 
-#include "errors.h"
-#include "fovea/engine.h"
+#include "cli11.h"
+#include "compilation_config.h"
 #include "parse.h"
 #include "report/text.h"
 
@@ -18,11 +15,6 @@ namespace {
 constexpr const char* kDeviceGroup = "Model and device";
 constexpr const char* kGraphGroup = "Graphs";
 constexpr const char* kPictureGroup = "Pictures";
-
-/// A check without a description, so that it does not end up in the type shown by --help.
-CLI::Validator check(std::function<std::string(std::string&)> function) {
-  return CLI::Validator(std::move(function), "");
-}
 
 bool is_device(std::string_view name) {
   constexpr std::string_view kCuda = "cuda:";
@@ -118,72 +110,6 @@ void add_picture_flags(CLI::App& verb, EngineFlags& flags) {
       ->group(kPictureGroup);
 }
 
-[[noreturn]] void reject(const std::string& key, const std::string& expected,
-                         const nlohmann::json& value) {
-  throw UsageError("--compilation-config: " + key + ": expected " + expected + ", got " +
-                   value.dump());
-}
-
-std::int64_t integer_of(const nlohmann::json& value, const std::string& key, std::int64_t min) {
-  if (!value.is_number_integer() || value.get<std::int64_t>() < min) {
-    reject(key, "a whole number >= " + std::to_string(min), value);
-  }
-  return value.get<std::int64_t>();
-}
-
-bool boolean_of(const nlohmann::json& value, const std::string& key) {
-  if (!value.is_boolean()) reject(key, "true or false", value);
-  return value.get<bool>();
-}
-
-std::vector<std::int64_t> integers_of(const nlohmann::json& value, const std::string& key) {
-  if (!value.is_array()) reject(key, "a list", value);
-  std::vector<std::int64_t> result;
-  for (const nlohmann::json& element : value) result.push_back(integer_of(element, key, 1));
-  return result;
-}
-
-/// What is wrong with options for a model, if it is the options. What is wrong with the model is
-/// said when it is loaded.
-std::optional<std::string> complaint_about(const std::string& model, const EngineOptions& options) {
-  try {
-    (void)plan(model, {}, options);
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kInvalidArgument) return error.what();
-  }
-  return std::nullopt;
-}
-
-/// A flag whose value a model may not be able to work with.
-struct Limit {
-  const char* flag;
-  void (*leave_out)(EngineOptions& options);
-};
-
-constexpr std::array kLimits{
-    Limit{"--data-parallel-size", [](EngineOptions& o) { o.data_parallel_size = 0; }},
-    Limit{"--min-pixels", [](EngineOptions& o) { o.media.min_pixels.reset(); }},
-    Limit{"--max-pixels", [](EngineOptions& o) { o.media.max_pixels.reset(); }},
-    Limit{"--token-budgets",
-          [](EngineOptions& o) { o.graphs.encoder_cudagraph_token_budgets.clear(); }},
-    Limit{"--max-items-per-batch",
-          [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
-    Limit{"--max-num-batched-tokens", [](EngineOptions& o) {
-            o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
-          }}};
-
-/// Names the flag without which the options would do.
-void check_limits(const std::string& model, EngineOptions options) {
-  options.log = nullptr;  // what there is to say about the model is said when it is loaded
-  const std::optional<std::string> complaint = complaint_about(model, options);
-  if (!complaint) return;
-  for (const Limit& limit : kLimits) {
-    EngineOptions without = options;
-    limit.leave_out(without);
-    if (!complaint_about(model, without)) throw UsageError(limit.flag + (": " + *complaint));
-  }
-}
-
 /// @param name one of the choices of --mm-encoder-attn-backend.
 AttentionBackend attention_backend(const std::string& name) {
   if (name == "portable") return AttentionBackend::kPortable;
@@ -192,27 +118,40 @@ AttentionBackend attention_backend(const std::string& name) {
   return AttentionBackend::kAuto;
 }
 
-}  // namespace
-
-void add_console_flags(CLI::App& verb, Program& program) {
-  verb.add_flag_callback(
-          "-q,--quiet", [&program] { program.console.be_quiet(); },
-          "No progress and no log lines on stderr")
-      ->group("Messages");
-  verb.add_option_function<std::string>(
-          "--log-level",
-          [&program](const std::string& name) {
-            program.console.set_level(name == "trace" || name == "debug" ? LogLevel::kDebug
-                                      : name == "info"                   ? LogLevel::kInfo
-                                      : name == "warning"                ? LogLevel::kWarning
-                                                                         : LogLevel::kError);
-          },
-          "Log lines of the library on stderr, from this level on")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}).description(""))
-      ->type_name("trace|debug|info|warning|error")
-      ->default_str("warning")
-      ->group("Messages");
+/// @param name one of the choices of --image-backend.
+ImageBackend image_backend(const std::string& name) {
+  if (name == "torchvision") return ImageBackend::kTorchvision;
+  return name == "pil" ? ImageBackend::kPillow : ImageBackend::kModelDefault;
 }
+
+MediaOptions media_options(const EngineFlags& flags) {
+  MediaOptions media;
+  if (flags.min_pixels > 0) media.min_pixels = flags.min_pixels;
+  if (flags.max_pixels > 0) media.max_pixels = flags.max_pixels;
+  media.limits.max_image_pixels = flags.max_image_pixels;
+  media.image_backend = image_backend(flags.image_backend);
+  media.composite_alpha = flags.rgba == "white";
+  media.apply_exif_orientation = flags.exif_orientation;
+  return media;
+}
+
+GraphOptions graph_options(const EngineFlags& flags, Console& console) {
+  GraphOptions graphs;
+  if (!flags.compilation_config.empty()) {
+    apply_compilation_config(flags.compilation_config, graphs, console);
+  }
+  if (flags.enforce_eager) graphs.cudagraph_mm_encoder = false;
+  if (!flags.token_budgets.empty()) graphs.encoder_cudagraph_token_budgets = flags.token_budgets;
+  if (flags.max_items_per_batch > 0) {
+    graphs.encoder_cudagraph_max_vision_items_per_batch = flags.max_items_per_batch;
+  }
+  if (flags.max_frames_per_batch) {
+    graphs.encoder_cudagraph_max_frames_per_batch = flags.max_frames_per_batch;
+  }
+  return graphs;
+}
+
+}  // namespace
 
 void add_model(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("MODEL,--model", flags.model,
@@ -245,17 +184,6 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   add_picture_flags(verb, flags);
 }
 
-CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
-                        const std::vector<std::string>& choices, const std::string& description) {
-  return verb.add_option(name, value, description)
-      ->type_name(join(choices, "|"))
-      ->check(check([choices](const std::string& text) {
-        const bool known = std::find(choices.begin(), choices.end(), text) != choices.end();
-        return known ? std::string() : "expected " + join(choices, ", ") + ", got \"" + text + "\"";
-      }))
-      ->capture_default_str();
-}
-
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description) {
   return add_choice(verb, "--dtype", value, {"float32", "bfloat16", "float16"}, description);
 }
@@ -263,43 +191,6 @@ CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string
 RowDType row_dtype(const std::string& value) {
   if (value == "bfloat16") return RowDType::kBFloat16;
   return value == "float16" ? RowDType::kFloat16 : RowDType::kFloat32;
-}
-
-CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
-                               std::vector<std::int64_t>& values, const std::string& description) {
-  const auto read = [&values, name](const std::string& text) {
-    values = parse_positive_list(text, name);
-  };
-  CLI::Option* option =
-      verb.add_option_function<std::string>(name, read, description)->type_name("N,N,...");
-  return values.empty() ? option : option->default_str(join(values, ","));
-}
-
-CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
-                          const std::string& description) {
-  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 1, name); };
-  CLI::Option* option =
-      verb.add_option_function<std::string>(name, read, description)->type_name("N");
-  return value == 0 ? option : option->default_str(std::to_string(value));
-}
-
-CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
-                       const std::string& description) {
-  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 0, name); };
-  return verb.add_option_function<std::string>(name, read, description)->type_name("N");
-}
-
-CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,
-                             const std::string& description) {
-  return verb.add_option(name, path, description)
-      ->type_name("FILE")
-      ->check(check([](const std::string& text) {
-        if (text == "-") {
-          return std::string("results are not written to stdout; ./- is a file of that name");
-        }
-        return text.empty() ? "expected the name of a file, got \"\"" : std::string();
-      }))
-      ->group(kOutputGroup);
 }
 
 EngineOptions engine_options(const EngineFlags& flags, Console& console) {
@@ -310,59 +201,14 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.dummy_weights = flags.load_format == "dummy";
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
-  options.measure_graphs = flags.measure_graphs;
-  if (flags.cache_dir != "none") options.cache_dir = flags.cache_dir;
+  options.media = media_options(flags);
+  options.graphs = graph_options(flags, console);
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.attention = attention_backend(flags.attention);
+  options.measure_graphs = flags.measure_graphs;
+  if (flags.cache_dir != "none") options.cache_dir = flags.cache_dir;
   options.log = &console;
-
-  if (flags.min_pixels > 0) options.media.min_pixels = flags.min_pixels;
-  if (flags.max_pixels > 0) options.media.max_pixels = flags.max_pixels;
-  options.media.limits.max_image_pixels = flags.max_image_pixels;
-  options.media.image_backend = flags.image_backend == "torchvision" ? ImageBackend::kTorchvision
-                                : flags.image_backend == "pil"       ? ImageBackend::kPillow
-                                                                     : ImageBackend::kModelDefault;
-  options.media.composite_alpha = flags.rgba == "white";
-  options.media.apply_exif_orientation = flags.exif_orientation;
-
-  if (!flags.compilation_config.empty()) {
-    apply_compilation_config(flags.compilation_config, options.graphs, console);
-  }
-  if (flags.enforce_eager) options.graphs.cudagraph_mm_encoder = false;
-  if (!flags.token_budgets.empty()) {
-    options.graphs.encoder_cudagraph_token_budgets = flags.token_budgets;
-  }
-  if (flags.max_items_per_batch > 0) {
-    options.graphs.encoder_cudagraph_max_vision_items_per_batch = flags.max_items_per_batch;
-  }
-  if (flags.max_frames_per_batch) {
-    options.graphs.encoder_cudagraph_max_frames_per_batch = flags.max_frames_per_batch;
-  }
-  check_limits(flags.model, options);
   return options;
-}
-
-void apply_compilation_config(const std::string& json_text, GraphOptions& graphs,
-                              Console& console) {
-  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
-  if (!root.is_object()) {
-    throw UsageError("--compilation-config: expected a JSON object, got " + json_text);
-  }
-  for (const auto& [key, value] : root.items()) {
-    if (value.is_null()) continue;  // the default, as in the reference
-    if (key == "cudagraph_mm_encoder") {
-      graphs.cudagraph_mm_encoder = boolean_of(value, key);
-    } else if (key == "encoder_cudagraph_token_budgets") {
-      graphs.encoder_cudagraph_token_budgets = integers_of(value, key);
-    } else if (key == "encoder_cudagraph_max_vision_items_per_batch" ||
-               key == "encoder_cudagraph_max_images_per_batch") {
-      graphs.encoder_cudagraph_max_vision_items_per_batch = integer_of(value, key, 0);
-    } else if (key == "encoder_cudagraph_max_frames_per_batch") {
-      graphs.encoder_cudagraph_max_frames_per_batch = integer_of(value, key, 0);
-    } else {
-      console.warn("--compilation-config: key \"" + key + "\" is ignored");
-    }
-  }
 }
 
 }  // namespace fovea::cli

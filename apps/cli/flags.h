@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "console.h"
 #include "fovea/options.h"
-#include "program.h"
 
 namespace fovea::cli {
 
@@ -37,9 +37,6 @@ struct EngineFlags {
   std::string compilation_config;
 };
 
-/// Adds --quiet and --log-level.
-void add_console_flags(CLI::App& verb, Program& program);
-
 /// Adds MODEL, which --model names as well. Comes before the other positionals of a verb.
 void add_model(CLI::App& verb, EngineFlags& flags);
 
@@ -54,40 +51,13 @@ void add_threads(CLI::App& verb, EngineFlags& flags);
 /// Adds the flags for device, graphs and pictures.
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 
-/// Adds a flag that takes one of `choices`; the help shows them and the default.
-CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
-                        const std::vector<std::string>& choices, const std::string& description);
-
 /// Adds --dtype, which row_dtype() reads.
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description);
 [[nodiscard]] RowDType row_dtype(const std::string& value);
 
-/// Adds a flag that takes "a,b,c", whole numbers >= 1.
-CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
-                               std::vector<std::int64_t>& values, const std::string& description);
-
-/// Adds a flag that takes one whole number >= 1; the help shows `value` as the default unless 0.
-CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
-                          const std::string& description);
-
-/// Adds a flag that takes one whole number >= 0; the help shows no default.
-CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
-                       const std::string& description);
-
-/// The flags about what a verb writes, under one heading of --help.
-inline constexpr const char* kOutputGroup = "Output";
-
-/// Adds a flag that names a file to write.
-CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,
-                             const std::string& description);
-
 /// Translates flags into options; flags win over --compilation-config. Warns on `console` about
-/// keys that are ignored. @throws UsageError for a --compilation-config that is not what it should
-/// be, and for a flag whose value the model, if there is one, cannot work with.
+/// keys that are ignored. Whether the model can work with them is for check_limits() to say.
+/// @throws UsageError as apply_compilation_config() does, and for numbers that are too large.
 [[nodiscard]] EngineOptions engine_options(const EngineFlags& flags, Console& console);
-
-/// Applies a --compilation-config text to `graphs`. Source: serving specification, section 7.
-/// @throws UsageError if the text is not a JSON object or a known key has the wrong type.
-void apply_compilation_config(const std::string& json_text, GraphOptions& graphs, Console& console);
 
 }  // namespace fovea::cli

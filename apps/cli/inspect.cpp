@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "flags.h"
 #include "fovea/engine.h"
+#include "model_limits.h"
 #include "report/report_json.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -92,6 +93,7 @@ void print_report(const InspectFlags& flags, const ModelReport& report, const Pa
 
 int run_inspect(const InspectFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
   std::vector<ItemSize> sizes;
   if (!flags.image.empty()) sizes.push_back(parse_size(flags.image));
   const ModelReport report = inspect(flags.engine.model, options);

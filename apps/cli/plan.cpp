@@ -4,6 +4,7 @@
 #include "errors.h"
 #include "flags.h"
 #include "fovea/engine.h"
+#include "model_limits.h"
 #include "report/report_json.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -113,6 +114,7 @@ void print_plan(const PackingPlan& plan, const std::vector<ItemSize>& sizes) {
 
 int run_plan(const PlanFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
   const std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
   const PackingPlan result = plan(flags.engine.model, sizes, options);
   if (flags.json) {

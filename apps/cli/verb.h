@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "flags.h"
 #include "program.h"
 
 namespace fovea::cli {
@@ -13,6 +12,9 @@ struct VerbText {
   const char* summary;  ///< the line beside the name
   const char* footer;   ///< remarks and examples below the flags
 };
+
+/// Adds --quiet and --log-level, which add_verb() does for its verb.
+void add_console_flags(CLI::App& verb, Program& program);
 
 /// Adds a verb to `parent`. `add_flags` lets the command line fill a `Flags`, which lives as long
 /// as the parser; --quiet and --log-level come behind them. `run` is what the verb does with them

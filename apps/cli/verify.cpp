@@ -5,6 +5,7 @@
 #include "flags.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
+#include "model_limits.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/table.h"
@@ -43,6 +44,7 @@ void print_checks(const std::vector<Check>& checks, bool json) {
 
 int run_verify(const VerifyFlags& flags, Console& console) {
   EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
   options.measure_graphs = false;  // a graph that is slower than eager execution is checked as well
   std::vector<Check> checks;
   {

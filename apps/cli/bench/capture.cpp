@@ -6,11 +6,13 @@
 #include <iostream>
 
 #include "bench/mm_processor/workload.h"
+#include "cli11.h"
 #include "errors.h"
 #include "flags.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
+#include "model_limits.h"
 #include "output_file.h"
 #include "report/report_json.h"
 #include "report/stopwatch.h"
@@ -43,6 +45,7 @@ struct CaptureRun {
 /// Asks for a picture again and again until every graph is there.
 CaptureRun measure(const CaptureFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
   if (!options.graphs.cudagraph_mm_encoder) {
     throw UsageError("bench capture needs graphs, but they are turned off");
   }

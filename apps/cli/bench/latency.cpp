@@ -5,12 +5,14 @@
 #include <optional>
 
 #include "bench/samples.h"
+#include "cli11.h"
 #include "errors.h"
 #include "flags.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
+#include "model_limits.h"
 #include "output_file.h"
 #include "parse.h"
 #include "progress.h"
@@ -88,25 +90,35 @@ std::string case_text(const LatencyCase& what) {
   return std::to_string(what.count) + " x " + std::to_string(what.patches);
 }
 
-void measure_threads(const LatencyFlags& flags, std::int64_t threads, Console& console,
-                     Progress& progress, LatencyRun& run) {
-  EngineFlags engine_flags = flags.engine;
-  engine_flags.threads = threads;
-  Engine engine = Engine::load(flags.engine.model, engine_options(engine_flags, console));
+/// Measures all cases on an engine with options.num_threads threads.
+void measure_threads(const LatencyFlags& flags, const EngineOptions& options, Progress& progress,
+                     LatencyRun& run) {
+  Engine engine = Engine::load(flags.engine.model, options);
   run.device = engine.device();
   std::optional<double> peak;
-  if (run.device.starts_with("cpu")) {
-    peak = measure_fma_peak(to_int(threads, "--threads"), kPeakSeconds);
-  }
+  if (run.device.starts_with("cpu")) peak = measure_fma_peak(options.num_threads, kPeakSeconds);
   for (const LatencyCase& what : cases_of(flags)) {
     progress.advance();
     run.measurements.push_back(
-        {.threads = threads,
+        {.threads = options.num_threads,
          .what = what,
          .timing = time_tower(engine, what.patches, what.count, to_int(flags.warmups, "--warmups"),
                               to_int(flags.repetitions, "--repetitions")),
          .peak_gflops = peak});
   }
+}
+
+LatencyRun measure(const LatencyFlags& flags, const std::vector<std::int64_t>& threads,
+                   Console& console) {
+  EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
+  LatencyRun run;
+  Progress progress(console, "measuring", std::ssize(threads) * std::ssize(cases_of(flags)));
+  for (const std::int64_t number : threads) {
+    options.num_threads = to_int(number, "--threads");
+    measure_threads(flags, options, progress, run);
+  }
+  return run;
 }
 
 std::string threads_text(std::int64_t threads) {
@@ -223,12 +235,7 @@ int run_latency(const LatencyFlags& flags, Console& console) {
   check_output_paths({flags.output_json, flags.plot}, files_read(flags.engine.model, {}));
   const std::vector<std::int64_t> threads =
       flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
-  const std::size_t num_cases = cases_of(flags).size();
-  LatencyRun run;
-  {
-    Progress progress(console, "measuring", static_cast<std::int64_t>(threads.size() * num_cases));
-    for (const std::int64_t n : threads) measure_threads(flags, n, console, progress, run);
-  }
+  const LatencyRun run = measure(flags, threads, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));
   }
@@ -241,7 +248,7 @@ int run_latency(const LatencyFlags& flags, Console& console) {
   }
   std::cout << "times in milliseconds, " << flags.repetitions << " repetitions; GFLOP/s of the "
             << "faster way\ndevice  " << run.device << "\n";
-  for (std::size_t i = 0; i < run.measurements.size(); i += num_cases) {
+  for (std::size_t i = 0; i < run.measurements.size(); i += cases_of(flags).size()) {
     const Measurement& m = run.measurements[i];
     if (!m.peak_gflops) continue;
     std::cout << "peak    " << fixed(*m.peak_gflops, 1) << " GFLOP/s of multiply-adds on "

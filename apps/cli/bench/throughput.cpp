@@ -4,11 +4,13 @@
 
 #include "bench/graph_counts.h"
 #include "bench/samples.h"
+#include "cli11.h"
 #include "errors.h"
 #include "flags.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
+#include "model_limits.h"
 #include "output_file.h"
 #include "progress.h"
 #include "report/report_json.h"
@@ -49,7 +51,9 @@ struct ThroughputRun {
 ThroughputRun measure(const ThroughputFlags& flags, Console& console) {
   const std::vector<Input> inputs =
       expand_inputs(flags.inputs.in_order, flags.inputs.fps, OnError::kFail);
-  Engine engine = Engine::load(flags.engine.model, engine_options(flags.engine, console));
+  const EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
+  Engine engine = Engine::load(flags.engine.model, options);
   ThroughputRun run;
   run.device = engine.device();
   run.items = inputs.size();

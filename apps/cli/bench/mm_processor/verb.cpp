@@ -8,11 +8,13 @@
 #include "bench/mm_processor/report.h"
 #include "bench/mm_processor/runner.h"
 #include "bench/mm_processor/workload.h"
+#include "cli11.h"
 #include "errors.h"
 #include "flags.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
+#include "model_limits.h"
 #include "output_file.h"
 #include "parse.h"
 #include "progress.h"
@@ -241,6 +243,7 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
     console.warn(flag + " has no effect on this workload");
   }
   EngineOptions options = engine_options(flags.engine, console);
+  check_limits(flags.engine.model, options);
   const bool graphs = options.graphs.cudagraph_mm_encoder;
   if (flags.compare && !graphs) throw UsageError("--compare needs graphs, but they are turned off");
   std::vector<TowerMode> modes{graphs ? TowerMode::kGraphs : TowerMode::kEager};

@@ -1,0 +1,63 @@
+// Kinds of flags, on top of the command line parser.
+#include "cli11.h"
+
+#include <algorithm>
+
+#include "parse.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+
+CLI::Validator check(std::function<std::string(std::string&)> function) {
+  return CLI::Validator(std::move(function), "");
+}
+
+CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description) {
+  return verb.add_option(name, value, description)
+      ->type_name(join(choices, "|"))
+      ->check(check([choices](const std::string& text) {
+        const bool known = std::ranges::find(choices, text) != choices.end();
+        return known ? std::string() : "expected " + join(choices, ", ") + ", got \"" + text + "\"";
+      }))
+      ->capture_default_str();
+}
+
+CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
+                               std::vector<std::int64_t>& values, const std::string& description) {
+  const auto read = [&values, name](const std::string& text) {
+    values = parse_positive_list(text, name);
+  };
+  CLI::Option* option =
+      verb.add_option_function<std::string>(name, read, description)->type_name("N,N,...");
+  return values.empty() ? option : option->default_str(join(values, ","));
+}
+
+CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
+                          const std::string& description) {
+  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 1, name); };
+  CLI::Option* option =
+      verb.add_option_function<std::string>(name, read, description)->type_name("N");
+  return value == 0 ? option : option->default_str(std::to_string(value));
+}
+
+CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
+                       const std::string& description) {
+  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 0, name); };
+  return verb.add_option_function<std::string>(name, read, description)->type_name("N");
+}
+
+CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,
+                             const std::string& description) {
+  return verb.add_option(name, path, description)
+      ->type_name("FILE")
+      ->check(check([](const std::string& text) {
+        if (text == "-") {
+          return std::string("results are not written to stdout; ./- is a file of that name");
+        }
+        return text.empty() ? "expected the name of a file, got \"\"" : std::string();
+      }))
+      ->group(kOutputGroup);
+}
+
+}  // namespace fovea::cli

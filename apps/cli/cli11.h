@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The kinds of flags that the verbs are made of. Each function adds one flag to `verb`, which
+/// writes to a variable that lives as long as the parser. A value that the flag cannot take ends
+/// the parsing with a complaint that names the flag: a CLI::ParseError or a UsageError.
+namespace fovea::cli {
+
+/// A check or transformation of the text of a flag, which returns the complaint or "". It has no
+/// description of its own, so --help shows the type name of the flag alone.
+[[nodiscard]] CLI::Validator check(std::function<std::string(std::string&)> function);
+
+/// Adds a flag that takes one of `choices`; the help shows them and the default.
+CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description);
+
+/// Adds a flag that takes "a,b,c", whole numbers >= 1; the help shows `values` as the default.
+CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
+                               std::vector<std::int64_t>& values, const std::string& description);
+
+/// Adds a flag that takes one whole number >= 1; the help shows `value` as the default unless 0.
+CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
+                          const std::string& description);
+
+/// Adds a flag that takes one whole number >= 0; the help shows no default.
+CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
+                       const std::string& description);
+
+/// The flags about what a verb writes, under one heading of --help.
+inline constexpr const char* kOutputGroup = "Output";
+
+/// Adds a flag that names a file to write.
+CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,
+                             const std::string& description);
+
+}  // namespace fovea::cli
