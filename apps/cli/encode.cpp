@@ -51,12 +51,14 @@ struct EncodeRun {
   double encode_ms = 0;
 };
 
-EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
+OnError on_error(const EncodeFlags& flags) {
+  return flags.on_error == "skip" ? OnError::kSkip : OnError::kFail;
+}
+
+EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine.model, options);
-  const OnError on_error = flags.on_error == "skip" ? OnError::kSkip : OnError::kFail;
-  const std::vector<Input> inputs =
-      expand_inputs(flags.inputs.in_order, flags.inputs.fps, on_error);
+  if (on_error(flags) == OnError::kFail) require_all(inputs);
 
   EncodeRun run;
   const Stopwatch load_watch;
@@ -67,9 +69,9 @@ EncodeRun encode_all(const EncodeFlags& flags, Console& console) {
   const Stopwatch encode_watch;
   Progress encoding(console, "encoding", std::ssize(inputs));
   const auto progress = [&](std::int64_t done, std::int64_t total) { encoding.set(done, total); };
-  run.items =
-      encode_inputs(engine, inputs,
-                    {.dtype = row_dtype(flags.dtype), .on_error = on_error, .progress = progress});
+  run.items = encode_inputs(
+      engine, inputs,
+      {.dtype = row_dtype(flags.dtype), .on_error = on_error(flags), .progress = progress});
   run.encode_ms = encode_watch.ms();
   run.stats = engine.stats();
   run.replicas = engine.replica_stats();
@@ -257,10 +259,11 @@ std::string golden_file(const std::string& folder) {
 }
 
 int run_encode(const EncodeFlags& flags, Console& console) {
-  std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order);
+  const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps);
+  std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order, inputs);
   if (!flags.golden.empty()) files.push_back(golden_file(flags.golden));
   check_output_paths({flags.output, flags.stats, flags.plot}, files);
-  EncodeRun run = encode_all(flags, console);
+  EncodeRun run = encode_all(flags, inputs, console);
   report_skipped(run.items, console);
   warn_of_rows_not_finite(run.items, console);
   if (!flags.golden.empty()) {

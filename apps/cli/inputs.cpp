@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "cli11.h"
 #include "errors.h"
 #include "output_file.h"
 
@@ -122,15 +123,12 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
   verb.add_option("--fps", flags.fps,
                   "Frames per second: to take from video files, or that directories of frames hold")
       ->type_name("F")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            double value = 0;
-            const bool positive = CLI::detail::lexical_cast(text, value) && value > 0;
-            return positive && std::isfinite(value)
-                       ? std::string()
-                       : "expected a number above 0, got \"" + text + "\"";
-          },
-          ""))
+      ->check(check([](const std::string& text) {
+        double value = 0;
+        const bool positive = CLI::detail::lexical_cast(text, value) && value > 0;
+        return positive && std::isfinite(value) ? std::string()
+                                                : "expected a number above 0, got \"" + text + "\"";
+      }))
       ->capture_default_str()
       ->group("Input");
   verb.parse_complete_callback([&verb, &flags, images, videos, pixel_values] {
@@ -150,8 +148,7 @@ bool is_url(std::string_view text) {
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
-                                 OnError on_error) {
+std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps) {
   std::vector<Input> inputs;
   for (const InputArgument& argument : arguments) {
     try {
@@ -159,7 +156,6 @@ std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, doubl
         inputs.push_back({.item = std::move(item), .error = std::nullopt});
       }
     } catch (const Error& error) {
-      if (on_error == OnError::kFail) throw;
       MediaItem item;
       item.modality = argument.modality;
       item.name = argument.text;
@@ -169,8 +165,15 @@ std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, doubl
   return inputs;
 }
 
+void require_all(std::span<const Input> inputs) {
+  for (const Input& input : inputs) {
+    if (input.error) throw *input.error;
+  }
+}
+
 std::vector<std::string> files_read(const std::string& model,
-                                    std::span<const InputArgument> arguments) {
+                                    std::span<const InputArgument> arguments,
+                                    std::span<const Input> inputs) {
   std::vector<std::string> files;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(model, ignored)) {
@@ -179,10 +182,9 @@ std::vector<std::string> files_read(const std::string& model,
   for (const InputArgument& argument : arguments) {
     files.push_back(argument.text);
     if (argument.text.starts_with('@')) files.push_back(argument.text.substr(1));
-    if (argument.pixel_values) continue;
-    for (const Input& input : expand_inputs({&argument, 1}, 1.0, OnError::kSkip)) {
-      files.insert(files.end(), input.item.paths.begin(), input.item.paths.end());
-    }
+  }
+  for (const Input& input : inputs) {
+    files.insert(files.end(), input.item.paths.begin(), input.item.paths.end());
   }
   return files;
 }

@@ -42,22 +42,26 @@ struct Input {
 /// WebP files sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
 /// argument per line, relative ones from the folder of FILE; blanks around a line, empty lines and
 /// lines that begin with # do not count). A name that exists is taken literally whatever characters
-/// it holds. A file of pixel values gives all its items.
-/// @param on_error kSkip turns an argument that yields nothing into an Input with an error.
-/// @throws Error(kNotFound) for a directory without pictures, a pattern without matches, a URL, or
-/// a list or video that does not exist, and what pixel_values_file() throws; what is wrong in a
-/// list is said with FILE:LINE. Picture files are not opened here. UsageError for "-".
-[[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
-                                               OnError on_error);
+/// it holds. A file of pixel values gives all its items. Picture files are not opened here.
+///
+/// An argument that yields nothing becomes one Input with an error: kNotFound for a directory
+/// without pictures, a pattern without matches, a URL, or a list or video that does not exist, and
+/// what pixel_values_file() throws; what is wrong in a list is said with FILE:LINE.
+/// @throws UsageError for "-".
+[[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments,
+                                               double fps);
+
+/// @throws Error of the first input that has one.
+void require_all(std::span<const Input> inputs);
 
 /// Whether a text begins as http:, https:, file: and data: URLs do.
 [[nodiscard]] bool is_url(std::string_view text);
 
-/// The files of a run's model and inputs, which no output may replace: those in the directory
-/// `model`, those of the items that `arguments` name, and the lists they stand in. Arguments that
-/// yield nothing add nothing; expand_inputs() says what is wrong with them.
+/// The files that a run reads, which no output may replace: those in the directory `model`, those
+/// of `inputs`, and what `arguments` name, lists included.
 [[nodiscard]] std::vector<std::string> files_read(const std::string& model,
-                                                  std::span<const InputArgument> arguments);
+                                                  std::span<const InputArgument> arguments = {},
+                                                  std::span<const Input> inputs = {});
 
 /// Encodes inputs; the result has one Embedding per input, failed ones included.
 /// @throws Error of the first failing item unless options.on_error is kSkip.

@@ -22,7 +22,9 @@ std::vector<std::string> names(const std::vector<std::string>& arguments) {
   std::vector<InputArgument> words;
   for (const std::string& argument : arguments) words.push_back({Modality::kImage, argument});
   std::vector<std::string> result;
-  for (const Input& input : expand_inputs(words, 2.0, OnError::kFail)) {
+  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  require_all(inputs);
+  for (const Input& input : inputs) {
     result.push_back(std::filesystem::path(input.item.name).filename().string());
   }
   return result;
@@ -104,16 +106,23 @@ TEST_F(Inputs, MissingAndEmptyListsAreErrors) {
                [&] { (void)names({"@" + folder_ / "empty"}); });
 }
 
-TEST_F(Inputs, MissingVideoIsAnErrorOrASkippedItem) {
+TEST_F(Inputs, MissingVideoIsAnInputWithAnError) {
   const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "none.mp4"},
                                          {Modality::kImage, folder_ / "b.png"}};
-  expect_error(ErrorCode::kNotFound, "none.mp4",
-               [&] { (void)expand_inputs(words, 2.0, OnError::kFail); });
-  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kSkip);
+  const std::vector<Input> inputs = expand_inputs(words, 2.0);
   ASSERT_EQ(inputs.size(), 2U);
   EXPECT_TRUE(inputs[0].error.has_value());
   EXPECT_EQ(inputs[0].item.modality, Modality::kVideo);
   EXPECT_FALSE(inputs[1].error.has_value());
+}
+
+TEST_F(Inputs, TheFirstErrorIsThrownWhereAllInputsAreRequired) {
+  const std::vector<InputArgument> words{{Modality::kImage, folder_ / "b.png"},
+                                         {Modality::kVideo, folder_ / "first.mp4"},
+                                         {Modality::kVideo, folder_ / "second.mp4"}};
+  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  EXPECT_NO_THROW(require_all(std::span(inputs).first(1)));
+  expect_error(ErrorCode::kNotFound, "first.mp4", [&] { require_all(inputs); });
 }
 
 TEST_F(Inputs, AFileOfPixelValuesGivesItsItemsInPlace) {
@@ -127,7 +136,7 @@ TEST_F(Inputs, AFileOfPixelValuesGivesItsItemsInPlace) {
   const std::vector<InputArgument> words{{Modality::kImage, folder_ / "b.png"},
                                          {.text = file, .pixel_values = true},
                                          {Modality::kImage, folder_ / "c.webp"}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kFail);
+  const std::vector<Input> inputs = expand_inputs(words, 2.0);
   ASSERT_EQ(inputs.size(), 4U);
   EXPECT_EQ(inputs[0].item.source, MediaItem::Source::kFile);
   EXPECT_EQ(inputs[1].item.source, MediaItem::Source::kPixelValues);
@@ -135,12 +144,10 @@ TEST_F(Inputs, AFileOfPixelValuesGivesItsItemsInPlace) {
   EXPECT_EQ(inputs[3].item.source, MediaItem::Source::kFile);
 }
 
-TEST_F(Inputs, AFileWithoutPixelValuesIsAnErrorOrASkippedItem) {
+TEST_F(Inputs, AFileWithoutPixelValuesIsAnInputWithAnError) {
   const std::vector<InputArgument> words{{.text = folder_ / "none", .pixel_values = true},
                                          {Modality::kImage, folder_ / "b.png"}};
-  expect_error(ErrorCode::kNotFound, "none",
-               [&] { (void)expand_inputs(words, 2.0, OnError::kFail); });
-  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kSkip);
+  const std::vector<Input> inputs = expand_inputs(words, 2.0);
   ASSERT_EQ(inputs.size(), 2U);
   EXPECT_TRUE(inputs[0].error.has_value());
   EXPECT_FALSE(inputs[1].error.has_value());
@@ -156,7 +163,7 @@ TEST_F(Inputs, FilesReadAreThoseOfModelListsPicturesFramesAndPixelValues) {
                                          {Modality::kVideo, folder_ / "z.png"},
                                          {.text = folder_ / "values", .pixel_values = true},
                                          {Modality::kImage, folder_ / "*.gif"}};
-  EXPECT_THAT(files_read(model.path(), words),
+  EXPECT_THAT(files_read(model.path(), words, expand_inputs(words, 2.0)),
               ::testing::IsSupersetOf({model / "config.json", folder_ / "list", folder_ / "b.png",
                                        folder_ / "c.webp", folder_ / "a.JPG",
                                        (folder_ / "z.png") + "/frame.png", folder_ / "values"}));
@@ -164,7 +171,7 @@ TEST_F(Inputs, FilesReadAreThoseOfModelListsPicturesFramesAndPixelValues) {
 
 TEST_F(Inputs, FramesOfAVideoAreThePicturesOfItsDirectory) {
   const std::vector<InputArgument> words{{Modality::kVideo, folder_.path()}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0, OnError::kFail);
+  const std::vector<Input> inputs = expand_inputs(words, 2.0);
   EXPECT_THAT(inputs.at(0).item.paths, ElementsAre(folder_ / "a.JPG", folder_ / "b.png",
                                                    folder_ / "c.webp", folder_ / "d[1].png"));
   EXPECT_EQ(inputs[0].item.num_frames, 4);
@@ -173,7 +180,7 @@ TEST_F(Inputs, FramesOfAVideoAreThePicturesOfItsDirectory) {
 TEST_F(Inputs, FramesPerSecondReachTheVideo) {
   write_text((folder_ / "z.png") + "/frame.png", "");
   const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "z.png"}};
-  const std::vector<Input> inputs = expand_inputs(words, 12.5, OnError::kFail);
+  const std::vector<Input> inputs = expand_inputs(words, 12.5);
   ASSERT_EQ(inputs.size(), 1U);
   EXPECT_EQ(inputs[0].item.modality, Modality::kVideo);
   EXPECT_DOUBLE_EQ(inputs[0].item.fps, 12.5);

@@ -138,7 +138,7 @@ nlohmann::ordered_json json_of(const CaptureFlags& flags, const CaptureRun& run)
 }
 
 int run_capture(const CaptureFlags& flags, Console& console) {
-  check_output_paths({flags.output_json}, files_read(flags.engine.model, {}));
+  check_output_paths({flags.output_json}, files_read(flags.engine.model));
   const CaptureRun run = measure(flags, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));

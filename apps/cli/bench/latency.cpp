@@ -232,7 +232,7 @@ nlohmann::ordered_json json_of(const LatencyFlags& flags, const LatencyRun& run)
 }
 
 int run_latency(const LatencyFlags& flags, Console& console) {
-  check_output_paths({flags.output_json, flags.plot}, files_read(flags.engine.model, {}));
+  check_output_paths({flags.output_json, flags.plot}, files_read(flags.engine.model));
   const std::vector<std::int64_t> threads =
       flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
   const LatencyRun run = measure(flags, threads, console);

@@ -48,9 +48,8 @@ struct ThroughputRun {
   }
 };
 
-ThroughputRun measure(const ThroughputFlags& flags, Console& console) {
-  const std::vector<Input> inputs =
-      expand_inputs(flags.inputs.in_order, flags.inputs.fps, OnError::kFail);
+ThroughputRun measure(const ThroughputFlags& flags, std::span<const Input> inputs,
+                      Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine.model, options);
   Engine engine = Engine::load(flags.engine.model, options);
@@ -132,9 +131,11 @@ BarChart chart_of(const ThroughputRun& run) {
 }
 
 int run_throughput(const ThroughputFlags& flags, Console& console) {
+  const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps);
   check_output_paths({flags.output_json, flags.plot},
-                     files_read(flags.engine.model, flags.inputs.in_order));
-  const ThroughputRun run = measure(flags, console);
+                     files_read(flags.engine.model, flags.inputs.in_order, inputs));
+  require_all(inputs);
+  const ThroughputRun run = measure(flags, inputs, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));
   }

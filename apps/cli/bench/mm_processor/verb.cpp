@@ -92,7 +92,7 @@ Workload make_workload(const MmFlags& flags) {
 
 /// What no output may replace.
 std::vector<std::string> files_of_run(const MmFlags& flags, const Workload& workload) {
-  const InputArgument dataset{.text = flags.dataset_path, .pixel_values = true};
+  const InputArgument dataset{.text = flags.dataset_path};
   std::vector<std::string> files = files_read(flags.engine.model, {&dataset, 1});
   for (const std::vector<MmRequest>* requests : {&workload.warmups, &workload.requests}) {
     for (const MmRequest& request : *requests) {

@@ -124,7 +124,9 @@ std::vector<MmRequest> random_requests(const ItemSampler& sampler, std::int64_t 
 std::vector<MmRequest> directory_requests(const std::string& path) {
   const InputArgument argument{.modality = Modality::kImage, .text = path};
   std::vector<MmRequest> requests;
-  for (Input& input : expand_inputs({&argument, 1}, kFramesPerSecond, OnError::kFail)) {
+  std::vector<Input> inputs = expand_inputs({&argument, 1}, kFramesPerSecond);
+  require_all(inputs);
+  for (Input& input : inputs) {
     std::error_code ignored;
     for (const std::string& file : input.item.paths) {
       if (std::filesystem::exists(file, ignored)) continue;
