@@ -1,0 +1,36 @@
+// Any bytes as a video container: an accepted file gives the sampled frames, all of one size.
+#include <algorithm>
+#include <vector>
+
+#include "fuzz.h"
+#include "media/video.h"
+
+using fovea::media::VideoInfo;
+using fovea::test::require;
+
+namespace {
+
+/// The first frame, the last one, and one between them twice.
+std::vector<std::int64_t> sample(const VideoInfo& info) {
+  require(info.num_frames >= 1 && info.fps >= 0 && info.width_px >= 1 && info.height_px >= 1);
+  const std::int64_t last = info.num_frames - 1;
+  return {0, last / 2, last / 2, last};
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fovea::MediaLimits limits{.max_image_pixels = 1 << 16};  // keeps a run fast
+  fovea::media::VideoFrames video;
+  if (!fovea::test::accepts([&] {
+        video = fovea::media::decode_video({data, size}, "fuzz", &sample, limits);
+      }))
+    return 0;
+  require(video.frames.size() == 4);
+  for (const fovea::media::Image& frame : video.frames) {
+    require(frame.width_px == video.frames[0].width_px);
+    require(frame.height_px == video.frames[0].height_px);
+    require(frame.rgb.size() == static_cast<std::size_t>(frame.width_px * frame.height_px * 3));
+  }
+  return 0;
+}

@@ -1,0 +1,42 @@
+// Any header and data as a safetensors file of pixel values: what is accepted has the patches of
+// its grid and the bytes of its patches. Input: the header, a line "---", the data.
+#include "engine/output.h"
+#include "fovea/media.h"
+#include "fuzz.h"
+#include "support/temporary_directory.h"
+
+using fovea::MediaItem;
+using fovea::test::require;
+
+namespace {
+
+/// Puts the length in front of the header: changed inputs would hardly ever have the right one.
+std::string safetensors_of(std::string_view input) {
+  constexpr std::string_view kSeparator = "\n---\n";
+  const std::string_view header = input.substr(0, input.find(kSeparator));
+  const std::string_view rest = input.substr(header.size());
+  std::string file;
+  for (std::size_t i = 0; i < 8; ++i) file += static_cast<char>(header.size() >> 8 * i);
+  return file.append(header).append(rest.substr(std::min(rest.size(), kSeparator.size())));
+}
+
+void check_item(const MediaItem& item) {
+  const auto& [t, h, w] = item.grid_thw.value();
+  require(t >= 1 && h >= 1 && w >= 1 && t * h * w == item.num_rows);
+  const auto row_bytes =
+      static_cast<std::size_t>(item.row_width) * size_of(fovea::to_dtype(item.row_dtype));
+  require(item.bytes.size() == static_cast<std::size_t>(item.num_rows) * row_bytes);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fovea::test::TemporaryDirectory directory;
+  const std::string path = directory / "pixel_values.safetensors";
+  fovea::test::write_text(path, safetensors_of(fovea::test::text_of(data, size)));
+  std::vector<MediaItem> items;
+  if (!fovea::test::accepts([&] { items = fovea::pixel_values_file(path); })) return 0;
+  require(!items.empty());
+  for (const MediaItem& item : items) check_item(item);
+  return 0;
+}
