@@ -1,12 +1,15 @@
-// The whole way from pictures to rows against the reference's rows, for every golden folder.
+// From images and videos to rows, compared with the rows of the reference, for every golden folder
+// whose family the registry knows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 
+#include "checkpoint/hf_config.h"
 #include "checkpoint/safetensors.h"
 #include "fovea/fovea.h"
+#include "models/registry.h"
 #include "support/golden.h"
 
 namespace fovea {
@@ -16,13 +19,15 @@ namespace {
 /// reference agree to 1e-5; a wrong activation variant shows at 3e-4.
 constexpr double kTolerance = 1e-4;
 
+constexpr const char* kGoldenFile = "golden.safetensors";
+
 std::vector<MediaItem> golden_items(const std::string& folder) {
   std::vector<MediaItem> items;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
     items.push_back(image_file(entry.path().string()));
   }
   std::ranges::sort(items, {}, &MediaItem::name);
-  const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");
+  const checkpoint::SafetensorsFile file(folder + "/" + kGoldenFile);
   if (file.find("video.frames") != nullptr) {
     const ConstTensorView frames = file.tensor("video.frames");
     std::vector<std::uint8_t> rgb(frames.bytes());
@@ -33,48 +38,62 @@ std::vector<MediaItem> golden_items(const std::string& folder) {
   return items;
 }
 
-class Golden : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(Golden, RowsEqualTheReferenceAloneAndInABatch) {
-  const std::vector<std::string> folders = test::golden_folders(GetParam(), "golden.safetensors");
-  ASSERT_FALSE(folders.empty());
-  for (const std::string& folder : folders) {
-    SCOPED_TRACE(folder);
-    Engine engine = Engine::load(folder, {.device = "cpu"});
-    const std::vector<MediaItem> items = golden_items(folder);
-    const std::vector<Embedding> batch = engine.encode(items);
-    const std::vector<Embedding> eager = engine.encode(items, {.enforce_eager = true});
-    ASSERT_EQ(batch.size(), items.size());
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      SCOPED_TRACE(items[i].name);
-      const std::optional<double> difference = golden_difference(batch[i], folder);
-      ASSERT_TRUE(difference.has_value());
-      EXPECT_LE(*difference, kTolerance);
-      const Embedding alone = engine.encode(std::span(&items[i], 1)).front();
-      EXPECT_EQ(alone.data, batch[i].data) << "a row must not depend on what else is in the batch";
-      EXPECT_EQ(eager[i].data, batch[i].data) << "replay must equal eager";
-    }
+/// Encodes the inputs of a golden folder and compares the rows with the reference's.
+void expect_reference_rows(const std::string& folder) {
+  SCOPED_TRACE(folder);
+  Engine engine = Engine::load(folder, {.device = "cpu"});
+  const std::vector<MediaItem> items = golden_items(folder);
+  const std::vector<Embedding> batch = engine.encode(items);
+  const std::vector<Embedding> eager = engine.encode(items, {.enforce_eager = true});
+  ASSERT_EQ(batch.size(), items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    SCOPED_TRACE(items[i].name);
+    const std::optional<double> difference = golden_difference(batch[i], folder);
+    ASSERT_TRUE(difference.has_value());
+    EXPECT_LE(*difference, kTolerance);
+    const Embedding alone = engine.encode(std::span(&items[i], 1)).front();
+    EXPECT_EQ(alone.data, batch[i].data) << "a row must not depend on what else is in the batch";
+    EXPECT_EQ(eager[i].data, batch[i].data) << "replay must equal eager";
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Golden, ::testing::Values("deepseek_ocr", "qwen3_vl"),
+/// Families with reference data in the repository.
+std::vector<std::string> repository_families() {
+  return test::golden_families(FOVEA_TEST_GOLDEN_DIR, kGoldenFile);
+}
+
+class Golden : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, RowsEqualTheReferenceAloneAndInABatch) {
+  for (const std::string& folder : test::golden_folders(GetParam(), kGoldenFile))
+    expect_reference_rows(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Golden, ::testing::ValuesIn(repository_families()),
                          [](const auto& name) { return name.param; });
 
-// Qwen3.5 shares the tower; its checkpoint is only in the full set.
-TEST(GoldenFull, Qwen35RowsEqualTheReference) {
-  for (const std::string& folder : test::golden_folders("qwen3_5", "golden.safetensors")) {
-    Engine engine = Engine::load(folder, {.device = "cpu"});
-    for (const Embedding& rows : engine.encode(golden_items(folder))) {
-      const std::optional<double> difference = golden_difference(rows, folder);
-      ASSERT_TRUE(difference.has_value()) << rows.name;
-      EXPECT_LE(*difference, kTolerance) << rows.name;
-    }
+/// Whether a family computes the towers of this architecture.
+bool is_supported(const std::string& architecture) {
+  return std::ranges::any_of(model_families(), [&](const ModelFamily* family) {
+    return std::ranges::find(family->architectures, architecture) != family->architectures.end();
+  });
+}
+
+TEST(GoldenFull, RowsOfSupportedFamiliesOutsideTheRepositoryEqualTheReference) {
+  const std::vector<std::string> roots = test::golden_roots();
+  if (roots.size() < 2) GTEST_SKIP() << "FOVEA_GOLDEN_DIR is not set";
+  const std::vector<std::string> tested = repository_families();
+  for (const std::string& family : test::golden_families(roots.back(), kGoldenFile)) {
+    const std::string folder = roots.back() + "/" + family;
+    const std::string architecture = checkpoint::read_hf_config(folder).architecture();
+    if (!std::ranges::binary_search(tested, family) && is_supported(architecture))
+      expect_reference_rows(folder);
   }
 }
 
 // One thread and several give the same bits.
 TEST(GoldenThreads, RowsDoNotDependOnTheNumberOfThreads) {
-  const std::string folder = test::golden_folder("qwen3_vl", "golden.safetensors");
+  const std::string folder = test::golden_folder("qwen3_vl", kGoldenFile);
   const std::vector<MediaItem> items = golden_items(folder);
   Engine one = Engine::load(folder, {.device = "cpu", .num_threads = 1});
   Engine three = Engine::load(folder, {.device = "cpu", .num_threads = 3});

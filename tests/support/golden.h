@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -8,13 +9,30 @@
 
 namespace fovea::test {
 
-/// Folders with reference data of one family: the selection in the repository, and the full set
-/// when FOVEA_GOLDEN_DIR names one. Only folders that hold `file` are listed.
-inline std::vector<std::string> golden_folders(const std::string& family, const std::string& file) {
+/// Folders that hold a folder of reference data per family: the selection in the repository, and
+/// the full set when FOVEA_GOLDEN_DIR names one.
+inline std::vector<std::string> golden_roots() {
   std::vector<std::string> roots{FOVEA_TEST_GOLDEN_DIR};
   if (const char* full = std::getenv("FOVEA_GOLDEN_DIR"); full != nullptr) roots.emplace_back(full);
+  return roots;
+}
+
+/// Names of the folders in one of the roots that hold `file`, ascending.
+inline std::vector<std::string> golden_families(const std::string& root, const std::string& file) {
+  std::vector<std::string> families;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (std::filesystem::exists(entry.path() / file))
+      families.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(families);
+  return families;
+}
+
+/// Folders with reference data of one family, in the order of the roots. Only folders that hold
+/// `file` are listed.
+inline std::vector<std::string> golden_folders(const std::string& family, const std::string& file) {
   std::vector<std::string> folders;
-  for (const std::string& root : roots) {
+  for (const std::string& root : golden_roots()) {
     const std::filesystem::path folder = std::filesystem::path(root) / family;
     if (std::filesystem::exists(folder / file)) folders.push_back(folder.string());
   }
