@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 
-#include "checkpoint/safetensors.h"
 #include "fovea/fovea.h"
 #include "graph/recording_log.h"
 #include "support/golden.h"
@@ -188,60 +187,6 @@ TEST_F(EngineTest, MessagesBeginWithTheNameOfTheItem) {
   EXPECT_TRUE(std::string(error.what()).starts_with("picture: picture of 300x1")) << error.what();
 }
 
-TEST_F(EngineTest, PlansAsItEncodes) {
-  const std::vector<ItemSize> sizes{{640, 480, 1}, {100, 76, 6}, {64, 64, 1}};
-  const PackingPlan plan = engine_.plan(sizes);
-  ASSERT_EQ(plan.items.size(), 3u);
-  const MediaItem item = picture(640, 480, 1);
-  EXPECT_EQ(plan.items[0].rows, engine_.encode({&item, 1}).front().rows);
-  std::vector<int> seen(3);
-  for (const PlannedBatch& batch : plan.batches) {
-    for (const std::int64_t index : batch.items) ++seen[static_cast<std::size_t>(index)];
-  }
-  EXPECT_EQ(seen, (std::vector<int>{1, 1, 1}));
-  EXPECT_EQ(fovea::plan(model_dir(), sizes).batches.size(), plan.batches.size());
-}
-
-TEST_F(EngineTest, PlansTheWindowsThatItEncodes) {
-  std::vector<ItemSize> sizes;
-  std::vector<MediaItem> items;
-  for (std::int64_t i = 0; i < 150; ++i) {
-    sizes.push_back({64 + 32 * (i % 3), 64, 1});
-    items.push_back(picture(sizes.back().width_px, 64, 1));
-  }
-  const PackingPlan plan = engine_.plan(sizes);
-  (void)engine_.encode(items);
-  EXPECT_EQ(engine_.stats().sub_batches, std::ssize(plan.batches));
-  for (const PlannedBatch& batch : plan.batches) {  // windows of 64 items, the last one of 22
-    for (const std::int64_t item : batch.items) EXPECT_EQ(item / 64, batch.items.front() / 64);
-  }
-  EXPECT_EQ(fovea::plan(model_dir(), sizes, {.device = "cpu"}).batches.size(), plan.batches.size());
-}
-
-TEST(EnginePlan, TakesTheWindowsOfAGpuThatIsNamed) {
-  const std::vector<ItemSize> sizes(100, ItemSize{64, 64, 1});
-  const auto sizes_of_batches = [&](const std::string& device) {
-    std::vector<std::size_t> counts;
-    for (const PlannedBatch& batch : plan(model_dir(), sizes, {.device = device}).batches) {
-      counts.push_back(batch.items.size());
-    }
-    return counts;
-  };
-  EXPECT_EQ(sizes_of_batches("cuda"), (std::vector<std::size_t>{16, 32, 32, 20}));
-  EXPECT_EQ(sizes_of_batches("cpu"), (std::vector<std::size_t>{64, 36}));
-}
-
-TEST_F(EngineTest, PlansNoSizesThatItRefusesToRead) {
-  const auto refusal = [&](const ItemSize& size) {
-    return std::string(error_of([&] { (void)engine_.plan({&size, 1}); }).what());
-  };
-  EXPECT_EQ(refusal({1'000'000, 1'000'000, 1}),
-            "1000000x1000000: expected sides of at most 65535 pixels, got 1000000 x 1000000");
-  EXPECT_EQ(refusal({20'000, 10'000, 4}),
-            "20000x10000x4f: expected at most 178956970 pixels, got 20000 x 10000");
-  EXPECT_EQ(refusal({64, 64, 2049}), "64x64x2049f: expected at most 2048 frames, got 2049");
-}
-
 TEST_F(EngineTest, VerifyPassesOnTheGoldenCheckpoint) {
   for (const Check& check : verify(engine_, model_dir())) {
     EXPECT_TRUE(check.passed) << check.name << ": " << check.detail;
@@ -267,23 +212,6 @@ TEST(EngineTiming, WithoutGraphsThereIsNoBudget) {
   const TowerTiming timing = time_tower(engine, 64, 1, 0, 1);
   EXPECT_TRUE(timing.replay_ms.empty());
   EXPECT_EQ(timing.budget, 0);
-}
-
-TEST_F(EngineTest, SavesSafetensors) {
-  const std::vector<MediaItem> items{picture(64, 64, 1), image_file("missing.jpg"),
-                                     picture(96, 64, 2)};
-  const std::vector<Embedding> rows = engine_.encode(items, {.on_error = OnError::kSkip});
-  const std::string path = ::testing::TempDir() + "/fovea_engine_test.safetensors";
-  save_safetensors(path, rows, {{"fovea.model", "tiny"}});
-  const checkpoint::SafetensorsFile file(path);
-  EXPECT_EQ(file.header().metadata.at("format"), "pt");
-  EXPECT_EQ(file.header().metadata.at("fovea.model"), "tiny");
-  EXPECT_EQ(file.find("item_1"), nullptr);
-  const ConstTensorView stored = file.tensor("item_2");
-  EXPECT_EQ(stored.shape, (Shape{rows[2].rows, rows[2].width}));
-  EXPECT_EQ(RowBytes(stored.data, stored.data + stored.bytes()), rows[2].data);
-  EXPECT_EQ(file.tensor("item_2.grid_thw").dtype, DType::kI64);
-  fs::remove(path);
 }
 
 TEST(EngineLoad, UnknownDirectoryArchitectureAndDevice) {

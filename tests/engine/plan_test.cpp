@@ -1,0 +1,157 @@
+// Planning by sizes alone: what items become, which share a graph, and what runs without one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "fovea/fovea.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+using Indices = std::vector<std::int64_t>;
+
+std::string model_dir() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
+
+/// A plan on the CPU; graphs with budgets of 64 and 512 tokens unless `options` say otherwise.
+PackingPlan plan_of(const std::vector<ItemSize>& sizes, EngineOptions options = {}) {
+  options.device = "cpu";
+  if (options.graphs.encoder_cudagraph_token_budgets.empty())
+    options.graphs.encoder_cudagraph_token_budgets = {64, 512};
+  return plan(model_dir(), sizes, options);
+}
+
+MediaItem image(std::int64_t width_px, std::int64_t height_px) {
+  return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(width_px * height_px * 3)),
+                   width_px, height_px, "image");
+}
+
+TEST(Plan, SaysWhatItemsBecome) {
+  const PackingPlan plan = plan_of({{640, 480, 1}, {64, 96, 5}});
+  ASSERT_EQ(plan.items.size(), 2u);
+  EXPECT_EQ(plan.items[0].name, "640x480");
+  EXPECT_EQ(plan.items[0].modality, Modality::kImage);
+  EXPECT_EQ(plan.items[0].grid_thw, (std::array<std::int64_t, 3>{1, 30, 40}));
+  EXPECT_EQ(plan.items[0].patches, 1200);
+  EXPECT_EQ(plan.items[0].rows, 300);
+  EXPECT_EQ(plan.items[1].name, "64x96x5f");
+  EXPECT_EQ(plan.items[1].modality, Modality::kVideo);
+  EXPECT_EQ(plan.items[1].num_frames, 5);
+}
+
+TEST(Plan, GivesEveryItemToOneSubBatchWithTheSmallestBudgetThatHoldsIt) {
+  const PackingPlan plan = plan_of({{640, 480, 1}, {64, 64, 1}, {64, 64, 1}});
+  EXPECT_EQ(plan.paths, std::vector<std::string>{"default"});
+  EXPECT_EQ(plan.token_budgets, std::vector<Indices>{(Indices{64, 512})});
+  ASSERT_EQ(plan.batches.size(), 1u);
+  EXPECT_TRUE(std::ranges::is_permutation(plan.batches[0].items, Indices{0, 1, 2}));
+  EXPECT_EQ(plan.batches[0].tokens, Indices{308});
+  EXPECT_EQ(plan.batches[0].budgets.front(), 512);
+}
+
+TEST(Plan, AnItemBeyondEveryBudgetRunsEagerly) {
+  const PackingPlan plan =
+      plan_of({{640, 480, 1}}, {.graphs = {.encoder_cudagraph_token_budgets = {64}}});
+  ASSERT_EQ(plan.batches.size(), 1u);
+  EXPECT_EQ(plan.batches[0].tokens, Indices{300});
+  EXPECT_FALSE(plan.batches[0].budgets.front());
+}
+
+TEST(Plan, WithoutGraphsThereAreNoBudgets) {
+  const PackingPlan plan = plan_of({{64, 64, 1}}, {.graphs = {.cudagraph_mm_encoder = false}});
+  EXPECT_EQ(plan.token_budgets, std::vector<Indices>{{}});
+  EXPECT_EQ(plan.max_items_per_batch, 0);
+  ASSERT_EQ(plan.batches.size(), 1u);
+  EXPECT_FALSE(plan.batches[0].budgets.front());
+}
+
+TEST(Plan, VideosThatGraphsDoNotServeRunApart) {
+  const PackingPlan plan = plan_of({{64, 64, 2}, {64, 64, 1}},
+                                   {.graphs = {.encoder_cudagraph_max_frames_per_batch = 0}});
+  ASSERT_EQ(plan.batches.size(), 2u);
+  EXPECT_EQ(plan.batches[0].items, Indices{1});
+  EXPECT_EQ(plan.batches[0].budgets.front(), 64);
+  EXPECT_EQ(plan.batches[1].items, Indices{0});
+  EXPECT_FALSE(plan.batches[1].budgets.front());
+}
+
+TEST(Plan, ReplicasShareThePatches) {
+  const PackingPlan plan =
+      plan_of({{640, 480, 1}, {64, 64, 1}, {640, 480, 1}}, {.data_parallel_size = 2});
+  EXPECT_EQ(plan.replica_patches, (Indices{1216, 1200}));
+  ASSERT_EQ(plan.batches.size(), 2u);
+  EXPECT_EQ(plan.batches[0].replica, 0);
+  EXPECT_EQ(plan.batches[1].replica, 1);
+}
+
+TEST(Plan, OfNoSizesIsEmpty) {
+  const PackingPlan plan = plan_of({});
+  EXPECT_TRUE(plan.items.empty());
+  EXPECT_TRUE(plan.batches.empty());
+}
+
+class PlanOfAnEngine : public ::testing::Test {
+ protected:
+  Engine engine_ = Engine::load(model_dir(), {.device = "cpu", .num_threads = 2});
+};
+
+TEST_F(PlanOfAnEngine, HasTheRowsThatItEncodes) {
+  const std::vector<ItemSize> sizes{{640, 480, 1}, {100, 76, 6}, {64, 64, 1}};
+  const PackingPlan plan = engine_.plan(sizes);
+  ASSERT_EQ(plan.items.size(), 3u);
+  const MediaItem item = image(640, 480);
+  EXPECT_EQ(plan.items[0].rows, engine_.encode({&item, 1}).front().rows);
+  std::vector<int> seen(3);
+  for (const PlannedBatch& batch : plan.batches) {
+    for (const std::int64_t index : batch.items) ++seen[static_cast<std::size_t>(index)];
+  }
+  EXPECT_EQ(seen, (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(fovea::plan(model_dir(), sizes).batches.size(), plan.batches.size());
+}
+
+TEST_F(PlanOfAnEngine, HasTheWindowsThatItEncodes) {
+  std::vector<ItemSize> sizes;
+  std::vector<MediaItem> items;
+  for (std::int64_t i = 0; i < 150; ++i) {
+    sizes.push_back({64 + 32 * (i % 3), 64, 1});
+    items.push_back(image(sizes.back().width_px, 64));
+  }
+  const PackingPlan plan = engine_.plan(sizes);
+  (void)engine_.encode(items);
+  EXPECT_EQ(engine_.stats().sub_batches, std::ssize(plan.batches));
+  for (const PlannedBatch& batch : plan.batches) {  // windows of 64 items, the last one of 22
+    for (const std::int64_t item : batch.items) EXPECT_EQ(item / 64, batch.items.front() / 64);
+  }
+  EXPECT_EQ(fovea::plan(model_dir(), sizes, {.device = "cpu"}).batches.size(), plan.batches.size());
+}
+
+TEST(Plan, TakesTheWindowsOfAGpuThatIsNamed) {
+  const std::vector<ItemSize> sizes(100, ItemSize{64, 64, 1});
+  const auto sizes_of_batches = [&](const std::string& device) {
+    std::vector<std::size_t> counts;
+    for (const PlannedBatch& batch : plan(model_dir(), sizes, {.device = device}).batches) {
+      counts.push_back(batch.items.size());
+    }
+    return counts;
+  };
+  EXPECT_EQ(sizes_of_batches("cuda"), (std::vector<std::size_t>{16, 32, 32, 20}));
+  EXPECT_EQ(sizes_of_batches("cpu"), (std::vector<std::size_t>{64, 36}));
+}
+
+TEST_F(PlanOfAnEngine, HasNoSizesThatItRefusesToRead) {
+  const auto expect_refused = [&](const ItemSize& size, const std::string& message) {
+    test::expect_error(ErrorCode::kInvalidArgument, message, [&] {
+      (void)engine_.plan({&size, 1});
+    });
+  };
+  expect_refused({1'000'000, 1'000'000, 1},
+                 "1000000x1000000: expected sides of at most 65535 pixels, got 1000000 x 1000000");
+  expect_refused({20'000, 10'000, 4},
+                 "20000x10000x4f: expected at most 178956970 pixels, got 20000 x 10000");
+  expect_refused({64, 64, 2049}, "64x64x2049f: expected at most 2048 frames, got 2049");
+}
+
+}  // namespace
+}  // namespace fovea

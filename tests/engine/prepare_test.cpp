@@ -1,0 +1,148 @@
+// From sources to resized bytes: what each source becomes, and what a failure leaves behind.
+#include "engine/prepare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "media/decode_image.h"
+#include "models/registry.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(WindowItems, HoldSixtyFourPerReplicaOnTheHost) {
+  EXPECT_EQ(window_items(/*on_host=*/true, 1, 0, 200), 64u);
+  EXPECT_EQ(window_items(true, 1, 64, 200), 64u);
+  EXPECT_EQ(window_items(true, 1, 192, 200), 8u);
+  EXPECT_EQ(window_items(true, 2, 0, 200), 128u);
+}
+
+TEST(WindowItems, OfALongCallBeginSmallOnAGpu) {
+  EXPECT_EQ(window_items(/*on_host=*/false, 1, 0, 100), 16u);
+  EXPECT_EQ(window_items(false, 1, 16, 100), 32u);
+  EXPECT_EQ(window_items(false, 1, 80, 100), 20u);
+  EXPECT_EQ(window_items(false, 2, 0, 100), 32u);
+}
+
+TEST(WindowItems, HoldAShortCallOnAGpuAtOnce) {
+  EXPECT_EQ(window_items(/*on_host=*/false, 1, 0, 32), 32u);
+  EXPECT_EQ(window_items(false, 2, 0, 64), 64u);
+}
+
+class Prepare : public ::testing::Test {
+ protected:
+  [[nodiscard]] PreparedMedia prepare(const MediaItem& media) const {
+    return prepare_media(*model_, media, options_);
+  }
+  /// The message of an item that cannot be prepared.
+  [[nodiscard]] std::string refusal(const MediaItem& media) const {
+    const PreparedMedia prepared = prepare(media);
+    EXPECT_TRUE(prepared.item.pixels.empty() && prepared.item.plan.pixel_bytes == 0)
+        << "a failed item must hold nothing";
+    return prepared.error ? prepared.error->what() : "no error";
+  }
+
+  const std::string folder_ = test::golden_folder("qwen3_vl", "golden.safetensors");
+  const std::string photo_ = folder_ + "/images/photo_180x180.jpg";
+  const checkpoint::HfConfig files_ = checkpoint::read_hf_config(folder_);
+  const std::unique_ptr<EncoderGraphModel> model_ =
+      find_family(files_.architecture()).make_planner(files_, {});
+  MediaOptions options_;
+};
+
+TEST_F(Prepare, AFileItsBytesAndItsPixelsGiveTheSame) {
+  const std::vector<std::uint8_t> bytes = read_file(photo_, 1 << 20);
+  const media::Image image = media::decode_image(bytes, "photo", options_);
+  const PreparedMedia file = prepare(image_file(photo_));
+  ASSERT_FALSE(file.error);
+  EXPECT_EQ(file.item.plan.source_width_px, 180);
+  EXPECT_EQ(file.item.pixels.size(), file.item.plan.pixel_bytes);
+  EXPECT_EQ(prepare(image_bytes(bytes, "photo")).item.pixels, file.item.pixels);
+  EXPECT_EQ(prepare(image_rgb(image.rgb, 180, 180, "photo")).item.pixels, file.item.pixels);
+}
+
+TEST_F(Prepare, OnlyStagesThatRanTookTime) {
+  const PreparedMedia file = prepare(image_file(photo_));
+  EXPECT_GT(file.times.read_ms, 0);
+  EXPECT_GT(file.times.decode_ms, 0);
+  EXPECT_GT(file.times.resize_ms, 0);
+  const PreparedMedia pixels =
+      prepare(image_rgb(std::vector<std::uint8_t>(64 * 64 * 3), 64, 64, ""));
+  EXPECT_EQ(pixels.times.read_ms, 0);
+  EXPECT_EQ(pixels.times.decode_ms, 0);
+}
+
+TEST_F(Prepare, ADirectoryOfFramesIsAVideoOfThem) {
+  const PreparedMedia video = prepare(video_path(folder_ + "/video_frames"));
+  ASSERT_FALSE(video.error);
+  EXPECT_EQ(video.item.plan.modality, Modality::kVideo);
+  EXPECT_EQ(video.item.plan.num_frames, 6);
+  EXPECT_EQ(video.item.pixels.size(), video.item.plan.pixel_bytes);
+}
+
+TEST_F(Prepare, FinishedRowsAreCheckedAndNothingElse) {
+  const std::int64_t width = model_->graph_spec().out_width;
+  const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(2 * width) * sizeof(float));
+  const PreparedMedia rows = prepare(precomputed_rows(bytes, RowDType::kFloat32, 2, width, "rows"));
+  EXPECT_FALSE(rows.error);
+  EXPECT_TRUE(rows.item.pixels.empty());
+  EXPECT_THAT(refusal(precomputed_rows(bytes, RowDType::kFloat32, 3, width, "rows")),
+              StartsWith("rows: 3 rows of 256 x float32 do not take 2048 bytes"));
+}
+
+TEST_F(Prepare, LimitsHoldBeforeAnythingIsReadOrDecoded) {
+  options_.limits.max_image_bytes = 99;
+  options_.limits.max_video_frames = 1;
+  EXPECT_EQ(refusal(image_bytes(std::vector<std::uint8_t>(100), "large")),
+            "large: 100 bytes, the limit is 99");
+  EXPECT_THAT(refusal(image_file(photo_)), HasSubstr("99"));
+  MediaItem frames = image_file("missing_0.png");
+  frames.source = MediaItem::Source::kFrameFiles;
+  frames.modality = Modality::kVideo;
+  frames.paths.emplace_back("missing_1.png");
+  frames.name = "clip";
+  EXPECT_EQ(refusal(frames), "clip: expected at most 1 frames, got 2");
+}
+
+TEST_F(Prepare, MessagesBeginWithTheItemOrItsFileOnce) {
+  EXPECT_THAT(refusal(image_file("missing.jpg")), StartsWith("missing.jpg: "));
+  EXPECT_THAT(refusal(image_file("missing.jpg")),
+              ::testing::Not(HasSubstr("missing.jpg: missing")));
+  EXPECT_THAT(refusal(image_rgb(std::vector<std::uint8_t>(900), 300, 1, "line")),
+              StartsWith("line: picture of 300x1"));
+  MediaItem frame = image_file("missing.png");
+  frame.source = MediaItem::Source::kFrameFiles;
+  frame.name = "clip";
+  EXPECT_THAT(refusal(frame), StartsWith("missing.png: "));
+}
+
+TEST_F(Prepare, AnItemThatFailsAfterItsPlanHoldsNothing) {
+  // Zero is halfway between two bytes for a mean of one half, so no picture has it.
+  const MediaItem zeros = pixel_values(std::vector<std::uint8_t>(4 * 1536 * sizeof(float)),
+                                       RowDType::kFloat32, 4, 1536, {1, 2, 2}, "zeros");
+  EXPECT_THAT(refusal(zeros), StartsWith("zeros: pixel_values[0, 0] is 0"));
+}
+
+TEST_F(Prepare, ManyItemsKeepTheirOrderWithFailuresAmongThem) {
+  std::vector<MediaItem> media;
+  for (std::int64_t i = 1; i <= 9; ++i) {
+    const auto size = static_cast<std::size_t>(32 * i * 32 * 3);
+    media.push_back(image_rgb(std::vector<std::uint8_t>(size), 32 * i, 32, std::to_string(i)));
+  }
+  media[4] = image_file("missing.jpg");
+  ThreadPool pool(3);
+  const std::vector<PreparedMedia> prepared = prepare_all(*model_, media, options_, pool);
+  ASSERT_EQ(prepared.size(), media.size());
+  for (std::size_t i = 0; i < media.size(); ++i) {
+    EXPECT_EQ(prepared[i].error.has_value(), i == 4) << i;
+    EXPECT_EQ(prepared[i].item.plan.source_width_px, media[i].width_px) << i;
+  }
+}
+
+}  // namespace
+}  // namespace fovea
