@@ -8,11 +8,6 @@ namespace fovea {
 
 namespace {
 
-void sort_unique(std::vector<std::int64_t>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
 /// The user's budgets as far as this path can use them.
 std::vector<std::int64_t> cut_to_units(std::span<const std::int64_t> budgets, std::int64_t minimum,
                                        std::int64_t unit) {
@@ -27,11 +22,17 @@ std::vector<std::int64_t> cut_to_units(std::span<const std::int64_t> budgets, st
 /// Drops what lies above the first budget that covers every possible load.
 void drop_unreachable(std::vector<std::int64_t>& budgets, std::int64_t unit, std::int64_t load) {
   const auto covers = [&](std::int64_t budget) { return capacity_of_budget(budget, unit) >= load; };
-  const auto first = std::find_if(budgets.begin(), budgets.end(), covers);
+  const auto first = std::ranges::find_if(budgets, covers);
   if (first != budgets.end()) budgets.erase(first + 1, budgets.end());
 }
 
 }  // namespace
+
+void sort_unique(std::vector<std::int64_t>& values) {
+  std::ranges::sort(values);
+  const auto repeated = std::ranges::unique(values);
+  values.erase(repeated.begin(), repeated.end());
+}
 
 std::vector<std::int64_t> generate_budgets(std::int64_t first, std::int64_t last) {
   std::vector<std::int64_t> budgets;
@@ -45,7 +46,7 @@ std::vector<std::int64_t> generate_budgets(std::int64_t first, std::int64_t last
 
 std::optional<std::int64_t> find_budget(std::int64_t tokens,
                                         std::span<const std::int64_t> budgets) {
-  const auto found = std::lower_bound(budgets.begin(), budgets.end(), tokens);
+  const auto found = std::ranges::lower_bound(budgets, tokens);
   if (found == budgets.end()) return std::nullopt;
   return *found;
 }

@@ -10,6 +10,9 @@
 
 namespace fovea {
 
+/// Sorts ascending and drops repetitions.
+void sort_unique(std::vector<std::int64_t>& values);
+
 /// Budgets from `first` to `last`: doubles while it stays within `last`, then ends with `last`.
 ///   (64, 800) -> 64 128 256 512 800        (5, 3) -> 3
 /// @param first > 0. @param last > 0.

@@ -79,7 +79,7 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
   const auto replay = [&] { (void)graph.replay(timer.lane, timer.memory, items, scratch); };
   const auto run_eagerly = [&] {
     timer.eager.forget_sizes();  // batches of other sizes have come before a real one, too
-    (void)timer.eager.run(path, items);
+    (void)timer.eager.run(path, items, scratch);
   };
   (void)time(replay);  // warms up
   (void)time(run_eagerly);

@@ -10,6 +10,7 @@
 #include "graph/eager_runner.h"
 #include "graph/lane.h"
 #include "graph/packing.h"
+#include "graph/run_memory.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {
@@ -42,7 +43,7 @@ struct GraphTimes {
 struct GraphTimer {
   const EncoderGraphModel& model;
   Lane& lane;
-  GraphMemory& memory;
+  RunMemory& memory;
   EagerRunner& eager;
   std::function<double()> now_ms;
 };

@@ -53,9 +53,7 @@ void resolve_budgets_and_items(const GraphOptions& user, const std::function<Bud
                                const GraphConfigRequest& request, GraphConfig& config) {
   const std::int64_t items = user.encoder_cudagraph_max_vision_items_per_batch;
   config.token_budgets = user.encoder_cudagraph_token_budgets;
-  std::sort(config.token_budgets.begin(), config.token_budgets.end());
-  config.token_budgets.erase(std::unique(config.token_budgets.begin(), config.token_budgets.end()),
-                             config.token_budgets.end());
+  sort_unique(config.token_budgets);
   config.max_items = items;
   if (!config.token_budgets.empty() && items > 0) {
     const std::int64_t smallest = config.token_budgets.front();
@@ -155,8 +153,7 @@ GraphConfig graph_config_of(const EncoderGraphModel& model, std::int64_t max_num
 
 bool serves(const GraphSpec& spec, const GraphConfig& config, Modality modality) {
   if (modality == Modality::kVideo && config.max_frames == 0) return false;
-  return std::find(spec.modalities.begin(), spec.modalities.end(), modality) !=
-         spec.modalities.end();
+  return std::ranges::find(spec.modalities, modality) != spec.modalities.end();
 }
 
 std::int64_t count_graphs(const GraphConfig& config) {

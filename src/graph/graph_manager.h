@@ -1,60 +1,24 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
-#include <memory>
 #include <optional>
-#include <set>
 #include <span>
-#include <string>
-#include <thread>
 #include <vector>
 
-#include "core/fair_mutex.h"
 #include "device/device.h"
-#include "fovea/options.h"
 #include "fovea/stats.h"
-#include "graph/calibration.h"
-#include "graph/eager_runner.h"
+#include "graph/capture.h"
 #include "graph/graph_config.h"
-#include "graph/graph_set.h"
 #include "graph/graph_stats.h"
-#include "graph/lane.h"
+#include "graph/log_once.h"
+#include "graph/manager_options.h"
 #include "graph/packing.h"
+#include "graph/runners.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {
-
-/// When a graph that a batch could use does not exist.
-enum class MissingGraph : std::uint8_t {
-  kRunEager,  ///< count a miss; graphs are made by capture() alone
-  kCapture,   ///< capture it there and then, growing memory as needed
-};
-
-struct GraphManagerOptions {
-  GraphOptions user;
-  std::int64_t max_num_batched_tokens = 8192;  ///< of the consumer's step: bounds inferred budgets
-  bool video_allowed = true;
-  PackingPolicy packing = PackingPolicy::kGreedy;
-  MissingGraph missing = MissingGraph::kRunEager;
-  /// Times every graph against an eager run after its capture: packing by cost then uses
-  /// milliseconds, and a graph that is slower than eager execution is not replayed.
-  bool measure = false;
-  /// Of an earlier manager of the same model on the same kind of device: a graph with the path and
-  /// the capacity of one of them is not measured again.
-  std::vector<GraphTimes> stored_times = {};
-  /// Where all times go, stored and measured, at the end of a capture() or capture_in_background()
-  /// that measured any. Called on the thread that captured, while batches go on; must not throw.
-  std::function<void(std::span<const GraphTimes>)> store_times = {};
-  /// Milliseconds since any moment, for measuring; absent: the steady clock.
-  std::function<double()> clock_ms = {};
-  std::int64_t log_interval = 100;  ///< items between two log lines of counters
-  LogSink* log = nullptr;           ///< must outlive the manager; null: silence
-};
 
 /// Device memory that graphs take, in bytes.
 struct GraphMemoryReport {
@@ -63,15 +27,14 @@ struct GraphMemoryReport {
   std::size_t outputs = 0;
   std::size_t recordings = 0;
   std::size_t eager = 0;  ///< not of graphs: what eager runs have grown to
-  std::size_t host = 0;   ///< page-locked host memory, 0 where device memory is host memory
+  std::size_t host = 0;   ///< pinned host memory, 0 where device memory is host memory
 
   [[nodiscard]] std::size_t graphs() const { return arena + inputs + outputs + recordings; }
 };
 
-/// Captures the forward of a model at fixed sizes, packs items into those sizes, replays the
-/// smallest that fits and runs the rest eagerly, with equal results.
-/// Thread-safe: calls are serialised.
-/// Source: docs/reference/encoder_graphs.md.
+/// Packs items into the sizes of captured graphs, replays the smallest that fits and runs the rest
+/// eagerly, with equal results. How graphs come about is the business of GraphCapture.
+/// Thread-safe: calls are serialised. Source: docs/reference/encoder_graphs.md.
 class GraphManager {
  public:
   /// `model` and `device` must outlive the manager. Captures nothing.
@@ -88,7 +51,7 @@ class GraphManager {
   void capture_in_background();
   /// Waits for the end of capture_in_background. @throws what it failed with.
   void wait_for_background();
-  /// Drops all graphs and gives their memory back.
+  /// Drops all graphs and gives their memory back; waits for all work.
   void clear();
   [[nodiscard]] bool is_captured() const;
 
@@ -108,8 +71,8 @@ class GraphManager {
   [[nodiscard]] const GraphConfig& config() const noexcept { return config_; }
   [[nodiscard]] Stats stats() const;
   /// Milliseconds that the host has spent so far in execute on packing, filling inputs and
-  /// submitting their uploads.
-  [[nodiscard]] double packing_ms() const;
+  /// submitting their uploads. Waits for nothing.
+  [[nodiscard]] double packing_ms() const noexcept { return packing_ms_; }
   [[nodiscard]] GraphMemoryReport memory() const;
   /// Keys of the captured graphs in order of capture.
   [[nodiscard]] std::vector<GraphKey> captured_keys() const;
@@ -117,81 +80,49 @@ class GraphManager {
  private:
   using Items = std::span<const PreparedItem* const>;
   using Rows = std::span<const TensorView>;
+  /// Why no path of a call may be replayed; absent: its graphs decide.
+  using Forced = std::optional<MissReason>;
 
-  void run(Items items, Rows out, std::optional<MissReason> forced);
-  /// Time of pack() and of all that the replays and eager runs so far were fed with, measuring
-  /// included.
-  [[nodiscard]] double host_ms() const noexcept {
-    return pack_ms_ + inputs_.host_ms + eager_.host_ms();
-  }
+  /// Items of a call that are packed together. Kept from call to call for its memory.
+  struct Selection {
+    std::vector<std::size_t> indices;        // of the items, in the call
+    std::vector<ItemSpec> specs;             // of the same items
+    Packing packing;                         // of the same items
+    std::vector<const PreparedItem*> items;  // in the order of packing
+    std::vector<TensorView> out;             // where their rows go
+  };
+  /// Items that run together, and where their rows go.
+  struct Batch {
+    const SubBatch& plan;
+    Items items;
+    Rows out;
+  };
+
+  void run(Items items, Rows out, Forced forced);
   void check_destinations(Items items, Rows out) const;
-  void submit(Items items, Rows out, std::optional<MissReason> forced);
-  void run_selection(Items items, Rows out, std::optional<MissReason> forced);
-  void run_sub_batch(const SubBatch& batch, Items items, Rows out,
-                     std::optional<MissReason> forced);
-  [[nodiscard]] bool serves(const ItemPlan& plan) const;
-  /// Replays a path of the sub-batch in batch_items_, or says why not.
-  [[nodiscard]] std::optional<MissReason> try_replay(PathId path, const SubBatch& batch,
+  /// Runs all items, those together that may share graphs.
+  void submit(Items items, Rows out, Forced forced);
+  void run_selection(Items items, Rows out, Forced forced, Selection& selection);
+  void run_batch(const Batch& batch, Forced forced);
+  /// Replays a path, or says why not.
+  [[nodiscard]] std::optional<MissReason> try_replay(PathId path, const Batch& batch,
                                                      PathOutput& output);
-  /// Key of the graph that the sub-batch in batch_items_ would replay; absent if none could be.
-  [[nodiscard]] std::optional<GraphKey> key_of(PathId path, const SubBatch& batch) const;
-  /// Whether the graph was measured to be slower than eager execution under such a load.
-  [[nodiscard]] bool eager_wins(const GraphKey& key, std::int64_t load) const;
-  /// Captures what is missing of `keys`, and measures it if asked to.
-  void ensure_captured(std::span<const GraphKey> keys);
-  /// As ensure_captured; gives up what there is no memory for.
-  void try_capture(std::span<const GraphKey> keys);
-  /// Lets batches of these graphs run eagerly from now on.
-  void give_up(std::span<const GraphKey> keys);
-  /// Captures what capture() promises; takes the lock for one graph at a time.
-  void capture_all(const std::stop_token& stop);
-  /// Takes the times of a captured graph from those known, or measures them.
-  void measure(const BudgetGraph& graph);
-  /// Measures. Absent without items that fill the graph, or without memory for an eager run beside
-  /// it: then there is no choice but to replay it.
-  [[nodiscard]] std::optional<GraphTimes> time(const BudgetGraph& graph);
-  /// Hands out all times if some are new. Must not be called with the lock held.
-  void store_times();
-  [[nodiscard]] GraphReport report_of(const BudgetGraph& graph) const;
-  void log_capture(const BudgetGraph& graph) const;
-  void log_captured() const;
-  [[nodiscard]] double now_ms() const;
-  /// Captures what the sub-batch in batch_items_ would replay.
-  void capture_for(const SubBatch& batch);
-  [[nodiscard]] bool is_capturable(const GraphKey& key) const;
-  void warn_once(const std::string& line);
+  /// Captures what the batch would replay.
+  void capture_for(const SubBatch& plan);
 
   const EncoderGraphModel& model_;
   const GraphManagerOptions options_;
-  GraphConfig config_;
-  PackingLimits limits_;
+  const GraphConfig config_;
+  Runners runners_;
 
-  mutable FairMutex mutex_;  // guards the members below; batches go in between captures
-  PackingCosts costs_;
-  std::vector<GraphTimes> known_times_;  // stored or measured, of any graph
-  bool has_new_times_ = false;           // among known_times_, since store_times()
-  std::vector<GraphTimes> times_;        // of the graphs captured so far
-  Lane lane_;
-  EagerRunner eager_;
-  GraphSet graphs_;
-  std::vector<GraphKey> unaffordable_;  // graphs there was no memory for
+  // Guarded by runners_.mutex.
   GraphStats stats_;
-  double capture_ms_ = 0;
-  std::atomic<double> packing_ms_{0};  // of all calls of run(); read without waiting for captures
-  std::set<std::string> warned_;
+  LogOnce warnings_;
+  Selection selection_;
+  InputScratch inputs_;
 
-  // Scratch of run(), kept so that it is not allocated again.
-  std::vector<std::int64_t> selection_;  // indices of the items being packed
-  std::vector<ItemSpec> specs_;          // of the selection
-  Packing packing_;                      // of the selection
-  double pack_ms_ = 0;                   // spent in pack() so far
-  std::vector<const PreparedItem*> batch_items_;
-  std::vector<TensorView> batch_out_;
-  InputScratch inputs_;  // of replays
-
-  std::atomic<bool> is_capturing_{false};  // by background_
-  std::exception_ptr background_failure_;  // written by background_, read after it has ended
-  std::jthread background_;                // last: it ends before what it uses
+  std::atomic<double> packing_ms_{0};
+  GraphCapture capture_;  // last: its thread ends before what it uses
 };
 
 }  // namespace fovea

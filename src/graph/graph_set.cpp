@@ -20,8 +20,7 @@ std::vector<GraphKey> capture_order(const GraphConfig& config) {
 }
 
 BudgetGraph* GraphSet::find(const GraphKey& key) const {
-  const auto found = std::find_if(graphs_.begin(), graphs_.end(),
-                                  [&](const auto& graph) { return graph->key() == key; });
+  const auto found = std::ranges::find(graphs_, key, &BudgetGraph::key);
   return found == graphs_.end() ? nullptr : found->get();
 }
 
@@ -43,9 +42,8 @@ GraphSet::Graphs GraphSet::make_missing(std::span<const GraphKey> keys) const {
 }
 
 void GraphSet::make_room(Graphs& graphs) {
-  const bool moves = std::any_of(graphs.begin(), graphs.end(), [&](const auto& graph) {
-    return !memory_.holds(graph->key().path, graph->need());
-  });
+  const bool moves = std::ranges::any_of(
+      graphs, [&](const auto& graph) { return !memory_.holds(graph->key().path, graph->need()); });
   if (!moves) return;
   for (auto& graph : std::exchange(graphs_, {})) graphs.push_back(std::move(graph));
   try {
@@ -76,9 +74,8 @@ std::vector<GraphKey> GraphSet::reserve(std::span<const GraphKey> keys) {
       return without_room;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kOutOfMemory) throw;
-      const auto largest = std::max_element(
-          graphs.begin(), graphs.end(),
-          [](const auto& a, const auto& b) { return a->need().total() < b->need().total(); });
+      const auto largest = std::ranges::max_element(
+          graphs, {}, [](const auto& graph) { return graph->need().total(); });
       without_room.push_back((*largest)->key());
       graphs.erase(largest);
     }

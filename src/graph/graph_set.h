@@ -7,6 +7,7 @@
 #include "graph/budget_graph.h"
 #include "graph/graph_config.h"
 #include "graph/lane.h"
+#include "graph/run_memory.h"
 
 namespace fovea {
 
@@ -22,7 +23,10 @@ class GraphSet {
 
   /// All three must outlive the set.
   GraphSet(const EncoderGraphModel& model, const GraphConfig& config, Lane& lane)
-      : model_(model), config_(config), lane_(lane), memory_(model, lane) {}
+      : model_(model),
+        config_(config),
+        lane_(lane),
+        memory_(lane, model.graph_spec().paths.size()) {}
 
   /// The graph of a key, or null.
   [[nodiscard]] BudgetGraph* find(const GraphKey& key) const;
@@ -39,8 +43,8 @@ class GraphSet {
   void clear();
 
   [[nodiscard]] const Graphs& graphs() const noexcept { return graphs_; }  ///< in order of capture
-  [[nodiscard]] GraphMemory& memory() noexcept { return memory_; }
-  [[nodiscard]] const GraphMemory& memory() const noexcept { return memory_; }
+  [[nodiscard]] RunMemory& memory() noexcept { return memory_; }
+  [[nodiscard]] const RunMemory& memory() const noexcept { return memory_; }
   [[nodiscard]] std::size_t recording_bytes() const noexcept;
 
  private:
@@ -52,7 +56,7 @@ class GraphSet {
   const EncoderGraphModel& model_;
   const GraphConfig& config_;
   Lane& lane_;
-  GraphMemory memory_;
+  RunMemory memory_;
   Graphs graphs_;
 };
 

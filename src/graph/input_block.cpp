@@ -73,9 +73,7 @@ InputLayout::InputLayout(std::vector<BufferDecl> decls)
   }
   std::vector<std::size_t> order(decls_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return bytes_of(decls_[a]) < bytes_of(decls_[b]);
-  });
+  std::ranges::stable_sort(order, {}, [&](std::size_t index) { return bytes_of(decls_[index]); });
   for (const std::size_t index : order) {
     offsets_[index] = bytes_;
     bytes_ += aligned_bytes(bytes_of(decls_[index]));

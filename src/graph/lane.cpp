@@ -13,6 +13,14 @@ Lane::Lane(Device& device) : device_(device), compute_(device.create_stream()) {
   copiers_ = std::make_unique<ThreadPool>(std::min(kMostCopiers, available_cpus()));
 }
 
+ExecContext Lane::context(Arena& arena, bool is_recorded) const noexcept {
+  return {.stream = compute(),
+          .kernels = device_.kernels(),
+          .arena = arena,
+          .side = side(),
+          .is_recorded = is_recorded};
+}
+
 void Lane::grow(Buffer& buffer, std::size_t bytes) {
   if (bytes <= buffer.bytes()) return;
   synchronize();

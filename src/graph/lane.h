@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "core/thread_pool.h"
+#include "device/arena.h"
 #include "device/device.h"
+#include "ops/context.h"
 
 namespace fovea {
 
@@ -21,6 +23,10 @@ class Lane {
   [[nodiscard]] Stream& copy() const noexcept { return copy_ ? *copy_ : *compute_; }
   /// What ExecContext::side is made of; the compute queue itself on such a device.
   [[nodiscard]] Stream& side() const noexcept { return side_ ? *side_ : *compute_; }
+
+  /// What a forward, and what follows it, is submitted with.
+  /// @param arena must outlive the result. @param is_recorded as ExecContext::is_recorded.
+  [[nodiscard]] ExecContext context(Arena& arena, bool is_recorded = false) const noexcept;
 
   /// Threads that fill input blocks with the caller; null where device memory is host memory.
   [[nodiscard]] ThreadPool* copiers() const noexcept { return copiers_.get(); }

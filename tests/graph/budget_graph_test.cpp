@@ -25,7 +25,7 @@ class BudgetGraphTest : public ::testing::Test {
   std::unique_ptr<Kernels> kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
   std::unique_ptr<Device> device = make_cpu_device(1, *kernels);
   Lane lane{*device};
-  GraphMemory memory{model, lane};
+  RunMemory memory{lane, 1};
   InputScratch scratch;
   Batch batch = mock_batch(model, {{1, 4, 4}});
 };
@@ -36,7 +36,7 @@ TEST_F(BudgetGraphTest, ReplaysIntoAPrefixOfTheOutput) {
   graph.capture(lane, memory);
   const PathOutput output = replay(graph);
   EXPECT_EQ(output.rows.shape, (Shape{4, 32}));
-  EXPECT_EQ(output.rows.data, memory.output(0));
+  EXPECT_EQ(output.rows.data, memory.addresses(0).output);
   EXPECT_GT(graph.recording_bytes(), 0u);
 }
 
@@ -47,7 +47,7 @@ TEST_F(BudgetGraphTest, TellsOpsWhatIsRecorded) {
   graph.capture(lane, memory);
   EXPECT_EQ(model.forwards_recorded(), 3) << "two rehearsals and the recording";
   (void)replay(graph);
-  (void)EagerRunner(model, lane).run(0, batch.pointers());
+  (void)EagerRunner(model, lane).run(0, batch.pointers(), scratch);
   EXPECT_EQ(model.forwards_recorded(), 3);
 }
 
@@ -71,7 +71,7 @@ TEST_F(BudgetGraphTest, RefusesToReplayBeforeCaptureAndToCaptureWithoutRoom) {
 }
 
 TEST_F(BudgetGraphTest, MemoryIsReservedOnceAndGivenBack) {
-  const GraphMemory::Need need = make_graph(64).need();
+  const RunMemory::Need need = make_graph(64).need();
   memory.reserve(0, need);
   EXPECT_TRUE(memory.holds(0, need));
   EXPECT_TRUE(memory.holds(0, make_graph(16).need()));

@@ -6,8 +6,8 @@
 #include "core/stopwatch.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
-#include "graph/eager_runner.h"
 #include "graph/forward_cost.h"
+#include "graph/sized_forward.h"
 #include "models/load_model.h"
 
 namespace fovea {

@@ -1,0 +1,204 @@
+// How graphs come about. A GPU captures in the background while batches run eagerly, a CPU when a
+// batch first needs a graph.
+#include "graph/capture.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "core/check.h"
+#include "fovea/log.h"
+
+namespace fovea {
+
+GraphCapture::GraphCapture(const EncoderGraphModel& model, const GraphConfig& config,
+                           const GraphManagerOptions& options, Runners& runners)
+    : model_(model),
+      config_(config),
+      options_(options),
+      runners_(runners),
+      costs_(PackingCosts::from_budgets(config.path_budgets)),
+      times_(options.measure ? options.stored_times : std::vector<GraphTimes>{}),
+      warnings_(options.log) {
+  for (GraphTimes& times : times_) times.stored = true;
+}
+
+// --- all graphs ---
+
+void GraphCapture::capture_all(const std::stop_token& stop) {
+  std::vector<GraphKey> keys = capture_order(config_);
+  {
+    const std::lock_guard lock(runners_.mutex);
+    std::erase_if(keys, [&](const GraphKey& key) { return !is_possible(key); });
+    give_up(runners_.graphs.reserve(keys));
+  }
+  for (const GraphKey& key : keys) {
+    if (stop.stop_requested()) break;
+    const std::lock_guard lock(runners_.mutex);
+    if (is_possible(key)) capture({&key, 1});
+  }
+  store_times();
+  const std::lock_guard lock(runners_.mutex);
+  if (!stop.stop_requested()) log_captured();
+}
+
+void GraphCapture::start_in_background() {
+  in_background_ = true;
+  background_ = std::jthread([this](const std::stop_token& stop) {
+    try {
+      capture_all(stop);
+    } catch (const std::exception& error) {  // a thread must answer for everything
+      log_to(options_.log, LogLevel::kError,
+             cat("encoder_graphs.capture_failed message=", error.what()));
+      failure_ = std::current_exception();
+    }
+    in_background_ = false;
+  });
+}
+
+void GraphCapture::wait_for_background() {
+  if (background_.joinable()) background_.join();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// --- some graphs ---
+
+void GraphCapture::capture(std::span<const GraphKey> keys) {
+  try {
+    ensure(keys);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    give_up(keys);
+  }
+}
+
+void GraphCapture::ensure(std::span<const GraphKey> keys) {
+  const auto exists = [&](const GraphKey& key) { return runners_.graphs.find(key) != nullptr; };
+  if (std::ranges::all_of(keys, exists)) return;
+  const double start = now_ms();
+  const auto captured = runners_.graphs.ensure(keys);
+  if (options_.measure) {
+    for (const auto& graph : captured) measure(*graph);
+    costs_ = current_costs();
+  }
+  for (const auto& graph : captured) log_capture(*graph);
+  total_ms_ += now_ms() - start;
+}
+
+bool GraphCapture::is_possible(const GraphKey& key) const {
+  return std::ranges::find(unaffordable_, key) == unaffordable_.end();
+}
+
+void GraphCapture::give_up(std::span<const GraphKey> keys) {
+  // Asking again would drop all others each time.
+  unaffordable_.insert(unaffordable_.end(), keys.begin(), keys.end());
+  for (const GraphKey& key : keys) warnings_.warn("encoder_graphs.no_memory " + describe(key));
+}
+
+void GraphCapture::clear() {
+  runners_.graphs.clear();
+  unaffordable_.clear();
+}
+
+// --- times ---
+
+const GraphTimes* GraphCapture::times_of(const BudgetGraph& graph) const {
+  const auto found = std::ranges::find_if(times_, [&](const GraphTimes& times) {
+    return times.key.path == graph.key().path && times.capacity == graph.capacity();
+  });
+  return found == times_.end() ? nullptr : &*found;
+}
+
+void GraphCapture::measure(const BudgetGraph& graph) {
+  if (times_of(graph) != nullptr) return;
+  const std::optional<GraphTimes> times = time(graph);
+  runners_.eager.clear();  // had grown to the size of the graph
+  if (!times) return;
+  times_.push_back(*times);
+  has_new_times_ = true;
+}
+
+std::optional<GraphTimes> GraphCapture::time(const BudgetGraph& graph) {
+  try {
+    return time_graph({.model = model_,
+                       .lane = runners_.lane,
+                       .memory = runners_.graphs.memory(),
+                       .eager = runners_.eager,
+                       .now_ms = [this] { return now_ms(); }},
+                      graph);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    warnings_.warn("encoder_graphs.not_measured " + describe(graph.key()));
+    return std::nullopt;
+  }
+}
+
+PackingCosts GraphCapture::current_costs() const {
+  std::vector<GraphTimes> times;
+  for (const auto& graph : runners_.graphs.graphs()) {
+    const GraphTimes* const known = times_of(*graph);
+    if (known == nullptr) continue;
+    times.push_back(*known);
+    times.back().key = graph->key();  // several budgets may round to one capacity
+  }
+  return measured_costs(config_.path_budgets, times);
+}
+
+bool GraphCapture::eager_wins(const BudgetGraph& graph, std::int64_t load) const {
+  const GraphTimes* const times = times_of(graph);
+  return times != nullptr && eager_is_faster(*times, load);
+}
+
+void GraphCapture::store_times() {
+  std::vector<GraphTimes> times;
+  {
+    const std::lock_guard lock(runners_.mutex);
+    if (!options_.store_times || !std::exchange(has_new_times_, false)) return;
+    times = times_;
+  }
+  options_.store_times(times);
+}
+
+double GraphCapture::now_ms() const {
+  if (options_.clock_ms) return options_.clock_ms();
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(now).count();
+}
+
+// --- reports ---
+
+GraphReport GraphCapture::report_of(const BudgetGraph& graph) const {
+  const GraphKey& key = graph.key();
+  GraphReport report{.path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)].name,
+                     .budget = key.budget,
+                     .capture_ms = graph.capture_ms(),
+                     .recording_bytes = static_cast<std::int64_t>(graph.recording_bytes()),
+                     .shared_bytes = static_cast<std::int64_t>(graph.need().total())};
+  if (const GraphTimes* const times = times_of(graph); times != nullptr) {
+    report.replay_ms = times->replay_ms;
+    report.eager_ms = times->eager_ms;
+    report.stored_times = times->stored;
+  }
+  return report;
+}
+
+void GraphCapture::log_capture(const BudgetGraph& graph) const {
+  if (options_.log == nullptr) return;
+  const GraphReport report = report_of(graph);
+  log_to(options_.log, LogLevel::kInfo,
+         cat("encoder_graphs.graph path=", report.path, " budget=", report.budget,
+             " ms=", report.capture_ms, " bytes=", report.recording_bytes,
+             " shared_bytes=", report.shared_bytes, " replay_ms=", report.replay_ms,
+             " eager_ms=", report.eager_ms, report.stored_times ? " stored" : ""));
+}
+
+void GraphCapture::log_captured() const {
+  const RunMemory& memory = runners_.graphs.memory();
+  log_to(options_.log, LogLevel::kInfo,
+         cat("encoder_graphs.captured count=", runners_.graphs.graphs().size(), " ms=", total_ms_,
+             " arena_bytes=", memory.arena_bytes(), " input_bytes=", memory.input_bytes(),
+             " output_bytes=", memory.output_bytes()));
+}
+
+}  // namespace fovea

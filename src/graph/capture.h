@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "fovea/stats.h"
+#include "graph/budget_graph.h"
+#include "graph/calibration.h"
+#include "graph/graph_config.h"
+#include "graph/log_once.h"
+#include "graph/manager_options.h"
+#include "graph/packing.h"
+#include "graph/runners.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// Makes the graphs of a manager: makes room, captures, measures, for one batch or for all budgets,
+/// on the caller's thread or in the background. Knows what the graphs are worth.
+class GraphCapture {
+ public:
+  /// All must outlive this object. Captures nothing.
+  GraphCapture(const EncoderGraphModel& model, const GraphConfig& config,
+               const GraphManagerOptions& options, Runners& runners);
+  GraphCapture(const GraphCapture&) = delete;
+  GraphCapture& operator=(const GraphCapture&) = delete;
+
+  // --- for callers without runners.mutex, which is taken for one graph at a time ---
+
+  /// Captures every graph of the configuration that is missing, largest first. Graphs that there is
+  /// no memory for are left out, the largest first, until clear().
+  /// @param stop ends early, between two graphs.
+  void capture_all(const std::stop_token& stop = {});
+  /// As capture_all, on a thread of its own; ends early when this object is destroyed.
+  void start_in_background();
+  /// Waits for the end of that thread. @throws what it failed with.
+  void wait_for_background();
+  [[nodiscard]] bool runs_in_background() const noexcept { return in_background_; }
+
+  // --- for callers that hold runners.mutex ---
+
+  /// Captures what is missing of `keys`. Without memory for it, all of them are left out from now
+  /// on.
+  void capture(std::span<const GraphKey> keys);
+  /// Whether nothing is known that speaks against capturing it.
+  [[nodiscard]] bool is_possible(const GraphKey& key) const;
+  /// Drops all graphs and gives their memory back.
+  void clear();
+
+  /// Whether the graph was measured to be slower than eager execution under such a load.
+  [[nodiscard]] bool eager_wins(const BudgetGraph& graph, std::int64_t load) const;
+  /// Costs of sub-batches: measured ones as far as there are any.
+  [[nodiscard]] const PackingCosts& costs() const noexcept { return costs_; }
+  [[nodiscard]] GraphReport report_of(const BudgetGraph& graph) const;
+  /// Spent on capturing and measuring so far.
+  [[nodiscard]] double total_ms() const noexcept { return total_ms_; }
+
+ private:
+  /// What is known of a graph, or null.
+  [[nodiscard]] const GraphTimes* times_of(const BudgetGraph& graph) const;
+  void ensure(std::span<const GraphKey> keys);
+  void give_up(std::span<const GraphKey> keys);
+  /// Measures a captured graph unless its times are known.
+  void measure(const BudgetGraph& graph);
+  /// Absent without items that fill the graph, or without memory for an eager run beside it: then
+  /// there is no choice but to replay it.
+  [[nodiscard]] std::optional<GraphTimes> time(const BudgetGraph& graph);
+  [[nodiscard]] PackingCosts current_costs() const;
+  /// Hands out all times if some are new. Must not be called with the lock held.
+  void store_times();
+  void log_capture(const BudgetGraph& graph) const;
+  void log_captured() const;
+  [[nodiscard]] double now_ms() const;
+
+  const EncoderGraphModel& model_;
+  const GraphConfig& config_;
+  const GraphManagerOptions& options_;
+  Runners& runners_;
+
+  // Guarded by runners_.mutex.
+  PackingCosts costs_;
+  std::vector<GraphTimes> times_;       // stored or measured, of any graph
+  bool has_new_times_ = false;          // among times_, since store_times()
+  std::vector<GraphKey> unaffordable_;  // graphs there was no memory for
+  double total_ms_ = 0;
+  LogOnce warnings_;
+
+  std::atomic<bool> in_background_{false};
+  std::exception_ptr failure_;  // written by background_, read after it has ended
+  std::jthread background_;     // last: it ends before what it uses
+};
+
+}  // namespace fovea

@@ -1,0 +1,57 @@
+// One forward of a path: sized once, then fed and submitted.
+#include "graph/sized_forward.h"
+
+#include "graph/forward_cost.h"
+#include "ops/context.h"
+
+namespace fovea {
+
+GraphCapacity exact_capacity(PathId path, std::span<const PreparedItem* const> items) {
+  GraphCapacity capacity{.items = static_cast<std::int64_t>(items.size())};
+  for (const PreparedItem* const item : items) {
+    capacity.tokens += item->plan.spec.path_tokens[static_cast<std::size_t>(path)];
+    capacity.seqs += item->plan.spec.num_seqs;
+  }
+  return capacity;
+}
+
+SizedForward::SizedForward(const EncoderGraphModel& model, const Device& device, PathId path,
+                           const GraphCapacity& capacity)
+    : model_(model),
+      path_(path),
+      capacity_(capacity),
+      dtype_(device.properties().activation_dtype),
+      layout_(model.inputs(path, capacity)),
+      need_{.arena = measure_forward(model, device, path, capacity).arena_bytes,
+            .input = layout_.bytes(),
+            .output = aligned_bytes(rows_at(nullptr).bytes())} {}
+
+TensorView SizedForward::rows_at(std::byte* memory) const {
+  return {memory, dtype_, {capacity_.tokens, model_.path_width(path_)}};
+}
+
+void SizedForward::feed(Lane& lane, RunMemory& memory, std::span<const PreparedItem* const> items,
+                        InputScratch& scratch) const {
+  const InputFill fill{
+      .model = model_, .path = path_, .capacity = capacity_, .items = items, .layout = layout_};
+  feed_inputs(fill, memory.feed(path_), scratch, lane.copiers());
+}
+
+void SizedForward::feed_zeros(Lane& lane, RunMemory& memory) const {
+  lane.compute().fill_zero(memory.addresses(path_).input, layout_.bytes());
+}
+
+void SizedForward::submit(Lane& lane, RunMemory& memory, bool is_recorded) const {
+  const RunMemory::Addresses at = memory.addresses(path_);
+  Arena arena = memory.arena();
+  ExecContext ctx = lane.context(arena, is_recorded);
+  model_.forward(ctx, path_, capacity_, layout_.views(at.input), rows_at(at.output));
+}
+
+PathOutput SizedForward::output(const RunMemory& memory,
+                                std::span<const PreparedItem* const> items) const {
+  const TensorView all = rows_at(memory.addresses(path_).output);
+  return {.rows = {all.data, all.dtype, {exact_capacity(path_, items).tokens, all.shape[1]}}};
+}
+
+}  // namespace fovea
