@@ -196,14 +196,11 @@ void check_sides(const char* which, std::int64_t width_px, std::int64_t height_p
 void resize_rgb(const ResizeArgs& args) {
   check_sides("source", args.src_width_px, args.src_height_px, args.src.size());
   check_sides("result", args.dst_width_px, args.dst_height_px, args.dst.size());
-  FOVEA_CHECK(args.engine == ResizeEngine::kPillow || args.filter == ResizeFilter::kBilinear ||
-                  args.filter == ResizeFilter::kBicubic,
-              kUnsupported, "resize: the torchvision engine has bilinear and bicubic filters only");
 
   const ResizeLeaf& leaf = choose_leaf(args.isa);
   const bool same_width = args.src_width_px == args.dst_width_px;
   const bool same_height = args.src_height_px == args.dst_height_px;
-  const bool tall_strip = args.engine == ResizeEngine::kPillow && args.tall_strips_vertical_first &&
+  const bool tall_strip = args.engine == ResizeEngine::kPillow &&
                           args.src_height_px > 100 * args.src_width_px &&
                           args.dst_height_px < args.src_height_px;
   if (same_width && same_height)

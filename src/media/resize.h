@@ -12,7 +12,7 @@ enum class ResizeEngine : std::uint8_t {
   kTorchvision,  ///< int16 weights, precision chosen per axis
 };
 
-enum class ResizeFilter : std::uint8_t { kBilinear, kBicubic, kLanczos, kBox, kHamming };
+enum class ResizeFilter : std::uint8_t { kBilinear, kBicubic };
 
 /// Instruction set of the inner loops; all give equal bytes.
 enum class ResizeIsa : std::uint8_t { kBest, kPortable, kAvx2, kAvx512 };
@@ -27,17 +27,15 @@ struct ResizeArgs {
   ResizeEngine engine;
   ResizeFilter filter;
   ResizeIsa isa = ResizeIsa::kBest;  ///< tests compare them
-  /// Engine P: pictures more than 100 times as high as wide that lose height are filtered along y
-  /// first, as by Pillow 12.2 and later; false: along x first, as by earlier versions.
-  bool tall_strips_vertical_first = true;
 };
 
 /// Antialiased separable resize of 8-bit RGB: horizontal pass, then vertical, rounded and clipped
-/// to bytes between the two; a pass whose size does not change is skipped. Runs on the calling
-/// thread.
+/// to bytes between the two; a pass whose size does not change is skipped. With kPillow the
+/// vertical pass comes first for images more than 100 times as high as wide that lose height, as in
+/// Pillow 12.2 and later. Runs on the calling thread. Memory beside the arguments: a few rows, and
+/// the filter weights.
 /// @throws Error(kInvalidArgument) if a side is < 1 or > 2^24, or a span has the wrong size;
-/// Error(kUnsupported) for Lanczos with the torchvision engine, or an instruction set this machine
-/// lacks. Memory beside the arguments: a few rows, and the filter weights.
+/// Error(kUnsupported) for an instruction set this machine lacks.
 void resize_rgb(const ResizeArgs& args);
 
 }  // namespace fovea::media

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <span>
 
 #include "core/check.h"
@@ -31,24 +30,6 @@ double bicubic(double x) {
   return 0.0;
 }
 
-double sinc(double x) {
-  if (x == 0.0) return 1.0;
-  x = x * std::numbers::pi;
-  return std::sin(x) / x;
-}
-
-double lanczos(double x) { return -3.0 <= x && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0; }
-
-double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
-
-double hamming(double x) {
-  x = std::abs(x);
-  if (x == 0.0) return 1.0;
-  if (x >= 1.0) return 0.0;
-  x = x * std::numbers::pi;
-  return std::sin(x) / x * (0.54f + 0.46f * std::cos(x));  // constants are f32 in the reference
-}
-
 struct Filter {
   double (*value)(double);
   double support;
@@ -58,9 +39,6 @@ Filter filter_of(ResizeFilter filter) {
   switch (filter) {
     case ResizeFilter::kBilinear: return {bilinear, 1.0};
     case ResizeFilter::kBicubic: return {bicubic, 2.0};
-    case ResizeFilter::kLanczos: return {lanczos, 3.0};
-    case ResizeFilter::kBox: return {box, 0.5};
-    case ResizeFilter::kHamming: return {hamming, 1.0};
   }
   FOVEA_CHECK(false, kInternal, "resize filter without a formula");
   return {};

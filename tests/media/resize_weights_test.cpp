@@ -20,7 +20,7 @@ Weights weights_of(const AxisWeights& axis, std::size_t i) {
 struct Row {
   std::int32_t first;
   Weights pillow;
-  Weights torchvision;  ///< empty: not a filter of that engine
+  Weights torchvision;
 };
 
 /// Compares the first rows of an axis with a table; the rest of the tables is mirrored.
@@ -32,7 +32,6 @@ void expect_rows(std::int64_t in, std::int64_t out, ResizeFilter filter, int tor
     EXPECT_EQ(p.first[i], rows[i].first) << i;
     EXPECT_EQ(weights_of(p, i), rows[i].pillow) << i;
   }
-  if (torchvision_bits == 0) return;
   const AxisWeights u = make_axis_weights(in, out, U, filter);
   EXPECT_EQ(u.shift, torchvision_bits);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -65,13 +64,6 @@ TEST(ResizeWeights, Bicubic8To5) {
                 {-4698, -189483, 784553, 2541575, 1221146, -158790},
                 {-37, -1480, 6129, 19856, 9540, -1241}},
                {4, {-93365, -76390, 1799741, 2564317}, {-729, -597, 14060, 20034}}});
-}
-
-TEST(ResizeWeights, Lanczos8To5) {
-  expect_rows(8, 5, ResizeFilter::kLanczos, 0,
-              {{0, {2580032, 1896603, -129706, -239655, 85792, 1237}, {}},
-               {0, {-294049, 1357369, 2574568, 914207, -373123, -36738, 52069}, {}},
-               {0, {70198, -322373, 148421, 2200906, 2200906, 148421, -322373, 70198}, {}}});
 }
 
 TEST(ResizeWeights, Bicubic6To4) {
@@ -109,7 +101,7 @@ TEST(ResizeWeights, PlanesHoldTheSameWeights) {
     const AxisWeights u = make_axis_weights(100, out, U, ResizeFilter::kBicubic);
     EXPECT_EQ(Weights(u.planes[0].begin(), u.planes[0].end()), u.weight);
     EXPECT_TRUE(u.planes[1].empty());
-    const AxisWeights p = make_axis_weights(100, out, P, ResizeFilter::kLanczos);
+    const AxisWeights p = make_axis_weights(100, out, P, ResizeFilter::kBicubic);
     for (std::size_t i = 0; i < p.weight.size(); ++i) {
       EXPECT_GE(p.planes[1][i], 0);
       EXPECT_EQ(p.planes[0][i] * (1 << kLowPlaneBits) + p.planes[1][i], p.weight[i]);
