@@ -1,8 +1,6 @@
 // fovea encode: files in, rows out. Everything that can be refused is refused before the model is
 // loaded; outputs become visible together at the end.
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -15,18 +13,16 @@
 #include "model_limits.h"
 #include "output_file.h"
 #include "progress.h"
+#include "report/encode_report.h"
 #include "report/report_json.h"
 #include "report/stages.h"
 #include "report/stopwatch.h"
 #include "report/svg_chart.h"
-#include "report/table.h"
 #include "report/text.h"
 #include "verb.h"
 
 namespace fovea::cli {
 namespace {
-
-constexpr std::size_t kNameLength = 36;
 
 struct EncodeFlags {
   EngineFlags engine;
@@ -144,104 +140,14 @@ void write_outputs(const EncodeFlags& flags, const EncodeRun& run) {
   for (AtomicFile& file : pending) file.commit();
 }
 
-std::string grid_text(const Embedding& item) {
-  return item.grid_thw ? join(*item.grid_thw, "x") : "-";
-}
-
-std::string source_text(const Embedding& item) {
-  if (item.source_width_px == 0) return "-";  // came as pixel values
-  const std::string size = size_text(item.source_width_px, item.source_height_px);
-  return item.modality == Modality::kVideo ? size + "x" + std::to_string(item.num_frames) + "f"
-                                           : size;
-}
-
-std::string difference_text(std::optional<double> difference) {
-  if (!difference) return "-";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1e", *difference);
-  return text.data();
-}
-
-void append_stages(std::vector<std::string>& cells, const StageTimes& times) {
-  for (const Stage& stage : kStages) cells.push_back(fixed(times.*stage.ms, 2));
-}
-
-std::string items_table(const EncodeRun& run) {
-  using enum Table::Align;
-  std::vector<Table::Column> columns{{"#"},       {"item", kLeft}, {"size"},
-                                     {"resized"}, {"grid"},        {"rows"}};
-  for (const Stage& stage : kStages) columns.push_back({std::string(stage.name) + " ms"});
-  const bool compared = !run.differences.empty();
-  if (compared) columns.push_back({"difference"});
-  Table table(columns);
-  StageTimes sum;
-  std::int64_t rows = 0;
-  for (std::size_t i = 0; i < run.items.size(); ++i) {
-    const Embedding& item = run.items[i];
-    const std::string name = shorten_path(one_line(item.name), kNameLength);
-    if (item.error) {
-      table.add_row({std::to_string(i), name, "failed"});
-      continue;
-    }
-    std::vector<std::string> cells{
-        std::to_string(i), name,
-        source_text(item), size_text(item.resized_width_px, item.resized_height_px),
-        grid_text(item),   std::to_string(item.rows)};
-    append_stages(cells, item.times);
-    if (compared) cells.push_back(difference_text(run.differences[i]));
-    table.add_row(std::move(cells));
-    for (const Stage& stage : kStages) sum.*stage.ms += item.times.*stage.ms;
-    rows += item.rows;
-  }
-  table.add_rule();
-  std::vector<std::string> sums{"", "sum", "", "", "", std::to_string(rows)};
-  append_stages(sums, sum);
-  table.add_row(std::move(sums));
-  return table.text();
-}
-
-std::string graph_text(const Stats& stats) {
-  const std::int64_t items = stats.graph_hits + stats.graph_partial + stats.graph_misses;
-  std::int64_t live = 0;
-  std::int64_t padded = 0;
-  for (const PathStats& path : stats.paths) {
-    live += path.live_rows;
-    padded += path.padded_rows;
-  }
-  std::string line = std::to_string(stats.graph_hits) + " of " + std::to_string(items) +
-                     " items replayed (" + percent(stats.hit_rate()) + ")";
-  if (stats.sub_batches > 0) line += ", " + counted(stats.sub_batches, "sub-batch", "sub-batches");
-  if (!stats.token_budgets.empty()) line += ", budgets " + join(stats.token_budgets, " ");
-  if (live > 0) {
-    line +=
-        ", padding " + percent(static_cast<double>(padded) / static_cast<double>(live + padded));
-  }
-  for (const auto& [reason, count] : stats.miss_reasons) {
-    line += ", " + std::to_string(count) + " eager: " + reason;
-  }
-  return line;
-}
-
-/// What each of several replicas did.
-std::string replica_lines(std::span<const ReplicaStats> replicas) {
-  if (replicas.size() == 1) return "";
-  std::string lines;
-  for (const ReplicaStats& replica : replicas) {
-    Stats stats = replica.stats;
-    stats.token_budgets.clear();  // those of the line before
-    lines += "        " + replica.device + ": " + graph_text(stats) + "\n";
-  }
-  return lines;
-}
-
 void print_report(const EncodeFlags& flags, const EncodeRun& run) {
   std::int64_t width = 0;
   for (const Embedding& item : run.items) width = std::max(width, item.width);
   std::error_code ignored;
   const auto bytes = static_cast<std::size_t>(std::filesystem::file_size(flags.output, ignored));
-  std::cout << items_table(run) << "\n"
+  std::cout << items_table(run.items, run.differences) << "\n"
             << "device  " << run.device << "\n"
-            << "graphs  " << graph_text(run.stats) << "\n"
+            << "graphs  " << graphs_text(run.stats) << "\n"
             << replica_lines(run.replicas) << "time    load " << fixed(run.load_ms, 1)
             << " ms, all items " << fixed(run.encode_ms, 1) << " ms\n"
             << "output  " << flags.output << ", rows of " << width << " x " << flags.dtype << ", "

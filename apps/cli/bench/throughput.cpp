@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include "bench/graph_counts.h"
 #include "bench/samples.h"
 #include "cli11.h"
 #include "errors.h"
@@ -13,6 +12,7 @@
 #include "model_limits.h"
 #include "output_file.h"
 #include "progress.h"
+#include "report/graph_counts.h"
 #include "report/report_json.h"
 #include "report/stages.h"
 #include "report/stopwatch.h"

@@ -1,48 +1,18 @@
-// Charts as SVG text. Positions are computed in pixels of a fixed canvas; the viewBox lets viewers
-// scale it. Text widths are estimated, since a writer has no fonts: 0.6 of the size per character.
+// Charts: what stands where, in pixels of a canvas of fixed size.
 #include "report/svg_chart.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
-#include "report/table.h"
+#include "report/svg_canvas.h"
 #include "report/text.h"
 
 namespace fovea::cli {
 namespace {
 
-constexpr double kFontPx = 12;
-constexpr double kTitlePx = 16;
-constexpr double kCharacterPx = 0.6 * kFontPx;
 constexpr double kMarginPx = 20;
 constexpr double kLegendSwatchPx = 12;
 constexpr double kLegendRowPx = 20;
-constexpr std::string_view kInk = "#1f2328";
-constexpr std::string_view kGrid = "#d8dce1";
-
-// Okabe and Ito's palette, less its black and its yellow, which vanishes on white.
-constexpr std::array<std::string_view, 6> kPalette{"#0072B2", "#E69F00", "#009E73",
-                                                   "#D55E00", "#CC79A7", "#56B4E9"};
-
-std::string_view color_of(std::size_t series) { return kPalette[series % kPalette.size()]; }
-
-std::string escape(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return result;
-}
 
 /// Shortest text of a tick: no zeros at the end.
 std::string number(double value) {
@@ -51,72 +21,6 @@ std::string number(double value) {
   if (text.back() == '.') text.pop_back();
   return text;
 }
-
-double width_of(const std::string& text) {
-  return kCharacterPx * static_cast<double>(text_width(text));
-}
-
-struct Point {
-  double x = 0;
-  double y = 0;
-};
-
-/// Attributes and elements of one document.
-class Canvas {
- public:
-  void rect(Point at, double width, double height, std::string_view fill,
-            const std::string& tooltip = "") {
-    body_ += "<rect x=\"" + fixed(at.x, 1) + "\" y=\"" + fixed(at.y, 1) + "\" width=\"" +
-             fixed(width, 1) + "\" height=\"" + fixed(height, 1) + "\" fill=\"" +
-             std::string(fill) + "\"";
-    body_ += tooltip.empty() ? "/>\n" : "><title>" + escape(tooltip) + "</title></rect>\n";
-  }
-
-  void line(Point from, Point to, std::string_view stroke) {
-    body_ += "<line x1=\"" + fixed(from.x, 1) + "\" y1=\"" + fixed(from.y, 1) + "\" x2=\"" +
-             fixed(to.x, 1) + "\" y2=\"" + fixed(to.y, 1) + "\" stroke=\"" + std::string(stroke) +
-             "\"/>\n";
-  }
-
-  void polyline(const std::vector<Point>& points, std::string_view stroke) {
-    body_ += "<polyline fill=\"none\" stroke-width=\"2\" stroke=\"" + std::string(stroke) +
-             "\" points=\"";
-    for (const Point& point : points) body_ += fixed(point.x, 1) + "," + fixed(point.y, 1) + " ";
-    body_ += "\"/>\n";
-  }
-
-  void dot(Point at, std::string_view fill, const std::string& tooltip) {
-    body_ += "<circle r=\"3.5\" cx=\"" + fixed(at.x, 1) + "\" cy=\"" + fixed(at.y, 1) +
-             "\" fill=\"" + std::string(fill) + "\"><title>" + escape(tooltip) +
-             "</title></circle>\n";
-  }
-
-  /// @param anchor "start", "middle" or "end": which point of the text lies at `at`.
-  void text(Point at, std::string_view anchor, const std::string& content, double size = kFontPx) {
-    body_ += "<text x=\"" + fixed(at.x, 1) + "\" y=\"" + fixed(at.y, 1) + "\" text-anchor=\"" +
-             std::string(anchor) + "\" font-size=\"" + fixed(size, 0) + "\">" + escape(content) +
-             "</text>\n";
-  }
-
-  /// Text that reads upwards, centred at `at`.
-  void vertical_text(Point at, const std::string& content) {
-    body_ += "<text text-anchor=\"middle\" font-size=\"" + fixed(kFontPx, 0) +
-             "\" transform=\"translate(" + fixed(at.x, 1) + " " + fixed(at.y, 1) +
-             ") rotate(-90)\">" + escape(content) + "</text>\n";
-  }
-
-  [[nodiscard]] std::string document(double width, double height, const std::string& title) const {
-    const std::string size = fixed(width, 0) + "\" height=\"" + fixed(height, 0);
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size + "\" viewBox=\"0 0 " +
-           fixed(width, 0) + " " + fixed(height, 0) +
-           "\" font-family=\"Helvetica, Arial, sans-serif\" fill=\"" + std::string(kInk) +
-           "\" role=\"img\">\n<title>" + escape(title) + "</title>\n<rect width=\"" + size +
-           "\" fill=\"#ffffff\"/>\n" + body_ + "</svg>\n";
-  }
-
- private:
-  std::string body_;
-};
 
 /// Draws swatches and names from left to right, in as many rows as `right` asks for. Returns the y
 /// below the legend.
@@ -133,35 +37,54 @@ double draw_legend(Canvas& canvas, Point at, double right, const std::vector<Ser
   return at.y + kLegendRowPx;
 }
 
-double round_step(double rough) {
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= rough * (1 - 1e-9)) return factor * power;
-  }
-  return 10 * power;
+/// Title and legend; returns the y below them.
+template <class Chart>
+double draw_heading(Canvas& canvas, const Chart& chart, double right) {
+  canvas.text({kMarginPx, kMarginPx + kTitlePx}, "start", chart.title, kTitlePx);
+  return draw_legend(canvas, {kMarginPx, kMarginPx + kTitlePx + 16}, right, chart.series);
 }
 
-/// Maps values of one axis to pixels.
-class Axis {
- public:
-  Axis(Scale scale, double min, double max, double from_px, double to_px)
-      : scale_(scale), min_(place(min)), max_(place(max)), from_px_(from_px), to_px_(to_px) {}
+// --- bars ---
 
-  [[nodiscard]] double operator()(double value) const {
-    const double span = max_ > min_ ? max_ - min_ : 1.0;
-    return from_px_ + (place(value) - min_) / span * (to_px_ - from_px_);
-  }
+constexpr double kBarPx = 18;
+constexpr double kBarStepPx = 24;
+constexpr double kBarPlotPx = 560;
+constexpr double kBarTotalPx = 80;  // room for the number at the end of a bar
 
- private:
-  [[nodiscard]] double place(double value) const {
-    return scale_ == Scale::kLog ? std::log(value) : value;
+/// Sum over the series, one per bar.
+std::vector<double> totals_of(const BarChart& chart) {
+  std::vector<double> totals(chart.labels.size(), 0.0);
+  for (const BarSeries& series : chart.series) {
+    for (std::size_t bar = 0; bar < totals.size(); ++bar) totals[bar] += series.values.at(bar);
   }
-  Scale scale_;
-  double min_;
-  double max_;
-  double from_px_;
-  double to_px_;
-};
+  return totals;
+}
+
+double widest(const std::vector<std::string>& labels) {
+  double width = 0;
+  for (const std::string& label : labels) width = std::max(width, width_of(label));
+  return width;
+}
+
+/// Draws the parts of a bar from x(0) on; returns the x at its end.
+double draw_bar(Canvas& canvas, const BarChart& chart, std::size_t bar, const Axis& x, double y) {
+  double sum = 0;
+  for (std::size_t s = 0; s < chart.series.size(); ++s) {
+    const double value = chart.series[s].values[bar];
+    if (value <= 0) continue;
+    canvas.rect({x(sum), y}, x(sum + value) - x(sum), kBarPx, color_of(s),
+                chart.series[s].name + ": " + fixed(value, 3));
+    sum += value;
+  }
+  return x(sum);
+}
+
+// --- lines ---
+
+constexpr double kLineChartPx = 760;
+constexpr double kLinePlotHeightPx = 340;
+constexpr double kLineLeftPx = 80;
+constexpr double kLineRightPx = kLineChartPx - 30;
 
 bool drawable(const LineChart& chart, const std::pair<double, double>& point) {
   const bool x_fits = chart.x_scale == Scale::kLinear || point.first > 0;
@@ -177,8 +100,9 @@ std::vector<double> values_of(const LineChart& chart, double std::pair<double, d
       if (drawable(chart, point)) values.push_back(point.*member);
     }
   }
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
+  std::ranges::sort(values);
+  const auto repeated = std::ranges::unique(values);
+  values.erase(repeated.begin(), repeated.end());
   return values;
 }
 
@@ -197,107 +121,30 @@ std::vector<double> x_ticks_of(const LineChart& chart, const std::vector<double>
   return values;
 }
 
-}  // namespace
-
-std::vector<double> linear_ticks(double max, int count) {
-  if (!(max > 0)) max = 1;
-  const double step = round_step(max / count);
-  const auto steps = static_cast<std::int64_t>(std::ceil(max / step - 1e-9));
+/// An axis with the numbers along it.
+struct TickedAxis {
+  Axis at;
   std::vector<double> ticks;
-  for (std::int64_t i = 0; i <= steps; ++i) ticks.push_back(static_cast<double>(i) * step);
-  return ticks;
-}
+};
 
-std::vector<double> log_ticks(double min, double max) {
-  std::vector<double> ticks;
-  for (double power = std::pow(10.0, std::floor(std::log10(min)));; power *= 10) {
-    for (const double factor : {1.0, 2.0, 5.0}) {
-      const double tick = factor * power;
-      if (tick <= min * (1 + 1e-9)) ticks.clear();  // a later start is nearer
-      ticks.push_back(tick);
-      if (tick >= max * (1 - 1e-9)) return ticks;
-    }
+/// @param top, bottom ends of the vertical axis, in pixels.
+void draw_axes(Canvas& canvas, const LineChart& chart, const TickedAxis& x, const TickedAxis& y,
+               double top, double bottom) {
+  for (const double tick : y.ticks) {
+    canvas.line({kLineLeftPx, y.at(tick)}, {kLineRightPx, y.at(tick)}, kGrid);
+    canvas.text({kLineLeftPx - 8, y.at(tick) + 4}, "end", number(tick));
   }
-}
-
-std::string to_svg(const BarChart& chart) {
-  constexpr double kBarPx = 18;
-  constexpr double kBarStepPx = 24;
-  constexpr double kPlotPx = 560;
-  constexpr double kTotalPx = 80;  // room for the number at the end of a bar
-
-  double label_px = 0;
-  std::vector<double> totals(chart.labels.size(), 0.0);
-  for (std::size_t bar = 0; bar < chart.labels.size(); ++bar) {
-    label_px = std::max(label_px, width_of(chart.labels[bar]));
-    for (const BarSeries& series : chart.series) totals[bar] += series.values.at(bar);
+  for (const double tick : x.ticks) {
+    canvas.line({x.at(tick), bottom}, {x.at(tick), bottom + 5}, kInk);
+    canvas.text({x.at(tick), bottom + 20}, "middle", number(tick));
   }
-  const double max_total = totals.empty() ? 0 : *std::max_element(totals.begin(), totals.end());
-  const std::vector<double> ticks = linear_ticks(max_total, 6);
-  const double left = kMarginPx + label_px + 10;
-  const double width = left + kPlotPx + kTotalPx;
-  const Axis x(Scale::kLinear, 0, ticks.back(), left, left + kPlotPx);
-
-  Canvas canvas;
-  canvas.text({kMarginPx, kMarginPx + kTitlePx}, "start", chart.title, kTitlePx);
-  const double top =
-      draw_legend(canvas, {kMarginPx, kMarginPx + kTitlePx + 16}, width, chart.series) + 6;
-  const double bottom = top + kBarStepPx * static_cast<double>(chart.labels.size());
-  for (const double tick : ticks) {
-    canvas.line({x(tick), top}, {x(tick), bottom}, kGrid);
-    canvas.text({x(tick), bottom + 16}, "middle", number(tick));
-  }
-  canvas.text({left + kPlotPx / 2, bottom + 36}, "middle", chart.unit);
-
-  for (std::size_t bar = 0; bar < chart.labels.size(); ++bar) {
-    const double y = top + kBarStepPx * static_cast<double>(bar) + (kBarStepPx - kBarPx) / 2;
-    canvas.text({left - 8, y + kBarPx - 5}, "end", chart.labels[bar]);
-    double sum = 0;
-    for (std::size_t s = 0; s < chart.series.size(); ++s) {
-      const double value = chart.series[s].values[bar];
-      if (value <= 0) continue;
-      canvas.rect({x(sum), y}, x(sum + value) - x(sum), kBarPx, color_of(s),
-                  chart.series[s].name + ": " + fixed(value, 3));
-      sum += value;
-    }
-    canvas.text({x(sum) + 6, y + kBarPx - 5}, "start", fixed(totals[bar], 2));
-  }
-  canvas.line({left, top}, {left, bottom}, kInk);
-  return canvas.document(width, bottom + 36 + kMarginPx, chart.title);
-}
-
-std::string to_svg(const LineChart& chart) {
-  constexpr double kWidth = 760;
-  constexpr double kPlotHeight = 340;
-  constexpr double kLeft = 80;
-  constexpr double kRight = kWidth - 30;
-
-  const std::vector<double> xs = values_of(chart, &std::pair<double, double>::first);
-  const std::vector<double> x_ticks = x_ticks_of(chart, xs);
-  const std::vector<double> y_ticks =
-      ticks_of(chart.y_scale, values_of(chart, &std::pair<double, double>::second));
-
-  Canvas canvas;
-  canvas.text({kMarginPx, kMarginPx + kTitlePx}, "start", chart.title, kTitlePx);
-  const double top =
-      draw_legend(canvas, {kMarginPx, kMarginPx + kTitlePx + 16}, kRight, chart.series) + 10;
-  const double bottom = top + kPlotHeight;
-  const Axis x(chart.x_scale, x_ticks.front(), x_ticks.back(), kLeft, kRight);
-  const Axis y(chart.y_scale, y_ticks.front(), y_ticks.back(), bottom, top);
-
-  for (const double tick : y_ticks) {
-    canvas.line({kLeft, y(tick)}, {kRight, y(tick)}, kGrid);
-    canvas.text({kLeft - 8, y(tick) + 4}, "end", number(tick));
-  }
-  for (const double tick : x_ticks) {
-    canvas.line({x(tick), bottom}, {x(tick), bottom + 5}, kInk);
-    canvas.text({x(tick), bottom + 20}, "middle", number(tick));
-  }
-  canvas.line({kLeft, bottom}, {kRight, bottom}, kInk);
-  canvas.line({kLeft, top}, {kLeft, bottom}, kInk);
-  canvas.text({(kLeft + kRight) / 2, bottom + 42}, "middle", chart.x_label);
+  canvas.line({kLineLeftPx, bottom}, {kLineRightPx, bottom}, kInk);
+  canvas.line({kLineLeftPx, top}, {kLineLeftPx, bottom}, kInk);
+  canvas.text({(kLineLeftPx + kLineRightPx) / 2, bottom + 42}, "middle", chart.x_label);
   canvas.vertical_text({kMarginPx + 6, (top + bottom) / 2}, chart.y_label);
+}
 
+void draw_lines(Canvas& canvas, const LineChart& chart, const Axis& x, const Axis& y) {
   for (std::size_t s = 0; s < chart.series.size(); ++s) {
     std::vector<Point> points;
     for (const auto& point : chart.series[s].points) {
@@ -308,7 +155,49 @@ std::string to_svg(const LineChart& chart) {
     }
     canvas.polyline(points, color_of(s));
   }
-  return canvas.document(kWidth, bottom + 42 + kMarginPx, chart.title);
+}
+
+}  // namespace
+
+std::string to_svg(const BarChart& chart) {
+  const std::vector<double> totals = totals_of(chart);
+  const std::vector<double> ticks = linear_ticks(totals.empty() ? 0 : std::ranges::max(totals), 6);
+  const double left = kMarginPx + widest(chart.labels) + 10;
+  const double width = left + kBarPlotPx + kBarTotalPx;
+  const Axis x(Scale::kLinear, 0, ticks.back(), left, left + kBarPlotPx);
+
+  Canvas canvas;
+  const double top = draw_heading(canvas, chart, width) + 6;
+  const double bottom = top + kBarStepPx * static_cast<double>(chart.labels.size());
+  for (const double tick : ticks) {
+    canvas.line({x(tick), top}, {x(tick), bottom}, kGrid);
+    canvas.text({x(tick), bottom + 16}, "middle", number(tick));
+  }
+  canvas.text({left + kBarPlotPx / 2, bottom + 36}, "middle", chart.unit);
+  for (std::size_t bar = 0; bar < chart.labels.size(); ++bar) {
+    const double y = top + kBarStepPx * static_cast<double>(bar) + (kBarStepPx - kBarPx) / 2;
+    canvas.text({left - 8, y + kBarPx - 5}, "end", chart.labels[bar]);
+    const double end = draw_bar(canvas, chart, bar, x, y);
+    canvas.text({end + 6, y + kBarPx - 5}, "start", fixed(totals[bar], 2));
+  }
+  canvas.line({left, top}, {left, bottom}, kInk);
+  return canvas.document(width, bottom + 36 + kMarginPx, chart.title);
+}
+
+std::string to_svg(const LineChart& chart) {
+  const std::vector<double> x_ticks =
+      x_ticks_of(chart, values_of(chart, &std::pair<double, double>::first));
+  const std::vector<double> y_ticks =
+      ticks_of(chart.y_scale, values_of(chart, &std::pair<double, double>::second));
+
+  Canvas canvas;
+  const double top = draw_heading(canvas, chart, kLineRightPx) + 10;
+  const double bottom = top + kLinePlotHeightPx;
+  const Axis x(chart.x_scale, x_ticks.front(), x_ticks.back(), kLineLeftPx, kLineRightPx);
+  const Axis y(chart.y_scale, y_ticks.front(), y_ticks.back(), bottom, top);
+  draw_axes(canvas, chart, {x, x_ticks}, {y, y_ticks}, top, bottom);
+  draw_lines(canvas, chart, x, y);
+  return canvas.document(kLineChartPx, bottom + 42 + kMarginPx, chart.title);
 }
 
 }  // namespace fovea::cli

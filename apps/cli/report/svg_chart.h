@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "report/axis.h"
+
 namespace fovea::cli {
 
 /// One colour of a stacked bar chart.
@@ -26,8 +28,6 @@ struct LineSeries {
   std::vector<std::pair<double, double>> points;  ///< ascending by x
 };
 
-enum class Scale { kLinear, kLog };
-
 /// Lines with markers. Logarithmic axes take positive values only; other points are left out.
 struct LineChart {
   std::string title;
@@ -43,11 +43,5 @@ struct LineChart {
 /// other files.
 [[nodiscard]] std::string to_svg(const BarChart& chart);
 [[nodiscard]] std::string to_svg(const LineChart& chart);
-
-/// Round numbers (1, 2 or 5 times a power of ten) that cover [0, max] with about `count` steps.
-[[nodiscard]] std::vector<double> linear_ticks(double max, int count);
-/// The numbers 1, 2, 5 times powers of ten from the last one <= min to the first one >= max.
-/// @param min > 0.
-[[nodiscard]] std::vector<double> log_ticks(double min, double max);
 
 }  // namespace fovea::cli

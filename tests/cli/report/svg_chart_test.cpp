@@ -9,7 +9,6 @@
 namespace fovea::cli {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -113,19 +112,6 @@ TEST(SvgChart, SinglePointAndNoPointMakeDocuments) {
   EXPECT_THAT(to_svg(chart), Not(HasSubstr("nan")));
   chart.series.clear();
   EXPECT_EQ(count_elements(to_svg(chart), "svg"), 1);
-}
-
-TEST(SvgChart, LinearTicksCoverTheRangeInRoundSteps) {
-  EXPECT_THAT(linear_ticks(5, 5), ElementsAre(0, 1, 2, 3, 4, 5));
-  EXPECT_THAT(linear_ticks(4.5, 6), ElementsAre(0, 1, 2, 3, 4, 5));
-  EXPECT_THAT(linear_ticks(0, 6).front(), 0);
-  EXPECT_GE(linear_ticks(1234, 6).back(), 1234);
-}
-
-TEST(SvgChart, LogTicksEncloseTheRange) {
-  EXPECT_THAT(log_ticks(1.2, 30), ElementsAre(1, 2, 5, 10, 20, 50));
-  EXPECT_THAT(log_ticks(10, 100), ElementsAre(10, 20, 50, 100));
-  EXPECT_THAT(log_ticks(3, 4), ElementsAre(2, 5));
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/graph_counts.h"
 #include "bench/mm_processor/workload.h"
 #include "fovea/engine.h"
+#include "report/graph_counts.h"
 
 namespace fovea::cli {
 

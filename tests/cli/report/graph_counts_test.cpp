@@ -1,4 +1,4 @@
-#include "bench/graph_counts.h"
+#include "report/graph_counts.h"
 
 #include <gtest/gtest.h>
 

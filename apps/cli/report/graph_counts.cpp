@@ -1,5 +1,5 @@
-// What a benchmark says about graphs: differences of the engine's counters.
-#include "bench/graph_counts.h"
+// What is said about graphs: differences of the engine's counters.
+#include "report/graph_counts.h"
 
 namespace fovea::cli {
 namespace {
@@ -23,8 +23,7 @@ GraphCounts& GraphCounts::operator+=(const GraphCounts& other) noexcept {
 }
 
 double GraphCounts::hit_rate() const noexcept {
-  const std::int64_t items = hits + partial + misses;
-  return items == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(items);
+  return items() == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(items());
 }
 
 double GraphCounts::padding() const noexcept {

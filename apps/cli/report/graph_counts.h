@@ -15,6 +15,7 @@ struct GraphCounts {
   std::int64_t live_rows = 0;      ///< of replays
   std::int64_t padded_rows = 0;    ///< of replays
 
+  [[nodiscard]] std::int64_t items() const noexcept { return hits + partial + misses; }
   GraphCounts& operator+=(const GraphCounts& other) noexcept;
   /// Share of items whose paths were all replayed; 0 without items.
   [[nodiscard]] double hit_rate() const noexcept;

@@ -1,0 +1,104 @@
+// Tables and lines of `fovea encode`.
+#include "report/encode_report.h"
+
+#include <array>
+#include <cstdio>
+
+#include "report/graph_counts.h"
+#include "report/stages.h"
+#include "report/table.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr std::size_t kNameLength = 36;
+
+std::string grid_text(const Embedding& item) {
+  return item.grid_thw ? join(*item.grid_thw, "x") : "-";
+}
+
+std::string source_text(const Embedding& item) {
+  if (item.source_width_px == 0) return "-";  // came as pixel values
+  const std::string size = size_text(item.source_width_px, item.source_height_px);
+  return item.modality == Modality::kVideo ? size + "x" + std::to_string(item.num_frames) + "f"
+                                           : size;
+}
+
+std::string difference_text(std::optional<double> difference) {
+  if (!difference) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1e", *difference);
+  return text.data();
+}
+
+void append_stages(std::vector<std::string>& cells, const StageTimes& times) {
+  for (const Stage& stage : kStages) cells.push_back(fixed(times.*stage.ms, 2));
+}
+
+void append_item(std::vector<std::string>& cells, const Embedding& item) {
+  cells.push_back(shorten_path(one_line(item.name), kNameLength));
+  if (item.error) {
+    cells.push_back("failed");
+    return;
+  }
+  cells.insert(cells.end(),
+               {source_text(item), size_text(item.resized_width_px, item.resized_height_px),
+                grid_text(item), std::to_string(item.rows)});
+  append_stages(cells, item.times);
+}
+
+}  // namespace
+
+std::string items_table(std::span<const Embedding> items,
+                        std::span<const std::optional<double>> differences) {
+  using enum Table::Align;
+  std::vector<Table::Column> columns{{"#"},       {"item", kLeft}, {"size"},
+                                     {"resized"}, {"grid"},        {"rows"}};
+  for (const Stage& stage : kStages) columns.push_back({std::string(stage.name) + " ms"});
+  const bool compared = !differences.empty();
+  if (compared) columns.push_back({"difference"});
+  Table table(columns);
+  StageTimes sum;
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    std::vector<std::string> cells{std::to_string(i)};
+    append_item(cells, items[i]);
+    if (compared && !items[i].error) cells.push_back(difference_text(differences[i]));
+    table.add_row(std::move(cells));
+    if (items[i].error) continue;
+    for (const Stage& stage : kStages) sum.*stage.ms += items[i].times.*stage.ms;
+    rows += items[i].rows;
+  }
+  table.add_rule();
+  std::vector<std::string> sums{"", "sum", "", "", "", std::to_string(rows)};
+  append_stages(sums, sum);
+  table.add_row(std::move(sums));
+  return table.text();
+}
+
+std::string graphs_text(const Stats& stats) {
+  const GraphCounts counts = counts_between({}, stats);
+  std::string line = std::to_string(counts.hits) + " of " + std::to_string(counts.items()) +
+                     " items replayed (" + percent(counts.hit_rate()) + ")";
+  if (stats.sub_batches > 0) line += ", " + counted(stats.sub_batches, "sub-batch", "sub-batches");
+  if (!stats.token_budgets.empty()) line += ", budgets " + join(stats.token_budgets, " ");
+  if (counts.live_rows > 0) line += ", padding " + percent(counts.padding());
+  for (const auto& [reason, count] : stats.miss_reasons) {
+    line += ", " + std::to_string(count) + " eager: " + reason;
+  }
+  return line;
+}
+
+std::string replica_lines(std::span<const ReplicaStats> replicas) {
+  if (replicas.size() == 1) return "";
+  std::string lines;
+  for (const ReplicaStats& replica : replicas) {
+    Stats stats = replica.stats;
+    stats.token_budgets.clear();  // those of the line before
+    lines += "        " + replica.device + ": " + graphs_text(stats) + "\n";
+  }
+  return lines;
+}
+
+}  // namespace fovea::cli
