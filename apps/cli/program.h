@@ -25,10 +25,6 @@ void add_plan(CLI::App& app, Program& program);
 void add_inspect(CLI::App& app, Program& program);
 void add_verify(CLI::App& app, Program& program);
 void add_bench(CLI::App& app, Program& program);
-void add_bench_capture(CLI::App& bench, Program& program);
-void add_bench_latency(CLI::App& bench, Program& program);
-void add_bench_mm_processor(CLI::App& bench, Program& program);
-void add_bench_throughput(CLI::App& bench, Program& program);
 void add_env(CLI::App& app, Program& program);
 void add_version(CLI::App& app, Program& program);
 

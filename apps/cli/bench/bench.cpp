@@ -1,5 +1,5 @@
-// fovea bench: the benchmarks of the program, one file each.
-#include "program.h"
+// fovea bench: the benchmarks of the program, one file or folder each.
+#include "bench/bench.h"
 
 namespace fovea::cli {
 

@@ -5,6 +5,7 @@
 #include <future>
 #include <iostream>
 
+#include "bench/bench.h"
 #include "bench/mm_processor/workload.h"
 #include "cli11.h"
 #include "errors.h"
@@ -161,7 +162,7 @@ void add_flags(CLI::App& verb, CaptureFlags& flags) {
           "Size of the picture that is encoded again and again meanwhile")
       ->type_name("WxH")
       ->default_str(to_text(flags.size))
-      ->group("Benchmark");
+      ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_threads(verb, flags.engine);
   add_engine_flags(verb, flags.engine);

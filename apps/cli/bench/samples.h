@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <span>
 
 namespace fovea::cli {
@@ -23,5 +24,8 @@ struct Summary {
 [[nodiscard]] double population_std(std::span<const double> samples);
 
 [[nodiscard]] Summary summarize(std::span<const double> samples);
+
+/// The fields under their names.
+[[nodiscard]] nlohmann::ordered_json to_json(const Summary& summary);
 
 }  // namespace fovea::cli

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "bench/bench.h"
 #include "bench/samples.h"
 #include "cli11.h"
 #include "errors.h"
@@ -153,9 +154,9 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
 void add_flags(CLI::App& verb, ThroughputFlags& flags) {
   add_model(verb, flags.engine);
   add_input_flags(verb, flags.inputs);
-  add_positive(verb, "--repeat", flags.repeat, "Runs that count")->group("Benchmark");
+  add_positive(verb, "--repeat", flags.repeat, "Runs that count")->group(kBenchmarkGroup);
   add_positive(verb, "--warmups", flags.warmups, "Runs before them that do not count")
-      ->group("Benchmark");
+      ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_output_file(verb, "--plot", flags.plot,
                   "Write the mean, median and p99 of each stage as SVG");

@@ -129,11 +129,6 @@ ordered_json to_json(const ModelReport& report) {
           {"tensors", list_of(report.tensors)}};
 }
 
-ordered_json to_json(const Summary& summary) {
-  return {{"mean", summary.mean}, {"median", summary.median}, {"p90", summary.p90},
-          {"p99", summary.p99},   {"min", summary.min},       {"max", summary.max}};
-}
-
 std::string json_text(const ordered_json& value) {
   constexpr int kIndent = 2;
   return value.dump(kIndent, ' ', false, ordered_json::error_handler_t::replace) + "\n";

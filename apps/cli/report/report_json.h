@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "bench/samples.h"
 #include "fovea/engine.h"
 #include "fovea/stats.h"
 
@@ -15,7 +14,6 @@ namespace fovea::cli {
 [[nodiscard]] nlohmann::ordered_json to_json(const ReplicaStats& replica);
 [[nodiscard]] nlohmann::ordered_json to_json(const PackingPlan& plan);
 [[nodiscard]] nlohmann::ordered_json to_json(const ModelReport& report);
-[[nodiscard]] nlohmann::ordered_json to_json(const Summary& summary);
 
 /// Text of a JSON file: indented, with a line break at the end; bytes that are not UTF-8 (file
 /// names) are replaced.

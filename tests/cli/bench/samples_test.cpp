@@ -24,6 +24,11 @@ TEST(Samples, DeviationDividesByTheNumberOfSamples) {
   EXPECT_DOUBLE_EQ(population_std(std::vector<double>{7}), 0);
 }
 
+TEST(Samples, SummariesAreJsonUnderTheNamesOfTheirFields) {
+  EXPECT_EQ(to_json({.mean = 1, .median = 2, .p90 = 3, .p99 = 4, .min = 5, .max = 6}).dump(),
+            R"({"mean":1.0,"median":2.0,"p90":3.0,"p99":4.0,"min":5.0,"max":6.0})");
+}
+
 TEST(Samples, OrderDoesNotMatter) {
   EXPECT_DOUBLE_EQ(percentile(std::vector<double>{5, 1, 3}, 50), 3);
 }

@@ -23,7 +23,7 @@ struct ItemLimits {
 };
 
 /// What requests of random pictures and videos look like. The defaults are those of vLLM's
-/// random-mm dataset. Source: encoder graph specification, section 11.
+/// random-mm dataset. Source: docs/reference/encoder_graphs.md, "Benchmark requests".
 struct SamplingOptions {
   std::int64_t items_per_request = 1;
   double range_ratio = 0;  ///< items vary between (1 - ratio) and (1 + ratio) times that

@@ -1,22 +1,21 @@
 // fovea bench mm-processor: requests with pictures and videos, stage by stage. Workloads, flags and
 // figures are those of the reference's benchmark of the same name, less its language model.
-// Source: encoder graph specification, section 11.
+// Source: docs/reference/encoder_graphs.md, "Benchmark requests" and "Benchmark figures".
 #include <ctime>
 #include <iostream>
 #include <limits>
 
+#include "bench/bench.h"
+#include "bench/mm_processor/mm_flags.h"
 #include "bench/mm_processor/report.h"
 #include "bench/mm_processor/runner.h"
 #include "bench/mm_processor/workload.h"
-#include "cli11.h"
 #include "errors.h"
-#include "flags.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
 #include "model_limits.h"
 #include "output_file.h"
-#include "parse.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/text.h"
@@ -25,42 +24,6 @@
 
 namespace fovea::cli {
 namespace {
-
-constexpr const char* kWorkloadGroup = "Workload";
-constexpr const char* kBenchmarkGroup = "Benchmark";
-constexpr const char* kIgnoredGroup = "Ignored, since no text reaches the encoder";
-
-struct MmFlags {
-  EngineFlags engine;
-  std::string dataset_name = "random-mm";
-  std::string dataset_path;
-  std::int64_t num_prompts = 10;
-  std::optional<std::int64_t> num_warmups;
-  SamplingOptions sampling;
-  std::string encoded = "png";
-  std::string dtype = "float32";
-  Arrivals arrivals;
-  bool compare = false;
-  std::vector<double> percents{99};
-  std::string output_json;
-  std::string plot;
-  bool disable_tqdm = false;
-  std::vector<std::string> without_effect;  ///< flags that were given
-
-  [[nodiscard]] std::uint64_t seed() const {
-    return static_cast<std::uint64_t>(engine.seed.value_or(0));
-  }
-  [[nodiscard]] bool random() const {
-    return dataset_name == "random-mm" || dataset_name == "vision-arena-like";
-  }
-  /// Whether requests follow one another, each one timed on its own.
-  [[nodiscard]] bool in_turn() const {
-    return arrivals.per_second == 0 && arrivals.max_concurrency == 1;
-  }
-  [[nodiscard]] PictureEncoding encoding() const {
-    return encoded == "png" ? PictureEncoding::kPng : PictureEncoding::kRaw;
-  }
-};
 
 struct Workload {
   std::vector<MmRequest> warmups;
@@ -104,20 +67,6 @@ std::vector<std::string> files_of_run(const MmFlags& flags, const Workload& work
   return files;
 }
 
-void check_flags(const MmFlags& flags) {
-  if (flags.random() != flags.dataset_path.empty()) {
-    throw UsageError(flags.random()
-                         ? "--dataset-path: only dir and jsonl read files, the data set is " +
-                               flags.dataset_name
-                         : "--dataset-path is required by --dataset-name " + flags.dataset_name);
-  }
-  if (flags.compare && !flags.in_turn()) {
-    throw UsageError(
-        "--compare sends one request at a time; leave out --request-rate and "
-        "--max-concurrency");
-  }
-}
-
 /// The sizes that random requests draw from.
 std::vector<ItemSize> bucket_sizes(const SamplingOptions& sampling) {
   std::vector<ItemSize> sizes;
@@ -128,6 +77,14 @@ std::vector<ItemSize> bucket_sizes(const SamplingOptions& sampling) {
 }
 
 // --- running ---
+
+/// How the tower runs: one way, or both if they are to be compared.
+std::vector<TowerMode> modes_of(const MmFlags& flags, const EngineOptions& options) {
+  const bool graphs = options.graphs.cudagraph_mm_encoder;
+  if (!flags.compare) return {graphs ? TowerMode::kGraphs : TowerMode::kEager};
+  if (!graphs) throw UsageError("--compare needs graphs, but they are turned off");
+  return {TowerMode::kEager, TowerMode::kGraphs};
+}
 
 std::vector<WorkloadRun> run_requests(const MmFlags& flags, const RunContext& ctx,
                                       std::span<const TowerMode> modes) {
@@ -237,17 +194,14 @@ void print_report(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
 }
 
 int run_mm_processor(const MmFlags& flags, Console& console) {
-  check_flags(flags);
+  check_mm_flags(flags);
   if (flags.disable_tqdm) console.hide_status();
   for (const std::string& flag : flags.without_effect) {
     console.warn(flag + " has no effect on this workload");
   }
   EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine.model, options);
-  const bool graphs = options.graphs.cudagraph_mm_encoder;
-  if (flags.compare && !graphs) throw UsageError("--compare needs graphs, but they are turned off");
-  std::vector<TowerMode> modes{graphs ? TowerMode::kGraphs : TowerMode::kEager};
-  if (flags.compare) modes = {TowerMode::kEager, TowerMode::kGraphs};
+  const std::vector<TowerMode> modes = modes_of(flags, options);
   // Uncompressed files of pictures that the buckets ask for may be larger than files from outside.
   if (flags.random()) {
     options.media.limits.max_image_bytes = std::numeric_limits<std::size_t>::max();
@@ -267,123 +221,6 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
   return kExitOk;
 }
 
-// --- flags ---
-
-CLI::Option* add_text(CLI::App& verb, const std::string& name, const std::string& type,
-                      const std::string& description,
-                      std::function<void(const std::string&)> read) {
-  return verb.add_option_function<std::string>(name, std::move(read), description)
-      ->type_name(type)
-      ->group(kWorkloadGroup);
-}
-
-void add_workload_flags(CLI::App& verb, MmFlags& flags) {
-  add_choice(verb, "--dataset-name", flags.dataset_name,
-             {"random-mm", "vision-arena-like", "dir", "jsonl"},
-             "Random pictures, random pictures of mixed sizes, a directory, or a file of requests")
-      ->group(kWorkloadGroup);
-  verb.add_option("--dataset-path", flags.dataset_path,
-                  "Directory of pictures for dir, file of requests for jsonl")
-      ->type_name("PATH")
-      ->group(kWorkloadGroup);
-  add_positive(verb, "--num-prompts", flags.num_prompts, "Requests that count")
-      ->group(kWorkloadGroup);
-  add_count(verb, "--num-warmups", flags.num_warmups,
-            "Requests before them, of the next seed, that do not count (default: 1)")
-      ->group(kWorkloadGroup);
-  add_positive(verb, "--random-mm-base-items-per-request", flags.sampling.items_per_request,
-               "Pictures and videos of a random request")
-      ->group(kWorkloadGroup);
-  add_text(verb, "--random-mm-num-mm-items-range-ratio", "R",
-           "Let that number vary between (1 - R) and (1 + R) times itself",
-           [&flags](const std::string& text) {
-             flags.sampling.range_ratio =
-                 parse_number(text, "--random-mm-num-mm-items-range-ratio");
-           })
-      ->default_str("0");
-  add_text(verb, "--random-mm-limit-mm-per-prompt", "JSON", "Most items of each modality",
-           [&flags](const std::string& text) { flags.sampling.limits = parse_item_limits(text); })
-      ->default_str(R"({"image": 255, "video": 1})");
-  add_text(
-      verb, "--random-mm-bucket-config", "DICT",
-      "Probability of each (height, width, frames); frames above 1 are videos",
-      [&flags](const std::string& text) { flags.sampling.buckets = parse_bucket_config(text); })
-      ->default_str("{(256, 256, 1): 0.5, (720, 1280, 1): 0.5}");
-  add_choice(verb, "--encoded", flags.encoded, {"png", "raw"},
-             "Random pictures come as uncompressed PNG files, or as decoded pixels")
-      ->group(kWorkloadGroup);
-}
-
-void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
-  verb.add_flag("--compare", flags.compare,
-                "Run every request eagerly and with graphs, in turn, and show both")
-      ->group(kBenchmarkGroup);
-  add_positive(verb, "--max-concurrency", flags.arrivals.max_concurrency,
-               "Most requests that are served at once")
-      ->group(kBenchmarkGroup);
-  add_text(verb, "--request-rate", "R",
-           "Requests arrive at random, R per second (default: the next one follows the answer)",
-           [&flags](const std::string& text) {
-             flags.arrivals.per_second = parse_number(text, "--request-rate");
-             if (flags.arrivals.per_second > 0) return;
-             throw UsageError("--request-rate: expected a number above 0, got \"" + text + "\"");
-           })
-      ->group(kBenchmarkGroup);
-  add_row_dtype(verb, flags.dtype, "Element type of the rows that are handed over")
-      ->group(kBenchmarkGroup);
-  add_text(verb, "--metric-percentiles", "P,P,...", "Percentiles to show",
-           [&flags](const std::string& text) {
-             flags.percents = parse_percents(text, "--metric-percentiles");
-           })
-      ->default_str("99")
-      ->group(kBenchmarkGroup);
-}
-
-void add_output_flags(CLI::App& verb, MmFlags& flags) {
-  add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
-  add_output_file(verb, "--plot", flags.plot, "Write the time of each stage as SVG");
-  verb.add_flag("--disable-tqdm", flags.disable_tqdm, "Show no progress")->group(kOutputGroup);
-}
-
-/// The reference's flags about prompts.
-void add_text_flags(CLI::App& verb) {
-  for (const char* name : {"--random-input-len", "--random-output-len", "--random-range-ratio",
-                           "--random-prefix-len", "--max-model-len"}) {
-    verb.add_option(name)->description("Has no effect")->type_name("N")->group(kIgnoredGroup);
-  }
-}
-
-/// Given flags that do nothing: those about text, and those of another data set.
-std::vector<std::string> flags_without_effect(const CLI::App& verb, const MmFlags& flags) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : verb.get_options()) {
-    if (option->count() == 0) continue;
-    const std::string name = option->get_name();
-    const bool text = option->get_group() == kIgnoredGroup;
-    const bool random_only = name.starts_with("--random-mm-") || name == "--encoded";
-    const bool sizes = name == "--random-mm-bucket-config";
-    if (text || (random_only && !flags.random()) || (sizes && flags.dataset_name != "random-mm")) {
-      names.push_back(name);
-    }
-  }
-  return names;
-}
-
-void add_flags(CLI::App& verb, MmFlags& flags) {
-  add_model(verb, flags.engine);
-  add_workload_flags(verb, flags);
-  add_benchmark_flags(verb, flags);
-  add_output_flags(verb, flags);
-  add_text_flags(verb);
-  add_threads(verb, flags.engine);
-  add_engine_flags(verb, flags.engine);
-  verb.get_option("--seed")->description("Seed of the workload and of dummy weights (default: 0)");
-  verb.parse_complete_callback([&verb, &flags] {
-    flags.without_effect = flags_without_effect(verb, flags);
-    flags.arrivals.seed = flags.seed();
-  });
-}
-
 constexpr VerbText kText{
     .name = "mm-processor",
     .summary = "Time requests with pictures and videos, stage by stage",
@@ -400,7 +237,7 @@ Examples:
 }  // namespace
 
 void add_bench_mm_processor(CLI::App& bench, Program& program) {
-  add_verb(bench, program, kText, add_flags, run_mm_processor);
+  add_verb(bench, program, kText, add_mm_flags, run_mm_processor);
 }
 
 }  // namespace fovea::cli

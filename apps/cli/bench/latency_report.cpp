@@ -1,0 +1,129 @@
+// Tables, chart and JSON of `fovea bench latency`.
+#include "bench/latency_report.h"
+
+#include <algorithm>
+
+#include "bench/samples.h"
+#include "report/table.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+namespace {
+
+std::string case_text(const LatencyCase& what) {
+  return std::to_string(what.count) + " x " + std::to_string(what.patches);
+}
+
+bool same_count(const Measurement& a, const Measurement& b) { return a.what.count == b.what.count; }
+bool same_threads(const Measurement& a, const Measurement& b) { return a.threads == b.threads; }
+
+}  // namespace
+
+double Measurement::best_ms() const {
+  const double eager = percentile(timing.eager_ms, 50);
+  return timing.replay_ms.empty() ? eager : std::min(eager, percentile(timing.replay_ms, 50));
+}
+
+std::string threads_text(std::int64_t threads) {
+  return threads == 0 ? "all threads" : counted(threads, "thread");
+}
+
+std::string timing_table(std::span<const Measurement> measurements) {
+  Table table({{"threads"},
+               {"patches"},
+               {"rows"},
+               {"budget"},
+               {"eager p50"},
+               {"eager p90"},
+               {"eager p99"},
+               {"replay p50"},
+               {"replay p90"},
+               {"replay p99"},
+               {"GFLOP/s"},
+               {"of peak"}});
+  for (const Measurement& m : measurements) {
+    const Summary eager = summarize(m.timing.eager_ms);
+    const Summary replay = summarize(m.timing.replay_ms);
+    const auto replay_ms = [&](double value) {
+      return m.timing.replay_ms.empty() ? std::string("-") : fixed(value, 2);
+    };
+    table.add_row(
+        {m.threads == 0 ? "all" : std::to_string(m.threads), case_text(m.what),
+         std::to_string(m.timing.rows), m.timing.budget > 0 ? std::to_string(m.timing.budget) : "-",
+         fixed(eager.median, 2), fixed(eager.p90, 2), fixed(eager.p99, 2), replay_ms(replay.median),
+         replay_ms(replay.p90), replay_ms(replay.p99), fixed(m.gflops(), 1),
+         m.peak_gflops ? percent(m.gflops() / *m.peak_gflops) : "-"});
+  }
+  return table.text();
+}
+
+std::string scaling_table(std::span<const Measurement> measurements,
+                          std::span<const std::int64_t> threads) {
+  std::vector<Table::Column> columns{{"patches"}};
+  for (const std::int64_t n : threads) columns.push_back({threads_text(n)});
+  Table table(columns);
+  const std::size_t sizes = measurements.size() / threads.size();
+  for (std::size_t size = 0; size < sizes; ++size) {
+    const Measurement& first = measurements[size];
+    std::vector<std::string> cells{case_text(first.what)};
+    for (std::size_t t = 0; t < threads.size(); ++t) {
+      const Measurement& m = measurements[t * sizes + size];
+      cells.push_back(fixed(first.best_ms() / m.best_ms(), 2) + "x");
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+LineChart latency_chart(std::span<const Measurement> measurements) {
+  const auto all = [&](bool (*same)(const Measurement&, const Measurement&)) {
+    return std::ranges::all_of(measurements,
+                               [&](const Measurement& m) { return same(m, measurements.front()); });
+  };
+  const bool one_count = all(same_count);
+  const bool one_thread_count = all(same_threads);
+  LineChart chart{.title = "Latency of the tower, median",
+                  .x_label = "patches per item",
+                  .y_label = "milliseconds",
+                  .x_scale = Scale::kLog,
+                  .y_scale = Scale::kLog,
+                  .series = {}};
+  const auto line = [&](const Measurement& m, const std::string& name) -> LineSeries& {
+    const std::string full = name + (one_count ? "" : ", " + counted(m.what.count, "picture")) +
+                             (one_thread_count ? "" : ", " + threads_text(m.threads));
+    const auto same = [&](const LineSeries& series) { return series.name == full; };
+    const auto found = std::ranges::find_if(chart.series, same);
+    return found != chart.series.end() ? *found : chart.series.emplace_back(LineSeries{full, {}});
+  };
+  for (const Measurement& m : measurements) {
+    const auto x = static_cast<double>(m.what.patches);
+    line(m, "eager").points.emplace_back(x, percentile(m.timing.eager_ms, 50));
+    if (!m.timing.replay_ms.empty()) {
+      line(m, "replay").points.emplace_back(x, percentile(m.timing.replay_ms, 50));
+    }
+  }
+  for (LineSeries& series : chart.series) std::ranges::sort(series.points);
+  return chart;
+}
+
+nlohmann::ordered_json results_json(std::span<const Measurement> measurements) {
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  for (const Measurement& m : measurements) {
+    nlohmann::ordered_json entry = {{"threads", m.threads},
+                                    {"count", m.what.count},
+                                    {"patches", m.what.patches},
+                                    {"rows", m.timing.rows},
+                                    {"token_budget", m.timing.budget},
+                                    {"flops", m.timing.flops},
+                                    {"eager_ms", to_json(summarize(m.timing.eager_ms))},
+                                    {"replay_ms", nullptr},
+                                    {"gflops_per_s", m.gflops()},
+                                    {"peak_gflops_per_s", nullptr}};
+    if (!m.timing.replay_ms.empty()) entry["replay_ms"] = to_json(summarize(m.timing.replay_ms));
+    if (m.peak_gflops) entry["peak_gflops_per_s"] = *m.peak_gflops;
+    results.push_back(std::move(entry));
+  }
+  return results;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/diagnostics.h"
+#include "report/svg_chart.h"
+
+namespace fovea::cli {
+
+/// Equal pictures that run together.
+struct LatencyCase {
+  std::int64_t count = 1;
+  std::int64_t patches = 0;  ///< of one picture
+};
+
+/// One case on one number of threads.
+struct Measurement {
+  std::int64_t threads = 0;  ///< 0: all
+  LatencyCase what;
+  TowerTiming timing;
+  std::optional<double> peak_gflops;  ///< of the processor; absent where another device computes
+
+  /// The faster of the two ways, by median.
+  [[nodiscard]] double best_ms() const;
+  /// Rate of the faster way.
+  [[nodiscard]] double gflops() const { return timing.flops / best_ms() * 1e-6; }
+};
+
+/// "2 threads", or "all threads" for 0.
+[[nodiscard]] std::string threads_text(std::int64_t threads);
+
+/// One line per measurement: percentiles of both ways, rate and share of the peak.
+[[nodiscard]] std::string timing_table(std::span<const Measurement> measurements);
+
+/// How much faster each case gets with more threads, relative to the first number of the list.
+/// @param measurements all cases on threads[0], then all on threads[1], and so on.
+[[nodiscard]] std::string scaling_table(std::span<const Measurement> measurements,
+                                        std::span<const std::int64_t> threads);
+
+/// One line per way to run, number of pictures and number of threads; names leave out what is the
+/// same everywhere.
+[[nodiscard]] LineChart latency_chart(std::span<const Measurement> measurements);
+
+/// The list "results" of the benchmark's JSON (docs/cli.md).
+[[nodiscard]] nlohmann::ordered_json results_json(std::span<const Measurement> measurements);
+
+}  // namespace fovea::cli

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/mm_processor/runner.h"
+#include "bench/mm_processor/sampling.h"
+#include "flags.h"
+
+namespace fovea::cli {
+
+/// Flags of `fovea bench mm-processor`, as the user gave them. Names and defaults are those of
+/// `vllm bench mm-processor`.
+struct MmFlags {
+  EngineFlags engine;
+  std::string dataset_name = "random-mm";
+  std::string dataset_path;
+  std::int64_t num_prompts = 10;
+  std::optional<std::int64_t> num_warmups;
+  SamplingOptions sampling;
+  std::string encoded = "png";
+  std::string dtype = "float32";
+  Arrivals arrivals;
+  bool compare = false;
+  std::vector<double> percents{99};
+  std::string output_json;
+  std::string plot;
+  bool disable_tqdm = false;
+  std::vector<std::string> without_effect;  ///< flags that were given
+
+  /// Of the workload and of dummy weights.
+  [[nodiscard]] std::uint64_t seed() const {
+    return static_cast<std::uint64_t>(engine.seed.value_or(0));
+  }
+  /// Whether requests are random, not read from files.
+  [[nodiscard]] bool random() const {
+    return dataset_name == "random-mm" || dataset_name == "vision-arena-like";
+  }
+  /// Whether requests follow one another, each one timed on its own.
+  [[nodiscard]] bool in_turn() const {
+    return arrivals.per_second == 0 && arrivals.max_concurrency == 1;
+  }
+  [[nodiscard]] PictureEncoding encoding() const {
+    return encoded == "png" ? PictureEncoding::kPng : PictureEncoding::kRaw;
+  }
+};
+
+/// Adds all flags of the verb. `flags.without_effect` and the seed of the arrivals are filled when
+/// the verb has been parsed.
+void add_mm_flags(CLI::App& verb, MmFlags& flags);
+
+/// @throws UsageError for flags that contradict each other.
+void check_mm_flags(const MmFlags& flags);
+
+}  // namespace fovea::cli
