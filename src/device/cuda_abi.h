@@ -8,10 +8,6 @@
 
 namespace fovea {
 
-/// Tells builds of the library and the plugin apart whose classes differ: a number made from the
-/// text of the headers that both compile (src/device/CMakeLists.txt).
-inline constexpr int kCudaPluginInterface = FOVEA_CUDA_INTERFACE;
-
 /// Which attention kernel a GPU device uses.
 enum class CudaAttention : int {
   kAuto,      ///< whichever was measured to be faster for the size

@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/plugin.h"
+#include "device/cuda_interface.h"
 #include "fovea/version.h"
 
 namespace fovea {

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/plugin.h"
+#include "device/cuda_interface.h"
 #include "ops/cuda/common/compute_capability.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"

@@ -2,6 +2,7 @@
 #include "core/check.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_abi.h"
+#include "device/cuda_interface.h"
 #include "fovea/version.h"
 #include "ops/cuda/attention/cudnn.h"
 #include "ops/cuda/common/compute_capability.h"
