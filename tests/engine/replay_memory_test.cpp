@@ -11,7 +11,7 @@
 #include "engine/backend.h"
 #include "engine/replica.h"
 #include "fovea/engine.h"
-#include "models/registry.h"
+#include "models/load_model.h"
 #include "support/golden.h"
 
 namespace fovea {
@@ -60,20 +60,19 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
     backend_ = make_backend(GetParam().device, {.num_threads = 2});
     const std::unique_ptr<Stream> stream = backend_.device->create_stream();
     model_ =
-        find_family(files.architecture())
-            .load(files, {}, checkpoint::WeightSource::open(folder), *backend_.device, *stream);
+        load_model(files, {}, checkpoint::WeightSource::open(folder), *backend_.device, *stream);
     stream->synchronize();
     replica_ = std::make_unique<Replica>(*model_, *backend_.device,
                                          GraphManagerOptions{.max_num_batched_tokens = 2048});
     replica_->graphs().capture();
   }
 
-  /// One to twelve pictures of random sizes and bytes.
+  /// One to twelve images of random sizes and bytes.
   [[nodiscard]] Batch random_batch() {
     Batch batch(std::uniform_int_distribution<std::size_t>(1, 12)(random_));
     std::uniform_int_distribution<std::int64_t> side(32, 700);
     for (PreparedItem& item : batch) {
-      item.plan = model_->plan_image(side(random_), side(random_));
+      item.plan = model_->processor().plan_image(side(random_), side(random_));
       item.pixels.resize(item.plan.pixel_bytes);
       for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random_());
     }
@@ -135,7 +134,7 @@ TEST(BackgroundCaptureOnAGpu, AnswersComeBeforeTheLastGraph) {
   Engine engine = Engine::load(folder, {.device = "cuda"});
   std::future<void> captured = std::async(std::launch::async, [&] { engine.warm_up(); });
   const MediaItem item =
-      image_rgb(std::vector<std::uint8_t>(64 * 64 * 3, 90), 64, 64, "a grey picture");
+      image_rgb(std::vector<std::uint8_t>(64 * 64 * 3, 90), 64, 64, "a grey image");
   const Embedding meanwhile = engine.encode({&item, 1}).front();
   const std::size_t num_graphs = engine.stats().graphs.size();
   captured.get();

@@ -159,7 +159,7 @@ TEST(ReplicaGroup, Case76_dp_mixed_modes) {
 }
 
 TEST(ReplicaGroup, Case77_dp_two_tower) {
-  const DualModel model({DualModel::kGlobal, 1088});
+  const DualModel model(1088);
   Items items;
   for (const auto& [w, h] : {std::pair{1, 1}, {2, 3}, {1, 1}, {2, 2}, {3, 1}}) {
     items.push_back(model.make_crop(w, h, items.size()));

@@ -1,5 +1,5 @@
 // Any bytes as config.json and, after a line "---", preprocessor_config.json and
-// processor_config.json of every family: an accepted configuration plans pictures and videos of
+// processor_config.json of every family: an accepted configuration plans images and videos of
 // ordinary sizes.
 #include <optional>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fuzz.h"
-#include "models/registry.h"
+#include "models/load_model.h"
 
 using fovea::JsonDocument;
 using fovea::test::accepts;
@@ -21,12 +21,11 @@ void check_plan(const fovea::ItemPlan& plan) {
 }
 
 void plan_with(const fovea::checkpoint::HfConfig& files) {
-  const auto& family = fovea::find_family(files.architecture());
-  const auto model = family.make_planner(files, {});
-  (void)model->budget_range(8192);
-  accepts([&] { check_plan(model->plan_image(640, 480)); });
-  accepts([&] { check_plan(model->plan_image(1, 200)); });
-  accepts([&] { check_plan(model->plan_video(5, 320, 240)); });
+  const auto model = fovea::plan_model(files, {});
+  const fovea::ItemProcessor& processor = model->processor();
+  accepts([&] { check_plan(processor.plan_image(640, 480)); });
+  accepts([&] { check_plan(processor.plan_image(1, 200)); });
+  accepts([&] { check_plan(processor.plan_video(5, 320, 240)); });
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(Allocation, ReplayAllocatesNothing) {
 TEST(Allocation, ReplayOfTwoPathsAllocatesNothing) {
   GraphManagerOptions options;
   options.user.encoder_cudagraph_max_vision_items_per_batch = 4;
-  DualHarness h(DualModel({272, 1088}), options);
+  DualHarness h(DualModel(1088), options);
   h.manager.capture();
   const Batch batch({h.model.make_crop(2, 2, 1), h.model.make_crop(1, 1, 2)});
   EXPECT_EQ(allocations_of(h, batch, 100), 0);

@@ -28,7 +28,7 @@ class DualPathTest : public ::testing::Test {
   }
 
   // global [272, 544], local [0, 100, 200, 400, 544]
-  DualHarness h{DualModel({272, 544}), options_for()};
+  DualHarness h{DualModel(544), options_for()};
 
  private:
   Stats last_;
@@ -74,7 +74,7 @@ TEST_F(DualPathTest, GlobalEagerWithoutLocalIsAMiss) {
 }
 
 TEST_F(DualPathTest, Case57_both_eager_tiled) {
-  DualHarness none{DualModel({272, 544}), options_for()};  // nothing captured
+  DualHarness none{DualModel(544), options_for()};  // nothing captured
   const Batch two({none.model.make_crop(2, 2, 1), none.model.make_crop(1, 2, 2)});
   const auto rows = none.encode(two);
   EXPECT_EQ(rows[0].size(), (272u + 1 + 400 + 20) * DualModel::kColumns);
@@ -108,7 +108,7 @@ TEST_F(DualPathTest, Case58_dsocr_assembly) {
 }
 
 TEST_F(DualPathTest, Case70_stats_dual_once) {
-  DualHarness wide{DualModel({272, 2176}), options_for()};
+  DualHarness wide{DualModel(2176), options_for()};
   wide.manager.capture();
   wide.expect_right(Batch({wide.model.make_crop(2, 2, 1), wide.model.make_crop(2, 2, 2)}));
   const Stats s = wide.manager.stats();
@@ -131,7 +131,7 @@ TEST_F(DualPathTest, ItemsCountByTheirOwnPaths) {
   };
   slower_at(0, 544);
   slower_at(1, 400);
-  DualHarness own{DualModel({272, 544}), options};
+  DualHarness own{DualModel(544), options};
   own.manager.capture();
   // The tiles run eagerly, which is nothing to the item that has none.
   own.expect_right(Batch({own.model.make_plain(136, 400, 1), own.model.make_plain(136, 0, 2)}));
@@ -169,7 +169,7 @@ TEST_F(DualPathTest, PoisonedMemoryDoesNotShow) {
 TEST(DualPath, CapturesBothGraphsOfASubBatchOnDemand) {
   GraphManagerOptions options = options_for();
   options.missing = MissingGraph::kCapture;
-  DualHarness h{DualModel({272, 2176}), options};
+  DualHarness h{DualModel(2176), options};
   // The local graph of the second batch needs more memory than there is; the global graph, which
   // the same sub-batch uses, must be recorded on the new memory as well.
   for (const std::int64_t tiles : {1, 2, 3, 2}) {
@@ -180,12 +180,14 @@ TEST(DualPath, CapturesBothGraphsOfASubBatchOnDemand) {
 }
 
 TEST(DualPath, UnreachableBudgetsAreNotCaptured) {
-  DualHarness h{DualModel({272, 13824}), options_for(8)};
+  DualHarness h{DualModel(13824), options_for(8)};
   EXPECT_EQ(h.manager.config().path_budgets[0].back(), 2176);  // 8 pages
 }
 
 TEST(DualPath, PlanEqualsWhatExecuteDoes) {
-  DualHarness h{DualModel({272, 13824}), options_for(50)};
+  GraphManagerOptions options = options_for(50);
+  options.max_num_batched_tokens = 13824;
+  DualHarness h{DualModel(13824), options};
   std::vector<PreparedItem> items;
   std::vector<ItemSpec> specs;
   for (int i = 0; i < 20; ++i) {

@@ -21,15 +21,12 @@ using test::Schedule;
 using Ints = std::vector<std::int32_t>;
 
 /// A model of which only fill_inputs exists.
-class FillModel final : public EncoderGraphModel {
+class FillModel final : public EncoderGraphModel, public ItemProcessor {
  public:
   explicit FillModel(std::function<void(InputWriter&)> fill) : fill_(std::move(fill)) {}
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  [[nodiscard]] BudgetRange budget_range(std::int64_t) const override { return {}; }
+  [[nodiscard]] const ItemProcessor& processor() const noexcept override { return *this; }
   [[nodiscard]] ItemPlan plan_image(std::int64_t, std::int64_t) const override { return {}; }
-  [[nodiscard]] ItemPlan plan_video(std::int64_t, std::int64_t, std::int64_t) const override {
-    return {};
-  }
   void fill_pixels(const ItemPlan&, std::span<const RgbView>,
                    std::span<std::uint8_t>) const override {}
   [[nodiscard]] std::int64_t path_width(PathId) const override { return 1; }

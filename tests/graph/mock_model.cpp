@@ -55,7 +55,10 @@ MockModel::MockModel(MockOptions options)
     : options_(std::move(options)),
       weight_(random_floats(to_size(options_.hidden * options_.width), 1)) {
   spec_.modalities = options_.modalities;
+  spec_.main_width = options_.hidden;
   spec_.out_width = options_.hidden;
+  spec_.min_token_budget = 4;
+  spec_.max_token_budget = 128;
   spec_.max_frames_per_video = options_.max_frames_per_video;
 }
 
@@ -260,11 +263,12 @@ void for_each_piece(const ItemPlan& plan, Piece&& piece) {
 
 }  // namespace
 
-DualModel::DualModel(BudgetRange range)
-    : range_(range),
-      newline_(random_floats(kColumns, 11)),
-      separator_(random_floats(kColumns, 12)) {
+DualModel::DualModel(std::int64_t max_token_budget)
+    : newline_(random_floats(kColumns, 11)), separator_(random_floats(kColumns, 12)) {
   spec_.modalities = {Modality::kImage};
+  spec_.min_token_budget = kGlobal;
+  spec_.max_token_budget = max_token_budget;
+  spec_.main_width = kColumns;
   spec_.out_width = kColumns;
   spec_.paths = {
       {.name = "global", .min_token_budget = kGlobal, .unit = kGlobal, .max_item_tokens = kGlobal},
@@ -282,10 +286,6 @@ ItemPlan DualModel::plan_image(std::int64_t width_px, std::int64_t height_px) co
   plan.spec.input_rows = kGlobal + tiles * kLocal;
   plan.pixel_bytes = to_size(plan.spec.input_rows * kColumns) * sizeof(float);
   return plan;
-}
-
-ItemPlan DualModel::plan_video(std::int64_t, std::int64_t, std::int64_t) const {
-  FOVEA_CHECK(false, kUnsupported, "the two-tower test model takes no videos");
 }
 
 PreparedItem DualModel::make_crop(std::int64_t w, std::int64_t h, std::uint64_t seed) const {

@@ -20,7 +20,6 @@ void submit_closure(Stream& stream, std::function<void()> work);
 struct MockOptions {
   std::int64_t hidden = 32;
   std::int64_t width = 48;  ///< elements of a pixel row
-  BudgetRange range = {4, 128};
   std::vector<Modality> modalities = {Modality::kImage, Modality::kVideo};
   std::int64_t max_frames_per_video = 4;
   bool byte_pixels = false;  ///< rows of bytes, normalised by the forward
@@ -37,7 +36,7 @@ struct MockOptions {
 /// The model "M" of the encoder graph specification, section 12: merge 2, a linear layer on rows,
 /// then the mean over groups of 4 rows. So that stale offsets show, each output row also gets the
 /// length of its attention sequence. Rows are f32.
-class MockModel final : public EncoderGraphModel {
+class MockModel final : public EncoderGraphModel, public ItemProcessor {
  public:
   explicit MockModel(MockOptions options = {});
 
@@ -47,8 +46,8 @@ class MockModel final : public EncoderGraphModel {
   [[nodiscard]] std::vector<float> reference(const PreparedItem& item) const;
 
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  [[nodiscard]] BudgetRange budget_range(std::int64_t) const override { return options_.range; }
-  /// Pixels are patches: a picture of w x h is the grid [1, h, w], cut to even sides.
+  [[nodiscard]] const ItemProcessor& processor() const noexcept override { return *this; }
+  /// Pixels are patches: an image of w x h is the grid [1, h, w], cut to even sides.
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
@@ -83,14 +82,14 @@ class MockModel final : public EncoderGraphModel {
 
 /// A model with two towers, put together like DeepSeek-OCR: rows of the tile grid with a newline
 /// after each, then the page, then a separator. Every token has its own input row of kColumns.
-class DualModel final : public EncoderGraphModel {
+class DualModel final : public EncoderGraphModel, public ItemProcessor {
  public:
   static constexpr std::int64_t kColumns = 8;
   static constexpr std::int64_t kGlobal = 272;   ///< tokens of a page
   static constexpr std::int64_t kTileSide = 10;  ///< tokens along a side of a tile
   static constexpr std::int64_t kLocal = 100;    ///< tokens of a tile
 
-  explicit DualModel(BudgetRange range = {kGlobal, 13824});
+  explicit DualModel(std::int64_t max_token_budget = 13824);
 
   /// An image cut into w x h tiles; (1, 1) has none.
   [[nodiscard]] PreparedItem make_crop(std::int64_t w, std::int64_t h, std::uint64_t seed) const;
@@ -100,9 +99,8 @@ class DualModel final : public EncoderGraphModel {
   [[nodiscard]] std::vector<float> reference(const PreparedItem& item) const;
 
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  [[nodiscard]] BudgetRange budget_range(std::int64_t) const override { return range_; }
+  [[nodiscard]] const ItemProcessor& processor() const noexcept override { return *this; }
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  [[nodiscard]] ItemPlan plan_video(std::int64_t, std::int64_t, std::int64_t) const override;
   void fill_pixels(const ItemPlan&, std::span<const RgbView>,
                    std::span<std::uint8_t>) const override {}
   [[nodiscard]] std::int64_t path_width(PathId) const override { return kColumns; }
@@ -117,7 +115,6 @@ class DualModel final : public EncoderGraphModel {
                 std::span<const TensorView> out) const override;
 
  private:
-  BudgetRange range_;
   GraphSpec spec_;
   std::vector<float> newline_;
   std::vector<float> separator_;

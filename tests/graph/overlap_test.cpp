@@ -32,7 +32,7 @@ TEST_P(OverlapTest, ManySubBatchesOfOneCall) {
 TEST_P(OverlapTest, TwoPaths) {
   GraphManagerOptions options;
   options.user.encoder_cudagraph_max_vision_items_per_batch = 3;
-  DualHarness h(DualModel({272, 816}), options, GetParam());
+  DualHarness h(DualModel(816), options, GetParam());
   h.manager.capture();
   std::vector<PreparedItem> items;
   for (std::uint64_t i = 0; i < 12; ++i) {
@@ -132,7 +132,7 @@ TEST_P(OverlapTest, EagerRunsGoOnAfterOneHadNoMemory) {
   options.user.encoder_cudagraph_max_vision_items_per_batch = 3;
   int failures = 0;
   for (bool failed = true; failed; failures += failed ? 1 : 0) {
-    DualHarness h(DualModel({272, 816}), options, GetParam());
+    DualHarness h(DualModel(816), options, GetParam());
     auto& device = static_cast<DeferredDevice&>(*h.device);
     const Batch pages({h.model.make_plain(272, 0, 1)});
     const Batch tiles({h.model.make_plain(0, 600, 2)});  // the other path, in the same arena

@@ -1,5 +1,5 @@
-// What every model must do behind the encoder graph protocol. Runs on each family that the registry
-// knows and the golden folders hold; a new model is tested without touching this file.
+// What every model must do behind the encoder graph protocol. Runs on each golden folder that holds
+// a checkpoint; a new model is tested without touching this file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "graph/eager_runner.h"
 #include "graph/forward_cost.h"
 #include "graph/graph_manager.h"
-#include "models/registry.h"
+#include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -21,8 +21,6 @@ namespace {
 
 /// A family's golden checkpoint, loaded on the CPU.
 struct Loaded {
-  std::string folder;
-  const ModelFamily* family;
   checkpoint::HfConfig files;
   std::unique_ptr<Kernels> kernels;
   std::unique_ptr<Device> device;
@@ -32,24 +30,22 @@ struct Loaded {
 
 Loaded load(const std::string& folder) {
   checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
-  const ModelFamily* family = &find_family(files.architecture());
   auto kernels = make_cpu_kernels(detect_cpu_isa());
   auto device = make_cpu_device(2, *kernels);
   auto stream = device->create_stream();
-  const auto weights = checkpoint::WeightSource::open(folder);
-  auto model = family->load(files, {}, weights, *device, *stream);
-  return {folder,
-          family,
-          std::move(files),
-          std::move(kernels),
-          std::move(device),
-          std::move(stream),
+  auto model = load_model(files, {}, checkpoint::WeightSource::open(folder), *device, *stream);
+  return {std::move(files), std::move(kernels), std::move(device), std::move(stream),
           std::move(model)};
 }
 
 /// Sizes that every family must take; the sets grow with what a model supports.
 const std::vector<std::pair<std::int64_t, std::int64_t>> kSizes{{64, 64},   {320, 240}, {100, 333},
                                                                 {640, 480}, {31, 57},   {700, 660}};
+
+bool takes_videos(const EncoderGraphModel& model) {
+  const auto& modalities = model.graph_spec().modalities;
+  return std::ranges::find(modalities, Modality::kVideo) != modalities.end();
+}
 
 std::vector<PreparedItem> random_items(const EncoderGraphModel& model) {
   std::mt19937 random(1);
@@ -60,14 +56,14 @@ std::vector<PreparedItem> random_items(const EncoderGraphModel& model) {
     item.pixels.resize(plan.pixel_bytes);
     for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
   };
-  for (const auto& [width, height] : kSizes) add(model.plan_image(width, height));
-  const auto& modalities = model.graph_spec().modalities;
-  if (std::ranges::find(modalities, Modality::kVideo) != modalities.end()) {
-    for (const std::int64_t frames : {1, 2, 5}) add(model.plan_video(frames, 96, 64));
+  const ItemProcessor& processor = model.processor();
+  for (const auto& [width, height] : kSizes) add(processor.plan_image(width, height));
+  if (takes_videos(model)) {
+    for (const std::int64_t frames : {1, 2, 5}) add(processor.plan_video(frames, 96, 64));
   }
-  if (model.plan_image(96, 64).has_grid_thw) {
-    add(model.plan_grid(Modality::kImage, {1, 6, 4}));
-    add(model.plan_grid(Modality::kVideo, {2, 4, 4}));
+  if (processor.plan_image(96, 64).has_grid_thw) {
+    add(processor.plan_grid(Modality::kImage, {1, 6, 4}));
+    if (takes_videos(model)) add(processor.plan_grid(Modality::kVideo, {2, 4, 4}));
   }
   return items;
 }
@@ -96,13 +92,16 @@ std::vector<const PreparedItem*> pointers(const std::vector<PreparedItem>& items
 
 class Conformance : public ::testing::TestWithParam<std::string> {
  protected:
+  [[nodiscard]] const ItemProcessor& processor() const { return m_.model->processor(); }
+
   Loaded m_ = load(GetParam());
 };
 
 TEST_P(Conformance, DeclaresAUsableGraphSpec) {
   const GraphSpec& spec = m_.model->graph_spec();
   EXPECT_FALSE(spec.modalities.empty());
-  EXPECT_GT(spec.out_width, 0);
+  EXPECT_GT(spec.main_width, 0);
+  EXPECT_EQ(spec.out_width % spec.main_width, 0) << "the main embedding and whole levels";
   ASSERT_FALSE(spec.paths.empty());
   ASSERT_LE(spec.paths.size(), static_cast<std::size_t>(kMaxPaths));
   std::set<std::string> names;
@@ -110,7 +109,7 @@ TEST_P(Conformance, DeclaresAUsableGraphSpec) {
     EXPECT_TRUE(names.insert(path.name).second) << path.name;
     EXPECT_GE(path.unit, 1);
   }
-  const BudgetRange range = m_.model->budget_range(8192);
+  const BudgetRange range = budget_range(spec, 8192);
   EXPECT_GT(range.min, 0);
   EXPECT_LE(range.min, range.max);
   EXPECT_LE(range.max, 8192);
@@ -118,7 +117,7 @@ TEST_P(Conformance, DeclaresAUsableGraphSpec) {
 
 TEST_P(Conformance, RefusesMorePixelsThanOffsetsReach) {
   constexpr std::size_t kMost = std::size_t{1} << 31;
-  const PreparedItem item{.plan = m_.model->plan_image(640, 480), .pixels = {}};
+  const PreparedItem item{.plan = processor().plan_image(640, 480), .pixels = {}};
   const std::vector<const PreparedItem*> items(kMost / item.plan.pixel_bytes + 1, &item);
   std::vector<InputWriter::Copy> copies;
   InputWriter writer({}, copies);
@@ -127,10 +126,10 @@ TEST_P(Conformance, RefusesMorePixelsThanOffsetsReach) {
 }
 
 TEST_P(Conformance, PlansAreArithmeticAndAgreeWithThePlanner) {
-  const auto planner = m_.family->make_planner(m_.files, {});
+  const auto planner = plan_model(m_.files, {});
   for (const auto& [width, height] : kSizes) {
-    const ItemPlan plan = m_.model->plan_image(width, height);
-    const ItemPlan again = planner->plan_image(width, height);
+    const ItemPlan plan = processor().plan_image(width, height);
+    const ItemPlan again = planner->processor().plan_image(width, height);
     EXPECT_EQ(plan.spec.path_tokens, again.spec.path_tokens);
     EXPECT_EQ(plan.grid, again.grid);
     EXPECT_GT(plan.spec.out_rows, 0);
@@ -140,12 +139,12 @@ TEST_P(Conformance, PlansAreArithmeticAndAgreeWithThePlanner) {
       EXPECT_EQ(plan.spec.path_tokens[path] % m_.model->graph_spec().paths[path].unit, 0);
     }
   }
-  EXPECT_THROW((void)m_.model->plan_image(0, 10), Error);
+  EXPECT_THROW((void)processor().plan_image(0, 10), Error);
 }
 
-TEST_P(Conformance, AGridAloneGivesThePlanOfItsPicture) {
+TEST_P(Conformance, AGridAloneGivesThePlanOfItsImage) {
   const auto expect_same = [&](const ItemPlan& plan) {
-    const ItemPlan again = m_.model->plan_grid(plan.modality, plan.grid);
+    const ItemPlan again = processor().plan_grid(plan.modality, plan.grid);
     EXPECT_EQ(again.modality, plan.modality);
     EXPECT_EQ(again.grid, plan.grid);
     EXPECT_TRUE(again.has_grid_thw);
@@ -160,21 +159,23 @@ TEST_P(Conformance, AGridAloneGivesThePlanOfItsPicture) {
     EXPECT_GE(again.pixel_bytes, plan.pixel_bytes);  // a repeated frame may be kept
     EXPECT_LT(again.pixel_bytes, 2 * plan.pixel_bytes + 1);
   };
-  if (!m_.model->plan_image(64, 64).has_grid_thw) {
+  if (!processor().plan_image(64, 64).has_grid_thw) {
     test::expect_error(ErrorCode::kUnsupported, "no pixel values", [&] {
-      (void)m_.model->plan_grid(Modality::kImage, {1, 4, 4});
+      (void)processor().plan_grid(Modality::kImage, {1, 4, 4});
     });
     test::expect_error(ErrorCode::kUnsupported, "no pixel values",
-                       [&] { m_.model->fill_pixel_values({}, {}, {}); });
+                       [&] { processor().fill_pixel_values({}, {}, {}); });
     return;
   }
-  for (const auto& [width, height] : kSizes) expect_same(m_.model->plan_image(width, height));
-  for (const std::int64_t frames : {1, 2, 5}) expect_same(m_.model->plan_video(frames, 96, 64));
+  for (const auto& [width, height] : kSizes) expect_same(processor().plan_image(width, height));
+  if (takes_videos(*m_.model)) {
+    for (const std::int64_t frames : {1, 2, 5}) expect_same(processor().plan_video(frames, 96, 64));
+  }
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   for (const std::array<std::int64_t, 3>& grid :
        {std::array<std::int64_t, 3>{0, 4, 4}, {1, 0, 4}, {1, 4, -4}, {1, kHuge, kHuge}}) {
     test::expect_error(ErrorCode::kInvalidArgument, "grid_thw",
-                       [&] { (void)m_.model->plan_grid(Modality::kVideo, grid); });
+                       [&] { (void)processor().plan_grid(Modality::kVideo, grid); });
   }
 }
 
@@ -191,7 +192,7 @@ TEST_P(Conformance, BuffersGrowWithCapacityAndHaveUniqueNames) {
 }
 
 TEST_P(Conformance, WorkGrowsWithTokensAndPlannerCountsTheSame) {
-  const auto planner = m_.family->make_planner(m_.files, {});
+  const auto planner = plan_model(m_.files, {});
   const auto num_paths = static_cast<PathId>(m_.model->graph_spec().paths.size());
   for (PathId path = 0; path < num_paths; ++path) {
     const std::int64_t unit = m_.model->graph_spec().paths[static_cast<std::size_t>(path)].unit;
@@ -231,37 +232,10 @@ TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
   }
 }
 
-std::vector<std::string> golden_models() {
-  std::vector<std::string> folders;
-  for (const auto& entry : std::filesystem::directory_iterator(FOVEA_TEST_GOLDEN_DIR)) {
-    if (!std::filesystem::exists(entry.path() / "model.safetensors")) continue;
-    folders.push_back(entry.path().string());
-  }
-  return folders;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, Conformance, ::testing::ValuesIn(golden_models()),
+INSTANTIATE_TEST_SUITE_P(Models, Conformance, ::testing::ValuesIn(test::golden_models()),
                          [](const auto& folder) {
                            return std::filesystem::path(folder.param).filename().string();
                          });
-
-TEST(Registry, EveryFamilyHasAGoldenModel) {
-  std::set<std::string_view> covered;
-  for (const std::string& folder : golden_models()) {
-    covered.insert(find_family(checkpoint::read_hf_config(folder).architecture()).name);
-  }
-  for (const ModelFamily* family : model_families()) EXPECT_TRUE(covered.contains(family->name));
-}
-
-TEST(Registry, UnknownArchitecturesAreRefusedWithTheList) {
-  try {
-    (void)find_family("NoSuchModel");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-    EXPECT_NE(std::string(error.what()).find("Qwen3_5ForConditionalGeneration"), std::string::npos);
-  }
-}
 
 }  // namespace
 }  // namespace fovea

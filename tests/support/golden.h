@@ -47,4 +47,15 @@ inline std::string golden_folder(const std::string& family, const std::string& f
   return folders.front();
 }
 
+/// The folders of the selection that hold a checkpoint, whatever its family.
+inline std::vector<std::string> golden_models() {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(FOVEA_TEST_GOLDEN_DIR)) {
+    if (std::filesystem::exists(entry.path() / "model.safetensors")) {
+      folders.push_back(entry.path().string());
+    }
+  }
+  return folders;
+}
+
 }  // namespace fovea::test

@@ -14,7 +14,8 @@
 #include "device/cpu/cpu_device.h"
 #include "media/decode_image.h"
 #include "media/normalize.h"
-#include "models/deepseek_ocr/preprocess.h"
+#include "models/deepseek_ocr/processor.h"
+#include "models/host_inputs.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
 
@@ -24,42 +25,40 @@ namespace {
 /// f32 on both sides, sums in another order; see tests/engine/golden_test.cpp.
 constexpr double kTolerance = 1e-4;
 
-class ForwardTest : public ::testing::TestWithParam<std::string> {
+class DeepseekOcrForward : public ::testing::TestWithParam<std::string> {
  protected:
-  /// Rows of the projection of one view of a picture, [tokens, n_embed].
+  /// Rows of the projection of one view of an image, [tokens, n_embed], or all rows of the path.
   std::vector<float> forward(Path path, std::span<const std::uint8_t> pixels) {
-    const ViewGeometry& view = path == kGlobal ? preprocess_.base : preprocess_.tile;
-    std::vector<std::int32_t> sources;
-    const auto row_stride = static_cast<std::int32_t>(3 * view.side_px);
-    for (std::int64_t y = 0; y < view.grid(); ++y) {
-      for (std::int64_t x = 0; x < view.grid(); ++x) {
-        const auto offset = static_cast<std::int32_t>(16 * (y * row_stride + 3 * x));
-        sources.insert(sources.end(), {offset, row_stride, 0, 0});
-      }
+    std::vector<float> rows = forward_with_newlines(path, pixels);
+    if (path == kLocal) return rows;
+    const std::int64_t side = views()[path].tokens_side();
+    std::vector<float> tokens;
+    for (std::int64_t y = 0; y < side; ++y) {
+      const auto first = rows.begin() + y * (side + 1) * config_.n_embed;
+      tokens.insert(tokens.end(), first, first + side * config_.n_embed);
     }
-    const std::vector<std::int32_t> cu_seqlens{0, static_cast<std::int32_t>(view.tokens() + 1)};
-    const media::NormalizeTable table =
-        media::to_tensor_normalize_table(preprocess_.image_mean, preprocess_.image_std);
-    const auto host = [](const auto& values, DType dtype, const Shape& shape) {
-      return ConstTensorView{reinterpret_cast<const std::byte*>(values.data()), dtype, shape};
-    };
-    const Inputs in{.pixels = host(pixels, DType::kU8, {static_cast<std::int64_t>(pixels.size())}),
-                    .sources = host(sources, DType::kI32, {view.grid() * view.grid(), 4}),
-                    .cu_seqlens = host(cu_seqlens, DType::kI32, {2}),
-                    .views = {},
-                    .clip_rows = {},
-                    .tokens = {},
-                    .grid_rows = {},
-                    .chunks = {ChunkLive{}}};
-    std::vector<float> out(static_cast<std::size_t>(view.tokens() * config_.n_embed));
+    return tokens;
+  }
+
+  std::vector<float> forward_with_newlines(Path path, std::span<const std::uint8_t> pixels) {
+    const View& view = views()[path];
+    const blocks::ViewLayout layout = layout_of(view);
+    test::HostInputs inputs(blocks::ViewInputs::declare(layout, 1));
+    inputs.fill([&](InputWriter& writer) {
+      writer.copy(blocks::ViewInputs::fill(layout, 1, 1, 1, writer), pixels);
+    });
+    const std::int64_t rows = tokens_per_view(views(), path);
+    std::vector<float> out(static_cast<std::size_t>(rows * config_.n_embed));
     const Buffer memory = device_->allocate(std::size_t{256} << 20);
     Arena arena(memory.data(), memory.bytes());
     ExecContext ctx{*stream_, *kernels_, arena, *stream_};
     deepseek_ocr::forward(
-        ctx, config_, weights_, path, view, host(table, DType::kF32, {3, 256}), in, false,
-        {reinterpret_cast<std::byte*>(out.data()), DType::kF32, {view.tokens(), config_.n_embed}});
+        ctx, {config_, weights_, view, path}, blocks::ViewInputs::of(layout, 1, inputs.tensors()),
+        {reinterpret_cast<std::byte*>(out.data()), DType::kF32, {rows, config_.n_embed}});
     return out;
   }
+
+  [[nodiscard]] const Views& views() const { return processor_.processing().views; }
 
   /// Lets the projection pass `count` columns from `first` on.
   void project_columns(std::int64_t first, std::int64_t count) {
@@ -71,35 +70,38 @@ class ForwardTest : public ::testing::TestWithParam<std::string> {
     weights_.projector = ops::pack_linear(
         *device_, {reinterpret_cast<const std::byte*>(pick.data()), DType::kF32, {count, in}}, {});
     config_.n_embed = count;
+    const std::vector<float> newline(static_cast<std::size_t>(count), 0.5f);
+    weights_.image_newline = loader_.constant(newline, {1, count});
   }
 
-  /// Views of a picture of the golden folder.
+  /// Views of an image of the golden folder.
   std::vector<std::uint8_t> views_of(const std::string& name) {
     const std::string path = GetParam() + "/images/" + name + ".png";
     const media::Image image = media::decode_image(read_file(path, 1 << 20), name, MediaOptions{});
-    const ItemPlan plan = plan_image(preprocess_, image.width_px, image.height_px);
+    const RgbView frame{image.rgb.data(), image.width_px, image.height_px};
+    const ItemPlan plan = processor_.plan_image(frame.width_px, frame.height_px);
     std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-    fill_pixels(preprocess_, plan, {image.rgb.data(), image.width_px, image.height_px}, pixels);
+    processor_.fill_pixels(plan, {&frame, 1}, pixels);
     return pixels;
   }
 
-  /// The first view of a path, of the first picture whose tensor `name` the reference kept.
-  struct View {
+  /// The first view of a path, of the first image whose tensor `name` the reference kept.
+  struct GoldenView {
     ConstTensorView want;
     std::vector<std::uint8_t> pixels;
   };
-  View view_with(Path path, const std::string& name) {
+  GoldenView view_with(Path path, const std::string& name) {
     const std::string suffix = ".out." + name;
     for (const checkpoint::TensorEntry& entry : file_.header().tensors) {
       if (!entry.name.ends_with(suffix)) continue;
       std::vector<std::uint8_t> pixels =
           views_of(entry.name.substr(0, entry.name.size() - suffix.size()));
-      const std::size_t global_bytes = preprocess_.base.pixel_bytes();
+      const std::size_t global_bytes = views()[kGlobal].pixel_bytes();
       if (path == kGlobal) {
         pixels.resize(global_bytes);
       } else {
         pixels.erase(pixels.begin(), pixels.begin() + static_cast<std::ptrdiff_t>(global_bytes));
-        pixels.resize(preprocess_.tile.pixel_bytes());
+        pixels.resize(views()[kLocal].pixel_bytes());
       }
       return {file_.tensor(entry.name), std::move(pixels)};
     }
@@ -123,37 +125,40 @@ class ForwardTest : public ::testing::TestWithParam<std::string> {
 
   checkpoint::HfConfig files_ = checkpoint::read_hf_config(GetParam());
   Config config_ = parse_config(files_);
-  PreprocessConfig preprocess_ = parse_preprocess_config(files_, {});
+  Processor processor_{read_processing(files_, {})};
   checkpoint::SafetensorsFile file_{GetParam() + "/golden.safetensors"};
   checkpoint::WeightSource source_ = checkpoint::WeightSource::open(GetParam());
   std::unique_ptr<Kernels> kernels_ = make_cpu_kernels(detect_cpu_isa());
   std::unique_ptr<Device> device_ = make_cpu_device(3, *kernels_);
   std::unique_ptr<Stream> stream_ = device_->create_stream();
   blocks::WeightLoader loader_{source_, "model.", *device_, *stream_};
-  Weights weights_ = load_weights(loader_, config_, {preprocess_.base, preprocess_.tile});
+  Weights weights_ =
+      load_weights(loader_, config_, views(),
+                   media::to_tensor_normalize_table(processor_.processing().image_mean,
+                                                    processor_.processing().image_std));
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Golden, ForwardTest,
+    Golden, DeepseekOcrForward,
     ::testing::ValuesIn(test::golden_folders("deepseek_ocr", "golden.safetensors")),
     [](const auto& folder) { return folder.index == 0 ? std::string("Selection") : "Full"; });
 
-TEST_P(ForwardTest, SamFeaturesAreThoseOfTheReference) {
+TEST_P(DeepseekOcrForward, SamFeaturesAreThoseOfTheReference) {
   project_columns(config_.clip_width, config_.feature_width());
   for (const auto& [path, name] : {std::pair{kGlobal, "sam_global"}, {kLocal, "sam_local"}}) {
     SCOPED_TRACE(name);
-    const View view = view_with(path, name);  // [1, channels, side, side]
+    const GoldenView view = view_with(path, name);  // [1, channels, side, side]
     const std::int64_t tokens = view.want.shape[2] * view.want.shape[3];
     expect_near(forward(path, view.pixels), view.want, config_.n_embed,
                 [&](std::int64_t token, std::int64_t column) { return column * tokens + token; });
   }
 }
 
-TEST_P(ForwardTest, ClipTokensAreThoseOfTheReference) {
+TEST_P(DeepseekOcrForward, ClipTokensAreThoseOfTheReference) {
   project_columns(0, config_.clip_width);
   for (const auto& [path, name] : {std::pair{kGlobal, "clip_global"}, {kLocal, "clip_local"}}) {
     SCOPED_TRACE(name);
-    const View view = view_with(path, name);  // [1, 1 + tokens, channels]
+    const GoldenView view = view_with(path, name);  // [1, 1 + tokens, channels]
     expect_near(forward(path, view.pixels), view.want, config_.n_embed,
                 [&](std::int64_t token, std::int64_t column) {
                   return (token + 1) * config_.clip_width + column;
@@ -161,21 +166,39 @@ TEST_P(ForwardTest, ClipTokensAreThoseOfTheReference) {
   }
 }
 
-TEST_P(ForwardTest, ProjectedFeaturesAreThoseOfTheReference) {
+TEST_P(DeepseekOcrForward, ProjectedFeaturesAreThoseOfTheReference) {
   for (const auto& [path, name] :
        {std::pair{kGlobal, "global_features"}, {kLocal, "local_features"}}) {
     SCOPED_TRACE(name);
-    const View view = view_with(path, name);  // [views, tokens, n_embed]
+    const GoldenView view = view_with(path, name);  // [views, tokens, n_embed]
     expect_near(
         forward(path, view.pixels), view.want, config_.n_embed,
         [&](std::int64_t token, std::int64_t column) { return token * config_.n_embed + column; });
   }
 }
 
-TEST(Forward, ChunksHoldAboutSixteenThousandTokens) {
-  EXPECT_EQ(views_per_chunk({1024}), 4);
-  EXPECT_EQ(views_per_chunk({640}), 10);
-  EXPECT_EQ(views_per_chunk({4096}), 1);
+TEST_P(DeepseekOcrForward, EveryRowOfTheGlobalViewEndsWithANewline) {
+  const GoldenView view = view_with(kGlobal, "global_features");
+  const std::vector<float> rows = forward_with_newlines(kGlobal, view.pixels);
+  const auto* const newline = weights_.image_newline.view().as<float>();
+  const std::int64_t side = views()[kGlobal].tokens_side();
+  for (std::int64_t y = 0; y < side; ++y) {
+    const auto row = rows.begin() + (y * (side + 1) + side) * config_.n_embed;
+    EXPECT_TRUE(std::equal(row, row + config_.n_embed, newline)) << y;
+  }
+}
+
+TEST(DeepseekOcrViewLayout, ChunksHoldAboutSixteenThousandPatches) {
+  EXPECT_EQ(layout_of(View(1024)).views_per_chunk, 4);
+  EXPECT_EQ(layout_of(View(640)).views_per_chunk, 10);
+  EXPECT_EQ(layout_of(View(4096)).views_per_chunk, 1);
+}
+
+TEST(DeepseekOcrViewLayout, LiveCountsAreThoseOfTheStagesOfTheTowers) {
+  const blocks::ViewLayout layout = layout_of(View(640));
+  EXPECT_EQ(layout.seq_rows, 101) << "tokens and the class token";
+  EXPECT_EQ(layout.stages, (std::vector<std::int64_t>{1, 101, 100, 10}));
+  EXPECT_EQ(layout.chunk_stages, (std::vector<std::int64_t>{1, 1600, 400, 100}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tilings, plans and view bytes of DeepSeek-OCR: example E1 of the specification and golden pixels.
-#include "models/deepseek_ocr/preprocess.h"
+// Processor file, plans and view bytes of DeepSeek-OCR: worked examples and golden pixels.
+#include "models/deepseek_ocr/processor.h"
 
 #include <gtest/gtest.h>
 
@@ -10,16 +10,61 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "media/decode_image.h"
+#include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 
 namespace fovea::deepseek_ocr {
 namespace {
 
-/// A row of example E1. `local` is the number of assembled rows of the tiles.
+TEST(DeepseekOcrProcessing, DefaultsAreTheModeOfTheVendor) {
+  const Processing p = read_processing(test::config_files({}), {});
+  EXPECT_EQ(p.views[kGlobal].side_px, 1024);
+  EXPECT_EQ(p.views[kLocal].side_px, 640);
+  EXPECT_EQ(p.min_tiles, 2);
+  EXPECT_EQ(p.max_tiles, 6);
+  EXPECT_EQ(p.image_mean, (std::array<float, 3>{0.5f, 0.5f, 0.5f}));
+  EXPECT_EQ(p.engine, media::ResizeEngine::kPillow);
+}
+
+TEST(DeepseekOcrProcessing, ReadsTheProcessorFile) {
+  const Processing p = read_processing(
+      test::config_files({.processor = R"({"image_mean": [0, 0.25, 1], "image_std": [1, 2, 3]})"}),
+      {.image_backend = ImageBackend::kTorchvision});
+  EXPECT_EQ(p.image_mean, (std::array<float, 3>{0, 0.25f, 1}));
+  EXPECT_EQ(p.image_std, (std::array<float, 3>{1, 2, 3}));
+  EXPECT_EQ(p.engine, media::ResizeEngine::kTorchvision);
+}
+
+TEST(DeepseekOcrProcessing, RefusesListsOfAnotherLengthAndDeviationsThatAreNotAboveZero) {
+  const auto expect_refused = [](const std::string& message, const std::string& processor) {
+    test::expect_error(ErrorCode::kCorruptData, message, [&] {
+      (void)read_processing(test::config_files({.processor = processor}), {});
+    });
+  };
+  expect_refused("processor_config.json: image_mean: expected 3 numbers, got 1",
+                 R"({"image_mean": [0.5]})");
+  expect_refused("image_std: expected 3 numbers, got 4", R"({"image_std": [1, 1, 1, 1]})");
+  expect_refused("processor_config.json: image_std: expected 3 numbers above 0, got 0",
+                 R"({"image_std": [0, 1, 1]})");
+}
+
+TEST(DeepseekOcrProcessing, SaysWhatAProcessorFileLeavesOpen) {
+  const auto assumed = [](const std::string& processor) {
+    return read_processing(test::config_files({.processor = processor}), {}).assumptions;
+  };
+  EXPECT_EQ(assumed(R"({"image_mean": [0, 0, 0]})"),
+            "missing=model/processor_config.json keys=image_std image_std=0.5,0.5,0.5");
+  EXPECT_EQ(assumed(""),
+            "missing=model/processor_config.json image_mean=0.5,0.5,0.5 "
+            "image_std=0.5,0.5,0.5");
+  EXPECT_EQ(assumed(R"({"image_mean": [0, 0, 0], "image_std": [1, 1, 1]})"), "");
+}
+
+/// A worked example. `local` is the number of assembled rows of the tiles.
 struct Example {
   std::int64_t width, height, cols, rows, tiles, fit_width, fit_height, at_x, at_y, local, total;
-  std::int64_t max_crops = 6;
+  std::int64_t max_tiles = 6;
 };
 
 const std::vector<Example> kExamples{{640, 640, 1, 1, 0, 1024, 1024, 0, 0, 0, 273},
@@ -37,21 +82,26 @@ const std::vector<Example> kExamples{{640, 640, 1, 1, 0, 1024, 1024, 0, 0, 0, 27
                                      {1750, 1000, 3, 2, 6, 1024, 585, 0, 220, 620, 893},
                                      {1920, 1080, 4, 2, 8, 1024, 576, 0, 224, 820, 1093, 9}};
 
-PreprocessConfig with_max_crops(std::int64_t max_crops) {
-  PreprocessConfig p;
-  p.max_crops = max_crops;
-  return p;
+Processor with_max_tiles(std::int64_t max_tiles) {
+  Processing p;
+  p.max_tiles = max_tiles;
+  return Processor(p);
 }
 
-TEST(Preprocess, PlansTheExamplesOfTheSpecification) {
+const Processor& released() {
+  static const Processor processor(Processing{});
+  return processor;
+}
+
+/// Rows of an image of this size.
+std::int64_t out_rows(std::int64_t width_px, std::int64_t height_px) {
+  return released().plan_image(width_px, height_px).spec.out_rows;
+}
+
+TEST(DeepseekOcrProcessor, PlansTheWorkedExamples) {
   for (const Example& e : kExamples) {
-    SCOPED_TRACE(::testing::Message() << e.width << "x" << e.height << ", max " << e.max_crops);
-    const PreprocessConfig p = with_max_crops(e.max_crops);
-    const Tiling tiling = choose_tiling(p, e.width, e.height);
-    EXPECT_EQ(tiling.cols, e.cols);
-    EXPECT_EQ(tiling.rows, e.rows);
-    EXPECT_EQ(tiling.count(), e.tiles);
-    const ItemPlan plan = plan_image(p, e.width, e.height);
+    SCOPED_TRACE(::testing::Message() << e.width << "x" << e.height << ", max " << e.max_tiles);
+    const ItemPlan plan = with_max_tiles(e.max_tiles).plan_image(e.width, e.height);
     EXPECT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, e.rows, e.cols}));
     EXPECT_FALSE(plan.has_grid_thw);
     EXPECT_EQ(plan.spec.path_tokens[kGlobal], 272);
@@ -63,65 +113,67 @@ TEST(Preprocess, PlansTheExamplesOfTheSpecification) {
     EXPECT_EQ(plan.resized_width_px, e.tiles > 0 ? 640 * e.cols : 1024);
     EXPECT_EQ(plan.resized_height_px, e.tiles > 0 ? 640 * e.rows : 1024);
     EXPECT_EQ(plan.pixel_bytes, static_cast<std::size_t>(3 * (1024 * 1024 + e.tiles * 640 * 640)));
-    EXPECT_EQ(tiling_of(plan).count(), e.tiles);
+    EXPECT_EQ(tiling_of(plan).has_value(), e.tiles > 0);
   }
 }
 
-TEST(Preprocess, CountsFollowTheOrientationOfTheTiles) {
-  EXPECT_EQ(plan_image({}, 1200, 1800).spec.out_rows, 273 + 30 * 21);  // 2 x 3 tiles
-  EXPECT_EQ(plan_image({}, 1800, 1200).spec.out_rows, 273 + 20 * 31);  // 3 x 2
+TEST(DeepseekOcrProcessor, CountsFollowTheOrientationOfTheTiles) {
+  EXPECT_EQ(out_rows(1200, 1800), 273 + 30 * 21);  // 2 x 3 tiles
+  EXPECT_EQ(out_rows(1800, 1200), 273 + 20 * 31);  // 3 x 2
 }
 
-TEST(Preprocess, EveryLargePictureHasTwoTilesAtLeast) {
-  EXPECT_EQ(choose_tiling({}, 640, 641).count(), 4);
-  EXPECT_EQ(choose_tiling({}, 641, 1).cols, 6);
-  EXPECT_EQ(choose_tiling({}, 10000, 10000).count(), 4);
-  EXPECT_FALSE(choose_tiling({}, 1, 640).tiled());
+TEST(DeepseekOcrProcessor, TilesImagesThatAreLargerThanATileAndNoOthers) {
+  const auto tiling = [](std::int64_t width_px, std::int64_t height_px) {
+    return tiling_of(released().plan_image(width_px, height_px));
+  };
+  EXPECT_EQ(tiling(640, 641), (blocks::Tiling{.cols = 2, .rows = 2}));
+  EXPECT_EQ(tiling(641, 1), (blocks::Tiling{.cols = 6, .rows = 1}));
+  EXPECT_EQ(tiling(10000, 10000), (blocks::Tiling{.cols = 2, .rows = 2}));
+  EXPECT_FALSE(tiling(1, 640).has_value());
 }
 
-TEST(Preprocess, AllModesOfTheVendorHaveTheirCounts) {
-  // Specification, section 1: rows of an untiled picture by the side of the global view.
+TEST(DeepseekOcrProcessor, AllModesOfTheVendorHaveTheirCounts) {
+  // Rows of an untiled image by the side of the global view.
   for (const auto& [side, rows] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {512, 73}, {640, 111}, {1024, 273}, {1280, 421}}) {
-    PreprocessConfig p;
-    p.base = {side};
-    EXPECT_EQ(plan_image(p, 300, 200).spec.out_rows, rows);
+    Processing p;
+    p.views[kGlobal] = View(side);
+    EXPECT_EQ(Processor(p).plan_image(300, 200).spec.out_rows, rows);
   }
 }
 
-TEST(Preprocess, RefusesPicturesWithoutArea) {
+TEST(DeepseekOcrProcessor, RefusesImagesWithoutArea) {
   for (const auto& [width, height] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 5}, {5, 0}, {-1, 5}}) {
     test::expect_error(ErrorCode::kInvalidArgument, "pixels has no area",
-                       [&] { (void)plan_image({}, width, height); });
+                       [&] { (void)released().plan_image(width, height); });
   }
 }
 
-TEST(Preprocess, RefusesPicturesThatWouldVanish) {
-  test::expect_error(
-      ErrorCode::kInvalidArgument,
-      "picture of 1x5000 pixels is too thin: fitted into 1024x1024 it would be 0x1024",
-      [] { (void)plan_image({}, 1, 5000); });
+TEST(DeepseekOcrProcessor, RefusesImagesThatWouldVanish) {
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     "image of 1x5000 pixels is too thin: fitted into 1024x1024 it would be 0x1024",
+                     [] { (void)released().plan_image(1, 5000); });
   test::expect_error(ErrorCode::kInvalidArgument, "it would be 1024x0",
-                     [] { (void)plan_image({}, 2049, 1); });
+                     [] { (void)released().plan_image(2049, 1); });
   // Half a pixel rounds to the even 0, anything more to 1.
-  EXPECT_THROW((void)plan_image({}, 1, 2048), Error);
-  EXPECT_EQ(plan_image({}, 1, 2047).spec.out_rows, 273 + 660);
+  EXPECT_THROW((void)released().plan_image(1, 2048), Error);
+  EXPECT_EQ(out_rows(1, 2047), 273 + 660);
 }
 
-std::vector<std::uint8_t> views_of(const PreprocessConfig& p, RgbView picture) {
-  const ItemPlan plan = plan_image(p, picture.width_px, picture.height_px);
+std::vector<std::uint8_t> views_of(const Processor& processor, RgbView image) {
+  const ItemPlan plan = processor.plan_image(image.width_px, image.height_px);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-  fill_pixels(p, plan, picture, pixels);
+  processor.fill_pixels(plan, {&image, 1}, pixels);
   return pixels;
 }
 
-TEST(Preprocess, CentresThePictureOnGrey) {
+TEST(DeepseekOcrProcessor, CentresTheImageOnGrey) {
   for (const Example& e : kExamples) {
     SCOPED_TRACE(::testing::Message() << e.width << "x" << e.height);
     const std::vector<std::uint8_t> white(static_cast<std::size_t>(e.width * e.height * 3), 255);
     const std::vector<std::uint8_t> view =
-        views_of(with_max_crops(e.max_crops), {white.data(), e.width, e.height});
+        views_of(with_max_tiles(e.max_tiles), {white.data(), e.width, e.height});
     std::int64_t wrong = 0;
     for (std::int64_t y = 0; y < 1024; ++y) {
       for (std::int64_t x = 0; x < 1024; ++x) {
@@ -134,18 +186,18 @@ TEST(Preprocess, CentresThePictureOnGrey) {
   }
 }
 
-TEST(Preprocess, TilesAreCutRowByRow) {
+TEST(DeepseekOcrProcessor, TilesAreCutRowByRow) {
   // Two columns and three rows of tiles of one colour each; the middle of a tile has its colour.
   constexpr std::int64_t kWidth = 1280;
   constexpr std::int64_t kHeight = 1920;
-  std::vector<std::uint8_t> picture;
+  std::vector<std::uint8_t> image;
   for (std::int64_t y = 0; y < kHeight; ++y) {
     for (std::int64_t x = 0; x < kWidth; ++x) {
       const std::int64_t tile = y / 640 * 2 + x / 640;
-      picture.insert(picture.end(), 3, static_cast<std::uint8_t>(10 + tile));
+      image.insert(image.end(), 3, static_cast<std::uint8_t>(10 + tile));
     }
   }
-  const std::vector<std::uint8_t> pixels = views_of({}, {picture.data(), kWidth, kHeight});
+  const std::vector<std::uint8_t> pixels = views_of(released(), {image.data(), kWidth, kHeight});
   constexpr std::size_t kGlobalBytes = 3 * 1024 * 1024;
   constexpr std::size_t kTileBytes = 3 * 640 * 640;
   ASSERT_EQ(pixels.size(), kGlobalBytes + 6 * kTileBytes);
@@ -156,23 +208,21 @@ TEST(Preprocess, TilesAreCutRowByRow) {
   }
 }
 
-TEST(Preprocess, RefusesAPictureOfAnotherSizeThanPlanned) {
-  const ItemPlan plan = plan_image({}, 64, 48);
-  const std::vector<std::uint8_t> picture(64 * 48 * 3);
+TEST(DeepseekOcrProcessor, RefusesWhatWasNotPlanned) {
+  const ItemPlan plan = released().plan_image(64, 48);
+  const std::vector<std::uint8_t> image(64 * 48 * 3);
   std::vector<std::uint8_t> out(plan.pixel_bytes);
-  test::expect_error(ErrorCode::kInvalidArgument, "picture is 48x64 pixels, planned was 64x48",
-                     [&] {
-                       fill_pixels({}, plan, {picture.data(), 48, 64}, out);
-                     });
-}
-
-TEST(Preprocess, RefusesMemoryOfAnotherSizeThanPlanned) {
-  const ItemPlan plan = plan_image({}, 64, 48);
-  const std::vector<std::uint8_t> picture(64 * 48 * 3);
-  std::vector<std::uint8_t> out(plan.pixel_bytes - 1);
-  test::expect_error(ErrorCode::kInternal, "pixels need 3145728 bytes, got 3145727", [&] {
-    fill_pixels({}, plan, {picture.data(), 64, 48}, out);
-  });
+  const auto expect_refused = [&](ErrorCode code, const std::string& message,
+                                  const std::vector<RgbView>& frames, std::size_t bytes) {
+    test::expect_error(code, message,
+                       [&] { released().fill_pixels(plan, frames, std::span(out).first(bytes)); });
+  };
+  expect_refused(ErrorCode::kInvalidArgument, "image is 48x64 pixels, planned was 64x48",
+                 {{image.data(), 48, 64}}, out.size());
+  expect_refused(ErrorCode::kInvalidArgument, "an image has 1 frame, got 2",
+                 {{image.data(), 64, 48}, {image.data(), 64, 48}}, out.size());
+  expect_refused(ErrorCode::kInternal, "pixels need 3145728 bytes, got 3145727",
+                 {{image.data(), 64, 48}}, out.size() - 1);
 }
 
 /// Sums over rows and columns of square views, and their bytes, against those of the reference.
@@ -212,20 +262,22 @@ class GoldenViews {
     EXPECT_TRUE(planar == values<std::uint8_t>(file_.tensor(prefix_ + name))) << name;
   }
 
-  /// All that is known of a picture.
-  void expect_views(RgbView picture) const {
-    const ItemPlan plan = plan_image({}, picture.width_px, picture.height_px);
+  /// All that is known of an image.
+  void expect_views(RgbView image) const {
+    const ItemPlan plan = released().plan_image(image.width_px, image.height_px);
+    const std::optional<blocks::Tiling> tiling = tiling_of(plan);
+    const blocks::Tiling crop = tiling.value_or(blocks::Tiling{});
     EXPECT_EQ(values<std::int64_t>(file_.tensor(prefix_ + "images_spatial_crop")),
-              (std::vector<std::int64_t>{tiling_of(plan).cols, tiling_of(plan).rows}));
+              (std::vector<std::int64_t>{crop.cols, crop.rows}));
     EXPECT_EQ(values<std::int64_t>(file_.tensor(prefix_ + "num_image_tokens")),
               std::vector<std::int64_t>{plan.spec.out_rows});
-    const std::vector<std::uint8_t> pixels = views_of({}, picture);
+    const std::vector<std::uint8_t> pixels = views_of(released(), image);
     const std::span<const std::uint8_t> global = std::span(pixels).first(3 * 1024 * 1024);
     expect("pixel_values", global, 1, 1024);
     expect_bytes("pixel_values_u8", global, 1024);
-    if (!tiling_of(plan).tiled()) return;
+    if (!tiling) return;
     const std::span<const std::uint8_t> tiles = std::span(pixels).subspan(global.size());
-    expect("images_crop", tiles, tiling_of(plan).count(), 640);
+    expect("images_crop", tiles, tiling->count(), 640);
     expect_bytes("images_crop_u8.tile0", tiles.first(3 * 640 * 640), 640);
   }
 
@@ -241,9 +293,9 @@ class GoldenViews {
   std::string prefix_;
 };
 
-/// Names of the pictures whose tensors end with `suffix`.
-std::vector<std::string> picture_names(const checkpoint::SafetensorsFile& file,
-                                       std::string_view suffix) {
+/// Names of the images whose tensors end with `suffix`.
+std::vector<std::string> image_names(const checkpoint::SafetensorsFile& file,
+                                     std::string_view suffix) {
   std::vector<std::string> names;
   for (const checkpoint::TensorEntry& entry : file.header().tensors) {
     if (entry.name.ends_with(suffix)) {
@@ -253,10 +305,10 @@ std::vector<std::string> picture_names(const checkpoint::SafetensorsFile& file,
   return names;
 }
 
-TEST(PreprocessGolden, ViewsOfEverySizeAreThoseOfTheReference) {
+TEST(DeepseekOcrProcessorGolden, ViewsOfEverySizeAreThoseOfTheReference) {
   for (const std::string& folder : test::golden_folders("deepseek_ocr", "preprocess.safetensors")) {
     const checkpoint::SafetensorsFile file(folder + "/preprocess.safetensors");
-    const std::vector<std::string> names = picture_names(file, ".rgb");
+    const std::vector<std::string> names = image_names(file, ".rgb");
     EXPECT_FALSE(names.empty());
     for (const std::string& name : names) {
       SCOPED_TRACE(name);
@@ -267,10 +319,10 @@ TEST(PreprocessGolden, ViewsOfEverySizeAreThoseOfTheReference) {
   }
 }
 
-TEST(PreprocessGolden, ViewsOfThePicturesAreThoseOfTheReference) {
+TEST(DeepseekOcrProcessorGolden, ViewsOfTheImagesAreThoseOfTheReference) {
   for (const std::string& folder : test::golden_folders("deepseek_ocr", "golden.safetensors")) {
     const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");
-    for (const std::string& name : picture_names(file, ".in.num_image_tokens")) {
+    for (const std::string& name : image_names(file, ".in.num_image_tokens")) {
       SCOPED_TRACE(name);
       for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
         if (entry.path().stem() != name) continue;

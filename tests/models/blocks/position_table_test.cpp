@@ -1,5 +1,5 @@
-// Position tables at other sizes: the weights of the specification's examples E5 and E6.
-#include "models/deepseek_ocr/tables.h"
+// Position tables at other sizes, against weights that the reference was seen to use.
+#include "models/blocks/position_table.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "support/expect_error.h"
 
-namespace fovea::deepseek_ocr {
+namespace fovea::blocks {
 namespace {
 
 /// Weights with which position `i` of `to` takes the positions of `from`, along one axis: tables
@@ -28,12 +28,12 @@ void expect_taps(const std::vector<float>& weights, std::size_t first,
                  const std::vector<double>& taps) {
   for (std::size_t k = 0; k < weights.size(); ++k) {
     const bool inside = k >= first && k < first + taps.size();
-    // The specification prints six decimals.
+    // The weights are given with six decimals.
     EXPECT_NEAR(weights[k], inside ? taps[k - first] : 0.0, 6e-7) << "tap " << k;
   }
 }
 
-TEST(PositionTable, ShrinksWithTheWeightsOfTheSpecification) {
+TEST(PositionTable, ShrinksWithTheWeightsOfTheReference) {
   expect_taps(bicubic_weights(64, 40, 0), 0, {0.611381, 0.429092, -0.018213, -0.022260});
   expect_taps(bicubic_weights(64, 40, 1), 0,
               {-0.037858, 0.291144, 0.605959, 0.187052, -0.045176, -0.001120});
@@ -43,7 +43,7 @@ TEST(PositionTable, ShrinksWithTheWeightsOfTheSpecification) {
   expect_taps(bicubic_weights(16, 10, 0), 0, {0.611381, 0.429092, -0.018213, -0.022260});
 }
 
-TEST(PositionTable, GrowsWithTheWeightsOfTheSpecification) {
+TEST(PositionTable, GrowsWithTheWeightsOfTheReference) {
   expect_taps(bicubic_weights(64, 80, 0), 0, {1.043269, -0.043269});
   expect_taps(bicubic_weights(64, 80, 1), 0, {0.280659, 0.790596, -0.071255});
   expect_taps(bicubic_weights(16, 20, 2), 0, {-0.0625, 0.5625, 0.5625, -0.0625});
@@ -99,7 +99,7 @@ std::vector<float> linear_places(std::int64_t from, std::int64_t to) {
   return resize_relative_table(table, from, to, 1);
 }
 
-TEST(RelativeTable, ReadsThePlacesOfTheSpecification) {
+TEST(RelativeTable, ReadsThePlacesOfTheReference) {
   const std::vector<float> shrunk = linear_places(127, 79);
   ASSERT_EQ(shrunk.size(), 79u);
   EXPECT_NEAR(shrunk[0], 0.303797, 1e-6);
@@ -129,4 +129,4 @@ TEST(RelativeTable, RefusesTablesOfAnotherSize) {
 }
 
 }  // namespace
-}  // namespace fovea::deepseek_ocr
+}  // namespace fovea::blocks

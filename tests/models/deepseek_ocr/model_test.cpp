@@ -1,19 +1,18 @@
-// DeepSeek-OCR behind the graph protocol: budgets and packing of the specification's examples E2
-// and E3, assembly (E4), and every combination of replayed, eager and skipped paths (section 7).
-#include "models/deepseek_ocr/adapter.h"
+// DeepSeek-OCR behind the graph protocol: budgets and packing of worked examples, and every
+// combination of replayed, eager and skipped paths.
+#include "models/deepseek_ocr/model.h"
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
 
 #include "checkpoint/safetensors.h"
 #include "device/cpu/cpu_device.h"
 #include "graph/graph_manager.h"
-#include "models/deepseek_ocr/preprocess.h"
-#include "ops/context.h"
+#include "models/config_files.h"
+#include "models/deepseek_ocr/config.h"
+#include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "support/expect_error.h"
 #include "support/golden.h"
 
 namespace fovea::deepseek_ocr {
@@ -30,8 +29,8 @@ struct Checkpoint {
   std::unique_ptr<Device> device = make_cpu_device(3, *kernels);
   std::unique_ptr<Stream> stream = device->create_stream();
   std::unique_ptr<EncoderGraphModel> model =
-      family().load(checkpoint::read_hf_config(folder), {}, checkpoint::WeightSource::open(folder),
-                    *device, *stream);
+      load_model(checkpoint::read_hf_config(folder), {}, checkpoint::WeightSource::open(folder),
+                 *device, *stream);
 };
 
 const Checkpoint& golden() {
@@ -39,19 +38,20 @@ const Checkpoint& golden() {
   return checkpoint;
 }
 
-/// A picture of random views; different seeds, different pictures.
-PreparedItem picture(std::int64_t width_px, std::int64_t height_px, std::uint32_t seed) {
+/// An image of random views; different seeds, different images.
+PreparedItem image(std::int64_t width_px, std::int64_t height_px, std::uint32_t seed) {
   std::mt19937 random(seed);
-  PreparedItem item{.plan = golden().model->plan_image(width_px, height_px), .pixels = {}};
+  PreparedItem item{.plan = golden().model->processor().plan_image(width_px, height_px),
+                    .pixels = {}};
   item.pixels.resize(item.plan.pixel_bytes);
   for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
   return item;
 }
 
-std::vector<PreparedItem> pictures(const Sizes& sizes) {
+std::vector<PreparedItem> images(const Sizes& sizes) {
   std::vector<PreparedItem> items;
   for (const auto& [width, height] : sizes) {
-    items.push_back(picture(width, height, static_cast<std::uint32_t>(items.size())));
+    items.push_back(image(width, height, static_cast<std::uint32_t>(items.size())));
   }
   return items;
 }
@@ -77,7 +77,7 @@ std::vector<Rows> encode(GraphManager& manager, const std::vector<PreparedItem>&
   return rows;
 }
 
-/// What every way of running must give: each picture by itself, without graphs.
+/// What every way of running must give: each image by itself, without graphs.
 std::vector<Rows> encode_alone(const std::vector<PreparedItem>& items) {
   GraphManager manager(*golden().model, *golden().device, {});
   std::vector<Rows> rows;
@@ -95,7 +95,7 @@ GraphManagerOptions with_budgets(const List& budgets, std::int64_t max_items) {
   return options;
 }
 
-TEST(Adapter, DeclaresTwoPaths) {
+TEST(DeepseekOcrModel, DeclaresTwoPaths) {
   const GraphSpec& spec = golden().model->graph_spec();
   EXPECT_EQ(spec.modalities, std::vector<Modality>{Modality::kImage});
   EXPECT_EQ(spec.out_width, 64);
@@ -109,31 +109,18 @@ TEST(Adapter, DeclaresTwoPaths) {
   EXPECT_EQ(spec.paths[kLocal].max_item_tokens, 600);
 }
 
-TEST(Adapter, RefusesVideosAndMoreThanOnePicture) {
-  test::expect_error(ErrorCode::kUnsupported, "DeepSeek-OCR takes no videos",
-                     [] { (void)golden().model->plan_video(2, 64, 64); });
-  const ItemPlan plan = golden().model->plan_image(64, 64);
-  const std::vector<std::uint8_t> pixels(64 * 64 * 3);
-  const std::vector<RgbView> frames(2, {pixels.data(), 64, 64});
-  std::vector<std::uint8_t> out(plan.pixel_bytes);
-  test::expect_error(ErrorCode::kInvalidArgument, "a picture has 1 frame, got 2",
-                     [&] { golden().model->fill_pixels(plan, frames, out); });
-}
-
-/// Budgets that follow from the most tokens of a step. The language model of the golden checkpoint
-/// allows 8192; `more` is text in front of that.
+/// Budgets of the released model that follow from the most tokens of a step. Its language model
+/// takes more than any of them.
 GraphConfig budgets_for(std::int64_t max_tokens) {
-  checkpoint::HfConfig files = checkpoint::read_hf_config(golden().folder);
-  files.config = JsonDocument::parse(R"({"architectures": ["DeepseekOCRForCausalLM"],
-      "vision_config": {"width": {"sam_vit_b": {}, "clip-l-14-224": {}}}, "projector_config": {},
-      "max_position_embeddings": 65536})",
-                                     "config.json");
-  const auto planner = family().make_planner(files, {});
-  return resolve_graph_config(planner->graph_spec(),
-                              [&] { return planner->budget_range(max_tokens); }, {.user = {}});
+  const auto planner =
+      plan_model(test::config_files({.config = R"({"architectures": ["DeepseekOCRForCausalLM"],
+          "vision_config": {"width": {"sam_vit_b": {}, "clip-l-14-224": {}}},
+          "projector_config": {}, "max_position_embeddings": 65536})"}),
+                 {});
+  return graph_config_of(*planner, max_tokens, {.user = {}});
 }
 
-TEST(Adapter, BudgetsFollowTheExamplesOfTheSpecification) {
+TEST(DeepseekOcrModel, BudgetsAreThoseOfTheWorkedExamples) {
   struct Example {
     std::int64_t max_tokens;
     List global, views, local, tiles;
@@ -171,18 +158,19 @@ TEST(Adapter, BudgetsFollowTheExamplesOfTheSpecification) {
   }
 }
 
-TEST(Adapter, TheLanguageModelLimitsTheBudgets) {
-  EXPECT_EQ(golden().model->budget_range(1 << 20).max, 8192);
-  EXPECT_EQ(golden().model->budget_range(1152).min, 272);
-  EXPECT_EQ(golden().model->budget_range(100).min, 100) << "refused when budgets are resolved";
+TEST(DeepseekOcrModel, TheLanguageModelLimitsTheBudgets) {
+  const GraphSpec& spec = golden().model->graph_spec();
+  EXPECT_EQ(budget_range(spec, 1 << 20).max, 8192);
+  EXPECT_EQ(budget_range(spec, 1152).min, 272);
+  EXPECT_EQ(budget_range(spec, 100).min, 100) << "refused when budgets are resolved";
 }
 
-const Sizes kExampleE3{{640, 640}, {1000, 800}, {1920, 1080}, {641, 480}};
+const Sizes kPackedSizes{{640, 640}, {1000, 800}, {1920, 1080}, {641, 480}};
 
-TEST(Adapter, PacksTheExampleOfTheSpecification) {
+TEST(DeepseekOcrModel, PacksTheWorkedExample) {
   std::vector<ItemSpec> specs;
-  for (const auto& [width, height] : kExampleE3) {
-    specs.push_back(golden().model->plan_image(width, height).spec);
+  for (const auto& [width, height] : kPackedSizes) {
+    specs.push_back(golden().model->processor().plan_image(width, height).spec);
   }
   const Packing packing = plan_packing(budgets_for(1152), specs, PackingPolicy::kGreedy);
   EXPECT_EQ(packing.order, (List{0, 2, 1, 3}));
@@ -195,68 +183,7 @@ TEST(Adapter, PacksTheExampleOfTheSpecification) {
   EXPECT_EQ(packing.batches[1].budgets[kLocal], 800);
 }
 
-TEST(Adapter, AssemblesInTheOrderOfTheSpecification) {
-  // Rows of the paths hold their numbers; two tiled pictures and a plain one between them, so that
-  // the second takes its tiles from the middle of the path's output.
-  const std::vector<PreparedItem> items = pictures({{480, 641}, {320, 240}, {641, 480}});
-  const std::int64_t width = golden().model->graph_spec().out_width;
-  const auto numbered = [&](std::int64_t rows, float first) {
-    Rows values;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      values.insert(values.end(), static_cast<std::size_t>(width), first + static_cast<float>(row));
-    }
-    return values;
-  };
-  Rows global = numbered(3 * 272, 0);
-  Rows local = numbered(12 * 100, 10000);
-  const auto view = [&](Rows& rows) {
-    const auto count = static_cast<std::int64_t>(rows.size()) / width;
-    return TensorView{reinterpret_cast<std::byte*>(rows.data()), DType::kF32, {count, width}};
-  };
-  std::vector<Rows> out;
-  std::vector<TensorView> views;
-  std::vector<const PreparedItem*> pointers;
-  for (const PreparedItem& item : items) {
-    out.push_back(Rows(static_cast<std::size_t>(item.plan.spec.out_rows * width), -1.0f));
-    pointers.push_back(&item);
-  }
-  for (Rows& rows : out) views.push_back(view(rows));
-  const std::vector<PathOutput> paths{{.rows = view(global)}, {.rows = view(local)}};
-  Arena arena(nullptr, 0);
-  ExecContext ctx{*golden().stream, *golden().kernels, arena, *golden().stream};
-  golden().model->assemble(ctx, paths, pointers, views);
-
-  const auto row = [&](std::size_t item, std::int64_t index) {
-    return out[item][static_cast<std::size_t>(index * width)];
-  };
-  const float newline = row(2, 30);
-  // Example E4 for the third picture, whose first tile is number 6 and whose view is number 2.
-  const auto tile_token = [](int tile, int token) {
-    return static_cast<float>(10000 + (6 + tile) * 100 + token);
-  };
-  EXPECT_EQ(row(2, 0), tile_token(0, 0));
-  EXPECT_EQ(row(2, 9), tile_token(0, 9));
-  EXPECT_EQ(row(2, 10), tile_token(1, 0));
-  EXPECT_EQ(row(2, 29), tile_token(2, 9));
-  EXPECT_EQ(row(2, 31), tile_token(0, 10));
-  EXPECT_EQ(row(2, 310), tile_token(3, 0));
-  EXPECT_EQ(row(2, 618), tile_token(5, 99));
-  EXPECT_EQ(row(2, 619), newline);
-  EXPECT_EQ(row(2, 620), 2 * 272.0f);
-  EXPECT_EQ(row(2, 891), 3 * 272.0f - 1);
-  EXPECT_EQ(out[2].size(), 893u * 64);
-  const float separator = row(2, 892);
-  EXPECT_NE(separator, newline);
-  // The second picture has no tiles, the first two columns of them.
-  EXPECT_EQ(row(1, 0), 272.0f);
-  EXPECT_EQ(row(1, 272), separator);
-  EXPECT_EQ(row(0, 20), newline);
-  EXPECT_EQ(row(0, 21), 10010.0f);
-  EXPECT_EQ(row(0, 210), 10200.0f);
-  EXPECT_EQ(row(0, 630), 0.0f);
-}
-
-TEST(Adapter, NewlineAndSeparatorRowsAreThoseOfTheCheckpoint) {
+TEST(DeepseekOcrModel, NewlineAndSeparatorRowsAreThoseOfTheCheckpoint) {
   const checkpoint::SafetensorsFile file(golden().folder + "/model.safetensors");
   const auto vector_of = [&](const std::string& name) {
     const ConstTensorView stored = file.tensor("model." + name);
@@ -267,7 +194,7 @@ TEST(Adapter, NewlineAndSeparatorRowsAreThoseOfTheCheckpoint) {
   const Rows newline = vector_of("image_newline");
   const Rows separator = vector_of("view_seperator");
   GraphManager manager(*golden().model, *golden().device, with_budgets({272, 600}, 4));
-  const Rows rows = encode(manager, pictures({{641, 480}})).front();
+  const Rows rows = encode(manager, images({{641, 480}})).front();
   const auto row = [&](std::int64_t index) {
     return Rows(rows.begin() + index * 64, rows.begin() + (index + 1) * 64);
   };
@@ -284,20 +211,7 @@ class WithoutGlobalMinimum final : public EncoderGraphModel {
     spec_.paths[kGlobal].min_token_budget.reset();
   }
   const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  BudgetRange budget_range(std::int64_t max_tokens) const override {
-    return model_.budget_range(max_tokens);
-  }
-  ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override {
-    return model_.plan_image(width_px, height_px);
-  }
-  ItemPlan plan_video(std::int64_t frames, std::int64_t width_px,
-                      std::int64_t height_px) const override {
-    return model_.plan_video(frames, width_px, height_px);
-  }
-  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                   std::span<std::uint8_t> out) const override {
-    model_.fill_pixels(plan, frames, out);
-  }
+  const ItemProcessor& processor() const noexcept override { return model_.processor(); }
   std::int64_t path_width(PathId path) const override { return model_.path_width(path); }
   std::vector<BufferDecl> inputs(PathId path, const GraphCapacity& capacity) const override {
     return model_.inputs(path, capacity);
@@ -321,8 +235,8 @@ class WithoutGlobalMinimum final : public EncoderGraphModel {
   GraphSpec spec_;
 };
 
-TEST(Adapter, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
-  // The table of section 7: what happens to the paths of one sub-batch.
+TEST(DeepseekOcrModel, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
+  // What happens to the paths of one sub-batch.
   struct Case {
     const char* name;
     Sizes sizes;
@@ -354,7 +268,7 @@ TEST(Adapter, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
     const EncoderGraphModel& model =
         c.small_global ? static_cast<const EncoderGraphModel&>(without_minimum) : *golden().model;
     GraphManager manager(model, *golden().device, with_budgets(c.budgets, 2));
-    const std::vector<PreparedItem> items = pictures(c.sizes);
+    const std::vector<PreparedItem> items = images(c.sizes);
     EXPECT_EQ(encode(manager, items), encode_alone(items));
     const Stats stats = manager.stats();
     EXPECT_EQ(stats.sub_batches, 1);
@@ -370,9 +284,9 @@ TEST(Adapter, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
   }
 }
 
-TEST(Adapter, CountsLiveAndPaddedRowsPerPath) {
+TEST(DeepseekOcrModel, CountsLiveAndPaddedRowsPerPath) {
   GraphManager manager(*golden().model, *golden().device, with_budgets({544, 800}, 2));
-  (void)encode(manager, pictures({{641, 480}}));
+  (void)encode(manager, images({{641, 480}}));
   const Stats stats = manager.stats();
   EXPECT_EQ(stats.paths[kGlobal].live_rows, 272);
   EXPECT_EQ(stats.paths[kLocal].live_rows, 600);
@@ -380,9 +294,9 @@ TEST(Adapter, CountsLiveAndPaddedRowsPerPath) {
   EXPECT_EQ(stats.paths[kLocal].padded_rows, 200);
 }
 
-TEST(Adapter, OutputsKeepTheOrderThatPackingChanges) {
-  // Example E3: packed as 0, 2, 1 and 3; poisoned memory shows rows taken from the wrong place.
-  const std::vector<PreparedItem> items = pictures(kExampleE3);
+TEST(DeepseekOcrModel, OutputsKeepTheOrderThatPackingChanges) {
+  // Packed as 0, 2, 1 and 3; poisoned memory shows rows taken from the wrong place.
+  const std::vector<PreparedItem> items = images(kPackedSizes);
   GraphManagerOptions options;
   options.max_num_batched_tokens = 1152;
   options.missing = MissingGraph::kCapture;
@@ -395,10 +309,10 @@ TEST(Adapter, OutputsKeepTheOrderThatPackingChanges) {
   EXPECT_EQ(manager.stats().graph_hits, 8);
 }
 
-TEST(Adapter, BatchesLargerThanAChunkOfViewsHaveTheSameRows) {
+TEST(DeepseekOcrModel, BatchesLargerThanAChunkOfViewsHaveTheSameRows) {
   // SAM takes 4 global views or 10 tiles at a time: 5 of the former, 12 of the latter.
   const std::vector<PreparedItem> items =
-      pictures({{64, 64}, {641, 480}, {300, 200}, {480, 641}, {64, 200}});
+      images({{64, 64}, {641, 480}, {300, 200}, {480, 641}, {64, 200}});
   GraphManager manager(*golden().model, *golden().device, with_budgets({1360}, 5));
   const std::vector<Rows> alone = encode_alone(items);
   EXPECT_EQ(encode(manager, items), alone);

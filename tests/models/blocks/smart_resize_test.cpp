@@ -1,4 +1,4 @@
-// Sizes of the Qwen and GLM families: the tables of their specification, section 11.
+// Sizes of the Qwen and GLM families, as their processors compute them.
 #include "models/blocks/smart_resize.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(SmartResize, RefusesSideRatiosAbove200) {
   EXPECT_NO_THROW((void)smart_resize_image(10, 2000, 28, kQwen2));
 }
 
-TEST(SmartResize, RefusesEmptyPictures) {
+TEST(SmartResize, RefusesEmptyImages) {
   EXPECT_EQ(code_of_image(0, 10), ErrorCode::kInvalidArgument);
 }
 

@@ -1,0 +1,75 @@
+// Sizes of config files: bounds, lists, and what refusals say.
+#include "models/blocks/config_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+
+namespace fovea::blocks {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+JsonDocument parse(const std::string& text) { return JsonDocument::parse(text, "config.json"); }
+
+std::int64_t depth_of(const std::string& text, std::int64_t most = kMaxSize) {
+  const JsonDocument document = parse(text);
+  return read_size(document.root(), "depth", 12, most);
+}
+
+TEST(ReadSize, TakesNumbersAndTheFirstOfAList) {
+  EXPECT_EQ(depth_of(R"({"depth": 1})"), 1);
+  EXPECT_EQ(depth_of(R"({"depth": 1048576})"), kMaxSize);
+  EXPECT_EQ(depth_of(R"({"depth": [14, 15]})"), 14);
+}
+
+TEST(ReadSize, FallsBackWhereTheKeyIsAbsent) { EXPECT_EQ(depth_of("{}"), 12); }
+
+TEST(ReadSize, RefusalsNameTheKeyAndTheBounds) {
+  const auto expect_refused = [](const std::string& value, const std::string& message) {
+    test::expect_error(ErrorCode::kCorruptData, "config.json: depth: " + message,
+                       [&] { (void)depth_of("{\"depth\": " + value + "}", 8); });
+  };
+  expect_refused("0", "expected a number in [1, 8], got 0");
+  expect_refused("-3", "expected a number in [1, 8], got -3");
+  expect_refused("9", "expected a number in [1, 8], got 9");
+  expect_refused("[]", "expected a number, got an empty list");
+  test::expect_error(ErrorCode::kCorruptData, "config.json: depth",
+                     [] { (void)depth_of(R"({"depth": "8"})"); });
+  test::expect_error(ErrorCode::kCorruptData, "depth[0]: expected a number in [1, 8], got 9",
+                     [] { (void)depth_of(R"({"depth": [9]})", 8); });
+}
+
+Sizes indexes_of(const std::string& list, std::int64_t depth) {
+  const JsonDocument document = parse("{\"indexes\": " + list + "}");
+  return read_block_indexes(document.root().at("indexes"), depth);
+}
+
+TEST(ReadBlockIndexes, KeepsTheOrderOfTheList) {
+  EXPECT_EQ(indexes_of("[2, 0]", 3), (Sizes{2, 0}));
+  EXPECT_EQ(indexes_of("[]", 3), Sizes{});
+}
+
+TEST(ReadBlockIndexes, RefusesBlocksThatTheTowerLacks) {
+  const auto expect_refused = [](const std::string& list, const std::string& message) {
+    test::expect_error(ErrorCode::kCorruptData, "config.json: indexes" + message,
+                       [&] { (void)indexes_of(list, 3); });
+  };
+  expect_refused("[0, 3]", "[1]: expected a block index below 3, got 3");
+  expect_refused("[-1]", "[0]: expected a block index below 3, got -1");
+  expect_refused("[0, 1, 2, 0]", ": expected at most 3 block indexes, got 4");
+  expect_refused("3", "");
+}
+
+TEST(CheckHeads, RequiresWholeVectorsOfEight) {
+  const JsonDocument document = parse("{}");
+  EXPECT_NO_THROW(check_heads(document.root(), 1152, 16));
+  test::expect_error(ErrorCode::kCorruptData, "config.json: 5 heads do not divide a width of 1152",
+                     [&] { check_heads(document.root(), 1152, 5); });
+  test::expect_error(ErrorCode::kUnsupported,
+                     "config.json: head size 12 (96 / 8) is not a multiple of 8",
+                     [&] { check_heads(document.root(), 96, 8); });
+}
+
+}  // namespace
+}  // namespace fovea::blocks

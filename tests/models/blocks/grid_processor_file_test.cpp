@@ -1,0 +1,130 @@
+// Processor files of families over grids: every spelling, every refusal, and options of the user.
+#include "models/blocks/grid_processor_file.h"
+
+#include <gtest/gtest.h>
+
+#include "models/config_files.h"
+#include "support/expect_error.h"
+
+namespace fovea::blocks {
+namespace {
+
+GridProcessing read(const test::ConfigTexts& texts, const MediaOptions& media = {}) {
+  GridProcessing processing{.limits = {.image = {65536, 16777216}, .video = {4096, 25165824}}};
+  read_grid_processor(test::config_files(texts), media, processing);
+  return processing;
+}
+
+GridProcessing read_image_file(const std::string& preprocessor) {
+  return read({.preprocessor = preprocessor});
+}
+
+void expect_refused(ErrorCode code, const std::string& preprocessor, const std::string& message) {
+  test::expect_error(code, message, [&] { (void)read_image_file(preprocessor); });
+}
+
+TEST(GridProcessorFile, WhatNoFileSaysStaysAsItIs) {
+  const GridProcessing p = read({});
+  EXPECT_EQ(p.limits.image.max_pixels, 16777216);
+  EXPECT_EQ(p.limits.video.min_pixels, 4096);
+  EXPECT_EQ(p.scaling.image_std, (std::array<float, 3>{0.5f, 0.5f, 0.5f}));
+  EXPECT_EQ(p.engine, media::ResizeEngine::kTorchvision);
+  EXPECT_EQ(p.filter, media::ResizeFilter::kBicubic);
+}
+
+TEST(GridProcessorFile, TakesEverySpellingOfTheLimits) {
+  const auto limits = [](const char* preprocessor) {
+    return read_image_file(preprocessor).limits.image;
+  };
+  EXPECT_EQ(limits("{\"size\": {\"shortest_edge\": 100, \"longest_edge\": 200}}").min_pixels, 100);
+  EXPECT_EQ(limits("{\"size\": {\"min_pixels\": 7, \"max_pixels\": 9}}").max_pixels, 9);
+  EXPECT_EQ(limits("{\"size\": {\"shortest_edge\": 1}, \"max_pixels\": 50}").max_pixels, 50);
+  EXPECT_EQ(limits("{\"min_pixels\": null}").min_pixels, 65536);
+}
+
+TEST(GridProcessorFile, ReadsScalingAndFilter) {
+  const GridProcessing p = read_image_file(R"({"image_mean": [0, 0.25, 1],
+      "image_std": [1, 2, 3], "rescale_factor": 0.5, "resample": 2})");
+  EXPECT_EQ(p.scaling.image_mean, (std::array<float, 3>{0, 0.25f, 1}));
+  EXPECT_EQ(p.scaling.image_std, (std::array<float, 3>{1, 2, 3}));
+  EXPECT_EQ(p.scaling.rescale_factor, 0.5);
+  EXPECT_EQ(p.filter, media::ResizeFilter::kBilinear);
+}
+
+TEST(GridProcessorFile, TheFileOfImagesServesVideosWithoutOne) {
+  const std::string image = R"({"min_pixels": 5, "max_pixels": 50})";
+  EXPECT_EQ(read({.preprocessor = image}).limits.video.max_pixels, 50);
+  const GridLimits both =
+      read({.preprocessor = image, .video_preprocessor = R"({"max_pixels": 9999})"}).limits;
+  EXPECT_EQ(both.image.max_pixels, 50);
+  EXPECT_EQ(both.video.max_pixels, 9999);
+}
+
+TEST(GridProcessorFile, OptionsOfTheUserComeFirst) {
+  const GridProcessing p =
+      read({.preprocessor = R"({"min_pixels": 5, "max_pixels": 50})"},
+           {.image_backend = ImageBackend::kPillow, .min_pixels = 7, .max_pixels = 70});
+  EXPECT_EQ(p.limits.image.min_pixels, 7);
+  EXPECT_EQ(p.limits.image.max_pixels, 70);
+  EXPECT_EQ(p.engine, media::ResizeEngine::kPillow);
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     "expected 0 < min_pixels <= max_pixels <= 1099511627776, got 65536 (the "
+                     "checkpoint's) and 100",
+                     [] { (void)read({}, {.max_pixels = 100}); });
+}
+
+TEST(GridProcessorFile, RefusesLimitsThatWouldOverflow) {
+  expect_refused(
+      ErrorCode::kCorruptData, "{\"max_pixels\": 1099511627777}",
+      "preprocessor_config.json: expected 0 < min_pixels <= max_pixels <= 1099511627776, got "
+      "65536 and 1099511627777");
+}
+
+TEST(GridProcessorFile, RefusalsNameFileAndKey) {
+  expect_refused(ErrorCode::kCorruptData, "{\"patch_size\": 14}",
+                 "preprocessor_config.json.patch_size: 14 contradicts config.json, which says 16");
+  expect_refused(ErrorCode::kCorruptData, "{\"merge_size\": 3}",
+                 "preprocessor_config.json.merge_size: 3 contradicts config.json, which says 2");
+  expect_refused(ErrorCode::kCorruptData, "{\"temporal_patch_size\": 1}", "temporal_patch_size: 1");
+  expect_refused(ErrorCode::kCorruptData, "{\"image_mean\": [0.5]}", "expected 3 numbers");
+  expect_refused(ErrorCode::kUnsupported, "{\"do_resize\": false}",
+                 "do_resize: false is not supported");
+  expect_refused(ErrorCode::kUnsupported, "{\"resample\": 1}",
+                 "resample: 2 (bilinear) and 3 (bicubic) are supported, got 1");
+  expect_refused(ErrorCode::kCorruptData, "{\"min_pixels\": 9, \"max_pixels\": 8}",
+                 "min_pixels <= max_pixels");
+}
+
+TEST(GridProcessorFile, RefusesFactorsThatAreNotAboveZero) {
+  expect_refused(ErrorCode::kCorruptData, "{\"rescale_factor\": 0}",
+                 "preprocessor_config.json: rescale_factor: expected a number above 0, got 0");
+  expect_refused(ErrorCode::kCorruptData, "{\"image_std\": [0.5, 0, 0.5]}",
+                 "preprocessor_config.json: image_std: expected 3 numbers above 0, got 0");
+}
+
+TEST(GridProcessorFile, RefusesSizesOfAnotherKind) {
+  for (const char* size : {"\"zz\"", "0", "-1", "[1]"}) {
+    expect_refused(ErrorCode::kCorruptData, std::string("{\"size\": ") + size + "}",
+                   "preprocessor_config.json: size: expected an object, got ");
+  }
+  expect_refused(ErrorCode::kCorruptData, "{\"size\": {\"height\": 224, \"width\": 224}}",
+                 "preprocessor_config.json: size: expected shortest_edge and longest_edge");
+}
+
+TEST(GridProcessorFile, SaysWhatAProcessorFileLeavesOpen) {
+  const auto assumed = [](const char* preprocessor) {
+    return read_image_file(preprocessor).assumptions;
+  };
+  EXPECT_EQ(assumed(R"({"size": {"shortest_edge": 1, "longest_edge": 2},
+                        "image_mean": [0, 0, 0], "image_std": [1, 1, 1]})"),
+            "");
+  EXPECT_EQ(assumed(R"({"min_pixels": 1, "max_pixels": 2, "image_std": [1, 1, 1]})"),
+            "missing=preprocessor_config.json keys=image_mean image_mean=0.5,0.5,0.5");
+  EXPECT_EQ(assumed(R"({"size": null, "image_mean": [0, 0, 0]})"),
+            "missing=preprocessor_config.json keys=size,image_std image_pixels=65536..16777216 "
+            "image_std=0.5,0.5,0.5 video_pixels=4096..25165824");
+  EXPECT_EQ(assumed("").find("missing=model/preprocessor_config.json image_pixels="), 0u);
+}
+
+}  // namespace
+}  // namespace fovea::blocks

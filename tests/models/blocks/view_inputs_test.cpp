@@ -1,0 +1,87 @@
+// The buffers of towers over square views: declared, filled and read back.
+#include "models/blocks/view_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "models/host_inputs.h"
+#include "support/expect_error.h"
+
+namespace fovea::blocks {
+namespace {
+
+using Ints = std::vector<std::int32_t>;
+
+/// Views of 8 x 8 pixels in 2 x 2 patches, two of them at a time.
+const ViewLayout kLayout{.view = {.side_px = 8, .patch_px = 4},
+                         .seq_rows = 5,
+                         .stages = {1, 5},
+                         .views_per_chunk = 2,
+                         .chunk_stages = {1, 4}};
+
+/// Fills the buffers of a graph of `capacity` views.
+std::byte* fill(test::HostInputs& memory, std::int64_t capacity, std::int64_t views) {
+  std::byte* pixels = nullptr;
+  memory.fill(
+      [&](InputWriter& writer) { pixels = ViewInputs::fill(kLayout, capacity, views, 1, writer); });
+  return pixels;
+}
+
+Ints counts(const std::vector<LiveRows>& live) {
+  Ints values;
+  for (const LiveRows& rows : live) values.push_back(*rows.count);
+  return values;
+}
+
+TEST(ViewInputs, LiveCountsAreThoseOfTheViewsThatEachChunkHolds) {
+  test::HostInputs memory(ViewInputs::declare(kLayout, 5));
+  fill(memory, 5, 3);
+  const ViewInputs in = ViewInputs::of(kLayout, 5, memory.tensors());
+  EXPECT_EQ(counts(in.live), (Ints{3, 15}));
+  ASSERT_EQ(in.chunks.size(), 3u);
+  EXPECT_EQ(counts(in.chunks[0]), (Ints{2, 8}));
+  EXPECT_EQ(counts(in.chunks[1]), (Ints{1, 4}));
+  EXPECT_EQ(counts(in.chunks[2]), (Ints{0, 0}));
+}
+
+TEST(ViewInputs, WithoutChunksAllViewsPassTogether) {
+  ViewLayout layout = kLayout;
+  layout.views_per_chunk = 0;
+  test::HostInputs memory(ViewInputs::declare(layout, 5));
+  memory.fill([&](InputWriter& writer) { (void)ViewInputs::fill(layout, 5, 4, 1, writer); });
+  const ViewInputs in = ViewInputs::of(layout, 5, memory.tensors());
+  EXPECT_EQ(counts(in.live), (Ints{4, 20}));
+  EXPECT_TRUE(in.chunks.empty());
+}
+
+TEST(ViewInputs, EveryViewIsASequenceAndReadsItsOwnPixels) {
+  test::HostInputs memory(ViewInputs::declare(kLayout, 5));
+  std::byte* const pixels = fill(memory, 5, 2);
+  const ViewInputs in = ViewInputs::of(kLayout, 5, memory.tensors());
+  EXPECT_EQ(pixels, in.pixels.data);
+  EXPECT_EQ(test::ints(in.cu_seqlens, 3), (Ints{0, 5, 10}));
+  // Byte of the first pixel of a patch, bytes of a row of the view, one frame.
+  EXPECT_EQ(test::ints(in.sources, 4 * 8),
+            (Ints{0,   24, 0, 0, 12,  24, 0, 0, 96,  24, 0, 0, 108, 24, 0, 0,
+                  192, 24, 0, 0, 204, 24, 0, 0, 288, 24, 0, 0, 300, 24, 0, 0}));
+}
+
+TEST(ViewInputs, TheBuffersHoldExactlyTheViewsOfTheGraph) {
+  test::HostInputs memory(ViewInputs::declare(kLayout, 3));
+  fill(memory, 3, 3);
+  for (const BufferDecl& decl : memory.decls()) {
+    EXPECT_EQ(memory.rows_of(decl.name), decl.shape[0]) << decl.name;
+  }
+  test::expect_error(ErrorCode::kUnavailable, "holds 4 rows, the batch needs 5",
+                     [&] { fill(memory, 3, 4); });
+}
+
+TEST(ViewInputs, RefuseMorePixelsThanOffsetsReach) {
+  std::vector<InputWriter::Copy> copies;
+  InputWriter writer({}, copies);
+  constexpr std::int64_t kViews = (std::int64_t{1} << 31) / (8 * 8 * 3) + 1;
+  test::expect_error(ErrorCode::kInvalidArgument, "sub-batch of 9 items: expected at most",
+                     [&] { (void)ViewInputs::fill(kLayout, kViews, kViews, 9, writer); });
+}
+
+}  // namespace
+}  // namespace fovea::blocks

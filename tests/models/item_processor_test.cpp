@@ -1,0 +1,38 @@
+// What a processor answers that overrides only what still images need.
+#include "models/item_processor.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+
+namespace fovea {
+namespace {
+
+class ImagesOnly final : public ItemProcessor {
+ public:
+  [[nodiscard]] ItemPlan plan_image(std::int64_t, std::int64_t) const override { return {}; }
+  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
+                   std::span<std::uint8_t>) const override {}
+};
+
+TEST(ItemProcessor, TakesNoVideosUnlessOverridden) {
+  const ImagesOnly processor;
+  test::expect_error(ErrorCode::kUnsupported, "the model takes no videos",
+                     [&] { (void)processor.plan_video(2, 64, 64); });
+  test::expect_error(ErrorCode::kUnsupported, "the model takes no videos",
+                     [&] { (void)processor.sample_frames(100, 25, 2); });
+}
+
+TEST(ItemProcessor, TakesNoPixelValuesUnlessOverridden) {
+  const ImagesOnly processor;
+  test::expect_error(ErrorCode::kUnsupported, "the model takes images, no pixel values", [&] {
+    (void)processor.plan_grid(Modality::kImage, {1, 4, 4});
+  });
+  test::expect_error(ErrorCode::kUnsupported, "the model takes images, no pixel values",
+                     [&] { processor.fill_pixel_values({}, {}, {}); });
+}
+
+TEST(ItemProcessor, AssumesNothingUnlessOverridden) { EXPECT_EQ(ImagesOnly().assumptions(), ""); }
+
+}  // namespace
+}  // namespace fovea

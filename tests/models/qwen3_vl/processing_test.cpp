@@ -1,0 +1,160 @@
+// Sizes, sampling and bytes of Qwen3-VL: the worked examples of the reference and golden pixels.
+#include "models/qwen3_vl/processing.h"
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/safetensors.h"
+#include "models/blocks/grid_inputs.h"
+#include "models/config_files.h"
+#include "models/qwen3_vl/config.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+
+namespace fovea::qwen3_vl {
+namespace {
+
+blocks::GridProcessor processor_of(const test::ConfigTexts& texts = {}) {
+  return blocks::GridProcessor(read_processing(test::config_files(texts), {}, {}));
+}
+
+TEST(Qwen3VlProcessing, PlansImagesAsTheWorkedExamples) {
+  struct Case {
+    std::int64_t height, width, grid_h, grid_w, tokens;
+  };
+  for (const Case& c :
+       {Case{336, 336, 20, 20, 100}, Case{480, 640, 30, 40, 300}, Case{720, 1280, 44, 80, 880},
+        Case{1080, 1920, 68, 120, 2040}, Case{100, 100, 16, 16, 64}, Case{80, 112, 14, 20, 70},
+        Case{4000, 6000, 208, 312, 16224}}) {
+    const ItemPlan plan = processor_of().plan_image(c.width, c.height);
+    EXPECT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, c.grid_h, c.grid_w}));
+    EXPECT_EQ(plan.spec.input_rows, c.grid_h * c.grid_w);
+    EXPECT_EQ(plan.spec.out_rows, c.tokens);
+    EXPECT_EQ(plan.spec.path_tokens[0], c.tokens);
+    EXPECT_EQ(plan.spec.num_seqs, 1);
+  }
+}
+
+TEST(Qwen3VlProcessing, PlansVideosAsTheWorkedExamples) {
+  struct Case {
+    std::int64_t frames, height, width;
+    std::array<std::int64_t, 3> grid;
+    std::int64_t tokens;
+  };
+  for (const Case& c :
+       {Case{16, 720, 1280, {8, 44, 80}, 7040}, Case{15, 720, 1280, {8, 44, 80}, 7040},
+        Case{64, 1080, 1920, {32, 28, 52}, 11648}, Case{768, 1080, 1920, {384, 8, 14}, 10752},
+        Case{2, 64, 48, {1, 4, 4}, 4}, Case{1, 64, 48, {1, 4, 4}, 4}}) {
+    const ItemPlan plan = processor_of().plan_video(c.frames, c.width, c.height);
+    EXPECT_EQ(plan.grid, c.grid) << c.frames;
+    EXPECT_EQ(plan.spec.out_rows, c.tokens);
+    EXPECT_EQ(plan.spec.num_seqs, c.grid[0]);
+  }
+}
+
+using Indices = std::vector<std::int64_t>;
+
+TEST(Qwen3VlProcessing, SamplesFramesAsTheWorkedExamples) {
+  const blocks::GridProcessor processor = processor_of();
+  EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 14, 28, 42, 57, 71, 85, 99}));
+  EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 6, 12, 17, 23, 29}));
+  EXPECT_EQ(processor.sample_frames(3, 30, 2), (Indices{0, 1, 2}));
+  EXPECT_EQ(processor.sample_frames(20, 24, 2), (Indices{0, 6, 13, 19}));
+  EXPECT_EQ(processor.sample_frames(20, 0, 2), (Indices{0, 6, 13, 19}))
+      << "unknown rate counts as 24";
+  EXPECT_EQ(processor.sample_frames(1, 24, 2), Indices{0});
+  EXPECT_EQ(processor.sample_frames(100000, 25, 2).size(), 768u);
+  EXPECT_THROW((void)processor.sample_frames(10, 25, 0), Error);
+}
+
+TEST(Qwen3VlProcessing, BoundsOfSampledFramesAreThoseOfTheVideoFile) {
+  const blocks::GridProcessor processor =
+      processor_of({.video_preprocessor = R"({"min_frames": 2, "max_frames": 3})"});
+  EXPECT_EQ(processor.sample_frames(20, 24, 2), (Indices{0, 19}));
+  EXPECT_EQ(processor.sample_frames(1000, 24, 2).size(), 3u);
+  test::expect_error(ErrorCode::kCorruptData, "video_preprocessor_config.json: max_frames",
+                     [] { (void)processor_of({.video_preprocessor = R"({"max_frames": 0})"}); });
+}
+
+TEST(Qwen3VlProcessing, CapsPixelsPerFrameWhenAsked) {
+  const blocks::GridProcessor processor = processor_of(
+      {.video_preprocessor = R"({"cap_pixels_per_frame": true, "max_video_tokens": 100})"});
+  // 100 tokens of 32 x 32 pixels: a frame may have 102400 pixels.
+  const ItemPlan plan = processor.plan_video(4, 1280, 720);
+  EXPECT_LE(plan.resized_height_px * plan.resized_width_px, 102400);
+  EXPECT_GT(plan.resized_height_px * plan.resized_width_px, 80000);
+}
+
+blocks::GridProcessing golden_processing(const std::string& folder) {
+  const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
+  return read_processing(files, parse_config(files).grid, {});
+}
+
+TEST(Qwen3VlProcessing, ReadsTheLimitsOfTheGoldenCheckpoint) {
+  for (const std::string& folder : test::golden_folders("qwen3_vl", "config.json")) {
+    const blocks::GridLimits limits = golden_processing(folder).limits;
+    EXPECT_EQ(limits.image.min_pixels, 4096);
+    EXPECT_EQ(limits.video.max_pixels, 786432);
+  }
+}
+
+/// Bytes of a patch row in the order of pixel_values: what patchify reads through `sources`.
+std::vector<std::uint8_t> patch_bytes(const std::vector<std::uint8_t>& pixels,
+                                      const std::int32_t* source, std::int64_t patch) {
+  std::vector<std::uint8_t> row;
+  for (int channel = 0; channel < 3; ++channel) {
+    for (int frame = 0; frame < 2; ++frame) {
+      for (std::int64_t py = 0; py < patch; ++py) {
+        for (std::int64_t px = 0; px < patch; ++px) {
+          row.push_back(pixels[static_cast<std::size_t>(source[0] + frame * source[2] +
+                                                        py * source[1] + px * 3 + channel)]);
+        }
+      }
+    }
+  }
+  return row;
+}
+
+/// Patches of an image, resized and cut: [patches, 3, 2, patch_size, patch_size].
+std::vector<std::uint8_t> patches_of(const blocks::GridProcessor& processor, const ItemPlan& plan,
+                                     RgbView image) {
+  std::vector<std::uint8_t> pixels(plan.pixel_bytes);
+  processor.fill_pixels(plan, {&image, 1}, pixels);
+  const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
+  std::vector<std::int32_t> positions(rows * 4);
+  std::vector<std::int32_t> sources(rows * 4);
+  const blocks::GridGeometry& geometry = processor.processing().geometry;
+  blocks::write_patch_rows(geometry, plan, 0, positions, sources);
+  std::vector<std::uint8_t> patches;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto row = patch_bytes(pixels, &sources[4 * r], geometry.patch_size);
+    patches.insert(patches.end(), row.begin(), row.end());
+  }
+  return patches;
+}
+
+// Resized and patchified bytes equal those of the reference, for every size it was run on.
+TEST(Qwen3VlProcessingGolden, PatchBytesAreThoseOfTheReference) {
+  for (const std::string& folder : test::golden_folders("qwen3_vl", "preprocess.safetensors")) {
+    const blocks::GridProcessor processor(golden_processing(folder));
+    const checkpoint::SafetensorsFile file(folder + "/preprocess.safetensors");
+    int cases = 0;
+    for (const checkpoint::TensorEntry& entry : file.header().tensors) {
+      if (!entry.name.ends_with(".rgb")) continue;
+      const std::string name = entry.name.substr(0, entry.name.size() - 4);
+      SCOPED_TRACE(name);
+      const ConstTensorView rgb = file.tensor(entry.name);
+      const ConstTensorView expected = file.tensor(name + ".pixel_values_u8");
+      const RgbView image{rgb.as<std::uint8_t>(), rgb.shape[1], rgb.shape[0]};
+      const ItemPlan plan = processor.plan_image(image.width_px, image.height_px);
+      ASSERT_EQ(plan.spec.input_rows, expected.shape[0]);
+      const std::vector<std::uint8_t> want(expected.as<std::uint8_t>(),
+                                           expected.as<std::uint8_t>() + expected.bytes());
+      EXPECT_EQ(patches_of(processor, plan, image), want);
+      ++cases;
+    }
+    EXPECT_GT(cases, 0) << folder;
+  }
+}
+
+}  // namespace
+}  // namespace fovea::qwen3_vl
