@@ -6,12 +6,14 @@
 
 #include "core/check.h"
 #include "models/deepseek_ocr/model.h"
+#include "models/qwen2_vl/model.h"
 #include "models/qwen3_vl/model.h"
 
 namespace fovea {
 
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
+      &qwen2_vl::family(),
       &qwen3_vl::family(),
       &deepseek_ocr::family(),
   };

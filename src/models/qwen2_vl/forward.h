@@ -1,0 +1,15 @@
+#pragma once
+
+#include "models/blocks/grid_inputs.h"
+#include "models/qwen2_vl/config.h"
+#include "models/qwen2_vl/weights.h"
+#include "ops/context.h"
+
+namespace fovea::qwen2_vl {
+
+/// The tower: bytes in, rows out. Asynchronous on ctx.stream; safe to capture.
+/// @param out [tokens, hidden_size]. Source: docs/reference/qwen2_vl.md, "Forward".
+void forward(ExecContext& ctx, const Config& config, const Weights& weights,
+             const blocks::GridInputs& in, TensorView out);
+
+}  // namespace fovea::qwen2_vl

@@ -1,0 +1,67 @@
+// Qwen2-VL behind the model protocol. Source: docs/reference/qwen_glm.md, "Encoder graphs".
+#include "models/qwen2_vl/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/check.h"
+#include "models/blocks/grid_model.h"
+#include "models/qwen2_vl/config.h"
+#include "models/qwen2_vl/forward.h"
+#include "models/qwen2_vl/processing.h"
+#include "models/qwen2_vl/weights.h"
+
+namespace fovea::qwen2_vl {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> kArchitectures{"Qwen2VLForConditionalGeneration"};
+
+blocks::GridTower describe(const Config& c) {
+  return {.main_width = c.hidden_size,
+          .out_width = c.hidden_size,
+          .attention_parity_rows = blocks::attention_parity(c.embed_dim, c.mlp_width()),
+          .facts = {{"depth", cat(c.depth)},
+                    {"embed_dim", cat(c.embed_dim)},
+                    {"MLP width", cat(c.mlp_width())},
+                    {"num_heads", cat(c.num_heads)}}};
+}
+
+class Model final : public blocks::GridModel {
+ public:
+  Model(const Config& config, blocks::GridProcessing processing, Weights weights)
+      : GridModel(describe(config), std::move(processing)),
+        config_(config),
+        weights_(std::move(weights)) {}
+
+  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
+               TensorView out) const override {
+    qwen2_vl::forward(ctx, config_, weights_, blocks::GridInputs::of(in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+};
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  blocks::GridProcessing processing = read_processing(files, config.grid, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
+  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+}
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "qwen2_vl",
+                                       .architectures = kArchitectures,
+                                       .anchor_folder = "visual.",
+                                       .anchor_tensor = "patch_embed.proj.weight",
+                                       .make = &make};
+  return kFamily;
+}
+
+}  // namespace fovea::qwen2_vl

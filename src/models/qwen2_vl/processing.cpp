@@ -1,0 +1,85 @@
+// Host side of Qwen2-VL: limits of areas count the pixels of one image or frame; frames are sampled
+// in even numbers, evenly from the first.
+#include "models/qwen2_vl/processing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/blocks/grid_processor_file.h"
+
+namespace fovea::qwen2_vl {
+
+namespace {
+
+using blocks::VideoBounds;
+
+constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
+constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
+
+/// The limits of a frame once a video is limited as a whole: an even share of 90 % of
+/// max_video_tokens.
+blocks::PixelRange capped(const VideoBounds& bounds, blocks::PixelRange range,
+                          std::int64_t num_frames, const blocks::GridGeometry& grid) {
+  if (!bounds.cap_pixels_per_frame || num_frames < 1) return range;
+  const std::int64_t token_pixels = grid.resize_factor() * grid.resize_factor();
+  const auto total =
+      static_cast<std::int64_t>(static_cast<double>(bounds.max_video_tokens * token_pixels) * 0.9);
+  const auto floor = static_cast<std::int64_t>(1.05 * static_cast<double>(range.min_pixels));
+  range.max_pixels =
+      std::max(std::min(range.max_pixels, total * grid.temporal_patch_size / num_frames), floor);
+  return range;
+}
+
+/// Frames at about `target_fps`, a whole number of temporal patches of them: arange(0, total,
+/// total / count), truncated. An unknown rate counts as 24.
+std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t temporal_patch_size,
+                                        std::int64_t total_frames, double video_fps,
+                                        double target_fps) {
+  const auto whole_patches = [&](double count) {
+    const auto patch = static_cast<double>(temporal_patch_size);
+    return std::floor(count / patch) * patch;
+  };
+  const auto total = static_cast<double>(total_frames);
+  const double fps = video_fps > 0 ? video_fps : blocks::kUnknownFps;
+  const double most = whole_patches(std::min(static_cast<double>(bounds.max_frames), total));
+  const double wanted = std::min(
+      {std::max(total / fps * target_fps, static_cast<double>(bounds.min_frames)), most, total});
+  // A video of one frame, of which the reference takes none.
+  const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(whole_patches(wanted)));
+  const double step = total / static_cast<double>(count);
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto index = static_cast<std::int64_t>(static_cast<float>(static_cast<double>(i) * step));
+    indices.push_back(std::min(index, total_frames - 1));
+  }
+  return indices;
+}
+
+}  // namespace
+
+blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                       const blocks::GridGeometry& grid,
+                                       const MediaOptions& media) {
+  blocks::GridProcessing p{
+      .geometry = grid,
+      .limits = {.image = {56 * 56, 28 * 28 * 1280}, .video = {128 * 28 * 28, 28 * 28 * 768}},
+      .scaling = {.image_mean = kClipMean, .image_std = kClipStd}};
+  blocks::read_grid_processor(files, media, p);
+  const VideoBounds bounds = blocks::read_video_bounds(files, {.max_video_tokens = 128000});
+  p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
+                                                                         std::int64_t width_px) {
+    return blocks::smart_resize_image(height_px, width_px, factor, range);
+  };
+  p.video_size = [grid, bounds, range = p.limits.video](
+                     std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px) {
+    return blocks::smart_resize_image(height_px, width_px, grid.resize_factor(),
+                                      capped(bounds, range, num_frames, grid));
+  };
+  p.sample_frames = [bounds, patch = grid.temporal_patch_size](std::int64_t total, double video_fps,
+                                                               double target_fps) {
+    return sample_frames(bounds, patch, total, video_fps, target_fps);
+  };
+  return p;
+}
+
+}  // namespace fovea::qwen2_vl

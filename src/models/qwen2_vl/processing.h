@@ -1,0 +1,16 @@
+#pragma once
+
+#include "checkpoint/hf_config.h"
+#include "fovea/options.h"
+#include "models/blocks/grid_processor.h"
+
+namespace fovea::qwen2_vl {
+
+/// Sizes, sampling and scaling of images and videos, from the processor files.
+/// @throws as blocks::read_grid_processor and blocks::read_video_bounds.
+/// Source: docs/reference/qwen2_vl.md, "Processing" and "Sampled frames".
+[[nodiscard]] blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                                     const blocks::GridGeometry& grid,
+                                                     const MediaOptions& media);
+
+}  // namespace fovea::qwen2_vl

@@ -1,0 +1,77 @@
+// Sizes and sampling of Qwen2-VL: examples worked out with the reference.
+#include "models/qwen2_vl/processing.h"
+
+#include <gtest/gtest.h>
+
+#include "models/config_files.h"
+
+namespace fovea::qwen2_vl {
+namespace {
+
+/// @param size of the image processor; also serves videos, as in the published checkpoints.
+blocks::GridProcessor processor_of(const std::string& size, const std::string& video = "") {
+  const std::string image = size.empty() ? "" : "{\"size\": " + size + "}";
+  return blocks::GridProcessor(
+      read_processing(test::config_files({.preprocessor = image, .video_preprocessor = video}),
+                      {.patch_size = 14}, {}));
+}
+
+const std::string kPublishedSize = R"({"shortest_edge": 3136, "longest_edge": 12845056})";
+
+using Grid = std::array<std::int64_t, 3>;
+
+TEST(Qwen2VlProcessing, PlansImagesAsTheReference) {
+  struct Case {
+    std::int64_t height, width;
+    Grid grid;
+    std::int64_t tokens;
+  };
+  const blocks::GridProcessor processor = processor_of(kPublishedSize);
+  for (const Case& c :
+       {Case{336, 336, {1, 24, 24}, 144}, Case{480, 640, {1, 34, 46}, 391},
+        Case{720, 1280, {1, 52, 92}, 1196}, Case{1080, 1920, {1, 78, 138}, 2691},
+        Case{70, 98, {1, 4, 8}, 8}, Case{42, 42, {1, 4, 4}, 4}, Case{10, 10, {1, 4, 4}, 4},
+        Case{4000, 6000, {1, 208, 312}, 16224}, Case{50, 5000, {1, 4, 358}, 358}}) {
+    const ItemPlan plan = processor.plan_image(c.width, c.height);
+    EXPECT_EQ(plan.grid, c.grid) << c.width << "x" << c.height;
+    EXPECT_EQ(plan.spec.out_rows, c.tokens);
+  }
+}
+
+TEST(Qwen2VlProcessing, WithoutAProcessorFileLimitsAreThoseOfTheReferencesClass) {
+  EXPECT_EQ(processor_of("").plan_image(1920, 1080).grid, (Grid{1, 52, 94}));
+}
+
+TEST(Qwen2VlProcessing, LimitsOfAVideoHoldForEachFrame) {
+  const blocks::GridProcessor own = processor_of(kPublishedSize, R"({"size":
+      {"shortest_edge": 100352, "longest_edge": 602112}})");
+  EXPECT_EQ(own.plan_video(16, 1280, 720).grid, (Grid{8, 40, 72}));
+  EXPECT_EQ(own.plan_video(16, 640, 360).grid, (Grid{8, 26, 46}));
+  EXPECT_EQ(processor_of(kPublishedSize).plan_video(16, 1280, 720).grid, (Grid{8, 52, 92}))
+      << "the limits of images serve where the checkpoint has no others";
+}
+
+TEST(Qwen2VlProcessing, CapsPixelsOfAWholeVideoWhenAsked) {
+  // 90 % of 1000 tokens of 28 x 28 pixels, for 16 frames two at a time: 88200 pixels a frame.
+  const blocks::GridProcessor processor =
+      processor_of(kPublishedSize, R"({"cap_pixels_per_frame": true, "max_video_tokens": 1000,
+                          "size": {"shortest_edge": 3136, "longest_edge": 602112}})");
+  const ItemPlan plan = processor.plan_video(16, 1280, 720);
+  EXPECT_LE(plan.resized_height_px * plan.resized_width_px, 88200);
+  EXPECT_GT(plan.resized_height_px * plan.resized_width_px, 70000);
+}
+
+TEST(Qwen2VlProcessing, SamplesFramesAsTheReference) {
+  using Indices = std::vector<std::int64_t>;
+  const blocks::GridProcessor processor = processor_of("");
+  EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 12, 25, 37, 50, 62, 75, 87}));
+  EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 5, 10, 15, 20, 25}));
+  EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 1, 3, 5}));
+  EXPECT_EQ(processor.sample_frames(3, 30, 2), (Indices{0, 1})) << "whole temporal patches";
+  EXPECT_EQ(processor.sample_frames(1, 30, 2), Indices{0});
+  EXPECT_EQ(processor.sample_frames(100000, 25, 2).size(), 768u);
+  EXPECT_EQ(processor.sample_frames(100, 0, 2), processor.sample_frames(100, 24, 2));
+}
+
+}  // namespace
+}  // namespace fovea::qwen2_vl
