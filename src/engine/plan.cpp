@@ -24,7 +24,7 @@ std::string size_name(std::int64_t width_px, std::int64_t height_px, std::int64_
 ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                    const MediaLimits& limits) {
   const std::string name = size_name(size.width_px, size.height_px, size.num_frames);
-  media::check_picture_size(size.width_px, size.height_px, name, limits);
+  media::check_image_size(size.width_px, size.height_px, name, limits);
   media::check_num_frames(size.num_frames, name, limits);
   return size.num_frames == 1
              ? processor.plan_image(size.width_px, size.height_px)

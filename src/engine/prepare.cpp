@@ -45,7 +45,7 @@ Frames view_rgb(const MediaItem& item, const MediaLimits& limits) {
   FOVEA_CHECK(item.width_px >= 1 && item.height_px >= 1 && item.num_frames >= 1, kInvalidArgument,
               item.name, ": expected at least 1 frame of at least 1x1 pixels, got ",
               item.num_frames, " of ", item.width_px, "x", item.height_px);
-  media::check_picture_size(item.width_px, item.height_px, item.name, limits);
+  media::check_image_size(item.width_px, item.height_px, item.name, limits);
   media::check_num_frames(item.num_frames, item.name, limits);
   const auto bytes = checked_mul(3 * item.width_px * item.height_px, item.num_frames);
   FOVEA_CHECK(bytes && static_cast<std::uint64_t>(*bytes) == item.bytes.size(), kInvalidArgument,

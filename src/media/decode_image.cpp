@@ -1,5 +1,5 @@
 // Entrance to the decoders: format, header, limits, pixels, orientation, in this order. No memory
-// that depends on the picture's size is allocated before the limits have been checked.
+// that depends on the image's size is allocated before the limits have been checked.
 #include "media/decode_image.h"
 
 #include <new>
@@ -27,7 +27,7 @@ ImageHeader read_header(const EncodedImage& source) {
 void check_limits(const ImageInfo& info, std::string_view name, const MediaLimits& limits) {
   FOVEA_CHECK(info.width_px >= 1 && info.height_px >= 1, kCorruptData, name,
               ": expected sides of at least 1 pixel, got ", info.width_px, " x ", info.height_px);
-  check_picture_size(info.width_px, info.height_px, name, limits);
+  check_image_size(info.width_px, info.height_px, name, limits);
 }
 
 ImageHeader read_checked_header(const EncodedImage& source, const MediaLimits& limits) {
@@ -67,7 +67,7 @@ Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
     return apply_orientation(std::move(image), exif_orientation(header.exif));
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kOutOfMemory,
-                cat(name, ": no memory for a picture of ", header.info.width_px, " x ",
+                cat(name, ": no memory for an image of ", header.info.width_px, " x ",
                     header.info.height_px, " pixels"));
   }
 }

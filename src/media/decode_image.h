@@ -18,8 +18,8 @@ struct ImageInfo {
   std::int64_t height_px = 0;
 };
 
-/// Reads the header of an encoded picture and checks it against `limits`. Allocates no pixels.
-/// @param name of the picture, for messages.
+/// Reads the header of an encoded image and checks it against `limits`. Allocates no pixels.
+/// @param name of the image, for messages.
 /// @throws Error(kUnsupported) if the magic bytes are of no supported format (the message names the
 /// format where it is a known one), Error(kCorruptData) if the header is broken,
 /// Error(kInvalidArgument) if a limit is exceeded, with both numbers.

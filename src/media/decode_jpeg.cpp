@@ -3,7 +3,7 @@
 //
 // A file is FF D8, then segments: FF, marker, and unless the marker is 01 or D0..D9 a length (2
 // bytes, big endian, counting itself) and a payload. After SOS (DA) follow entropy-coded bytes, in
-// which FF is always followed by 00 or a restart marker (D0..D7); D9 ends the picture.
+// which FF is always followed by 00 or a restart marker (D0..D7); D9 ends the image.
 //   SOFn (C0..CF but C4, C8, CC): precision 1, height 2, width 2, components 1, ...
 //   APP1 (E1): "Exif\0\0" and a TIFF block
 // The sides are read here and not by the library, which refuses unusual chroma sampling when it is
@@ -133,7 +133,7 @@ struct DestroyDecompressor {
 };
 using Decompressor = std::unique_ptr<void, DestroyDecompressor>;
 
-/// True if pixels are wrong. The library finishes such pictures and reports the first thing it
+/// True if pixels are wrong. The library finishes such images and reports the first thing it
 /// noticed; bytes between segments and odd version numbers are harmless.
 bool is_damage(std::string_view warning) {
   return (warning.starts_with("Corrupt JPEG data"sv) &&

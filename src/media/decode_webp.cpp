@@ -1,5 +1,5 @@
 // WebP through libwebp. Of an animation the first frame is shown on a transparent canvas, as Pillow
-// does; a still picture fills its canvas.
+// does; a still image fills its canvas.
 #include <webp/decode.h>
 #include <webp/demux.h>
 
@@ -48,7 +48,7 @@ WebPBitstreamFeatures read_features(const EncodedImage& source) {
   return features;
 }
 
-/// A rectangle of pixels inside a larger picture.
+/// A rectangle of pixels inside a larger image.
 struct Canvas {
   WEBP_CSP_MODE mode;
   std::uint8_t* data;  ///< first pixel of the rectangle

@@ -9,12 +9,12 @@
 #include "media/image.h"
 
 // One pair of functions per file format; only decode_image.cpp calls them. A reader of a header
-// allocates nothing that depends on the picture; a decoder may rely on the header's sides having
+// allocates nothing that depends on the image; a decoder may rely on the header's sides having
 // passed the limits. All throw Error(kCorruptData) for broken bytes unless they say more.
 
 namespace fovea::media {
 
-/// An encoded picture and the name that messages call it by.
+/// An encoded image and the name that messages call it by.
 struct EncodedImage {
   std::span<const std::uint8_t> bytes;
   std::string_view name;
@@ -38,7 +38,7 @@ struct ImageHeader {
 [[nodiscard]] Image decode_webp(const EncodedImage& source, const ImageInfo& info,
                                 const MediaOptions& options);
 
-/// An RGB picture of that size, zeroed.
+/// An RGB image of that size, zeroed.
 [[nodiscard]] Image make_image(const ImageInfo& info);
 
 }  // namespace fovea::media

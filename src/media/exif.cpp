@@ -78,7 +78,7 @@ Image apply_orientation(Image image, Orientation orientation) {
   const std::ptrdiff_t row_bytes = image.width_px * kChannels;
   const std::ptrdiff_t along_x = from_right ? -kChannels : kChannels;
   const std::ptrdiff_t along_y = from_bottom ? -row_bytes : row_bytes;
-  const std::ptrdiff_t per_column = swaps_axes ? along_y : along_x;  // of the upright picture
+  const std::ptrdiff_t per_column = swaps_axes ? along_y : along_x;  // of the upright image
   const std::ptrdiff_t per_row = swaps_axes ? along_x : along_y;
   const std::uint8_t* const origin = image.rgb.data() + (from_right ? row_bytes - kChannels : 0) +
                                      (from_bottom ? (image.height_px - 1) * row_bytes : 0);

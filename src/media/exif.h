@@ -7,7 +7,7 @@
 
 namespace fovea::media {
 
-/// How a stored picture has to be turned to stand upright: values of EXIF tag 0x0112.
+/// How a stored image has to be turned to stand upright: values of EXIF tag 0x0112.
 enum class Orientation : std::uint8_t {
   kUpright = 1,
   kMirrorHorizontal = 2,  ///< left and right swapped
@@ -20,11 +20,11 @@ enum class Orientation : std::uint8_t {
 };
 
 /// Reads the orientation from an EXIF block (a TIFF header and its first directory), with or
-/// without the "Exif\0\0" in front. Anything absent, damaged or out of range is upright: a picture
+/// without the "Exif\0\0" in front. Anything absent, damaged or out of range is upright: an image
 /// does not fail because of its metadata.
 [[nodiscard]] Orientation exif_orientation(std::span<const std::uint8_t> exif) noexcept;
 
-/// Turns a picture upright.
+/// Turns an image upright.
 [[nodiscard]] Image apply_orientation(Image image, Orientation orientation);
 
 }  // namespace fovea::media

@@ -5,7 +5,7 @@
 
 namespace fovea::media {
 
-/// A decoded picture: interleaved 8-bit RGB, row-major, no padding between rows.
+/// A decoded image: interleaved 8-bit RGB, row-major, no padding between rows.
 struct Image {
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;

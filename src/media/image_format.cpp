@@ -54,7 +54,7 @@ std::optional<ImageFormat> supported_format(std::string_view head) {
 }  // namespace
 
 ImageFormat detect_image_format(std::span<const std::uint8_t> bytes, std::string_view name) {
-  FOVEA_CHECK(!bytes.empty(), kCorruptData, name, ": expected a picture, got an empty file");
+  FOVEA_CHECK(!bytes.empty(), kCorruptData, name, ": expected an image, got an empty file");
   constexpr std::size_t kLongestMagic = 12;
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
                               std::min(bytes.size(), kLongestMagic));
@@ -63,7 +63,7 @@ ImageFormat detect_image_format(std::span<const std::uint8_t> bytes, std::string
     FOVEA_CHECK(!stands_in(foreign, head), kUnsupported, name, ": ", foreign.format,
                 " is not supported, expected JPEG, PNG or WebP");
   throw Error(ErrorCode::kUnsupported,
-              cat(name, ": not a picture: its first bytes are not those of JPEG, PNG or WebP"));
+              cat(name, ": not an image: its first bytes are not those of JPEG, PNG or WebP"));
 }
 
 }  // namespace fovea::media

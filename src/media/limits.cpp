@@ -15,8 +15,8 @@ constexpr std::int64_t kMostPixels = std::int64_t{1} << 40;
 
 }  // namespace
 
-void check_picture_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,
-                        const MediaLimits& limits) {
+void check_image_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,
+                      const MediaLimits& limits) {
   FOVEA_CHECK(std::max(width_px, height_px) <= limits.max_image_side_px, kInvalidArgument, name,
               ": expected sides of at most ", limits.max_image_side_px, " pixels, got ", width_px,
               " x ", height_px);

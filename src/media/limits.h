@@ -9,10 +9,10 @@ namespace fovea::media {
 
 /// Refuses sizes beyond `limits`, whether a file header or somebody who plans names them. Sizes
 /// below 1 are the caller's business.
-/// @param name of the picture or video, for the message.
+/// @param name of the image or video, for the message.
 /// @throws Error(kInvalidArgument) with both numbers.
-void check_picture_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,
-                        const MediaLimits& limits);
+void check_image_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,
+                      const MediaLimits& limits);
 
 /// Refuses videos of more frames, after sampling, than `limits` allows. @throws as above.
 void check_num_frames(std::int64_t num_frames, std::string_view name, const MediaLimits& limits);

@@ -165,7 +165,7 @@ void resize_xy(const ResizeArgs& args, const ResizeLeaf& leaf) {
       [&](std::size_t y) { return rows.row(y); });
 }
 
-/// Pillow 12.2 and later filter very tall pictures along y first.
+/// Pillow 12.2 and later filter very tall images along y first.
 void resize_y_then_x(const ResizeArgs& args, const ResizeLeaf& leaf) {
   std::vector<std::uint8_t> between(static_cast<std::size_t>(args.src_width_px) *
                                     static_cast<std::size_t>(args.dst_height_px) * kChannels);

@@ -47,7 +47,7 @@ VideoFrames decode_video(std::span<const std::uint8_t> bytes, std::string_view n
   const Found found = find_video_plugin();
   FOVEA_CHECK(found.plugin != nullptr, kUnsupported, name,
               ": video containers need the video plugin: ", found.reason,
-              "; or give a directory of frame pictures");
+              "; or give a directory of frame images");
   return found.plugin->decode(bytes, name, sampler, limits);
 }
 

@@ -8,9 +8,9 @@
 namespace fovea::ops {
 
 struct PatchifyArgs {
-  ConstTensorView pixels;  ///< [bytes] u8: interleaved RGB of all pictures of the batch
+  ConstTensorView pixels;  ///< [bytes] u8: interleaved RGB of all images of the batch
   ConstTensorView
-      sources;  ///< [rows, 4] i32: byte offset of the patch's first pixel, bytes from one picture
+      sources;  ///< [rows, 4] i32: byte offset of the patch's first pixel, bytes from one image
                 ///< row to the next, bytes from one frame to the next (0 repeats the frame),
                 ///< unused; live patches lie inside pixels, which nobody checks
   ConstTensorView table;  ///< [3, 256] f32 on the device: value of every byte per channel
@@ -20,7 +20,7 @@ struct PatchifyArgs {
   TensorView out;  ///< [rows, 3 * temporal_patch_size * patch_size^2], activation dtype
 };
 
-/// Cuts pictures into rows of the patch-embedding matrix product, normalising on the way:
+/// Cuts images into rows of the patch-embedding matrix product, normalising on the way:
 ///   out[r, ((c * T + f) * P + py) * P + px] =
 ///       table[c][pixels[offset_r + f * frame_stride_r + py * row_stride_r + 3 * px + c]]
 /// The table holds the reference's float arithmetic for each of the 256 byte values, so the result

@@ -33,7 +33,7 @@ struct AddTableArgs {
   TensorView x;  ///< [rows, cols], activation dtype, updated in place
 };
 
-/// x[r, c] += table[r mod period, c], in f32, one rounding: position embeddings of pictures of one
+/// x[r, c] += table[r mod period, c], in f32, one rounding: position embeddings of images of one
 /// size. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void add_table(ExecContext& ctx, const AddTableArgs& args);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/file.h"
-#include "media/test_pictures.h"
+#include "media/test_images.h"
 #include "support/expect_error.h"
 #include "support/sha256.h"
 
@@ -30,21 +30,21 @@ using std::string_view_literals::operator""sv;
 
 Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
-// Pixels of Pillow. tests/media/make_pictures.py makes the pictures and prints this table;
+// Pixels of Pillow. tests/media/make_images.py makes the images and prints this table;
 // ycck_420.jpg comes from libjpeg-turbo, because Pillow does not write YCCK.
 
-struct ReferencePicture {
+struct ReferenceImage {
   const char* file;
   std::int64_t width_px;
   std::int64_t height_px;
   const char* sha256_head;  ///< of the RGB bytes, 32 hex digits
 };
 
-class PillowReference : public ::testing::TestWithParam<ReferencePicture> {};
+class PillowReference : public ::testing::TestWithParam<ReferenceImage> {};
 
 TEST_P(PillowReference, HasTheSamePixels) {
   const std::string path =
-      std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/pictures/" + GetParam().file;
+      std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/images/" + GetParam().file;
   const Image image = decode(read_file(path, 1 << 16));
   EXPECT_EQ(image.width_px, GetParam().width_px);
   EXPECT_EQ(image.height_px, GetParam().height_px);
@@ -54,33 +54,32 @@ TEST_P(PillowReference, HasTheSamePixels) {
 INSTANTIATE_TEST_SUITE_P(
     Pillow940, PillowReference,
     ::testing::Values(
-        ReferencePicture{"animated.webp", 43, 29, "b28a17bf59aa7783a8a525c5fc5e6f81"},
-        ReferencePicture{"animated_alpha.webp", 43, 29, "c854accfcb8df822b5d8b7fc9cf45ffe"},
-        ReferencePicture{"cmyk.jpg", 43, 29, "3bc4925df52d5afc683fbaeca640c5a5"},
-        ReferencePicture{"cmyk_without_adobe_marker.jpg", 43, 29,
-                         "3bc4925df52d5afc683fbaeca640c5a5"},
-        ReferencePicture{"grey.jpg", 43, 29, "f23a455c4d3d445543150856e6149c27"},
-        ReferencePicture{"lossless_alpha.webp", 20, 15, "84e5f7489eb7a63942c347b09f1b7bb9"},
-        ReferencePicture{"lossy.webp", 43, 29, "76e7fc784e700494dca77d7588451ecb"},
-        ReferencePicture{"lossy_alpha.webp", 43, 29, "9e642f102a724573f987c4af7dba31e1"},
-        ReferencePicture{"palette.png", 43, 29, "18041eaf8785bdab3459dca422abb21e"},
-        ReferencePicture{"rgb.png", 43, 29, "fb87b058397ff25d9ebca4d46e450ed8"},
-        ReferencePicture{"rgb_420.jpg", 43, 29, "7ddb71fd580a79bc977e6a9649d48233"},
-        ReferencePicture{"rgb_420_progressive.jpg", 43, 29, "7ddb71fd580a79bc977e6a9649d48233"},
-        ReferencePicture{"rgb_422.jpg", 43, 29, "6a173b6ebd0002949bc957993bb6a5a8"},
-        ReferencePicture{"rgb_422_progressive.jpg", 43, 29, "6a173b6ebd0002949bc957993bb6a5a8"},
-        ReferencePicture{"rgb_444.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
-        ReferencePicture{"rgb_444_progressive.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
-        ReferencePicture{"rgba.png", 43, 29, "be2047be6e9c2058186e7340562e3f26"},
-        ReferencePicture{"ycck_420.jpg", 43, 29, "ea928e6ebe1c004765125571340d0311"}),
-    [](const auto& picture) {
-      std::string name = picture.param.file;
+        ReferenceImage{"animated.webp", 43, 29, "b28a17bf59aa7783a8a525c5fc5e6f81"},
+        ReferenceImage{"animated_alpha.webp", 43, 29, "c854accfcb8df822b5d8b7fc9cf45ffe"},
+        ReferenceImage{"cmyk.jpg", 43, 29, "3bc4925df52d5afc683fbaeca640c5a5"},
+        ReferenceImage{"cmyk_without_adobe_marker.jpg", 43, 29, "3bc4925df52d5afc683fbaeca640c5a5"},
+        ReferenceImage{"grey.jpg", 43, 29, "f23a455c4d3d445543150856e6149c27"},
+        ReferenceImage{"lossless_alpha.webp", 20, 15, "84e5f7489eb7a63942c347b09f1b7bb9"},
+        ReferenceImage{"lossy.webp", 43, 29, "76e7fc784e700494dca77d7588451ecb"},
+        ReferenceImage{"lossy_alpha.webp", 43, 29, "9e642f102a724573f987c4af7dba31e1"},
+        ReferenceImage{"palette.png", 43, 29, "18041eaf8785bdab3459dca422abb21e"},
+        ReferenceImage{"rgb.png", 43, 29, "fb87b058397ff25d9ebca4d46e450ed8"},
+        ReferenceImage{"rgb_420.jpg", 43, 29, "7ddb71fd580a79bc977e6a9649d48233"},
+        ReferenceImage{"rgb_420_progressive.jpg", 43, 29, "7ddb71fd580a79bc977e6a9649d48233"},
+        ReferenceImage{"rgb_422.jpg", 43, 29, "6a173b6ebd0002949bc957993bb6a5a8"},
+        ReferenceImage{"rgb_422_progressive.jpg", 43, 29, "6a173b6ebd0002949bc957993bb6a5a8"},
+        ReferenceImage{"rgb_444.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
+        ReferenceImage{"rgb_444_progressive.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
+        ReferenceImage{"rgba.png", 43, 29, "be2047be6e9c2058186e7340562e3f26"},
+        ReferenceImage{"ycck_420.jpg", 43, 29, "ea928e6ebe1c004765125571340d0311"}),
+    [](const auto& image) {
+      std::string name = image.param.file;
       std::replace_if(
           name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
       return name;
     });
 
-// Bytes that are no picture we read.
+// Bytes that are no image we read.
 
 struct ForeignFile {
   const char* label;
@@ -98,7 +97,7 @@ TEST_P(ForeignFormats, AreUnsupportedByName) {
 INSTANTIATE_TEST_SUITE_P(
     Magic, ForeignFormats,
     ::testing::Values(
-        ForeignFile{"Gif", "GIF89a\1\0\1\0\0\0\0"sv, "picture: GIF is not supported"},
+        ForeignFile{"Gif", "GIF89a\1\0\1\0\0\0\0"sv, "image: GIF is not supported"},
         ForeignFile{"Bmp", "BM\x46\0\0\0\0\0\0\0\x36\0"sv, "BMP is not supported"},
         ForeignFile{"TiffLittle", "II*\0\x08\0\0\0\0\0\0\0"sv, "TIFF is not supported"},
         ForeignFile{"TiffBig", "MM\0*\0\0\0\x08\0\0\0\0"sv, "TIFF is not supported"},
@@ -122,13 +121,13 @@ INSTANTIATE_TEST_SUITE_P(
         ForeignFile{"Jpeg2000", "\0\0\0\x0CjP  \r\n\x87\n"sv, "JPEG 2000 is not supported"},
         ForeignFile{"Pdf", "%PDF-1.7\n"sv, "PDF is not supported"},
         ForeignFile{"Svg", "<svg xmlns=''/>"sv, "SVG is not supported"},
-        ForeignFile{"Text", "this is not a picture\n"sv, "not a picture"},
-        ForeignFile{"OneByte", "\xFF"sv, "not a picture"},
-        ForeignFile{"RiffAudio", "RIFF\0\0\0\0WAVEfmt "sv, "not a picture"}),
+        ForeignFile{"Text", "this is not an image\n"sv, "not an image"},
+        ForeignFile{"OneByte", "\xFF"sv, "not an image"},
+        ForeignFile{"RiffAudio", "RIFF\0\0\0\0WAVEfmt "sv, "not an image"}),
     [](const auto& foreign) { return foreign.param.label; });
 
 TEST(DecodeImage, AnEmptyFileIsCorrupt) {
-  expect_error(ErrorCode::kCorruptData, "cat.jpg: expected a picture, got an empty file",
+  expect_error(ErrorCode::kCorruptData, "cat.jpg: expected an image, got an empty file",
                [] { (void)decode_image({}, "cat.jpg", {}); });
 }
 
@@ -267,7 +266,7 @@ TEST(DecodeImageMemory, APngWithAHugeTextChunkCostsNothing) {
 constexpr int kWidth = 3;
 constexpr int kHeight = 2;
 
-/// Pixel (x, y) of a picture turned upright, as a number of the stored picture: row * 10 + column.
+/// Pixel (x, y) of an image turned upright, as a number of the stored image: row * 10 + column.
 std::vector<int> upright_numbers(const Image& image) {
   std::vector<int> numbers;
   for (std::size_t i = 0; i < image.rgb.size(); i += 3) numbers.push_back(image.rgb[i] / 20);
@@ -275,7 +274,7 @@ std::vector<int> upright_numbers(const Image& image) {
 }
 
 std::vector<int> expected_numbers(int orientation) {
-  // The stored picture is 0 1 2 / 3 4 5.
+  // The stored image is 0 1 2 / 3 4 5.
   switch (orientation) {
     case 1: return {0, 1, 2, 3, 4, 5};
     case 2: return {2, 1, 0, 5, 4, 3};
@@ -290,7 +289,7 @@ std::vector<int> expected_numbers(int orientation) {
 }
 
 template <class T>
-std::vector<T> numbered_picture(int channels) {
+std::vector<T> numbered_image(int channels) {
   return test::make_samples<T>(kWidth, kHeight, channels, [](int x, int y, int c) {
     return c == 3 ? 255 : (y * kWidth + x) * 20 + 10;
   });
@@ -312,18 +311,18 @@ TEST_P(Orientations, OfPng) {
   for (const bool big_endian : {false, true})
     expect_turned(test::encode_png(
         {.width = kWidth, .height = kHeight, .exif = test::exif_block(GetParam(), big_endian)},
-        numbered_picture<std::uint16_t>(3)));
+        numbered_image<std::uint16_t>(3)));
 }
 
 TEST_P(Orientations, OfJpeg) {
   const Bytes jpeg =
-      test::encode_jpeg({.width = kWidth, .height = kHeight}, numbered_picture<std::uint8_t>(3));
+      test::encode_jpeg({.width = kWidth, .height = kHeight}, numbered_image<std::uint8_t>(3));
   for (const bool big_endian : {false, true})
     expect_turned(test::with_jpeg_exif(jpeg, test::exif_block(GetParam(), big_endian)));
 }
 
 TEST_P(Orientations, OfWebp) {
-  const Bytes webp = test::encode_lossless_webp(kWidth, kHeight, numbered_picture<std::uint8_t>(4));
+  const Bytes webp = test::encode_lossless_webp(kWidth, kHeight, numbered_image<std::uint8_t>(4));
   for (const bool big_endian : {false, true})
     expect_turned(
         test::with_webp_exif(webp, kWidth, kHeight, test::exif_block(GetParam(), big_endian)));

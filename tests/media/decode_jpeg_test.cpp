@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "media/rgb_convert.h"
-#include "media/test_pictures.h"
+#include "media/test_images.h"
 #include "support/expect_error.h"
 
 namespace fovea::media {
@@ -75,7 +75,7 @@ TEST(DecodeJpeg, EveryTruncationIsCorrupt) {
   for (const bool progressive : {false, true}) {
     const Bytes file = encode_rgb(40, 30, progressive);
     for (std::size_t size = 3; size < file.size(); ++size)
-      expect_error(ErrorCode::kCorruptData, "picture: JPEG ", [&] {
+      expect_error(ErrorCode::kCorruptData, "image: JPEG ", [&] {
         (void)decode(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
       });
   }
@@ -143,7 +143,7 @@ TEST(DecodeJpeg, AHeightLeftOpenIsCorrupt) {
                [&] { (void)decode(file); });
 }
 
-TEST(DecodeJpeg, EveryFlippedHeaderByteIsAnErrorOrAPicture) {
+TEST(DecodeJpeg, EveryFlippedHeaderByteIsAnErrorOrAnImage) {
   const Bytes file = encode_rgb(8, 8);
   for (std::size_t i = 3; i < file.size(); ++i) {
     Bytes damaged = file;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "media/rgb_convert.h"
-#include "media/test_pictures.h"
+#include "media/test_images.h"
 #include "support/expect_error.h"
 
 namespace fovea::media {
@@ -169,7 +169,7 @@ Bytes small_png() {
 TEST(DecodePng, EveryTruncationIsCorrupt) {
   const Bytes file = small_png();
   for (std::size_t size = 8; size < file.size(); ++size)
-    expect_error(ErrorCode::kCorruptData, "picture: ", [&] {
+    expect_error(ErrorCode::kCorruptData, "image: ", [&] {
       (void)decode(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
     });
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "media/rgb_convert.h"
-#include "media/test_pictures.h"
+#include "media/test_images.h"
 #include "support/expect_error.h"
 
 namespace fovea::media {
@@ -76,7 +76,7 @@ TEST(DecodeWebp, AnOpaqueAnimationHasABlackCanvas) {
 TEST(DecodeWebp, EveryTruncationIsCorrupt) {
   const Bytes file = test::encode_lossless_webp(33, 21, test::checksum_pattern(33, 21, 4));
   for (std::size_t size = 12; size < file.size(); ++size)
-    expect_error(ErrorCode::kCorruptData, "picture: cannot ", [&] {
+    expect_error(ErrorCode::kCorruptData, "image: cannot ", [&] {
       (void)decode(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
     });
 }
@@ -100,7 +100,7 @@ TEST(DecodeWebp, ABrokenHeaderIsCorrupt) {
   expect_error(ErrorCode::kCorruptData, "cannot read the WebP header", [&] { (void)decode(file); });
 }
 
-TEST(DecodeWebp, DamagedPixelsAreAnErrorOrAPicture) {
+TEST(DecodeWebp, DamagedPixelsAreAnErrorOrAnImage) {
   const Bytes file = test::encode_lossless_webp(9, 7, test::checksum_pattern(9, 7, 4));
   for (std::size_t i = 12; i < file.size(); ++i) {
     Bytes damaged = file;

@@ -35,7 +35,7 @@ std::vector<std::int64_t> integers_of(const SafetensorsFile& file, const std::st
   return {values.begin(), values.end()};
 }
 
-/// Pictures as the reference saw them, by the prefix of their tensors.
+/// Images as the reference saw them, by the prefix of their tensors.
 struct Case {
   std::string prefix;
   Image image;
@@ -52,8 +52,8 @@ std::vector<Case> raw_cases(const SafetensorsFile& file) {
 }
 
 /// The files of images/ whose inputs are listed in golden.safetensors.
-std::vector<Case> picture_cases(const std::string& folder, const SafetensorsFile& file,
-                                const std::string& key) {
+std::vector<Case> image_cases(const std::string& folder, const SafetensorsFile& file,
+                              const std::string& key) {
   std::vector<Case> cases;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
     const std::string prefix = entry.path().stem().string() + ".in.";
@@ -82,7 +82,7 @@ std::uint8_t at(const Image& image, std::int64_t x, std::int64_t y, std::int64_t
   return image.rgb[static_cast<std::size_t>((y * image.width_px + x) * 3 + c)];
 }
 
-/// The picture at (x, y) of a canvas filled with one value.
+/// The image at (x, y) of a canvas filled with one value.
 Image placed(const Image& image, std::int64_t width, std::int64_t height, std::int64_t x,
              std::int64_t y, std::uint8_t fill) {
   Image canvas{width, height, Bytes(static_cast<std::size_t>(width * height * 3), fill)};
@@ -100,7 +100,7 @@ void append_tile(const Image& image, std::int64_t left, std::int64_t top, std::i
       for (std::int64_t x = 0; x < side; ++x) out.push_back(at(image, left + x, top + y, c));
 }
 
-/// All tiles of a picture, row-major, as [tiles, 3, side, side].
+/// All tiles of an image, row-major, as [tiles, 3, side, side].
 void append_tiles(const Image& image, std::int64_t side, Bytes& out) {
   for (std::int64_t y = 0; y < image.height_px; y += side)
     for (std::int64_t x = 0; x < image.width_px; x += side) append_tile(image, x, y, side, out);
@@ -126,8 +126,8 @@ Bytes patches(const Image& image, std::int64_t patch, std::int64_t merge, std::i
 template <class Check>
 void for_each_folder(const std::string& family, const std::string& key, const Check& check) {
   const std::vector<std::string> raw = test::golden_folders(family, "preprocess.safetensors");
-  const std::vector<std::string> pictures = test::golden_folders(family, "golden.safetensors");
-  if (raw.empty() && pictures.empty()) GTEST_SKIP() << "no golden folder of " << family;
+  const std::vector<std::string> images = test::golden_folders(family, "golden.safetensors");
+  if (raw.empty() && images.empty()) GTEST_SKIP() << "no golden folder of " << family;
   std::size_t num_cases = 0;
   const auto check_all = [&](const SafetensorsFile& file, const std::vector<Case>& cases) {
     num_cases += cases.size();
@@ -140,9 +140,9 @@ void for_each_folder(const std::string& family, const std::string& key, const Ch
     const SafetensorsFile file(folder + "/preprocess.safetensors");
     check_all(file, raw_cases(file));
   }
-  for (const std::string& folder : pictures) {
+  for (const std::string& folder : images) {
     const SafetensorsFile file(folder + "/golden.safetensors");
-    check_all(file, picture_cases(folder, file, key));
+    check_all(file, image_cases(folder, file, key));
   }
   EXPECT_GT(num_cases, 0u);
 }
@@ -195,7 +195,7 @@ struct Grid {
   std::int64_t rows;
 };
 
-/// Of the grids with that many tiles the one whose shape is closest to the picture's.
+/// Of the grids with that many tiles the one whose shape is closest to the image's.
 Grid closest_grid(const Image& image, std::int64_t num_tiles) {
   const double aspect = static_cast<double>(image.width_px) / static_cast<double>(image.height_px);
   Grid best{num_tiles, 1};
@@ -242,7 +242,7 @@ void expect_sums(const SafetensorsFile& file, const std::string& name, const Byt
   EXPECT_EQ(sums(tiles, side, false), integers_of<std::int32_t>(file, name + "_colsum"));
 }
 
-/// Fits a picture into a square and centres it on grey (Pillow's ImageOps.pad).
+/// Fits an image into a square and centres it on grey (Pillow's ImageOps.pad).
 Image padded_to_square(const Image& image, std::int64_t side) {
   const auto width = static_cast<double>(image.width_px);
   const auto height = static_cast<double>(image.height_px);
@@ -273,7 +273,7 @@ TEST(GoldenResize, DeepseekOcr) {
       });
 }
 
-/// Side of a picture that fits a canvas but is not enlarged beyond one tile, in f32 as the
+/// Side of an image that fits a canvas but is not enlarged beyond one tile, in f32 as the
 /// reference where the canvas decides.
 struct FittedSize {
   std::int64_t width;

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "media/test_pictures.h"
+#include "media/test_images.h"
 #include "support/expect_error.h"
 #include "support/property.h"
 #include "support/sha256.h"
@@ -52,7 +52,7 @@ Bytes resize(const Bytes& src, Size from, Size to, ResizeEngine engine, ResizeFi
   return dst;
 }
 
-/// A grey picture as RGB and back, for the one-channel tables.
+/// A grey image as RGB and back, for the one-channel tables.
 std::vector<int> resize_grey(const std::vector<int>& grey, Size from, Size to, ResizeEngine engine,
                              ResizeFilter filter) {
   Bytes rgb;
@@ -255,7 +255,7 @@ TEST(ResizeProperty, EveryInstructionSetGivesTheSameBytes) {
   });
 }
 
-TEST(ResizeProperty, ConstantPicturesStayConstant) {
+TEST(ResizeProperty, ConstantImagesStayConstant) {
   test::for_all(200, [&](auto& generator) {
     const Size from{test::uniform(generator, 1, 300), test::uniform(generator, 1, 40)};
     const Size to{test::uniform(generator, 1, 300), test::uniform(generator, 1, 40)};

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "media/test_pictures.h"
+#include "media/test_images.h"
 
 namespace fovea::media {
 namespace {

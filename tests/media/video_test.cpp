@@ -78,7 +78,7 @@ TEST_F(VideoTest, UsesTheColourMatrixOfTheStream) {
   EXPECT_LT(blue, 10);
 }
 
-TEST_F(VideoTest, TurnsPicturesUpright) {
+TEST_F(VideoTest, TurnsImagesUpright) {
   const auto bytes = video("ramp_rotated.mp4");
   const Image frame = decode_video(bytes, "rotated", always({5}), {}).frames.front();
   EXPECT_EQ(frame.width_px, 64);

@@ -18,7 +18,7 @@ TEST_P(GridAttentionTest, WindowsHaveTheSameBitsAsImagesOfTheirSize) {
   const NaiveGridInputs left = random_inputs(generator, square);
   NaiveGridInputs right = left;
   right.qkv = random_inputs(generator, square).qkv;
-  /// Two pictures side by side.
+  /// Two images side by side.
   const auto join = [&](const std::vector<float>& a, const std::vector<float>& b,
                         std::int64_t columns) {
     std::vector<float> joined;

@@ -53,7 +53,7 @@ std::vector<std::array<std::int32_t, 2>> merge_order(std::int32_t height, std::i
   return out;
 }
 
-/// Sources of one picture or video that starts at `offset`.
+/// Sources of one image or video that starts at `offset`.
 std::vector<std::int32_t> sources_of(std::int32_t grid_h, std::int32_t grid_w, std::int32_t patch,
                                      std::int32_t offset, std::int32_t frame_stride) {
   std::vector<std::int32_t> out;
@@ -99,11 +99,11 @@ TEST_P(PatchTest, IsExactForStillsAndVideosOfAnyPatchSize) {
         Case{5, 2, 2, 4}}) {
     SCOPED_TRACE(patch);
     std::mt19937_64 generator(static_cast<std::uint64_t>(patch));
-    const std::int32_t picture = grid_h * grid_w * patch * patch * 3;
+    const std::int32_t image = grid_h * grid_w * patch * patch * 3;
     // A still that repeats its frame, and behind it a video with frames one after the other.
-    const auto pixels = random_bytes(generator, (1 + frames) * picture);
+    const auto pixels = random_bytes(generator, (1 + frames) * image);
     std::vector<std::int32_t> sources = sources_of(grid_h, grid_w, patch, 0, 0);
-    const auto video = sources_of(grid_h, grid_w, patch, picture, picture);
+    const auto video = sources_of(grid_h, grid_w, patch, image, image);
     sources.insert(sources.end(), video.begin(), video.end());
     const auto rows = static_cast<std::int64_t>(sources.size()) / 4;
     const std::int64_t cols = 3 * frames * patch * patch;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMaxContainerFrames = 1'000'000;
 constexpr int kRowPaddingBytes = 64;  // swscale writes a little beyond the end of a row
 
-/// Quarter turns, clockwise, that put the stream's pictures upright.
+/// Quarter turns, clockwise, that put the stream's images upright.
 int quarter_turns(const AVStream& stream) {
   const auto* const matrix = reinterpret_cast<const std::int32_t*>(
       av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr));

@@ -51,7 +51,7 @@ Reader::Reader(std::span<const std::uint8_t> bytes, std::string_view name,
   const AVCodecParameters& codec = *stream_->codecpar;
   FOVEA_CHECK(codec.width >= 1 && codec.height >= 1, kUnsupported, name_,
               ": the video stream names no frame size");
-  check_picture_size(codec.width, codec.height, name_, limits);
+  check_image_size(codec.width, codec.height, name_, limits);
 }
 
 void Reader::open() {

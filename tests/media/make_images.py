@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the pictures of this folder's reference test and prints its table of expected pixels.
+"""Makes the images of this folder's reference test and prints its table of expected pixels.
 
-The pixels are those of Pillow: convert("RGB"), after compositing on white where a picture is RGBA.
-usage: make_pictures.py FOLDER
+The pixels are those of Pillow: convert("RGB"), after compositing on white where an image is RGBA.
+usage: make_images.py FOLDER
 """
 import hashlib
 import pathlib

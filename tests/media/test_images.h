@@ -10,7 +10,7 @@
 #include "fovea/options.h"
 #include "media/image.h"
 
-// Pictures made in memory, so that tests say what is in them.
+// Images made in memory, so that tests say what is in them.
 
 namespace fovea::test {
 
@@ -62,7 +62,7 @@ struct JpegSpec {
 /// Encodes without chroma subsampling. @param samples HWC.
 Bytes encode_jpeg(const JpegSpec& spec, std::span<const std::uint8_t> samples);
 
-/// Encodes RGBA without loss, alpha-zero colours kept. A picture that is all opaque gets no alpha.
+/// Encodes RGBA without loss, alpha-zero colours kept. An image that is all opaque gets no alpha.
 Bytes encode_lossless_webp(int width, int height, std::span<const std::uint8_t> rgba);
 
 /// An EXIF block (a TIFF header and one directory) with this orientation.

@@ -1,4 +1,4 @@
-#include "media/test_pictures.h"
+#include "media/test_images.h"
 
 #include <png.h>
 #include <turbojpeg.h>
@@ -78,7 +78,7 @@ void write_ancillary(png_structp png, png_infop info, const PngSpec& spec) {
 }
 
 [[noreturn]] void fail_png(png_structp, png_const_charp reason) {
-  std::fprintf(stderr, "cannot encode the test picture: %s\n", reason);
+  std::fprintf(stderr, "cannot encode the test image: %s\n", reason);
   std::abort();
 }
 
@@ -176,24 +176,24 @@ Bytes encode_jpeg(const JpegSpec& spec, std::span<const std::uint8_t> samples) {
 
 Bytes encode_lossless_webp(int width, int height, std::span<const std::uint8_t> rgba) {
   WebPConfig config;
-  WebPPicture picture;
-  if (WebPConfigInit(&config) == 0 || WebPPictureInit(&picture) == 0)
+  WebPPicture image;
+  if (WebPConfigInit(&config) == 0 || WebPPictureInit(&image) == 0)
     throw std::runtime_error("libwebp of another version");
   config.lossless = 1;
   config.exact = 1;
-  picture.use_argb = 1;
-  picture.width = width;
-  picture.height = height;
+  image.use_argb = 1;
+  image.width = width;
+  image.height = height;
   WebPMemoryWriter writer;
   WebPMemoryWriterInit(&writer);
-  picture.writer = WebPMemoryWrite;
-  picture.custom_ptr = &writer;
-  const bool encoded = WebPPictureImportRGBA(&picture, rgba.data(), width * 4) != 0 &&
-                       WebPEncode(&config, &picture) != 0;
+  image.writer = WebPMemoryWrite;
+  image.custom_ptr = &writer;
+  const bool encoded = WebPPictureImportRGBA(&image, rgba.data(), width * 4) != 0 &&
+                       WebPEncode(&config, &image) != 0;
   const Bytes file(writer.mem, writer.mem + writer.size);
-  WebPPictureFree(&picture);
+  WebPPictureFree(&image);
   WebPMemoryWriterClear(&writer);
-  if (!encoded) throw std::runtime_error("cannot encode the WebP test picture");
+  if (!encoded) throw std::runtime_error("cannot encode the WebP test image");
   return file;
 }
 
@@ -260,7 +260,7 @@ Bytes png_that_claims(std::uint32_t width, std::uint32_t height) {
 }
 
 media::Image decode(const Bytes& bytes, const MediaOptions& options) {
-  return media::decode_image(bytes, "picture", options);
+  return media::decode_image(bytes, "image", options);
 }
 
 }  // namespace fovea::test
