@@ -21,6 +21,7 @@
 
 #include <cstdint>
 
+#include "ops/cpu/attention_packing.h"
 #include "ops/cpu/vector_kernels.h"
 
 namespace fovea::cpu {
@@ -47,95 +48,6 @@ void exp2_array(const float* x, float* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += V::kWidth) {
     const std::int64_t left = count - i < V::kWidth ? count - i : V::kWidth;
     V::store_some(y + i, exp2<V>(V::load_some(x + i, left)), left);
-  }
-}
-
-/// Scratch of one task. Panels of keys are kWidth keys wide, panels of values kTileRows components,
-/// with 64 bytes between them so that neighbours do not compete for the same cache sets.
-template <class V>
-struct AttentionScratch {
-  static constexpr std::int64_t kValuePanel = kKeyBlock * V::kTileRows + 16;
-
-  AttentionScratch(float* memory, std::int64_t head_dim)
-      : queries(memory),
-        out(queries + kMaxTaskQueries * head_dim),
-        keys(out + kMaxTaskQueries * head_dim),
-        values(keys + kKeyBlock * head_dim),
-        scores(values + head_dim / V::kTileRows * kValuePanel),
-        max(scores + kKeyBlock * kMaxStripLanes),
-        sum(max + kMaxTaskQueries),
-        bias(sum + kMaxTaskQueries) {}
-
-  float* queries;  // [strip][head_dim][lanes of the strip]
-  float* out;      // the same shape
-  float* keys;     // [kKeyBlock / kWidth][head_dim][kWidth]
-  float* values;   // [head_dim / kTileRows] panels of [kKeyBlock][kTileRows]
-  float* scores;   // [kKeyBlock][lanes of the strip]
-  float* max;      // [lanes of the task]
-  float* sum;      // [lanes of the task]
-  float* bias;     // [strip][bias_rows + bias_cols][lanes of the strip], in units of log2
-};
-
-/// A block of kWidth rows with `rows` rows and `cols` columns that exist; zeros elsewhere.
-template <class V>
-void load_block(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-                typename V::Reg (&block)[V::kWidth]) {
-  if (rows >= V::kWidth && cols >= V::kWidth) {
-#pragma GCC unroll 16
-    for (int r = 0; r < V::kWidth; ++r) block[r] = V::load(from + r * stride);
-  } else {
-    const std::int64_t count = cols < V::kWidth ? cols : V::kWidth;
-    for (int r = 0; r < V::kWidth; ++r)
-      block[r] = V::load_some(from + r * stride, r < rows ? count : 0);
-  }
-}
-
-/// to[c][r] = factor * from[r][c] for kWidth rows r and all columns c; rows beyond `rows` are
-/// zeros.
-template <class V>
-void transpose_rows(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-                    float factor, float* to, std::int64_t to_stride) {
-  const typename V::Reg scale = V::broadcast(factor);
-  for (std::int64_t c = 0; c < cols; c += V::kWidth) {
-    typename V::Reg block[V::kWidth];
-    load_block<V>(from + c, stride, rows, cols - c, block);
-    V::transpose(block);
-#pragma GCC unroll 16
-    for (int i = 0; i < V::kWidth; ++i) {
-      if (c + i < cols) V::store(to + (c + i) * to_stride, V::mul(scale, block[i]));
-    }
-  }
-}
-
-template <class V>
-void pack_keys(const float* from, std::int64_t stride, std::int64_t count, std::int64_t head_dim,
-               float* to) {
-  for (std::int64_t key = 0; key < count; key += V::kWidth) {
-    transpose_rows<V>(from + key * stride, stride, count - key, head_dim, 1.0f, to + key * head_dim,
-                      V::kWidth);
-  }
-}
-
-template <class V>
-void pack_values(const float* from, std::int64_t stride, std::int64_t count, std::int64_t head_dim,
-                 float* to) {
-  constexpr int kRows = V::kTileRows;
-  for (std::int64_t key = 0; key < count; ++key) {
-    float* panel = to + key * kRows;
-    for (std::int64_t d = 0; d < head_dim; d += kRows, panel += AttentionScratch<V>::kValuePanel)
-      __builtin_memcpy(panel, from + key * stride + d, kRows * sizeof(float));
-  }
-}
-
-/// Asks for rows that will be packed next: each lies in a page of its own, where no hardware
-/// prefetcher looks for it.
-template <class V>
-void prefetch_rows(const float* from, std::int64_t stride, std::int64_t count,
-                   std::int64_t head_dim) {
-  constexpr std::int64_t kLine = 16;  // floats
-  for (std::int64_t row = 0; row < count; ++row) {
-    for (std::int64_t d = 0; d < head_dim + kLine - 1; d += kLine)
-      __builtin_prefetch(from + row * stride + d, 0, 2);
   }
 }
 
