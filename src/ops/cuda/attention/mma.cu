@@ -25,6 +25,7 @@
 #include "ops/cuda/attention/tiles.cuh"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/head_dims.h"
+#include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 
@@ -32,7 +33,6 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int kWarpQueries = 16;
 constexpr int kStages = 2;  // of each group
 
@@ -45,8 +45,8 @@ struct Plan {
   static constexpr int kKeys = kStepKeys;
   static constexpr int kSplits = kSplitCount;
   static constexpr int kBlocks = kBlockCount;
-  static constexpr int kGroup = kWarps * kWarp;
-  static constexpr int kThreads = kSplits * kGroup;
+  static constexpr int kGroupThreads = kWarps * kWarp;
+  static constexpr int kThreads = kSplits * kGroupThreads;
   static constexpr int kQueries = kWarps * kWarpQueries;
   static constexpr int kPieces = kDim / 8;  // 16-byte pieces of a row
   static constexpr int kStride = kDim + 8;  // elements from row to row: eight rows of a matrix load
@@ -145,7 +145,7 @@ class RowCopier {
 template <class P>
 __device__ void load_queries(const AttentionWork& w, const typename P::Row* rows,
                              std::uint32_t (&q)[P::kDim / 16][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = lane_index();
 #pragma unroll
   for (int step = 0; step < P::kDim / 16; ++step) {
     ptx::load_matrices(ptx::shared_address(&rows[lane % 16][step * 16 + lane / 16 * 8]), q[step]);
@@ -158,7 +158,7 @@ __device__ void load_queries(const AttentionWork& w, const typename P::Row* rows
 template <class P>
 __device__ void multiply_keys(const std::uint32_t (&q)[P::kDim / 16][4], const Stage<P>& stage,
                               typename P::Scores& scores) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int lane = lane_index();
   const int key = lane / 16 * 8 + lane % 8;
   const int dim = lane / 8 % 2 * 8;
 #pragma unroll
@@ -190,7 +190,7 @@ __device__ void mask_scores(int valid, typename P::Scores& scores) {
 template <class P>
 __device__ void leave_partial(const SoftmaxSums<P::kDim>& acc, int group, int warp,
                               Shared<P>& shared) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = lane_index();
   auto& out = shared.partial(group).out;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -251,13 +251,13 @@ template <class P>
 __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(AttentionWork w) {
   extern __shared__ __align__(16) std::byte memory[];
   auto& shared = *reinterpret_cast<Shared<P>*>(memory);
-  const int group = static_cast<int>(threadIdx.x) / P::kGroup;
-  const int warp = static_cast<int>(threadIdx.x) % P::kGroup / kWarp;
+  const int group = static_cast<int>(threadIdx.x) / P::kGroupThreads;
+  const int warp = static_cast<int>(threadIdx.x) % P::kGroupThreads / kWarp;
   Stage<P>(&stages)[kStages] = shared.stages[group];
   const int width = w.num_heads * w.head_dim;
   const int stride = 3 * width;
   const RowCopier<P, P::kQueries, P::kThreads> copy_queries(stride, w.head_dim);
-  const RowCopier<P, P::kKeys, P::kGroup> copy_keys(stride, w.head_dim);
+  const RowCopier<P, P::kKeys, P::kGroupThreads> copy_keys(stride, w.head_dim);
   const float factor = w.scale * ptx::kLog2E;
   wait_for_predecessor();
   const int head = static_cast<int>(blockIdx.x);

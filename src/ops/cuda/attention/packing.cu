@@ -10,6 +10,7 @@
 #include "ops/cuda/attention/packing.h"
 #include "ops/cuda/attention/tiles.cuh"
 #include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/rowwise/rotate.cuh"
@@ -18,7 +19,6 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int kThreads = kSlabRows * kWarp;  // one warp per row
 constexpr int kBlocksPerMultiprocessor = 6;
 constexpr int kMostShared = 32 << 10;  // bytes of a block: so many share a multiprocessor
@@ -117,7 +117,7 @@ __device__ void for_each_piece(int heads, int blocks, Write write) {
 __device__ void fetch_row(const AttentionWork& w, const PackingPlan& plan, int row,
                           std::int64_t global_row, int first_head, int part_bytes,
                           std::byte* memory, float* cos, float* sin) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = lane_index();
   const std::int64_t width = std::int64_t{w.num_heads} * w.head_dim;
   for (int part = 0; part < plan.parts; ++part) {
     const std::byte* const from =
@@ -189,8 +189,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     auto* const queries = reinterpret_cast<__nv_bfloat16*>(w.qkv) +
                           (first_row + warp) * 3 * w.num_heads * w.head_dim +
                           first_head * w.head_dim;
-    for (int i = static_cast<int>(threadIdx.x) % kWarp; warp < valid_rows && i < heads * dim_blocks;
-         i += kWarp) {
+    for (int i = lane_index(); warp < valid_rows && i < heads * dim_blocks; i += kWarp) {
       const int head = i / dim_blocks;
       *reinterpret_cast<uint4*>(queries + i * 8) =
           piece_of<kRotary>(w, rows, warp, 0, head, (i - head * dim_blocks) * 8);

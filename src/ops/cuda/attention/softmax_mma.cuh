@@ -59,9 +59,8 @@ template <int kDim, int kBlocks, int kStride>
 __device__ void multiply_values(const float (&weights)[kBlocks][4],
                                 const __nv_bfloat16 (&v)[8 * kBlocks][kStride],
                                 SoftmaxSums<kDim>& sums) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int key = lane % 16;
-  const int dim = lane / 16 * 8;
+  const int key = lane_index() % 16;
+  const int dim = lane_index() / 16 * 8;
 #pragma unroll
   for (int step = 0; step < kBlocks / 2; ++step) {
     Bf16Pair p[4];

@@ -26,14 +26,14 @@ __device__ inline int live_sequences(const AttentionWork& w) {
 /// warp.
 __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequences, int tile_rows,
                                  int& index, QueryTile& tile) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int base = 0; base < num_sequences; base += 32) {
+  const int lane = lane_index();
+  for (int base = 0; base < num_sequences; base += kWarp) {
     const int sequence = base + lane;
     const bool exists = sequence < num_sequences;
     const int begin = exists ? cu_seqlens[sequence] : 0;
     const int rows = exists ? cu_seqlens[sequence + 1] - begin : 0;
     const int tiles = (rows + tile_rows - 1) / tile_rows;
-    const int count = min(32, num_sequences - base);
+    const int count = min(kWarp, num_sequences - base);
     const int up_to_here = sum_up_to_lane(tiles, count);
     const unsigned beyond = __ballot_sync(kAllLanes, up_to_here > index);
     if (beyond != 0) {

@@ -17,6 +17,7 @@
 #include "ops/cuda/attention/tiles.cuh"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/head_dims.h"
+#include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/grid_attention/grid_attention.h"
 #include "ops/cuda/grid_attention/window.cuh"
@@ -27,7 +28,7 @@ namespace fovea::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-constexpr int kThreads = kWarps * 32;
+constexpr int kThreads = kWarps * kWarp;
 constexpr int kQueries = kWarps * 16;  // of a block
 constexpr int kKeys = 64;              // of a step
 constexpr int kStages = 2;
@@ -119,7 +120,7 @@ __device__ void fetch(const Block& b, int first, Stage<kDim>& stage, short2* pla
 template <int kDim>
 __device__ void load_queries(const Block& b, const int (&rows)[2],
                              std::uint32_t (&q)[kDim / 16][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int lane = lane_index();
 #pragma unroll
   for (int i = 0; i < kDim / 16 * 4; ++i) {
     const int dim = i / 2 * 8 + lane % 4 * 2;
@@ -135,7 +136,7 @@ template <int kDim>
 __device__ void multiply_rows(const std::uint32_t (&q)[kDim / 16][4],
                               const __nv_bfloat16 (&rows)[kKeys][kDim + 8],
                               float (&products)[kKeys / 8][4]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int lane = lane_index();
   const int row = lane / 16 * 8 + lane % 8;
   const int dim = lane / 8 % 2 * 8;
 #pragma unroll
@@ -185,7 +186,7 @@ __device__ void load_entries(const Axis& axis, int head_dim, int first,
 template <int kDim>
 __device__ void multiply_entries(const Axis& axis, const std::uint32_t (&q)[kDim / 16][4],
                                  int first, const __nv_bfloat16 (&rows)[kKeys][kDim + 8]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int lane = lane_index();
   float products[kKeys / 8][4] = {};
   multiply_rows<kDim>(q, rows, products);
 #pragma unroll
@@ -246,7 +247,7 @@ __device__ void add_bias(float factor, int valid, const short2* places, float* c
 
 template <int kDim>
 __device__ void store_rows(const Block& b, const int (&rows)[2], const SoftmaxSums<kDim>& acc) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int lane = lane_index();
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const float inverse = 1.0f / quad_sum(acc.sum[r]);
@@ -291,8 +292,7 @@ __global__ void __launch_bounds__(kThreads) grid_attention_kernel(GridWork w, in
   if (number / (w.windows_y * w.windows_x) >= live_rows(w.live, w.images)) return clear_rows(b);
 
   // The two queries of this lane.
-  const int in_block =
-      static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+  const int in_block = static_cast<int>(threadIdx.x) / kWarp * 16 + lane_index() / 4;
   int rows[2];
   int2 places[2];
 #pragma unroll

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/grid_attention/steps.cuh"
 
 // Relative positions in the Hopper kernel for grid attention: tables in shared memory for as long
@@ -62,7 +63,7 @@ class WarpBiases {
         table_w_(tables + sizes.rows_h * kGridTableStride),
         stride_(sizes.bias_stride),
         bias_(bias),
-        lane_(static_cast<int>(threadIdx.x) % 32) {}
+        lane_(lane_index()) {}
 
   /// Computes what columns and rows of keys add to the scores of queries first, first + 1, ... of
   /// an image; those beyond `last` count as the last. Columns go to registers, times

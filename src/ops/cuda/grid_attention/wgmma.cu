@@ -33,8 +33,6 @@ namespace {
 
 constexpr int kDim = kGridDim;
 constexpr int kDimBlocks = kGridDimBlocks;
-constexpr int kWarp = 32;
-constexpr int kGroup = 128;  // threads of a warp group
 constexpr int kConsumers = 2;
 constexpr int kGroupQueries = 64;
 constexpr int kQueries = kConsumers * kGroupQueries;  // of a tile
@@ -132,7 +130,7 @@ class Consumer {
         biases_(biases),
         group_(static_cast<int>(threadIdx.x) / kGroup),
         warp_(static_cast<int>(threadIdx.x) / kWarp),
-        lane_(static_cast<int>(threadIdx.x) % kWarp),
+        lane_(lane_index()),
         factor_(work.scale * ptx::kLog2E) {}
 
   __device__ void run(const Items& items) {
@@ -281,7 +279,7 @@ class Consumer {
       rescale_[r] = ptx::exp2_fast(maximum_[r] - maximum);
       maximum_[r] = maximum;
     }
-    moved_ = __any_sync(0xffffffffu, rescale_[0] != 1.0f || rescale_[1] != 1.0f);
+    moved_ = __any_sync(kAllLanes, rescale_[0] != 1.0f || rescale_[1] != 1.0f);
 #pragma unroll
     for (int n = 0; n < P::kKeys / 8; ++n) {
 #pragma unroll
@@ -297,7 +295,7 @@ class Consumer {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       // The sum is column 0 of its block, which the first lane of four holds.
-      const float sum = __shfl_sync(0xffffffffu, out_[kDimBlocks][2 * r], lane_ / 4 * 4);
+      const float sum = __shfl_sync(kAllLanes, out_[kDimBlocks][2 * r], lane_ / 4 * 4);
       const float inverse = 1.0f / sum;
       const int query = first_query_ + lane_ / 4 + 8 * r;
       if (query > last_query_) continue;

@@ -2,17 +2,31 @@
 
 #include <cstdint>
 
+#include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 
-// A ring of stages in shared memory, handed to and fro between threads that fill it and threads
-// that read it, with two barriers per stage.
+// A ring of kStages stages in shared memory. One side fills stages in order, the other reads them
+// in the same order; each stage has two barriers, both of which begin in phase 0:
+//
+//   filling side                                reading side
+//   wait_for(empty[at.stage], at.phase ^ 1)     wait_for(full[at.stage], at.phase)
+//   fill, arriving at full[at.stage]            read, then release(empty[at.stage])
+//   at.advance()                                at.advance()
+//
+// The filling side does not wait in its first round: the phase before phase 0 counts as complete.
 namespace fovea::cuda {
 
-/// Where somebody stands in a ring.
+/// The stage that one side uses next, and the phase of its barriers.
 template <int kStages>
 struct Position {
   int stage = 0;
   std::uint32_t phase = 0;
+
+  /// Of item `number`, counted from 0 over all that passes through the ring: for sides that do not
+  /// take every item in turn.
+  [[nodiscard]] __device__ static Position of(unsigned number) {
+    return {static_cast<int>(number % kStages), number / kStages & 1};
+  }
   __device__ void advance() {
     if (++stage == kStages) {
       stage = 0;
@@ -28,7 +42,7 @@ __device__ inline void wait_for(std::uint64_t& barrier, std::uint32_t phase) {
 
 /// Tells the filling side that this warp has read a stage. For a whole warp.
 __device__ inline void release(std::uint64_t& barrier) {
-  if (threadIdx.x % 32 == 0) ptx::barrier_arrive(ptx::shared_address(&barrier));
+  if (threadIdx.x % kWarp == 0) ptx::barrier_arrive(ptx::shared_address(&barrier));
 }
 
 }  // namespace fovea::cuda

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "ops/cuda/common/lanes.cuh"
+
 namespace fovea::cuda::ptx {
 
 /// Number of the calling thread in its warp, asked for anew by every call: what a kernel derives
@@ -20,7 +22,7 @@ __device__ inline int lane() {
 /// it, where it would rather compute it again, divisions and all, at every use.
 __device__ inline int keep(int value) {
   asm volatile("" : "+r"(value));
-  return __shfl_sync(0xffffffffu, value, 0);
+  return __shfl_sync(kAllLanes, value, 0);
 }
 
 /// True for one lane of a warp, all of whose lanes must be here.

@@ -9,6 +9,7 @@
 // Traffic: 4 * rows * cols bytes. Rounding: LayerNorm once at the end; RMSNorm also after the
 // normalisation, as its contract says. `out` may be `x`.
 #include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/cuda_kernels.h"
@@ -17,7 +18,6 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kWarp = 32;
 constexpr int kAnyWidthThreads = 256;
 constexpr int kMaxThreads = 1024;
 constexpr int kWidth = 8;  // bf16 elements of a 16-byte load
@@ -43,7 +43,7 @@ struct NormWork {
 __device__ float warp_sum(float value) {
 #pragma unroll
   for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-    value += __shfl_xor_sync(0xffffffffu, value, offset);
+    value += __shfl_xor_sync(kAllLanes, value, offset);
   }
   return value;
 }
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
 /// 256.
 template <bool kCentred, int kPieces>
 __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWork w) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = lane_index();
   const auto column = [&](int piece) { return (piece * kWarp + lane) * kWidth; };
   const auto cols = static_cast<float>(w.cols);
   wait_for_predecessor();
