@@ -19,8 +19,8 @@
 // for many more sequences than most batches have, and starts no blocks for all of them. Blocks that
 // find none write zeros to the rows that no sequence covers.
 #include <algorithm>
-#include <climits>
 
+#include "ops/cuda/attention/mma_tile.cuh"
 #include "ops/cuda/attention/softmax_mma.cuh"
 #include "ops/cuda/attention/tiles.cuh"
 #include "ops/cuda/common/bf16.cuh"
@@ -31,29 +31,10 @@
 
 namespace fovea::cuda {
 
+namespace attention_mma {
+
 namespace {
 
-constexpr int kWarpQueries = 16;
-constexpr int kStages = 2;  // of each group
-
-/// How a block works: `kSplitCount` groups of `kWarpCount` warps share the keys of a tile,
-/// `kStepKeys` at a time; and how many blocks a multiprocessor has.
-template <int kPaddedDim, int kWarpCount, int kStepKeys, int kSplitCount, int kBlockCount>
-struct Plan {
-  static constexpr int kDim = kPaddedDim;
-  static constexpr int kWarps = kWarpCount;  // of a group
-  static constexpr int kKeys = kStepKeys;
-  static constexpr int kSplits = kSplitCount;
-  static constexpr int kBlocks = kBlockCount;
-  static constexpr int kGroupThreads = kWarps * kWarp;
-  static constexpr int kThreads = kSplits * kGroupThreads;
-  static constexpr int kQueries = kWarps * kWarpQueries;
-  static constexpr int kPieces = kDim / 8;  // 16-byte pieces of a row
-  static constexpr int kStride = kDim + 8;  // elements from row to row: eight rows of a matrix load
-                                            // fall into different banks
-  using Row = __nv_bfloat16[kStride];
-  using Scores = float[kKeys / 8][4];
-};
 /// For many tiles: as many blocks as registers allow.
 constexpr int blocks_for(int dim) { return dim <= 80 ? 4 : dim <= 96 ? 3 : 2; }
 template <int kDim>
@@ -73,117 +54,15 @@ bool are_few_tiles(const AttentionWork& w) {
   return std::int64_t{w.rows} * w.num_heads <= (long_ones ? 2 : 1) * kFewRowsOfHeads;
 }
 
-/// Keys and values of a step.
+/// One step of one warp. The last one of a sequence has `valid` keys, the others are full.
 template <class P>
-struct Stage {
-  typename P::Row keys[P::kKeys];
-  typename P::Row values[P::kKeys];
-};
-
-/// Sums of a tile over the keys of one group.
-template <class P>
-struct Partial {
-  float out[P::kQueries][P::kStride];
-};
-
-template <class P>
-struct alignas(16) Shared {
-  Stage<P> stages[P::kSplits][kStages];
-  typename P::Row queries[P::kQueries];
-  float maximum[P::kSplits][P::kQueries];  // of what a group has summed
-  float sum[P::kSplits][P::kQueries];
-
-  /// What a group has summed lies where its stages were.
-  [[nodiscard]] __device__ Partial<P>& partial(int group) {
-    static_assert(sizeof(Partial<P>) <= sizeof(stages[0]));
-    return *reinterpret_cast<Partial<P>*>(stages[group]);
-  }
-};
-
-/// How kThreads threads copy `kRows` rows of a head to shared memory, in pieces of 16 bytes. Where
-/// a thread's pieces lie is computed once, before the kernel waits for its predecessor.
-template <class P, int kRows, int kThreads>
-class RowCopier {
- public:
-  __device__ RowCopier(int stride, int head_dim) {
-#pragma unroll
-    for (int t = 0; t < kTasks; ++t) {
-      const int i = static_cast<int>(threadIdx.x) % kThreads + t * kThreads;
-      const int row = i / P::kPieces;
-      const int dim = i % P::kPieces * 8;
-      // A piece beyond the head belongs to no row that exists: it always becomes zeros.
-      row_[t] = dim < head_dim ? row : kNoRow;
-      from_[t] = row * stride + dim;
-      to_[t] = (row * P::kStride + dim) * static_cast<int>(sizeof(__nv_bfloat16));
-    }
-  }
-  /// Starts copying rows from `from` on to `to`; rows from `valid_rows` on become zeros.
-  __device__ void start(const __nv_bfloat16* from, int valid_rows, typename P::Row* to) const {
-    const std::uint32_t shared = ptx::shared_address(to);
-#pragma unroll
-    for (int t = 0; t < kTasks; ++t) {
-      if ((t + 1) * kThreads > kRows * P::kPieces && !has(t)) break;
-      const bool valid = row_[t] < valid_rows;
-      ptx::copy_async(shared + to_[t], valid ? from + from_[t] : from, valid);
-    }
-  }
-
- private:
-  static constexpr int kTasks = (kRows * P::kPieces + kThreads - 1) / kThreads;
-  static constexpr int kNoRow = INT_MAX;
-
-  [[nodiscard]] __device__ static bool has(int t) {
-    return static_cast<int>(threadIdx.x) % kThreads + t * kThreads < kRows * P::kPieces;
-  }
-
-  int row_[kTasks];
-  int from_[kTasks];  // in elements
-  int to_[kTasks];    // in bytes
-};
-
-/// The matrix-unit operand of the 16 queries of a warp.
-template <class P>
-__device__ void load_queries(const AttentionWork& w, const typename P::Row* rows,
-                             std::uint32_t (&q)[P::kDim / 16][4]) {
-  const int lane = lane_index();
-#pragma unroll
-  for (int step = 0; step < P::kDim / 16; ++step) {
-    ptx::load_matrices(ptx::shared_address(&rows[lane % 16][step * 16 + lane / 16 * 8]), q[step]);
-#pragma unroll
-    for (std::uint32_t& pair : q[step]) pair = (pair & w.keep) ^ w.flip;
-  }
-}
-
-/// scores[16 x kKeys] = q k^T of one warp.
-template <class P>
-__device__ void multiply_keys(const std::uint32_t (&q)[P::kDim / 16][4], const Stage<P>& stage,
-                              typename P::Scores& scores) {
-  const int lane = lane_index();
-  const int key = lane / 16 * 8 + lane % 8;
-  const int dim = lane / 8 % 2 * 8;
-#pragma unroll
-  for (int step = 0; step < P::kDim / 16; ++step) {
-#pragma unroll
-    for (int pair = 0; pair < P::kKeys / 16; ++pair) {
-      std::uint32_t k[4];
-      ptx::load_matrices(ptx::shared_address(&stage.keys[pair * 16 + key][step * 16 + dim]), k);
-      ptx::multiply_add(scores[2 * pair], q[step], k[0], k[1]);
-      ptx::multiply_add(scores[2 * pair + 1], q[step], k[2], k[3]);
-    }
-  }
-}
-
-/// Excludes keys at or beyond `valid` from the softmax.
-template <class P>
-__device__ void mask_scores(int valid, typename P::Scores& scores) {
-  const int column = static_cast<int>(threadIdx.x) % 4 * 2;
-#pragma unroll
-  for (int n = 0; n < P::kKeys / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (n * 8 + column + i % 2 >= valid) scores[n][i] = -INFINITY;
-    }
-  }
+__device__ void attend(float factor, const std::uint32_t (&q)[P::kDim / 16][4],
+                       const Stage<P>& stage, bool is_last, int valid, SoftmaxSums<P::kDim>& acc) {
+  typename P::Scores scores = {};
+  multiply_keys<P>(q, stage, scores);
+  if (is_last) mask_scores<P>(valid, scores);
+  update_softmax(factor, scores, acc);
+  multiply_values(scores, stage.values, acc);
 }
 
 /// Leaves what a warp has summed for join_partials.
@@ -257,7 +136,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
   const int width = w.num_heads * w.head_dim;
   const int stride = 3 * width;
   const RowCopier<P, P::kQueries, P::kThreads> copy_queries(stride, w.head_dim);
-  const RowCopier<P, P::kKeys, P::kGroupThreads> copy_keys(stride, w.head_dim);
+  const KeyCopier<P> copy_keys(stride, w.head_dim);
   const float factor = w.scale * ptx::kLog2E;
   wait_for_predecessor();
   const int head = static_cast<int>(blockIdx.x);
@@ -274,10 +153,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
     const int num_steps = (tile.sequence_rows + P::kKeys - 1) / P::kKeys;
     const auto fetch_step = [&](int step, Stage<P>& stage) {
       if (step < num_steps) {
-        const int first = step * P::kKeys;
-        const __nv_bfloat16* const keys = sequence + width + std::int64_t{first} * stride;
-        copy_keys.start(keys, tile.sequence_rows - first, stage.keys);
-        copy_keys.start(keys + width, tile.sequence_rows - first, stage.values);
+        fetch_keys<P>(copy_keys, sequence + width, width, tile.sequence_rows, step, stage);
       }
       ptx::commit_copies();
     };
@@ -296,11 +172,8 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
       const int step = round * P::kSplits + group;
       Stage<P>& stage = stages[round % kStages];
       if (P::kSplits == 1 || step < num_steps) {
-        typename P::Scores scores = {};
-        multiply_keys<P>(q, stage, scores);
-        if (step + 1 == num_steps) mask_scores<P>(tile.sequence_rows - step * P::kKeys, scores);
-        update_softmax(factor, scores, acc);
-        multiply_values(scores, stage.values, acc);
+        attend<P>(factor, q, stage, step + 1 == num_steps, tile.sequence_rows - step * P::kKeys,
+                  acc);
       }
       __syncthreads();  // everyone has read this stage before it is filled again
       if (round + 1 == num_rounds) break;
@@ -341,9 +214,12 @@ void launch_dim(CudaStream& stream, const AttentionWork& w) {
 
 }  // namespace
 
+}  // namespace attention_mma
+
 void launch_attention_mma(CudaStream& stream, const AttentionWork& work) {
   const DeviceGuard guard(stream.device_index());
-  PaddedHeadDims::choose(work.head_dim, [&](auto dim) { launch_dim<dim>(stream, work); });
+  PaddedHeadDims::choose(work.head_dim,
+                         [&](auto dim) { attention_mma::launch_dim<dim>(stream, work); });
 }
 
 }  // namespace fovea::cuda
