@@ -1,16 +1,101 @@
+// The CUDA backend's Kernels: every function forwards to the op's folder.
 #include "ops/cuda/cuda_kernels.h"
+
+#include "ops/cuda/attention/attention.h"
+#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/submission.h"
+#include "ops/cuda/gemm/gemm.h"
+#include "ops/cuda/gemm/linear.h"
+#include "ops/cuda/grid_attention/grid_attention.h"
+#include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
 
-CudaKernels::CudaKernels(const CudaDeviceOptions& options)
-    : device_index_(options.index),
-      attention_(options.attention),
-      gemm_(options.index, options.cache_dir) {
-  if (attention_ == CudaAttention::kCudnn) {
-    cudnn_ = std::make_unique<const CudnnAttention>(options.index);
+namespace {
+
+int count_multiprocessors(int device_index) {
+  int count = 0;
+  FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_index));
+  return count;
+}
+
+class CudaKernels final : public Kernels {
+ public:
+  explicit CudaKernels(const CudaDeviceOptions& options)
+      : device_index_(options.index),
+        num_multiprocessors_(count_multiprocessors(options.index)),
+        attention_choice_(options.attention),
+        gemm_(options.index, options.cache_dir),
+        attention_(options, num_multiprocessors_, gemm_) {}
+
+  [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
+                                              ConstTensorView bias) const override {
+    return cuda::pack_linear(device, device_index_, weight, bias);
   }
-  FOVEA_CUDA_CHECK(
-      cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index_));
+  void linear(const Submission& submission, const ops::LinearArgs& args) const override {
+    check_bf16("linear", "x", args.x);
+    gemm_.run(stream_of(submission), gemm_of(args, submission.is_recorded));
+  }
+  void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override {
+    cuda::layer_norm(stream_of(submission), args, num_multiprocessors_);
+  }
+  void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
+    cuda::rms_norm(stream_of(submission), args, num_multiprocessors_);
+  }
+  void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
+    cuda::rope_angles(stream_of(submission), args, num_multiprocessors_);
+  }
+  void attention(const Submission& submission, const ops::AttentionArgs& args) const override {
+    attention_.run(submission, args);
+  }
+  [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
+    return attention_.workspace_bytes(args);
+  }
+  void projected_attention(const Submission& submission,
+                           const ops::ProjectedAttentionArgs& args) const override {
+    attention_.run(submission, args);
+  }
+  void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
+    cuda::patchify(stream_of(submission), args, num_multiprocessors_);
+  }
+  void add_positions_bilinear(const Submission& submission,
+                              const ops::AddPositionsArgs& args) const override {
+    cuda::add_positions_bilinear(stream_of(submission), args, num_multiprocessors_);
+  }
+  void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
+    cuda::gather_rows(stream_of(submission), args, num_multiprocessors_);
+  }
+  void copy_row_blocks(const Submission& submission,
+                       const ops::CopyRowBlocksArgs& args) const override {
+    cuda::copy_row_blocks(stream_of(submission), args, num_multiprocessors_);
+  }
+  void add_table(const Submission& submission, const ops::AddTableArgs& args) const override {
+    cuda::add_table(stream_of(submission), args, num_multiprocessors_);
+  }
+  void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
+    cuda::im2col_3x3(stream_of(submission), args, num_multiprocessors_);
+  }
+  void grid_attention(const Submission& submission,
+                      const ops::GridAttentionArgs& args) const override {
+    cuda::grid_attention(submission, args, attention_choice_, num_multiprocessors_);
+  }
+  [[nodiscard]] std::size_t grid_attention_workspace(
+      const ops::GridAttentionArgs& args) const override {
+    return cuda::grid_attention_workspace(args, attention_choice_);
+  }
+
+ private:
+  int device_index_;
+  int num_multiprocessors_;
+  CudaAttention attention_choice_;
+  mutable GemmLibrary gemm_;  // remembers which algorithm was fastest
+  Attention attention_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Kernels> make_cuda_kernels(const CudaDeviceOptions& options) {
+  return std::make_shared<const CudaKernels>(options);
 }
 
 }  // namespace fovea::cuda

@@ -44,7 +44,7 @@ std::vector<CudaGpu> list_gpus(std::string& reason) {
 }
 
 std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
-  auto kernels = std::make_shared<const CudaKernels>(options);
+  auto kernels = make_cuda_kernels(options);
   std::string software = software_versions();
   if (options.attention == CudaAttention::kCudnn) software += ", " + CudnnAttention::software();
   return make_device(options.index, std::move(software), std::move(kernels));

@@ -1,12 +1,14 @@
 // Chooses between the attention kernels and brings the arguments into the form they take.
+#include "ops/cuda/attention/attention.h"
+
 #include <cmath>
 
 #include "core/check.h"
 #include "ops/cuda/attention/packing.h"
-#include "ops/cuda/common/alignment.h"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/common/submission.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
+#include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
 
@@ -63,22 +65,28 @@ void check(const char* op, const ops::AttentionArgs& args) {
 
 }  // namespace
 
-struct CudaKernels::AttentionPlan {
+struct Attention::Plan {
   Kernel kernel;
   AttentionWork work;
   std::int64_t max_seqlen;
   bool is_packed = false;  ///< keys and values are in the workspace already, for the Hopper kernel
 };
 
-CudaKernels::AttentionPlan CudaKernels::plan_attention(const char* op,
-                                                       const ops::AttentionArgs& args) const {
+Attention::Attention(const CudaDeviceOptions& options, int num_multiprocessors, GemmLibrary& gemm)
+    : choice_(options.attention), num_multiprocessors_(num_multiprocessors), gemm_(gemm) {
+  if (choice_ == CudaAttention::kCudnn) {
+    cudnn_ = std::make_unique<const CudnnAttention>(options.index);
+  }
+}
+
+Attention::Plan Attention::plan(const char* op, const ops::AttentionArgs& args) const {
   check(op, args);
   const AttentionWork work = make_work(args);
   const std::int64_t max_seqlen = args.sequences.max_seqlen;
-  return {.kernel = choose(attention_, work, max_seqlen), .work = work, .max_seqlen = max_seqlen};
+  return {.kernel = choose(choice_, work, max_seqlen), .work = work, .max_seqlen = max_seqlen};
 }
 
-std::size_t CudaKernels::workspace_bytes(const AttentionPlan& plan) const {
+std::size_t Attention::workspace_bytes(const Plan& plan) const {
   switch (plan.kernel) {
     case Kernel::kPortable: return 0;
     case Kernel::kHopper: return packed_bytes(plan.work);
@@ -87,7 +95,7 @@ std::size_t CudaKernels::workspace_bytes(const AttentionPlan& plan) const {
   return 0;
 }
 
-void CudaKernels::run(CudaStream& stream, const AttentionPlan& plan) const {
+void Attention::run(CudaStream& stream, const Plan& plan) const {
   switch (plan.kernel) {
     case Kernel::kPortable: return launch_attention_mma(stream, plan.work);
     case Kernel::kHopper:
@@ -98,36 +106,37 @@ void CudaKernels::run(CudaStream& stream, const AttentionPlan& plan) const {
   }
 }
 
-void CudaKernels::attention(const Submission& submission, const ops::AttentionArgs& args) const {
-  AttentionPlan plan = plan_attention("attention", args);
+void Attention::run(const Submission& submission, const ops::AttentionArgs& args) const {
+  Plan call = plan("attention", args);
   const Arena::Scope scope(submission.arena);
-  plan.work.workspace = take_scratch(submission, workspace_bytes(plan));
-  run(stream_of(submission), plan);
+  call.work.workspace = take_scratch(submission, workspace_bytes(call));
+  run(stream_of(submission), call);
 }
 
-std::size_t CudaKernels::attention_workspace(const ops::AttentionArgs& args) const {
-  return workspace_bytes(plan_attention("attention", args));
+std::size_t Attention::workspace_bytes(const ops::AttentionArgs& args) const {
+  return workspace_bytes(plan("attention", args));
 }
 
-void CudaKernels::projected_attention(const Submission& submission,
-                                      const ops::ProjectedAttentionArgs& args) const {
-  AttentionPlan plan = plan_attention("projected_attention", ops::attention_args(args));
-  check_vectors("projected_attention", "cos", args.cos);
-  check_vectors("projected_attention", "sin", args.sin);
+void Attention::run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const {
+  constexpr const char* kOp = "projected_attention";
+  check_vectors(kOp, "cos", args.cos);
+  check_vectors(kOp, "sin", args.sin);
+  Plan call = plan(kOp, ops::attention_args(args));
   const Arena::Scope scope(submission.arena);
-  plan.work.workspace = take_scratch(submission, workspace_bytes(plan));
+  call.work.workspace = take_scratch(submission, workspace_bytes(call));
   Gemm gemm = gemm_of(ops::projection_args(args), submission.is_recorded);
-  // What packs keys can rotate as well, but not without the bits that make up for a scale that is
-  // not positive.
-  if (plan.kernel == Kernel::kHopper && args.scale > 0.0f) {
-    plan.work.cos = args.cos.as<float>();
-    plan.work.sin = args.sin.as<float>();
-    plan.is_packed = HopperGemm::has_heads(plan.work.head_dim) && HopperGemm::accepts(gemm);
-    if (plan.is_packed) gemm.attention = &plan.work;
+  // What packs keys can rotate as well, but not with the bits that stand for a scale that is not
+  // positive.
+  if (call.kernel == Kernel::kHopper && args.scale > 0.0f) {
+    call.work.cos = args.cos.as<float>();
+    call.work.sin = args.sin.as<float>();
+    call.is_packed = HopperGemm::has_heads(call.work.head_dim) && HopperGemm::accepts(gemm);
+    if (call.is_packed) gemm.attention = &call.work;
   }
-  gemm_.run(stream_of(submission), gemm);
-  if (args.cos && plan.work.cos == nullptr) rotate(stream_of(submission), args);
-  run(stream_of(submission), plan);
+  CudaStream& stream = stream_of(submission);
+  gemm_.run(stream, gemm);
+  if (args.cos && call.work.cos == nullptr) rotate(stream, args, num_multiprocessors_);
+  run(stream, call);
 }
 
 }  // namespace fovea::cuda

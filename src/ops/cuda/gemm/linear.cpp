@@ -1,8 +1,10 @@
-// The linear layer: weights as bf16 in the layout of the checkpoint, and a product (gemm.h).
+// The linear layer: weights as bf16 in the layout of the checkpoint.
+#include "ops/cuda/gemm/linear.h"
+
 #include <vector>
 
+#include "device/cuda/handles.h"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/cuda_kernels.h"
 
 namespace fovea::cuda {
 
@@ -31,9 +33,9 @@ Buffer upload_bf16(Device& device, ConstTensorView host) {
 
 }  // namespace
 
-ops::PackedLinear CudaKernels::pack_linear(Device& device, ConstTensorView weight,
-                                           ConstTensorView bias) const {
-  const DeviceGuard guard(device_index_);
+ops::PackedLinear pack_linear(Device& device, int device_index, ConstTensorView weight,
+                              ConstTensorView bias) {
+  const DeviceGuard guard(device_index);
   ops::PackedLinear packed;
   packed.out_features = weight.shape[0];
   packed.in_features = weight.shape[1];
@@ -42,11 +44,6 @@ ops::PackedLinear CudaKernels::pack_linear(Device& device, ConstTensorView weigh
   packed.weight = upload_bf16(device, weight);
   if (bias) packed.bias = upload_bf16(device, bias);
   return packed;
-}
-
-void CudaKernels::linear(const Submission& submission, const ops::LinearArgs& args) const {
-  check_bf16("linear", "x", args.x);
-  gemm_.run(stream_of(submission), gemm_of(args, submission.is_recorded));
 }
 
 }  // namespace fovea::cuda

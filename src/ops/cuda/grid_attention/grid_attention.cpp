@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/common/submission.h"
 
 namespace fovea::cuda {
 
@@ -62,22 +62,20 @@ void check(const ops::GridAttentionArgs& args) {
 
 }  // namespace
 
-void CudaKernels::grid_attention(const Submission& submission,
-                                 const ops::GridAttentionArgs& args) const {
+void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args,
+                    CudaAttention choice, int num_multiprocessors) {
   check(args);
   GridWork work = make_work(args);
-  if (!uses_hopper(attention_, work)) {
-    return launch_grid_attention_mma(stream_of(submission), work);
-  }
+  if (!uses_hopper(choice, work)) return launch_grid_attention_mma(stream_of(submission), work);
   const Arena::Scope scope(submission.arena);
   work.workspace = take_scratch(submission, grid_attention_wgmma_workspace(work));
-  launch_grid_attention_wgmma(stream_of(submission), work, num_multiprocessors_);
+  launch_grid_attention_wgmma(stream_of(submission), work, num_multiprocessors);
 }
 
-std::size_t CudaKernels::grid_attention_workspace(const ops::GridAttentionArgs& args) const {
+std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, CudaAttention choice) {
   check(args);
   const GridWork work = make_work(args);
-  return uses_hopper(attention_, work) ? grid_attention_wgmma_workspace(work) : 0;
+  return uses_hopper(choice, work) ? grid_attention_wgmma_workspace(work) : 0;
 }
 
 }  // namespace fovea::cuda

@@ -4,8 +4,18 @@
 #include <cstdint>
 
 #include "device/cuda/cuda_stream.h"
+#include "device/cuda_abi.h"
+#include "ops/context.h"
+#include "ops/grid.h"
 
 namespace fovea::cuda {
+
+/// Bodies of Kernels::grid_attention and Kernels::grid_attention_workspace.
+/// @param choice kPortable excludes the Hopper kernel.
+void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args,
+                    CudaAttention choice, int num_multiprocessors);
+[[nodiscard]] std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args,
+                                                   CudaAttention choice);
 
 /// Grid attention as the kernels see it; the image as a whole is a window where there are none.
 struct GridWork {

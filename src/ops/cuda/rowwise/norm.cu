@@ -12,7 +12,7 @@
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
 
@@ -224,9 +224,9 @@ void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocesso
 
 }  // namespace
 
-void CudaKernels::layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const {
+void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_multiprocessors) {
   check_bf16("layer_norm", "x", args.x);
-  launch_norm<true>(stream_of(submission),
+  launch_norm<true>(stream,
                     {.x = args.x.as<__nv_bfloat16>(),
                      .weight = args.weight.as<float>(),
                      .bias = args.bias.as<float>(),
@@ -235,12 +235,12 @@ void CudaKernels::layer_norm(const Submission& submission, const ops::LayerNormA
                      .cols = static_cast<int>(args.x.shape[1]),
                      .live = args.rows.count,
                      .out = args.out.as<__nv_bfloat16>()},
-                    num_multiprocessors_);
+                    num_multiprocessors);
 }
 
-void CudaKernels::rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const {
+void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multiprocessors) {
   check_bf16("rms_norm", "x", args.x);
-  launch_norm<false>(stream_of(submission),
+  launch_norm<false>(stream,
                      {.x = args.x.as<__nv_bfloat16>(),
                       .weight = args.weight.as<float>(),
                       .bias = nullptr,
@@ -249,7 +249,7 @@ void CudaKernels::rms_norm(const Submission& submission, const ops::RmsNormArgs&
                       .cols = static_cast<int>(args.x.shape[1]),
                       .live = args.rows.count,
                       .out = args.out.as<__nv_bfloat16>()},
-                     num_multiprocessors_);
+                     num_multiprocessors);
 }
 
 }  // namespace fovea::cuda

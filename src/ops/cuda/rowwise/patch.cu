@@ -9,7 +9,7 @@
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
 
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-void CudaKernels::patchify(const Submission& submission, const ops::PatchifyArgs& args) const {
+void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multiprocessors) {
   check_bf16("patchify", "out", args.out);
   check_vectors("patchify", "sources", args.sources);
   const PatchifyWork work{.pixels = args.pixels.as<std::uint8_t>(),
@@ -163,31 +163,31 @@ void CudaKernels::patchify(const Submission& submission, const ops::PatchifyArgs
   FOVEA_CHECK(patch_bytes <= kMaxPatchBytes, kUnsupported, "patchify: a patch of ", patch_bytes,
               " bytes does not fit the GPU's shared memory (", kMaxPatchBytes, ")");
   const bool vectors = args.patch_size % 8 == 0 && is_aligned(args.out.data, 16);
-  launch(stream_of(submission), vectors ? &patchify_kernel<8> : &patchify_kernel<1>,
-         grid_for(work.rows, 1, num_multiprocessors_), dim3(kBlock),
+  launch(stream, vectors ? &patchify_kernel<8> : &patchify_kernel<1>,
+         grid_for(work.rows, 1, num_multiprocessors), dim3(kBlock),
          static_cast<std::size_t>(patch_bytes), work);
 }
 
-void CudaKernels::add_positions_bilinear(const Submission& submission,
-                                         const ops::AddPositionsArgs& args) const {
+void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args,
+                            int num_multiprocessors) {
   check_bf16("add_positions_bilinear", "x", args.x);
   check_vectors("add_positions_bilinear", "positions", args.positions);
   const std::int64_t rows = args.x.shape[0];
   const std::int64_t cols = args.x.shape[1];
   const bool vectors =
       cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
-  launch(stream_of(submission), vectors ? &add_positions_kernel<8> : &add_positions_kernel<1>,
-         grid_for(rows, 1, num_multiprocessors_), dim3(kBlock), 0, args.table.as<float>(),
+  launch(stream, vectors ? &add_positions_kernel<8> : &add_positions_kernel<1>,
+         grid_for(rows, 1, num_multiprocessors), dim3(kBlock), 0, args.table.as<float>(),
          args.positions.as<int4>(), args.side, rows, cols, args.rows.count,
          args.x.as<__nv_bfloat16>());
 }
 
-void CudaKernels::gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const {
+void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_multiprocessors) {
   check_bf16("gather_rows", "x", args.x);
   const std::int64_t rows = args.index.shape[0];
   const std::int64_t cols = args.x.shape[1];
-  auto& cuda_stream = stream_of(submission);
-  const dim3 grid = grid_for(rows, 1, num_multiprocessors_);
+  auto& cuda_stream = stream;
+  const dim3 grid = grid_for(rows, 1, num_multiprocessors);
   if (cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16)) {
     launch(cuda_stream, &gather_rows_kernel<uint4>, grid, dim3(kBlock), 0, args.x.as<uint4>(),
            args.index.as<std::int32_t>(), rows, cols / 8, args.rows.count, args.out.as<uint4>());

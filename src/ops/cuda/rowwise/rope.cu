@@ -8,8 +8,8 @@
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/cuda_kernels.h"
 #include "ops/cuda/rowwise/rotate.cuh"
+#include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
 
@@ -60,21 +60,20 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-void CudaKernels::rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const {
+void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_multiprocessors) {
   check_vectors("rope_angles", "positions", args.positions);
   const std::int64_t rows = args.positions.shape[0];
   const std::int64_t quarter = args.inv_freq.shape[0];
-  launch(stream_of(submission), &rope_angles_kernel,
-         grid_for(rows * quarter * 2, kBlock, num_multiprocessors_), dim3(kBlock), 0,
-         args.positions.as<int4>(), args.inv_freq.as<float>(), rows, quarter, args.rows.count,
-         args.cos.as<float>(), args.sin.as<float>());
+  launch(stream, &rope_angles_kernel, grid_for(rows * quarter * 2, kBlock, num_multiprocessors),
+         dim3(kBlock), 0, args.positions.as<int4>(), args.inv_freq.as<float>(), rows, quarter,
+         args.rows.count, args.cos.as<float>(), args.sin.as<float>());
 }
 
-void CudaKernels::rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args) const {
+void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_multiprocessors) {
   const std::int64_t rows = args.qkv.shape[0];
   const std::int64_t half = args.head_dim / 2;
   const std::int64_t pieces = rows * 2 * args.num_heads * half / kPairs;
-  launch(stream, &rotate_kernel, grid_for(pieces, kBlock, num_multiprocessors_), dim3(kBlock), 0,
+  launch(stream, &rotate_kernel, grid_for(pieces, kBlock, num_multiprocessors), dim3(kBlock), 0,
          args.qkv.as<__nv_bfloat16>(), args.cos.as<float>(), args.sin.as<float>(), rows,
          args.num_heads, half, args.sequences.rows.count);
 }

@@ -2,7 +2,7 @@
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/cuda_kernels.h"
+#include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
 
@@ -108,8 +108,8 @@ __global__ void __launch_bounds__(kBlock) im2col_kernel(Im2colWork w) {
 
 }  // namespace
 
-void CudaKernels::copy_row_blocks(const Submission& submission,
-                                  const ops::CopyRowBlocksArgs& args) const {
+void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args,
+                     int num_multiprocessors) {
   check_bf16("copy_row_blocks", "out", args.out);
   const bool is_constant = args.x_block_rows == 0;
   const CopyWork work{.x = is_constant ? nullptr : args.x.as<__nv_bfloat16>(),
@@ -127,22 +127,22 @@ void CudaKernels::copy_row_blocks(const Submission& submission,
                       .out_cols = args.out.shape[1]};
   const bool vectors = work.cols % 8 == 0 && work.out_cols % 8 == 0 && work.out_column % 8 == 0 &&
                        is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
-  launch(stream_of(submission), vectors ? &copy_row_blocks_kernel<8> : &copy_row_blocks_kernel<1>,
-         grid_for(work.blocks * work.count, 1, num_multiprocessors_), dim3(kBlock), 0, work);
+  launch(stream, vectors ? &copy_row_blocks_kernel<8> : &copy_row_blocks_kernel<1>,
+         grid_for(work.blocks * work.count, 1, num_multiprocessors), dim3(kBlock), 0, work);
 }
 
-void CudaKernels::add_table(const Submission& submission, const ops::AddTableArgs& args) const {
+void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_multiprocessors) {
   check_bf16("add_table", "x", args.x);
   const std::int64_t rows = args.x.shape[0];
   const std::int64_t cols = args.x.shape[1];
   const bool vectors =
       cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
-  launch(stream_of(submission), vectors ? &add_table_kernel<8> : &add_table_kernel<1>,
-         grid_for(rows, 1, num_multiprocessors_), dim3(kBlock), 0, args.table.as<float>(),
+  launch(stream, vectors ? &add_table_kernel<8> : &add_table_kernel<1>,
+         grid_for(rows, 1, num_multiprocessors), dim3(kBlock), 0, args.table.as<float>(),
          args.table.shape[0], rows, cols, args.rows.count, args.x.as<__nv_bfloat16>());
 }
 
-void CudaKernels::im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const {
+void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_multiprocessors) {
   check_bf16("im2col_3x3", "x", args.x);
   const Im2colWork work{.x = args.x.as<__nv_bfloat16>(),
                         .height = static_cast<int>(args.height),
@@ -156,8 +156,8 @@ void CudaKernels::im2col_3x3(const Submission& submission, const ops::Im2colArgs
                         .out = args.out.as<__nv_bfloat16>()};
   const bool vectors =
       work.channels % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
-  launch(stream_of(submission), vectors ? &im2col_kernel<8> : &im2col_kernel<1>,
-         grid_for(work.rows, 1, num_multiprocessors_), dim3(kBlock), 0, work);
+  launch(stream, vectors ? &im2col_kernel<8> : &im2col_kernel<1>,
+         grid_for(work.rows, 1, num_multiprocessors), dim3(kBlock), 0, work);
 }
 
 }  // namespace fovea::cuda

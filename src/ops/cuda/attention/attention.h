@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "device/cuda_abi.h"
+#include "ops/cuda/attention/cudnn.h"
+#include "ops/cuda/gemm/gemm.h"
+#include "ops/projected_attention.h"
+
+namespace fovea::cuda {
+
+/// The attention ops on one GPU, with the kernel that is fastest for the sizes of a call (or the
+/// one that the options ask for, where it can do the work). Thread-safe.
+class Attention {
+ public:
+  /// @param gemm computes projections; must outlive this object.
+  /// @throws Error(kUnsupported) if the options ask for cuDNN and there is none.
+  Attention(const CudaDeviceOptions& options, int num_multiprocessors, GemmLibrary& gemm);
+
+  /// Bodies of Kernels::attention and Kernels::projected_attention.
+  void run(const Submission& submission, const ops::AttentionArgs& args) const;
+  void run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const;
+  /// The body of Kernels::attention_workspace.
+  [[nodiscard]] std::size_t workspace_bytes(const ops::AttentionArgs& args) const;
+
+ private:
+  struct Plan;  // the kernel that was chosen for a call, and its arguments
+  [[nodiscard]] Plan plan(const char* op, const ops::AttentionArgs& args) const;
+  [[nodiscard]] std::size_t workspace_bytes(const Plan& plan) const;
+  void run(CudaStream& stream, const Plan& plan) const;
+
+  CudaAttention choice_;
+  int num_multiprocessors_;
+  GemmLibrary& gemm_;
+  std::unique_ptr<const CudnnAttention> cudnn_;  // where it was asked for
+};
+
+}  // namespace fovea::cuda
