@@ -3,26 +3,24 @@
 // a model; useful work only in the rates. Compare with an eager or captured PyTorch tower of the
 // same shapes.
 //
-//   fovea_bench_cuda_tower [--ops] [--attention] [--portable | --hopper | --cudnn]
+//   fovea_bench_cuda_tower [--ops [NAME...]] [--attention] [--no-towers] [--sustained]
+//                          [--portable | --hopper | --cudnn]
+//
+// --sustained: besides a burst at full clock, a loop of a second each, with clock and power.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <functional>
-#include <memory>
 #include <numeric>
-#include <random>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "device/cuda_plugin.h"
-#include "ops/kernels.h"
-#include "ops/linear.h"
+#include "core/check.h"
+#include "ops/attention.h"
+#include "ops/cuda_bench.h"
 #include "ops/norm.h"
 #include "ops/projected_attention.h"
 
-namespace fovea {
+namespace fovea::bench {
 namespace {
 
 constexpr std::int64_t kLayers = 27;
@@ -36,9 +34,7 @@ constexpr std::int64_t kOut = 2048;
 constexpr std::int64_t kTaps[] = {8, 16, 24};
 constexpr std::int64_t kMaxPatches = 16384;
 constexpr float kEpsilon = 1e-6f;
-
-using Clock = std::chrono::steady_clock;
-using Work = std::function<void(ExecContext&)>;
+constexpr double kSustainedSeconds = 1.0;
 
 /// A sequence of lengths, for example 8 x 256.
 struct Batch {
@@ -47,86 +43,12 @@ struct Batch {
   [[nodiscard]] std::int64_t rows() const { return count * length; }
 };
 
-class Bench {
- public:
-  explicit Bench(std::unique_ptr<Device> device)
-      : device_(std::move(device)),
-        stream_(device_->create_stream()),
-        side_(device_->create_stream()),
-        memory_(device_->allocate(std::size_t{2} << 30)) {
-    std::mt19937_64 generator(1);
-    std::normal_distribution<float> normal;
-    random_.resize(static_cast<std::size_t>(kMaxPatches * 3 * kHidden));
-    for (auto& bits : random_) bits = f32_to_bf16(normal(generator));
-    small_.resize(static_cast<std::size_t>(kJoined * kJoined));
-    for (std::size_t i = 0; i < small_.size(); ++i)
-      small_[i] = f32_to_bf16(0.02f * bf16_to_f32(random_[i]));
-  }
-
-  [[nodiscard]] Device& device() { return *device_; }
-
-  [[nodiscard]] Tensor random(std::int64_t rows, std::int64_t cols) {
-    return upload(*device_, *stream_,
-                  {reinterpret_cast<const std::byte*>(random_.data()), DType::kBF16, {rows, cols}});
-  }
-  [[nodiscard]] Tensor floats(std::int64_t count, float value) {
-    const std::vector<float> values(static_cast<std::size_t>(count), value);
-    return upload(*device_, *stream_,
-                  {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, {count}});
-  }
-  [[nodiscard]] Tensor ints(const std::vector<std::int32_t>& values) {
-    return upload(*device_, *stream_,
-                  {reinterpret_cast<const std::byte*>(values.data()),
-                   DType::kI32,
-                   {static_cast<std::int64_t>(values.size())}});
-  }
-  [[nodiscard]] Tensor offsets(const Batch& batch) {
-    std::vector<std::int32_t> values;
-    for (std::int64_t s = 0; s <= batch.count; ++s)
-      values.push_back(static_cast<std::int32_t>(s * batch.length));
-    return ints(values);
-  }
-  [[nodiscard]] ops::PackedLinear linear(std::int64_t in, std::int64_t out) {
-    return ops::pack_linear(
-        *device_, {reinterpret_cast<const std::byte*>(small_.data()), DType::kBF16, {out, in}},
-        {reinterpret_cast<const std::byte*>(small_.data()), DType::kBF16, {out}});
-  }
-
-  /// Median milliseconds of one replay of what `work` submits.
-  double replay_ms(const Work& work, int repetitions = 9) {
-    Arena arena(memory_.data(), memory_.bytes());
-    ExecContext ctx{.stream = *stream_,
-                    .kernels = device_->kernels(),
-                    .arena = arena,
-                    .side = *side_,
-                    .is_recorded = true};
-    work(ctx);  // measures the algorithms of products
-    stream_->synchronize();
-    const auto graph = stream_->capture([&] { work(ctx); });
-    nodes_ = graph->num_nodes();
-    std::vector<double> times;
-    for (int i = -2; i < repetitions; ++i) {
-      stream_->synchronize();
-      const auto begin = Clock::now();
-      stream_->replay(*graph);
-      stream_->synchronize();
-      const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
-      if (i >= 0) times.push_back(took.count());
-    }
-    std::ranges::sort(times);
-    return times[times.size() / 2];
-  }
-  [[nodiscard]] std::size_t nodes() const { return nodes_; }
-
- private:
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Stream> side_;
-  Buffer memory_;
-  std::vector<std::uint16_t> random_;
-  std::vector<std::uint16_t> small_;
-  std::size_t nodes_ = 0;
-};
+Tensor offsets(Bench& bench, const Batch& batch) {
+  std::vector<std::int32_t> values;
+  for (std::int64_t s = 0; s <= batch.count; ++s)
+    values.push_back(static_cast<std::int32_t>(s * batch.length));
+  return bench.ints(values);
+}
 
 struct Layer {
   ops::PackedLinear qkv, proj, fc1, fc2;
@@ -195,16 +117,26 @@ void rotary_attention(ExecContext& ctx, const Tower& t, const Layer& layer, cons
                                  .out = o.mixed});
 }
 
-void block(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {
-  norm(ctx, t, o.x, o.normed);
-  rotary_attention(ctx, t, layer, o);
+void project(ExecContext& ctx, const Layer& layer, const Operands& o) {
   ops::linear(ctx, {.x = o.mixed, .weight = layer.proj, .residual = o.x, .out = o.x});
-  norm(ctx, t, o.x, o.normed);
+}
+void widen(ExecContext& ctx, const Layer& layer, const Operands& o) {
   ops::linear(ctx, {.x = o.normed,
                     .weight = layer.fc1,
                     .activation = ops::Activation::kGeluTanh,
                     .out = o.wide});
+}
+void narrow(ExecContext& ctx, const Layer& layer, const Operands& o) {
   ops::linear(ctx, {.x = o.wide, .weight = layer.fc2, .residual = o.x, .out = o.x});
+}
+
+void block(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {
+  norm(ctx, t, o.x, o.normed);
+  rotary_attention(ctx, t, layer, o);
+  project(ctx, layer, o);
+  norm(ctx, t, o.x, o.normed);
+  widen(ctx, layer, o);
+  narrow(ctx, layer, o);
 }
 
 void merge(ExecContext& ctx, const Merger& m, ConstTensorView joined, TensorView wide,
@@ -247,7 +179,7 @@ void tower(ExecContext& ctx, const Tower& t, const Batch& batch, ConstTensorView
   ctx.stream.wait_for(ctx.side);
 }
 
-/// Floating-point operations of the products and attention of one forward.
+/// Floating-point operations of the GEMMs and attention of one forward.
 double tower_flops(const Batch& batch) {
   const auto rows = static_cast<double>(batch.rows());
   const double weights =
@@ -257,65 +189,95 @@ double tower_flops(const Batch& batch) {
          4.0 * rows * static_cast<double>(batch.length) * kHidden * static_cast<double>(kLayers);
 }
 
-void print_towers(Bench& bench, const Tower& t) {
-  std::printf("%-10s %8s %10s %9s\n", "tower", "nodes", "ms", "TFLOP/s");
+void print_towers(Bench& bench, const Tower& t, double seconds) {
+  std::printf("%-12s %6s %9s %9s %9s %6s %6s %8s\n", "tower", "nodes", "burst", "ms", "TFLOP/s",
+              "MHz", "W", "J");
   for (const Batch batch : {Batch{1, 64}, Batch{1, 256}, Batch{1, 1024}, Batch{1, 4096},
                             Batch{1, 16384}, Batch{8, 256}, Batch{20, 440}, Batch{8, 1024}}) {
-    const Tensor cu = bench.offsets(batch);
-    const double ms =
-        bench.replay_ms([&](ExecContext& ctx) { tower(ctx, t, batch, cu.view()); }, 15);
-    std::printf("%4lld x %-5lld %6zu %10.3f %9.0f\n", static_cast<long long>(batch.count),
-                static_cast<long long>(batch.length), bench.nodes(), ms,
-                tower_flops(batch) / ms * 1e-9);
+    const Tensor cu = offsets(bench, batch);
+    const Timing timing =
+        bench.time([&](ExecContext& ctx) { tower(ctx, t, batch, cu.view()); }, seconds);
+    const double ms = seconds > 0 ? timing.sustained_ms : timing.burst_ms;
+    std::printf("%4lld x %-5lld %6zu %9.3f %9.3f %9.0f %6.0f %6.0f %8.3f\n",
+                static_cast<long long>(batch.count), static_cast<long long>(batch.length),
+                timing.nodes, timing.burst_ms, ms, tower_flops(batch) / ms * 1e-9, timing.mhz,
+                timing.watts, timing.joules);
     std::fflush(stdout);
   }
 }
 
+/// Operands of a layer in memory of their own, with random values.
+class OpOperands {
+ public:
+  OpOperands(Bench& bench, const Batch& batch) : OpOperands(bench, batch, batch.rows()) {}
+  [[nodiscard]] Operands views() const {
+    const std::int64_t rows = x_.shape[0];
+    return {cu_.view(),
+            longest_,
+            x_.view(),
+            normed_.view(),
+            qkv_.view(),
+            mixed_.view(),
+            first_rows(wide_, rows, kWide)};
+  }
+
+ private:
+  OpOperands(Bench& bench, const Batch& batch, std::int64_t rows)
+      : longest_(batch.length),
+        cu_(offsets(bench, batch)),
+        x_(bench.random(rows, kHidden)),
+        normed_(bench.random(rows, kHidden)),
+        qkv_(bench.random(rows, 3 * kHidden)),
+        mixed_(bench.random(rows, kHidden)),
+        wide_(make_tensor(bench.device(), DType::kBF16, {rows, kWide})) {
+    bench.fill(wide_);
+  }
+
+  std::int64_t longest_;
+  Tensor cu_, x_, normed_, qkv_, mixed_, wide_;
+};
+
+struct Op {
+  const char* name;
+  std::function<void(ExecContext&, const Tower&, const Layer&, const Operands&)> run;
+};
+
+const std::vector<Op>& all_ops() {
+  static const std::vector<Op> ops{
+      {"norm", [](auto& ctx, auto& t, auto&, auto& o) { norm(ctx, t, o.x, o.normed); }},
+      {"qkv", [](auto& ctx, auto&, auto& l,
+                 auto& o) { ops::linear(ctx, {.x = o.normed, .weight = l.qkv, .out = o.qkv}); }},
+      {"attn", [](auto& ctx, auto&, auto&, auto& o) { attention(ctx, o); }},
+      {"both", [](auto& ctx, auto& t, auto& l, auto& o) { rotary_attention(ctx, t, l, o); }},
+      {"proj", [](auto& ctx, auto&, auto& l, auto& o) { project(ctx, l, o); }},
+      {"fc1", [](auto& ctx, auto&, auto& l, auto& o) { widen(ctx, l, o); }},
+      {"fc2", [](auto& ctx, auto&, auto& l, auto& o) { narrow(ctx, l, o); }}};
+  return ops;
+}
+
 /// One op at a time, once per layer in a graph, so that each run finds other weights.
-void print_ops(Bench& bench, const Tower& t) {
-  std::printf("%-6s %8s %8s %8s %8s %8s %8s %8s   microseconds\n", "rows", "norm", "qkv", "attn",
-              "both", "proj", "fc1", "fc2");
-  for (const std::int64_t rows : {64, 256, 1024, 4096, 8800, 16384}) {
-    const Tensor cu = bench.offsets({1, rows});
-    Buffer memory = bench.device().allocate(static_cast<std::size_t>(rows) * 24000);
-    Arena arena(memory.data(), memory.bytes());
-    const Operands o = make_operands(arena, rows, cu.view(), rows);
-    using Op = std::function<void(ExecContext&, const Layer&)>;
-    const std::vector<Op> all{
-        [&](ExecContext& ctx, const Layer&) { norm(ctx, t, o.x, o.normed); },
-        [&](ExecContext& ctx, const Layer& l) {
-          ops::linear(ctx, {.x = o.normed, .weight = l.qkv, .out = o.qkv});
-        },
-        [&](ExecContext& ctx, const Layer&) { attention(ctx, o); },
-        [&](ExecContext& ctx, const Layer& l) { rotary_attention(ctx, t, l, o); },
-        [&](ExecContext& ctx, const Layer& l) {
-          ops::linear(ctx, {.x = o.mixed, .weight = l.proj, .residual = o.x, .out = o.x});
-        },
-        [&](ExecContext& ctx, const Layer& l) {
-          ops::linear(ctx, {.x = o.normed,
-                            .weight = l.fc1,
-                            .activation = ops::Activation::kGeluTanh,
-                            .out = o.wide});
-        },
-        [&](ExecContext& ctx, const Layer& l) {
-          ops::linear(ctx, {.x = o.wide, .weight = l.fc2, .residual = o.x, .out = o.x});
-        }};
-    // Random operands everywhere: zeros draw less power and run faster.
-    const Tensor values = bench.random(rows, 3 * kHidden);
-    bench.replay_ms([&](ExecContext& ctx) {
-      for (const TensorView& operand : {o.x, o.normed, o.qkv, o.mixed})
-        ctx.stream.copy(operand.data, values.buffer.data(), operand.bytes());
-      ctx.stream.copy(o.wide.data, values.buffer.data(), values.buffer.bytes());
-    });
-    std::printf("%-6lld", static_cast<long long>(rows));
-    for (const Op& op : all) {
-      const double ms = bench.replay_ms([&](ExecContext& ctx) {
-        for (const Layer& layer : t.layers) op(ctx, layer);
-      });
-      std::printf(" %8.2f", ms * 1e3 / kLayers);
+/// @param wanted names of ops; empty: all.
+void print_ops(Bench& bench, const Tower& t, double seconds,
+               const std::vector<std::string_view>& wanted) {
+  std::printf("%-9s %-6s %9s %9s %6s %6s %8s   microseconds\n", "batch", "op", "burst", "sustained",
+              "MHz", "W", "mJ");
+  for (const Batch batch : {Batch{1, 64}, Batch{1, 256}, Batch{1, 1024}, Batch{8, 256},
+                            Batch{1, 4096}, Batch{8, 1024}, Batch{20, 440}, Batch{1, 16384}}) {
+    const OpOperands operands(bench, batch);
+    const Operands o = operands.views();
+    for (const Op& op : all_ops()) {
+      if (!wanted.empty() && std::ranges::find(wanted, op.name) == wanted.end()) continue;
+      const Timing timing = bench.time(
+          [&](ExecContext& ctx) {
+            for (const Layer& layer : t.layers) op.run(ctx, t, layer, o);
+          },
+          seconds);
+      std::printf("%2lldx%-6lld %-6s %9.2f %9.2f %6.0f %6.0f %8.2f\n",
+                  static_cast<long long>(batch.count), static_cast<long long>(batch.length),
+                  op.name, timing.burst_ms * 1e3 / kLayers, timing.sustained_ms * 1e3 / kLayers,
+                  timing.mhz, timing.watts, timing.joules * 1e3 / kLayers);
+      std::fflush(stdout);
     }
-    std::printf("\n");
-    std::fflush(stdout);
   }
 }
 
@@ -335,8 +297,8 @@ void print_attention(Bench& bench) {
       const std::int64_t heads = 3 * kHidden / (3 * dim);
       const Tensor qkv = bench.random(batch.rows(), 3 * heads * dim);
       const Tensor out = make_tensor(bench.device(), DType::kBF16, {batch.rows(), heads * dim});
-      const Tensor cu = bench.offsets(batch);
-      const double ms = bench.replay_ms([&](ExecContext& ctx) {
+      const Tensor cu = offsets(bench, batch);
+      const Timing timing = bench.time([&](ExecContext& ctx) {
         for (int i = 0; i < kRepeats; ++i)
           ops::attention(ctx, {.qkv = qkv.view(),
                                .sequences = {.cu_seqlens = cu.view(), .max_seqlen = batch.length},
@@ -347,7 +309,7 @@ void print_attention(Bench& bench) {
       });
       const double flops = 4.0 * static_cast<double>(batch.rows()) *
                            static_cast<double>(batch.length) * static_cast<double>(heads * dim);
-      std::printf(" %10.0f", flops * kRepeats / ms * 1e-9);
+      std::printf(" %10.0f", flops * kRepeats / timing.burst_ms * 1e-9);
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -359,27 +321,24 @@ int run(int argc, char** argv) {
   const auto has = [&](std::string_view flag) {
     return std::ranges::find(arguments, flag) != arguments.end();
   };
-  const CudaBackend backend = find_cuda();
-  const std::vector<int> gpus = usable_gpus(backend);
-  if (gpus.empty()) {
-    std::fprintf(stderr, "no GPU: %s\n", describe_gpus(backend).c_str());
-    return 1;
-  }
-  std::printf("%s\n", backend.gpus[static_cast<std::size_t>(gpus.front())].description.c_str());
-  CudaDeviceOptions options{.index = gpus.front()};
+  CudaDeviceOptions options = first_gpu();
   if (has("--portable")) options.attention = CudaAttention::kPortable;
   if (has("--hopper")) options.attention = CudaAttention::kHopper;
   if (has("--cudnn")) options.attention = CudaAttention::kCudnn;
-  Bench bench(make_cuda_device(backend, options));
+  Bench bench(options);
   if (has("--attention")) print_attention(bench);
   if (has("--attention") && !has("--ops")) return 0;
+  const double seconds = has("--sustained") ? kSustainedSeconds : 0;
   const Tower t(bench);
-  if (has("--ops")) print_ops(bench, t);
-  print_towers(bench, t);
+  std::vector<std::string_view> wanted;
+  std::ranges::copy_if(arguments, std::back_inserter(wanted),
+                       [](std::string_view argument) { return !argument.starts_with("--"); });
+  if (has("--ops")) print_ops(bench, t, seconds, wanted);
+  if (!has("--no-towers")) print_towers(bench, t, seconds);
   return 0;
 }
 
 }  // namespace
-}  // namespace fovea
+}  // namespace fovea::bench
 
-int main(int argc, char** argv) { return fovea::run(argc, argv); }
+int main(int argc, char** argv) { return fovea::bench::run(argc, argv); }
