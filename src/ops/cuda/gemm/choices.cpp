@@ -1,5 +1,5 @@
 // A text file of measured choices:
-//   fovea-gemm-choices 5
+//   fovea-gemm-choices 6
 //   <identity of GPU and software>
 //   <rows> <is class> <k> <n> <out stride> <activation> <bias> <residual> <head dim> <alignment>
 //   and then
@@ -22,7 +22,7 @@ namespace {
 
 using Way = GemmChoice::Way;
 
-constexpr const char* kHeader = "fovea-gemm-choices 5";
+constexpr const char* kHeader = "fovea-gemm-choices 6";
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 /// Reads one line; false at damage or at a kernel that this build does not have.

@@ -1,9 +1,11 @@
-// Matrix products behind one function: measures what there is for a shape and remembers the best.
+// GEMMs behind one function: measures what there is for a shape and remembers the best.
 #include "ops/cuda/gemm/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -24,9 +26,13 @@ constexpr std::int64_t kElementBytes = 2;  // bf16
 constexpr int kMaxCandidates = 16;         // of the library
 constexpr std::size_t kMaxOwnCandidates = 12;
 constexpr std::size_t kFinalists = 4;
-/// How much slower than the library an own kernel may be measured and still be chosen: it leaves
-/// out rows that are not live.
+/// How much slower than the library an own kernel may be measured and still be chosen: a node of
+/// the library waits for its predecessor to end before it starts up.
 constexpr float kOwnAdvantage = 1.02f;
+/// How much slower than the fastest a candidate may look at first and still be measured again.
+constexpr float kWorthASecondLook = 1.15f;
+/// In so many rounds finalists take turns: clocks and power drift while they are measured.
+constexpr int kRounds = 3;
 constexpr std::int64_t kSmallestClass = 64;
 /// Between two writes of the file of choices: measuring one takes less time than a write may.
 constexpr std::chrono::seconds kSaveInterval{2};
@@ -49,9 +55,10 @@ int common_alignment(const Gemm& gemm) {
   return 1 << std::countr_zero(bits);
 }
 
-GemmKey key_of(const Gemm& gemm, std::int64_t rows, bool is_class) {
-  return {.rows = rows,
-          .is_class = is_class,
+/// Of these very rows.
+GemmKey key_of(const Gemm& gemm) {
+  return {.rows = gemm.rows,
+          .is_class = false,
           .in_features = gemm.in_features,
           .out_features = gemm.out_features,
           .out_stride = gemm.out_stride,
@@ -60,6 +67,43 @@ GemmKey key_of(const Gemm& gemm, std::int64_t rows, bool is_class) {
           .residual = gemm.residual != nullptr,
           .head_dim = head_dim_of(gemm),
           .alignment = common_alignment(gemm)};
+}
+
+GemmKey class_of(GemmKey key) {
+  key.rows = rows_class(key.rows);
+  key.is_class = true;
+  return key;
+}
+
+struct Timed {
+  const GemmChoice* choice;
+  float ms;
+};
+
+/// Times of the finalists, each relative to the fastest: medians over rounds in which they take
+/// turns.
+std::vector<float> relative_times(GemmStopwatch& stopwatch,
+                                  std::span<const std::unique_ptr<RecordedGraph>> finalists) {
+  std::vector<std::array<float, kRounds>> rounds(finalists.size());
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < finalists.size(); ++i)
+      rounds[i][static_cast<std::size_t>(round)] = stopwatch.measure(*finalists[i]);
+  }
+  std::vector<float> medians;
+  for (auto& times : rounds) {
+    std::ranges::nth_element(times, times.begin() + kRounds / 2);
+    medians.push_back(times[kRounds / 2]);
+  }
+  const float fastest = std::ranges::min(medians);
+  for (float& ms : medians) ms /= fastest;
+  return medians;
+}
+
+/// Whether only kernels of ours may compute it. A recording with a live count is rarely full, and
+/// an algorithm of the library computes all its rows.
+bool is_ours(const Gemm& gemm) {
+  return gemm.attention != nullptr ||
+         (gemm.is_recorded && gemm.live != nullptr && HopperGemm::accepts(gemm));
 }
 
 std::string identity_of(int device_index) {
@@ -132,7 +176,7 @@ void GemmLibrary::keep(const GemmKey& key, const GemmChoice& choice) {
     is_saved_ = true;
     saved_at_ = now;
   }
-  save_gemm_choices(choices_path_, identity_, known);  // products of other threads do not wait
+  save_gemm_choices(choices_path_, identity_, known);  // GEMMs of other threads do not wait
 }
 
 std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm) const {
@@ -143,7 +187,7 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
       candidates.push_back({.way = GemmChoice::Way::kOwn, .own = plan, .rows = gemm.rows});
     }
   }
-  if (gemm.attention != nullptr) return candidates;
+  if (is_ours(gemm)) return candidates;
   if (!GemmProduct::has_epilogue(gemm)) {
     // One rounding more: only where there is no other way.
     if (candidates.empty())
@@ -156,63 +200,73 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
     candidates.push_back(
         {.way = GemmChoice::Way::kLibrary, .algorithm = algorithm, .rows = gemm.rows});
   }
-  FOVEA_CHECK(!candidates.empty(), kUnsupported, "cuBLASLt has no algorithm for a product of ",
+  FOVEA_CHECK(!candidates.empty(), kUnsupported, "cuBLASLt has no algorithm for a GEMM of ",
               gemm.rows, " x ", gemm.in_features, " by ", gemm.out_features, " x ",
               gemm.in_features);
   return candidates;
 }
 
-GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
+bool GemmLibrary::fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const {
+  if (choice.way != GemmChoice::Way::kLibrary) return true;
+  if (is_ours(gemm)) return false;
   // An algorithm chosen for another row count of the class may demand what this one does not have.
+  return choice.rows == gemm.rows || GemmProduct(gemm).accepts(library_.get(), choice.algorithm,
+                                                               stream.library_scratch().size());
+}
+
+GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
   const auto find_fitting = [&](const GemmKey& key) {
-    std::optional<GemmChoice> choice = find(key);
-    const bool fits =
-        choice && (choice->way != GemmChoice::Way::kLibrary || choice->rows == gemm.rows ||
-                   GemmProduct(gemm).accepts(library_.get(), choice->algorithm,
-                                             stream.library_scratch().size()));
-    return fits ? choice : std::nullopt;
+    const std::optional<GemmChoice> choice = find(key);
+    return choice && fits(stream, gemm, *choice) ? choice : std::nullopt;
   };
-  const GemmKey very_key = key_of(gemm, gemm.rows, false);
-  const GemmKey class_key = key_of(gemm, rows_class(gemm.rows), true);
-  if (const auto known = find_fitting(very_key)) return *known;
+  const GemmKey key = key_of(gemm);
+  const GemmKey key_of_class = class_of(key);
+  if (const auto known = find_fitting(key)) return *known;
   const bool may_measure = !stream.is_capturing();
-  const std::optional<GemmChoice> of_class = find_fitting(class_key);
+  const std::optional<GemmChoice> of_class = find_fitting(key_of_class);
   if (of_class && !(gemm.is_recorded && may_measure)) return *of_class;
   const std::vector<GemmChoice> possible = candidates(stream, gemm);
   if (possible.size() == 1 || !may_measure) return possible.front();
   const GemmChoice choice = fastest(stream, gemm, possible);
-  keep(very_key, choice);
-  if (!of_class) keep(class_key, choice);
+  keep(key, choice);
+  if (!of_class) keep(key_of_class, choice);
   return choice;
 }
 
 GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
                                 std::span<const GemmChoice> candidates) {
-  struct Timed {
-    const GemmChoice* choice;
-    float ms;
-  };
   GemmChoice promising = candidates.front();
   promising.is_measured = false;
   GemmStopwatch stopwatch(stream, gemm);
   if (!stopwatch.is_ready()) return promising;
-  const auto measure = [&](const GemmChoice& choice, float give_up_ms) {
-    const float ms =
-        stopwatch.measure([&](const Gemm& trial) { run(stream, trial, choice); }, give_up_ms);
-    return choice.way == GemmChoice::Way::kOwn ? ms : ms * kOwnAdvantage;
+  const auto way_of = [&](const GemmChoice& choice) {
+    return [this, &stream, &choice](const Gemm& trial) { run(stream, trial, choice); };
+  };
+  const auto penalty = [](const GemmChoice& choice) {
+    return choice.way == GemmChoice::Way::kOwn ? 1.0f : kOwnAdvantage;
   };
   std::vector<Timed> timed;
   float shortest_ms = std::numeric_limits<float>::infinity();
   for (const GemmChoice& candidate : candidates) {
-    timed.push_back({&candidate, measure(candidate, shortest_ms)});
-    shortest_ms = std::min(shortest_ms, timed.back().ms);
+    const float ms = stopwatch.glance(way_of(candidate), shortest_ms) * penalty(candidate);
+    timed.push_back({&candidate, ms});
+    shortest_ms = std::min(shortest_ms, ms);
   }
-  // The first were measured while the clocks were still rising: the best compete once more.
+  if (!std::isfinite(shortest_ms)) return promising;
   std::ranges::stable_sort(timed, {}, &Timed::ms);
   timed.resize(std::min(timed.size(), kFinalists));
-  for (Timed& finalist : timed) finalist.ms = measure(*finalist.choice, finalist.ms);
-  const Timed& best = *std::ranges::min_element(timed, {}, &Timed::ms);
-  return std::isfinite(best.ms) ? *best.choice : promising;
+  std::erase_if(timed, [&](const Timed& t) { return t.ms > kWorthASecondLook * shortest_ms; });
+  if (timed.size() == 1) return *timed.front().choice;
+  std::vector<std::unique_ptr<RecordedGraph>> recorded;
+  for (const Timed& finalist : timed)
+    recorded.push_back(stopwatch.record(way_of(*finalist.choice)));
+  std::vector<float> times = relative_times(stopwatch, recorded);
+  if (gemm.is_recorded && gemm.live != nullptr) {
+    stopwatch.set_live(gemm.rows / 2);
+    std::ranges::transform(times, relative_times(stopwatch, recorded), times.begin(), std::plus());
+  }
+  for (std::size_t i = 0; i < timed.size(); ++i) timed[i].ms = times[i] * penalty(*timed[i].choice);
+  return *std::ranges::min(timed, {}, &Timed::ms).choice;
 }
 
 void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) {

@@ -16,7 +16,7 @@
 
 namespace fovea::cuda {
 
-/// One matrix product, everything bf16 and row-major:
+/// One GEMM, everything bf16 and row-major:
 ///   out[r, n] = activation(sum_k x[r, k] * weight[n, k] + bias[n]) + residual[r, n]
 /// accumulated in f32 and rounded once, but see GemmChoice::Way::kUnfused.
 struct Gemm {
@@ -38,13 +38,13 @@ struct Gemm {
   /// kernels do that, see HopperGemm::has_heads.
   const AttentionWork* attention = nullptr;
 };
-/// The product of a linear layer.
+/// The GEMM of a linear layer.
 [[nodiscard]] Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded);
 [[nodiscard]] inline int head_dim_of(const Gemm& gemm) {
   return gemm.attention == nullptr ? 0 : gemm.attention->head_dim;
 }
 
-/// What the fastest way depends on. A product that is recorded is measured for its own row count.
+/// What the fastest way depends on. A GEMM that is recorded is measured for its own row count.
 /// Other row counts are rounded up to eight classes per octave, so that arbitrary batches share a
 /// few hundred measurements.
 struct GemmKey {
@@ -70,13 +70,13 @@ struct HopperGemmPlan {
   int splits = 1;
 };
 
-/// How to compute a product.
+/// How to compute a GEMM.
 struct GemmChoice {
   enum class Way : std::uint8_t {
     kOwn,      ///< by a kernel of ours, which knows every epilogue
     kLibrary,  ///< by an algorithm of cuBLASLt that was chosen for `rows` rows
     kUnfused,  ///< activation and residual apart (gemm/unfused.h), rounded once more, where rows
-               ///< are not multiples of 16 bytes; the product as chosen for itself
+               ///< are not multiples of 16 bytes; the GEMM as chosen for itself
   };
   Way way;
   HopperGemmPlan own = {};
@@ -87,8 +87,8 @@ struct GemmChoice {
 
 class HopperGemm;
 
-/// Matrix products by whatever was measured to be fastest: own kernels or algorithms of cuBLASLt.
-/// The first product of a shape outside a capture times what there is, on memory of its own (tens
+/// GEMMs by whatever was measured to be fastest: own kernels or algorithms of cuBLASLt.
+/// The first GEMM of a shape outside a capture times what there is, on memory of its own (tens
 /// of milliseconds), and the choice is kept; inside a capture nothing is measured, so run a shape
 /// once before recording it. Thread-safe; two threads may measure the same shape, the later result
 /// stays.
@@ -109,9 +109,12 @@ class GemmLibrary {
   /// What is known or measured to be fastest; inside a capture, what is known or promising.
   [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm);
   [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
+  /// Whether a choice that was kept can compute this GEMM, and may.
+  [[nodiscard]] bool fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const;
   /// Remembers a choice, and now and then writes all of them to the file.
   void keep(const GemmKey& key, const GemmChoice& choice);
-  /// The fastest of the candidates; the first if none could be measured, for want of memory.
+  /// The fastest of the candidates; the first if none could be measured, for want of memory. With a
+  /// live count, the one that is fastest for all and for half of the rows on average.
   [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
                                    std::span<const GemmChoice> candidates);
   void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice);

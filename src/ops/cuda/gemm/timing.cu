@@ -1,4 +1,4 @@
-// Measures matrix products on the stream that will use them.
+// Measures GEMMs on the stream that will use them.
 #include <algorithm>
 #include <limits>
 
@@ -18,6 +18,7 @@ constexpr float kTargetMs = 0.25f;                               // of one recor
 constexpr int kMinRuns = 3;
 constexpr int kMaxRuns = 20;
 constexpr int kReplays = 3;
+constexpr float kLongestLoopMs = 8.0f;
 constexpr std::int64_t kElementBytes = sizeof(__nv_bfloat16);
 
 /// Values in [-0.5, 0.5) from a hash of the position: all bits of the mantissa vary.
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// What a tower does between two products: a kernel of ours, which lets the next one start up.
+/// What a tower does between two GEMMs: a kernel of ours, which lets the next one start up.
 __global__ void __launch_bounds__(kBlock) step_between_kernel() { wait_for_predecessor(); }
 
 struct MemoryTraits {
@@ -68,6 +69,7 @@ struct GemmStopwatch::Operands {
   std::int64_t copies;  // of weights
   Memory weights, x, out, bias;
   Memory cu_seqlens;  // of one sequence of all rows
+  Memory live;        // one count
   AttentionWork attention;
   UniqueEvent begin = make_event();
   UniqueEvent end = make_event();
@@ -102,7 +104,10 @@ GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(str
   // In place, as towers use it; the values grow a little per run, never to infinity.
   gemm_.residual = gemm.residual != nullptr ? o.out.get() : nullptr;
   gemm_.out = o.out.get();
-  gemm_.live = nullptr;
+  if (gemm.live == nullptr) return;
+  o.live = random_operand(stream, sizeof(std::int32_t) / kElementBytes);
+  gemm_.live = reinterpret_cast<const std::int32_t*>(o.live.get());
+  set_live(gemm.rows);
 }
 
 GemmStopwatch::~GemmStopwatch() = default;
@@ -113,39 +118,59 @@ bool GemmStopwatch::is_ready() const noexcept {
          (gemm_.attention == nullptr || o.cu_seqlens.get());
 }
 
-float GemmStopwatch::measure(const Way& way, float give_up_ms) {
-  const Operands& o = *operands_;
-  std::int64_t next = 0;
-  const auto replay_ms = [&](int runs, int replays) {
-    const auto graph = stream_.capture([&] {
-      for (int i = 0; i < runs; ++i) {
-        next = (next + 1) % o.copies;
-        gemm_.weight = o.weights.get() + next * gemm_.in_features * gemm_.out_features * 2;
-        way(gemm_);
-        launch(stream_, &step_between_kernel, dim3(kBetweenBlocks), dim3(kBlock), 0);
-      }
-    });
-    float shortest = std::numeric_limits<float>::infinity();
-    for (int i = 0; i < replays; ++i) {
-      FOVEA_CUDA_CHECK(cudaEventRecord(o.begin.get(), stream_.handle()));
-      stream_.replay(*graph);
-      FOVEA_CUDA_CHECK(cudaEventRecord(o.end.get(), stream_.handle()));
-      FOVEA_CUDA_CHECK(cudaEventSynchronize(o.end.get()));
-      float ms = 0.0f;
-      FOVEA_CUDA_CHECK(cudaEventElapsedTime(&ms, o.begin.get(), o.end.get()));
-      shortest = std::min(shortest, ms / static_cast<float>(runs));
+void GemmStopwatch::set_live(std::int64_t rows) {
+  if (gemm_.live == nullptr) return;
+  const DeviceGuard guard(stream_.device_index());
+  const auto count = static_cast<std::int32_t>(rows);
+  FOVEA_CUDA_CHECK(cudaMemcpyAsync(operands_->live.get(), &count, sizeof(count),
+                                   cudaMemcpyHostToDevice, stream_.handle()));
+  FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream_.handle()));
+}
+
+std::unique_ptr<RecordedGraph> GemmStopwatch::record(const Way& way, int runs) {
+  const std::int64_t weight_bytes = gemm_.in_features * gemm_.out_features * kElementBytes;
+  return stream_.capture([&] {
+    for (int i = 0; i < runs; ++i) {
+      gemm_.weight = operands_->weights.get() + i % operands_->copies * weight_bytes;
+      way(gemm_);
+      launch(stream_, &step_between_kernel, dim3(kBetweenBlocks), dim3(kBlock), 0);
     }
-    return shortest;
-  };
+  });
+}
+
+float GemmStopwatch::replay_ms(const RecordedGraph& graph, int replays) {
+  const Operands& o = *operands_;
+  FOVEA_CUDA_CHECK(cudaEventRecord(o.begin.get(), stream_.handle()));
+  for (int i = 0; i < replays; ++i) stream_.replay(graph);
+  FOVEA_CUDA_CHECK(cudaEventRecord(o.end.get(), stream_.handle()));
+  FOVEA_CUDA_CHECK(cudaEventSynchronize(o.end.get()));
+  float ms = 0.0f;
+  FOVEA_CUDA_CHECK(cudaEventElapsedTime(&ms, o.begin.get(), o.end.get()));
+  return ms;
+}
+
+float GemmStopwatch::glance(const Way& way, float give_up_ms) {
   try {
-    const float first_ms = replay_ms(kMinRuns, 2);
+    const auto few = record(way, kMinRuns);
+    const float first_ms = std::min(replay_ms(*few, 1), replay_ms(*few, 1)) / kMinRuns;
     if (first_ms > 1.5f * give_up_ms) return first_ms;
     const int runs =
         static_cast<int>(std::clamp(kTargetMs / first_ms, float{kMinRuns}, float{kMaxRuns}));
-    return replay_ms(runs, kReplays);
+    const auto graph = record(way, runs);
+    float shortest = std::numeric_limits<float>::infinity();
+    for (int i = 0; i < kReplays; ++i) shortest = std::min(shortest, replay_ms(*graph, 1));
+    return shortest / static_cast<float>(runs);
   } catch (const Error&) {
     return std::numeric_limits<float>::infinity();
   }
+}
+
+float GemmStopwatch::measure(const RecordedGraph& recorded) {
+  const float first_ms = replay_ms(recorded, 1);
+  // Short GEMMs do not reach the power limit anyway.
+  const float loop_ms = std::min(kLongestLoopMs, kReplays * first_ms);
+  const int replays = std::max(1, static_cast<int>(loop_ms / first_ms));
+  return replay_ms(recorded, replays) / static_cast<float>(replays * kRunsOfLoop);
 }
 
 }  // namespace fovea::cuda

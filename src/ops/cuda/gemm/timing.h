@@ -6,13 +6,13 @@
 
 namespace fovea::cuda {
 
-/// Measures ways to compute one product on random data of its sizes: zeros would draw less power
-/// and run faster. Products run as they do in a tower, recorded and one after the other with a
+/// Measures ways to compute one GEMM on random data of its sizes: zeros would draw less power
+/// and run faster. GEMMs run as they do in a tower, recorded and one after the other with a
 /// small kernel of ours between; weights rotate through more memory than the L2 cache holds,
 /// because every layer brings its own; activations stay, because their producer just wrote them.
 class GemmStopwatch {
  public:
-  /// Submits the product it is given to the stream of the stopwatch.
+  /// Submits the GEMM it is given to the stream of the stopwatch.
   using Way = std::function<void(const Gemm&)>;
 
   GemmStopwatch(CudaStream& stream, const Gemm& gemm);
@@ -22,12 +22,30 @@ class GemmStopwatch {
 
   /// False if memory was short; then nothing can be measured.
   [[nodiscard]] bool is_ready() const noexcept;
-  /// Mean milliseconds of a product; infinity if the way fails. Blocks until measured.
+  /// Where the GEMM has a live count: from here on so many rows are live, in what is recorded
+  /// already, too. All are at first.
+  void set_live(std::int64_t rows);
+  /// Milliseconds of a GEMM in the best of a few short bursts; infinity if the way fails. Blocks
+  /// until measured.
   /// @param give_up_ms stop early if it is clearly slower than that.
-  [[nodiscard]] float measure(const Way& way, float give_up_ms);
+  [[nodiscard]] float glance(const Way& way, float give_up_ms);
+
+  /// A few GEMMs in a row by a way that glance() has shown to work.
+  [[nodiscard]] std::unique_ptr<RecordedGraph> record(const Way& way) {
+    return record(way, kRunsOfLoop);
+  }
+  /// Mean milliseconds of a GEMM in a loop of such a recording, which is long enough, for long
+  /// GEMMs, to meet the power limit: the fastest way at full clock is not always the fastest there.
+  [[nodiscard]] float measure(const RecordedGraph& recorded);
 
  private:
+  static constexpr int kRunsOfLoop = 10;
   struct Operands;
+
+  [[nodiscard]] std::unique_ptr<RecordedGraph> record(const Way& way, int runs);
+  /// Milliseconds of so many replays, one after the other.
+  [[nodiscard]] float replay_ms(const RecordedGraph& graph, int replays);
+
   std::unique_ptr<Operands> operands_;
   CudaStream& stream_;
   Gemm gemm_;
