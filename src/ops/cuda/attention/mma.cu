@@ -16,8 +16,7 @@
 // groups at the end: with m = max_g m_g, o = sum_g o_g 2^((m_g - m) scale log2 e), l likewise.
 //
 // Blocks find their tiles by scanning cu_seqlens, every gridDim.y-th of a head: a graph is captured
-// for many more sequences than most batches have, and starts no blocks for all of them. Blocks that
-// find none write zeros to the rows that no sequence covers.
+// for many more sequences than most batches have, and starts no blocks for all of them.
 #include <algorithm>
 
 #include "ops/cuda/attention/mma_tile.cuh"
@@ -114,18 +113,6 @@ __device__ void join_partials(float factor, Shared<P>& shared, int valid_rows, i
   }
 }
 
-/// Zeros for the rows of one head that no sequence covers, by the blocks that found no tile, or by
-/// all if each found some.
-template <class P>
-__device__ void clear_rest(const AttentionWork& w, int head, int num_sequences, int num_tiles) {
-  const int blocks = static_cast<int>(gridDim.y);
-  const int busy = num_tiles < blocks ? num_tiles : 0;
-  const int index = static_cast<int>(blockIdx.y) - busy;
-  if (index < 0) return;
-  clear_rows(w, head, w.cu_seqlens[num_sequences] + index, blocks - busy,
-             static_cast<int>(threadIdx.x), P::kThreads);
-}
-
 template <class P>
 __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(AttentionWork w) {
   extern __shared__ __align__(16) std::byte memory[];
@@ -144,9 +131,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
   for (int number = static_cast<int>(blockIdx.y);; number += static_cast<int>(gridDim.y)) {
     int index = number;
     QueryTile tile;
-    if (!find_tile(w.cu_seqlens, num_sequences, P::kQueries, index, tile)) {
-      return clear_rest<P>(w, head, num_sequences, number - index);
-    }
+    if (!find_tile(w.cu_seqlens, num_sequences, P::kQueries, index, tile)) return;
     const __nv_bfloat16* const sequence = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
                                           std::int64_t{tile.sequence_begin} * stride +
                                           head * w.head_dim;

@@ -49,16 +49,4 @@ __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequenc
   return false;
 }
 
-/// Writes zeros to rows first, first + step, ... of one head of `out`, up to the capacity.
-__device__ inline void clear_rows(const AttentionWork& w, int head, int first, int step, int thread,
-                                  int num_threads) {
-  auto* const out = reinterpret_cast<__nv_bfloat16*>(w.out);
-  const int pieces = w.head_dim / 8;
-  for (int row = first; row < w.rows; row += step) {
-    auto* const to =
-        reinterpret_cast<uint4*>(out + (std::int64_t{row} * w.num_heads + head) * w.head_dim);
-    for (int i = thread; i < pieces; i += num_threads) to[i] = uint4{};
-  }
-}
-
 }  // namespace fovea::cuda

@@ -301,15 +301,6 @@ __device__ void init_barriers(Shared<P>& s) {
   ptx::fence_for_matrix_unit();  // the copy engine sees the barriers
 }
 
-/// Writes zeros to the rows of `out` from `first` on; all blocks together.
-template <class P>
-__device__ void clear_idle_rows(const AttentionWork& w, int first) {
-  for (int head = 0; head < w.num_heads; ++head) {
-    clear_rows(w, head, first + static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
-               static_cast<int>(threadIdx.x), P::kThreads);
-  }
-}
-
 template <class P>
 __global__ void __launch_bounds__(P::kThreads, 1)
     attention_wgmma_kernel(const __grid_constant__ AttentionWork w) {
@@ -320,7 +311,6 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   wait_for_predecessor();
   const int num_sequences = live_sequences(w);
   if (threadIdx.x < kWarp) number_tiles(w.cu_seqlens, num_sequences, P::kQueries, first_tiles);
-  clear_idle_rows<P>(w, w.cu_seqlens[num_sequences]);
   __syncthreads();
 
   const Items items(w, first_tiles, num_sequences, P::kQueries);

@@ -7,7 +7,7 @@
 namespace fovea::cuda {
 
 /// Attention as the kernels see it. Sequence s covers rows [cu_seqlens[s], cu_seqlens[s + 1]) for
-/// s < *live_seqs (or max_seqs where there is no count); the rows after the last one become zeros.
+/// s < *live_seqs (or max_seqs where there is no count); rows after the last one are not written.
 struct AttentionWork {
   std::byte* qkv;                  ///< [rows, 3, num_heads, head_dim] bf16
   const std::int32_t* cu_seqlens;  ///< [max_seqs + 1]

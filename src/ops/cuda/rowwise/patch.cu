@@ -2,7 +2,7 @@
 //
 // patchify: one block per patch row, grid-stride. The bytes of the patch (one frame only when the
 //   frames repeat) go to shared memory with coalesced loads, then each thread writes whole 16-byte
-//   pieces of the row through a table of 3 x 256 bf16 values. Rows beyond the live count are zeros.
+//   pieces of the row through a table of 3 x 256 bf16 values.
 // add_positions_bilinear: one block per row; four table rows are blended in f32 per column.
 // gather_rows: one block per row, 16-byte copies.
 // All read and write DRAM once; the table of positions stays in L2.
@@ -54,24 +54,21 @@ __global__ void __launch_bounds__(kBlock) patchify_kernel(PatchifyWork w) {
   const int area = w.patch * w.patch;
   const int row_size = kChannels * w.frames * area;
   const std::int64_t live = live_rows(w.live, w.rows);
-  for (std::int64_t row = blockIdx.x; row < w.rows; row += gridDim.x) {
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
     __nv_bfloat16* const out = w.out + row * row_size;
-    const bool is_live = row < live;
     __syncthreads();  // the table is ready; the previous patch has been read
-    const int4 source = is_live ? w.sources[row] : int4{};
+    const int4 source = w.sources[row];
     const bool repeats = source.z == 0;
-    if (is_live) fetch_patch(w, source, repeats ? 1 : w.frames, bytes);
+    fetch_patch(w, source, repeats ? 1 : w.frames, bytes);
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x) * kWidth; i < row_size; i += kBlock * kWidth) {
-      float values[kWidth] = {};
+      float values[kWidth];
       const int plane = i / area;  // c * frames + f; a piece never crosses a line of the patch
       const int c = plane / w.frames;
       const int f = repeats ? 0 : plane - c * w.frames;
       const std::uint8_t* const from = bytes + kChannels * (f * area + i - plane * area) + c;
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) {
-        if (is_live) values[j] = table[c * kByteValues + from[kChannels * j]];
-      }
+      for (int j = 0; j < kWidth; ++j) values[j] = table[c * kByteValues + from[kChannels * j]];
       store_floats(out + i, values);
     }
   }
