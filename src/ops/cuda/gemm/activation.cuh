@@ -7,20 +7,24 @@
 
 namespace fovea::cuda {
 
-/// x / (1 + exp(-x (linear + cubic x^2))). Exponentials and reciprocals are the fast ones: their
-/// error is far below the rounding of the result.
+/// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). One special-function instruction where
+/// exponential and reciprocal are two. Its error of up to 2.4e-4 |x| is small beside the rounding
+/// to bf16 that follows: rows of the golden checkpoint differ from f32 by 5.74e-3 instead
+/// of 5.71e-3.
+__device__ inline float gelu_tanh(float x) {
+  constexpr float kLinear = 0.7978845608028654f;
+  constexpr float kCubic = 0.044715f * kLinear;
+  const float half = 0.5f * x;
+  return fmaf(half, ptx::tanh_fast(x * fmaf(kCubic, x * x, kLinear)), half);
+}
+/// x / (1 + exp(-factor x)). The error of the fast exponential and reciprocal is far below the
+/// rounding of the result.
 struct Gate {
-  float linear;
-  float cubic;
+  float factor;
   __device__ float operator()(float x) const {
-    const float exponent = x * fmaf(-ptx::kLog2E * cubic, x * x, -ptx::kLog2E * linear);
-    return x * ptx::reciprocal_fast(1.0f + ptx::exp2_fast(exponent));
+    return x * ptx::reciprocal_fast(1.0f + ptx::exp2_fast(-ptx::kLog2E * factor * x));
   }
 };
-/// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x / (1 + exp(-2 sqrt(2 / pi) (...)))
-inline constexpr Gate kGeluTanhGate{1.5957691216057308f, 0.044715f * 1.5957691216057308f};
-inline constexpr Gate kQuickGeluGate{1.702f, 0.0f};
-inline constexpr Gate kSiluGate{1.0f, 0.0f};
 
 /// 0.5 x (1 + erf(x / sqrt(2))) = max(x, 0) - 0.5 |x| erfc(|x| / sqrt(2)), where erfc to 1.5e-7 is
 /// a polynomial in 1 / (1 + p z) times exp(-z^2): Abramowitz and Stegun, 7.1.26.
@@ -50,10 +54,9 @@ __device__ void activate(ops::Activation activation, Values& values) {
   if (activation == ops::Activation::kNone) return;
   if (activation == ops::Activation::kGeluErf)
     return for_each_value(values, [](float x) { return gelu_erf(x); });
-  const Gate gate = activation == ops::Activation::kGeluTanh    ? kGeluTanhGate
-                    : activation == ops::Activation::kQuickGelu ? kQuickGeluGate
-                                                                : kSiluGate;
-  for_each_value(values, gate);
+  if (activation == ops::Activation::kGeluTanh)
+    return for_each_value(values, [](float x) { return gelu_tanh(x); });
+  for_each_value(values, Gate{activation == ops::Activation::kQuickGelu ? 1.702f : 1.0f});
 }
 
 }  // namespace fovea::cuda

@@ -28,6 +28,13 @@ __device__ inline float reciprocal_fast(float x) {
   return y;
 }
 
+/// tanh(x) with a relative error of up to 2^-11.
+__device__ inline float tanh_fast(float x) {
+  float y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 /// Copies 16 bytes from global to shared memory in the background; writes zeros if !valid, and does
 /// not read then.
 __device__ inline void copy_async(std::uint32_t shared, const void* global, bool valid) {
@@ -139,7 +146,7 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// Makes shared memory written by ordinary stores visible to the warp-group matrix unit.
+/// Makes shared memory written by ordinary stores visible to WGMMA and TMA.
 __device__ inline void fence_for_matrix_unit() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
