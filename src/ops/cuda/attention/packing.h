@@ -9,13 +9,13 @@ namespace fovea::cuda {
 
 /// How keys and values lie in the workspace of the Hopper kernel, and then in shared memory: slabs
 /// of eight rows, made of 8 x 8 blocks of 128 contiguous bytes, one after the other along the dims.
-/// Warp-group products read such blocks as a transposed operand (q k^T) and as a plain one (p v),
+/// WGMMA reads such blocks as a transposed operand (q k^T) and as a plain one (p v),
 /// for any head dim that is a multiple of 8, and one bulk copy brings any number of slabs.
 ///
 /// Each sequence starts a new slab. The slabs of one head follow each other: [head][slab][block] of
 /// the keys, then of the values.
 ///
-/// The values have one more block, whose first column is 1: its products are the sums of the
+/// The values have one more block, whose first column is 1: its results are the sums of the
 /// weights. Rows beyond the end of a sequence, in its last slab, repeat the last key and have no
 /// values and no 1: they change neither maximum nor sum nor result, so scores need no mask.
 inline constexpr int kSlabRows = 8;

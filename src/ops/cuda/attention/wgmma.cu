@@ -1,28 +1,24 @@
 // Softmax attention over packed sequences with Hopper's warp-group instructions.
 //
-// Keys and values lie in the order in which the matrix unit reads them (attention/packing.h), so
-// that the keys of a step are one contiguous piece of memory. The product that computes them brings
-// them there (gemm/hopper/heads.cuh), or a kernel between the two.
+// Keys and values lie in the order in which WGMMA reads them (attention/packing.h), so that the
+// keys of a step are one contiguous piece of memory. The GEMM that computes them stores them there
+// (gemm/hopper/heads.cuh), or a kernel between the two.
 //
-// One block per multiprocessor works through tiles of 128 or 192 query rows of one head. Its last
-// warp group only copies (attention/wgmma_feed.cuh). The other two or three groups own 64 query
-// rows each. A group starts the products of a step's values and the scores of the next step
-// together and waits for both, while the others compute exponentials; the groups take turns in
-// starting products.
-//
-// The softmax is kept short. With t_j = s_j scale log2 e - o, weights are p_j = 2^t_j and the
-// result is sum_j p_j v_j / sum_j p_j for any offset o. A running maximum would serve; a bound does
-// too. The first step chooses o so that the largest t is -8, and a later step moves it only if some
-// t reaches 0, which an AND of sign bits finds. The sums come out of the second product, as those
-// of a column of ones beside the values. Sums are f32; p is rounded to bf16 for numerator and
-// denominator alike, the result once.
+// One block per SM works through tiles of 128 or 192 query rows of one head. Its last warp group
+// only copies (attention/wgmma_feed.cuh). The other two or three groups own 64 query rows each. A
+// group starts p v of a step and q k^T of the next step together and waits for both, while the
+// others compute exponentials; the groups take turns in starting WGMMAs.
 //
 // Measured on an H100, useful TFLOP/s of heads of 64, 72, 80, 96, 128 with the packing kernel: one
 // sequence of 16384 rows 540, 540, 550, 640, 750; of 4096 rows 460, 430, 400, 530, 450; 8 sequences
 // of 1024 rows 290 to 340.
 // What did not help: polynomials in place of some exponentials (more instructions), scores of the
 // next step ahead of the softmax in a second set of registers (serialised by the compiler), queries
-// in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72).
+// in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72). On an
+// H200: the items of a block as one stream of steps, where q k^T of an item starts together with
+// the last p v of the item before (8 x 256 rows 4 % faster, 20 x 440 and 8 x 1024 1 %, but 4096 and
+// 16384 rows 1 % slower): while one group ends an item, the others keep the tensor cores busy.
+#include "ops/cuda/attention/softmax_wgmma.cuh"
 #include "ops/cuda/attention/wgmma_feed.cuh"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/head_dims.h"
@@ -71,97 +67,6 @@ __device__ void start_values(const typename P::Weights& p, const std::byte* valu
     ptx::product_add(out, p[step], ptx::advance_operand(v, step * 2 * P::kValueSlabBytes));
   }
   ptx::products_commit();
-}
-
-/// Where the exponents of a row start: t = score * factor - offset.
-struct RowOffsets {
-  float offset[2];   ///< of the two rows of a lane
-  float rescale[2];  ///< what was summed before must be multiplied with it, if `moved`
-  bool moved;        ///< the same for a whole warp
-};
-
-/// scores := t, and whether some t of the warp is not negative.
-template <class P>
-__device__ bool make_exponents(float factor, const RowOffsets& rows, typename P::Scores& scores) {
-  unsigned signs[2] = {~0u, ~0u};
-#pragma unroll
-  for (int n = 0; n < P::kKeys / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scores[n][i] = fmaf(scores[n][i], factor, -rows.offset[i / 2]);
-      signs[i % 2] &= __float_as_uint(scores[n][i]);
-    }
-  }
-  return __any_sync(0xffffffffu, static_cast<int>(signs[0] & signs[1]) >= 0);
-}
-
-/// Moves the offsets of rows whose largest t is too large, or of all rows at the first step, so
-/// that it becomes -kHeadroom.
-template <class P>
-__device__ void move_offsets(bool first, typename P::Scores& scores, RowOffsets& rows) {
-  constexpr float kHeadroom = 8.0f;  // a sum may grow 256-fold before the next move
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    float largest = fmaxf(scores[0][2 * r], scores[0][2 * r + 1]);
-#pragma unroll
-    for (int n = 1; n < P::kKeys / 8; ++n) {
-      largest = fmaxf(largest, fmaxf(scores[n][2 * r], scores[n][2 * r + 1]));
-    }
-    largest = quad_max(largest);
-    const float shift = first || largest >= 0.0f ? largest + kHeadroom : 0.0f;
-    rows.offset[r] += shift;
-    rows.rescale[r] = ptx::exp2_fast(-shift);
-#pragma unroll
-    for (int n = 0; n < P::kKeys / 8; ++n) {
-      scores[n][2 * r] -= shift;
-      scores[n][2 * r + 1] -= shift;
-    }
-  }
-}
-
-template <class P>
-__device__ void rescale(const RowOffsets& rows, typename P::Out& out) {
-#pragma unroll
-  for (int n = 0; n <= P::kDim / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) out[n][i] *= rows.rescale[i / 2];
-  }
-}
-
-/// Turns the scores of a step into weights.
-template <class P>
-__device__ void make_weights(bool first, float factor, typename P::Scores& scores,
-                             RowOffsets& rows) {
-  if (first) rows.offset[0] = rows.offset[1] = 0.0f;
-  const bool too_large = make_exponents<P>(factor, rows, scores);
-  rows.moved = first || too_large;
-  if (rows.moved) move_offsets<P>(first, scores, rows);
-#pragma unroll
-  for (int n = 0; n < P::kKeys / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) scores[n][i] = ptx::exp2_fast(scores[n][i]);
-  }
-}
-
-/// Rounds weights to operands of the second product, here and not later: the scores of the next
-/// step need the registers.
-template <class P>
-__device__ void round_weights(const typename P::Scores& scores, typename P::Weights& p) {
-#pragma unroll
-  for (int step = 0; step < P::kKeys / 16; ++step)
-    pack_operand(scores[2 * step], scores[2 * step + 1], p[step]);
-}
-
-/// Zero, but known only when all weights have been rounded: they are not negative.
-template <class P>
-__device__ int zero_after(const typename P::Weights& p) {
-  std::uint32_t bits = 0;
-#pragma unroll
-  for (int step = 0; step < P::kKeys / 16; ++step) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) bits |= p[step][i];
-  }
-  return static_cast<int>(bits >> 31);
 }
 
 /// Divides the 16 rows of a warp by their sums of weights and writes them; `out` points at the
@@ -298,7 +203,7 @@ __device__ void init_barriers(Shared<P>& s) {
     init(s.keys_empty[stage], kConsumerWarps);
     init(s.values_empty[stage], kConsumerWarps);
   }
-  ptx::fence_for_matrix_unit();  // the copy engine sees the barriers
+  ptx::fence_for_matrix_unit();  // TMA sees the barriers
 }
 
 template <class P>
@@ -343,7 +248,7 @@ void launch_plan(CudaStream& stream, const AttentionWork& w, int num_multiproces
 }
 
 /// Whether three groups per block finish sooner than two: they do more per step, but a single wave
-/// of larger tiles may leave multiprocessors idle.
+/// of larger tiles may leave SMs idle.
 bool prefers_three_groups(const AttentionWork& w, int num_multiprocessors) {
   constexpr double kRelativeTime = 1.25;  // of a tile of 192 rows to one of 128, measured on H100
   const auto waves = [&](int tile_rows) {

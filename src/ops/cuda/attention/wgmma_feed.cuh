@@ -44,7 +44,7 @@ struct Plan {
   static constexpr int kStages = kDim <= 96 ? 3 : 2;  // as many as shared memory holds
 
   using Scores = float[kKeys / 8][4];
-  using Weights = std::uint32_t[kKeys / 16][4];  // bf16, as the second product takes them
+  using Weights = std::uint32_t[kKeys / 16][4];  // bf16, as the second GEMM takes them
   using Out = float[kDim / 8 + 1][4];            // the last block: sums of weights
 };
 

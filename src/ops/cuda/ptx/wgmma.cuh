@@ -1,7 +1,7 @@
 #pragma once
 
-// Matrix products of a warp group (128 threads) on Hopper: d[64 x N] (+)= a[64 x 16] b[16 x N] with
-// bf16 operands and f32 sums.
+// WGMMA, the matrix instruction of a warp group (128 threads) on Hopper: d[64 x N] (+)= a[64 x 16]
+// b[16 x N] with bf16 operands and f32 sums.
 
 #include <cstdint>
 
@@ -42,7 +42,7 @@ __device__ inline std::uint64_t operand_descriptor(std::uint32_t shared, int lea
          static_cast<std::uint64_t>(leading / kUnit) << 16 |
          static_cast<std::uint64_t>(stride / kUnit) << 32;
 }
-/// Descriptor of an operand as the copy engine writes it with its 128-byte swizzle: rows of 64
+/// Descriptor of an operand as TMA writes it with its 128-byte swizzle: rows of 64
 /// bf16, one after the other, at a multiple of 1024 bytes: [64][64] or [N][64].
 __device__ inline std::uint64_t tile_descriptor(std::uint32_t shared) {
   constexpr std::uint64_t kEightRows = 1024 / 16;  // from one group of 8 rows to the next

@@ -1,4 +1,4 @@
-// Products with two warp groups that take tiles in turn.
+// GEMMs with two warp groups that take tiles in turn.
 #include "ops/cuda/gemm/hopper/kernel.cuh"
 
 namespace fovea::cuda {

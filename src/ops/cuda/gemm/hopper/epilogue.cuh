@@ -1,6 +1,6 @@
 #pragma once
 
-// From the sums of our matrix-product kernels (gemm/hopper/kernel.cuh) to rows of the output.
+// From the sums of our GEMM kernels (gemm/hopper/kernel.cuh) to rows of the output.
 
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/gemm/activation.cuh"
@@ -21,9 +21,9 @@ __device__ inline void store_vector(const HopperGemmWork& w, int row, int col,
 }
 
 /// Finishes the sums of a tile and stores them. Each warp has 16 rows (of every unit of rows). Bias
-/// and activation are applied in registers, in the layout of the matrix unit; rounded rows pass
-/// through a buffer in shared memory, in chunks of columns. From there the copy engine brings them
-/// on in the background, unless the warp's rows are not all live.
+/// and activation are applied in registers, in the layout of WGMMA; rounded rows pass through a
+/// buffer in shared memory, in chunks of columns. From there TMA stores them in the background,
+/// unless the warp's rows are not all live.
 template <class P>
 class TileStore {
  public:
@@ -112,7 +112,7 @@ class TileStore {
   [[nodiscard]] static __device__ int col_in_tile(int chunk) {
     return chunk % kChunksOfUnit * P::kChunk;
   }
-  /// Where the 16 bytes of a block of columns lie in a buffer, as the copy engine expects them.
+  /// Where the 16 bytes of a block of columns lie in a buffer, as TMA expects them.
   [[nodiscard]] static __device__ int place_of(int row, int block) {
     const int swizzled = P::kSwizzled ? block ^ (row / 2 % 4) : block;
     return row * P::kChunkStride * 2 + swizzled * 16;
@@ -130,7 +130,7 @@ class TileStore {
       __syncwarp();
       heads_.bring_on(chunk, static_cast<const std::byte*>(__cvta_shared_to_generic(buffer)));
     } else if (P::kBulkStores && row + kWarpRows <= live_) {
-      ptx::fence_for_matrix_unit();  // makes the buffer visible to the copy engine, too
+      ptx::fence_for_matrix_unit();  // makes the buffer visible to TMA
       __syncwarp();
       if (ptx::lane() == 0 && col < w_.out_features) ptx::store_tile(w_.out_map, col, row, buffer);
     } else {

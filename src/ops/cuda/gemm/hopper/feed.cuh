@@ -1,6 +1,6 @@
 #pragma once
 
-// The copying warp of our matrix-product kernels (gemm/hopper/kernel.cuh).
+// The copying warp of our GEMM kernels (gemm/hopper/kernel.cuh).
 
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/gemm/hopper/plan.cuh"
@@ -84,8 +84,8 @@ class Copier {
       ptx::copy_tile(ptx::shared_address(to), w_.weight, column(b), first_weight(col), full);
     }
   }
-  /// Waits until the last stages of all `blocks` are let go of by others too: a block must not end
-  /// before the last arrival at its barriers.
+  /// Waits until other blocks have released the last stages of all `blocks`, too: a block must not
+  /// end before the last arrival at its barriers.
   __device__ void wait_for_readers(unsigned blocks) const {
     const unsigned stages = min(blocks, static_cast<unsigned>(P::kStages));
     for (unsigned block = blocks - stages; block < blocks; ++block) {

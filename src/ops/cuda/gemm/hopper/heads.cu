@@ -1,4 +1,4 @@
-// Products whose columns are queries, keys and values. Tiles hold whole heads, of the head dims of
+// GEMMs whose columns are queries, keys and values. Tiles hold whole heads, of the head dims of
 // the vision towers of Qwen3-VL.
 #include "ops/cuda/gemm/hopper/kernel.cuh"
 

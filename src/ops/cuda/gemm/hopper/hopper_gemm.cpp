@@ -1,4 +1,4 @@
-// Chooses among our own matrix-product kernels and starts them.
+// Chooses among our own GEMM kernels and starts them.
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr int kBlockCols = 64;  // of x, that a stage holds
 constexpr int kChunkRows = 16;  // of the output, that a warp stores at once
 constexpr std::int64_t kElementBytes = 2;
-constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses for the copy engine
+constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses, for TMA
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -35,16 +35,16 @@ std::vector<const HopperGemmKernel*> all_kernels() {
   return kernels;
 }
 
-/// Clock cycles that a product takes by a simple model, fitted to an H100: waves of tiles, each
-/// limited by the matrix unit, by the copies, or by latency, unless all wait for the weights; and
+/// Clock cycles that a GEMM takes by a simple model, fitted to an H100: waves of tiles, each
+/// limited by the tensor cores, by the copies, or by latency, unless all wait for the weights; and
 /// the way out.
 double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_blocks,
                        int num_multiprocessors) {
-  constexpr double kProductsPerCycle = 2048;     // multiply-adds of one multiprocessor
-  constexpr double kBytesPerCycle = 60;          // into one multiprocessor
-  constexpr double kCacheBytesPerCycle = 4000;   // out of the L2 cache
-  constexpr double kMemoryBytesPerCycle = 1700;  // out of memory
-  constexpr double kBlockLatency = 150;          // of one block of columns
+  constexpr double kMultiplyAddsPerCycle = 2048;  // multiply-adds of one SM
+  constexpr double kBytesPerCycle = 60;           // into one SM
+  constexpr double kCacheBytesPerCycle = 4000;    // out of the L2 cache
+  constexpr double kMemoryBytesPerCycle = 1700;   // out of memory
+  constexpr double kBlockLatency = 150;           // of one block of columns
   constexpr double kStoring = 600;
   constexpr double kStoredPerCycle = 5;
   constexpr double kSharing = 1500;           // of a sum between the blocks of a cluster,
@@ -60,7 +60,7 @@ double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_bl
   const double cache_bytes = bytes(kernel.rows, kBlockCols) / kernel.cluster_cols +
                              bytes(kernel.cols, kBlockCols) / kernel.cluster_rows;
   const double block =
-      std::max({busy_each * area * kBlockCols / kProductsPerCycle,
+      std::max({busy_each * area * kBlockCols / kMultiplyAddsPerCycle,
                 busy_each * bytes(kernel.rows + kernel.cols, kBlockCols) / kBytesPerCycle,
                 cache_bytes * busy / kCacheBytesPerCycle, kBlockLatency});
   const std::int64_t blocks = ceil_div(ceil_div(gemm.in_features, kBlockCols), plan.splits);
@@ -87,7 +87,7 @@ HopperGemm::HopperGemm(int device_index) {
   FOVEA_CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kInterface,
                                                     cudaEnableDefault, &found));
   FOVEA_CHECK(found == cudaDriverEntryPointSuccess, kUnsupported,
-              "the NVIDIA driver cannot describe matrices to the copy engine");
+              "the NVIDIA driver cannot describe matrices to TMA");
   encode_ = reinterpret_cast<EncodeTiles>(function);
   for (const HopperGemmKernel* kernel : all_kernels())
     if (const int most = kernel->prepare(); most > 0) most_blocks_[kernel] = most;
@@ -112,7 +112,7 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
     HopperGemmPlan plan;
     double cycles;
   };
-  constexpr int kBlocksEach = 2;  // per multiprocessor
+  constexpr int kBlocksEach = 2;  // per SM
   std::vector<Rated> rated;
   const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
   for (const auto& [kernel, most_blocks] : most_blocks_) {

@@ -43,7 +43,7 @@ struct HopperGemmKernel {
   bool split;        ///< blocks of a cluster share the sum of a tile
   bool adds_residual;
   int head_dim;    ///< of the queries, keys and values that it brings on; 0: plain rows
-  int chunk_cols;  ///< columns that the copy engine stores at once; 0: it does not store
+  int chunk_cols;  ///< columns that TMA stores at once; 0: it does not store
   /// Once per GPU, which is the current one, before the first launch.
   /// @return thread blocks that it can have at work at once; 0: it cannot run the kernel.
   int (*prepare)();
@@ -56,7 +56,7 @@ struct HopperGemmKernel {
 [[nodiscard]] std::span<const HopperGemmKernel> alternating_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> head_gemm_kernels();
 
-/// Matrix products by our own kernels: TMA and warp-group instructions, live rows only, every
+/// GEMMs by our own kernels: TMA and WGMMA, live rows only, every
 /// activation and the residual in the epilogue with one rounding. Thread-safe.
 class HopperGemm {
  public:
@@ -64,9 +64,9 @@ class HopperGemm {
 
   explicit HopperGemm(int device_index);
 
-  /// Whether addresses, strides and sizes suit the copy engine: multiples of 16 bytes.
+  /// Whether addresses, strides and sizes suit TMA: multiples of 16 bytes.
   [[nodiscard]] static bool accepts(const Gemm& gemm);
-  /// Ways to compute an accepted product, the most promising by a simple model first.
+  /// Ways to compute an accepted GEMM, the most promising by a simple model first.
   [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
   /// Whether there is such a kernel, made for that head dim (0: none), and it can run with that
   /// many splits, and add a residual.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Sizes of our matrix-product kernels (gemm/hopper/kernel.cuh), and which blocks of x, of weights
+// Sizes of our GEMM kernels (gemm/hopper/kernel.cuh), and which blocks of x, of weights
 // and of the output a thread block works on.
 
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr int kWarpRows = 16;   // of those, one warp's
 constexpr int kBlockCols = 64;  // of x and weight in a stage: 128 bytes
 constexpr int kRowBytes = 2 * kBlockCols;
 constexpr int kVector = 8;            // bf16 in 16 bytes
-constexpr int kRegisters = 65536;     // of a multiprocessor
+constexpr int kRegisters = 65536;     // of an SM
 constexpr int kFirstTurnBarrier = 1;  // one per group; 0 is __syncthreads
 constexpr int kConsumersBarrier = 3;
 /// Of the weights of its first tile, a block brings at most this much into L2 ahead of its turn.
@@ -105,11 +105,12 @@ struct Plan {
     const int thread = static_cast<int>(threadIdx.x);
     return first_row(thread / kGroup) + thread % kGroup / kWarp * kWarpRows;
   }
-  /// Whether the residual of a tile passes through the ring of stages behind its operands, 64
-  /// columns in the place of x in each. Operands wait for parts from other blocks; the residual
-  /// does not, so a block could let go of it before another has let go of what lay in the stage
-  /// before. Not so where all blocks that read of one read of each other: then all have, once it
-  /// is loaded. Groups that take turns rely on the same pace.
+  /// Whether the residual of a tile comes through the ring: behind the last operands, 64 columns at
+  /// a time, in the place of x. A stage of operands is full only once every neighbour has sent its
+  /// part, and a neighbour sends only after this block has released what the stage held before. The
+  /// residual comes from this block alone, so this rule would not keep the block from releasing a
+  /// stage that a neighbour still reads. In clusters of one row or one column all blocks send parts
+  /// to each other, and the rule holds again. Alternating groups rely on the same pace.
   static constexpr bool kResidualInStages =
       kTogether && kHeadDim == 0 && (kRowsOfTiles == 1 || kColsOfTiles == 1);
   static constexpr bool kAddsResidual = kResidualInStages || kSplit;
@@ -125,8 +126,8 @@ struct Plan {
   static_assert(kCols % kChunk == 0);
   static constexpr bool kSwizzled = kChunk == 32;
   static constexpr int kChunkStride = kChunk % 64 == 0 ? kChunk + kVector : kChunk;  // of rows
-  /// Whether the copy engine brings rows on. Where no group multiplies meanwhile, it is busy with
-  /// the stages of the next tile.
+  /// Whether TMA stores rows. Where no group multiplies meanwhile, it is busy with the stages of
+  /// the next tile.
   static constexpr bool kBulkStores = kAlternating;
   static constexpr int kOutBuffers = kBulkStores ? 2 : 1;
   /// Where blocks share a sum: the parts of a tile from all of them; the last may have fewer rows.
@@ -135,8 +136,8 @@ struct Plan {
       kSplit ? (kRows + HopperGemm::kMaxCluster) * kTileStride * static_cast<int>(sizeof(float))
              : kConsumerWarps * kOutBuffers * kWarpRows * kChunkStride * 2;
 
-  /// Products into the same registers wait for each other, some 65 cycles each; narrow ones that
-  /// are alone would leave the matrix unit idle. Then a thread keeps several sums of every element.
+  /// WGMMAs into the same registers wait for each other, some 65 cycles each; narrow ones would
+  /// leave the tensor cores idle. Then a thread keeps several sums of every element.
   static constexpr int kChains = kGroups > 1 || kCols >= 128 ? 1 : kCols >= 64 ? 2 : 4;
 
   using Sums = float[kUnits][kCols / 8][4];

@@ -1,5 +1,5 @@
-// Products of few rows: one warp group per block, two blocks per multiprocessor, so that the next
-// product brings its weights while this one works.
+// GEMMs of few rows: one warp group per block and two blocks per SM, so that the next GEMM loads
+// its weights while this one works.
 #include "ops/cuda/gemm/hopper/kernel.cuh"
 
 namespace fovea::cuda {

@@ -116,7 +116,7 @@ class SplitStore {
       for (int n = 0; n < P::kCols / 8; ++n)
         spread_sums(sums[unit][n], rows + n * 8, P::kTileStride, lane);
     }
-    ptx::fence_for_matrix_unit();  // makes them visible to the copy engine, too
+    ptx::fence_for_matrix_unit();  // makes them visible to TMA
     ptx::named_barrier_sync(kConsumersBarrier, P::kConsumers);
     if (thread >= w_.splits || thread == place_.part) return;
     const Share<P> theirs(w_.splits, thread);

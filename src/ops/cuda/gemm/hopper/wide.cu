@@ -1,4 +1,4 @@
-// Products with two or three warp groups that share a tile.
+// GEMMs with two or three warp groups that share a tile.
 #include "ops/cuda/gemm/hopper/kernel.cuh"
 
 namespace fovea::cuda {
