@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "models/blocks/grid_geometry.h"
+#include "models/blocks/grid/geometry.h"
 
 namespace fovea::blocks {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
-#include "models/blocks/grid_geometry.h"
+#include "models/blocks/grid/geometry.h"
 #include "ops/linear.h"
 
 namespace fovea::qwen2_vl {

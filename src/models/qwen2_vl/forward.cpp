@@ -1,7 +1,7 @@
 // The vision tower of Qwen2-VL in the order of the data.
 #include "models/qwen2_vl/forward.h"
 
-#include "models/blocks/grid_layers.h"
+#include "models/blocks/grid/layers.h"
 
 namespace fovea::qwen2_vl {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/blocks/grid_inputs.h"
+#include "models/blocks/grid/inputs.h"
 #include "models/qwen2_vl/config.h"
 #include "models/qwen2_vl/weights.h"
 #include "ops/context.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/blocks/grid_processor_file.h"
+#include "models/blocks/grid/processor_file.h"
 
 namespace fovea::qwen2_vl {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "checkpoint/hf_config.h"
-#include "models/blocks/grid_geometry.h"
+#include "models/blocks/grid/geometry.h"
 #include "ops/linear.h"
 
 namespace fovea::qwen3_vl {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/blocks/grid_layers.h"
+#include "models/blocks/grid/layers.h"
 #include "ops/patch.h"
 
 namespace fovea::qwen3_vl {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/grid_model.h"
+#include "models/blocks/grid/model.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/forward.h"
 #include "models/qwen3_vl/processing.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "models/blocks/config_reader.h"
-#include "models/blocks/grid_processor_file.h"
+#include "models/blocks/grid/processor_file.h"
 
 namespace fovea::qwen3_vl {
 

@@ -2,7 +2,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid/processor.h"
 
 namespace fovea::qwen3_vl {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "media/normalize.h"
-#include "models/blocks/grid_layers.h"
+#include "models/blocks/grid/layers.h"
 #include "models/blocks/layers.h"
 #include "models/blocks/weight_loader.h"
 #include "models/qwen3_vl/config.h"

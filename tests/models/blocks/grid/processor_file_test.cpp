@@ -1,5 +1,5 @@
 // Processor files of families over grids: every spelling, every refusal, and options of the user.
-#include "models/blocks/grid_processor_file.h"
+#include "models/blocks/grid/processor_file.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid/processor.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea::blocks {

@@ -1,5 +1,5 @@
 // Patch embedding and rotary positions.
-#include "models/blocks/grid_layers.h"
+#include "models/blocks/grid/layers.h"
 
 #include <cmath>
 #include <vector>

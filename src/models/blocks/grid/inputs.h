@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "models/blocks/grid_geometry.h"
+#include "models/blocks/grid/geometry.h"
 #include "models/encoder_graph_model.h"
 #include "ops/context.h"
 

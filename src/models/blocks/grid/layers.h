@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/blocks/grid_geometry.h"
-#include "models/blocks/grid_inputs.h"
+#include "models/blocks/grid/geometry.h"
+#include "models/blocks/grid/inputs.h"
 #include "models/blocks/layers.h"
 #include "models/blocks/weight_loader.h"
 

@@ -1,5 +1,5 @@
 // What stands before the blocks of a tower over grids.
-#include "models/blocks/grid_layers.h"
+#include "models/blocks/grid/layers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // preprocessor_config.json and its relatives, for families over grids.
-#include "models/blocks/grid_processor_file.h"
+#include "models/blocks/grid/processor_file.h"
 
 #include <optional>
 #include <string>

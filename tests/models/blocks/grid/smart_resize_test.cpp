@@ -1,5 +1,5 @@
 // Sizes of the Qwen and GLM families, as their processors compute them.
-#include "models/blocks/smart_resize.h"
+#include "models/blocks/grid/smart_resize.h"
 
 #include <gtest/gtest.h>
 

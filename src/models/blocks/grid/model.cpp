@@ -1,8 +1,8 @@
 // What all models over grids answer alike.
-#include "models/blocks/grid_model.h"
+#include "models/blocks/grid/model.h"
 
 #include "core/check.h"
-#include "models/blocks/grid_inputs.h"
+#include "models/blocks/grid/inputs.h"
 
 namespace fovea::blocks {
 

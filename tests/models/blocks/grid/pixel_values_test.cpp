@@ -1,5 +1,5 @@
 // Pixel values of the processor become the bytes that the tower would read of the image.
-#include "models/blocks/pixel_values.h"
+#include "models/blocks/grid/pixel_values.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "checkpoint/safetensors.h"
-#include "models/blocks/grid_inputs.h"
+#include "models/blocks/grid/inputs.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 

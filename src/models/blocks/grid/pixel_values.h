@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "models/blocks/grid_geometry.h"
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid/geometry.h"
+#include "models/blocks/grid/processor.h"
 #include "models/item_processor.h"
 
 namespace fovea::blocks {

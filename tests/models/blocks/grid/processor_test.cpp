@@ -1,5 +1,5 @@
 // Plans and bytes of items that are grids of patches, with rules that keep sizes as they are.
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid/processor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Patch rows in merge-block order, and the buffers of a batch: declared, filled and read back.
-#include "models/blocks/grid_inputs.h"
+#include "models/blocks/grid/inputs.h"
 
 #include <gtest/gtest.h>
 
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid/processor.h"
 #include "models/host_inputs.h"
 #include "support/expect_error.h"
 

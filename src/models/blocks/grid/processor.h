@@ -9,8 +9,8 @@
 
 #include "media/normalize.h"
 #include "media/resize.h"
-#include "models/blocks/grid_geometry.h"
-#include "models/blocks/smart_resize.h"
+#include "models/blocks/grid/geometry.h"
+#include "models/blocks/grid/smart_resize.h"
 #include "models/item_processor.h"
 
 namespace fovea::blocks {

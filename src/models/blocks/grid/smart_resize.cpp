@@ -1,6 +1,6 @@
 // Sizes after preprocessing, as the processors of the Qwen and GLM families compute them: every
 // quotient is a double, rounded with nearbyint (half to even), never with std::round.
-#include "models/blocks/smart_resize.h"
+#include "models/blocks/grid/smart_resize.h"
 
 #include <algorithm>
 #include <cmath>

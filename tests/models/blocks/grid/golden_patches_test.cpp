@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "checkpoint/safetensors.h"
-#include "models/blocks/grid_inputs.h"
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid/inputs.h"
+#include "models/blocks/grid/processor.h"
 #include "models/load_model.h"
 #include "models/registry.h"
 #include "support/golden.h"

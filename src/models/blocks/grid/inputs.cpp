@@ -1,5 +1,5 @@
 // The input buffers of towers over grids: declared, filled and read in one place.
-#include "models/blocks/grid_inputs.h"
+#include "models/blocks/grid/inputs.h"
 
 #include "models/blocks/pixel_offsets.h"
 

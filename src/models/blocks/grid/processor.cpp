@@ -1,12 +1,12 @@
 // From sizes of images to grids, and from frames to resized bytes.
-#include "models/blocks/grid_processor.h"
+#include "models/blocks/grid/processor.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "core/check.h"
-#include "models/blocks/pixel_values.h"
+#include "models/blocks/grid/pixel_values.h"
 
 namespace fovea::blocks {
 
