@@ -1,7 +1,7 @@
 // The ops on a GPU at the sizes of the Qwen3-VL-30B tower: each alone, and the whole tower as one
-// recorded graph. Random weights, one set per layer, so that weights come from memory as they do in
-// a model; useful work only in the rates. Compare with an eager or captured PyTorch tower of the
-// same shapes.
+// recorded graph. Weights are random, one set per layer, so that they come from memory as in a
+// model. Rates count useful work only. Compare with an eager or captured PyTorch tower of the same
+// shapes.
 //
 //   fovea_bench_cuda_tower [--ops [NAME...]] [--attention] [--no-towers] [--sustained]
 //                          [--portable | --hopper | --cudnn]

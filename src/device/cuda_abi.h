@@ -10,9 +10,9 @@ namespace fovea {
 
 /// Which attention kernel a GPU device uses.
 enum class CudaAttention : int {
-  kAuto,      ///< whichever was measured to be faster for the size
+  kAuto,      ///< whichever is faster for the sizes of a call
   kPortable,  ///< instructions of every GPU since Ampere
-  kHopper,    ///< Hopper's warp-group instructions where they are compiled for the head dim
+  kHopper,    ///< WGMMA, for the head dims that it is compiled for
   kCudnn,     ///< cuDNN, where its attention can do it
 };
 
@@ -20,7 +20,7 @@ enum class CudaAttention : int {
 struct CudaDeviceOptions {
   int index = 0;  ///< number of the GPU as the driver counts
   CudaAttention attention = CudaAttention::kAuto;
-  /// Folder where the measured choices of matrix-product algorithms are kept between processes, in
+  /// Folder where the measured choices of GEMM algorithms are kept between processes, in
   /// a file for this GPU model and its software; made if absent. Empty: nothing is kept.
   std::string cache_dir;
 };
@@ -35,11 +35,11 @@ struct CudaGpu {
 /// crosses into the library because both are compiled by the same C++ ABI.
 struct CudaPlugin {
   const char* version;  ///< fovea::version() of the plugin's build
-  /// All GPUs, at the index that the driver gives them; where there is none, `reason` says why. A
-  /// GPU that does not answer is one that cannot be used.
+  /// All GPUs, at the index that the driver gives them; if there are none, `reason` says why. A GPU
+  /// that does not answer counts as unusable.
   std::vector<CudaGpu> (*list_gpus)(std::string& reason);
   /// @param options of a GPU that list_gpus says can be used.
-  /// @throws Error(kUnsupported) for attention that is not there, Error(kDevice), and
+  /// @throws Error(kUnsupported) for attention that is not available, Error(kDevice), and
   /// Error(kOutOfMemory).
   std::unique_ptr<Device> (*create_device)(const CudaDeviceOptions& options);
 };

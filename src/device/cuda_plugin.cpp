@@ -1,5 +1,5 @@
 // Finds and loads the GPU backend, a shared object that links the CUDA libraries so that this
-// library does not have to. Everything that can be missing is a reason in the answer.
+// library does not have to. If something is missing, the result holds the reason.
 #include "device/cuda_plugin.h"
 
 #include <dlfcn.h>

@@ -8,14 +8,14 @@
 
 namespace fovea {
 
-/// Where to look for the GPU backend. The defaults are the product's; tests change them.
+/// Where to look for the GPU backend. Only tests change the defaults.
 struct CudaSearch {
   std::string plugin_path;              ///< a file to load instead of searching; empty: search
   std::string driver = "libcuda.so.1";  ///< asked for first: without it nothing else is loaded
 };
 
-/// What looking for GPUs found. Plain data; a copy is as good as the original, because a plugin
-/// that was loaded stays loaded until the process ends.
+/// Result of a search for GPUs. Plain data that may be copied: a plugin stays loaded until the
+/// process ends.
 struct CudaBackend {
   const CudaPlugin* plugin = nullptr;  ///< null if none could be loaded
   std::string plugin_path;             ///< of the loaded plugin
@@ -23,8 +23,8 @@ struct CudaBackend {
   std::string reason;                  ///< why `gpus` is empty; empty otherwise
 };
 
-/// Looks for a driver, then for the plugin, then for GPUs. Never throws for what is missing: the
-/// answer says so. Without a plugin_path it searches, beside the program and beside this library,
+/// Looks for a driver, then for the plugin, then for GPUs. Does not throw if one is missing:
+/// `reason` says so. Without a plugin_path it searches, beside the program and beside this library,
 ///   ../lib/fovea   an installed tree,   ../../lib/fovea and so on   a build tree.
 /// Takes microseconds without a driver, up to a second the first time the CUDA libraries are read.
 [[nodiscard]] CudaBackend find_cuda(const CudaSearch& search = {});
@@ -32,7 +32,7 @@ struct CudaBackend {
 /// Indices of the GPUs that can be used, ascending.
 [[nodiscard]] std::vector<int> usable_gpus(const CudaBackend& backend);
 
-/// Every GPU on one line, with the reason where it cannot be used; why there is none if so.
+/// Every GPU on one line, with the reason if it cannot be used; or the reason why there is none.
 [[nodiscard]] std::string describe_gpus(const CudaBackend& backend);
 
 /// Creates the device of one GPU.

@@ -50,14 +50,14 @@ class Buffer {
   void* context_ = nullptr;
 };
 
-/// Work captured by Stream::capture, ready to run again. It names the memory that was used during
-/// capture by address; that memory must outlive it. Belongs to the stream that captured it.
+/// Work captured by Stream::capture, ready to run again. It refers to memory by the addresses used
+/// during capture; that memory must outlive it. Belongs to the stream that captured it.
 class RecordedGraph {
  public:
   virtual ~RecordedGraph() = default;
   /// Number of operations that one replay launches.
   [[nodiscard]] virtual std::size_t num_nodes() const noexcept = 0;
-  /// Device bytes that the recording itself takes (not the memory it names).
+  /// Device bytes that the recording itself takes (not the memory it refers to).
   [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;
 };
 
@@ -95,7 +95,7 @@ struct DeviceProperties {
   std::string software = {};             ///< of a GPU: versions of driver, libraries and plugin
   DType activation_dtype = DType::kF32;  ///< dtype of intermediates and rows on this device
   bool host_memory = true;      ///< device memory is ordinary host memory: no staging is needed
-  int parallelism = 1;          ///< threads of a CPU, multiprocessors of a GPU
+  int parallelism = 1;          ///< threads of a CPU, SMs of a GPU
   std::size_t total_bytes = 0;  ///< memory of the device
 };
 
@@ -109,7 +109,7 @@ class Device {
   /// Zero-filled memory of the device, aligned to 256 bytes. Returns after the memory is zero.
   /// @throws Error(kOutOfMemory) with the number of bytes asked for.
   [[nodiscard]] virtual Buffer allocate(std::size_t bytes) = 0;
-  /// Zero-filled host memory that copies to this device fast (page-locked on a GPU), 256-byte
+  /// Zero-filled host memory that copies to this device fast (pinned on a GPU), 256-byte
   /// aligned.
   [[nodiscard]] virtual Buffer allocate_host(std::size_t bytes) = 0;
 

@@ -6,8 +6,8 @@
 // which FF is always followed by 00 or a restart marker (D0..D7); D9 ends the image.
 //   SOFn (C0..CF but C4, C8, CC): precision 1, height 2, width 2, components 1, ...
 //   APP1 (E1): "Exif\0\0" and a TIFF block
-// The sides are read here and not by the library, which refuses unusual chroma sampling when it is
-// asked for a header alone.
+// The sides are read here and not by the library, which refuses unusual chroma sampling when it
+// reads only a header.
 #include <turbojpeg.h>
 
 #include <algorithm>
@@ -45,12 +45,12 @@ struct Segment {
   Bytes payload;
 };
 
-/// Walks the segments of a file and passes over entropy-coded bytes and garbage.
+/// Walks the segments of a file and skips entropy-coded bytes and garbage.
 class SegmentReader {
  public:
   explicit SegmentReader(Bytes file) : rest_(file) {}
 
-  /// The next segment, or nothing where the file ends or a length leads out of it.
+  /// The next segment, or nothing if the file ends or a length points beyond its end.
   std::optional<Segment> next() {
     while (skip_to_marker_prefix()) {
       const std::uint8_t marker = rest_[1];
@@ -173,7 +173,7 @@ Image decode_jpeg(const EncodedImage& source, const ImageInfo& info) {
     decompress(source, info, TJPF_RGB, image.rgb.data());
     return image;
   }
-  // Four components are CMYK, inverted whatever the Adobe marker says, as Pillow reads them.
+  // Four components are CMYK, inverted whatever the Adobe marker says, as in Pillow.
   std::vector<std::uint8_t> cmyk(image.rgb.size() / 3 * 4);
   decompress(source, info, TJPF_CMYK, cmyk.data());
   inverted_cmyk_to_rgb(cmyk.data(), cmyk.size() / 4, image.rgb.data());

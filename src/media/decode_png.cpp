@@ -1,12 +1,12 @@
-// PNG through libpng's row interface: the simplified interface would apply gamma tags, which Pillow
-// does not. A file is a signature of 8 bytes, then chunks: length 4 (big endian, of the payload),
+// PNG through libpng's row interface: the simplified interface would apply gamma tags, unlike
+// Pillow. A file is a signature of 8 bytes, then chunks: length 4 (big endian, of the payload),
 // type 4, payload, CRC 4. The first chunk is
 //   IHDR: width 4, height 4, bits 1, colour type 1, compression 1, filter 1, interlace 1
 // All ancillary chunks are passed over unread, so that no text, profile or transparency entry costs
 // memory or changes a pixel; the EXIF chunk is found here.
 //
-// libpng reports errors by longjmp. Everything it can leave that way is a function object that owns
-// nothing, run by run_guarded().
+// libpng reports errors by longjmp, which skips destructors. Code that it can leave in this way is
+// a function object that owns nothing, run by run_guarded().
 #include <png.h>
 
 #include <csetjmp>
@@ -46,7 +46,7 @@ Bytes find_exif(Bytes file) {
   return {};
 }
 
-/// Where libpng reads from and leaves its complaint.
+/// What libpng reads from, and its error message.
 struct Input {
   Bytes rest;
   char reason[128] = "";
@@ -75,7 +75,7 @@ template <class Calls>
   return true;
 }
 
-/// How libpng hands out rows; everything else is expanded to RGB by its own transformations.
+/// Formats of rows that libpng returns; others are expanded to RGB by its own transformations.
 enum class RowKind { kRgb, kRgba, kGrey16 };
 
 /// The reading half of libpng for one file.

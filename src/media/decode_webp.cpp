@@ -1,5 +1,5 @@
-// WebP through libwebp. Of an animation the first frame is shown on a transparent canvas, as Pillow
-// does; a still image fills its canvas.
+// WebP through libwebp. An animation is decoded as in Pillow: its first frame on a transparent
+// canvas. A still image fills its canvas.
 #include <webp/decode.h>
 #include <webp/demux.h>
 

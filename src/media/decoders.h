@@ -8,19 +8,19 @@
 #include "media/decode_image.h"
 #include "media/image.h"
 
-// One pair of functions per file format; only decode_image.cpp calls them. A reader of a header
-// allocates nothing that depends on the image; a decoder may rely on the header's sides having
-// passed the limits. All throw Error(kCorruptData) for broken bytes unless they say more.
+// One pair of functions per file format; only decode_image.cpp calls them. Reading a header
+// allocates nothing that depends on the image; when a decoder is called, the sides in the header
+// have passed the limits. All throw Error(kCorruptData) for broken bytes, and what else they say.
 
 namespace fovea::media {
 
-/// An encoded image and the name that messages call it by.
+/// An encoded image and its name for messages.
 struct EncodedImage {
   std::span<const std::uint8_t> bytes;
   std::string_view name;
 };
 
-/// What the bytes in front of the pixels say.
+/// Contents of a header.
 struct ImageHeader {
   ImageInfo info;
   std::span<const std::uint8_t>

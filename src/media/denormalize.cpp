@@ -1,4 +1,4 @@
-// From normalised floats back to the bytes they were made of.
+// From normalised floats back to the bytes they were made from.
 #include "media/denormalize.h"
 
 #include <cmath>
@@ -41,7 +41,7 @@ std::size_t Denormalizer::bytes_of(std::size_t channel, std::span<const float> v
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float value = values[i];
     auto byte = static_cast<std::size_t>(guess(c, value));
-    // A 16-bit value may lie nearer to the neighbour of the byte that it was rounded from.
+    // A 16-bit value may be nearer to a neighbour of the byte that it was made from.
     while (value < c.low[byte] && byte > 0) --byte;
     while (value > c.high[byte] && byte < 255) ++byte;
     if (!(c.low[byte] <= value && value <= c.high[byte])) return i;

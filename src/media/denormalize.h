@@ -10,19 +10,20 @@
 
 namespace fovea::media {
 
-/// The way back through a NormalizeTable: which byte has this value? A value belongs to a byte when
-/// it lies within 1/1024 of the distance between two bytes around the table's value, both ends
-/// rounded to the dtype in which values come. So a byte is found whatever the order of the
-/// reference's roundings (they differ by 1/20000 of that distance), and a value that never was a
-/// byte is not taken for one.
+/// Inverts a NormalizeTable: finds the byte that a value was made from. A value belongs to a byte
+/// if it differs from the byte's table value by at most 1/1024 of the distance between two bytes,
+/// both ends of that interval rounded to the dtype of the values. This tolerates any order of
+/// roundings in the reference (they differ by 1/20000 of that distance), and rejects values that
+/// were not made from bytes.
 class Denormalizer {
  public:
   /// @param table of normalize.h. @param dtype kF32, kF16 or kBF16.
   Denormalizer(const NormalizeTable& table, DType dtype);
 
-  /// Writes the byte of values[i] to out[i * stride]. Where a 16-bit dtype is too coarse to tell
-  /// two bytes apart it is one of the two.
-  /// @return how many values were bytes before the first that is none; values.size() if all are.
+  /// Writes the byte of values[i] to out[i * stride]. If a 16-bit dtype is too coarse to
+  /// distinguish two bytes, it is one of the two.
+  /// @return the number of values before the first that belongs to no byte; values.size() if all
+  /// do.
   [[nodiscard]] std::size_t bytes_of(std::size_t channel, std::span<const float> values,
                                      std::uint8_t* out, std::size_t stride) const;
 

@@ -18,7 +18,7 @@ constexpr std::size_t kEntryBytes = 12;
 constexpr std::uint32_t kOrientationTag = 0x0112;
 constexpr std::uint32_t kTypeShort = 3;
 
-/// Unsigned numbers of either byte order; what lies outside the block reads as 0.
+/// Unsigned numbers of either byte order; bytes outside the block read as 0.
 class TiffReader {
  public:
   TiffReader(std::span<const std::uint8_t> bytes, bool big_endian)

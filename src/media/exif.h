@@ -7,7 +7,7 @@
 
 namespace fovea::media {
 
-/// How a stored image has to be turned to stand upright: values of EXIF tag 0x0112.
+/// The operation that makes a stored image upright: values of EXIF tag 0x0112.
 enum class Orientation : std::uint8_t {
   kUpright = 1,
   kMirrorHorizontal = 2,  ///< left and right swapped

@@ -1,5 +1,5 @@
-// Magic bytes: the supported formats first, then formats people try, so that the message can name
-// what came.
+// Magic bytes: the supported formats first, then other common formats, so that the message can name
+// them.
 #include "media/image_format.h"
 
 #include <algorithm>

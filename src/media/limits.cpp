@@ -1,4 +1,4 @@
-// The bounds of MediaLimits that are about sizes, for all who meet one.
+// Checks of the limits of MediaLimits on sizes.
 #include "media/limits.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace fovea::media {
 namespace {
 
-/// Whatever the limits say: byte counts stay far from overflow.
+/// Applies whatever the limits are: byte counts stay far from overflow.
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 40;
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace fovea::media {
 
-/// Refuses sizes beyond `limits`, whether a file header or somebody who plans names them. Sizes
-/// below 1 are the caller's business.
+/// Refuses sizes beyond `limits`, from a file header or given for a plan. Does not check for sizes
+/// below 1.
 /// @param name of the image or video, for the message.
 /// @throws Error(kInvalidArgument) with both numbers.
 void check_image_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,

@@ -1,5 +1,6 @@
 // Tables of the byte-to-float rules. Every step rounds to f32 exactly where the reference does, so
-// this file must not be compiled with fast-math; there is no product to contract into an FMA.
+// this file must not be compiled with fast-math. No multiplication feeds an addition, so nothing
+// can be contracted into an FMA.
 #include "media/normalize.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Separable resize: every source row is filtered along x once, into a ring that holds just the rows
-// which the filter along y still needs; each output row is then computed from the ring. The ring
-// stays in the first cache levels, so memory traffic is the source once and the result once.
+// Separable resize: every source row is filtered along x once, into a ring of the rows that the
+// filter along y still needs; each output row is then computed from the ring. The ring stays in the
+// L1 and L2 caches, so memory traffic is the source once and the result once.
 #include "media/resize.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ const ResizeLeaf& choose_leaf(ResizeIsa isa) {
   return kPortableLeaf;
 }
 
-/// Source rows filtered along x, made on demand and kept until the ring comes round.
+/// Source rows filtered along x, made on demand and kept until the ring overwrites them.
 class FilteredRows {
  public:
   /// @param live_rows rows that are needed at the same time.
@@ -91,7 +91,7 @@ class FilteredRows {
     num_made_ += leaf_.rows_at_once;
   }
 
-  /// The source row itself, or a copy where reading beyond its end would leave the source.
+  /// The source row itself, or a copy if loops would read beyond the end of the source.
   const std::uint8_t* readable_row(std::size_t y, std::size_t slot) {
     const std::size_t begin = y * src_stride_;
     if (begin + read_bytes_ <= args_.src.size()) return args_.src.data() + begin;

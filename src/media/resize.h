@@ -5,7 +5,7 @@
 
 namespace fovea::media {
 
-/// Whose fixed-point arithmetic is reproduced, byte for byte.
+/// The library whose fixed-point arithmetic is reproduced, byte for byte.
 /// Source: docs/reference/image_resize.md, "Resize".
 enum class ResizeEngine : std::uint8_t {
   kPillow,       ///< 22-bit weights

@@ -133,7 +133,7 @@ void filter_block(const VerticalArgs& args, std::size_t offset) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(args.dst + offset), bytes);
 }
 
-/// The last block overlaps the one before it where the row is no multiple of a block.
+/// If the row is not a multiple of a block, the last block overlaps the one before it.
 template <bool kTwoPlanes>
 void filter_blocks(const VerticalArgs& args) {
   for (std::size_t offset = 0; offset + kBlockBytes <= args.row_bytes; offset += kBlockBytes)

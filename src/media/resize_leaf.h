@@ -9,8 +9,8 @@
 
 namespace fovea::media {
 
-/// Taps of every output pixel are padded with zero weights to a multiple of this; so is the number
-/// of output pixels, with pixels without taps.
+/// Taps of every output pixel are padded with zero weights to a multiple of this. The number of
+/// output pixels is padded likewise, with pixels that have no taps.
 inline constexpr std::int64_t kTapGroup = 4;
 
 /// Weights of more than 16 bits are planes[0] * 2^kLowPlaneBits + planes[1].

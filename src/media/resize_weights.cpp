@@ -1,5 +1,5 @@
-// Filter weights of one axis. The results decide bytes, so this file is compiled without
-// contraction of a product and a sum into one FMA, and the expressions keep the order of the
+// Filter weights of one axis. Bytes depend on their last bits, so this file is compiled without
+// contraction of multiplications and additions into FMAs, and the expressions keep the order of the
 // references.
 #include "media/resize_weights.h"
 

@@ -1,4 +1,4 @@
-// Videos are decoded by a plugin, because its library brings a hundred others along.
+// Videos are decoded by a plugin, because its library depends on a hundred others.
 #include "media/video.h"
 
 #include <cstring>

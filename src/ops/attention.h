@@ -35,8 +35,8 @@ struct AttentionArgs {
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
 /// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads of more
 /// than 128 dims on a GPU.
-/// Source: "Attention Is All You Need", arXiv 1706.03762, section 3.2.1; the streaming form is
-/// "FlashAttention-2", arXiv 2307.08691.
+/// Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, section 3.2.1; the
+/// streaming form is that of Dao, "FlashAttention-2", arXiv:2307.08691.
 void attention(ExecContext& ctx, const AttentionArgs& args);
 
 /// The checks of attention, for ops that end with it.

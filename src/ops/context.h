@@ -11,8 +11,8 @@ namespace fovea {
 /// and where to take scratch memory.
 struct Submission {
   Stream& stream;
-  /// For scratch that the submitted work reads and writes, taken in an Arena::Scope that ends with
-  /// the body: later work on the same stream runs after it.
+  /// For scratch memory of the submitted work, taken in an Arena::Scope that ends with the body.
+  /// Later work may then reuse it, because it runs after this work on the same stream.
   Arena& arena;
   /// See ExecContext::is_recorded.
   bool is_recorded;
@@ -23,8 +23,8 @@ struct ExecContext {
   Stream& stream;
   const Kernels& kernels;
   Arena& arena;
-  /// A second queue for work that may overlap with `stream`; the same object where the device has
-  /// only one. Whoever uses it orders the two with Stream::wait_for, both ways.
+  /// A second queue for work that may overlap with `stream`; the same object if the device has only
+  /// one. Users order the two with Stream::wait_for, in both directions.
   Stream& side;
   /// Whether this work is being recorded, or warms up for a recording. What a backend chooses by
   /// measurement is then measured for these exact sizes.
@@ -39,8 +39,9 @@ struct ExecContext {
   }
 };
 
-/// How many leading rows of the operands of an op are real. The count is read when the work runs,
-/// so one recorded graph serves any number of rows up to the capacity given by the shapes.
+/// The number of leading rows of the operands of an op that hold data. The count is read when the
+/// work runs, so one recorded graph works for any number of rows up to the capacity given by the
+/// shapes.
 ///
 /// The contract of every op: rows [0, live) of the output are computed from rows [0, live) of the
 /// inputs alone. Rows beyond are not read by the CPU backend and not written by it; the CUDA

@@ -29,15 +29,15 @@ struct GridAttentionArgs {
 ///                                     + q_p . rel_pos_w[x_p - x_p' + side_w - 1]
 ///   out_p = sum_p' softmax_p'(logit(p, p')) v_p'
 /// over the tokens p' of p's window, coordinates counted inside the window, q unscaled in the bias.
-/// Windows start at the top left corner; where the last ones overhang the image they hold tokens of
-/// zeros, whose keys and values are pad_qkv and which take part in the softmax like any other;
+/// Windows start at the top left corner. Where the last ones overhang the image they contain tokens
+/// of zeros, whose keys and values are pad_qkv and which take part in the softmax like any other;
 /// their own outputs are not computed. Neither scores nor biases are stored as a whole. A window
 /// gives the same bits alone and among others (CPU). Backends that multiply in a narrow type round
 /// rel_pos_* and pad_qkv to it; scores and biases stay f32. Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
 /// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) on a GPU for heads of
 /// more than 128 dims and for windows whose biases exceed the shared memory of a thread block.
-/// Source: DeepSeek-OCR specification, section 5.1 (SAM with window padding).
+/// Source: docs/reference/deepseek_ocr.md, "Windowed attention" and "Relative positions".
 void grid_attention(ExecContext& ctx, const GridAttentionArgs& args);
 
 struct Im2colArgs {
@@ -49,7 +49,8 @@ struct Im2colArgs {
   TensorView out;  ///< [images * out_h * out_w, 9 * channels], out_h = (height - 1) / stride + 1
 };
 
-/// Rows of a 3 x 3 convolution with one pixel of zeros around the image, as a matrix product:
+/// Rows of a 3 x 3 convolution with one pixel of zeros around the image, so that a GEMM computes
+/// it:
 ///   out[(n, y, x), (ky * 3 + kx) * channels + c] = x[(n, y * stride + ky - 1, x * stride + kx -
 ///   1), c]
 /// Asynchronous; safe to capture.

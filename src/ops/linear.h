@@ -49,9 +49,9 @@ struct LinearArgs {
 /// out[r, out_column + n] = residual[r, n] + activation(sum_k x[r, k] * W[n, k] + bias[n])
 /// Accumulates in f32, k ascending in a fixed order that does not depend on the number of rows: a
 /// row's bits are the same whatever else is in the batch (CPU). Rounds once, to the activation
-/// dtype; on a GPU a product whose rows are not multiples of 16 bytes is rounded before an
-/// activation with a residual, too. `out` must not overlap `x`. Asynchronous on ctx.stream; safe to
-/// capture.
+/// dtype. Exception: on a GPU, if rows are not multiples of 16 bytes and there is an activation
+/// with a residual, the sum is also rounded before the activation. `out` must not overlap `x`.
+/// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void linear(ExecContext& ctx, const LinearArgs& args);
 

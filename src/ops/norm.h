@@ -19,7 +19,7 @@ struct LayerNormArgs {
 /// var_r is the biased variance, computed from the centred row. All arithmetic in f32, one
 /// rounding. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-/// Source: torch.nn.LayerNorm over the last axis.
+/// Source: torch.nn.LayerNorm over the last axis (PyTorch 2.11).
 void layer_norm(ExecContext& ctx, const LayerNormArgs& args);
 
 struct RmsNormArgs {
@@ -31,9 +31,11 @@ struct RmsNormArgs {
 };
 
 /// out[r, c] = round(x[r, c] / sqrt(mean_c(x[r, c]^2) + epsilon)) * weight[c]
-/// Statistics in f32; the normalised value is rounded to the activation dtype before the product,
-/// as the transformers implementations do. Asynchronous on ctx.stream; safe to capture.
+/// Statistics in f32; the normalised value is rounded to the activation dtype before it is
+/// multiplied by the weight. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", arXiv:1910.07467; the
+/// rounding is that of huggingface/transformers 5.17, Qwen2RMSNorm.
 void rms_norm(ExecContext& ctx, const RmsNormArgs& args);
 
 }  // namespace fovea::ops

@@ -20,14 +20,14 @@ struct PatchifyArgs {
   TensorView out;  ///< [rows, 3 * temporal_patch_size * patch_size^2], activation dtype
 };
 
-/// Cuts images into rows of the patch-embedding matrix product, normalising on the way:
+/// Cuts images into rows for the GEMM of the patch embedding, and normalises them:
 ///   out[r, ((c * T + f) * P + py) * P + px] =
 ///       table[c][pixels[offset_r + f * frame_stride_r + py * row_stride_r + 3 * px + c]]
 /// The table holds the reference's float arithmetic for each of the 256 byte values, so the result
 /// is exact. Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above;
 /// Error(kUnsupported) on a GPU for patches of more than 40 KiB of pixels.
-/// Source: image operations specification, sections 7 and 9.
+/// Source: docs/reference/image_resize.md, "Rescale and normalise" and "Patches".
 void patchify(ExecContext& ctx, const PatchifyArgs& args);
 
 struct AddPositionsArgs {
@@ -44,8 +44,9 @@ struct AddPositionsArgs {
 ///   position of i on an axis of n: linspace(0, side - 1, n)[i] in f32 (0 for n = 1), computed as
 ///   i * step for i < n / 2, else (side - 1) - (n - 1 - i) * step, step = (side - 1) / (n - 1)
 /// Weights and the sum are f32; the sum is rounded to the activation dtype, then added.
-/// Asynchronous; safe to capture. Source: Qwen and GLM specification, section 4.3.
+/// Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// Source: docs/reference/qwen_glm.md, "Interpolated positions".
 void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
 
 struct GatherRowsArgs {

@@ -34,8 +34,7 @@ struct ProjectedAttentionArgs {
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error as linear and attention, and Error(kInvalidArgument) if cos or sin does not match
 /// the list above or does not begin at a multiple of 16 bytes on a GPU.
-/// Source: "RoFormer: Enhanced Transformer with Rotary Position Embedding", arXiv 2104.09864,
-/// section 3.4.2, in the half-split layout of the transformers library (rotate_half).
+/// Source: docs/reference/qwen_glm.md, "Rotary positions"; Su et al., "RoFormer", arXiv:2104.09864.
 void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args);
 
 /// Its first step as an op of its own, for backends that compute the steps one after the other.

@@ -21,7 +21,7 @@ struct RopeAnglesArgs {
 /// The product is rounded to f32 before cosine and sine are taken. Once per forward. Asynchronous
 /// on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-/// Source: specs of the Qwen family, "Rotary".
+/// Source: docs/reference/qwen_glm.md, "Rotary positions".
 void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
 
 }  // namespace fovea::ops

@@ -217,7 +217,8 @@ long peak_growth_of_decoding(const Bytes& file) {
 }
 
 constexpr std::array<std::uint8_t, 2> kFrameHeader{0xFF, 0xC0};  // marker of a baseline JPEG
-constexpr long kMaxGrowth = 64L << 20;  // serving specification, acceptance test 7
+/// Of the process while it decodes a file whose header promises more pixels than limits allow.
+constexpr long kMaxGrowth = 64L << 20;
 
 void expect_cheap_refusal(const Bytes& file) {
   const long growth = peak_growth_of_decoding(file);

@@ -50,7 +50,7 @@ std::uint8_t grey_level(const PngSpec& spec, std::uint16_t sample) {
   return static_cast<std::uint8_t>(sample * 255 / ((1 << spec.bits) - 1));
 }
 
-/// Pixels by the rules of the image operations specification, section 8.
+/// Pixels by the rules of docs/reference/image_resize.md, "Decoding to RGB".
 Bytes expected_rgb(const PngSpec& spec, const std::vector<std::uint16_t>& samples,
                    const MediaOptions& options) {
   const auto channels = static_cast<std::size_t>(test::num_channels(spec.color));
@@ -153,7 +153,7 @@ TEST(DecodePng, GammaTagsAreIgnored) {
         {.width = 9, .height = 7, .color = layout.color, .bits = layout.bits, .gamma = 1.0});
 }
 
-TEST(DecodePng, SixteenBitSamplesOfTheSpecification) {
+TEST(DecodePng, SixteenBitSamplesAreClippedOrCutToTheirHighByte) {
   const std::vector<std::uint16_t> grey = {0x1234, 0x00F0};
   EXPECT_EQ(decode(test::encode_png({.width = 2, .color = PngColor::kGrey, .bits = 16}, grey)).rgb,
             (Bytes{255, 255, 255, 240, 240, 240}));

@@ -22,7 +22,7 @@ constexpr Statistics kClip = {{0.48145466f, 0.4578275f, 0.40821073f},
 constexpr Statistics kImageNet = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
 constexpr Statistics kHalf = {{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
 
-// Golden values of the image operations specification, section 7.
+// Values of the rules in docs/reference/image_resize.md, "Rescale and normalise".
 
 TEST(Normalize, FusedGoldenValuesOfClip) {
   const NormalizeTable table = fused_normalize_table(kClip.mean, kClip.std, kRescale);

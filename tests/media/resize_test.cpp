@@ -67,7 +67,7 @@ std::vector<int> resize_grey(const std::vector<int>& grey, Size from, Size to, R
   return result;
 }
 
-// Tables of the image operations specification, section 10.
+// Bytes of Pillow 9.4.0 (P) and of an independent implementation of torchvision's arithmetic (U).
 
 std::vector<int> gradient() {
   return test::make_samples<int>(8, 6, 1, [](int x, int y, int) { return 32 * x + 5 * y; });
@@ -151,7 +151,7 @@ TEST_P(WholeImage, HasThePublishedChecksum) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Specification, WholeImage,
+    Pattern, WholeImage,
     ::testing::Values(WholeImageCase{{40, 30}, kBicubic, P, 460343, "26b94ddb540c4132"},
                       WholeImageCase{{40, 30}, kBicubic, U, 460335, "4686afdcb61180e0"},
                       WholeImageCase{{40, 30}, kBilinear, P, 460454, "0e808a837ef96085"},

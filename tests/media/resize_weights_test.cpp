@@ -40,7 +40,7 @@ void expect_rows(std::int64_t in, std::int64_t out, ResizeFilter filter, int tor
   }
 }
 
-// Tables of the image operations specification, section 10.4.
+// Weights computed independently by docs/reference/image_resize.md, "Axis weights".
 
 TEST(ResizeWeights, Bilinear8To5) {
   expect_rows(8, 5, ResizeFilter::kBilinear, 15,

@@ -17,7 +17,7 @@ Bytes composite(const Bytes& rgba, const std::uint8_t background[3]) {
   return rgb;
 }
 
-// Values of the image operations specification, section 8.
+// Values by docs/reference/image_resize.md, "Decoding to RGB".
 
 TEST(RgbConvert, CompositesOnWhite) {
   const auto at = [](std::uint8_t alpha) { return composite({10, 128, 250, alpha}, kWhite); };

@@ -27,7 +27,7 @@ std::vector<T> make_samples(int width, int height, int channels,
   return samples;
 }
 
-/// The whole-image check of the image operations specification (10.5):
+/// A pattern in which every byte of a resized image depends on several pixels:
 /// v(x, y, c) = (7x + 13y + 29c + x*y) mod 256.
 Bytes checksum_pattern(int width, int height, int channels);
 

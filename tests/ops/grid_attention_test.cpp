@@ -25,8 +25,9 @@ std::vector<float> rows_of_8(const std::vector<std::array<float, 2>>& pairs) {
   return rows;
 }
 
-TEST_P(GridAttentionTest, MatchesTheExampleOfTheSpecification) {
-  // DeepSeek-OCR specification, example E7: a grid of 2 x 3, one head of 2 components.
+TEST_P(GridAttentionTest, MatchesAWorkedExample) {
+  // A grid of 2 x 3, one head of 2 components: docs/reference/deepseek_ocr.md, "Relative
+  // positions".
   const std::vector<std::array<float, 2>> q{{-1, -0.5f},    {0, -0.25f},  {1, 0},
                                             {-0.5f, 0.25f}, {0.5f, 0.5f}, {1.5f, 0.75f}};
   std::vector<std::array<float, 2>> rows;

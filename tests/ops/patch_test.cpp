@@ -1,5 +1,5 @@
-// Pixels to patch rows, position embeddings and row gathers on every backend. Check values: Qwen
-// and GLM specification, sections 3.5 and 4.3.
+// Pixels to patch rows, position embeddings and row gathers on every backend. Check values:
+// docs/reference/qwen_glm.md, "Patch rows" and "Interpolated positions".
 #include "ops/patch.h"
 
 #include <gtest/gtest.h>

@@ -81,8 +81,8 @@ namespace {
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Large memory lies on whole huge pages: a product reads weights in panels that are pages apart,
-/// and looking up small pages costs it some 3 %.
+/// Large memory is made of whole huge pages: a GEMM reads weights in panels that are pages apart,
+/// and looking up small pages would cost it some 3 %.
 struct Allocation {
   std::size_t alignment;
   std::size_t bytes;  ///< a multiple of the alignment, >= what was asked for

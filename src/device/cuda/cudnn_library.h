@@ -17,8 +17,8 @@ struct CudnnLibrary {
   /// @throws Error(kUnsupported) with the file and the reason if cuDNN is missing or too old.
   CudnnLibrary();
 
-  /// Throws Error(kOutOfMemory) for a lack of memory, Error(kDevice) for every other failure, with
-  /// the call and cuDNN's own words.
+  /// @throws Error(kOutOfMemory) for a lack of memory, Error(kDevice) for every other failure, with
+  /// the call and cuDNN's message.
   void check(cudnnStatus_t status, const char* call) const;
 
   /// Of the loaded library, for example "9.15.0".

@@ -17,8 +17,8 @@ namespace fovea::media::ffmpeg {
 class Reader {
  public:
   /// `bytes` must outlive the reader.
-  /// @throws Error(kUnsupported) if the bytes are no container of the allowed formats or hold no
-  /// video, Error(kInvalidArgument) if the frame size exceeds a limit.
+  /// @throws Error(kUnsupported) if the bytes are not a container of the allowed formats or contain
+  /// no video, Error(kInvalidArgument) if the frame size exceeds a limit.
   Reader(std::span<const std::uint8_t> bytes, std::string_view name, const MediaLimits& limits);
 
   /// Moves to the next packet of the stream. @return false at the end.

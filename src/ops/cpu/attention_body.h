@@ -9,7 +9,8 @@
 // own: keys ascending in blocks of kKeyBlock, so its bits depend on nothing but its sequence.
 //
 // The queries of a task are cut into strips of at most kTileVectors vectors. For every block of
-// keys the task copies K and V into the order in which they are broadcast, then all strips pass by:
+// keys the task copies K and V into the order in which they are broadcast, then computes for each
+// strip:
 //   scores of the strip (L1) from its queries and the keys, tile by tile of kTileRows keys,
 //   the new maximum, the exponentials, the sum,
 //   the outputs of the strip from the scores and the values, tile by tile of kTileRows components.
@@ -17,7 +18,7 @@
 // Scores are in units of log2: queries are scaled by scale * log2(e) first, then
 //   m' = max(m, max_j s_j), a = 2^(m - m'), p_j = 2^(s_j - m'), l' = a l + sum_j p_j,
 //   O' = a O + sum_j p_j v_j, and at the end O / l.
-// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
+// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867.
 
 #include <cstdint>
 
@@ -66,7 +67,7 @@ void start_from_bias(const StripBias& bias, std::int64_t key,
   std::int64_t row = key / bias.cols;
   std::int64_t col = key % bias.cols;
   for (int r = 0; r < V::kTileRows; ++r) {
-    // Keys beyond the grid are not part of anything; their rows of the table do not exist.
+    // Keys beyond the grid are not used, and have no row in the table.
     const float* const by_row = bias.table + (row < bias.rows ? row : 0) * kLanes;
     const float* const by_col = bias.table + (bias.rows + col) * kLanes;
     for (int c = 0; c < kVectors; ++c)

@@ -86,8 +86,8 @@ void pack_values(const float* from, std::int64_t stride, std::int64_t count, std
   }
 }
 
-/// Asks for rows that will be packed next: each lies in a page of its own, where no hardware
-/// prefetcher looks for it.
+/// Prefetches rows that will be packed next: each lies in a page of its own, so the hardware
+/// prefetchers do not find them.
 template <class V>
 void prefetch_rows(const float* from, std::int64_t stride, std::int64_t count,
                    std::int64_t head_dim) {

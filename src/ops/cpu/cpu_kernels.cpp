@@ -14,13 +14,13 @@ namespace fovea {
 
 namespace {
 
-/// The op functions let every float dtype pass; this backend computes in f32 alone.
+/// The op functions accept every float dtype; this backend computes in f32 only.
 void check_f32(const char* op, const ConstTensorView& activation) {
   FOVEA_CHECK(activation.dtype == DType::kF32, kUnsupported, op,
               ": the CPU backend has float32 activations, got ", to_string(activation.dtype));
 }
 
-/// Until the caller's scope of the arena ends.
+/// Memory until the caller's scope of the arena ends.
 TensorView scratch(const Submission& submission, std::size_t bytes) {
   return submission.arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)});
 }

@@ -14,9 +14,11 @@ enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
 [[nodiscard]] const char* to_string(CpuIsa isa) noexcept;
 
 /// Creates the kernels of the CPU backend: f32 activations, weights kept in the checkpoint's dtype.
-/// @param isa what to use at most; tests lower it, the product passes detect_cpu_isa().
-/// @param num_threads threads that scratch memory is asked for (Kernels::attention_workspace): that
-///   of the device, 0 means available_cpus(). On a device with more, some ops use only so many.
+/// @param isa the best instruction set to use; tests lower it, everybody else passes
+///   detect_cpu_isa().
+/// @param num_threads number of threads that scratch memory is for (Kernels::attention_workspace):
+///   that of the device; 0 means available_cpus(). If the device has more, some ops use only this
+///   many.
 /// @throws Error(kUnsupported) if this machine does not have `isa`, Error(kInvalidArgument) if
 ///   num_threads < 0.
 [[nodiscard]] std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads = 0);

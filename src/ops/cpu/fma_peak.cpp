@@ -1,5 +1,5 @@
 // The multiply-add peak. The loops are assembly because compilers may keep such accumulators in
-// memory, and the number would be a third of the truth. Each is, for 12 independent vectors a_i,
+// memory, which would give a third of the true rate. Each is, for 12 independent vectors a_i,
 //   do { a_i = x * y + a_i for all i; } while (--rounds != 0);
 // 12 cover the latency (4 or 5 cycles) times the two units of current processors. x * y is a small
 // number, so the sums stay ordinary for any number of rounds.

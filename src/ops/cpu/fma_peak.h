@@ -3,8 +3,9 @@
 namespace fovea::cpu {
 
 /// Measures the multiply-add rate of this processor in GFLOP/s (two per multiply-add), with loops
-/// that touch registers only, on the widest vectors it has: the yardstick of every CPU benchmark.
-/// Repeats for about `seconds` on `num_threads` threads at once and returns the best repetition.
+/// that only use registers, with the widest vectors it has. Every CPU benchmark is compared with
+/// it. Repeats for about `seconds` on `num_threads` threads at once and returns the best
+/// repetition.
 /// @param num_threads >= 1. @param seconds > 0.
 [[nodiscard]] double fma_peak_gflops(int num_threads, double seconds);
 

@@ -24,7 +24,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-/// How an op is cut into tasks, and what a task needs. All sizes in tokens or floats.
+/// How an op is divided into tasks, and the memory of a task. All sizes in tokens or floats.
 struct GridPlan {
   explicit GridPlan(const ops::GridAttentionArgs& args)
       : height(args.height),
@@ -137,7 +137,7 @@ void for_runs(const GridPlan& plan, const Window& window, std::int64_t begin, st
   }
 }
 
-/// Where one part (0 q, 1 k, 2 v) of a head lies.
+/// Addresses of one part (0 q, 1 k, 2 v) of a head.
 class HeadView {
  public:
   HeadView(const ops::GridAttentionArgs& args, std::int64_t head, std::int64_t part)

@@ -2,7 +2,7 @@
 // arithmetic is in the leaves, one per instruction set (linear_body.h).
 //
 // Packed weights: ceil(out_features / 32) panels, one after the other; a panel holds 32 columns of
-// the product as [in_features][32], zeros where a column does not exist. f32: in order. bf16: word
+// the result as [in_features][32], zeros where a column does not exist. f32: in order. bf16: word
 // j of a row holds column j in its lower and column j + 16 in its upper half, so that one shift and
 // one mask widen 16 words to 32 floats.
 #include "ops/cpu/linear.h"

@@ -34,7 +34,7 @@ struct LinearScratch {
   alignas(64) float sums[kMaxTaskPanels * kMaxTaskRows * kPanelColumns];
 };
 
-/// Memory that will be needed next, fetched little by little while the current work goes on.
+/// Memory that will be needed next, prefetched step by step during the current work.
 struct Upcoming {
   const std::byte* data;  ///< any address may be prefetched
   std::int64_t step;      ///< bytes to move on per value of k, at most two cache lines
@@ -131,7 +131,7 @@ struct LinearBlock {
 };
 
 /// sums (+)= rows * weights in register tiles of nearly equal height. The first tile widens bf16
-/// weights on its way, the others find them widened in L1; all of them together fetch the next
+/// weights as it reads them, the others find them widened in L1; together they prefetch the next
 /// block of weights.
 template <class V>
 void multiply_block(const LinearBlock& block, const float* rows, float* widened, float* sums) {
@@ -205,7 +205,7 @@ void finish(const LinearTask& task, const float* sums) {
 }
 
 /// Copies `depth` values of every row, from k on, into the scratch. The pieces are short and far
-/// apart, which defeats the hardware's prefetching: asks for them some rows ahead.
+/// apart, which defeats the hardware prefetchers, so this prefetches them some rows ahead.
 template <class V>
 void copy_rows(const LinearTask& task, std::int64_t k, std::int64_t depth, float* rows) {
   constexpr std::int64_t kRowsAhead = 8;

@@ -18,8 +18,8 @@ inline std::int64_t count_live(LiveRows rows, std::int64_t capacity) {
   return *rows.count;
 }
 
-/// Floats that one task of a row loop should touch: some microseconds of work, much more than
-/// handing out a task costs. Less than this is not worth waking a thread.
+/// Floats that one task of a row loop should touch: some microseconds of work, much more than the
+/// cost of starting a task. For less it does not pay to wake a thread.
 inline constexpr std::int64_t kRowLoopGrain = 16384;
 
 /// Calls body(first, last) for ranges of rows that cover [0, rows), on all threads of the pool.

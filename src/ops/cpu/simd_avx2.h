@@ -1,6 +1,6 @@
 #pragma once
 
-// The vector unit with AVX2 and FMA; see simd_avx512.h for how to include and what members mean.
+// Vector operations with AVX2 and FMA; see simd_avx512.h for how to include and what members mean.
 
 #include <immintrin.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The vector unit with AVX-512F. Include only from a file compiled for it: the type is local to the
-// file (anonymous namespace), so nothing made from it is ever merged with another instruction set.
-// simd_avx2.h and simd_portable.h offer the same members.
+// Vector operations with AVX-512F. Include only from a file compiled for it: the type is local to
+// the file (anonymous namespace), so no template over it is ever merged with that of another
+// instruction set. simd_avx2.h and simd_portable.h offer the same members.
 
 #include <immintrin.h>
 

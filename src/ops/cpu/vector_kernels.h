@@ -84,7 +84,7 @@ struct NormTask {
 struct VectorKernels {
   void (*attention)(const AttentionTask& task);
   void (*grid_bias)(const GridBiasTask& task);
-  /// y[i] = 2^x[i]; what the softmax is made of, alone so that its error can be tested.
+  /// y[i] = 2^x[i]: the exponential of the softmax, on its own so that its error can be tested.
   void (*exp2)(const float* x, float* y, std::int64_t count);
   void (*layer_norm)(const NormTask& task);
   void (*rms_norm)(const NormTask& task);

@@ -1,4 +1,4 @@
-// Chooses between the attention kernels and brings the arguments into the form they take.
+// Chooses between the attention kernels and translates the arguments for them.
 #include "ops/cuda/attention/attention.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ constexpr std::int64_t kHopperFromSequence = 128;
 
 AttentionWork make_work(const ops::AttentionArgs& args) {
   AttentionWork work{
-      .qkv = const_cast<std::byte*>(args.qkv.data),  // written by those who rotate alone
+      .qkv = const_cast<std::byte*>(args.qkv.data),  // kernels write to it only where they rotate
       .cu_seqlens = args.sequences.cu_seqlens.as<std::int32_t>(),
       .live_seqs = args.sequences.seqs.count,
       .max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1),
@@ -125,8 +125,8 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
   const Arena::Scope scope(submission.arena);
   call.work.workspace = take_scratch(submission, workspace_bytes(call));
   Gemm gemm = gemm_of(ops::projection_args(args), submission.is_recorded);
-  // What packs keys can rotate as well, but not with the bits that stand for a scale that is not
-  // positive.
+  // The kernels that pack keys can rotate, too, unless the scale is not positive: then keep and
+  // flip of AttentionWork would have to be applied before the rotation.
   if (call.kernel == Kernel::kHopper && args.scale > 0.0f) {
     call.work.cos = args.cos.as<float>();
     call.work.sin = args.sin.as<float>();

@@ -10,9 +10,9 @@
 namespace fovea::cuda {
 
 /// cuDNN's attention over sequences packed in one tensor: offsets and lengths are read on the
-/// device, so a recorded graph serves any of them. One plan is built per class of sizes (both
-/// numbers rounded up to powers of two) at its first use, in some 40 ms, the first in about a
-/// second; build it before recording by running the work once. Thread-safe.
+/// device, so a recorded graph works for any of them. A plan is built for each class of sizes
+/// (number and length of sequences rounded up to powers of two) at its first use, which takes some
+/// 40 ms, and about a second for the first. Run the work once before recording it. Thread-safe.
 class CudnnAttention {
  public:
   /// @throws Error(kUnsupported) if cuDNN is missing or too old, or this build has no support.
@@ -22,7 +22,7 @@ class CudnnAttention {
   /// The library with its version, for example "cuDNN 9.15.0". @throws as the constructor.
   [[nodiscard]] static std::string software();
 
-  /// Whether cuDNN takes this work: a positive scale, and a qkv aligned to 16 bytes.
+  /// Whether cuDNN can do this work: a positive scale, and a qkv aligned to 16 bytes.
   [[nodiscard]] static bool accepts(const AttentionWork& work);
 
   /// Bytes of work.workspace. @param max_seqlen bound on the length of any sequence.

@@ -9,14 +9,15 @@
 // and the result is o / l. Statistics and sums are f32; p is rounded to bf16 for the second
 // product, and the result once. Head dims are padded to a multiple of 16 with zeros in shared
 // memory. Sums of a tile pass through shared memory, so that rows are written in pieces of 16
-// bytes. Source: Dao, FlashAttention-2, algorithm 1.
+// bytes. Source: Dao, "FlashAttention-2", arXiv:2307.08691, algorithm 1.
 //
-// Where there are few tiles, what counts is how long one takes: then the keys of a tile go round
-// several groups of warps, each with sums of its own, and the parts are joined in the order of the
-// groups at the end: with m = max_g m_g, o = sum_g o_g 2^((m_g - m) scale log2 e), l likewise.
+// With few tiles the time of one tile matters. Then several groups of warps share the keys of a
+// tile, each with sums of its own, and the partial sums are combined at the end in the order of the
+// groups: with m = max_g m_g, o = sum_g o_g 2^((m_g - m) scale log2 e), l likewise.
 //
-// Blocks find their tiles by scanning cu_seqlens, every gridDim.y-th of a head: a graph is captured
-// for many more sequences than most batches have, and starts no blocks for all of them.
+// Blocks find their tiles by scanning cu_seqlens; each takes every gridDim.y-th tile of a head. (A
+// graph is captured for many more sequences than most batches have, so one block per possible tile
+// would be wasteful.)
 #include <algorithm>
 
 #include "ops/cuda/attention/mma_tile.cuh"
@@ -38,8 +39,8 @@ namespace {
 constexpr int blocks_for(int dim) { return dim <= 80 ? 4 : dim <= 96 ? 3 : 2; }
 template <int kDim>
 using ManyTiles = Plan<kDim, 4, 32, 1, blocks_for(kDim)>;
-/// For few tiles: one block per multiprocessor. Two would fit, but the hardware likes to put blocks
-/// that wait for their predecessor side by side, and other multiprocessors would be idle.
+/// For few tiles: one block per SM. Two would fit, but the hardware tends to place blocks that wait
+/// for their predecessor on the same SM, which would leave others idle.
 template <int kDim>
 using FewTiles = Plan<kDim, 4, 64, 2, 1>;
 
@@ -64,7 +65,7 @@ __device__ void attend(float factor, const std::uint32_t (&q)[P::kDim / 16][4],
   multiply_values(scores, stage.values, acc);
 }
 
-/// Leaves what a warp has summed for join_partials.
+/// Stores the sums of a warp for join_partials.
 template <class P>
 __device__ void leave_partial(const SoftmaxSums<P::kDim>& acc, int group, int warp,
                               Shared<P>& shared) {
@@ -83,8 +84,8 @@ __device__ void leave_partial(const SoftmaxSums<P::kDim>& acc, int group, int wa
   }
 }
 
-/// Joins what the groups have summed and writes it, 16 bytes at a time; `out` points at the first
-/// row and head of the tile. A group without keys has a maximum of -infinity and counts nothing.
+/// Combines the sums of the groups and stores the result, 16 bytes at a time; `out` points to the
+/// first row and head of the tile. A group without keys has a maximum of -infinity and weight 0.
 template <class P>
 __device__ void join_partials(float factor, Shared<P>& shared, int valid_rows, int head_dim,
                               int stride, __nv_bfloat16* out) {
@@ -178,7 +179,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
 
 template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w) {
-  constexpr std::size_t kMoreThanHalf = 114 << 10;  // of a multiprocessor's 228 KB, 1 KB per block
+  constexpr std::size_t kMoreThanHalf = 114 << 10;  // of an SM's 228 KB, 1 KB per block
   constexpr std::size_t kSharedBytes =
       P::kBlocks == 1 ? std::max(sizeof(Shared<P>), kMoreThanHalf) : sizeof(Shared<P>);
   // Sequences of at least half a tile have no more than `usual` tiles.

@@ -16,7 +16,7 @@ inline constexpr int kWarpQueries = 16;
 inline constexpr int kStages = 2;  // of each group
 
 /// How a block works: `kSplitCount` groups of `kWarpCount` warps share the keys of a tile,
-/// `kStepKeys` at a time; and how many blocks a multiprocessor has.
+/// `kStepKeys` at a time. kBlockCount blocks run on one SM.
 template <int kPaddedDim, int kWarpCount, int kStepKeys, int kSplitCount, int kBlockCount>
 struct Plan {
   static constexpr int kDim = kPaddedDim;
@@ -53,15 +53,15 @@ struct alignas(16) Shared {
   float maximum[P::kSplits][P::kQueries];  // of what a group has summed
   float sum[P::kSplits][P::kQueries];
 
-  /// What a group has summed lies where its stages were.
+  /// The sums of a group, in the memory of its stages.
   [[nodiscard]] __device__ Partial<P>& partial(int group) {
     static_assert(sizeof(Partial<P>) <= sizeof(stages[0]));
     return *reinterpret_cast<Partial<P>*>(stages[group]);
   }
 };
 
-/// How kThreads threads copy `kRows` rows of a head to shared memory, in pieces of 16 bytes. Where
-/// a thread's pieces lie is computed once, before the kernel waits for its predecessor.
+/// Copies `kRows` rows of a head to shared memory with kThreads threads, in pieces of 16 bytes. The
+/// addresses of a thread's pieces are computed once, before the kernel waits for its predecessor.
 template <class P, int kRows, int kThreads>
 class RowCopier {
  public:
@@ -71,7 +71,7 @@ class RowCopier {
       const int i = static_cast<int>(threadIdx.x) % kThreads + t * kThreads;
       const int row = i / P::kPieces;
       const int dim = i % P::kPieces * 8;
-      // A piece beyond the head belongs to no row that exists: it always becomes zeros.
+      // A piece beyond the head has no row, so it always becomes zeros.
       row_[t] = dim < head_dim ? row : kNoRow;
       from_[t] = row * stride + dim;
       to_[t] = (row * P::kStride + dim) * static_cast<int>(sizeof(__nv_bfloat16));
@@ -114,7 +114,7 @@ __device__ void fetch_keys(const KeyCopier<P>& copier, const __nv_bfloat16* keys
   copier.start(from + width, num_keys - first, stage.values);
 }
 
-/// The matrix-unit operand of the 16 queries of a warp.
+/// The 16 queries of a warp as an operand of the tensor cores.
 template <class P>
 __device__ void load_queries(const AttentionWork& w, const typename P::Row* rows,
                              std::uint32_t (&q)[P::kDim / 16][4]) {

@@ -6,8 +6,8 @@
 
 namespace fovea::cuda {
 
-/// Where sequences lie, as cuDNN wants it: lengths, and offsets in elements. Sequences that are
-/// not live have no length and begin where the last one ends.
+/// The sequences in cuDNN's form: lengths, and offsets in elements. Sequences that are not live
+/// have length 0 and begin where the last one ends.
 struct AttentionOffsets {
   std::int32_t* lengths;  ///< [num_seqs]
   std::int32_t* qkv;      ///< [num_seqs + 1], first row times elements of a row of qkv

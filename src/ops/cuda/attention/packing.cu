@@ -1,12 +1,12 @@
 // Rearranges keys and values for the Hopper attention kernel (attention/packing.h has the layout),
-// and rotates keys and queries on the way where there are rotary angles.
+// and rotates keys and queries if there are rotary angles.
 //
 // One block per slab: eight rows of one sequence, all heads or as many as fit. One warp per row
-// brings its part of qkv and the angles to shared memory, everything under way at once; then
-// threads write pieces of 16 bytes, neighbours to neighbouring addresses. Blocks are numbered over
-// the capacity and find their slab by scanning cu_seqlens.
+// copies its part of qkv and the angles to shared memory, all of it asynchronously; then threads
+// store pieces of 16 bytes, neighbouring threads to neighbouring addresses. Blocks are numbered
+// over the capacity and find their slab by scanning cu_seqlens.
 //
-// Traffic: 8 * rows * hidden bytes, with angles 12, where a rotation of its own would cost 8 more.
+// Traffic: 8 * rows * hidden bytes, 12 with angles. A separate kernel for the rotation would add 8.
 #include "ops/cuda/attention/packing.h"
 #include "ops/cuda/attention/tiles.cuh"
 #include "ops/cuda/common/bf16.cuh"
@@ -21,7 +21,8 @@ namespace {
 
 constexpr int kThreads = kSlabRows * kWarp;  // one warp per row
 constexpr int kBlocksPerMultiprocessor = 6;
-constexpr int kMostShared = 32 << 10;  // bytes of a block: so many share a multiprocessor
+constexpr int kMostShared =
+    32 << 10;  // bytes of a block, so that kBlocksPerMultiprocessor fit an SM
 
 /// Sizes of a block's work. Its part of a row in shared memory is [q] k v of its heads.
 struct PackingPlan {
@@ -68,8 +69,8 @@ struct Rows {
   }
 };
 
-/// Dims [dim, dim + 8) of a head, rotated. The halves of a head may meet within them, but not
-/// within four.
+/// Dims [dim, dim + 8) of a head, rotated. The boundary between the halves of a head may lie in the
+/// middle of them, but not within four.
 __device__ uint4 rotated_piece(const Rows& rows, int row, const __nv_bfloat16* head, int dim) {
   const int half = rows.head_dim / 2;
   float values[8];
@@ -91,7 +92,7 @@ __device__ uint4 rotated_piece(const Rows& rows, int row, const __nv_bfloat16* h
           pack_bf16(values[4], values[5]), pack_bf16(values[6], values[7])};
 }
 
-/// Eight dims of a query or key: rotated, or with the sign that the scale lacks.
+/// Eight dims of a query or key: rotated, or with the sign of the scale applied.
 template <bool kRotary>
 __device__ uint4 piece_of(const AttentionWork& w, const Rows& rows, int row, int part, int head,
                           int dim) {

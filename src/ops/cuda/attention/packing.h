@@ -7,17 +7,18 @@
 
 namespace fovea::cuda {
 
-/// How keys and values lie in the workspace of the Hopper kernel, and then in shared memory: slabs
-/// of eight rows, made of 8 x 8 blocks of 128 contiguous bytes, one after the other along the dims.
-/// WGMMA reads such blocks as a transposed operand (q k^T) and as a plain one (p v),
-/// for any head dim that is a multiple of 8, and one bulk copy brings any number of slabs.
+/// The layout of keys and values in the workspace of the Hopper kernel, and then in shared memory:
+/// slabs of eight rows, made of 8 x 8 blocks of 128 contiguous bytes, one after the other along the
+/// dims. WGMMA reads such blocks as a transposed operand (q k^T) and as a plain one (p v), for any
+/// head dim that is a multiple of 8, and one bulk copy loads any number of slabs.
 ///
-/// Each sequence starts a new slab. The slabs of one head follow each other: [head][slab][block] of
+/// Each sequence starts a new slab. The slabs of one head are contiguous: [head][slab][block] of
 /// the keys, then of the values.
 ///
-/// The values have one more block, whose first column is 1: its results are the sums of the
-/// weights. Rows beyond the end of a sequence, in its last slab, repeat the last key and have no
-/// values and no 1: they change neither maximum nor sum nor result, so scores need no mask.
+/// The values have one more block, whose first column is 1, so that p v also yields the sums of the
+/// weights. In the last slab of a sequence, rows beyond its end repeat the last key and have zeros
+/// as values, also in place of the 1. They change neither maximum nor sum nor result, so scores
+/// need no mask.
 inline constexpr int kSlabRows = 8;
 inline constexpr int kBlockBytes = 128;
 
@@ -29,9 +30,9 @@ inline constexpr int kBlockBytes = 128;
   return (head_dim / 8 + 1) * kBlockBytes;
 }
 
-/// Number of a sequence's first slab. It depends on nothing but where the sequence begins, and
-/// leaves room for those before: ceil(n / 8) of a sequence of n rows is at most the difference of
-/// two of these.
+/// Number of a sequence's first slab. It depends only on where the sequence begins, and leaves
+/// enough slabs to the sequences before: a sequence of n rows has ceil(n / 8) of them, which is at
+/// most the difference between the first slabs of its successor and its own.
 [[nodiscard]] constexpr int first_slab(int sequence, int first_row) {
   return first_row / kSlabRows + sequence;
 }
@@ -39,7 +40,7 @@ inline constexpr int kBlockBytes = 128;
 [[nodiscard]] constexpr int max_slabs(int rows, int max_seqs) {
   return rows / kSlabRows + max_seqs;
 }
-/// Where slab `slab` of the keys, or values, of a head lies.
+/// Address of slab `slab` of the keys, or values, of a head.
 [[nodiscard]] constexpr std::byte* packed_keys(const AttentionWork& w, int head, int slab) {
   const std::int64_t number = std::int64_t{head} * max_slabs(w.rows, w.max_seqs) + slab;
   return w.workspace + number * key_slab_bytes(w.head_dim);
@@ -56,7 +57,7 @@ inline constexpr int kBlockBytes = 128;
          static_cast<std::size_t>(key_slab_bytes(w.head_dim) + value_slab_bytes(w.head_dim));
 }
 
-/// Packs keys and values into w.workspace. Where there are angles, keys are rotated on the way, and
+/// Packs keys and values into w.workspace. If there are angles it also rotates the keys, and the
 /// queries in place.
 void launch_attention_packing(CudaStream& stream, const AttentionWork& w);
 

@@ -6,14 +6,14 @@
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 
-// The second half of a step of attention with the tensor-core instructions of one warp: from
-// scores of 16 queries with kKeys keys to weights, and on to their sums with values. Scores lie as
-// the matrix unit leaves them, [kKeys / 8][4]: a lane has rows l / 4 and l / 4 + 8, and of each
-// block of eight keys 2 (l % 4) and the next.
-// Source: Dao, FlashAttention-2, algorithm 1.
+// The second half of a step of attention with the tensor-core instructions of one warp: from the
+// scores of 16 queries and kKeys keys to weights, then to the weighted sums of values. Scores are
+// in the layout of the instruction's result, [kKeys / 8][4]: lane l has rows l / 4 and l / 4 + 8,
+// and keys 2 (l % 4) and the next of each block of eight. Source: Dao, "FlashAttention-2",
+// arXiv:2307.08691, algorithm 1.
 namespace fovea::cuda {
 
-/// What was summed so far, and of the two rows a lane takes part in the maximum it is relative to
+/// The running sums: `out`, and for the two rows of a lane the maximum that they are relative to
 /// and the lane's part of the sum of weights.
 template <int kDim>
 struct SoftmaxSums {

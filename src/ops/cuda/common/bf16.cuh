@@ -7,17 +7,17 @@
 namespace fovea::cuda {
 
 /// Two bf16 values in one register, the first in the lower half. CUDA's own pair type has
-/// constructors, which keep the compiler from moving several pairs with one access.
+/// constructors, which keep the compiler from loading or storing several pairs with one access.
 using Bf16Pair = std::uint32_t;
 
 inline constexpr Bf16Pair kBf16One = 0x3f80u;  ///< and a zero behind it
 
-/// Eight bf16 values, moved with one 16-byte access.
+/// Eight bf16 values, loaded and stored with one 16-byte access.
 struct alignas(16) Bf16x8 {
   Bf16Pair pair[4];
 };
 
-/// Four bf16 values, moved with one 8-byte access.
+/// Four bf16 values, loaded and stored with one 8-byte access.
 struct alignas(8) Bf16x4 {
   Bf16Pair pair[2];
 };
@@ -43,8 +43,8 @@ __device__ inline Bf16Pair pack_bf16(float low, float high) {
   return reinterpret_cast<const Bf16Pair&>(pair);
 }
 
-/// Two blocks of eight columns of a matrix unit's sums, rounded, as the left operand of its next
-/// product takes them.
+/// Two blocks of eight columns of a tensor core's sums, rounded to bf16 in the layout of the left
+/// operand of the next instruction.
 __device__ inline void pack_operand(const float (&left)[4], const float (&right)[4],
                                     Bf16Pair (&operand)[4]) {
   operand[0] = pack_bf16(left[0], left[1]);

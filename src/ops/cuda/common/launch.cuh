@@ -9,30 +9,30 @@
 
 namespace fovea::cuda {
 
-/// Waits, at the head of every kernel of this backend, until the work it follows has finished: the
-/// kernels are launched early (launch below), so that starting up overlaps with the predecessors.
-/// The kernel after this one may start up at once, too: a product behind a small kernel brings its
-/// weights while the product before still runs. Because every kernel waits, the end of one is the
-/// end of all before it.
+/// Waits until the preceding kernel of the stream has finished. Every kernel of this backend begins
+/// with it, because launch() below starts kernels early: their start-up then overlaps with the end
+/// of the predecessor. The successor may start up at once, too, so a GEMM after a small kernel can
+/// load weights while the GEMM before that kernel still runs. Since every kernel waits, a kernel
+/// that has finished implies that all kernels before it have.
 __device__ inline void wait_for_predecessor() {
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();
 }
-/// As wait_for_predecessor, for products: the kernel after this one starts up only when this one
-/// works, so that no more than one product stands in line.
+/// As wait_for_predecessor, for GEMMs: the successor starts up only when this kernel has begun to
+/// work, so that at most one GEMM is waiting.
 __device__ inline void wait_before_product() {
   cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
 }
 
-/// Rows that are real: the count on the device, or the capacity where there is none.
+/// Live rows: the count on the device, or the capacity if there is none.
 __device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t capacity) {
   if (count == nullptr) return capacity;
   const std::int64_t live = *count;
   return live < capacity ? live : capacity;
 }
 
-/// Shared memory that a block may have at most, in bytes; without asking it gets 48 KB.
+/// The most shared memory that a block can have, in bytes; more than 48 KB have to be asked for.
 inline constexpr std::size_t kMostSharedBytes = 227 << 10;
 
 /// Launches `kernel(args...)` on `stream` with programmatic dependent launch: its blocks may become
@@ -60,8 +60,8 @@ void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 b
   FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
 }
 
-/// Blocks for `tasks` independent pieces of work with `tasks_per_block` each, bounded so that a
-/// kernel with a grid-stride loop does not start blocks that find nothing to do.
+/// A grid for `tasks` independent tasks, `tasks_per_block` in each block, with no more blocks than
+/// the GPU can run at once: for kernels with a grid-stride loop.
 inline dim3 grid_for(std::int64_t tasks, std::int64_t tasks_per_block, int num_multiprocessors) {
   constexpr std::int64_t kBlocksPerMultiprocessor = 16;  // 128 to 256 threads each fill it
   const std::int64_t blocks = (tasks + tasks_per_block - 1) / tasks_per_block;

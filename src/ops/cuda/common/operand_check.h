@@ -8,13 +8,13 @@
 
 namespace fovea::cuda {
 
-/// @throws Error(kUnsupported) for activations that are not bf16, which the kernels take them for.
+/// @throws Error(kUnsupported) for activations that are not bf16, the only dtype of these kernels.
 inline void check_bf16(const char* op, const char* name, ConstTensorView tensor) {
   FOVEA_CHECK(tensor.dtype == DType::kBF16, kUnsupported, op, ": ", name,
               " must be bfloat16 on a GPU, got ", to_string(tensor.dtype));
 }
 
-/// For kernels that know no narrower access. Memory of an Arena is aligned.
+/// For kernels without a variant for narrower accesses. Memory of an Arena is aligned.
 /// @throws Error(kInvalidArgument) for an address that is not a multiple of 16 bytes.
 inline void check_vectors(const char* op, const char* name, ConstTensorView tensor) {
   FOVEA_CHECK(is_aligned(tensor.data, 16), kInvalidArgument, op, ": ", name,

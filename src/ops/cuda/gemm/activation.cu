@@ -1,4 +1,4 @@
-// Point-wise activations apart from a product, with an optional residual.
+// Point-wise activations as a kernel of their own, with an optional residual.
 //
 // One thread per eight neighbouring columns (16-byte accesses), grid-stride over the live part; one
 // column per thread where strides or addresses are not multiples of 16 bytes.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kElementBytes = 2;  // bf16
 
-/// Moves the operands of a product and of what follows it `rows` rows down.
+/// Moves the operands of a GEMM and of its activation `rows` rows down.
 void advance(Gemm& gemm, ActivationWork& work, std::int64_t rows) {
   gemm.x += rows * gemm.in_features * kElementBytes;
   work.residual += rows * work.residual_stride * kElementBytes;
@@ -21,15 +21,15 @@ void advance(Gemm& gemm, ActivationWork& work, std::int64_t rows) {
 
 }  // namespace
 
-Gemm plain_product(Gemm gemm) {
+Gemm plain_gemm(Gemm gemm) {
   gemm.activation = ops::Activation::kNone;
   gemm.residual = nullptr;
   return gemm;
 }
 
 void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
-                 const std::function<void(const Gemm&)>& product) {
-  Gemm plain = plain_product(gemm);
+                 const std::function<void(const Gemm&)>& run_plain) {
+  Gemm plain = plain_gemm(gemm);
   ActivationWork work{.activation = gemm.activation,
                       .in = gemm.out,
                       .in_stride = gemm.out_stride,
@@ -42,10 +42,11 @@ void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
                       .cols = gemm.out_features,
                       .live = gemm.live};
   if (gemm.residual != gemm.out) {
-    product(plain);
+    run_plain(plain);
     return launch_activation(stream, work, num_multiprocessors);
   }
-  // The product must not overwrite the residual it is added to: it goes through scratch in pieces.
+  // The GEMM must not overwrite the residual that is added to it, so it goes through scratch in
+  // pieces.
   const auto scratch = stream.own_scratch();
   const std::int64_t piece =
       static_cast<std::int64_t>(scratch.size()) / kElementBytes / gemm.out_features;
@@ -59,7 +60,7 @@ void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
   for (std::int64_t left = gemm.rows; left > 0; left -= plain.rows) {
     plain.rows = std::min(piece, left);
     work.rows = plain.rows;
-    product(plain);
+    run_plain(plain);
     launch_activation(stream, work, num_multiprocessors);
     advance(plain, work, plain.rows);
   }

@@ -1,4 +1,4 @@
-// Chooses between the grid attention kernels and brings the arguments into the form they take.
+// Chooses between the grid attention kernels and translates the arguments for them.
 #include "ops/cuda/grid_attention/grid_attention.h"
 
 #include <cmath>

@@ -17,7 +17,7 @@ void grid_attention(const Submission& submission, const ops::GridAttentionArgs& 
 [[nodiscard]] std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args,
                                                    CudaAttention choice);
 
-/// Grid attention as the kernels see it; the image as a whole is a window where there are none.
+/// Grid attention as the kernels see it. Without windows, the whole image is one.
 struct GridWork {
   const std::byte* qkv;      ///< [images * height * width, 3, num_heads, head_dim] bf16
   const float* pad_qkv;      ///< [3, num_heads, head_dim]
@@ -33,17 +33,17 @@ struct GridWork {
   int windows_x;
   int num_heads;
   int head_dim;  ///< a multiple of 8, at most 128
-  float scale;   ///< >= 0; other scales are moved to the queries that are multiplied with keys:
-  std::uint32_t query_keep = 0xffffffffu;  ///< bits of two queries that count: none for scale 0
+  float scale;   ///< >= 0; other scales are applied to the queries in q k^T:
+  std::uint32_t query_keep = 0xffffffffu;  ///< mask of two queries: 0 for scale 0
   std::uint32_t query_flip = 0;            ///< bits to invert: the signs for a negative scale
   std::byte* out;                          ///< [images * height * width, num_heads, head_dim] bf16
   std::byte* workspace = nullptr;          ///< of the Hopper kernel
 };
 
-/// Any head dim and window: tensor-core instructions of one warp.
+/// Any head dim and window, with the tensor-core instructions of every GPU since Ampere.
 void launch_grid_attention_mma(CudaStream& stream, const GridWork& work);
 
-/// Hopper's warp-group instructions, for whole images and heads of 64.
+/// WGMMA, for whole images and heads of 64.
 bool has_grid_attention_wgmma(const GridWork& work);
 /// Bytes of its workspace.
 std::size_t grid_attention_wgmma_workspace(const GridWork& work);

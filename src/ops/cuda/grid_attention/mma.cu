@@ -1,17 +1,18 @@
 // Attention with decomposed relative positions, with the tensor-core instructions of one warp.
 //
 // A block of four warps computes 64 queries of one head in one window; a warp owns 16 of them. Only
-// tokens of the image are queries; tokens that overhang it are keys like any other, with what a
-// token of zeros gives. The steps over blocks of 64 keys are those of attention/mma.cu, with a
+// tokens of the image are queries. Tokens that overhang it are keys like any other, with the k and
+// v of a token of zeros. The steps over blocks of 64 keys are those of attention/mma.cu, with a
 // bias:
 //   s_j = (scale q . k_j + q . rel_pos_h[..] + q . rel_pos_w[..]) log2 e
 // Before them the block multiplies its queries with the relative positions they can meet, also on
-// the matrix unit, and keeps what each query adds to every row and every column of keys in shared
-// memory, in f32: side_h + side_w numbers instead of side_h * side_w. Relative positions and padded
-// tokens are rounded to bf16 for the products, which is what the checkpoint holds; biases and
-// scores stay f32, the weights are rounded to bf16 for the second product, and the result once.
+// the tensor cores, and keeps the bias of each query for every row and every column of keys in
+// shared memory, in f32: side_h + side_w numbers instead of side_h * side_w. Relative positions and
+// padded tokens are rounded to bf16, which is how checkpoints store them. Biases and scores stay
+// f32, the weights are rounded to bf16 for the second product, and the result once.
 //
 // Blocks of images that are not live write zeros to the rows they would have computed.
+// Source: docs/reference/deepseek_ocr.md, "Windowed attention" and "Relative positions".
 #include "core/check.h"
 #include "ops/cuda/attention/softmax_mma.cuh"
 #include "ops/cuda/common/bf16.cuh"

@@ -19,7 +19,7 @@ __host__ __device__ constexpr int bias_stride(int side, int banks_apart) {
 inline constexpr int kRowBanks = 4;  // eight queries, one row of keys each
 inline constexpr int kColBanks = 8;  // four queries at a time, eight columns of keys each
 
-/// Relative positions along one axis, and where the queries of a block and of a lane stand on it.
+/// Relative positions along one axis, and the places of the queries of a block and of a lane on it.
 struct Axis {
   const float* table;  ///< [2 * side - 1, head_dim]
   int side;
@@ -92,7 +92,8 @@ __device__ void multiply_entries(const Axis& axis, const std::uint32_t (&q)[kDim
   }
 }
 
-/// What the queries of the block add to every row and column of keys. Uses `stage` in between.
+/// Computes the biases of the queries of the block for every row and column of keys. Uses `stage`
+/// as scratch.
 template <int kDim>
 __device__ void compute_biases(const Axis& y, const Axis& x, int head_dim,
                                const std::uint32_t (&q)[kDim / 16][4], Stage<kDim>& stage) {

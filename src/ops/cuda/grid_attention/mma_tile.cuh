@@ -79,7 +79,7 @@ __device__ inline void store_rounded(const float* from, __nv_bfloat16* to) {
   store_floats<8>(to, values);
 }
 
-/// Starts copying keys and values [first, first + kKeys) of the window, and notes where they are;
+/// Starts copying keys and values [first, first + kKeys) of the window, and stores their places;
 /// zeros beyond its end.
 template <int kDim>
 __device__ void fetch(const Block& b, int first, Stage<kDim>& stage, short2* places) {
@@ -109,7 +109,8 @@ __device__ void fetch(const Block& b, int first, Stage<kDim>& stage, short2* pla
   }
 }
 
-/// The matrix-unit operand of the 16 queries of this warp; lane l has rows l / 4 and l / 4 + 8.
+/// The 16 queries of this warp as an operand of the tensor cores; lane l has rows l / 4 and
+/// l / 4 + 8.
 template <int kDim>
 __device__ void load_queries(const Block& b, const int (&rows)[2],
                              std::uint32_t (&q)[kDim / 16][4]) {

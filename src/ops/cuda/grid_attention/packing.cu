@@ -11,7 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 
 /// One block packs one step of one head of one image. A thread moves 16 bytes of a key and of its
-/// value: neighbouring threads take neighbouring keys, so that stores are contiguous, and loads
+/// value: neighbouring threads take neighbouring keys, so that stores are contiguous; loads
 /// share sectors through L1.
 template <class P>
 __global__ void __launch_bounds__(kThreads) grid_packing_kernel(GridWork w) {

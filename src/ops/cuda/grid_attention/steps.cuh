@@ -9,8 +9,8 @@
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
-// How keys and values of whole images lie in the workspace of the Hopper kernel for grid attention,
-// and then in shared memory: one piece of memory per step, in the order in which the matrix unit
+// The layout of keys and values of whole images in the workspace of the Hopper kernel for grid
+// attention, and then in shared memory: one piece of memory per step, in the order in which WGMMA
 // reads it.
 namespace fovea::cuda {
 
@@ -26,13 +26,13 @@ struct GridPlan {
   static constexpr int kColumnBlocks = kWidth / 8;
   static constexpr int kStages = kWidth <= 64 ? 6 : 4;  // as many as shared memory holds
   using Scores = float[kKeys / 8][4];
-  using Weights = std::uint32_t[kKeys / 16][4];  // bf16, as the second product takes them
-  using Columns = float[kColumnBlocks][4];       // where the products start from
+  using Weights = std::uint32_t[kKeys / 16][4];  // bf16, the operand of the second product
+  using Columns = float[kColumnBlocks][4];       // initial values of the scores
   using Out = float[kGridDimBlocks + 1][4];      // the last block: sums of weights
 };
 
-/// `kCount` rows of `kBlocks` times 8 numbers as the matrix unit reads them: 8 x 8 blocks of 128
-/// contiguous bytes, below each other.
+/// `kCount` rows of `kBlocks` times 8 numbers as WGMMA reads them: 8 x 8 blocks of 128 contiguous
+/// bytes, below each other.
 template <int kCount, int kBlocks>
 struct OperandRows {
   static constexpr int kBlockStride = kCount * 16;
@@ -42,13 +42,13 @@ struct OperandRows {
   [[nodiscard]] __device__ std::byte* piece(int row, int block) {
     return memory + block * kBlockStride + row * 16;
   }
-  /// Step number `step`, of 16 numbers, of products along the rows: q and k of q k^T.
+  /// Operand of step `step`, 16 numbers, of a sum along the rows: q and k of q k^T.
   [[nodiscard]] __device__ std::uint64_t along_rows(int step) const {
     return ptx::advance_operand(
         ptx::operand_descriptor(ptx::shared_address(memory), kBlockStride, kBlockBytes),
         step * 2 * kBlockStride);
   }
-  /// Step number `step`, of 16 rows, of products across the rows: v of p v.
+  /// Operand of step `step`, 16 rows, of a sum across the rows: v of p v.
   [[nodiscard]] __device__ std::uint64_t across_rows(int step) const {
     return ptx::advance_operand(
         ptx::operand_descriptor(ptx::shared_address(memory), kBlockBytes, kBlockStride),
@@ -76,7 +76,7 @@ __device__ inline GridStep<P>* grid_steps(const GridWork& w, int image, int head
          (std::int64_t{image} * w.num_heads + head) * (w.height / P::kRows);
 }
 
-/// Calls body(GridPlan<width>{}) if there is such a plan, and says whether there is.
+/// Calls body(GridPlan<width>{}) if there is such a plan, and returns whether there is.
 template <class F>
 bool with_grid_plan(int width, const F& body) {
   switch (width) {

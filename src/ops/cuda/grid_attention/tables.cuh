@@ -4,8 +4,8 @@
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/grid_attention/steps.cuh"
 
-// Relative positions in the Hopper kernel for grid attention: tables in shared memory for as long
-// as a block lives, and what they add to the scores of 16 queries of a warp.
+// Relative positions in the Hopper kernel for grid attention: tables that stay in shared memory for
+// the lifetime of a block, and what they add to the scores of the 16 queries of a warp.
 namespace fovea::cuda {
 
 /// Rows of a table in shared memory: 16 bytes more than they hold, against bank conflicts.
@@ -55,7 +55,7 @@ struct GridTables {
 template <class P>
 class WarpBiases {
  public:
-  using Queries = std::uint32_t[kGridDim / 16][4];  // as ptx::multiply_add takes them
+  using Queries = std::uint32_t[kGridDim / 16][4];  // operands of ptx::multiply_add
 
   /// @param bias shared memory of this warp, 16 rows of sizes.bias_stride floats.
   __device__ WarpBiases(const GridTables& sizes, const __nv_bfloat16* tables, float* bias)

@@ -1,24 +1,25 @@
-// Grid attention over whole images with Hopper's warp-group instructions; the mathematics is that
-// of grid_attention/mma.cu, for heads of 64 and the widths of DeepSeek-OCR's views.
+// Grid attention over whole images with WGMMA. The mathematics is that of grid_attention/mma.cu,
+// for heads of 64 and the widths of DeepSeek-OCR's views.
 //
-// A step visits whole rows of keys, so that what a key's column adds to a score is the same in
-// every step: those numbers stay in registers and are where the products of queries and keys start
-// from,
-//   acc = (q . rel_pos_w[..]) / scale + q . k,
-// and what a key's row adds is one number per query and row, which joins the offset of the
-// exponential. A bias costs nothing per score.
+// A step visits whole rows of keys, so the bias of a key's column is the same in every step. These
+// numbers stay in registers and are the initial values of the scores,
+//   acc = (q . rel_pos_w[..]) / scale + q . k.
+// The bias of a key's row is one number per query and row, which is added to the offset of the
+// exponential. So a bias costs nothing per score.
 //
-// A kernel before it lays the keys and values of every step out in the order in which the matrix
-// unit reads them, so that a step is one contiguous piece of memory. The values have one more
-// column, of ones: its products are the sums of the weights.
+// A kernel before this one packs the keys and values of every step in the order in which WGMMA
+// reads them, so that a step is one contiguous piece of memory. The values have one more column, of
+// ones, so that p v also yields the sums of the weights.
 //
-// One block per multiprocessor works through tiles of 128 queries of one head. Its last warp group
-// starts bulk copies into a ring of stages in shared memory, running ahead across tiles. The other
-// two own 64 queries each: the scores of the next step are started before those of this one become
-// weights, and its values are multiplied while the next scores do, so exponentials and matrix
-// products overlap, within a group and between the two. At the head of a tile each warp multiplies
-// its 16 queries with the relative positions that they meet; the tables lie in shared memory for as
-// long as the block lives. Source of the schedule: Shah et al., FlashAttention-3, section 3.
+// One block per SM works through tiles of 128 queries of one head. Its last warp group starts bulk
+// copies into a ring of stages in shared memory, running ahead across tiles. The other two own 64
+// queries each. They start the scores of the next step before they turn those of this step into
+// weights, and multiply the values of this step meanwhile, so exponentials and matrix products
+// overlap, within a group and between the two. At the head of a tile each warp multiplies its 16
+// queries with the relative positions that they meet; the tables stay in shared memory for the
+// lifetime of the block.
+// Source: docs/reference/deepseek_ocr.md, "Relative positions"; the schedule is that of Shah et
+// al., "FlashAttention-3", arXiv:2407.08608, section 3.
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/grid_attention/steps.cuh"
@@ -33,7 +34,7 @@ namespace grid_wgmma {
 
 namespace {
 
-/// What does not depend on the work before: barriers and tables.
+/// Initialises what does not depend on the preceding kernel: barriers and tables.
 template <class P>
 __device__ void prepare(const GridWork& w, const GridTables& sizes, Shared<P>& s,
                         __nv_bfloat16* tables) {
@@ -48,7 +49,7 @@ __device__ void prepare(const GridWork& w, const GridTables& sizes, Shared<P>& s
   __syncthreads();
 }
 
-/// Zeros in the rows of images that are not live.
+/// Writes zeros to the rows of images that are not live.
 __device__ void clear_rows(const GridWork& w, int live) {
   const std::int64_t image = std::int64_t{w.height} * w.width * w.num_heads * kDimBlocks;
   auto* const out = reinterpret_cast<uint4*>(w.out);

@@ -12,8 +12,8 @@
 
 namespace fovea::cuda::grid_wgmma {
 
-/// 2^x as ptx::exp2_fast gives it; the compiler keeps its place before the waits for products that
-/// follow, which would otherwise move ahead of all exponentials.
+/// 2^x as by ptx::exp2_fast, but volatile: the compiler would otherwise move the waits for WGMMAs
+/// that follow ahead of all exponentials.
 __device__ inline float exp2_in_order(float x) {
   float y;
   asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -64,9 +64,9 @@ class Consumer {
     start_values(p);
     finish_values();
   }
-  /// Starts the scores of the next step, and the products of the weights of the step before with
-  /// their values; while they run, the scores of this step become weights. Nothing is under way at
-  /// the head and at the end: the compiler would serialise products that are across a branch.
+  /// Starts the scores of the next step, and the sums of the values of the step before; while they
+  /// run, turns the scores of this step into weights. No WGMMA is under way at the beginning and at
+  /// the end: the compiler would serialise WGMMAs that span a branch.
   __device__ void advance(int step, typename P::Weights& p, typename P::Scores& scores,
                           typename P::Scores& next) {
     start_scores(next);
@@ -77,13 +77,13 @@ class Consumer {
     rescale_out();
     round_weights(scores, p);
   }
-  /// Waits for the products with values and gives these back.
+  /// Waits for the sums of values, and releases the stage.
   __device__ void finish_values() {
     ptx::products_wait<0>(out_);
     release(s_.empty[used_.stage]);
     used_.advance();
   }
-  /// What was summed so far, relative to the maximum that the newest weights are relative to.
+  /// Rescales the sums so far to the maximum that the newest weights are relative to.
   __device__ void rescale_out() {
     if (!moved_) return;
 #pragma unroll
@@ -105,8 +105,8 @@ class Consumer {
     }
     ptx::products_commit();
   }
-  /// Prepares for an item: loads the warp's 16 queries, to registers for the biases and to shared
-  /// memory for the products.
+  /// Prepares for an item: loads the warp's 16 queries, into registers for the biases and into
+  /// shared memory for the scores.
   __device__ void start(const Item& item) {
     std::uint32_t q[kDim / 16][4];
     const int tokens = work_.height * P::kWidth;
@@ -126,7 +126,7 @@ class Consumer {
     }
     ptx::fence_for_matrix_unit();
     ptx::named_barrier_sync(kGroupBarrier + group_, kGroup);
-    // Products start from the columns and are scaled later; rows join the exponents.
+    // Scores start from the column biases and are scaled later; row biases join the exponents.
     biases_.compute(q, first_query_, last_query_, work_.height, 1.0f / work_.scale, ptx::kLog2E,
                     columns_);
     maximum_[0] = maximum_[1] = -INFINITY;
@@ -189,7 +189,7 @@ class Consumer {
     }
   }
 
-  /// Divides the warp's rows by their sums of weights and writes them.
+  /// Divides the warp's rows by their sums of weights and stores them.
   __device__ void store(const Item& item) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -225,7 +225,7 @@ class Consumer {
   float rescale_[2] = {};
   bool moved_ = false;         // some rescale_ of the warp is not 1
   Position<P::kStages> at_;    // whose scores are started next
-  Position<P::kStages> used_;  // whose values are multiplied, or given back, next
+  Position<P::kStages> used_;  // whose values are multiplied, then released, next
 };
 
 }  // namespace fovea::cuda::grid_wgmma

@@ -72,7 +72,7 @@ class Items {
   int count_;
 };
 
-/// Brings packed steps. One thread.
+/// Copies packed steps into the ring. For one thread.
 template <class P>
 __device__ void copy_steps(const GridWork& w, const Items& items, Shared<P>& s) {
   constexpr int kBytes = static_cast<int>(sizeof(GridStep<P>));

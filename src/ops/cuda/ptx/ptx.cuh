@@ -1,6 +1,6 @@
 #pragma once
 
-// Instructions that CUDA C++ has no name for. Each function states what it does in C++ terms.
+// PTX instructions without a CUDA C++ intrinsic, one per function.
 
 #include <cstdint>
 
@@ -104,17 +104,17 @@ __device__ inline void barrier_init(std::uint32_t barrier, int arrivals) {
 __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-/// Arrives once all copy_async calls made by this thread so far have landed; does not wait.
+/// Arrives when all copy_async calls made by this thread so far have completed; does not wait.
 __device__ inline void barrier_arrive_after_copies(std::uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
-/// Arrives, and makes the phase wait for `bytes` that copy_bulk will bring.
+/// Arrives, and makes the phase wait for `bytes` that copy_bulk will copy.
 __device__ inline void barrier_arrive_expecting(std::uint32_t barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 /// Copies contiguous bytes from global to shared memory in the background, and counts them on a
-/// barrier when they have landed. Both addresses and the size are multiples of 16.
+/// barrier when they have arrived. Both addresses and the size are multiples of 16.
 __device__ inline void copy_bulk(std::uint32_t shared, const void* global, int bytes,
                                  std::uint32_t barrier) {
   asm volatile(
@@ -146,13 +146,13 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// Makes shared memory written by ordinary stores visible to WGMMA and TMA.
+/// Makes ordinary stores to shared memory visible to WGMMA and TMA.
 __device__ inline void fence_for_matrix_unit() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Sets the registers per thread of the calling warp group, giving some to or taking some from the
-/// pool of its block.
+/// Sets the registers per thread of the calling warp group; the difference comes from, or returns
+/// to, the pool of its block.
 template <int kRegisters>
 __device__ inline void grow_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));

@@ -1,6 +1,7 @@
 #pragma once
 
-// The copy engine of Hopper and clusters of blocks that read each other's shared memory.
+// TMA, the unit of Hopper that copies tiles and long runs of bytes between global and shared
+// memory, and clusters of blocks that access each other's shared memory.
 
 #include <cuda.h>
 
@@ -10,22 +11,22 @@
 
 namespace fovea::cuda::ptx {
 
-/// Number of the calling thread in its warp, asked for anew by every call: what a kernel derives
-/// from it need not stay in registers meanwhile.
+/// lane_index() read from the hardware by every call, so that what a kernel derives from it need
+/// not stay in registers between calls.
 __device__ inline int lane() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
 }
 
-/// The value of a whole warp, the same in all its lanes. The compiler computes it here and keeps
-/// it, where it would rather compute it again, divisions and all, at every use.
+/// A value that is the same in all lanes of a warp. Makes the compiler compute it here and keep it
+/// in a register; otherwise it repeats the computation, including divisions, at every use.
 __device__ inline int keep(int value) {
   asm volatile("" : "+r"(value));
   return __shfl_sync(kAllLanes, value, 0);
 }
 
-/// True for one lane of a warp, all of whose lanes must be here.
+/// True for one lane of a warp. All lanes of the warp must call it.
 __device__ inline bool elect_lane() {
   std::uint32_t elected;
   asm volatile(
@@ -36,12 +37,12 @@ __device__ inline bool elect_lane() {
   return elected != 0;
 }
 
-/// Brings the description of a matrix closer; it lies in a parameter of the kernel.
+/// Prefetches the tensor map of a matrix, a parameter of the kernel.
 __device__ inline void prefetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 /// Copies the tile of a matrix that starts at (row, column) to shared memory in the background, and
-/// counts its bytes on a barrier when they have landed. What lies outside the matrix becomes zero.
+/// counts its bytes on a barrier when they have arrived. Elements outside the matrix become zero.
 __device__ inline void copy_tile(std::uint32_t shared, const CUtensorMap& map, int column, int row,
                                  std::uint32_t barrier) {
   asm volatile(
@@ -60,7 +61,7 @@ __device__ inline void copy_tile_to_blocks(std::uint32_t shared, const CUtensorM
       "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
       : "memory");
 }
-/// Copies a tile from shared memory to the matrix in the background; what lies outside is left out.
+/// Stores a tile from shared memory to the matrix in the background; elements outside are left out.
 __device__ inline void store_tile(const CUtensorMap& map, int column, int row,
                                   std::uint32_t shared) {
   asm volatile(
@@ -77,7 +78,7 @@ template <int kPending>
 __device__ inline void wait_bulk_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
-/// Brings a tile into the L2 cache in the background.
+/// Prefetches a tile into the L2 cache in the background.
 __device__ inline void prefetch_tile(const CUtensorMap& map, int column, int row) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map),
                "r"(column), "r"(row)
@@ -101,15 +102,15 @@ __device__ inline void copy_to_block(std::uint32_t to, std::uint32_t from, int b
       "r"(from), "r"(bytes), "r"(barrier)
       : "memory");
 }
-/// Arrives at a barrier of a block of the cluster; `barrier` is of address_in_block. It orders
-/// nothing there: to say that one has read is enough, since a store that is visible in the cluster
-/// costs a thousand cycles.
+/// Arrives at a barrier of a block of the cluster; `barrier` is of address_in_block. It orders no
+/// stores of this block, which would cost a thousand cycles: use it only to report that data has
+/// been read.
 __device__ inline void barrier_arrive_in_block(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Makes barriers, once initialised, visible to the copy engine and to the other blocks of a
-/// cluster after the next barrier of the cluster.
+/// Makes initialised barriers visible to TMA and, after the next barrier of the cluster, to its
+/// other blocks.
 __device__ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

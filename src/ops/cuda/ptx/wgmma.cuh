@@ -1,15 +1,15 @@
 #pragma once
 
-// WGMMA, the matrix instruction of a warp group (128 threads) on Hopper: d[64 x N] (+)= a[64 x 16]
-// b[16 x N] with bf16 operands and f32 sums.
+// WGMMA, Hopper's matrix instructions of a warp group (128 threads): d[64 x N] (+)= a[64 x 16]
+// b[16 x N] with bf16 operands and f32 sums. They run in the background.
 
 #include <cstdint>
 
 namespace fovea::cuda::ptx {
 
-/// Orders register writes of the warp group before the products that follow.
+/// Orders register writes of the warp group before the WGMMAs that follow.
 __device__ inline void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-/// Closes a group of products; they run in the background.
+/// Closes a group of WGMMAs.
 __device__ inline void products_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
@@ -18,8 +18,8 @@ template <int kPending>
 __device__ inline void products_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-/// Waits until at most kPending groups are under way; `results` are those of the groups that end.
-/// Naming them keeps the compiler from reading them earlier.
+/// Waits until at most kPending groups are under way. `results` are the sums of the groups that
+/// have ended: naming them keeps the compiler from reading them earlier.
 template <int kPending, int kCount>
 __device__ inline void products_wait(float (&results)[kCount][4]) {
   products_wait<kPending>();
@@ -42,8 +42,8 @@ __device__ inline std::uint64_t operand_descriptor(std::uint32_t shared, int lea
          static_cast<std::uint64_t>(leading / kUnit) << 16 |
          static_cast<std::uint64_t>(stride / kUnit) << 32;
 }
-/// Descriptor of an operand as TMA writes it with its 128-byte swizzle: rows of 64
-/// bf16, one after the other, at a multiple of 1024 bytes: [64][64] or [N][64].
+/// Descriptor of an operand that TMA has stored with its 128-byte swizzle: [64][64] or [N][64]
+/// bf16, rows one after the other, at a multiple of 1024 bytes.
 __device__ inline std::uint64_t tile_descriptor(std::uint32_t shared) {
   constexpr std::uint64_t kEightRows = 1024 / 16;  // from one group of 8 rows to the next
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
@@ -54,12 +54,12 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
   return descriptor + static_cast<std::uint64_t>(bytes / 16);
 }
 
-// Products. All of them only start the work; see products_wait. The type of d says N:
+// The instructions. All of them only start the work; see products_wait. The type of d says N:
 //
 //   product_start(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
-//     d = a b, of a [64][16] and b [N][16] in shared memory. It does not read d, and says so: the
-//     compiler would otherwise take whatever was computed in those registers before for an operand,
-//     and wait for it.
+//     d = a b, of a [64][16] and b [N][16] in shared memory. It does not read d, and tells the
+//     compiler so. Otherwise the compiler would treat the old contents of those registers as an
+//     operand and wait for them.
 //   product_add(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b, bool accumulate = true)
 //     d += a b of the same operands, or d = a b without `accumulate`.
 //   product_add(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
@@ -69,7 +69,7 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
 // 8 j + 2 (l % 4) and the next.
 //
 // The instruction names each of the N / 2 registers of d, in its text and as an operand. Macros
-// write both from one list of numbers; a list goes on where that of the next smaller N ends.
+// write both from one list of numbers; each list continues that of the next smaller N.
 
 // clang-format off
 
@@ -110,7 +110,7 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 "                                      \
   "{%0" FOVEA_REST_##N(FOVEA_NAME) "}, " operands ";\n"
 
-/// The products of one N. i0 to i4 are the names of the operands after those of d.
+/// The functions for one N. i0 to i4 are the names of the operands after those of d.
 #define FOVEA_PRODUCTS(N, i0, i1, i2, i3, i4)                                                      \
   __device__ inline void product_start(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b) {   \
     asm volatile("{.reg .pred p; setp.ne.b32 p, 0, 0;\n"                                           \

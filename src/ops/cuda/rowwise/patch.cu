@@ -1,4 +1,4 @@
-// The ends of a tower that are no matrix products: pixels to patch rows, learned positions, gather.
+// The ends of a tower: pixels to patch rows, learned positions, gathered rows.
 //
 // patchify: one block per patch row, grid-stride. The bytes of the patch (one frame only when the
 //   frames repeat) go to shared memory with coalesced loads, then each thread writes whole 16-byte

@@ -4,8 +4,7 @@
 
 namespace fovea::cuda {
 
-/// Cosines and sines of kWidth columns of one row; addresses are aligned to 16 bytes, unless kWidth
-/// is 1.
+/// Cosines and sines of kWidth columns of one row; addresses are aligned to 16 bytes.
 template <int kWidth>
 struct Angles {
   float cosine[kWidth];
