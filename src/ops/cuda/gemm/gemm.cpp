@@ -79,6 +79,30 @@ struct Timed {
   const GemmChoice* choice;
   float ms;
 };
+using WayOf = std::function<GemmStopwatch::Way(const GemmChoice&)>;
+
+/// What a measured time counts for.
+float penalty_of(const GemmChoice& choice) {
+  return choice.way == GemmChoice::Way::kOwn ? 1.0f : kOwnAdvantage;
+}
+
+/// The candidates that are fastest at a glance, fastest first; none if all fail.
+std::vector<Timed> finalists_of(GemmStopwatch& stopwatch, std::span<const GemmChoice> candidates,
+                                const WayOf& way_of) {
+  std::vector<Timed> timed;
+  float shortest_ms = std::numeric_limits<float>::infinity();
+  for (const GemmChoice& candidate : candidates) {
+    const float ms = stopwatch.glance(way_of(candidate), shortest_ms) * penalty_of(candidate);
+    timed.push_back({&candidate, ms});
+    shortest_ms = std::min(shortest_ms, ms);
+  }
+  std::erase_if(timed, [&](const Timed& t) {
+    return !std::isfinite(t.ms) || t.ms > kWorthASecondLook * shortest_ms;
+  });
+  std::ranges::stable_sort(timed, {}, &Timed::ms);
+  timed.resize(std::min(timed.size(), kFinalists));
+  return timed;
+}
 
 /// Times of the finalists, each relative to the fastest: medians over rounds in which they take
 /// turns.
@@ -242,31 +266,20 @@ GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
   const auto way_of = [&](const GemmChoice& choice) {
     return [this, &stream, &choice](const Gemm& trial) { run(stream, trial, choice); };
   };
-  const auto penalty = [](const GemmChoice& choice) {
-    return choice.way == GemmChoice::Way::kOwn ? 1.0f : kOwnAdvantage;
-  };
-  std::vector<Timed> timed;
-  float shortest_ms = std::numeric_limits<float>::infinity();
-  for (const GemmChoice& candidate : candidates) {
-    const float ms = stopwatch.glance(way_of(candidate), shortest_ms) * penalty(candidate);
-    timed.push_back({&candidate, ms});
-    shortest_ms = std::min(shortest_ms, ms);
-  }
-  if (!std::isfinite(shortest_ms)) return promising;
-  std::ranges::stable_sort(timed, {}, &Timed::ms);
-  timed.resize(std::min(timed.size(), kFinalists));
-  std::erase_if(timed, [&](const Timed& t) { return t.ms > kWorthASecondLook * shortest_ms; });
-  if (timed.size() == 1) return *timed.front().choice;
+  std::vector<Timed> finalists = finalists_of(stopwatch, candidates, way_of);
+  if (finalists.empty()) return promising;
+  if (finalists.size() == 1) return *finalists.front().choice;
   std::vector<std::unique_ptr<RecordedGraph>> recorded;
-  for (const Timed& finalist : timed)
+  for (const Timed& finalist : finalists)
     recorded.push_back(stopwatch.record(way_of(*finalist.choice)));
   std::vector<float> times = relative_times(stopwatch, recorded);
   if (gemm.is_recorded && gemm.live != nullptr) {
     stopwatch.set_live(gemm.rows / 2);
     std::ranges::transform(times, relative_times(stopwatch, recorded), times.begin(), std::plus());
   }
-  for (std::size_t i = 0; i < timed.size(); ++i) timed[i].ms = times[i] * penalty(*timed[i].choice);
-  return *std::ranges::min(timed, {}, &Timed::ms).choice;
+  for (std::size_t i = 0; i < finalists.size(); ++i)
+    finalists[i].ms = times[i] * penalty_of(*finalists[i].choice);
+  return *std::ranges::min(finalists, {}, &Timed::ms).choice;
 }
 
 void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) {
