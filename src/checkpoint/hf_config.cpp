@@ -39,7 +39,7 @@ std::optional<JsonView> HfConfig::image_processor() const {
 std::optional<JsonView> HfConfig::video_processor() const {
   if (video_preprocessor) return video_preprocessor->root();
   if (processor) {
-    if (const auto inner = processor->root().find("video_processor")) return inner;
+    if (auto inner = processor->root().find("video_processor")) return inner;
   }
   if (preprocessor) return preprocessor->root();
   return std::nullopt;

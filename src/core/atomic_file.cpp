@@ -97,8 +97,8 @@ std::string output_target(const std::string& path) {
   return target.string();
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(output_target(path_)) {
-  descriptor_ = open_unnamed(target_);
+AtomicFile::AtomicFile(std::string path)
+    : path_(std::move(path)), target_(output_target(path_)), descriptor_(open_unnamed(target_)) {
   if (descriptor_ >= 0) return;
   descriptor_ = make_temporary(target_, temporary_, [](const char* name) {
     return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);

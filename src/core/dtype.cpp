@@ -49,7 +49,7 @@ void widen_to_f32(DType dtype, const std::byte* from, float* to, std::size_t cou
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t bits;
+    std::uint16_t bits = 0;
     std::memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
     to[i] = dtype == DType::kBF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
   }

@@ -42,9 +42,9 @@ std::vector<std::string> list_directory(const std::string& path) {
   return names;
 }
 
-InputFile::InputFile(const std::string& path) {
-  // Without O_NONBLOCK, opening a pipe would wait for a writer.
-  descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+// Without O_NONBLOCK, opening a pipe would wait for a writer.
+InputFile::InputFile(const std::string& path)
+    : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   FOVEA_CHECK(descriptor_ >= 0 || (errno != ENOENT && errno != ENOTDIR), kNotFound, path,
               ": no such file");
   FOVEA_CHECK(descriptor_ >= 0, kIo, path, ": cannot open: ", system_reason());

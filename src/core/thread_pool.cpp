@@ -29,8 +29,8 @@ void pause_cpu() noexcept { __builtin_ia32_pause(); }
 
 /// The pool whose loop body the current thread is running and its number there: a nested loop runs
 /// serially under the same number.
-thread_local const void* running_pool = nullptr;
-thread_local int running_worker = 0;
+thread_local const void* running_pool = nullptr;  // NOLINT(*-avoid-non-const-global-variables)
+thread_local int running_worker = 0;              // NOLINT(*-avoid-non-const-global-variables)
 
 }  // namespace
 
