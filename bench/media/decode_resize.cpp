@@ -14,7 +14,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "media/decode_image.h"
-#include "media/resize.h"
+#include "media/resize/resize.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Any sizes and pixels: every instruction set computes the bytes of the portable loops.
 // Input: source width, height, result width, height (each plus one), engine and filter, pixels.
-#include "media/resize.h"
+#include "media/resize/resize.h"
 
 #include <algorithm>
 #include <vector>

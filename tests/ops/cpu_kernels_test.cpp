@@ -10,7 +10,7 @@
 
 #include "core/check.h"
 #include "device/cpu/cpu_device.h"
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"

@@ -149,7 +149,7 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
 TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
   const Arrow arrows[] = {{"src/core/json.cpp", "device/device.h"},
                           {"src/device/device.cpp", "ops/kernels.h"},
-                          {"src/media/resize.cpp", "checkpoint/hf_config.h"},
+                          {"src/media/resize/resize.cpp", "checkpoint/hf_config.h"},
                           {"src/checkpoint/hf_config.cpp", "media/image.h"},
                           {"src/ops/norm.cpp", "models/encoder_graph_model.h"},
                           {"src/models/registry.cpp", "graph/packing.h"},

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "media/resize.h"
+#include "media/resize/resize.h"
 #include "models/item_processor.h"
 
 namespace fovea::blocks {

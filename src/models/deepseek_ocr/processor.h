@@ -9,7 +9,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
-#include "media/resize.h"
+#include "media/resize/resize.h"
 #include "models/blocks/tiles.h"
 #include "models/deepseek_ocr/config.h"
 

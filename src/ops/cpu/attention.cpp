@@ -8,7 +8,7 @@
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/row_loop.h"
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
 

@@ -23,7 +23,7 @@
 #include <cstdint>
 
 #include "ops/cpu/attention_packing.h"
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
 

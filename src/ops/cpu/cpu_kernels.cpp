@@ -4,7 +4,7 @@
 #include "core/thread_pool.h"
 #include "ops/cpu/attention.h"
 #include "ops/cpu/grid.h"
-#include "ops/cpu/linear.h"
+#include "ops/cpu/linear/linear.h"
 #include "ops/cpu/norm.h"
 #include "ops/cpu/patch.h"
 #include "ops/cpu/rope.h"

@@ -6,7 +6,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/row_loop.h"
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
 

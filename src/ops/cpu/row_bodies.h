@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
 

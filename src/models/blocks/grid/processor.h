@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "media/normalize.h"
-#include "media/resize.h"
+#include "media/resize/resize.h"
 #include "models/blocks/grid/geometry.h"
 #include "models/blocks/grid/smart_resize.h"
 #include "models/item_processor.h"

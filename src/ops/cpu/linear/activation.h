@@ -1,6 +1,6 @@
 #pragma once
 
-// Point-wise functions of the linear layer on a vector type V; linear_body.h says how to include
+// Point-wise functions of the linear layer on a vector type V; linear/body.h says how to include
 // it. Every function is a template over V, a type with internal linkage in each leaf.
 
 #include "ops/linear.h"

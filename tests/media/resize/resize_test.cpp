@@ -1,4 +1,4 @@
-#include "media/resize.h"
+#include "media/resize/resize.h"
 
 #include <gtest/gtest.h>
 

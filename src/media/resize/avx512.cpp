@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "media/resize_leaf.h"
+#include "media/resize/leaf.h"
 
 namespace fovea::media {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "media/resize.h"
-#include "media/resize_leaf.h"
+#include "media/resize/leaf.h"
+#include "media/resize/resize.h"
 
 namespace fovea::media {
 

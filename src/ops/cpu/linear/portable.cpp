@@ -1,7 +1,7 @@
 // The linear layer for processors without a leaf of their own.
-#include "ops/cpu/simd_portable.h"
+#include "ops/cpu/vector/simd_portable.h"
 // The body is made of templates over a type of this file.
-#include "ops/cpu/linear_body.h"
+#include "ops/cpu/linear/body.h"
 
 namespace fovea::cpu {
 

@@ -1,5 +1,5 @@
-// Bodies of the CPU ops for processors without a leaf of their own.
-#include "ops/cpu/simd_portable.h"
+// Bodies of the CPU ops for AVX2 and FMA.
+#include "ops/cpu/vector/simd_avx2.h"
 // The bodies are templates over the type Simd of that file.
 #include "ops/cpu/attention_body.h"
 #include "ops/cpu/grid_body.h"
@@ -7,7 +7,7 @@
 
 namespace fovea::cpu {
 
-constinit const VectorKernels kVectorKernelsPortable = {
+constinit const VectorKernels kVectorKernelsAvx2 = {
     .attention = &attention_task<Simd>,
     .grid_bias = &grid_bias<Simd>,
     .exp2 = &exp2_array<Simd>,

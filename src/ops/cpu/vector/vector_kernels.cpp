@@ -1,5 +1,5 @@
 // Choice of the leaf.
-#include "ops/cpu/vector_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
 

@@ -1,7 +1,7 @@
 // Filter weights of one axis. Bytes depend on their last bits, so this file is compiled without
 // contraction of multiplications and additions into FMAs, and the expressions keep the order of the
 // references.
-#include "media/resize_weights.h"
+#include "media/resize/weights.h"
 
 #include <algorithm>
 #include <cmath>

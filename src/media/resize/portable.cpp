@@ -1,5 +1,5 @@
 // Inner loops of the resize in plain C++.
-#include "media/resize_leaf.h"
+#include "media/resize/leaf.h"
 
 namespace fovea::media {
 namespace {

@@ -10,7 +10,7 @@
 #include "checkpoint/safetensors.h"
 #include "core/file.h"
 #include "media/decode_image.h"
-#include "media/resize.h"
+#include "media/resize/resize.h"
 #include "support/golden.h"
 
 namespace fovea::media {

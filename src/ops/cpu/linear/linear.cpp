@@ -1,11 +1,11 @@
 // The linear layer on the CPU: packs weights into panels and cuts a layer into tasks. The
-// arithmetic is in the leaves, one per instruction set (linear_body.h).
+// arithmetic is in the leaves, one per instruction set (linear/body.h).
 //
 // Packed weights: ceil(out_features / 32) panels, one after the other; a panel holds 32 columns of
 // the result as [in_features][32], zeros where a column does not exist. f32: in order. bf16: word
 // j of a row holds column j in its lower and column j + 16 in its upper half, so that one shift and
 // one mask widen 16 words to 32 floats.
-#include "ops/cpu/linear.h"
+#include "ops/cpu/linear/linear.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 #include "core/check.h"
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
-#include "ops/cpu/linear_task.h"
+#include "ops/cpu/linear/task.h"
 
 namespace fovea::cpu {
 

@@ -1,7 +1,7 @@
 // The linear layer for AVX-512: register tiles of 14 rows x 32 columns.
-#include "ops/cpu/simd_avx512.h"
+#include "ops/cpu/vector/simd_avx512.h"
 // The body is made of templates over a type of this file.
-#include "ops/cpu/linear_body.h"
+#include "ops/cpu/linear/body.h"
 
 namespace fovea::cpu {
 

@@ -1,5 +1,5 @@
-// Bodies of the CPU ops for AVX-512F.
-#include "ops/cpu/simd_avx512.h"
+// Bodies of the CPU ops for processors without a leaf of their own.
+#include "ops/cpu/vector/simd_portable.h"
 // The bodies are templates over the type Simd of that file.
 #include "ops/cpu/attention_body.h"
 #include "ops/cpu/grid_body.h"
@@ -7,7 +7,7 @@
 
 namespace fovea::cpu {
 
-constinit const VectorKernels kVectorKernelsAvx512 = {
+constinit const VectorKernels kVectorKernelsPortable = {
     .attention = &attention_task<Simd>,
     .grid_bias = &grid_bias<Simd>,
     .exp2 = &exp2_array<Simd>,

@@ -15,8 +15,8 @@
 #include <array>
 #include <utility>
 
-#include "ops/cpu/linear_activation.h"
-#include "ops/cpu/linear_task.h"
+#include "ops/cpu/linear/activation.h"
+#include "ops/cpu/linear/task.h"
 
 namespace fovea::cpu {
 

@@ -1,4 +1,4 @@
-#include "media/resize_weights.h"
+#include "media/resize/weights.h"
 
 #include <gtest/gtest.h>
 

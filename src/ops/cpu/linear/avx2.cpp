@@ -1,8 +1,8 @@
 // The linear layer for AVX2 and FMA: register tiles of 6 rows x 16 columns, a panel is passed
 // twice.
-#include "ops/cpu/simd_avx2.h"
+#include "ops/cpu/vector/simd_avx2.h"
 // The body is made of templates over a type of this file.
-#include "ops/cpu/linear_body.h"
+#include "ops/cpu/linear/body.h"
 
 namespace fovea::cpu {
 

@@ -1,7 +1,7 @@
 // Separable resize: every source row is filtered along x once, into a ring of the rows that the
 // filter along y still needs; each output row is then computed from the ring. The ring stays in the
 // L1 and L2 caches, so memory traffic is the source once and the result once.
-#include "media/resize.h"
+#include "media/resize/resize.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/check.h"
-#include "media/resize_leaf.h"
-#include "media/resize_weights.h"
+#include "media/resize/leaf.h"
+#include "media/resize/weights.h"
 
 namespace fovea::media {
 namespace {
