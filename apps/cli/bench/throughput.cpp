@@ -146,7 +146,10 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
             << fixed(run.per_second(static_cast<double>(run.rows)), 1) << " rows/s  ("
             << counted(static_cast<std::int64_t>(run.items), "item") << ", "
             << counted(run.rows, "row") << ", median of " << counted(flags.repeat, "run") << ")\n"
-            << "graphs  " << percent(run.counts.hit_rate()) << " of items replayed\n"
+            << "graphs  " << percent(run.counts.hit_rate()) << " of items replayed"
+            << (run.counts.partial > 0 ? ", " + percent(run.counts.partial_rate()) + " in part"
+                                       : "")
+            << "\n"
             << "device  " << run.device << "\n";
   return kExitOk;
 }

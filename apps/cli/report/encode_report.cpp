@@ -48,6 +48,23 @@ void append_item(std::vector<std::string>& cells, const Embedding& item) {
   append_stages(cells, item.times);
 }
 
+/// "1 replay and 2 eager runs".
+std::string runs_text(const PathStats& path) {
+  std::vector<std::string> runs;
+  if (path.replays > 0) runs.push_back(counted(path.replays, "replay"));
+  if (path.eager_runs > 0) runs.push_back(counted(path.eager_runs, "eager run"));
+  return join(runs, " and ");
+}
+
+/// "global: 1 replay, local: 1 eager run".
+std::string paths_text(std::span<const PathStats> paths) {
+  std::vector<std::string> texts;
+  for (const PathStats& path : paths) {
+    if (path.replays + path.eager_runs > 0) texts.push_back(path.name + ": " + runs_text(path));
+  }
+  return join(texts, ", ");
+}
+
 }  // namespace
 
 std::string items_table(std::span<const Embedding> items,
@@ -81,11 +98,15 @@ std::string graphs_text(const Stats& stats) {
   const GraphCounts counts = counts_between({}, stats);
   std::string line = std::to_string(counts.hits) + " of " + std::to_string(counts.items()) +
                      " items replayed (" + percent(counts.hit_rate()) + ")";
+  if (counts.partial > 0) {
+    line += ", " + std::to_string(counts.partial) + " in part (" + paths_text(stats.paths) + ")";
+  }
   if (stats.sub_batches > 0) line += ", " + counted(stats.sub_batches, "sub-batch", "sub-batches");
   if (!stats.token_budgets.empty()) line += ", budgets " + join(stats.token_budgets, " ");
   if (counts.live_rows > 0) line += ", padding " + percent(counts.padding());
+  const char* const where_eager = counts.partial > 0 ? " eager on some path: " : " eager: ";
   for (const auto& [reason, count] : stats.miss_reasons) {
-    line += ", " + std::to_string(count) + " eager: " + reason;
+    line += ", " + std::to_string(count) + where_eager + reason;
   }
   return line;
 }

@@ -15,7 +15,8 @@ namespace fovea::cli {
 [[nodiscard]] std::string items_table(std::span<const Embedding> items,
                                       std::span<const std::optional<double>> differences);
 
-/// What graphs did for the items, in one line.
+/// What graphs did for the items, in one line. If some items were replayed on some of their paths
+/// and ran eagerly on others, it also says what each path did.
 [[nodiscard]] std::string graphs_text(const Stats& stats);
 
 /// What each of several replicas did, one indented line per replica; empty for a single one.

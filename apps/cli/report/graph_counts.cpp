@@ -26,6 +26,10 @@ double GraphCounts::hit_rate() const noexcept {
   return items() == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(items());
 }
 
+double GraphCounts::partial_rate() const noexcept {
+  return items() == 0 ? 0 : static_cast<double>(partial) / static_cast<double>(items());
+}
+
 double GraphCounts::padding() const noexcept {
   const std::int64_t rows = live_rows + padded_rows;
   return rows == 0 ? 0 : static_cast<double>(padded_rows) / static_cast<double>(rows);

@@ -19,6 +19,8 @@ struct GraphCounts {
   GraphCounts& operator+=(const GraphCounts& other) noexcept;
   /// Share of items whose paths were all replayed; 0 without items.
   [[nodiscard]] double hit_rate() const noexcept;
+  /// Share of items of which some paths were replayed and some were not; 0 without items.
+  [[nodiscard]] double partial_rate() const noexcept;
   /// Share of the rows of replays that belong to no item; 0 without replays.
   [[nodiscard]] double padding() const noexcept;
 };

@@ -22,10 +22,17 @@ TEST(GraphCounts, AreDifferencesOfCounters) {
   EXPECT_EQ(counts.hits, 2);
   EXPECT_EQ(counts.encoder_calls, 2);
   EXPECT_DOUBLE_EQ(counts.hit_rate(), 0.5);
+  EXPECT_DOUBLE_EQ(counts.partial_rate(), 0.25);
   EXPECT_DOUBLE_EQ(counts.padding(), 0.25);
   counts += counts;
   EXPECT_EQ(counts.live_rows, 60);
   EXPECT_EQ(counts.partial, 2);
+}
+
+TEST(GraphCounts, SharesOfNothingAreZero) {
+  EXPECT_EQ(GraphCounts{}.hit_rate(), 0);
+  EXPECT_EQ(GraphCounts{}.partial_rate(), 0);
+  EXPECT_EQ(GraphCounts{}.padding(), 0);
 }
 
 }  // namespace
