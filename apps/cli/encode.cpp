@@ -53,7 +53,7 @@ OnError on_error(const EncodeFlags& flags) {
 
 EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   if (on_error(flags) == OnError::kFail) require_all(inputs);
 
   EncodeRun run;

@@ -93,7 +93,7 @@ void print_report(const InspectFlags& flags, const ModelReport& report, const Pa
 
 int run_inspect(const InspectFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   std::vector<ItemSize> sizes;
   if (!flags.image.empty()) sizes.push_back(parse_size(flags.image));
   const ModelReport report = inspect(flags.engine.model, options);

@@ -1,8 +1,11 @@
-// Flags whose values a model may not be able to work with.
+// Settings whose values a model may not be able to work with.
 #include "model_limits.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "errors.h"
 #include "fovea/engine.h"
@@ -20,35 +23,74 @@ std::optional<std::string> complaint_about(const std::string& model, const Engin
   return std::nullopt;
 }
 
-/// A flag whose value a model may not be able to work with.
-struct Limit {
-  const char* flag;
+/// A setting, under the names that it can be given.
+struct Setting {
+  std::string_view flag;
+  std::string_view key;  ///< in --compilation-config and in messages of the library, or empty
+  bool (*has_flag)(const EngineFlags& flags);
   void (*leave_out)(EngineOptions& options);
 };
 
-constexpr std::array kLimits{
-    Limit{"--data-parallel-size", [](EngineOptions& o) { o.data_parallel_size = 0; }},
-    Limit{"--min-pixels", [](EngineOptions& o) { o.media.min_pixels.reset(); }},
-    Limit{"--max-pixels", [](EngineOptions& o) { o.media.max_pixels.reset(); }},
-    Limit{"--token-budgets",
-          [](EngineOptions& o) { o.graphs.encoder_cudagraph_token_budgets.clear(); }},
-    Limit{"--max-items-per-batch",
-          [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
-    Limit{"--max-num-batched-tokens", [](EngineOptions& o) {
-            o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
-          }}};
+bool always(const EngineFlags& /*flags*/) { return true; }
+
+constexpr std::array kSettings{
+    Setting{"--data-parallel-size", "", always, [](EngineOptions& o) { o.data_parallel_size = 0; }},
+    Setting{"--min-pixels", "", always, [](EngineOptions& o) { o.media.min_pixels.reset(); }},
+    Setting{"--max-pixels", "", always, [](EngineOptions& o) { o.media.max_pixels.reset(); }},
+    Setting{"--token-budgets", "encoder_cudagraph_token_budgets",
+            [](const EngineFlags& f) { return !f.token_budgets.empty(); },
+            [](EngineOptions& o) { o.graphs.encoder_cudagraph_token_budgets.clear(); }},
+    Setting{"--max-items-per-batch", "encoder_cudagraph_max_vision_items_per_batch",
+            [](const EngineFlags& f) { return f.max_items_per_batch > 0; },
+            [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
+    Setting{"--max-frames-per-batch", "encoder_cudagraph_max_frames_per_batch",
+            [](const EngineFlags& f) { return f.max_frames_per_batch.has_value(); },
+            [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_frames_per_batch.reset(); }},
+    Setting{"--max-num-batched-tokens", "", always, [](EngineOptions& o) {
+              o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
+            }}};
+
+/// The setting that a complaint names, else the first one without which there would be none.
+const Setting* setting_to_blame(const std::string& model, const EngineOptions& options,
+                                std::string_view complaint) {
+  const auto is_named = [&](const Setting& setting) {
+    return !setting.key.empty() && complaint.find(setting.key) != std::string_view::npos;
+  };
+  const auto is_cause = [&](const Setting& setting) {
+    EngineOptions without = options;
+    setting.leave_out(without);
+    return !complaint_about(model, without);
+  };
+  auto found = std::ranges::find_if(kSettings, is_named);
+  if (found == kSettings.end()) found = std::ranges::find_if(kSettings, is_cause);
+  return found == kSettings.end() ? nullptr : &*found;
+}
+
+/// The complaint with flags in place of the keys that they stand for, if the flags were typed.
+std::string with_flags_named(std::string complaint, const EngineFlags& flags) {
+  for (const Setting& setting : kSettings) {
+    if (setting.key.empty() || !setting.has_flag(flags)) continue;
+    for (std::size_t at = complaint.find(setting.key); at != std::string::npos;
+         at = complaint.find(setting.key, at + setting.flag.size())) {
+      complaint.replace(at, setting.key.size(), setting.flag);
+    }
+  }
+  return complaint;
+}
 
 }  // namespace
 
-void check_limits(const std::string& model, EngineOptions options) {
+void check_limits(const EngineFlags& flags, EngineOptions options) {
   options.log = nullptr;  // what there is to say about the model is said when it is loaded
-  const std::optional<std::string> complaint = complaint_about(model, options);
+  const std::optional<std::string> complaint = complaint_about(flags.model, options);
   if (!complaint) return;
-  for (const Limit& limit : kLimits) {
-    EngineOptions without = options;
-    limit.leave_out(without);
-    if (!complaint_about(model, without)) throw UsageError(limit.flag + (": " + *complaint));
-  }
+  const Setting* const setting = setting_to_blame(flags.model, options, *complaint);
+  if (setting == nullptr) return;
+  const bool typed_flag = setting->has_flag(flags);
+  const std::string name(typed_flag ? setting->flag : setting->key);
+  const std::string text = with_flags_named(*complaint, flags);
+  throw UsageError((typed_flag ? "" : "--compilation-config: ") +
+                   (text.starts_with(name) ? text : name + ": " + text));
 }
 
 }  // namespace fovea::cli

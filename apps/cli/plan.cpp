@@ -114,7 +114,7 @@ void print_plan(const PackingPlan& plan, const std::vector<ItemSize>& sizes) {
 
 int run_plan(const PlanFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   const std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
   const PackingPlan result = plan(flags.engine.model, sizes, options);
   if (flags.json) {

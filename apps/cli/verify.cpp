@@ -44,7 +44,7 @@ void print_checks(const std::vector<Check>& checks, bool json) {
 
 int run_verify(const VerifyFlags& flags, Console& console) {
   EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   options.measure_graphs = false;  // a graph that is slower than eager execution is checked as well
   std::vector<Check> checks;
   {

@@ -46,7 +46,7 @@ struct CaptureRun {
 /// Asks for a picture again and again until every graph is there.
 CaptureRun measure(const CaptureFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   if (!options.graphs.cudagraph_mm_encoder) {
     throw UsageError("bench capture needs graphs, but they are turned off");
   }

@@ -85,7 +85,7 @@ void measure_threads(const LatencyFlags& flags, const EngineOptions& options, Pr
 LatencyRun measure(const LatencyFlags& flags, const std::vector<std::int64_t>& threads,
                    Console& console) {
   EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   LatencyRun run;
   Progress progress(console, "measuring", std::ssize(threads) * std::ssize(cases_of(flags)));
   for (const std::int64_t number : threads) {

@@ -52,7 +52,7 @@ struct ThroughputRun {
 ThroughputRun measure(const ThroughputFlags& flags, std::span<const Input> inputs,
                       Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   Engine engine = Engine::load(flags.engine.model, options);
   ThroughputRun run;
   run.device = engine.device();

@@ -200,7 +200,7 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
     console.warn(flag + " has no effect on this workload");
   }
   EngineOptions options = engine_options(flags.engine, console);
-  check_limits(flags.engine.model, options);
+  check_limits(flags.engine, options);
   const std::vector<TowerMode> modes = modes_of(flags, options);
   // Uncompressed files of pictures that the buckets ask for may be larger than files from outside.
   if (flags.random()) {

@@ -1,0 +1,76 @@
+#include "model_limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "errors.h"
+#include "support/golden.h"
+
+namespace fovea::cli {
+namespace {
+
+using fovea::test::golden_folder;
+
+class ModelLimits : public ::testing::Test {
+ protected:
+  /// Expects that the model refuses `flags_` with a complaint that begins so.
+  void expect_refused(const std::string& beginning) {
+    const EngineOptions options = engine_options(flags_, console_);
+    try {
+      check_limits(flags_, options);
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), ::testing::StartsWith(beginning));
+      return;
+    }
+    ADD_FAILURE() << "expected a usage error: " << beginning;
+  }
+
+  Console console_;
+  EngineFlags flags_{.model = golden_folder("qwen3_vl", "config.json")};
+};
+
+TEST_F(ModelLimits, DefaultsAreWithinThem) {
+  EXPECT_NO_THROW(check_limits(flags_, engine_options(flags_, console_)));
+}
+
+TEST_F(ModelLimits, OfAModelThatIsNotThereNothingIsSaid) {
+  flags_.model = "/nonexistent";
+  flags_.token_budgets = {64};
+  EXPECT_NO_THROW(check_limits(flags_, engine_options(flags_, console_)));
+}
+
+TEST_F(ModelLimits, AFlagIsNamedAsItWasTyped) {
+  flags_.token_budgets = {64};
+  flags_.max_items_per_batch = 100;
+  expect_refused("--max-items-per-batch (100) must be <= smallest token budget (64)");
+}
+
+TEST_F(ModelLimits, AKeyIsNamedWithTheFlagThatHoldsIt) {
+  flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": [64],
+                                  "encoder_cudagraph_max_vision_items_per_batch": 100})";
+  expect_refused(
+      "--compilation-config: encoder_cudagraph_max_vision_items_per_batch (100) must be <= "
+      "smallest token budget (64)");
+}
+
+TEST_F(ModelLimits, AKeyIsNamedBesideAFlag) {
+  flags_.token_budgets = {64};
+  flags_.compilation_config = R"({"encoder_cudagraph_max_vision_items_per_batch": 100})";
+  expect_refused(
+      "--compilation-config: encoder_cudagraph_max_vision_items_per_batch (100) must be");
+}
+
+TEST_F(ModelLimits, ASettingThatTheComplaintDoesNotNameIsFoundByLeavingItOut) {
+  flags_.model = golden_folder("deepseek_ocr", "config.json");
+  flags_.token_budgets = {64};
+  expect_refused("--token-budgets: ");
+  flags_.token_budgets.clear();
+  flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": [64]})";
+  expect_refused("--compilation-config: encoder_cudagraph_token_budgets: ");
+  flags_.compilation_config.clear();
+  flags_.max_num_batched_tokens = 64;
+  expect_refused("--max-num-batched-tokens: ");
+}
+
+}  // namespace
+}  // namespace fovea::cli
