@@ -91,11 +91,16 @@ TEST(BenchLatency, UsesAllThreadsByDefault) {
   EXPECT_THAT(result.out, HasSubstr("of multiply-adds on all threads"));
 }
 
-TEST(BenchLatency, RefusesSizesThatNoPictureHas) {
+TEST(BenchLatency, RefusesSizesThatNoImageHasUnderTheFlagThatGaveThem) {
   // 7 patches cannot be merged 2 x 2.
-  const ProgramResult result =
-      run_fovea({"bench", "latency", golden_model(), "--patches", "7", "--threads", "1"});
-  expect_failure(result, 1, "7 patches");
+  const std::vector<std::string> bench{"bench", "latency", golden_model(), "--threads", "1"};
+  for (const auto& [flag, value] : {std::pair{"--patches", "7"}, {"--cases", "2x7"}}) {
+    std::vector<std::string> arguments = bench;
+    arguments.insert(arguments.end(), {flag, value});
+    const ProgramResult result = run_fovea(arguments);
+    expect_failure(result, 2, "7 patches");
+    EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: " + std::string(flag) + ": "));
+  }
 }
 
 TEST(BenchLatency, EnginesForSeveralThreadsWarnOnce) {

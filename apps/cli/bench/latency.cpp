@@ -64,6 +64,19 @@ std::vector<LatencyCase> parse_cases(const std::string& text) {
   return cases;
 }
 
+/// @throws UsageError naming the flag if no image of the model has that many patches.
+TowerTiming time_case(const LatencyFlags& flags, Engine& engine, const LatencyCase& what) {
+  try {
+    return time_tower(engine, what.patches, what.count, to_int(flags.warmups, "--warmups"),
+                      to_int(flags.repetitions, "--repetitions"));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    throw UsageError((flags.cases.empty() ? "--patches: " : "--cases: ") +
+                     std::string(error.what()) +
+                     "; fovea plan shows how many patches an image of a given size has");
+  }
+}
+
 /// Measures all cases on an engine with options.num_threads threads.
 void measure_threads(const LatencyFlags& flags, const EngineOptions& options, Progress& progress,
                      LatencyRun& run) {
@@ -73,12 +86,10 @@ void measure_threads(const LatencyFlags& flags, const EngineOptions& options, Pr
   if (run.device.starts_with("cpu")) peak = measure_fma_peak(options.num_threads, kPeakSeconds);
   for (const LatencyCase& what : cases_of(flags)) {
     progress.advance();
-    run.measurements.push_back(
-        {.threads = options.num_threads,
-         .what = what,
-         .timing = time_tower(engine, what.patches, what.count, to_int(flags.warmups, "--warmups"),
-                              to_int(flags.repetitions, "--repetitions")),
-         .peak_gflops = peak});
+    run.measurements.push_back({.threads = options.num_threads,
+                                .what = what,
+                                .timing = time_case(flags, engine, what),
+                                .peak_gflops = peak});
   }
 }
 
