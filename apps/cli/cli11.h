@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "parse.h"
+
 /// The kinds of flags that the verbs are made of. Each function adds one flag to `verb`, which
 /// writes to a variable that lives as long as the parser. A value that the flag cannot take ends
 /// the parsing with a complaint that names the flag: a CLI::ParseError or a UsageError.
@@ -20,9 +22,11 @@ namespace fovea::cli {
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description);
 
-/// Adds a flag that takes "a,b,c", whole numbers >= 1; the help shows `values` as the default.
+/// Adds a flag that takes "a,b,c", whole numbers from 1 to `max`; the help shows `values` as the
+/// default.
 CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
-                               std::vector<std::int64_t>& values, const std::string& description);
+                               std::vector<std::int64_t>& values, const std::string& description,
+                               std::int64_t max = kNoLimit);
 
 /// Adds a flag that takes one whole number >= 1; the help shows `value` as the default unless 0.
 CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "errors.h"
+#include "parse.h"
 
 namespace fovea::cli {
 namespace {
@@ -14,11 +15,11 @@ namespace {
                    value.dump());
 }
 
-std::int64_t integer_of(const nlohmann::json& value, const std::string& key, std::int64_t min) {
-  if (!value.is_number_integer() || value.get<std::int64_t>() < min) {
-    reject(key, "a whole number >= " + std::to_string(min), value);
-  }
-  return value.get<std::int64_t>();
+std::int64_t integer_of(const nlohmann::json& value, const std::string& key, std::int64_t min,
+                        std::int64_t max = kNoLimit) {
+  const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : min - 1;
+  if (number < min || number > max) reject(key, whole_number_text(min, max), value);
+  return number;
 }
 
 bool boolean_of(const nlohmann::json& value, const std::string& key) {
@@ -26,10 +27,12 @@ bool boolean_of(const nlohmann::json& value, const std::string& key) {
   return value.get<bool>();
 }
 
-std::vector<std::int64_t> integers_of(const nlohmann::json& value, const std::string& key) {
+std::vector<std::int64_t> budgets_of(const nlohmann::json& value, const std::string& key) {
   if (!value.is_array()) reject(key, "a list", value);
   std::vector<std::int64_t> result;
-  for (const nlohmann::json& element : value) result.push_back(integer_of(element, key, 1));
+  for (const nlohmann::json& element : value) {
+    result.push_back(integer_of(element, key, 1, kMaxTokenBudget));
+  }
   return result;
 }
 
@@ -46,7 +49,7 @@ void apply_compilation_config(const std::string& json_text, GraphOptions& graphs
     if (key == "cudagraph_mm_encoder") {
       graphs.cudagraph_mm_encoder = boolean_of(value, key);
     } else if (key == "encoder_cudagraph_token_budgets") {
-      graphs.encoder_cudagraph_token_budgets = integers_of(value, key);
+      graphs.encoder_cudagraph_token_budgets = budgets_of(value, key);
     } else if (key == "encoder_cudagraph_max_vision_items_per_batch" ||
                key == "encoder_cudagraph_max_images_per_batch") {
       graphs.encoder_cudagraph_max_vision_items_per_batch = integer_of(value, key, 0);

@@ -64,10 +64,11 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
 void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_flag("--enforce-eager", flags.enforce_eager, "Use no graphs")->group(kGraphGroup);
   add_positive_list(verb, "--token-budgets", flags.token_budgets,
-                    "Capture one graph per budget (default: inferred from the model)")
+                    "Capture one graph per budget (default: inferred from the model)",
+                    kMaxTokenBudget)
       ->group(kGraphGroup);
-  add_positive(verb, "--max-items-per-batch", flags.max_items_per_batch,
-               "Most items in one replay (default: inferred)")
+  add_count(verb, "--max-items-per-batch", flags.max_items_per_batch,
+            "Most items in one replay; 0 infers it from the model (default: inferred)")
       ->group(kGraphGroup);
   add_count(verb, "--max-frames-per-batch", flags.max_frames_per_batch,
             "Most attention sequences in one replay, one per picture and per temporal patch of a "
@@ -142,8 +143,8 @@ GraphOptions graph_options(const EngineFlags& flags, Console& console) {
   }
   if (flags.enforce_eager) graphs.cudagraph_mm_encoder = false;
   if (!flags.token_budgets.empty()) graphs.encoder_cudagraph_token_budgets = flags.token_budgets;
-  if (flags.max_items_per_batch > 0) {
-    graphs.encoder_cudagraph_max_vision_items_per_batch = flags.max_items_per_batch;
+  if (flags.max_items_per_batch) {
+    graphs.encoder_cudagraph_max_vision_items_per_batch = *flags.max_items_per_batch;
   }
   if (flags.max_frames_per_batch) {
     graphs.encoder_cudagraph_max_frames_per_batch = flags.max_frames_per_batch;

@@ -27,7 +27,7 @@ struct EngineFlags {
   std::int64_t max_image_pixels = MediaLimits{}.max_image_pixels;
   bool enforce_eager = false;
   std::vector<std::int64_t> token_budgets;
-  std::int64_t max_items_per_batch = 0;              ///< 0: inferred
+  std::optional<std::int64_t> max_items_per_batch;   ///< absent or 0: inferred
   std::optional<std::int64_t> max_frames_per_batch;  ///< absent: inferred
   std::int64_t max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
   std::string packing = "greedy";

@@ -41,7 +41,7 @@ constexpr std::array kSettings{
             [](const EngineFlags& f) { return !f.token_budgets.empty(); },
             [](EngineOptions& o) { o.graphs.encoder_cudagraph_token_budgets.clear(); }},
     Setting{"--max-items-per-batch", "encoder_cudagraph_max_vision_items_per_batch",
-            [](const EngineFlags& f) { return f.max_items_per_batch > 0; },
+            [](const EngineFlags& f) { return f.max_items_per_batch.has_value(); },
             [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
     Setting{"--max-frames-per-batch", "encoder_cudagraph_max_frames_per_batch",
             [](const EngineFlags& f) { return f.max_frames_per_batch.has_value(); },

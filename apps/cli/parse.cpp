@@ -10,13 +10,19 @@
 
 namespace fovea::cli {
 
-std::int64_t parse_whole(std::string_view text, std::int64_t min, std::string_view what) {
+std::string whole_number_text(std::int64_t min, std::int64_t max) {
+  if (max == kNoLimit) return "a whole number >= " + std::to_string(min);
+  return "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+}
+
+std::int64_t parse_whole(std::string_view text, std::int64_t min, std::string_view what,
+                         std::int64_t max) {
   const std::string_view digits = trimmed(text);
   std::int64_t value = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (status != std::errc{} || end != digits.data() + digits.size() || value < min) {
-    throw UsageError(std::string(what) + ": expected a whole number >= " + std::to_string(min) +
-                     ", got \"" + one_line(text) + "\"");
+  if (status != std::errc{} || end != digits.data() + digits.size() || value < min || value > max) {
+    throw UsageError(std::string(what) + ": expected " + whole_number_text(min, max) + ", got \"" +
+                     one_line(text) + "\"");
   }
   return value;
 }
@@ -59,9 +65,11 @@ std::vector<double> parse_percents(std::string_view text, std::string_view what)
   return values;
 }
 
-std::vector<std::int64_t> parse_positive_list(std::string_view text, std::string_view what) {
+std::vector<std::int64_t> parse_positive_list(std::string_view text, std::string_view what,
+                                              std::int64_t max) {
   std::vector<std::int64_t> values;
-  for (const std::string& part : split_commas(text)) values.push_back(parse_whole(part, 1, what));
+  for (const std::string& part : split_commas(text))
+    values.push_back(parse_whole(part, 1, what, max));
   return values;
 }
 

@@ -1,15 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace fovea::cli {
 
-/// Reads a whole number >= min. @throws UsageError naming `what` otherwise.
+/// The largest number that a flag without a limit of its own takes.
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+/// "a whole number >= 1", or "a whole number from 1 to 99": what a flag expects.
+[[nodiscard]] std::string whole_number_text(std::int64_t min, std::int64_t max);
+
+/// Reads a whole number from `min` to `max`. @throws UsageError naming `what` otherwise.
 [[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min,
-                                       std::string_view what);
+                                       std::string_view what, std::int64_t max = kNoLimit);
 
 /// Makes an int of a number from a flag. @throws UsageError naming `what` if it is too large.
 [[nodiscard]] int to_int(std::int64_t value, std::string_view what);
@@ -23,8 +30,10 @@ namespace fovea::cli {
 /// Splits at commas; white space around the parts is dropped, empty parts are kept.
 [[nodiscard]] std::vector<std::string> split_commas(std::string_view text);
 
-/// Reads "64,128,256". @throws UsageError naming `what` if a part is not a whole number >= 1.
+/// Reads "64,128,256". @throws UsageError naming `what` if a part is not a whole number from 1 to
+/// `max`.
 [[nodiscard]] std::vector<std::int64_t> parse_positive_list(std::string_view text,
-                                                            std::string_view what);
+                                                            std::string_view what,
+                                                            std::int64_t max = kNoLimit);
 
 }  // namespace fovea::cli

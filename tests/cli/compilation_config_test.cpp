@@ -47,6 +47,21 @@ TEST(CompilationConfig, WarnsAboutOtherKeys) {
             "fovea: warning: --compilation-config: key \"level\" is ignored\n");
 }
 
+TEST(CompilationConfig, RefusesBudgetsThatTheDeviceCannotCount) {
+  EXPECT_EQ(graphs_of(R"({"encoder_cudagraph_token_budgets": [2147483647]})")
+                .encoder_cudagraph_token_budgets,
+            (std::vector<std::int64_t>{2'147'483'647}));
+  for (const char* budget :
+       {"2147483648", "9223372036854775807", "9223372036854775808", "18446744073709551615"}) {
+    expect_usage_error(
+        "encoder_cudagraph_token_budgets: expected a whole number from 1 to 2147483647, got " +
+            std::string(budget),
+        [&] {
+          (void)graphs_of("{\"encoder_cudagraph_token_budgets\": [" + std::string(budget) + "]}");
+        });
+  }
+}
+
 TEST(CompilationConfig, RefusesWrongTypesAndTexts) {
   for (const char* json :
        {"", "{", "[1]", "3", R"({"cudagraph_mm_encoder": 1})",

@@ -89,6 +89,18 @@ TEST(EngineFlags, WinOverTheCompilationConfig) {
   EXPECT_EQ(graphs.encoder_cudagraph_max_frames_per_batch, 4);
 }
 
+TEST(EngineFlags, ZeroItemsPerBatchInferThemWhateverTheCompilationConfigSays) {
+  Console console;
+  EngineFlags flags;
+  flags.compilation_config = R"({"encoder_cudagraph_max_vision_items_per_batch": 8})";
+  const auto items = [&] {
+    return engine_options(flags, console).graphs.encoder_cudagraph_max_vision_items_per_batch;
+  };
+  EXPECT_EQ(items(), 8);
+  flags.max_items_per_batch = 0;
+  EXPECT_EQ(items(), 0);
+}
+
 TEST(EngineFlags, ReachTheOptionsTheyName) {
   Console console;
   EngineFlags flags;

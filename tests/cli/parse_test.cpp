@@ -22,6 +22,14 @@ TEST(Parse, WholeNumbersFromTheMinimumOn) {
   }
 }
 
+TEST(Parse, WholeNumbersUpToTheMaximum) {
+  EXPECT_EQ(parse_whole("99", 1, "--x", 99), 99);
+  for (const char* text : {"100", "9223372036854775807", "9223372036854775808"}) {
+    expect_usage_error("--x: expected a whole number from 1 to 99, got \"" + std::string(text),
+                       [&] { (void)parse_whole(text, 1, "--x", 99); });
+  }
+}
+
 TEST(Parse, IntsAreNotCut) {
   EXPECT_EQ(to_int(2'147'483'647, "--x"), 2'147'483'647);
   expect_usage_error("--x: 2147483648 is too large", [] { (void)to_int(2'147'483'648, "--x"); });
@@ -45,6 +53,8 @@ TEST(Parse, PercentsLieBetween0And100) {
 TEST(Parse, PositiveListNamesTheBadPart) {
   EXPECT_EQ(parse_positive_list("64,128", "--x"), (std::vector<std::int64_t>{64, 128}));
   expect_usage_error("got \"big\"", [] { (void)parse_positive_list("64,big", "--x"); });
+  expect_usage_error("from 1 to 64, got \"65\"",
+                     [] { (void)parse_positive_list("64,65", "--x", 64); });
 }
 
 }  // namespace

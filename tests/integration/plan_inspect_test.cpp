@@ -64,6 +64,11 @@ TEST(PlanProgram, BudgetsAndLimitsAreObeyed) {
   }
 }
 
+TEST(PlanProgram, ZeroItemsPerBatchAreInferred) {
+  const json inferred = plan_of("256x256,256x256,64x64");
+  EXPECT_EQ(plan_of("256x256,256x256,64x64", {"--max-items-per-batch", "0"}), inferred);
+}
+
 TEST(PlanProgram, ReplicasShareThePatches) {
   const std::string sizes = "640x480,320x256,64x64,320x256";
   const json plan = plan_of(sizes, {"--data-parallel-size", "2"});
