@@ -17,6 +17,7 @@
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/linear/task.h"
+#include "ops/cpu/row_loop.h"
 
 namespace fovea::cpu {
 
@@ -147,9 +148,7 @@ void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part)
 }
 
 void LinearCall::run(ThreadPool& pool) const {
-  const std::int64_t rows = live == nullptr ? capacity : *live;
-  FOVEA_CHECK(rows >= 0 && rows <= capacity, kInternal, "linear: ", rows,
-              " live rows do not fit the capacity ", capacity);
+  const std::int64_t rows = count_live({live}, capacity);
   if (rows == 0) return;
   const TaskShape shape = choose_task_shape(rows, whole.num_panels, leaf.tile_rows, pool.size());
   pool.parallel_for(shape.row_parts * shape.panel_parts,
