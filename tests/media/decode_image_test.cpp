@@ -26,9 +26,6 @@ using test::Bytes;
 using test::decode;
 using test::expect_error;
 using test::PngColor;
-using std::string_view_literals::operator""sv;
-
-Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
 // Pixels of Pillow. tests/media/make_images.py makes the images and prints this table;
 // ycck_420.jpg comes from libjpeg-turbo, because Pillow does not write YCCK.
@@ -78,58 +75,6 @@ INSTANTIATE_TEST_SUITE_P(
           name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
       return name;
     });
-
-// Bytes that are no image we read.
-
-struct ForeignFile {
-  const char* label;
-  std::string_view head;
-  const char* message;
-};
-
-class ForeignFormats : public ::testing::TestWithParam<ForeignFile> {};
-
-TEST_P(ForeignFormats, AreUnsupportedByName) {
-  expect_error(ErrorCode::kUnsupported, GetParam().message,
-               [] { (void)decode(bytes_of(GetParam().head)); });
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Magic, ForeignFormats,
-    ::testing::Values(
-        ForeignFile{"Gif", "GIF89a\1\0\1\0\0\0\0"sv, "image: GIF is not supported"},
-        ForeignFile{"Bmp", "BM\x46\0\0\0\0\0\0\0\x36\0"sv, "BMP is not supported"},
-        ForeignFile{"TiffLittle", "II*\0\x08\0\0\0\0\0\0\0"sv, "TIFF is not supported"},
-        ForeignFile{"TiffBig", "MM\0*\0\0\0\x08\0\0\0\0"sv, "TIFF is not supported"},
-        ForeignFile{"Heif",
-                    "\0\0\0\x18"
-                    "ftypheic\0\0\0\0mif1"sv,
-                    "HEIF is not supported"},
-        ForeignFile{"HeifSequence",
-                    "\0\0\0\x18"
-                    "ftypmsf1\0\0\0\0"sv,
-                    "HEIF is not supported"},
-        ForeignFile{"Avif",
-                    "\0\0\0\x20"
-                    "ftypavif\0\0\0\0"sv,
-                    "AVIF is not supported"},
-        ForeignFile{"Video",
-                    "\0\0\0\x20"
-                    "ftypisom\0\0\0\0"sv,
-                    "video (ISO media) is not supported"},
-        ForeignFile{"JpegXl", "\xFF\x0A\xFA\x7F"sv, "JPEG XL is not supported"},
-        ForeignFile{"Jpeg2000", "\0\0\0\x0CjP  \r\n\x87\n"sv, "JPEG 2000 is not supported"},
-        ForeignFile{"Pdf", "%PDF-1.7\n"sv, "PDF is not supported"},
-        ForeignFile{"Svg", "<svg xmlns=''/>"sv, "SVG is not supported"},
-        ForeignFile{"Text", "this is not an image\n"sv, "not an image"},
-        ForeignFile{"OneByte", "\xFF"sv, "not an image"},
-        ForeignFile{"RiffAudio", "RIFF\0\0\0\0WAVEfmt "sv, "not an image"}),
-    [](const auto& foreign) { return foreign.param.label; });
-
-TEST(DecodeImage, AnEmptyFileIsCorrupt) {
-  expect_error(ErrorCode::kCorruptData, "cat.jpg: expected an image, got an empty file",
-               [] { (void)decode_image({}, "cat.jpg", {}); });
-}
 
 // Limits.
 

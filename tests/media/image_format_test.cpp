@@ -1,0 +1,78 @@
+// The format of a file by its first bytes.
+#include "media/image_format.h"
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string_view>
+
+#include "support/expect_error.h"
+
+namespace fovea::media {
+namespace {
+
+using std::string_view_literals::operator""sv;
+using test::expect_error;
+
+ImageFormat detect(std::string_view head) {
+  return detect_image_format({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()},
+                             "cat.x");
+}
+
+TEST(DetectImageFormat, KnowsTheSupportedFormats) {
+  EXPECT_EQ(detect("\xFF\xD8\xFF\xE0"), ImageFormat::kJpeg);
+  EXPECT_EQ(detect("\x89PNG\r\n\x1A\n"), ImageFormat::kPng);
+  EXPECT_EQ(detect("RIFF\0\0\0\0WEBPVP8 "sv), ImageFormat::kWebp);
+}
+
+struct ForeignFile {
+  const char* label;
+  std::string_view head;
+  const char* message;
+};
+
+class ForeignFormats : public ::testing::TestWithParam<ForeignFile> {};
+
+TEST_P(ForeignFormats, AreUnsupportedByName) {
+  expect_error(ErrorCode::kUnsupported, GetParam().message, [] { (void)detect(GetParam().head); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Magic, ForeignFormats,
+    ::testing::Values(
+        ForeignFile{"Gif", "GIF89a\1\0\1\0\0\0\0"sv, "cat.x: GIF is not supported"},
+        ForeignFile{"Bmp", "BM\x46\0\0\0\0\0\0\0\x36\0"sv, "BMP is not supported"},
+        ForeignFile{"TiffLittle", "II*\0\x08\0\0\0\0\0\0\0"sv, "TIFF is not supported"},
+        ForeignFile{"TiffBig", "MM\0*\0\0\0\x08\0\0\0\0"sv, "TIFF is not supported"},
+        ForeignFile{"Heif",
+                    "\0\0\0\x18"
+                    "ftypheic\0\0\0\0mif1"sv,
+                    "HEIF is not supported"},
+        ForeignFile{"HeifSequence",
+                    "\0\0\0\x18"
+                    "ftypmsf1\0\0\0\0"sv,
+                    "HEIF is not supported"},
+        ForeignFile{"Avif",
+                    "\0\0\0\x20"
+                    "ftypavif\0\0\0\0"sv,
+                    "AVIF is not supported"},
+        ForeignFile{"Video",
+                    "\0\0\0\x20"
+                    "ftypisom\0\0\0\0"sv,
+                    "video (ISO media) is not supported"},
+        ForeignFile{"JpegXl", "\xFF\x0A\xFA\x7F"sv, "JPEG XL is not supported"},
+        ForeignFile{"Jpeg2000", "\0\0\0\x0CjP  \r\n\x87\n"sv, "JPEG 2000 is not supported"},
+        ForeignFile{"Pdf", "%PDF-1.7\n"sv, "PDF is not supported"},
+        ForeignFile{"Svg", "<svg xmlns=''/>"sv, "SVG is not supported"},
+        ForeignFile{"Text", "this is not an image\n"sv, "not an image"},
+        ForeignFile{"OneByte", "\xFF"sv, "not an image"},
+        ForeignFile{"RiffAudio", "RIFF\0\0\0\0WAVEfmt "sv, "not an image"}),
+    [](const auto& foreign) { return foreign.param.label; });
+
+TEST(DetectImageFormat, AnEmptyFileIsCorrupt) {
+  expect_error(ErrorCode::kCorruptData, "cat.x: expected an image, got an empty file",
+               [] { (void)detect(""); });
+}
+
+}  // namespace
+}  // namespace fovea::media
