@@ -1,4 +1,4 @@
-// Every matrix-product kernel of ours, made to run by a file of choices that names it: odd sizes,
+// Every GEMM kernel of ours, made to run by a file of choices that names it: odd sizes,
 // tails in all directions, live rows, strided outputs and residuals in place, against double
 // precision. Skipped where there is no GPU.
 #include <gtest/gtest.h>
@@ -7,8 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <optional>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,9 +14,9 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "device/cuda_plugin.h"
+#include "ops/cuda_gemm_cases.h"
 #include "ops/linear.h"
 #include "ops/projected_attention_steps.h"
-#include "support/naive_ops.h"
 #include "support/op_fixture.h"
 #include "support/temporary_directory.h"
 
@@ -26,10 +24,6 @@ namespace fovea::test {
 namespace {
 
 using ops::Activation;
-
-/// Of the norm of a result. Rounding it to bf16 costs up to 2^-9 of every number, 1.1e-3 on average
-/// over mantissas; sums of f32 and the fast exponentials are far below.
-constexpr double kMaxError = 4e-3;
 
 /// A kernel, by its name in src/ops/cuda/gemm/hopper/*.cu, and the numbers of thread blocks that
 /// share a sum to try: even and odd parts of a tile, and the most.
@@ -77,187 +71,17 @@ const std::vector<Kernel>& kernels() {
   return all;
 }
 
-struct Case {
-  std::int64_t rows;
-  std::int64_t in_features;
-  std::int64_t out_features;
-  Activation activation = Activation::kNone;
-  bool bias = true;
-  bool residual = false;
-  std::int64_t column = 0;  ///< of a wider output; otherwise a residual is added in place
-  std::optional<std::int32_t> live = {};
-};
-
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.rows << " x " << c.in_features << " to " << c.out_features << ", activation "
-       << static_cast<int>(c.activation) << ", residual " << c.residual << ", live "
-       << c.live.value_or(-1);
-}
-
-/// Rows around the edges of tiles; columns and sums with tails; every epilogue.
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
-      {.rows = 1, .in_features = 512, .out_features = 64},
-      {.rows = 7, .in_features = 528, .out_features = 144, .activation = Activation::kGeluTanh},
-      {.rows = 63, .in_features = 1152, .out_features = 432, .residual = true},
-      {.rows = 64, .in_features = 1536, .out_features = 72, .bias = false},
-      {.rows = 65, .in_features = 4304, .out_features = 40, .residual = true},
-      {.rows = 127, .in_features = 520, .out_features = 304, .activation = Activation::kGeluErf},
-      {.rows = 128, .in_features = 576, .out_features = 200, .activation = Activation::kQuickGelu},
-      {.rows = 129, .in_features = 1152, .out_features = 8, .activation = Activation::kSilu},
-      {.rows = 150, .in_features = 512, .out_features = 1152, .residual = true, .column = 24},
-      {.rows = 40, .in_features = 640, .out_features = 4304, .activation = Activation::kGeluTanh},
-      {.rows = 1025, .in_features = 528, .out_features = 96, .residual = true},
-      {.rows = 300, .in_features = 512, .out_features = 264, .residual = true, .live = 130},
-      {.rows = 300, .in_features = 520, .out_features = 136, .live = 1},
-      {.rows = 200, .in_features = 512, .out_features = 64, .column = 8, .live = 0},
-      {.rows = 513,
-       .in_features = 576,
-       .out_features = 168,
-       .activation = Activation::kGeluErf,
-       .residual = true,
-       .column = 16,
-       .live = 512}};
-  return all;
-}
-constexpr std::size_t kWithResidual = 2;  // of cases()
+using Case = GemmCase;
 
 /// Groups that take turns, and clusters of two rows and columns of tiles, add no residual.
 bool accepts(const Kernel& kernel, const Case& c) {
   return !c.residual || (!kernel.name.ends_with("alternating") && !kernel.name.ends_with("2x2"));
 }
 
-std::int64_t width_of(const Case& c) {
-  return c.column == 0 ? c.out_features : c.column + c.out_features + 8;
-}
-
-/// The random operands of a case, as the GPU rounds them, and the result in double precision. They
-/// are computed once: every kernel is asked for the same.
-struct Operands {
-  std::vector<float> x, weight, bias, residual;
-  std::vector<double> want;  ///< [rows, out_features]
-};
-
-std::vector<float> random_bf16(std::mt19937_64& generator, std::int64_t count, float scale) {
-  std::vector<float> values = normal_values(generator, count);
-  for (float& value : values) value = bf16_to_f32(f32_to_bf16(value * scale));
-  return values;
-}
-
-Operands make_operands(const Case& c) {
-  std::mt19937_64 generator(static_cast<std::uint64_t>(c.rows * 7919 + c.out_features));
-  Operands o;
-  o.x = random_bf16(generator, c.rows * c.in_features, 1.0f);
-  o.weight = random_bf16(generator, c.out_features * c.in_features,
-                         1.0f / std::sqrt(static_cast<float>(c.in_features)));
-  o.bias = random_bf16(generator, c.out_features, 1.0f);
-  o.residual = random_bf16(generator, c.rows * c.out_features, 1.0f);
-  const std::vector<double> x(o.x.begin(), o.x.end());
-  const std::vector<double> weight(o.weight.begin(), o.weight.end());
-  const auto depth = static_cast<std::size_t>(c.in_features);
-  for (std::size_t r = 0; r < static_cast<std::size_t>(c.rows); ++r) {
-    for (std::size_t n = 0; n < static_cast<std::size_t>(c.out_features); ++n) {
-      double sum = c.bias ? o.bias[n] : 0.0;
-      for (std::size_t k = 0; k < depth; ++k) sum += x[r * depth + k] * weight[n * depth + k];
-      const double added = c.residual ? double{o.residual[o.want.size()]} : 0.0;
-      o.want.push_back(naive_activation(c.activation, sum) + added);
-    }
-  }
-  return o;
-}
-
-const Operands& operands_of(std::size_t number) {
-  static const std::vector<Operands> all = [] {
-    std::vector<Operands> made;
-    for (const Case& c : cases()) made.push_back(make_operands(c));
-    return made;
-  }();
-  return all[number];
-}
-
-/// The GPU with choices of matrix-product kernels kept in a folder.
-OpCase case_with_choices(const std::string& folder) {
-  const CudaDeviceOptions options{.index = usable_gpus(find_cuda()).at(0),
-                                  .attention = CudaAttention::kHopper,
-                                  .cache_dir = folder};
-  return {{.name = "cuda",
-           .dtypes = {DType::kBF16},
-           .exact_rows = false,
-           .make =
-               [options](int) {
-                 return DeviceUnderTest{nullptr, make_cuda_device(find_cuda(), options)};
-               }},
-          DType::kBF16};
-}
-
-/// Who computes a case: our kernels leave out rows that are not live, algorithms of the library do
-/// not, and a measurement may choose either.
-enum class By : std::uint8_t { kOwnKernel, kMeasuredChoice };
-
-/// Runs a case eagerly and recorded.
-void check(OpFixture& f, const Case& c, const Operands& o, By by = By::kMeasuredChoice) {
-  SCOPED_TRACE(::testing::PrintToString(c));
-  const ops::PackedLinear packed =
-      ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, c.in_features}),
-                       c.bias ? view_of(o.bias, {c.out_features}) : ConstTensorView{});
-  const std::int64_t width = width_of(c);
-  const std::int64_t live = c.live.value_or(static_cast<std::int32_t>(c.rows));
-  std::vector<float> x = o.x;
-  std::fill(x.begin() + live * c.in_features, x.end(), kPoison);
-  const Tensor in = f.activations({c.rows, c.in_features}, x);
-  const Tensor added = f.activations({c.rows, c.out_features}, o.residual);
-  const Tensor out = f.poisoned({c.rows, width});
-  const Tensor count = f.ints({1}, {static_cast<std::int32_t>(live)});
-  const bool in_place = c.residual && c.column == 0;
-  const auto got = f.run(
-      out, [&] { in_place ? f.write(out, o.residual) : f.poison(out); },
-      [&](ExecContext& ctx) {
-        ops::linear(ctx, {.x = in.view(),
-                          .weight = packed,
-                          .activation = c.activation,
-                          .residual = !c.residual ? ConstTensorView{}
-                                      : in_place  ? ConstTensorView(out.view())
-                                                  : ConstTensorView(added.view()),
-                          .rows = c.live ? OpFixture::live(count) : LiveRows{},
-                          .out = out.view(),
-                          .out_column = c.column});
-      });
-
-  double error = 0;
-  double norm = 0;
-  for (std::int64_t r = 0; r < c.rows; ++r) {
-    for (std::int64_t n = 0; n < width; ++n) {
-      const float value = got[static_cast<std::size_t>(r * width + n)];
-      const std::int64_t col = n - c.column;
-      const auto place = static_cast<std::size_t>(r * c.out_features + col);
-      if (r >= live && by == By::kMeasuredChoice) continue;
-      if (r >= live || col < 0 || col >= c.out_features) {
-        const float before = in_place ? o.residual[place] : kPoison;
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(value), std::bit_cast<std::uint32_t>(before))
-            << "row " << r << " column " << n << " was written";
-        continue;
-      }
-      error += (value - o.want[place]) * (value - o.want[place]);
-      norm += o.want[place] * o.want[place];
-    }
-  }
-  EXPECT_LE(std::sqrt(error), kMaxError * std::sqrt(norm));
-}
-
-/// The line of a choices file that makes `kernel` compute a case; see
-/// src/ops/cuda/gemm/choices.cpp.
-std::string choice_line(const Case& c, const std::string& kernel, int splits, int head_dim = 0) {
-  const auto octave = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(c.rows)));
-  const std::int64_t step = std::max<std::int64_t>(64, octave / 16);
-  return cat((c.rows + step - 1) / step * step, " 1 ", c.in_features, ' ', c.out_features, ' ',
-             width_of(c), ' ', static_cast<int>(c.activation), ' ', c.bias ? 1 : 0, ' ',
-             c.residual ? 1 : 0, ' ', head_dim, " 16 own ", splits, ' ', kernel, '\n');
-}
-
-/// The product of the tests about recordings.
+/// The GEMM of the tests about recordings.
 constexpr Case kRecorded{.rows = 300, .in_features = 512, .out_features = 136};
 
-/// Operands of a plain product with a bias on the device, and a poisoned result.
+/// Operands of a plain GEMM with a bias on the device, and a poisoned result.
 struct Placed {
   Placed(OpFixture& f, const Case& c, const Operands& o)
       : weight(ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, c.in_features}),
@@ -273,7 +97,7 @@ class CudaGemmTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (usable_gpus(find_cuda()).empty()) GTEST_SKIP() << "no GPU";
-    // A first product makes the library write a file, which tells how this GPU is named in it.
+    // A first GEMM makes the library write a file, which tells how this GPU is named in it.
     {
       OpFixture f(case_with_choices(folder()));
       check(f, cases().front(), operands_of(0));
@@ -329,11 +153,11 @@ TEST_F(CudaGemmTest, EveryKernelForHeadsBringsThemWhereAttentionReadsThem) {
       for (const bool rotates : {true, false}) {
         SCOPED_TRACE(cat(kernel.name, ", ", num_heads, " heads, rotates ", rotates));
         const Heads heads{num_heads, kernel.head_dim};
-        const Case product{.rows = offsets(lengths).back() + ProjectedAttention::kIdleRows,
-                           .in_features = ProjectedAttention::kFeatures,
-                           .out_features = 3 * heads.width()};
-        const std::string choices = header_ + choice_line(product, kernel.plain, 1) +
-                                    choice_line(product, kernel.name, 1, kernel.head_dim);
+        const Case gemm{.rows = offsets(lengths).back() + ProjectedAttention::kIdleRows,
+                        .in_features = ProjectedAttention::kFeatures,
+                        .out_features = 3 * heads.width()};
+        const std::string choices = header_ + choice_line(gemm, kernel.plain, 1) +
+                                    choice_line(gemm, kernel.name, 1, kernel.head_dim);
         write_text(path(), choices);
         OpFixture f(case_with_choices(folder()));
         ProjectedAttention attention(f, heads, lengths, rotates);
@@ -480,7 +304,7 @@ TEST_F(CudaGemmTest, TheNextDeviceMeasuresNothing) {
   compute_all();
   const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   std::filesystem::last_write_time(path(), long_ago);
-  compute_all();  // had it measured a product, it would have kept the choice
+  compute_all();  // had it measured a GEMM, it would have kept the choice
   EXPECT_EQ(std::filesystem::last_write_time(path()), long_ago);
 }
 
