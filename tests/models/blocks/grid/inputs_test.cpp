@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "models/blocks/grid/processor.h"
+#include <algorithm>
+
+#include "models/blocks/grid/same_size.h"
 #include "models/host_inputs.h"
 #include "support/expect_error.h"
 
@@ -11,20 +13,6 @@ namespace fovea::blocks {
 namespace {
 
 using Ints = std::vector<std::int32_t>;
-
-/// Images and videos keep their sizes.
-GridProcessor processor_of(std::int64_t patch_size) {
-  return GridProcessor({.geometry = {.patch_size = patch_size},
-                        .image_size =
-                            [](std::int64_t height_px, std::int64_t width_px) {
-                              return Size2d{height_px, width_px};
-                            },
-                        .video_size =
-                            [](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
-                              return Size2d{height_px, width_px};
-                            },
-                        .sample_frames = {}});
-}
 
 struct PatchRows {
   Ints positions;
@@ -39,7 +27,7 @@ PatchRows rows_of(const GridGeometry& geometry, const ItemPlan& plan, std::int64
 }
 
 TEST(PatchRows, AreInMergeBlockOrder) {
-  const ItemPlan plan = processor_of(16).plan_image(96, 64);
+  const ItemPlan plan = GridProcessor(test::same_size(16)).plan_image(96, 64);
   ASSERT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, 4, 6}));
   const auto [positions, sources] = rows_of({}, plan, 1000);
   const std::vector<std::pair<int, int>> expected{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {0, 3},
@@ -59,7 +47,7 @@ TEST(PatchRows, AreInMergeBlockOrder) {
 }
 
 TEST(PatchRows, OfAnOddVideoRepeatTheLastFrame) {
-  const ItemPlan plan = processor_of(16).plan_video(3, 32, 32);
+  const ItemPlan plan = GridProcessor(test::same_size(16)).plan_video(3, 32, 32);
   ASSERT_EQ(plan.grid, (std::array<std::int64_t, 3>{2, 2, 2}));
   const Ints sources = rows_of({}, plan, 0).sources;
   const std::int32_t frame = 32 * 32 * 3;
@@ -69,7 +57,7 @@ TEST(PatchRows, OfAnOddVideoRepeatTheLastFrame) {
 }
 
 TEST(PatchRows, OfAGridHaveThePositionsOfItsItemAndTilesOfTheirOwn) {
-  const GridProcessor processor = processor_of(4);
+  const GridProcessor processor(test::same_size(4));
   const GridGeometry& geometry = processor.processing().geometry;
   for (const ItemPlan& plan : {processor.plan_image(24, 32), processor.plan_video(5, 16, 24)}) {
     const PatchRows item = rows_of(geometry, plan, 7);
@@ -98,7 +86,7 @@ class GridInputsTest : public ::testing::Test {
     inputs.fill([&](InputWriter& writer) { GridInputs::fill(geometry_, items, writer); });
   }
 
-  const GridProcessor processor_ = processor_of(4);
+  const GridProcessor processor_{test::same_size(4)};
   const GridGeometry geometry_ = processor_.processing().geometry;
   std::vector<PreparedItem> items_;
 };

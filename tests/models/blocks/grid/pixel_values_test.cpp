@@ -8,6 +8,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "models/blocks/grid/inputs.h"
+#include "models/blocks/grid/same_size.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 
@@ -50,19 +51,7 @@ std::vector<std::uint8_t> random_pixels(const ItemPlan& plan) {
   return pixels;
 }
 
-/// Patches of 4 x 4 pixels, so that grids stay small; images and videos keep their sizes.
-GridProcessor small_processor() {
-  const auto as_it_is = [](std::int64_t height_px, std::int64_t width_px) {
-    return Size2d{height_px, width_px};
-  };
-  return GridProcessor(
-      {.geometry = {.patch_size = 4},
-       .image_size = as_it_is,
-       .video_size = [=](std::int64_t, std::int64_t height_px,
-                         std::int64_t width_px) { return as_it_is(height_px, width_px); },
-       .sample_frames = {}});
-}
-
+/// Patches of 4 x 4 pixels, so that grids stay small.
 class PixelValues : public ::testing::Test {
  protected:
   [[nodiscard]] std::vector<std::uint8_t> fill(const ItemPlan& plan,
@@ -88,7 +77,7 @@ class PixelValues : public ::testing::Test {
                        [&] { (void)fill(plan_of_image(), values); });
   }
 
-  const GridProcessor processor_ = small_processor();
+  const GridProcessor processor_{test::same_size(4)};
   const GridGeometry geometry_ = processor_.processing().geometry;
 };
 
@@ -150,7 +139,7 @@ TEST_F(PixelValues, APlanOfAnImageIsNoPlanOfItsGrid) {
 
 // The processor's own floats and bytes against the image's preparation.
 TEST(PixelValuesGolden, FloatsOfTheProcessorGiveTheBytesOfTheImage) {
-  const GridProcessor processor({.image_size = {}, .video_size = {}, .sample_frames = {}});
+  const GridProcessor processor(GridProcessing{});
   const GridGeometry geometry;
   for (const std::string& folder : test::golden_folders("qwen3_vl", "golden.safetensors")) {
     const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
+#include "models/blocks/grid/same_size.h"
 #include "support/expect_error.h"
 
 namespace fovea::blocks {
@@ -12,19 +11,13 @@ namespace {
 
 using Grid = std::array<std::int64_t, 3>;
 
-/// Patches of 4 x 4 pixels; images and videos keep their sizes.
+/// Patches of 4 x 4 pixels; images and videos keep their sizes; samples the last frame alone.
 GridProcessing small_processing() {
-  return {.geometry = {.patch_size = 4},
-          .image_size =
-              [](std::int64_t height_px, std::int64_t width_px) {
-                return Size2d{height_px, width_px};
-              },
-          .video_size =
-              [](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
-                return Size2d{height_px, width_px};
-              },
-          .sample_frames = [](std::int64_t total_frames, double,
-                              double) { return std::vector<std::int64_t>{total_frames - 1}; }};
+  GridProcessing processing = test::same_size(4);
+  processing.sample_frames = [](std::int64_t total_frames, double, double) {
+    return std::vector<std::int64_t>{total_frames - 1};
+  };
+  return processing;
 }
 
 const GridProcessor& small_processor() {
