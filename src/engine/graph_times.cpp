@@ -22,7 +22,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Raised when what is measured changes, so that older times are not taken for it.
-constexpr int kMeasurement = 2;
+constexpr int kMeasurement = 3;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;  // some 20,000 graphs
 
 /// Everything in the directory that decides about geometry and about the sizes of pictures.

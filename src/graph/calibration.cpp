@@ -4,57 +4,18 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/image_search.h"
+
 namespace fovea {
 
 namespace {
 
-/// Largest pictures in a full load, unless so few are allowed that they have to be larger: a common
-/// size, so that the share of attention is typical.
-constexpr std::int64_t kTypicalTokens = 1024;
-/// Longest side that is tried; beyond it every processor shrinks.
-constexpr std::int64_t kLongestSidePx = 16'384;
 /// Eager must win by this factor: best times of runs that take turns differ by less, and on a tie a
 /// replay is better, which costs the processor one launch instead of hundreds.
 constexpr double kMargin = 0.99;
 
 std::int64_t tokens_of(const ItemPlan& plan, PathId path) {
   return plan.spec.path_tokens[static_cast<std::size_t>(path)];
-}
-
-std::optional<ItemPlan> plan_square(const EncoderGraphModel& model, std::int64_t side_px) {
-  try {
-    return model.processor().plan_image(side_px, side_px);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kInvalidArgument) throw;
-    return std::nullopt;  // too small for this model
-  }
-}
-
-/// The smallest side with property(side), which holds from some side on; kLongestSidePx + 1 if it
-/// holds for none.
-template <class Property>
-std::int64_t first_side(Property&& property) {
-  std::int64_t below = 0;
-  std::int64_t holds = kLongestSidePx + 1;
-  while (below + 1 < holds) {
-    const std::int64_t side = below + (holds - below) / 2;
-    (property(side) ? holds : below) = side;
-  }
-  return holds;
-}
-
-/// The smallest square picture with as many tokens on the path as fit into `most`. Tokens grow with
-/// the side up to the processor's limit; the smallest sides may be refused.
-std::optional<ItemPlan> fullest_square(const EncoderGraphModel& model, PathId path,
-                                       std::int64_t most) {
-  const auto tokens_at = [&](std::int64_t side) {
-    const std::optional<ItemPlan> plan = plan_square(model, side);
-    return plan ? tokens_of(*plan, path) : 0;
-  };
-  const std::int64_t largest = first_side([&](auto side) { return tokens_at(side) > most; }) - 1;
-  const std::int64_t tokens = largest == 0 ? 0 : tokens_at(largest);
-  if (tokens == 0) return std::nullopt;
-  return plan_square(model, first_side([&](auto side) { return tokens_at(side) >= tokens; }));
 }
 
 /// Times of `graph` on items that fill `capacity`, which is at most the graph's.
@@ -111,9 +72,9 @@ LoadCost cost_of(const GraphTimes& times) {
 std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                         const GraphCapacity& capacity) {
   const std::int64_t typical = (capacity.tokens + kTypicalTokens - 1) / kTypicalTokens;
-  const std::int64_t pictures = std::min(capacity.items, typical);
-  std::optional<ItemPlan> plan = fullest_square(model, path, capacity.tokens / pictures);
-  if (!plan) plan = fullest_square(model, path, capacity.tokens);
+  const std::int64_t images = std::min(capacity.items, typical);
+  std::optional<ItemPlan> plan = fullest_image(model, path, capacity.tokens / images);
+  if (!plan) plan = fullest_image(model, path, capacity.tokens);
   if (!plan) return {};
   const std::int64_t count = std::min(capacity.items, capacity.tokens / tokens_of(*plan, path));
   const PreparedItem blank{.plan = *plan, .pixels = std::vector<std::uint8_t>(plan->pixel_bytes)};

@@ -394,7 +394,9 @@ TEST(DataParallelEngine, Case79_cache_no_pin) {
 }
 
 TEST(DataParallelEngine, VerifiesItselfOnEveryReplica) {
-  Engine engine = load("qwen3_vl", 2);
+  Engine engine = Engine::load(
+      golden_model("qwen3_vl"),
+      {.device = "cpu", .data_parallel_size = 2, .num_threads = 4, .max_num_batched_tokens = 512});
   std::set<std::string> names;
   for (const Check& check : verify(engine, golden_model("qwen3_vl"))) {
     EXPECT_TRUE(check.passed) << check.name << ": " << check.detail;

@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 
 TEST(VerifyProgram, PassesOnTheGoldenCheckpoints) {
   for (const std::string& model : golden_folders("qwen3_vl", "golden.safetensors")) {
-    const ProgramResult result = run_fovea({"verify", model, "--golden", model});
+    const ProgramResult result =
+        run_fovea({"verify", model, "--golden", model, "--max-num-batched-tokens", "512"});
     expect_success(result);
     EXPECT_THAT(result.out, HasSubstr("replay equals eager"));
     EXPECT_THAT(result.out, HasSubstr("photo_180x180"));
@@ -38,7 +39,8 @@ TEST(VerifyProgram, FailsWhenRowsDifferFromTheReference) {
   const TemporaryDirectory folder;
   const std::string model = golden_folder("qwen3_vl", "golden.safetensors");
   copy_with_other_mean(model, folder / "model");
-  const ProgramResult result = run_fovea({"verify", folder / "model", "--golden", model});
+  const ProgramResult result =
+      run_fovea({"verify", folder / "model", "--golden", model, "--max-num-batched-tokens", "512"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("FAILED"));
   EXPECT_THAT(result.out, HasSubstr("replay equals eager"));
@@ -52,7 +54,7 @@ TEST(VerifyProgram, FailsWhenRowsAreNotFinite) {
   std::string weights = read_text(model + "/model.safetensors");
   std::fill(weights.end() - 4096, weights.end(), '\xff');  // bf16 NaN
   write_text(model + "/model.safetensors", weights);
-  const ProgramResult result = run_fovea({"verify", model});
+  const ProgramResult result = run_fovea({"verify", model, "--max-num-batched-tokens", "512"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: failed checks: rows are finite"));
 }
@@ -66,7 +68,8 @@ TEST(VerifyProgram, MissingReferenceFails) {
 
 TEST(VerifyProgram, PrintsJsonOnRequest) {
   const std::string model = golden_folder("qwen3_vl", "golden.safetensors");
-  const ProgramResult result = run_fovea({"verify", model, "--json"});
+  const ProgramResult result =
+      run_fovea({"verify", model, "--json", "--max-num-batched-tokens", "512"});
   expect_success(result);
   const nlohmann::json checks = nlohmann::json::parse(result.out);
   ASSERT_FALSE(checks.empty());

@@ -1,12 +1,14 @@
 // Timing the tower alone: prepared random pixels in, rows left on the device.
 #include <algorithm>
 #include <random>
+#include <string>
 
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
 #include "graph/forward_cost.h"
+#include "graph/image_search.h"
 #include "graph/sized_forward.h"
 #include "models/load_model.h"
 
@@ -14,23 +16,17 @@ namespace fovea {
 
 namespace {
 
-/// A picture that the processor leaves as it is and that has exactly `patches` patches, as nearly
-/// square as possible.
+/// An image that has exactly `patches` patches.
 ItemPlan plan_for_patches(const EncoderGraphModel& model, std::int64_t patches) {
-  std::optional<ItemPlan> best;
-  for (const std::int64_t patch_px : {14, 16}) {  // patch sizes of the supported families
-    for (std::int64_t rows = 1; rows * rows <= patches; ++rows) {
-      if (patches % rows != 0 || patches / rows > 200 * rows) continue;
-      const ItemPlan plan =
-          model.processor().plan_image(patches / rows * patch_px, rows * patch_px);
-      const bool unchanged = plan.resized_width_px == plan.source_width_px &&
-                             plan.resized_height_px == plan.source_height_px;
-      if (unchanged && plan.spec.input_rows == patches) best = plan;
-    }
+  const auto count = [](const ItemPlan& plan) { return plan.spec.input_rows; };
+  const NearestImages images = find_images(model, patches, count);
+  if (images.up_to && count(*images.up_to) == patches) return *images.up_to;
+  std::string nearest;
+  for (const std::optional<ItemPlan>& image : {images.up_to, images.above}) {
+    if (image) nearest += cat(nearest.empty() ? "" : " and ", count(*image));
   }
-  FOVEA_CHECK(best.has_value(), kInvalidArgument, "no picture has exactly ", patches,
-              " patches for this model");
-  return *best;
+  FOVEA_CHECK(false, kInvalidArgument, "no image of this model has exactly ", patches,
+              " patches; the nearest have ", nearest.empty() ? "none" : nearest);
 }
 
 /// `count` equal items of random bytes.
@@ -43,6 +39,16 @@ std::vector<PreparedItem> random_items(const ItemPlan& plan, std::int64_t count)
     for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
   }
   return items;
+}
+
+/// Of one item on all paths that it takes.
+double flops_of(const EncoderGraphModel& model, const Device& device, const PreparedItem* item) {
+  double flops = 0;
+  for (PathId path = 0; std::cmp_less(path, model.graph_spec().paths.size()); ++path) {
+    const GraphCapacity exact = exact_capacity(path, {&item, 1});
+    if (exact.tokens > 0) flops += measure_forward(model, device, path, exact).flops;
+  }
+  return flops;
 }
 
 /// Of the graphs that these items are packed into.
@@ -79,14 +85,8 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
   TowerTiming timing;
   timing.patches = patches * count;
   timing.rows = plan.spec.out_rows * count;
-  const std::span<const PreparedItem* const> one = std::span(items).first(1);
-  for (PathId path = 0; path < static_cast<PathId>(impl.model().graph_spec().paths.size());
-       ++path) {
-    timing.flops +=
-        static_cast<double>(count) * measure_forward(impl.model(), *impl.backends.front().device,
-                                                     path, exact_capacity(path, one))
-                                         .flops;
-  }
+  timing.flops = static_cast<double>(count) *
+                 flops_of(impl.model(), *impl.backends.front().device, items.front());
   const auto run_ms = [&](bool eager) {
     const Stopwatch watch;
     impl.replicas->run(items, {.enforce_eager = eager});

@@ -1,16 +1,15 @@
 // Self-checks of a loaded engine: things that must hold for any checkpoint, and reference rows
 // where there are some.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <random>
 
 #include "core/check.h"
+#include "engine/diagnostics/compare.h"
+#include "engine/diagnostics/graph_checks.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
-#include "graph/budgets.h"
-#include "graph/calibration.h"
 
 namespace fovea {
 
@@ -24,52 +23,35 @@ constexpr double kFloat32Tolerance = 1e-4;
 /// As above where intermediates are bfloat16, 8 bits of mantissa through some 30 blocks.
 constexpr double kBFloat16Tolerance = 2e-2;
 
-/// A picture with structure at several scales, different for every seed.
-MediaItem random_picture(std::int64_t width, std::int64_t height, unsigned seed) {
+/// RGB pixels with structure at several scales, different for every seed.
+std::vector<std::uint8_t> random_rgb(std::int64_t pixels, unsigned seed) {
   std::mt19937 random(seed);
-  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
+  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(pixels * 3));
   for (std::size_t i = 0; i < rgb.size(); ++i) {
     rgb[i] = static_cast<std::uint8_t>((i / 97 + (random() & 63u) + seed * 31u) & 255u);
   }
-  return image_rgb(std::move(rgb), width, height, cat("random ", width, "x", height));
+  return rgb;
 }
 
-std::vector<MediaItem> random_items() {
+MediaItem random_image(std::int64_t width, std::int64_t height, unsigned seed) {
+  return image_rgb(random_rgb(width * height, seed), width, height,
+                   cat("random ", width, "x", height));
+}
+
+/// Images of several sizes, and last a video where the model takes videos.
+std::vector<MediaItem> random_items(const GraphSpec& spec) {
   std::vector<MediaItem> items;
   unsigned seed = 1;
   for (const auto& [width, height] :
        {std::pair{320, 240}, {64, 64}, {640, 480}, {100, 333}, {64, 64}, {656, 64}, {31, 57}}) {
-    items.push_back(random_picture(width, height, seed++));
+    items.push_back(random_image(width, height, seed++));
+  }
+  if (std::ranges::find(spec.modalities, Modality::kVideo) != spec.modalities.end()) {
+    constexpr std::int64_t kFrames = 5;
+    items.push_back(
+        video_rgb(random_rgb(kFrames * 96 * 64, seed), kFrames, 96, 64, 2.0, "random video"));
   }
   return items;
-}
-
-/// Largest relative L2 difference over the items, and whether all bits are equal.
-struct Difference {
-  bool same_bits = true;
-  double relative = 0;
-};
-
-Difference compare(std::span<const Embedding> a, std::span<const Embedding> b) {
-  Difference result;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    FOVEA_CHECK(a[i].rows == b[i].rows && a[i].width == b[i].width, kInternal, a[i].name, ": ",
-                a[i].rows, "x", a[i].width, " against ", b[i].rows, "x", b[i].width);
-    if (a[i].data == b[i].data) continue;
-    result.same_bits = false;
-    double difference = 0;
-    double reference = 0;
-    for (std::int64_t r = 0; r < a[i].rows; ++r) {
-      for (std::int64_t c = 0; c < a[i].width; ++c) {
-        const double expected = b[i].at(r, c);
-        difference += (a[i].at(r, c) - expected) * (a[i].at(r, c) - expected);
-        reference += expected * expected;
-      }
-    }
-    const double relative = std::sqrt(difference / std::max(reference, 1e-300));
-    result.relative = std::max(result.relative, std::isfinite(relative) ? relative : INFINITY);
-  }
-  return result;
 }
 
 /// Encodes every item in a call of its own.
@@ -81,15 +63,6 @@ std::vector<Embedding> encode_alone(Engine& engine, std::span<const MediaItem> i
   return rows;
 }
 
-/// @param tolerance 0: bits must be equal.
-Check check_equal(std::string name, const Difference& difference, double tolerance) {
-  const bool passed = difference.same_bits || difference.relative <= tolerance;
-  return {std::move(name), passed,
-          difference.same_bits
-              ? "equal bits"
-              : cat("relative difference ", difference.relative, ", allowed ", tolerance)};
-}
-
 Check check_finite(std::span<const Embedding> rows) {
   const auto broken = std::ranges::find_if_not(rows, &Embedding::is_finite);
   if (broken == rows.end()) return {"rows are finite", true, "no infinity, no NaN"};
@@ -97,7 +70,7 @@ Check check_finite(std::span<const Embedding> rows) {
           cat(broken->name, " has infinite or NaN values: weights or processor file do not fit")};
 }
 
-/// The pictures and the video that a golden directory has reference rows for.
+/// The images and the video that a golden directory has reference rows for.
 std::vector<MediaItem> golden_items(const fs::path& golden) {
   FOVEA_CHECK(
       fs::is_regular_file(golden / "golden.safetensors") && fs::is_directory(golden / "images"),
@@ -124,75 +97,13 @@ std::vector<Check> check_golden(Engine& engine, const std::vector<MediaItem>& it
                       cat("relative difference ", *difference, ", allowed ", tolerance)});
   }
   if (checks.empty()) {
-    checks.push_back({"golden", false, cat(golden, ": no picture has reference rows")});
+    checks.push_back({"golden", false, cat(golden, ": no image has reference rows")});
   }
   return checks;
 }
 
 void append(std::vector<Check>& all, std::vector<Check> more) {
   std::ranges::move(more, std::back_inserter(all));
-}
-
-/// The rows of one replica.
-std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,
-                                 const EncodeOptions& how) {
-  std::vector<Embedding> rows(items.size());
-  std::vector<Embedding*> pointers;
-  for (Embedding& one : rows) pointers.push_back(&one);
-  replica.begin(items, how, pointers);
-  replica.finish();
-  return rows;
-}
-
-/// Why the load made for a graph of `path` did not run in it, from the counters around that run;
-/// absent if it did.
-/// @param tokens capacity of the graph.
-std::optional<Check> not_replayed(std::string name, const Stats& before, const Stats& after,
-                                  std::size_t path, std::int64_t tokens) {
-  const PathStats& from = before.paths[path];
-  const PathStats& to = after.paths[path];
-  const std::int64_t replays = to.replays - from.replays;
-  const std::int64_t capacity = to.live_rows + to.padded_rows - from.live_rows - from.padded_rows;
-  if (replays > 0 && capacity == replays * tokens) return std::nullopt;
-  if (replays > 0) return Check{std::move(name), true, "not replayed: its load fits others", true};
-  std::string reasons;
-  for (const auto& [reason, items] : after.miss_reasons) {
-    const auto known = before.miss_reasons.find(reason);
-    if (known != before.miss_reasons.end() && known->second == items) continue;
-    reasons += cat(reasons.empty() ? "" : ", ", reason);
-  }
-  return Check{std::move(name), false, cat("not replayed: ", reasons)};
-}
-
-/// A full load of one captured graph, of random bytes, replayed and run eagerly.
-Check check_graph(Replica& replica, const GraphKey& key, const std::string& place,
-                  double tolerance) {
-  const EncoderGraphModel& model = replica.model();
-  const GraphConfig& config = replica.graphs().config();
-  const auto path = static_cast<std::size_t>(key.path);
-  const PathSpec& spec = model.graph_spec().paths[path];
-  std::vector<PreparedItem> items =
-      filling_items(model, key.path, {key.budget, config.max_items, config.max_seqs});
-  std::string name = cat("graph ", spec.name, " ", key.budget, ", ", items.size(),
-                         items.size() == 1 ? " item" : " items", place);
-  if (items.empty()) {
-    return {std::move(name), true, "not replayed: no picture has a load it holds", true};
-  }
-  std::mt19937 random(7);
-  std::vector<const PreparedItem*> pointers;
-  for (PreparedItem& item : items) {
-    for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
-    pointers.push_back(&item);
-  }
-  const Stats before = replica.graphs().stats();
-  const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
-  const Stats after = replica.graphs().stats();
-  if (std::optional<Check> check =
-          not_replayed(name, before, after, path, capacity_of_budget(key.budget, spec.unit))) {
-    return *std::move(check);
-  }
-  const std::vector<Embedding> eager = encode_on(replica, pointers, {.enforce_eager = true});
-  return check_equal(std::move(name), compare(replayed, eager), tolerance);
 }
 
 /// What each replica does by itself: all of several give the rows of the batch they shared, and
@@ -208,9 +119,7 @@ std::vector<Check> check_replicas(ReplicaGroup& replicas, std::span<const Prepar
       checks.push_back(check_equal(cat("one equals all", place),
                                    compare(encode_on(replicas[rank], items, {}), rows), tolerance));
     }
-    for (const GraphKey& key : replicas[rank].graphs().captured_keys()) {
-      checks.push_back(check_graph(replicas[rank], key, place, tolerance));
-    }
+    append(checks, check_graphs(replicas[rank], place, tolerance));
   }
   return checks;
 }
@@ -219,8 +128,8 @@ std::vector<Check> check_replicas(ReplicaGroup& replicas, std::span<const Prepar
 /// same graphs, and every batch over memory full of NaN.
 std::vector<Check> check_leaks(Engine& engine, ReplicaGroup& replicas, double tolerance) {
   const auto poison = [](Replica& replica) { replica.graphs().poison_memory(); };
-  const std::vector<MediaItem> small{random_picture(64, 64, 21)};
-  const std::vector<MediaItem> large{random_picture(640, 480, 22), random_picture(320, 240, 23)};
+  const std::vector<MediaItem> small{random_image(64, 64, 21)};
+  const std::vector<MediaItem> large{random_image(640, 480, 22), random_image(320, 240, 23)};
   const std::vector<Embedding> first = engine.encode(small);
   const std::vector<Embedding> large_first = engine.encode(large);
   std::vector<Check> checks;
@@ -255,8 +164,8 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   // kernel for another number of rows.
   const bool exact = impl.on_host();
   const double tolerance = exact ? 0.0 : kBFloat16Tolerance;
-  impl.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });
-  const std::vector<MediaItem> items = random_items();
+  engine.warm_up();
+  const std::vector<MediaItem> items = random_items(impl.model().graph_spec());
   const std::vector<Embedding> alone = encode_alone(engine, items);
   const std::vector<Embedding> batch = engine.encode(items);
   const std::vector<Embedding> eager = engine.encode(items, {.enforce_eager = true});
@@ -264,6 +173,11 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   std::vector<Check> checks;
   checks.push_back(check_finite(batch));
   checks.push_back(check_equal("replay equals eager", compare(batch, eager), tolerance));
+  if (items.back().modality == Modality::kVideo) {
+    checks.push_back(check_equal("replayed video equals eager",
+                                 compare(std::span(batch).last(1), std::span(eager).last(1)),
+                                 tolerance));
+  }
   checks.push_back(check_equal("batch equals alone", compare(batch, alone), tolerance));
   checks.push_back(
       check_equal("second run equals first", compare(engine.encode(items), batch), tolerance));

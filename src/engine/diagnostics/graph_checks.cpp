@@ -1,0 +1,136 @@
+// Every graph under a load that it was captured for.
+#include "engine/diagnostics/graph_checks.h"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "core/check.h"
+#include "engine/diagnostics/compare.h"
+#include "graph/budgets.h"
+#include "graph/graph_set.h"
+#include "graph/image_search.h"
+#include "graph/packing.h"
+
+namespace fovea {
+
+namespace {
+
+const PathSpec& path_of(const EncoderGraphModel& model, const GraphKey& key) {
+  return model.graph_spec().paths[static_cast<std::size_t>(key.path)];
+}
+
+std::int64_t capacity_of(const EncoderGraphModel& model, const GraphKey& key) {
+  return capacity_of_budget(key.budget, path_of(model, key).unit);
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// As mixed_load, each image with the `divisor`-th part of the tokens that are left.
+std::vector<ItemPlan> load_by_parts(const EncoderGraphModel& model, const GraphConfig& config,
+                                    const GraphKey& key, std::int64_t divisor) {
+  const auto path = static_cast<std::size_t>(key.path);
+  const PackingLimits limits = limits_of(config);
+  std::vector<ItemPlan> plans;
+  SubBatch batch;
+  while (batch.count < limits.max_items && batch.load[path] < capacity_of(model, key)) {
+    const std::int64_t left = capacity_of(model, key) - batch.load[path];
+    const std::int64_t places = limits.max_items - batch.count;
+    const std::int64_t largest = std::max(kTypicalTokens, ceil_div(left, places));
+    const std::int64_t part = places == 1 ? left : std::min(ceil_div(left, divisor), largest);
+    std::optional<ItemPlan> image = fullest_image(model, key.path, part);
+    if (!image) image = fullest_image(model, key.path, left);
+    if (!image || !batch.has_room_for(image->spec, limits)) break;
+    batch.add(image->spec);
+    plans.push_back(*image);
+  }
+  batch.close(limits);
+  if (batch.budgets[path] != key.budget) plans.clear();
+  return plans;
+}
+
+/// Items of random bytes.
+std::vector<PreparedItem> random_items(std::span<const ItemPlan> plans) {
+  std::mt19937 random(7);
+  std::vector<PreparedItem> items;
+  for (const ItemPlan& plan : plans) {
+    PreparedItem& item = items.emplace_back();
+    item.plan = plan;
+    item.pixels.resize(plan.pixel_bytes);
+    for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
+  }
+  return items;
+}
+
+/// Why the load made for a graph did not run in it, from the counters around that run; absent if it
+/// did.
+std::optional<Check> not_replayed(const std::string& name, const Stats& before, const Stats& after,
+                                  std::size_t path, std::int64_t capacity) {
+  const PathStats& from = before.paths[path];
+  const PathStats& to = after.paths[path];
+  const std::int64_t replays = to.replays - from.replays;
+  const std::int64_t rows = to.live_rows + to.padded_rows - from.live_rows - from.padded_rows;
+  if (replays > 0 && rows == replays * capacity) return std::nullopt;
+  if (replays > 0) return Check{name, true, "not replayed: packed into other graphs", true};
+  std::string reasons;
+  for (const auto& [reason, items] : after.miss_reasons) {
+    const auto known = before.miss_reasons.find(reason);
+    if (known != before.miss_reasons.end() && known->second == items) continue;
+    reasons += cat(reasons.empty() ? "" : ", ", reason);
+  }
+  return Check{name, false, cat("not replayed: ", reasons)};
+}
+
+Check check_graph(Replica& replica, const GraphKey& key, const std::string& place,
+                  double tolerance) {
+  const EncoderGraphModel& model = replica.model();
+  const std::vector<PreparedItem> items =
+      random_items(mixed_load(model, replica.graphs().config(), key));
+  const std::string name = cat("graph ", path_of(model, key).name, " ", key.budget, ", ",
+                               items.size(), items.size() == 1 ? " item" : " items", place);
+  if (items.empty()) return {name, true, "not replayed: no images load this graph", true};
+  const std::vector<GraphKey> captured = replica.graphs().captured_keys();
+  if (std::ranges::find(captured, key) == captured.end()) {
+    return {name, true, "not captured: no memory", true};
+  }
+  std::vector<const PreparedItem*> pointers;
+  for (const PreparedItem& item : items) pointers.push_back(&item);
+  const Stats before = replica.graphs().stats();
+  const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
+  const std::optional<Check> missed =
+      not_replayed(name, before, replica.graphs().stats(), static_cast<std::size_t>(key.path),
+                   capacity_of(model, key));
+  if (missed) return *missed;
+  const std::vector<Embedding> eager = encode_on(replica, pointers, {.enforce_eager = true});
+  return check_equal(name, compare(replayed, eager), tolerance);
+}
+
+}  // namespace
+
+std::vector<ItemPlan> mixed_load(const EncoderGraphModel& model, const GraphConfig& config,
+                                 const GraphKey& key) {
+  std::vector<ItemPlan> plans = load_by_parts(model, config, key, 2);
+  return plans.empty() ? load_by_parts(model, config, key, 1) : plans;
+}
+
+std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,
+                                 const EncodeOptions& how) {
+  std::vector<Embedding> rows(items.size());
+  std::vector<Embedding*> pointers;
+  for (Embedding& one : rows) pointers.push_back(&one);
+  replica.begin(items, how, pointers);
+  replica.finish();
+  return rows;
+}
+
+std::vector<Check> check_graphs(Replica& replica, const std::string& place, double tolerance) {
+  std::vector<Check> checks;
+  if (replica.graphs().config().token_budgets.empty()) return checks;  // graphs are off
+  for (const GraphKey& key : capture_order(replica.graphs().config())) {
+    checks.push_back(check_graph(replica, key, place, tolerance));
+  }
+  return checks;
+}
+
+}  // namespace fovea

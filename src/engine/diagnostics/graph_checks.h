@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/replica.h"
+#include "fovea/diagnostics.h"
+#include "fovea/embedding.h"
+#include "graph/budget_graph.h"
+#include "graph/graph_config.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// Plans of images of several sizes that together load the graph of `key` as far as they can, and
+/// that greedy packing puts into that graph and no smaller one: each image takes about half of what
+/// is left, but no more than kTypicalTokens unless the items are too few. Empty if no images do.
+[[nodiscard]] std::vector<ItemPlan> mixed_load(const EncoderGraphModel& model,
+                                               const GraphConfig& config, const GraphKey& key);
+
+/// The rows that one replica gives.
+[[nodiscard]] std::vector<Embedding> encode_on(Replica& replica,
+                                               std::span<const PreparedItem* const> items,
+                                               const EncodeOptions& how);
+
+/// One check per graph of the replica's configuration: a mixed_load of random bytes gives the same
+/// rows replayed and run eagerly. Skipped where no images load a graph or there was no memory for
+/// it.
+/// @param place appended to the names. @param tolerance as check_equal.
+[[nodiscard]] std::vector<Check> check_graphs(Replica& replica, const std::string& place,
+                                              double tolerance);
+
+}  // namespace fovea
