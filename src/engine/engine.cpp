@@ -9,6 +9,7 @@
 #include "engine/output.h"
 #include "fovea/log.h"
 #include "models/load_model.h"
+#include "models/registry.h"
 
 namespace fovea {
 
@@ -38,9 +39,11 @@ Embedding describe(const MediaItem& media, const PreparedMedia& prepared) {
   return result;
 }
 
-checkpoint::WeightSource open_weights(const std::string& directory, const EngineOptions& options) {
+checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
+                                      const EngineOptions& options) {
+  (void)find_family(files.architecture());  // an unknown one is worse news than missing weights
   return options.dummy_weights ? checkpoint::WeightSource::dummy(options.seed)
-                               : checkpoint::WeightSource::open(directory);
+                               : checkpoint::WeightSource::open(files.directory);
 }
 
 }  // namespace
@@ -63,7 +66,7 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
 }
 
 void Engine::Impl::load() {
-  const checkpoint::WeightSource weights = open_weights(directory, options);
+  const checkpoint::WeightSource weights = open_weights(files, options);
   {
     CheckedModel checked = check_model(files, options.media, weights);
     report = std::move(checked.report);
@@ -192,7 +195,7 @@ std::string Engine::device() const {
 
 ModelReport inspect(const std::string& model, const EngineOptions& options) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  CheckedModel checked = check_model(files, options.media, open_weights(model, options));
+  CheckedModel checked = check_model(files, options.media, open_weights(files, options));
   const std::string device = replica_devices(options).front();
   const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});
   add_memory_plan(checked.report, *checked.planner, *backend.device, options);

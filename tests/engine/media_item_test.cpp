@@ -98,14 +98,14 @@ TEST_F(MediaFolder, ListsImageFilesByNameWhateverTheCaseOfTheirExtension) {
   for (const char* name : {"b.PNG", "c.jpeg", "a.jpg", "d.WebP", "notes.txt", "e.png.part", "jpg"})
     add(name);
   std::filesystem::create_directory(folder_ / "folder.png");
-  EXPECT_EQ(pictures_in(folder_.path()), paths({"a.jpg", "b.PNG", "c.jpeg", "d.WebP"}));
+  EXPECT_EQ(images_in(folder_.path()), paths({"a.jpg", "b.PNG", "c.jpeg", "d.WebP"}));
 }
 
 TEST_F(MediaFolder, WithoutImageFilesIsAnError) {
   add("notes.txt");
   test::expect_error(ErrorCode::kNotFound,
                      folder_.path() + ": expected .jpg, .jpeg, .png or .webp files, found none",
-                     [&] { (void)pictures_in(folder_.path()); });
+                     [&] { (void)images_in(folder_.path()); });
 }
 
 TEST_F(MediaFolder, IsAVideoOfItsImages) {

@@ -125,7 +125,7 @@ TEST_P(PixelValues, SizesThatContradictEachOtherAreRefused) {
   item.grid_thw = {1, 3, 8};
   expect_refused(item, "grid_thw must be positive with sides that are multiples of 2, got 1x3x8");
   item.grid_thw = {2, 2, 6};
-  expect_refused(item, "grid_thw of a picture begins with 1, got 2x2x6");
+  expect_refused(item, "grid_thw of an image begins with 1, got 2x2x6");
   item.grid_thw = {1, std::int64_t{1} << 40, std::int64_t{1} << 40};
   expect_refused(item, "grid_thw 1x1099511627776x1099511627776 has more pixels");
   item.grid_thw.reset();
@@ -166,7 +166,7 @@ TEST(PixelValuesOfOtherFamilies, AreUnsupported) {
                                {.device = "cpu", .num_threads = 2});
   const std::vector<MediaItem> items{
       pixel_values(std::vector<std::uint8_t>(64), RowDType::kFloat32, 4, 4, {1, 2, 2}, "values")};
-  test::expect_error(ErrorCode::kUnsupported, "values: the model takes pictures, no pixel values",
+  test::expect_error(ErrorCode::kUnsupported, "values: the model takes images, no pixel values",
                      [&] { (void)engine.encode(items); });
 }
 

@@ -6,7 +6,7 @@
 
 #include "core/file.h"
 #include "media/decode_image.h"
-#include "models/registry.h"
+#include "models/load_model.h"
 #include "support/golden.h"
 
 namespace fovea {
@@ -49,9 +49,8 @@ class Prepare : public ::testing::Test {
 
   const std::string folder_ = test::golden_folder("qwen3_vl", "golden.safetensors");
   const std::string photo_ = folder_ + "/images/photo_180x180.jpg";
-  const checkpoint::HfConfig files_ = checkpoint::read_hf_config(folder_);
   const std::unique_ptr<EncoderGraphModel> model_ =
-      find_family(files_.architecture()).make_planner(files_, {});
+      plan_model(checkpoint::read_hf_config(folder_), {});
   MediaOptions options_;
 };
 
@@ -114,7 +113,7 @@ TEST_F(Prepare, MessagesBeginWithTheItemOrItsFileOnce) {
   EXPECT_THAT(refusal(image_file("missing.jpg")),
               ::testing::Not(HasSubstr("missing.jpg: missing")));
   EXPECT_THAT(refusal(image_rgb(std::vector<std::uint8_t>(900), 300, 1, "line")),
-              StartsWith("line: picture of 300x1"));
+              StartsWith("line: image of 300x1"));
   MediaItem frame = image_file("missing.png");
   frame.source = MediaItem::Source::kFrameFiles;
   frame.name = "clip";
