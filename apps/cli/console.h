@@ -16,15 +16,15 @@ class Console final : public LogSink {
  public:
   Console();
 
-  /// No status line and no log lines but errors, whatever level is set before or after.
+  /// Hides the status line and all log lines except errors, whatever level is set before or after.
   void be_quiet();
   /// Log lines below `level` are dropped. Warnings and errors of the program itself always appear.
   void set_level(LogLevel level);
   /// Turns the status line off, whatever stderr is.
   void hide_status();
 
-  /// Writes `fovea: <level>: <line>`, made one line. A warning that was given before, by another
-  /// engine of a benchmark for instance, is not given again.
+  /// Writes `fovea: <level>: <line>`, made one line. A warning of the library is written once, even
+  /// if several engines of a benchmark give it.
   void write(LogLevel level, std::string_view line) override;
   void warn(std::string_view text);
   void error(std::string_view text);
@@ -41,7 +41,7 @@ class Console final : public LogSink {
   bool quiet_ = false;
   bool terminal_ = false;
   std::string status_;
-  std::set<std::string, std::less<>> warnings_;  // of the library, that were given
+  std::set<std::string, std::less<>> warnings_;  // of the library that were written
 };
 
 }  // namespace fovea::cli

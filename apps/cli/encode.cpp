@@ -183,11 +183,11 @@ int run_encode(const EncodeFlags& flags, Console& console) {
 }
 
 void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
-  add_output_file(verb, "-o,--output", flags.output, "Where the rows go, as safetensors")
+  add_output_file(verb, "-o,--output", flags.output, "Safetensors file to write the rows to")
       ->required();
   add_row_dtype(verb, flags.dtype, "Element type of the rows in the file")->group(kOutputGroup);
   add_choice(verb, "--on-error", flags.on_error, {"fail", "skip"},
-             "An unreadable item ends the run, or is reported and left out")
+             "Whether an unreadable item ends the run or is skipped with a warning")
       ->group(kOutputGroup);
   add_output_file(verb, "--stats", flags.stats, "Write counters of graphs and padding as JSON");
   add_output_file(verb, "--plot", flags.plot, "Write the time of each stage per item as SVG");
@@ -210,9 +210,9 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
 
 constexpr VerbText kText{
     .name = "encode",
-    .summary = "Encode pictures and videos into rows",
+    .summary = "Encode images and videos into rows",
     .footer =
-        R"(Items are numbered in command-line order, pictures and videos together; the file holds
+        R"(Items are numbered in command-line order, images and videos together; the file holds
 item_<i> [rows, width] and item_<i>.grid_thw [3] for each.
 
 Examples:

@@ -37,7 +37,7 @@ void add_flags(CLI::App& verb, EnvFlags& flags) {
 
 constexpr VerbText kText{
     .name = "env",
-    .summary = "Show versions, devices and plugins found, or why not",
+    .summary = "Show versions, devices and plugins, and why one was not found",
     .footer = "Example:\n  fovea env --json > report.json",
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kDeviceGroup = "Model and device";
 constexpr const char* kGraphGroup = "Graphs";
-constexpr const char* kPictureGroup = "Pictures";
+constexpr const char* kImageGroup = "Images";
 
 bool is_device(std::string_view name) {
   constexpr std::string_view kCuda = "cuda:";
@@ -41,20 +41,21 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       ->transform(check(complaint_about_devices))
       ->capture_default_str()
       ->group(kDeviceGroup);
-  add_positive(verb, "--data-parallel-size", flags.data_parallel_size,
-               "Replicas of the tower: the first N GPUs, or N parts of the CPU (default: one per "
-               "device named)")
+  add_positive(
+      verb, "--data-parallel-size", flags.data_parallel_size,
+      "Number of replicas: on the first N GPUs, or on N parts of the CPU (default: one per "
+      "device named)")
       ->group(kDeviceGroup);
   add_choice(
       verb, "--mm-encoder-attn-backend", flags.attention, {"auto", "portable", "hopper", "cudnn"},
       "Attention kernel of a GPU; auto takes the faster of portable and hopper for each size")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
-             "dummy needs config.json only and fills the tower with seeded random weights")
+             "dummy needs only config.json and fills the tower with seeded random weights")
       ->group(kDeviceGroup);
   verb.add_option(
           "--cache-dir", flags.cache_dir,
-          "Folder that keeps what is measured on a GPU for the next start; none keeps nothing")
+          "Directory that stores measurements on a GPU for the next start; none stores nothing")
       ->type_name("DIR|none")
       ->capture_default_str()
       ->group(kDeviceGroup);
@@ -62,17 +63,18 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
 }
 
 void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
-  verb.add_flag("--enforce-eager", flags.enforce_eager, "Use no graphs")->group(kGraphGroup);
+  verb.add_flag("--enforce-eager", flags.enforce_eager, "Run everything eagerly, without graphs")
+      ->group(kGraphGroup);
   add_positive_list(verb, "--token-budgets", flags.token_budgets,
-                    "Capture one graph per budget (default: inferred from the model)",
+                    "Token budgets, one graph for each (default: inferred from the model)",
                     kMaxTokenBudget)
       ->group(kGraphGroup);
   add_count(verb, "--max-items-per-batch", flags.max_items_per_batch,
             "Most items in one replay; 0 infers it from the model (default: inferred)")
       ->group(kGraphGroup);
   add_count(verb, "--max-frames-per-batch", flags.max_frames_per_batch,
-            "Most attention sequences in one replay, one per picture and per temporal patch of a "
-            "video; 0 keeps videos eager (default: inferred)")
+            "Most attention sequences in one replay: an image is one, a video one per temporal "
+            "patch; 0 runs videos eagerly (default: inferred)")
       ->group(kGraphGroup);
   add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,
                "Upper end of inferred token budgets")
@@ -80,35 +82,34 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   add_choice(verb, "--packing", flags.packing, {"greedy", "cost"},
              "How items share budgets: smallest first, or least total cost")
       ->group(kGraphGroup);
-  verb.add_flag(
-          "--measure-graphs,!--no-measure-graphs", flags.measure_graphs,
-          "On a GPU: run eagerly what was measured to be faster without a graph (default: on)")
+  verb.add_flag("--measure-graphs,!--no-measure-graphs", flags.measure_graphs,
+                "On a GPU, time every graph and run eagerly where that is faster (default: on)")
       ->group(kGraphGroup);
   verb.add_option("--compilation-config", flags.compilation_config,
-                  "The same settings as vLLM spells them; the flags above win")
+                  "The same settings under vLLM's names; flags take precedence")
       ->type_name("JSON")
       ->group(kGraphGroup);
 }
 
-void add_picture_flags(CLI::App& verb, EngineFlags& flags) {
+void add_image_flags(CLI::App& verb, EngineFlags& flags) {
   add_choice(verb, "--image-backend", flags.image_backend, {"auto", "torchvision", "pil"},
              "Resize arithmetic; auto is what vLLM uses for the model family")
-      ->group(kPictureGroup);
+      ->group(kImageGroup);
   add_choice(verb, "--rgba", flags.rgba, {"white", "drop"},
-             "Transparent pictures: composite over white, or drop the alpha channel")
-      ->group(kPictureGroup);
+             "Transparent images: composite over white, or drop the alpha channel")
+      ->group(kImageGroup);
   verb.add_flag("--exif-orientation,!--no-exif-orientation", flags.exif_orientation,
-                "Turn pictures as their EXIF data says; vLLM does not (default: off)")
-      ->group(kPictureGroup);
+                "Turn images as their EXIF data says; vLLM does not (default: off)")
+      ->group(kImageGroup);
   add_positive(verb, "--min-pixels", flags.min_pixels,
-               "Enlarge smaller pictures to this area (default: the checkpoint's)")
-      ->group(kPictureGroup);
+               "Enlarge smaller images to this area (default: the checkpoint's)")
+      ->group(kImageGroup);
   add_positive(verb, "--max-pixels", flags.max_pixels,
-               "Shrink larger pictures to this area (default: the checkpoint's)")
-      ->group(kPictureGroup);
+               "Shrink larger images to this area (default: the checkpoint's)")
+      ->group(kImageGroup);
   add_positive(verb, "--max-image-pixels", flags.max_image_pixels,
-               "Refuse larger pictures before decoding them")
-      ->group(kPictureGroup);
+               "Refuse larger images before decoding them")
+      ->group(kImageGroup);
 }
 
 /// @param name one of the choices of --mm-encoder-attn-backend.
@@ -182,7 +183,7 @@ std::string user_cache_dir() {
 void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   add_device_flags(verb, flags);
   add_graph_flags(verb, flags);
-  add_picture_flags(verb, flags);
+  add_image_flags(verb, flags);
 }
 
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description) {

@@ -37,18 +37,19 @@ struct EngineFlags {
   std::string compilation_config;
 };
 
-/// Adds MODEL, which --model names as well. Comes before the other positionals of a verb.
+/// Adds MODEL, which may also be given as --model. Must come before the other positionals of a
+/// verb.
 void add_model(CLI::App& verb, EngineFlags& flags);
 
 /// Adds --threads N. A verb that compares numbers of threads has a flag of that name of its own.
 void add_threads(CLI::App& verb, EngineFlags& flags);
 
-/// Where a program keeps what it can make again: $XDG_CACHE_HOME/fovea, else $HOME/.cache/fovea,
-/// whichever is an absolute path; else "none". The default of verbs that do a user's work;
-/// benchmarks measure anew. Source: XDG base directory specification.
+/// Directory for files that can be made again: $XDG_CACHE_HOME/fovea, or else $HOME/.cache/fovea,
+/// if the variable holds an absolute path; "none" without such a variable. The default of encode
+/// and verify; benchmarks measure at every start. Source: XDG Base Directory Specification 0.8.
 [[nodiscard]] std::string user_cache_dir();
 
-/// Adds the flags for device, graphs and pictures.
+/// Adds the flags for device, graphs and images.
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 
 /// Adds --dtype, which row_dtype() reads.

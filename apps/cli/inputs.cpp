@@ -28,9 +28,9 @@ std::vector<std::string> matches_of(const std::string& pattern) {
   return files;
 }
 
-std::vector<std::string> picture_files(const std::string& argument, bool lists_allowed = true);
+std::vector<std::string> image_files(const std::string& argument, bool lists_allowed = true);
 
-/// The pictures that the lines of a list name; relative names start at its folder.
+/// The images that the lines of a list name; relative names start at its folder.
 std::vector<std::string> listed_files(const std::string& list) {
   constexpr const char* kBlanks = " \t\r";
   std::vector<std::string> files;
@@ -43,7 +43,7 @@ std::vector<std::string> listed_files(const std::string& list) {
     if (line.empty() || line.front() == '#') continue;
     try {
       const fs::path path = is_url(line) ? fs::path(line) : fs::path(list).parent_path() / line;
-      for (std::string& file : picture_files(path.string(), /*lists_allowed=*/false)) {
+      for (std::string& file : image_files(path.string(), /*lists_allowed=*/false)) {
         files.push_back(std::move(file));
       }
     } catch (const Error& error) {
@@ -54,7 +54,7 @@ std::vector<std::string> listed_files(const std::string& list) {
   return files;
 }
 
-std::vector<std::string> picture_files(const std::string& argument, bool lists_allowed) {
+std::vector<std::string> image_files(const std::string& argument, bool lists_allowed) {
   std::error_code ignored;
   if (fs::is_directory(argument, ignored)) return images_in(argument);
   if (fs::exists(argument, ignored)) return {argument};
@@ -73,7 +73,7 @@ std::vector<MediaItem> items_of(const InputArgument& argument, double fps) {
   if (argument.pixel_values) return pixel_values_file(argument.text);
   if (argument.modality == Modality::kVideo) return {video_path(argument.text, fps)};
   std::vector<MediaItem> items;
-  for (std::string& file : picture_files(argument.text)) {
+  for (std::string& file : image_files(argument.text)) {
     items.push_back(image_file(std::move(file)));
   }
   return items;
@@ -104,24 +104,25 @@ std::vector<InputArgument> arguments_in_order(const CLI::App& verb,
 }  // namespace
 
 void add_input_flags(CLI::App& verb, InputFlags& flags) {
-  CLI::Option* images = verb.add_option("INPUT", flags.images,
-                                        "Picture, directory, pattern or @list; numbered in order")
-                            ->type_name("");
+  CLI::Option* images =
+      verb.add_option("INPUT", flags.images,
+                      "Image, directory, pattern or @list; items are numbered in order")
+          ->type_name("");
   CLI::Option* videos =
       verb.add_option("--video", flags.videos,
-                      "Video file, or directory of frame pictures sorted by name; repeatable")
+                      "Video file, or directory of frames sorted by name; may be repeated")
           ->type_name("PATH")
           ->allow_extra_args(false)
           ->group("Input");
-  CLI::Option* pixel_values =
-      verb.add_option(
-              "--pixel-values", flags.pixel_values,
-              "Safetensors file of a processor's pixel_values[_videos] and grids; repeatable")
-          ->type_name("FILE")
-          ->allow_extra_args(false)
-          ->group("Input");
-  verb.add_option("--fps", flags.fps,
-                  "Frames per second: to take from video files, or that directories of frames hold")
+  CLI::Option* pixel_values = verb.add_option("--pixel-values", flags.pixel_values,
+                                              "Safetensors file with a processor's "
+                                              "pixel_values[_videos] and grids; may be repeated")
+                                  ->type_name("FILE")
+                                  ->allow_extra_args(false)
+                                  ->group("Input");
+  verb.add_option(
+          "--fps", flags.fps,
+          "Frames per second to take from video files, and rate of the frames in directories")
       ->type_name("F")
       ->check(check([](const std::string& text) {
         double value = 0;

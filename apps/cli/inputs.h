@@ -19,7 +19,7 @@ struct InputArgument {
   bool pixel_values = false;  ///< a file of them; it says itself whether they are of videos
 };
 
-/// The flags that name pictures, videos and pixel values.
+/// The flags that name images, videos and pixel values.
 struct InputFlags {
   std::vector<std::string> images;
   std::vector<std::string> videos;
@@ -38,14 +38,14 @@ struct Input {
   std::optional<Error> error;
 };
 
-/// Makes items of arguments, in order. A picture argument is a file, a directory (its JPEG, PNG and
+/// Makes items of arguments, in order. An image argument is a file, a directory (its JPEG, PNG and
 /// WebP files sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
 /// argument per line, relative ones from the folder of FILE; blanks around a line, empty lines and
 /// lines that begin with # do not count). A name that exists is taken literally whatever characters
-/// it holds. A file of pixel values gives all its items. Picture files are not opened here.
+/// it holds. A file of pixel values gives all its items. Image files are not opened here.
 ///
 /// An argument that yields nothing becomes one Input with an error: kNotFound for a directory
-/// without pictures, a pattern without matches, a URL, or a list or video that does not exist, and
+/// without images, a pattern without matches, a URL, or a list or video that does not exist, and
 /// what pixel_values_file() throws; what is wrong in a list is said with FILE:LINE.
 /// @throws UsageError for "-".
 [[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments,

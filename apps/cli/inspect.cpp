@@ -114,8 +114,7 @@ int run_inspect(const InspectFlags& flags, Console& console) {
 
 void add_flags(CLI::App& verb, InspectFlags& flags) {
   add_model(verb, flags.engine);
-  verb.add_option("--image", flags.image,
-                  "Also show what a picture (or video) of this size becomes")
+  verb.add_option("--image", flags.image, "Also show what an image (or video) of this size becomes")
       ->type_name("WxH[xNf]");
   verb.add_flag("--tensors", flags.all_tensors, "List all tensors, not only those with problems");
   verb.add_flag("--json", flags.json, "Print JSON instead of tables");

@@ -81,7 +81,7 @@ std::string with_flags_named(std::string complaint, const EngineFlags& flags) {
 }  // namespace
 
 void check_limits(const EngineFlags& flags, EngineOptions options) {
-  options.log = nullptr;  // what there is to say about the model is said when it is loaded
+  options.log = nullptr;  // warnings about the model appear when it is loaded
   const std::optional<std::string> complaint = complaint_about(flags.model, options);
   if (!complaint) return;
   const Setting* const setting = setting_to_blame(flags.model, options, *complaint);

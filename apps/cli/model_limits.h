@@ -5,9 +5,9 @@
 
 namespace fovea::cli {
 
-/// Asks the model of `flags` whether it can work with `options`, which come from them, before
-/// anything of size is loaded. Builds a planner: it reads the JSON files in the directory of the
-/// model. What is wrong with the model itself is said when it is loaded, not here.
+/// Checks that the model of `flags` can work with `options`, which were made of them, before
+/// weights are loaded. Plans with the model, which reads the JSON files in its directory. Errors of
+/// the model itself are reported when it is loaded, not here.
 /// @throws UsageError naming the setting without which the options would do, as the user typed it:
 /// the flag, or the key of --compilation-config.
 void check_limits(const EngineFlags& flags, EngineOptions options);

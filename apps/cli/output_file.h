@@ -9,16 +9,17 @@
 
 namespace fovea::cli {
 
-/// Finds out before the work starts what an output would fail at or destroy.
-/// @param outputs of a run; an empty path stands for one that is not wanted.
-/// @param inputs files that the run reads; names without a file behind them do not matter.
-/// @throws Error(kIo) as output_target() does, UsageError if an output is another one or an input,
-/// under whatever name.
+/// Checks, before the work starts, that all outputs can be written and that none replaces a file
+/// that the run reads.
+/// @param outputs of the run; an empty path is an output that is not wanted.
+/// @param inputs files that the run reads; names without a file are ignored.
+/// @throws Error(kIo) as output_target() does, UsageError if two outputs are the same file or an
+/// output is an input, also through links.
 void check_output_paths(std::initializer_list<std::string> outputs,
                         std::span<const std::string> inputs);
 
-/// A text that is on the disk, but not yet visible: several outputs of one run are prepared first
-/// and committed together. @throws Error(kIo) with the system's reason.
+/// Writes a text to the disk without making it visible, so that several outputs of one run can be
+/// committed together. @throws Error(kIo) with the system's reason.
 [[nodiscard]] AtomicFile prepare_text_file(const std::string& path, std::string_view content);
 
 /// Writes one text file, complete or not at all. @throws Error(kIo) with the system's reason.

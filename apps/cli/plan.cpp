@@ -1,4 +1,4 @@
-// fovea plan: what a set of sizes becomes and how it is packed, without weights or pictures.
+// fovea plan: what a set of sizes becomes and how it is packed, without weights or images.
 #include <iostream>
 
 #include "errors.h"
@@ -128,7 +128,7 @@ int run_plan(const PlanFlags& flags, Console& console) {
 void add_flags(CLI::App& verb, PlanFlags& flags) {
   add_model(verb, flags.engine);
   verb.add_option("--sizes", flags.sizes,
-                  "WxH for a picture, WxHxNf for a video of N frames; or @FILE")
+                  "WxH for an image, WxHxNf for a video of N frames; or @FILE")
       ->type_name("WxH[xNf],...")
       ->required();
   verb.add_flag("--json", flags.json, "Print JSON instead of tables");
@@ -137,7 +137,7 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
 
 constexpr VerbText kText{
     .name = "plan",
-    .summary = "Show sizes, grids, rows and packing of a set of pictures",
+    .summary = "Show sizes, grids, rows and packing of a set of images",
     .footer = R"(Reads the JSON files of the model only; no weights are needed.
 
 Examples:

@@ -154,7 +154,7 @@ int run_program(std::vector<std::string> arguments) {
   std::signal(SIGXFSZ, SIG_IGN);
   Program program;
   try {
-    CLI::App app("Vision-encoder engine: pictures and videos in, rows of embeddings out.", "fovea");
+    CLI::App app("Vision-encoder engine: images and videos in, rows of embeddings out.", "fovea");
     add_verbs(app, program);
     if (const std::optional<int> code = parse(app, program, std::move(arguments))) return *code;
     try {

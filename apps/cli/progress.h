@@ -7,7 +7,7 @@
 
 namespace fovea::cli {
 
-/// Tells what a long step is doing on the console's status line, and removes the line at its end.
+/// Shows on the console's status line what a long step is doing, and removes the line at its end.
 /// With a total, shows "label 3/10".
 class Progress {
  public:

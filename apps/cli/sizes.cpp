@@ -59,13 +59,13 @@ std::vector<ItemSize> parse_sizes(const std::string& text) {
 }
 
 void check_sizes(const std::string& model, std::span<const ItemSize> sizes, EngineOptions options) {
-  options.log = nullptr;  // what there is to say about the model is said when it is loaded
+  options.log = nullptr;  // warnings about the model appear when it is loaded
   (void)plan(model, sizes, options);
 }
 
 std::string to_text(const ItemSize& size) {
-  const std::string picture = size_text(size.width_px, size.height_px);
-  return size.num_frames == 1 ? picture : picture + "x" + std::to_string(size.num_frames) + "f";
+  const std::string image = size_text(size.width_px, size.height_px);
+  return size.num_frames == 1 ? image : image + "x" + std::to_string(size.num_frames) + "f";
 }
 
 }  // namespace fovea::cli

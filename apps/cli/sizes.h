@@ -14,12 +14,12 @@ namespace fovea::cli {
 /// @throws UsageError naming the part that is wrong, Error(kNotFound) for a missing file.
 [[nodiscard]] std::vector<ItemSize> parse_sizes(const std::string& text);
 
-/// Reads one "WxH" or "WxHxNf". Whether pictures may be that large is up to MediaLimits.
+/// Reads one "WxH" or "WxHxNf". Whether images may be that large is up to MediaLimits.
 /// @throws UsageError.
 [[nodiscard]] ItemSize parse_size(const std::string& text);
 
-/// Refuses sizes that `model` cannot take, or that are beyond the limits of `options`, before
-/// somebody makes their pixels. @throws Error as plan() does.
+/// Refuses sizes that `model` cannot take or that exceed the limits of `options`, before their
+/// pixels are made. @throws Error as plan() does.
 void check_sizes(const std::string& model, std::span<const ItemSize> sizes, EngineOptions options);
 
 /// Formats a size as parse_size reads it.

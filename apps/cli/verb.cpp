@@ -21,7 +21,7 @@ void add_console_flags(CLI::App& verb, Program& program) {
   verb.add_option_function<std::string>(
           "--log-level",
           [&program](const std::string& name) { program.console.set_level(level_of(name)); },
-          "Log lines of the library on stderr, from this level on")
+          "Show log lines of the library on stderr from this level on")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}).description(""))
       ->type_name("trace|debug|info|warning|error")
       ->default_str("warning")

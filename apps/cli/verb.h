@@ -16,9 +16,9 @@ struct VerbText {
 /// Adds --quiet and --log-level, which add_verb() does for its verb.
 void add_console_flags(CLI::App& verb, Program& program);
 
-/// Adds a verb to `parent`. `add_flags` lets the command line fill a `Flags`, which lives as long
-/// as the parser; --quiet and --log-level come behind them. `run` is what the verb does with them
-/// once all was understood; it returns the exit code.
+/// Adds a verb to `parent`. `add_flags` adds flags that fill a `Flags`, which lives as long as the
+/// parser; --quiet and --log-level follow them. `run` executes the verb after the whole command
+/// line has been parsed, and returns the exit code.
 template <typename Flags>
 void add_verb(CLI::App& parent, Program& program, const VerbText& text,
               void (*add_flags)(CLI::App& verb, Flags& flags),

@@ -75,7 +75,7 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
 
 constexpr VerbText kText{
     .name = "verify",
-    .summary = "Check on a checkpoint that replay, batching and order change nothing",
+    .summary = "Check that replay, batching and order do not change the rows",
     .footer = R"(Exit code 1 if a check fails.
 
 Examples:

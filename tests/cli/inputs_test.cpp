@@ -17,7 +17,7 @@ using fovea::test::TemporaryDirectory;
 using fovea::test::write_text;
 using ::testing::ElementsAre;
 
-/// Names of the items that picture arguments give, without their folder.
+/// Names of the items that image arguments give, without their folder.
 std::vector<std::string> names(const std::vector<std::string>& arguments) {
   std::vector<InputArgument> words;
   for (const std::string& argument : arguments) words.push_back({Modality::kImage, argument});
@@ -36,12 +36,12 @@ class Inputs : public ::testing::Test {
     for (const char* name : {"b.png", "a.JPG", "c.webp", "notes.txt", "d[1].png"}) {
       write_text(folder_ / name, "");
     }
-    std::filesystem::create_directory(folder_ / "z.png");  // a folder is no picture
+    std::filesystem::create_directory(folder_ / "z.png");  // a folder is no image
   }
   TemporaryDirectory folder_;
 };
 
-TEST_F(Inputs, DirectoryGivesItsPicturesSortedByName) {
+TEST_F(Inputs, DirectoryGivesItsImagesSortedByName) {
   EXPECT_THAT(names({folder_.path()}), ElementsAre("a.JPG", "b.png", "c.webp", "d[1].png"));
 }
 
@@ -55,7 +55,7 @@ TEST_F(Inputs, ExistingNameIsNoPattern) {
 
 TEST_F(Inputs, ListNamesFilesLineByLine) {
   write_text(folder_ / "list",
-             "# pictures\n" + folder_ / "c.webp" + "\r\n\n" + folder_ / "b.png" + "\n");
+             "# images\n" + folder_ / "c.webp" + "\r\n\n" + folder_ / "b.png" + "\n");
   EXPECT_THAT(names({"@" + folder_ / "list"}), ElementsAre("c.webp", "b.png"));
 }
 
@@ -87,7 +87,7 @@ TEST_F(Inputs, ArgumentsKeepTheirOrder) {
               ElementsAre("c.webp", "a.JPG", "b.png"));
 }
 
-TEST_F(Inputs, MissingPictureIsLeftToTheEngine) {
+TEST_F(Inputs, MissingImageIsLeftToTheEngine) {
   EXPECT_THAT(names({folder_ / "none.png"}), ElementsAre("none.png"));
 }
 
@@ -153,7 +153,7 @@ TEST_F(Inputs, AFileWithoutPixelValuesIsAnInputWithAnError) {
   EXPECT_FALSE(inputs[1].error.has_value());
 }
 
-TEST_F(Inputs, FilesReadAreThoseOfModelListsPicturesFramesAndPixelValues) {
+TEST_F(Inputs, FilesReadAreThoseOfModelListsImagesFramesAndPixelValues) {
   write_text((folder_ / "z.png") + "/frame.png", "");
   write_text(folder_ / "list", folder_ / "[bc].*\n");
   const TemporaryDirectory model;
@@ -169,7 +169,7 @@ TEST_F(Inputs, FilesReadAreThoseOfModelListsPicturesFramesAndPixelValues) {
                                        (folder_ / "z.png") + "/frame.png", folder_ / "values"}));
 }
 
-TEST_F(Inputs, FramesOfAVideoAreThePicturesOfItsDirectory) {
+TEST_F(Inputs, FramesOfAVideoAreTheImagesOfItsDirectory) {
   const std::vector<InputArgument> words{{Modality::kVideo, folder_.path()}};
   const std::vector<Input> inputs = expand_inputs(words, 2.0);
   EXPECT_THAT(inputs.at(0).item.paths, ElementsAre(folder_ / "a.JPG", folder_ / "b.png",

@@ -56,7 +56,7 @@ TEST(OutputFile, TwoOutputsAreTwoFiles) {
 TEST(OutputFile, AnOutputIsNoInputUnderAnyName) {
   const TemporaryDirectory folder;
   const std::vector<std::string> inputs{folder / "in.png", folder / "absent"};
-  write_text(inputs[0], "picture");
+  write_text(inputs[0], "image");
   std::filesystem::create_symlink("in.png", folder / "symbolic");
   std::filesystem::create_hard_link(inputs[0], folder / "hard");
   for (const char* name : {"in.png", "./in.png", "symbolic", "hard"}) {

@@ -19,7 +19,7 @@ std::vector<std::string> texts(const std::vector<ItemSize>& sizes) {
   return result;
 }
 
-TEST(Sizes, PicturesAndVideosInOrder) {
+TEST(Sizes, ImagesAndVideosInOrder) {
   const std::vector<ItemSize> sizes = parse_sizes("640x480,1024x768x8f");
   ASSERT_EQ(sizes.size(), 2U);
   EXPECT_EQ(sizes[0].width_px, 640);

@@ -119,7 +119,7 @@ TEST_F(BenchMmProcessor, ReadsDirectories) {
                         "--num-prompts", "8", "--num-warmups", "0"}));
   const json out = report();
   EXPECT_EQ(out["items"], 8);
-  EXPECT_EQ(out["rows"], 2 * 66);  // each of the four pictures twice
+  EXPECT_EQ(out["rows"], 2 * 66);  // each of the four images twice
   EXPECT_GT(out["stages"]["read_ms"]["mean"].get<double>(), 0);
 }
 

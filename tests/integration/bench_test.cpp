@@ -66,7 +66,7 @@ TEST(BenchLatency, CasesHaveCountsOfTheirOwn) {
   EXPECT_EQ(results[1]["patches"], 64);
   EXPECT_EQ(results[1]["rows"], 48);
   EXPECT_EQ(results[1]["token_budget"], 64);
-  EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("replay, 3 pictures"));
+  EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("replay, 3 images"));
 }
 
 TEST(BenchLatency, RefusesCasesThatAreNone) {

@@ -66,7 +66,7 @@ TEST_F(EncodeProgram, KeepsNothingOnTheCpu) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "cache"));
 }
 
-TEST_F(EncodeProgram, EqualsTheReferenceOnAllPicturesAndTheVideo) {
+TEST_F(EncodeProgram, EqualsTheReferenceOnAllImagesAndTheVideo) {
   for (const char* mode : {"--packing=greedy", "--enforce-eager"}) {
     const ProgramResult result =
         encode({model_ + "/images", "--video", frames_, "--golden", model_, mode});
@@ -109,9 +109,9 @@ std::string write_pixel_values(const std::string& path, const std::string& model
   return path;
 }
 
-TEST_F(EncodeProgram, PixelValuesStandWhereTheirPicturesWould) {
-  const std::string pictures = write_pixel_values(
-      folder_ / "pictures.safetensors", model_, {"gradient_64x200", "photo_180x180"}, DType::kF32);
+TEST_F(EncodeProgram, PixelValuesStandWhereTheirImagesWould) {
+  const std::string images = write_pixel_values(folder_ / "images.safetensors", model_,
+                                                {"gradient_64x200", "photo_180x180"}, DType::kF32);
   const std::string video =
       write_pixel_values(folder_ / "video.safetensors", model_, {"video"}, DType::kBF16);
   expect_success(encode({noise_, gradient_, photo_, "--video", frames_, noise_}));
@@ -123,12 +123,12 @@ TEST_F(EncodeProgram, PixelValuesStandWhereTheirPicturesWould) {
   };
   for (int i = 0; i < 5; ++i) expected.push_back(bytes_of(i));
   const ProgramResult result =
-      encode({noise_, "--pixel-values", pictures, "--pixel-values", video, noise_});
+      encode({noise_, "--pixel-values", images, "--pixel-values", video, noise_});
   expect_success(result);
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(bytes_of(i), expected[static_cast<std::size_t>(i)]) << i;
   }
-  EXPECT_THAT(result.out, HasSubstr("pictures.safetensors[1]"));
+  EXPECT_THAT(result.out, HasSubstr("images.safetensors[1]"));
 }
 
 TEST_F(EncodeProgram, PixelValuesAreComparedWithTheReference) {
@@ -286,13 +286,13 @@ TEST_F(EncodeProgram, TableCanBeTurnedOff) {
   EXPECT_EQ(result.out, "");
 }
 
-TEST_F(EncodeProgram, MissingPictureFailsWithoutOutput) {
+TEST_F(EncodeProgram, MissingImageFailsWithoutOutput) {
   expect_failure(encode({photo_, folder_ / "none.png", "--stats", folder_ / "stats.json"}), 1,
                  "none.png");
   EXPECT_EQ(folder_.entries(), 0U);
 }
 
-TEST_F(EncodeProgram, BrokenPictureFailsWithoutOutput) {
+TEST_F(EncodeProgram, BrokenImageFailsWithoutOutput) {
   write_text(folder_ / "broken.png", read_text(noise_).substr(0, 100));
   expect_failure(encode({folder_ / "broken.png"}), 1, "broken.png");
   EXPECT_EQ(folder_.entries(), 1U);
@@ -396,7 +396,7 @@ TEST_F(EncodeProgram, MissingGoldenFileFailsBeforeTheModelIsLoaded) {
 }
 
 TEST_F(EncodeProgram, SkippedItemsAreReportedAndTheRestIsWritten) {
-  write_text(folder_ / "broken.png", "no picture");
+  write_text(folder_ / "broken.png", "no image");
   const ProgramResult result =
       encode({folder_ / "broken.png", noise_, "--video", folder_ / "none.mp4", photo_, "--on-error",
               "skip", "--stats", folder_ / "stats.json"});

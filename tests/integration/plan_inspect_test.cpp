@@ -28,7 +28,7 @@ json plan_of(const std::string& sizes, std::vector<std::string> flags = {}) {
   return json::parse(result.out);
 }
 
-TEST(PlanProgram, GivesGridsAndRowsOfPicturesAndVideos) {
+TEST(PlanProgram, GivesGridsAndRowsOfImagesAndVideos) {
   // Patches of 16 pixels, merged 2 x 2; frames in pairs.
   const json plan = plan_of("640x480,64x64,100x76x6f");
   ASSERT_EQ(plan["items"].size(), 3U);

@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "--data-parallel-size: expected a whole number >= 1, got \"0\""},
         UsageCase{"BadBudgets",
                   {"encode", "m", "a.png", "-o", "x", "--token-budgets", "64,0"},
-                  "--token-budgets: expected a whole number >= 1, got \"0\""},
+                  "--token-budgets: expected a whole number from 1 to 2147483647, got \"0\""},
         UsageCase{"HugeBudget",
                   {"encode", "m", "a.png", "-o", "x", "--token-budgets", "9223372036854775807"},
                   "--token-budgets: expected a whole number from 1 to 2147483647, got"},

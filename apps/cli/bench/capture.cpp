@@ -43,7 +43,7 @@ struct CaptureRun {
   Stats stats;
 };
 
-/// Asks for a picture again and again until every graph is there.
+/// Asks for an image again and again until every graph is there.
 CaptureRun measure(const CaptureFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
@@ -52,7 +52,7 @@ CaptureRun measure(const CaptureFlags& flags, Console& console) {
   }
   check_sizes(flags.engine.model, std::array{flags.size}, options);
   const std::vector<MediaItem> items =
-      make_items({.random = {{.size = flags.size}}, .files = {}}, PictureEncoding::kRaw);
+      make_items({.random = {{.size = flags.size}}, .files = {}}, ImageEncoding::kRaw);
   CaptureRun run;
   const Stopwatch since_start;
   Engine engine = Engine::load(flags.engine.model, options);
@@ -95,8 +95,7 @@ std::string answers_text(const CaptureRun& run) {
 std::string stored_text(const Stats& stats) {
   const auto stored = std::ranges::count_if(stats.graphs, &GraphReport::stored_times);
   if (stored == 0) return "";
-  return "times     of " + counted(stored, "graph") +
-         " replayed and eager are from an earlier run\n";
+  return "times     of " + counted(stored, "graph") + " were measured by an earlier run\n";
 }
 
 std::string ms_or_dash(double ms) { return ms > 0 ? fixed(ms, 3) : "-"; }
@@ -146,11 +145,11 @@ int run_capture(const CaptureFlags& flags, Console& console) {
   }
   std::cout << graph_table(run.stats) << "\n"
             << "loaded    after " << fixed(run.loaded_ms, 0) << " ms\n"
-            << "first     answer after " << fixed(run.first_answer_ms, 0) << " ms, a picture of "
+            << "first     answer after " << fixed(run.first_answer_ms, 0) << " ms, an image of "
             << to_text(flags.size) << "\n"
             << "captured  after " << fixed(run.captured_ms, 0) << " ms, " << answers_text(run)
             << ", afterwards " << fixed(run.answer_ms, 1) << " ms\n"
-            << "memory    of graphs together; they share what the largest of them needs\n"
+            << "memory    of all graphs; they share what the largest of them needs\n"
             << stored_text(run.stats) << "device    " << run.device << "\n";
   return kExitOk;
 }
@@ -159,7 +158,7 @@ void add_flags(CLI::App& verb, CaptureFlags& flags) {
   add_model(verb, flags.engine);
   verb.add_option_function<std::string>(
           "--size", [&flags](const std::string& text) { flags.size = parse_size(text); },
-          "Size of the picture that is encoded again and again meanwhile")
+          "Size of the image that is encoded repeatedly during the capture")
       ->type_name("WxH")
       ->default_str(to_text(flags.size))
       ->group(kBenchmarkGroup);
@@ -170,8 +169,8 @@ void add_flags(CLI::App& verb, CaptureFlags& flags) {
 
 constexpr VerbText kText{
     .name = "capture",
-    .summary = "Time the capture of every graph, and answers before its end",
-    .footer = R"(Times of the lines below the table count from the start of loading.
+    .summary = "Time the capture of every graph, and answers in the meantime",
+    .footer = R"(Times below the table count from the start of loading.
 
 Example:
   fovea bench capture ./Qwen3-VL --device cuda --output-json capture.json)",

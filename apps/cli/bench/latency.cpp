@@ -30,7 +30,7 @@ struct LatencyFlags {
   EngineFlags engine;
   std::vector<std::int64_t> patches{64, 256, 1024};
   std::int64_t count = 1;
-  std::vector<LatencyCase> cases;     ///< empty: `count` pictures of each of `patches`
+  std::vector<LatencyCase> cases;     ///< empty: `count` images of each of `patches`
   std::vector<std::int64_t> threads;  ///< empty: one run with all
   std::int64_t warmups = 2;
   std::int64_t repetitions = 10;
@@ -50,7 +50,7 @@ std::vector<LatencyCase> cases_of(const LatencyFlags& flags) {
   return cases;
 }
 
-/// Reads "1x64,20x440": number of pictures x patches of each.
+/// Reads "1x64,20x440": number of images x patches of each.
 std::vector<LatencyCase> parse_cases(const std::string& text) {
   std::vector<LatencyCase> cases;
   for (const std::string& part : split_commas(text)) {
@@ -72,8 +72,7 @@ TowerTiming time_case(const LatencyFlags& flags, Engine& engine, const LatencyCa
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidArgument) throw;
     throw UsageError((flags.cases.empty() ? "--patches: " : "--cases: ") +
-                     std::string(error.what()) +
-                     "; fovea plan shows how many patches an image of a given size has");
+                     std::string(error.what()));
   }
 }
 
@@ -123,8 +122,8 @@ void print_report(const LatencyFlags& flags, const std::vector<std::int64_t>& th
     std::cout << "speed-up over " << threads_text(threads.front()) << "\n"
               << scaling_table(run.measurements, threads) << "\n";
   }
-  std::cout << "times in milliseconds, " << flags.repetitions << " repetitions; GFLOP/s of the "
-            << "faster way\ndevice  " << run.device << "\n";
+  std::cout << "times in milliseconds, " << counted(flags.repetitions, "repetition")
+            << "; GFLOP/s of the faster mode\ndevice  " << run.device << "\n";
   for (std::size_t i = 0; i < run.measurements.size(); i += cases_of(flags).size()) {
     const Measurement& m = run.measurements[i];
     if (!m.peak_gflops) continue;
@@ -151,21 +150,21 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
   add_positive_list(verb, "--threads", flags.threads,
                     "CPU threads; a list shows how the tower scales (default: all)")
       ->group(kBenchmarkGroup);
-  CLI::Option* patches =
-      add_positive_list(verb, "--patches", flags.patches, "Sizes of a picture, in patches")
-          ->group(kBenchmarkGroup);
+  CLI::Option* patches = add_positive_list(verb, "--patches", flags.patches,
+                                           "Patches of each image, one run per number")
+                             ->group(kBenchmarkGroup);
   CLI::Option* count =
-      add_positive(verb, "--count", flags.count, "Equal pictures per run")->group(kBenchmarkGroup);
+      add_positive(verb, "--count", flags.count, "Equal images per run")->group(kBenchmarkGroup);
   verb.add_option_function<std::string>(
           "--cases", [&flags](const std::string& text) { flags.cases = parse_cases(text); },
-          "Both at once, for runs of different numbers of pictures")
+          "Numbers of images and patches together, one run per pair")
       ->type_name("COUNTxPATCHES,...")
       ->excludes(patches)
       ->excludes(count)
       ->group(kBenchmarkGroup);
-  add_positive(verb, "--warmups", flags.warmups, "Runs of each kind that do not count")
+  add_positive(verb, "--warmups", flags.warmups, "Runs of each kind before the measured ones")
       ->group(kBenchmarkGroup);
-  add_positive(verb, "--repetitions", flags.repetitions, "Runs of each kind that count")
+  add_positive(verb, "--repetitions", flags.repetitions, "Measured runs of each kind")
       ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_output_file(verb, "--plot", flags.plot, "Write a chart as SVG");
@@ -175,7 +174,7 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
 constexpr VerbText kText{
     .name = "latency",
     .summary = "Time the tower on random pixels",
-    .footer = R"(Eager runs and replays take turns, so that drift of the machine hits both alike.
+    .footer = R"(Eager runs and replays alternate, so drift of the machine affects both equally.
 
 Examples:
   fovea bench latency ./Qwen3-VL --load-format dummy --patches 64,256,1024 --threads 1,2,4

@@ -89,7 +89,7 @@ LineChart latency_chart(std::span<const Measurement> measurements) {
                   .y_scale = Scale::kLog,
                   .series = {}};
   const auto line = [&](const Measurement& m, const std::string& name) -> LineSeries& {
-    const std::string full = name + (one_count ? "" : ", " + counted(m.what.count, "picture")) +
+    const std::string full = name + (one_count ? "" : ", " + counted(m.what.count, "image")) +
                              (one_thread_count ? "" : ", " + threads_text(m.threads));
     const auto same = [&](const LineSeries& series) { return series.name == full; };
     const auto found = std::ranges::find_if(chart.series, same);

@@ -12,10 +12,10 @@
 
 namespace fovea::cli {
 
-/// Equal pictures that run together.
+/// Equal images that run together.
 struct LatencyCase {
   std::int64_t count = 1;
-  std::int64_t patches = 0;  ///< of one picture
+  std::int64_t patches = 0;  ///< of one image
 };
 
 /// One case on one number of threads.
@@ -25,16 +25,16 @@ struct Measurement {
   TowerTiming timing;
   std::optional<double> peak_gflops;  ///< of the processor; absent where another device computes
 
-  /// The faster of the two ways, by median.
+  /// Time of the faster mode, by median.
   [[nodiscard]] double best_ms() const;
-  /// Rate of the faster way.
+  /// Rate of the faster mode.
   [[nodiscard]] double gflops() const { return timing.flops / best_ms() * 1e-6; }
 };
 
 /// "2 threads", or "all threads" for 0.
 [[nodiscard]] std::string threads_text(std::int64_t threads);
 
-/// One line per measurement: percentiles of both ways, rate and share of the peak.
+/// One line per measurement: percentiles of both modes, rate and share of the peak.
 [[nodiscard]] std::string timing_table(std::span<const Measurement> measurements);
 
 /// How much faster each case gets with more threads, relative to the first number of the list.
@@ -42,8 +42,8 @@ struct Measurement {
 [[nodiscard]] std::string scaling_table(std::span<const Measurement> measurements,
                                         std::span<const std::int64_t> threads);
 
-/// One line per way to run, number of pictures and number of threads; names leave out what is the
-/// same everywhere.
+/// One line per mode, number of images and number of threads; names leave out what is the same
+/// everywhere.
 [[nodiscard]] LineChart latency_chart(std::span<const Measurement> measurements);
 
 /// The list "results" of the benchmark's JSON (docs/cli.md).

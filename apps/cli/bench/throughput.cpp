@@ -157,8 +157,8 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
 void add_flags(CLI::App& verb, ThroughputFlags& flags) {
   add_model(verb, flags.engine);
   add_input_flags(verb, flags.inputs);
-  add_positive(verb, "--repeat", flags.repeat, "Runs that count")->group(kBenchmarkGroup);
-  add_positive(verb, "--warmups", flags.warmups, "Runs before them that do not count")
+  add_positive(verb, "--repeat", flags.repeat, "Measured runs")->group(kBenchmarkGroup);
+  add_positive(verb, "--warmups", flags.warmups, "Runs before the measured ones")
       ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_output_file(verb, "--plot", flags.plot,
@@ -169,10 +169,10 @@ void add_flags(CLI::App& verb, ThroughputFlags& flags) {
 
 constexpr VerbText kText{
     .name = "throughput",
-    .summary = "Time the whole way from files to rows",
+    .summary = "Time everything from files to rows",
     .footer =
-        R"(Stage times are per item; items prepared on several threads overlap, so their sum may
-exceed the time of the whole run.
+        R"(Stage times are per item; items prepared on several threads overlap, so the sum of the
+stages may exceed the time of the run.
 
 Example:
   fovea bench throughput ./Qwen3-VL photos/ --repeat 20 --output-json result.json)",

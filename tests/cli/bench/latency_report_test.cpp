@@ -65,9 +65,8 @@ TEST(LatencyReport, LinesAreNamedAfterWhatDiffers) {
   EXPECT_EQ(names({example(1)}), (Names{"eager", "replay"}));
   EXPECT_EQ(names({example(1), example(2)}), (Names{"eager, 1 thread", "replay, 1 thread",
                                                     "eager, 2 threads", "replay, 2 threads"}));
-  EXPECT_EQ(
-      names({example(1, 1), example(1, 3)}),
-      (Names{"eager, 1 picture", "replay, 1 picture", "eager, 3 pictures", "replay, 3 pictures"}));
+  EXPECT_EQ(names({example(1, 1), example(1, 3)}),
+            (Names{"eager, 1 image", "replay, 1 image", "eager, 3 images", "replay, 3 images"}));
 }
 
 }  // namespace

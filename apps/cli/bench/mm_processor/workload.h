@@ -11,7 +11,7 @@
 
 namespace fovea::cli {
 
-/// A picture (one frame) or video of independent, uniform random bytes.
+/// An image (one frame) or video of independent, uniform random bytes.
 struct RandomItem {
   ItemSize size;
   std::uint64_t seed = 0;
@@ -24,8 +24,8 @@ struct MmRequest {
   std::vector<MediaItem> files;
 };
 
-/// How random pictures are handed to the engine; random videos are always decoded frames.
-enum class PictureEncoding : std::uint8_t {
+/// How random images are handed to the engine; random videos are always decoded frames.
+enum class ImageEncoding : std::uint8_t {
   kPng,  ///< as an uncompressed PNG file in memory, so that there is a decoding stage
   kRaw,  ///< as decoded pixels
 };
@@ -34,7 +34,7 @@ enum class PictureEncoding : std::uint8_t {
 [[nodiscard]] std::vector<MmRequest> random_requests(const ItemSampler& sampler, std::int64_t count,
                                                      std::uint64_t seed);
 
-/// One request per picture that `path` names: a directory, or anything else that INPUT of
+/// One request per image that `path` names: a directory, or anything else that INPUT of
 /// `fovea encode` may be.
 /// @throws Error(kNotFound) if there are none.
 [[nodiscard]] std::vector<MmRequest> directory_requests(const std::string& path);
@@ -55,9 +55,9 @@ enum class PictureEncoding : std::uint8_t {
 [[nodiscard]] const MmRequest& largest_request(std::span<const MmRequest> requests);
 
 /// The items of a request, random pixels included.
-[[nodiscard]] std::vector<MediaItem> make_items(const MmRequest& request, PictureEncoding encoding);
+[[nodiscard]] std::vector<MediaItem> make_items(const MmRequest& request, ImageEncoding encoding);
 /// As make_items for every request, on all processors.
 [[nodiscard]] std::vector<std::vector<MediaItem>> make_all_items(
-    std::span<const MmRequest> requests, PictureEncoding encoding);
+    std::span<const MmRequest> requests, ImageEncoding encoding);
 
 }  // namespace fovea::cli

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr std::array<double, 2> kPercents{90, 99};
 
-/// Five requests with the times of the specification's example.
+/// Five requests, one of them much slower than the others.
 WorkloadRun example(TowerMode mode, double factor) {
   WorkloadRun run{.mode = mode, .seconds = 2};
   for (const double ms : {1.0, 2.0, 3.0, 4.0, 100.0}) {
@@ -26,7 +26,7 @@ WorkloadRun example(TowerMode mode, double factor) {
   return run;
 }
 
-TEST(BenchSampling, Case80_bench_percentile) {
+TEST(MmReport, PercentilesAreInterpolatedAndDeviationsDivideByN) {
   const ordered_json json = figures_json(example(TowerMode::kGraphs, 1), kPercents);
   const ordered_json& forward = json["mm_processor_stats"]["encoder_forward_time"];
   EXPECT_DOUBLE_EQ(forward["mean"], 22);

@@ -26,7 +26,7 @@ ItemSampler mixed_sampler() {
 }
 
 /// All bytes and sizes of a workload.
-std::vector<MediaItem> items_of(std::uint64_t seed, PictureEncoding encoding) {
+std::vector<MediaItem> items_of(std::uint64_t seed, ImageEncoding encoding) {
   std::vector<MediaItem> all;
   const std::vector<MmRequest> requests = random_requests(mixed_sampler(), 20, seed);
   for (std::vector<MediaItem>& items : make_all_items(requests, encoding)) {
@@ -42,15 +42,15 @@ bool same(const std::vector<MediaItem>& a, const std::vector<MediaItem>& b) {
   });
 }
 
-TEST(BenchSampling, Case84_bench_seed) {
-  for (const PictureEncoding encoding : {PictureEncoding::kPng, PictureEncoding::kRaw}) {
+TEST(RandomWorkload, BytesComeFromTheSeed) {
+  for (const ImageEncoding encoding : {ImageEncoding::kPng, ImageEncoding::kRaw}) {
     EXPECT_TRUE(same(items_of(5, encoding), items_of(5, encoding)));
     EXPECT_FALSE(same(items_of(5, encoding), items_of(6, encoding)));
   }
 }
 
 TEST(RandomWorkload, IsTheSameOnEveryPlatform) {
-  const std::vector<MediaItem> items = items_of(0, PictureEncoding::kRaw);
+  const std::vector<MediaItem> items = items_of(0, ImageEncoding::kRaw);
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a of all bytes
   for (const MediaItem& item : items) {
     for (const std::uint8_t byte : item.bytes) hash = (hash ^ byte) * 1099511628211U;
@@ -60,7 +60,7 @@ TEST(RandomWorkload, IsTheSameOnEveryPlatform) {
 }
 
 TEST(RandomWorkload, RawItemsHoldTheirPixels) {
-  for (const MediaItem& item : items_of(1, PictureEncoding::kRaw)) {
+  for (const MediaItem& item : items_of(1, ImageEncoding::kRaw)) {
     EXPECT_EQ(item.source, MediaItem::Source::kRgb);
     EXPECT_EQ(item.modality, item.num_frames > 1 ? Modality::kVideo : Modality::kImage);
     EXPECT_EQ(std::ssize(item.bytes), item.num_frames * item.width_px * item.height_px * 3);
@@ -87,7 +87,7 @@ TEST(RequestsOfFiles, TheLargestHasTheMostBytes) {
 
 TEST(RandomWorkload, ItemsOfARequestDiffer) {
   const MmRequest request{.random = {{{8, 8, 1}, 1}, {{8, 8, 1}, 2}}, .files = {}};
-  const std::vector<MediaItem> items = make_items(request, PictureEncoding::kRaw);
+  const std::vector<MediaItem> items = make_items(request, ImageEncoding::kRaw);
   ASSERT_EQ(items.size(), 2U);
   EXPECT_NE(items[0].bytes, items[1].bytes);
 }
@@ -110,7 +110,7 @@ class FileWorkload : public ::testing::Test {
   TemporaryDirectory folder_;
 };
 
-TEST_F(FileWorkload, DirectoriesGiveOneRequestPerPicture) {
+TEST_F(FileWorkload, DirectoriesGiveOneRequestPerImage) {
   write_text(folder_ / "b.png", "");
   write_text(folder_ / "a.jpg", "");
   write_text(folder_ / "note.txt", "");
@@ -135,7 +135,7 @@ TEST_F(FileWorkload, DirectoryIsNoFileOfRequests) {
                [&] { (void)jsonl_requests(folder_.path()); });
 }
 
-TEST_F(FileWorkload, LinesNamePicturesAndVideos) {
+TEST_F(FileWorkload, LinesNameImagesAndVideos) {
   std::filesystem::create_directory(folder_ / "frames");
   write_text((folder_ / "frames") + "/0.png", "");
   const std::vector<MmRequest> requests = read(

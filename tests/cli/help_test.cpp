@@ -1,0 +1,59 @@
+#include "help.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace fovea::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Help : public ::testing::Test {
+ protected:
+  Help() { app_.formatter(std::make_shared<HelpFormatter>()); }
+
+  CLI::App app_{"Does things.", "tool"};
+  std::string text_;
+  bool switch_ = true;
+};
+
+TEST_F(Help, BeginsWithTheDescriptionAndHowToCallIt) {
+  app_.add_option("MODEL,--model", text_)->type_name("")->required();
+  app_.add_option("-o,--output", text_)->type_name("FILE")->required();
+  EXPECT_THAT(app_.help(),
+              StartsWith("Does things.\n\nUsage: tool MODEL --output FILE [flags]\n\n"));
+}
+
+TEST_F(Help, NamesAVerbWhereThereAreSome) {
+  app_.add_subcommand("plan");
+  EXPECT_THAT(app_.help(), HasSubstr("Usage: tool VERB [flags]\n"));
+}
+
+TEST_F(Help, ListsAPositionalWithALongNameOnce) {
+  app_.add_option("MODEL,--model", text_, "Directory of the model")->type_name("");
+  const std::string help = app_.help();
+  EXPECT_THAT(help, HasSubstr("Arguments:\n  MODEL"));
+  EXPECT_EQ(help.find("Directory of the model"), help.rfind("Directory of the model"));
+}
+
+TEST_F(Help, ShowsTypeDefaultAndWhatIsRequired) {
+  text_ = "float32";
+  app_.add_option("--dtype", text_, "Element type")->type_name("T")->capture_default_str();
+  app_.add_option("-o,--output", text_, "Where it goes")->type_name("FILE")->required();
+  const std::string help = app_.help();
+  EXPECT_THAT(help, ::testing::ContainsRegex("  --dtype T +Element type \\(default: float32\\)\n"));
+  EXPECT_THAT(help, ::testing::ContainsRegex("  -o, --output FILE +Where it goes \\(required\\)"));
+}
+
+TEST_F(Help, ShowsBothNamesOfASwitchWithoutTheirValues) {
+  app_.add_flag("--table,!--no-table", switch_, "Print a table");
+  EXPECT_THAT(app_.help(), HasSubstr("  --table, --no-table "));
+  EXPECT_THAT(app_.help(), Not(HasSubstr("{false}")));
+}
+
+}  // namespace
+}  // namespace fovea::cli

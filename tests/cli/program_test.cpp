@@ -1,0 +1,63 @@
+#include "program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fovea::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Result {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+Result run(std::vector<std::string> arguments) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  Result result;
+  result.code = run_program(std::move(arguments));
+  result.err = ::testing::internal::GetCapturedStderr();
+  result.out = ::testing::internal::GetCapturedStdout();
+  return result;
+}
+
+TEST(Program, ResultsGoToStdout) {
+  const Result result = run({"version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, StartsWith("fovea "));
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Program, HelpIsAResult) {
+  const Result result = run({"plan", "--help"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("Usage: fovea plan MODEL --sizes"));
+}
+
+TEST(Program, WrongUsageNamesTheHelpOfTheVerb) {
+  const Result result = run({"bench", "latency"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "fovea: error: MODEL is required (see fovea bench latency --help)\n");
+}
+
+TEST(Program, AnUnknownWordExplainsMoreThanWhatIsMissing) {
+  EXPECT_THAT(run({"plan", "--size", "8x8"}).err,
+              StartsWith("fovea: error: unknown flag --size; did you mean --sizes?"));
+  EXPECT_THAT(run({"plan", "m", "--sizes", "8x8", "more"}).err,
+              StartsWith("fovea: error: unexpected argument \"more\""));
+}
+
+TEST(Program, FailuresAtRunTimeHaveAnotherCode) {
+  const Result result = run({"plan", "/nonexistent", "--sizes", "8x8"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, StartsWith("fovea: error: /nonexistent"));
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1);
+}
+
+}  // namespace
+}  // namespace fovea::cli
