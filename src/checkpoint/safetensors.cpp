@@ -31,7 +31,7 @@ constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr std::int64_t kBitsPerByte = 8;
 constexpr const char* kMetadataKey = "__metadata__";
 
-/// How the text begins that stands for a large file in a git repository.
+/// First words of the text that stands in for a large file in a git repository.
 constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
 
 /// An element type of the format, and ours if Fovea computes with it.

@@ -24,7 +24,7 @@ constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr const char* kExtension = ".safetensors";
 
-/// Whether a name is that of a file in the same directory and leads nowhere else.
+/// Whether a name can only mean a file in the same directory.
 bool is_plain_file_name(std::string_view name) {
   constexpr std::string_view kForbidden("/\\\0", 3);
   return !name.empty() && name != "." && name.find("..") == std::string_view::npos &&
@@ -45,7 +45,7 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   return files;
 }
 
-/// Whether a name is that of weights in a format which is not read.
+/// Whether the extension is that of a weight format that Fovea does not read.
 bool is_foreign(std::string_view name) {
   constexpr std::array<std::string_view, 7> kExtensions{".bin",  ".pt",   ".pth", ".ckpt",
                                                         ".gguf", ".onnx", ".h5"};
@@ -77,7 +77,7 @@ bool is_norm_weight(std::string_view name, const Shape& shape) {
 }  // namespace
 
 struct WeightSource::Impl {
-  /// A file that is opened when somebody asks for one of its tensors.
+  /// A file that is opened when one of its tensors is first asked for.
   struct Shard {
     std::mutex mutex;  // guards the member below until it is set; held while the file is opened
     std::optional<SafetensorsFile> file;

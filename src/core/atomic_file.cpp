@@ -27,7 +27,7 @@ constexpr mode_t kFileMode = 0666;
 /// Temporary names that are tried; more can only be taken by leftovers of killed processes.
 constexpr int kMaxTemporaryNames = 1000;
 
-/// Links that are followed, as many as the system itself does.
+/// Links that are followed: as many as the system follows.
 constexpr int kMaxLinks = 40;
 
 std::string system_reason() { return std::generic_category().message(errno); }
@@ -36,8 +36,8 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-/// What a chain of links leads to, there or not. Entries of /proc look like links, but stand for
-/// open files, whose names mean nothing.
+/// What a chain of links leads to, whether it exists or not. Entries of /proc look like links, but
+/// stand for open files, whose names mean nothing.
 fs::path follow_links(const std::string& path) {
   fs::path file = path;
   std::error_code failure;
@@ -53,9 +53,9 @@ fs::path follow_links(const std::string& path) {
   FOVEA_CHECK(false, kIo, path, ": more than ", kMaxLinks, " links, one after the other");
 }
 
-/// Calls `make`, which says in errno why it could not, for names beside the target until one was
-/// free, and gives that name. The name does not contain the target's, which may already have the
-/// greatest length allowed.
+/// Calls `make`, which reports failure through errno, with names beside the target until one is
+/// free, and stores that name in `name`. The name does not contain the target's, which may already
+/// have the greatest length allowed.
 template <class Make>
 int make_temporary(const std::string& target, std::string& name, Make make) {
   for (int i = 0; i < kMaxTemporaryNames; ++i) {
@@ -70,7 +70,7 @@ int make_temporary(const std::string& target, std::string& name, Make make) {
 /// The name of an open file by which it can be linked.
 std::string name_in_proc(int descriptor) { return cat("/proc/self/fd/", descriptor); }
 
-/// Opens a file without a name, or returns -1 where the system cannot do that, or not name it
+/// Opens a file without a name, or returns -1 where the system cannot do that or cannot name it
 /// later.
 int open_unnamed(const std::string& target) {
   const int descriptor =

@@ -6,9 +6,8 @@
 
 namespace fovea {
 
-/// A mutex that serves threads in the order in which they came. A thread that unlocks std::mutex
-/// and locks it again at once, as background work does, may keep all others out. For
-/// std::lock_guard.
+/// A mutex that serves threads in order of arrival. With std::mutex, a thread that unlocks and
+/// locks again at once, such as background work, can starve all others. For std::lock_guard.
 class FairMutex {
  public:
   void lock() {
@@ -23,7 +22,7 @@ class FairMutex {
     }
     turn_.notify_all();
   }
-  /// Threads that wait for their turn at this moment.
+  /// Number of threads that are waiting for their turn.
   [[nodiscard]] std::uint64_t num_waiting() const {
     const std::lock_guard lock(mutex_);
     return next_ == serving_ ? 0 : next_ - serving_ - 1;

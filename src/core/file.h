@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// Whether there is anything, or a directory, of that name. What cannot be looked at counts as
-/// absent; opening it tells why. (The functions of <filesystem> throw for too long names.)
+/// Whether the path exists, and whether it is a directory. What cannot be examined counts as
+/// absent; opening it says why. (The functions of <filesystem> throw for names that are too long.)
 [[nodiscard]] bool path_exists(const std::string& path) noexcept;
 [[nodiscard]] bool directory_exists(const std::string& path) noexcept;
 

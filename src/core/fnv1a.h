@@ -5,8 +5,8 @@
 
 namespace fovea {
 
-/// Hash of a text, the same in every process and on every machine. Not for texts that somebody
-/// chooses in order to collide.
+/// Hash of a text, the same in every process and on every machine. Not for texts that an attacker
+/// chooses: collisions are easy to make.
 /// Source: docs/reference/README.md, "Hash functions" (FNV-1a, 64 bits).
 [[nodiscard]] constexpr std::uint64_t fnv1a(std::string_view text) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325u;

@@ -1,8 +1,9 @@
-// JSON behind a view that names file and key in every complaint.
+// JSON behind a view that names file and key in every error message.
 //
 // The library only tokenises: it drives TreeBuilder, which builds our own tree and enforces the
-// limits, because the library's tree lets the last of two equal keys win without a word and does
-// not bound depth or count. The tree is destroyed recursively, which kMaxJsonDepth makes safe.
+// limits, because the library's own tree silently keeps the last of two equal keys and
+// bounds neither depth nor count. The tree is destroyed recursively, which kMaxJsonDepth makes
+// safe.
 #include "core/json.h"
 
 #include <algorithm>

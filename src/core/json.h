@@ -21,7 +21,7 @@ namespace detail {
 struct JsonNode;  // one value of the parsed tree; hides the JSON library from headers
 }
 
-/// A value inside a parsed document, with the path that leads to it, so that every complaint names
+/// A value inside a parsed document, with the path that leads to it, so that every error names
 /// file and key: `config.json: vision_config.num_heads: expected an integer, got "16"`.
 /// Valid as long as the document. Thread-safe.
 class JsonView {

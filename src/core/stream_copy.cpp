@@ -13,7 +13,7 @@ namespace fovea {
 #if defined(__SSE2__)
 
 void stream_copy(void* to, const void* from, std::size_t bytes) noexcept {
-  constexpr std::size_t kLine = 64;  // bytes that leave the processor together
+  constexpr std::size_t kLine = 64;  // bytes of a cache line
   constexpr std::size_t kVector = sizeof(__m128i);
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
@@ -28,7 +28,7 @@ void stream_copy(void* to, const void* from, std::size_t bytes) noexcept {
     }
   }
   if (at < bytes) std::memcpy(out + at, in + at, bytes - at);
-  _mm_sfence();  // stores past the caches are not ordered by anything else
+  _mm_sfence();  // nothing else orders non-temporal stores
 }
 
 #else

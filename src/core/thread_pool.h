@@ -13,8 +13,8 @@ namespace fovea {
 class ThreadPool {
  public:
   /// @param num_threads threads that take part, the caller included; >= 1.
-  /// @throws Error(kInvalidArgument) if num_threads < 1, Error(kIo) if the system has not that
-  /// many.
+  /// @throws Error(kInvalidArgument) if num_threads < 1, Error(kIo) if the system cannot
+  /// start that many.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

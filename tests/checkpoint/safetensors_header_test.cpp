@@ -120,7 +120,7 @@ TEST(SafetensorsHeader, TellsOtherFilesFromDamagedOnes) {
   expect_corrupt(
       "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
       "not the file itself but what git-lfs keeps in its place; `git lfs pull` fetches it");
-  expect_corrupt("\xff\xd8\xff\xe0\x10JFIF, a picture",
+  expect_corrupt("\xff\xd8\xff\xe0\x10JFIF, an image",
                  "not a safetensors file, its header does not begin with '{'");
 }
 

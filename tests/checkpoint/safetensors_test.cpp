@@ -127,8 +127,7 @@ TEST(SafetensorsFile, ReadsTheGoldenCheckpoint) {
   }
 }
 
-/// The serving specification's vector, SHA-256
-/// 2be35f4e9365628a17d8a209018f1a887cb91977d08abec4f50f00e437df7769.
+/// What the safetensors package writes for the same tensor and metadata.
 TEST(WriteSafetensors, WritesTheReferenceBytes) {
   const TemporaryDirectory folder;
   const std::vector<std::byte> zeros(12);

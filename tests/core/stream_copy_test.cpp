@@ -1,4 +1,4 @@
-// Copies past the caches: every alignment and length, and nothing around them.
+// Copies that bypass the caches: every alignment and length, and nothing around them.
 #include "core/stream_copy.h"
 
 #include <gtest/gtest.h>

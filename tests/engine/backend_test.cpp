@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// GPUs, given by whether they can be used.
+/// A machine with one GPU per element, which says whether that GPU can be used.
 CudaBackend machine(const std::vector<bool>& usable) {
   CudaBackend backend;
   for (const bool can : usable) {

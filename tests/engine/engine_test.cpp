@@ -20,10 +20,10 @@ using test::TemporaryDirectory;
 
 std::string model_dir() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
 
-MediaItem picture(std::int64_t width, std::int64_t height, std::uint8_t seed) {
+MediaItem test_image(std::int64_t width, std::int64_t height, std::uint8_t seed) {
   std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
   for (std::size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<std::uint8_t>(i * 7 + seed);
-  return image_rgb(std::move(rgb), width, height, "picture " + std::to_string(seed));
+  return image_rgb(std::move(rgb), width, height, "image " + std::to_string(seed));
 }
 
 template <class F>
@@ -55,7 +55,7 @@ TEST_F(EngineTest, EmptyBatchGivesNothing) {
 }
 
 TEST_F(EngineTest, RowsHaveTheAskedType) {
-  const MediaItem item = picture(64, 64, 1);
+  const MediaItem item = test_image(64, 64, 1);
   const Embedding wide = engine_.encode({&item, 1}).front();
   const Embedding narrow = engine_.encode({&item, 1}, {.dtype = RowDType::kBFloat16}).front();
   const Embedding half = engine_.encode({&item, 1}, {.dtype = RowDType::kFloat16}).front();
@@ -71,9 +71,9 @@ TEST_F(EngineTest, RowsHaveTheAskedType) {
 
 TEST_F(EngineTest, ImagesAndVideosShareABatchInOrder) {
   std::vector<std::uint8_t> frames(3 * 64 * 48 * 3, 90);
-  const std::vector<MediaItem> items{picture(200, 100, 1),
+  const std::vector<MediaItem> items{test_image(200, 100, 1),
                                      video_rgb(std::move(frames), 3, 64, 48, 2.0, "clip"),
-                                     picture(64, 64, 2)};
+                                     test_image(64, 64, 2)};
   const std::vector<Embedding> rows = engine_.encode(items);
   EXPECT_EQ(rows[1].modality, Modality::kVideo);
   EXPECT_EQ((*rows[1].grid_thw)[0], 2);
@@ -99,15 +99,15 @@ TEST_F(EngineTest, VideoContainersAreSampledAtTheAskedRate) {
 }
 
 TEST_F(EngineTest, FirstFailureEndsACallByDefault) {
-  const std::vector<MediaItem> items{picture(64, 64, 1), image_bytes({1, 2, 3}, "broken.png"),
+  const std::vector<MediaItem> items{test_image(64, 64, 1), image_bytes({1, 2, 3}, "broken.png"),
                                      image_file("missing.jpg")};
   const Error error = error_of([&] { (void)engine_.encode(items); });
   EXPECT_NE(std::string(error.what()).find("broken.png"), std::string::npos) << error.what();
 }
 
 TEST_F(EngineTest, SkipsFailuresOnRequest) {
-  const std::vector<MediaItem> items{picture(64, 64, 1), image_file("missing.jpg"),
-                                     picture(1, 5000, 3), picture(96, 64, 2)};
+  const std::vector<MediaItem> items{test_image(64, 64, 1), image_file("missing.jpg"),
+                                     test_image(1, 5000, 3), test_image(96, 64, 2)};
   const std::vector<Embedding> rows = engine_.encode(items, {.on_error = OnError::kSkip});
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_FALSE(rows[0].error);
@@ -120,7 +120,7 @@ TEST_F(EngineTest, SkipsFailuresOnRequest) {
 }
 
 TEST_F(EngineTest, StagesOfABatchAreSharedByRows) {
-  const std::vector<MediaItem> items{picture(64, 64, 1), picture(128, 64, 2)};
+  const std::vector<MediaItem> items{test_image(64, 64, 1), test_image(128, 64, 2)};
   for (const bool eager : {false, true}) {
     const std::vector<Embedding> rows = engine_.encode(items, {.enforce_eager = eager});
     ASSERT_EQ(rows[1].rows, 2 * rows[0].rows);
@@ -134,7 +134,7 @@ TEST_F(EngineTest, StagesOfABatchAreSharedByRows) {
 
 TEST_F(EngineTest, TellsHowFarItIs) {
   std::vector<MediaItem> items;
-  for (int i = 0; i < 70; ++i) items.push_back(picture(32, 32, static_cast<std::uint8_t>(i)));
+  for (int i = 0; i < 70; ++i) items.push_back(test_image(32, 32, static_cast<std::uint8_t>(i)));
   std::vector<std::int64_t> done;
   const auto progress = [&](std::int64_t now, std::int64_t total) {
     EXPECT_EQ(total, 70);
@@ -182,9 +182,9 @@ TEST(EngineLimits, FrameCountsDoNotOverflow) {
 }
 
 TEST_F(EngineTest, MessagesBeginWithTheNameOfTheItem) {
-  const MediaItem item = image_rgb(std::vector<std::uint8_t>(300 * 3), 300, 1, "picture");
+  const MediaItem item = image_rgb(std::vector<std::uint8_t>(300 * 3), 300, 1, "line");
   const Error error = error_of([&] { (void)engine_.encode({&item, 1}); });
-  EXPECT_TRUE(std::string(error.what()).starts_with("picture: image of 300x1")) << error.what();
+  EXPECT_TRUE(std::string(error.what()).starts_with("line: image of 300x1")) << error.what();
 }
 
 TEST(EngineVerify, PassesOnTheGoldenCheckpoint) {
@@ -267,7 +267,7 @@ TEST(EngineLoad, DummyWeightsNeedOnlyTheConfig) {
   const EngineOptions options{.device = "cpu", .dummy_weights = true, .seed = 7};
   Engine first = Engine::load(folder.string(), options);
   Engine second = Engine::load(folder.string(), options);
-  const MediaItem item = picture(64, 64, 1);
+  const MediaItem item = test_image(64, 64, 1);
   const Embedding rows = first.encode({&item, 1}).front();
   EXPECT_EQ(rows.data, second.encode({&item, 1}).front().data);
   EXPECT_TRUE(std::isfinite(rows.at(0, 0)));
@@ -323,7 +323,7 @@ TEST_F(EngineAssumptions, AreNotMadeAboutVideosThatHaveAFile) {
   EXPECT_EQ(line.find("video_pixels"), std::string::npos) << line;
 }
 
-TEST_F(EngineAssumptions, VideosFollowTheProcessorOfPictures) {
+TEST_F(EngineAssumptions, VideosFollowTheProcessorOfImages) {
   EXPECT_EQ(logged(checkpoint(model_dir(), {"video_preprocessor_config.json"})), "");
 }
 

@@ -76,7 +76,7 @@ TEST_F(PixelValuesFile, ItemsFollowEachOtherByTheirGrids) {
   EXPECT_EQ(items[1].grid_thw, (std::array<std::int64_t, 3>{1, 4, 2}));
 }
 
-TEST_F(PixelValuesFile, PicturesComeBeforeVideosAndOtherTensorsDoNotCount) {
+TEST_F(PixelValuesFile, ImagesComeBeforeVideosAndOtherTensorsDoNotCount) {
   add_values("pixel_values_videos", {16, 3}, DType::kBF16);
   add_grids("video_grid_thw", {{4, 2, 2}});
   add_values("pixel_values", {4, 3}, DType::kF16);

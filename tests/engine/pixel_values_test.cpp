@@ -1,5 +1,5 @@
-// Items that come as pixel values: the second entrance to the tower. Their rows are the bits of the
-// pictures that the values were made of.
+// Items that come as pixel values: the second entrance to the tower. Their rows are the same bits
+// as those of the images that the values were made of.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -35,7 +35,7 @@ class PixelValues : public ::testing::TestWithParam<int> {
   [[nodiscard]] GoldenPixelValues golden(const std::string& name) const {
     return test::golden_pixel_values(folder_, name);
   }
-  [[nodiscard]] MediaItem picture(const std::string& file) const {
+  [[nodiscard]] MediaItem image(const std::string& file) const {
     return image_file(folder_ + "/images/" + file);
   }
   void expect_refused(const MediaItem& item, const std::string& part) {
@@ -48,12 +48,12 @@ class PixelValues : public ::testing::TestWithParam<int> {
       Engine::load(folder_, {.device = "cpu", .data_parallel_size = GetParam(), .num_threads = 2});
 };
 
-TEST_P(PixelValues, GiveTheRowsOfThePictureBitForBit) {
+TEST_P(PixelValues, GiveTheRowsOfTheImageBitForBit) {
   for (const std::string name :
        {"gradient_64x200", "noise_101x61", "photo_180x180", "shapes_120x90"}) {
     SCOPED_TRACE(name);
     const std::string file = name + (name == "photo_180x180" ? ".jpg" : ".png");
-    const Embedding expected = encode({picture(file)}).front();
+    const Embedding expected = encode({image(file)}).front();
     for (const auto& [dtype, stored] : kDTypes) {
       const Embedding rows = encode({item_of(golden(name), dtype, stored)}).front();
       EXPECT_EQ(rows.data, expected.data) << to_string(stored);
@@ -76,15 +76,15 @@ TEST_P(PixelValues, OfAVideoGiveItsRowsBitForBit) {
   }
 }
 
-TEST_P(PixelValues, KeepTheirPlaceAmongPicturesVideosAndRows) {
-  const MediaItem photo = picture("photo_180x180.jpg");
-  const MediaItem noise = picture("noise_101x61.png");
+TEST_P(PixelValues, KeepTheirPlaceAmongImagesVideosAndRows) {
+  const MediaItem photo = image("photo_180x180.jpg");
+  const MediaItem noise = image("noise_101x61.png");
   const MediaItem clip = video_path(folder_ + "/video_frames");
-  const std::vector<Embedding> pictures = encode({photo, noise, clip});
+  const std::vector<Embedding> images = encode({photo, noise, clip});
   const std::vector<MediaItem> mixed{
       item_of(golden("noise_101x61")),
       photo,
-      precomputed(pictures[1]),
+      precomputed(images[1]),
       item_of(golden("video")),
       item_of(golden("photo_180x180"), RowDType::kBFloat16, DType::kBF16),
       clip,
@@ -94,13 +94,13 @@ TEST_P(PixelValues, KeepTheirPlaceAmongPicturesVideosAndRows) {
     const std::vector<Embedding> rows = encode(mixed, {.enforce_eager = eager});
     ASSERT_EQ(rows.size(), mixed.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      EXPECT_EQ(rows[i].data, pictures[expected[i]].data) << i << (eager ? " eager" : " graphs");
-      EXPECT_EQ(rows[i].modality, pictures[expected[i]].modality);
+      EXPECT_EQ(rows[i].data, images[expected[i]].data) << i << (eager ? " eager" : " graphs");
+      EXPECT_EQ(rows[i].modality, images[expected[i]].modality);
     }
   }
 }
 
-TEST_P(PixelValues, AreReplayedLikePictures) {
+TEST_P(PixelValues, AreReplayedLikeImages) {
   (void)encode({item_of(golden("noise_101x61")), item_of(golden("gradient_64x200"))});
   const Stats stats = engine_.stats();
   EXPECT_EQ(stats.graph_hits, 2);

@@ -121,7 +121,7 @@ TEST_F(Prepare, MessagesBeginWithTheItemOrItsFileOnce) {
 }
 
 TEST_F(Prepare, AnItemThatFailsAfterItsPlanHoldsNothing) {
-  // Zero is halfway between two bytes for a mean of one half, so no picture has it.
+  // Zero is halfway between two bytes for a mean of one half, so no image has it.
   const MediaItem zeros = pixel_values(std::vector<std::uint8_t>(4 * 1536 * sizeof(float)),
                                        RowDType::kFloat32, 4, 1536, {1, 2, 2}, "zeros");
   EXPECT_THAT(refusal(zeros), StartsWith("zeros: pixel_values[0, 0] is 0"));

@@ -16,7 +16,7 @@
 namespace fovea {
 namespace {
 
-/// More than both page-locked buffers hold, in f32.
+/// More than both pinned buffers hold, in f32.
 constexpr std::int64_t kManyRows = 9'001;
 constexpr std::int64_t kWidth = 1'024;
 

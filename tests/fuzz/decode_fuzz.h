@@ -10,7 +10,7 @@
 
 namespace fovea::test {
 
-/// Any bytes as a picture of one format: an accepted file gives pixels of the probed size. Returns
+/// Any bytes as an image of one format: an accepted file gives pixels of the probed size. Returns
 /// what LLVMFuzzerTestOneInput returns: -1 keeps files of other formats out of the corpus.
 inline int decode_one(media::ImageFormat format, const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> file(data, size);

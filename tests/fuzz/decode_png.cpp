@@ -1,5 +1,5 @@
-// Any bytes as a PNG file. The checksums of its chunks are put right first, or hardly any changed
-// input would come past them; one input in eight keeps them as they are.
+// Any bytes as a PNG file. The checksums of its chunks are repaired first, because hardly any
+// mutated input would pass them; one input in eight keeps its own.
 #include <zlib.h>
 
 #include <vector>

@@ -10,7 +10,7 @@ using fovea::test::require;
 
 namespace {
 
-/// Puts the length in front of the header: changed inputs would hardly ever have the right one.
+/// Prepends the length of the header, which mutated inputs would hardly ever get right.
 std::string safetensors_of(std::string_view input) {
   constexpr std::string_view kSeparator = "\n---\n";
   const std::string_view header = input.substr(0, input.find(kSeparator));

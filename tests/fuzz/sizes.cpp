@@ -1,5 +1,5 @@
-// Any text as sizes on a command line: a size that is accepted is written as it is read, and a
-// file of sizes means the same as its text.
+// Any text as sizes on a command line: accepted sizes are printed in a form that reads back as the
+// same sizes, and a file that holds the text means the same.
 #include "sizes.h"
 
 #include "errors.h"

@@ -13,7 +13,7 @@
 
 namespace fovea::test {
 
-/// What the processor returned for one golden picture or video.
+/// What the processor returned for one golden image or video.
 struct GoldenPixelValues {
   std::vector<float> values;  ///< [patches, patch_dim]
   std::int64_t patches = 0;
