@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/blocks/grid/same_size.h"
 #include "support/expect_error.h"
 
@@ -106,8 +108,8 @@ TEST(GridProcessor, FramesAreResizedOneAfterTheOther) {
   const std::vector<RgbView> frames{{dark.data(), 16, 24}, {light.data(), 16, 24}};
   std::vector<std::uint8_t> out(plan.pixel_bytes);
   processor.fill_pixels(plan, frames, out);
-  std::vector<std::uint8_t> want(8 * 8 * 3, 10);
-  want.insert(want.end(), 8 * 8 * 3, 200);
+  std::vector<std::uint8_t> want(2 * 8 * 8 * 3, 10);
+  std::fill(want.begin() + 8 * 8 * 3, want.end(), std::uint8_t{200});
   EXPECT_EQ(out, want);
 }
 
