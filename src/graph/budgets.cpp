@@ -30,8 +30,7 @@ void drop_unreachable(std::vector<std::int64_t>& budgets, std::int64_t unit, std
 
 void sort_unique(std::vector<std::int64_t>& values) {
   std::ranges::sort(values);
-  const auto repeated = std::ranges::unique(values);
-  values.erase(repeated.begin(), repeated.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 std::vector<std::int64_t> generate_budgets(std::int64_t first, std::int64_t last) {
