@@ -88,6 +88,7 @@ void Engine::Impl::load() {
       const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
       models.push_back(load_model(files, options.media, weights, *backend.device, *stream));
       stream->synchronize();
+      if (models.size() == 1) report.weight_bytes = backend.device->allocated_bytes();
     }
     GraphManagerOptions own_options = graph_options;
     if (graph_options.measure && !options.cache_dir.empty()) {
@@ -95,7 +96,6 @@ void Engine::Impl::load() {
     }
     loaded.push_back(std::make_unique<Replica>(*models.back(), *backend.device, own_options));
   }
-  report.weight_bytes = backends.front().device->allocated_bytes();
   replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
   if (on_host() || !options.graphs.cudagraph_mm_encoder) return;
   replicas->for_each([](Replica& replica) { replica.graphs().capture_in_background(); });
