@@ -1,16 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <limits>
 #include <string>
 
 #include "console.h"
 #include "fovea/options.h"
 
 namespace fovea::cli {
-
-/// Most tokens of a budget: rows are counted in 32 bits on the device.
-inline constexpr std::int64_t kMaxTokenBudget = std::numeric_limits<std::int32_t>::max();
 
 /// Applies a --compilation-config text to `graphs`. Keys that say nothing about encoder graphs are
 /// ignored with a warning on `console`; null stands for the default, as in vLLM.

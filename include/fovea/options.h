@@ -42,10 +42,14 @@ struct MediaOptions {
   bool apply_exif_orientation = false;  ///< vLLM ignores it, transformers' load_image applies it
 };
 
+/// Largest token budget. Kernels count rows in 32 bits, and a token may stand for many patches.
+inline constexpr std::int64_t kMaxTokenBudget = std::int64_t{1} << 24;
+
 /// The four configuration fields of encoder graphs, named as in vLLM.
 struct GraphOptions {
-  bool cudagraph_mm_encoder = true;                               ///< false: always eager
-  std::vector<std::int64_t> encoder_cudagraph_token_budgets;      ///< empty: inferred
+  bool cudagraph_mm_encoder = true;  ///< false: always eager
+  std::vector<std::int64_t>
+      encoder_cudagraph_token_budgets;  ///< each at most kMaxTokenBudget; empty: inferred
   std::int64_t encoder_cudagraph_max_vision_items_per_batch = 0;  ///< 0: inferred
   /// Attention sequences; absent: inferred; 0: no video.
   std::optional<std::int64_t> encoder_cudagraph_max_frames_per_batch;

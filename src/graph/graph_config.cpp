@@ -68,6 +68,9 @@ void resolve_budgets_and_items(const GraphOptions& user, const std::function<Bud
     FOVEA_CHECK(items <= model.max, kInvalidArgument,
                 "encoder_cudagraph_max_vision_items_per_batch (", items,
                 ") must be <= the model's largest budget (", model.max, ")");
+    FOVEA_CHECK(model.max <= kMaxTokenBudget, kInvalidArgument,
+                "the model's budget range must end at ", kMaxTokenBudget,
+                " at most: max_num_batched_tokens makes it end at ", model.max);
     config.token_budgets = generate_budgets(std::max(model.min, items), model.max);
   }
   if (items == 0) {
@@ -95,6 +98,9 @@ void validate_graph_options(const GraphOptions& user) {
   for (const std::int64_t budget : user.encoder_cudagraph_token_budgets) {
     FOVEA_CHECK(budget > 0, kInvalidArgument,
                 "encoder_cudagraph_token_budgets must be positive, got ",
+                list_text(user.encoder_cudagraph_token_budgets));
+    FOVEA_CHECK(budget <= kMaxTokenBudget, kInvalidArgument,
+                "encoder_cudagraph_token_budgets must be at most ", kMaxTokenBudget, ", got ",
                 list_text(user.encoder_cudagraph_token_budgets));
   }
   if (!user.cudagraph_mm_encoder) return;

@@ -48,13 +48,13 @@ TEST(CompilationConfig, WarnsAboutOtherKeys) {
 }
 
 TEST(CompilationConfig, RefusesBudgetsThatTheDeviceCannotCount) {
-  EXPECT_EQ(graphs_of(R"({"encoder_cudagraph_token_budgets": [2147483647]})")
+  EXPECT_EQ(graphs_of(R"({"encoder_cudagraph_token_budgets": [16777216]})")
                 .encoder_cudagraph_token_budgets,
-            (std::vector<std::int64_t>{2'147'483'647}));
+            (std::vector<std::int64_t>{16'777'216}));
   for (const char* budget :
-       {"2147483648", "9223372036854775807", "9223372036854775808", "18446744073709551615"}) {
+       {"16777217", "9223372036854775807", "9223372036854775808", "18446744073709551615"}) {
     expect_usage_error(
-        "encoder_cudagraph_token_budgets: expected a whole number from 1 to 2147483647, got " +
+        "encoder_cudagraph_token_budgets: expected a whole number from 1 to 16777216, got " +
             std::string(budget),
         [&] {
           (void)graphs_of("{\"encoder_cudagraph_token_budgets\": [" + std::string(budget) + "]}");

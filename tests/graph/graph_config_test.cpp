@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "graph/budgets.h"
@@ -58,6 +59,19 @@ TEST(GraphConfig, Case13_cfg_budget_zero_or_negative) {
     expect_error(ErrorCode::kInvalidArgument, "must be positive",
                  [&] { validate_graph_options(user); });
   }
+}
+
+TEST(GraphConfig, BudgetsBeyondWhatKernelsCountAreRefused) {
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  EXPECT_NO_THROW((void)resolve({.budgets = {64, kMaxTokenBudget}, .items = 1}));
+  expect_error(ErrorCode::kInvalidArgument,
+               "encoder_cudagraph_token_budgets must be at most 16777216, got [64, " + cat(huge),
+               [&] {
+                 (void)resolve({.budgets = {64, huge}, .items = 1});
+               });
+  expect_error(ErrorCode::kInvalidArgument, "must end at 16777216 at most", [&] {
+    (void)resolve({.range = {64, huge}});
+  });
 }
 
 TEST(GraphConfig, Case14_cfg_items_or_frames_negative) {
