@@ -5,7 +5,9 @@
 
 namespace fovea {
 
-std::string describe(const GraphKey& key) { return cat("path=", key.path, " budget=", key.budget); }
+std::string describe(const GraphSpec& spec, const GraphKey& key) {
+  return cat("path=", spec.paths[static_cast<std::size_t>(key.path)].name, " budget=", key.budget);
+}
 
 BudgetGraph::BudgetGraph(const EncoderGraphModel& model, const Device& device, const GraphKey& key,
                          const GraphCapacity& capacity)

@@ -20,8 +20,8 @@ struct GraphKey {
   friend bool operator==(const GraphKey&, const GraphKey&) noexcept = default;
 };
 
-/// "path=0 budget=64", for log lines.
-[[nodiscard]] std::string describe(const GraphKey& key);
+/// "path=local budget=64", for log lines.
+[[nodiscard]] std::string describe(const GraphSpec& spec, const GraphKey& key);
 
 /// One captured forward of a path at one capacity. It names memory by address, so that memory must
 /// not move while the graph lives; replay checks that it has not.

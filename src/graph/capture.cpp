@@ -93,7 +93,9 @@ bool GraphCapture::is_possible(const GraphKey& key) const {
 void GraphCapture::give_up(std::span<const GraphKey> keys) {
   // Asking again would drop all others each time.
   unaffordable_.insert(unaffordable_.end(), keys.begin(), keys.end());
-  for (const GraphKey& key : keys) warnings_.warn("encoder_graphs.no_memory " + describe(key));
+  for (const GraphKey& key : keys) {
+    warnings_.warn("encoder_graphs.no_memory " + describe(model_.graph_spec(), key));
+  }
 }
 
 void GraphCapture::clear() {
@@ -129,7 +131,7 @@ std::optional<GraphTimes> GraphCapture::time(const BudgetGraph& graph) {
                       graph);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kOutOfMemory) throw;
-    warnings_.warn("encoder_graphs.not_measured " + describe(graph.key()));
+    warnings_.warn("encoder_graphs.not_measured " + describe(model_.graph_spec(), graph.key()));
     return std::nullopt;
   }
 }

@@ -183,7 +183,7 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const Batch& bat
   const BudgetGraph* const graph = runners_.graphs.find(*key);
   if (graph == nullptr) {
     if (!capture_.runs_in_background()) {
-      warnings_.warn(cat("encoder_graphs.not_captured ", describe(*key)));
+      warnings_.warn("encoder_graphs.not_captured " + describe(model_.graph_spec(), *key));
     }
     return MissReason::kNotCaptured;
   }
@@ -195,7 +195,8 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const Batch& bat
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
     const auto slot = std::ranges::find(inputs_.slots, true, &InputWriter::Slot::too_small);
-    warnings_.warn(cat("encoder_graphs.input_too_small path=", path,
+    warnings_.warn(cat("encoder_graphs.input_too_small path=",
+                       model_.graph_spec().paths[static_cast<std::size_t>(path)].name,
                        " buffer=", slot == inputs_.slots.end() ? "?" : slot->decl->name));
     return MissReason::kCapacity;
   }

@@ -232,7 +232,7 @@ TEST(GraphManager, Case65_overflow_guard) {
   }
   EXPECT_EQ(h.manager.stats().miss_reasons.at("capacity"), 2);
   EXPECT_EQ(h.manager.stats().graph_hits, 2);
-  EXPECT_EQ(log.count("input_too_small path=0 buffer=pixel_values"), 1);  // warned once
+  EXPECT_EQ(log.count("input_too_small path=default buffer=pixel_values"), 1);  // warned once
 }
 
 TEST(GraphManager, BuffersTooSmallForAnEagerRunAreAnError) {

@@ -91,7 +91,7 @@ TEST_P(OverlapTest, CaptureLeavesOutTheGraphsWithoutRoom) {
       EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 16}}));
       EXPECT_EQ(h.model.forwards_recorded(), 3);
     }
-    EXPECT_EQ(log.count("no_memory path=0 budget=64"), 1);
+    EXPECT_EQ(log.count("no_memory path=default budget=64"), 1);
     const GraphMemoryReport report = h.manager.memory();
     EXPECT_EQ(report.arena + report.inputs + report.outputs, device.allocated_bytes());
     device.set_limit(std::numeric_limits<std::size_t>::max());
@@ -117,7 +117,7 @@ TEST_P(OverlapTest, GraphsWithoutRoomForAnEagerRunAreReplayed) {
   device.set_limit(200'000);  // one graph of 64 tokens, and an eager run of 16
   h.manager.capture_in_background();
   h.manager.wait_for_background();
-  EXPECT_EQ(log.count("not_measured path=0 budget=64"), 1);
+  EXPECT_EQ(log.count("not_measured path=default budget=64"), 1);
   const std::vector<GraphReport> graphs = h.manager.stats().graphs;
   ASSERT_EQ(graphs.size(), 2u);
   EXPECT_EQ(graphs[0].replay_ms, 0);

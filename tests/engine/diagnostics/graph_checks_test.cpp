@@ -50,12 +50,12 @@ TEST(MixedLoad, ReachesEveryGraphOfTwoPathsThatImagesCanLoad) {
   for (const GraphKey& key : capture_order(config)) {
     const std::vector<ItemPlan> plans = mixed_load(model, config, key);
     const bool one_tile = key.path == 1 && key.budget == 100;  // no image has it
-    EXPECT_EQ(plans.empty(), one_tile) << describe(key);
+    EXPECT_EQ(plans.empty(), one_tile) << describe(model.graph_spec(), key);
     std::vector<ItemSpec> specs;
     for (const ItemPlan& plan : plans) specs.push_back(plan.spec);
     const Packing packing = plan_packing(config, specs, PackingPolicy::kGreedy);
     if (one_tile) continue;
-    ASSERT_EQ(packing.batches.size(), 1U) << describe(key);
+    ASSERT_EQ(packing.batches.size(), 1U) << describe(model.graph_spec(), key);
     EXPECT_EQ(packing.batches[0].budgets[static_cast<std::size_t>(key.path)], key.budget);
   }
 }
