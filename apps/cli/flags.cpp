@@ -73,7 +73,8 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
             "Most items in one replay; 0 infers it from the model (default: inferred)")
       ->group(kGraphGroup);
   add_count(verb, "--max-frames-per-batch", flags.max_frames_per_batch,
-            "Most attention sequences in one replay: an image is one, a video one per temporal "
+            "Most attention sequences in a replay with a video: an image is one, a video one per "
+            "temporal "
             "patch; 0 runs videos eagerly (default: inferred)")
       ->group(kGraphGroup);
   add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,

@@ -29,8 +29,9 @@ struct GraphConfigRequest {
 struct GraphConfig {
   std::vector<std::int64_t> token_budgets;  ///< ascending
   std::int64_t max_items = 0;               ///< most items in one replay
-  std::int64_t max_frames = 0;  ///< attention sequences of the videos of one replay; 0: no video
-  std::int64_t max_seqs = 0;    ///< most attention sequences in one replay
+  /// Most attention sequences in a replay with a video, whose images count one each; 0: no video.
+  std::int64_t max_frames = 0;
+  std::int64_t max_seqs = 0;  ///< most attention sequences in any replay: what graphs have room for
   std::vector<std::vector<std::int64_t>> path_budgets;  ///< ascending; 0 in front: may be absent
 };
 

@@ -135,7 +135,8 @@ void GraphManager::run_selection(Items items, Rows out, Forced forced, Selection
   for (const std::size_t index : selection.indices) {
     selection.specs.push_back(items[index]->plan.spec);
   }
-  pack(selection.specs, limits_of(config_), capture_.costs(), options_.packing, selection.packing);
+  pack(selection.specs, limits_of(config_, !forced), capture_.costs(), options_.packing,
+       selection.packing);
   selection.items.clear();
   selection.out.clear();
   for (const std::int64_t packed : selection.packing.order) {

@@ -10,14 +10,17 @@
 
 namespace fovea {
 
-PackingLimits limits_of(const GraphConfig& config) noexcept {
+PackingLimits limits_of(const GraphConfig& config, bool replayed) noexcept {
   return {.path_budgets = config.path_budgets,
           .max_items = config.max_items,
-          .max_seqs = config.max_seqs};
+          .max_frames = replayed ? config.max_frames : config.max_seqs};
 }
 
 bool SubBatch::has_room_for(const ItemSpec& item, const PackingLimits& limits) const {
-  if (count >= limits.max_items || seqs + item.num_seqs > limits.max_seqs) return false;
+  if (count >= limits.max_items) return false;
+  const std::int64_t all_seqs = seqs + item.num_seqs;
+  const bool has_video = all_seqs > count + 1;
+  if (has_video && all_seqs > limits.max_frames) return false;
   for (std::size_t path = 0; path < limits.path_budgets.size(); ++path) {
     if (load[path] + item.path_tokens[path] > limits.path_budgets[path].back()) return false;
   }
@@ -35,7 +38,7 @@ void SubBatch::close(const PackingLimits& limits) {
     budgets[path] = load[path] == 0 ? std::optional<std::int64_t>(0)
                                     : find_budget(load[path], limits.path_budgets[path]);
   }
-  too_many_seqs = seqs > limits.max_seqs;
+  too_many_seqs = seqs > count && seqs > limits.max_frames;
 }
 
 std::int64_t total_tokens(const ItemSpec& item) {
@@ -78,9 +81,10 @@ void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const Pa
 }
 
 Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
-                     PackingPolicy policy) {
+                     PackingPolicy policy, bool replayed) {
   Packing packing;
-  pack(items, limits_of(config), PackingCosts::from_budgets(config.path_budgets), policy, packing);
+  pack(items, limits_of(config, replayed), PackingCosts::from_budgets(config.path_budgets), policy,
+       packing);
   return packing;
 }
 

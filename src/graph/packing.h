@@ -19,11 +19,15 @@ using PathTokens = std::array<std::int64_t, kMaxPaths>;
 struct PackingLimits {
   std::span<const std::vector<std::int64_t>> path_budgets;  ///< of GraphConfig
   std::int64_t max_items = 1;
-  std::int64_t max_seqs = 1;  ///< attention sequences; a resource like tokens
+  /// Most attention sequences beside a video, i.e. beside an item of several: images count one
+  /// each. Images alone are limited by max_items.
+  std::int64_t max_frames = 1;
 };
 
 /// The limits that follow from the sizes of the graphs. @param config must outlive the result.
-[[nodiscard]] PackingLimits limits_of(const GraphConfig& config) noexcept;
+/// @param replayed false: of items that run eagerly whatever their size. Videos are then limited by
+/// config.max_seqs, as graphs that take none leave them without a limit of their own.
+[[nodiscard]] PackingLimits limits_of(const GraphConfig& config, bool replayed = true) noexcept;
 
 /// Items that run together: entries [begin, begin + count) of Packing::order.
 struct SubBatch {
@@ -34,7 +38,7 @@ struct SubBatch {
   /// Smallest budget that fits the load of each path; 0: path not needed; absent: load above the
   /// largest budget.
   std::array<std::optional<std::int64_t>, kMaxPaths> budgets{};
-  bool too_many_seqs = false;  ///< a single item above max_seqs: no graph can take it
+  bool too_many_seqs = false;  ///< a single video above max_frames: no graph may take it
 
   /// Whether `item` may join.
   [[nodiscard]] bool has_room_for(const ItemSpec& item, const PackingLimits& limits) const;
@@ -88,8 +92,9 @@ struct PackingCosts {
 void sort_by_tokens(std::span<const ItemSpec> items, std::vector<std::int64_t>& order);
 
 /// Orders items by ascending sum of path tokens (ties in index order) and fills sub-batches in that
-/// order up to the largest budget of every path, max_items and max_seqs. An item that fits nowhere
-/// gets a sub-batch of its own. Deterministic; O(n log n); allocates only what `packing` lacks.
+/// order up to the largest budget of every path, max_items and max_frames. An item that fits
+/// nowhere gets a sub-batch of its own. Deterministic; O(n log n); allocates only what `packing`
+/// lacks.
 /// Source: docs/reference/encoder_graphs.md, "Greedy packing" and "Sequences".
 void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing);
 
@@ -103,10 +108,10 @@ void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
 void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
           PackingPolicy policy, Packing& packing);
 
-/// What a GraphManager with this configuration packs the items into that its graphs serve; nothing
-/// but arithmetic. A budget is its own cost.
+/// What a GraphManager with this configuration packs items into; nothing but arithmetic. A budget
+/// is its own cost. @param replayed as limits_of.
 [[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
-                                   PackingPolicy policy);
+                                   PackingPolicy policy, bool replayed = true);
 
 /// Sum of the costs of all sub-batches.
 [[nodiscard]] double total_cost(const Packing& packing, const PackingLimits& limits,

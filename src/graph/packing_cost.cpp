@@ -80,8 +80,9 @@ Ceiling ceiling_above(const ItemSpec& anchor, const PackingLimits& limits, std::
     const auto room = static_cast<std::size_t>(all.end() - own) - 1;
     ceiling.budgets.push_back({*(own + static_cast<std::ptrdiff_t>(std::min(step, room)))});
   }
-  ceiling.limits = {
-      .path_budgets = ceiling.budgets, .max_items = limits.max_items, .max_seqs = limits.max_seqs};
+  ceiling.limits = {.path_budgets = ceiling.budgets,
+                    .max_items = limits.max_items,
+                    .max_frames = limits.max_frames};
   return ceiling;
 }
 

@@ -156,6 +156,18 @@ TEST(GraphManager, Case46_video_frames_resource) {
   EXPECT_EQ(h.manager.stats().miss_reasons.at("frames"), 1);
 }
 
+TEST(GraphManager, AVideoAboveTheFrameLimitRunsEagerlyHoweverManyItemsFit) {
+  GraphManagerOptions options = small_options();
+  options.user.encoder_cudagraph_max_frames_per_batch = 2;  // below the limit of 4 items
+  MockHarness h = make_mock({}, options);
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{3, 4, 4}}));
+  EXPECT_EQ(h.manager.stats().miss_reasons.at("frames"), 1);
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 2, 2}, {1, 2, 2}, {1, 2, 2}, {1, 2, 2}}));
+  EXPECT_EQ(h.manager.stats().graph_hits, 5);
+  EXPECT_EQ(h.manager.stats().sub_batches, 3) << "four images, then the video, and the one before";
+}
+
 TEST(GraphManager, Case47_modality_route) {
   MockHarness h = make_mock({.modalities = {Modality::kImage}});
   h.manager.capture();

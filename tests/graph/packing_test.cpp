@@ -17,7 +17,7 @@ using List = std::vector<std::int64_t>;
 using Lists = std::vector<List>;
 using Items = std::vector<ItemSpec>;
 
-constexpr std::int64_t kNoSeqLimit = 1'000'000;
+constexpr std::int64_t kNoFrameLimit = 1'000'000;
 
 ItemSpec item(std::int64_t tokens, std::int64_t seqs = 1) {
   return {.input_rows = 4 * tokens, .out_rows = tokens, .num_seqs = seqs, .path_tokens = {tokens}};
@@ -63,9 +63,9 @@ std::string to_text(const Packing& packing, std::size_t num_paths) {
 }
 
 std::string greedy(const Items& items, const Lists& budgets, std::int64_t max_items,
-                   std::int64_t max_seqs = kNoSeqLimit) {
+                   std::int64_t max_frames = kNoFrameLimit) {
   Packing packing;
-  pack_greedy(items, {.path_budgets = budgets, .max_items = max_items, .max_seqs = max_seqs},
+  pack_greedy(items, {.path_budgets = budgets, .max_items = max_items, .max_frames = max_frames},
               packing);
   return to_text(packing, budgets.size());
 }
@@ -154,9 +154,21 @@ TEST(Packing, Case46_video_frames_resource) {
 
   Packing packing;
   const Lists lists{{16, 64}};
-  pack_greedy(Items{item(36, 9)}, {.path_budgets = lists, .max_items = 4, .max_seqs = 8}, packing);
+  pack_greedy(Items{item(36, 9)}, {.path_budgets = lists, .max_items = 4, .max_frames = 8},
+              packing);
   ASSERT_EQ(packing.batches.size(), 1u);
   EXPECT_TRUE(packing.batches[0].too_many_seqs);
+}
+
+TEST(Packing, ImagesAreLimitedByItemsAlone) {
+  EXPECT_EQ(greedy(items_of({4, 4, 4, 4, 4}), {{16, 64}}, 4, 2), "[0,1,2,3] 16->16; [4] 4->16");
+  EXPECT_EQ(greedy(items_of({4, 4}), {{16, 64}}, 4, 0), "[0,1] 8->16");
+}
+
+TEST(Packing, ImagesBesideAVideoCountAsSequences) {
+  const Items items{item(4), item(4), item(8, 2), item(9, 2)};
+  EXPECT_EQ(greedy(items, {{16, 64}}, 8, 4), "[0,1,2] 16->16; [3] 9->16");
+  EXPECT_EQ(greedy(items, {{16, 64}}, 8, 3), "[0,1] 8->16; [2] 8->16; [3] 9->16");
 }
 
 TEST(Packing, NothingJoinsAnItemThatFitsNowhere) {
@@ -165,7 +177,7 @@ TEST(Packing, NothingJoinsAnItemThatFitsNowhere) {
 
 TEST(Packing, ReusesTheMemoryOfThePlan) {
   const Lists lists{{16, 64}};
-  const PackingLimits limits{.path_budgets = lists, .max_items = 4, .max_seqs = 8};
+  const PackingLimits limits{.path_budgets = lists, .max_items = 4, .max_frames = 8};
   const Items items = items_of({4, 9, 1, 60});
   Packing packing;
   pack_greedy(items, limits, packing);
@@ -184,8 +196,9 @@ struct Costed {
 };
 
 Costed by_cost(const Items& items, const Lists& budgets, std::int64_t max_items,
-               std::int64_t max_seqs = kNoSeqLimit) {
-  const PackingLimits limits{.path_budgets = budgets, .max_items = max_items, .max_seqs = max_seqs};
+               std::int64_t max_frames = kNoFrameLimit) {
+  const PackingLimits limits{
+      .path_budgets = budgets, .max_items = max_items, .max_frames = max_frames};
   const PackingCosts costs = PackingCosts::from_budgets(budgets);
   Packing packing;
   pack_by_cost(items, limits, costs, packing);
@@ -228,14 +241,14 @@ void make_workload(Random& random, std::int64_t max_count, Workload& w) {
   const std::int64_t largest = test::uniform(random, 10, 4500);  // sometimes above every budget
   w.items.resize(static_cast<std::size_t>(test::uniform(random, 0, max_count)));
   for (ItemSpec& entry : w.items) {
-    entry.num_seqs = test::uniform(random, 1, 20);
+    entry.num_seqs = test::uniform(random, 0, 1) == 0 ? 1 : test::uniform(random, 2, 20);
     entry.path_tokens[0] = test::uniform(random, 0, largest);
     if (dual)
       entry.path_tokens[1] = test::uniform(random, 0, 1) * test::uniform(random, 0, largest);
   }
   w.limits = {.path_budgets = w.budgets,
               .max_items = test::uniform(random, 1, 64),
-              .max_seqs = test::uniform(random, 1, 200)};
+              .max_frames = test::uniform(random, 1, 200)};
 }
 
 /// Whether every item appears once, every sub-batch of several items respects every limit, and
@@ -259,7 +272,8 @@ void expect_valid(const Workload& w, const Packing& packing) {
     }
     EXPECT_EQ(batch.load, sum.path_tokens);
     EXPECT_EQ(batch.seqs, sum.num_seqs);
-    EXPECT_EQ(batch.too_many_seqs, sum.num_seqs > w.limits.max_seqs);
+    const bool has_video = sum.num_seqs > batch.count;
+    EXPECT_EQ(batch.too_many_seqs, has_video && sum.num_seqs > w.limits.max_frames);
     for (std::size_t p = 0; p < w.budgets.size(); ++p) {
       const auto budget = batch.load[p] == 0 ? std::optional<std::int64_t>(0)
                                              : find_budget(batch.load[p], w.budgets[p]);
@@ -270,7 +284,7 @@ void expect_valid(const Workload& w, const Packing& packing) {
     }
     if (batch.count > 1) {
       EXPECT_LE(batch.count, w.limits.max_items);
-      EXPECT_LE(batch.seqs, w.limits.max_seqs);
+      EXPECT_LE(batch.seqs, has_video ? w.limits.max_frames : w.limits.max_items);
     }
   }
   EXPECT_EQ(begin, static_cast<std::int64_t>(w.items.size()));
@@ -323,7 +337,7 @@ TEST(PackingCost, PlansAThousandMixedSizes) {
   std::mt19937_64 random(7);
   Workload w;
   w.budgets = {generate_budgets(64, 8192)};
-  w.limits = {.path_budgets = w.budgets, .max_items = 64, .max_seqs = 2048};
+  w.limits = {.path_budgets = w.budgets, .max_items = 64, .max_frames = 2048};
   for (int i = 0; i < 1000; ++i) w.items.push_back(item(test::uniform(random, 4, 4096)));
   const PackingCosts costs = PackingCosts::from_budgets(w.budgets);
   Packing greedy_plan;
