@@ -72,12 +72,13 @@ std::string batches_table(const PackingPlan& plan, Padding& total) {
       } else if (*budget == 0) {
         cells.insert(cells.end(), {"none", "-", "-"});
       } else {
+        const std::int64_t padded = batch.padded.at(path);
         total.tokens += tokens;
-        total.padded += *budget - tokens;
+        total.padded += padded;
         cells.insert(cells.end(),
                      {std::to_string(*budget),
-                      percent(static_cast<double>(tokens) / static_cast<double>(*budget)),
-                      std::to_string(*budget - tokens)});
+                      percent(static_cast<double>(tokens) / static_cast<double>(tokens + padded)),
+                      std::to_string(padded)});
       }
       cells.push_back(index_list(batch.items));
       table.add_row(std::move(cells));

@@ -47,7 +47,10 @@ ItemSize parse_size(const std::string& text) {
                      "1024x1024x8f");
   }
   ItemSize size{.width_px = number_in(parts[0], text), .height_px = number_in(parts[1], text)};
-  if (video) size.num_frames = number_in(parts[2].substr(0, parts[2].size() - 1), text);
+  if (video) {
+    size.num_frames = number_in(parts[2].substr(0, parts[2].size() - 1), text);
+    size.modality = Modality::kVideo;
+  }
   return size;
 }
 
@@ -65,7 +68,9 @@ void check_sizes(const std::string& model, std::span<const ItemSize> sizes, Engi
 
 std::string to_text(const ItemSize& size) {
   const std::string image = size_text(size.width_px, size.height_px);
-  return size.num_frames == 1 ? image : image + "x" + std::to_string(size.num_frames) + "f";
+  return size.modality == Modality::kImage && size.num_frames == 1
+             ? image
+             : image + "x" + std::to_string(size.num_frames) + "f";
 }
 
 }  // namespace fovea::cli

@@ -26,11 +26,12 @@ struct ItemInfo {
   std::int64_t rows = 0;                                ///< that come out
 };
 
-/// Size of an item to be planned; one frame is an image.
+/// Size of an item to be planned.
 struct ItemSize {
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
-  std::int64_t num_frames = 1;
+  std::int64_t num_frames = 1;           ///< more than one: a video, whatever `modality` says
+  Modality modality = Modality::kImage;  ///< a video of one frame is resized as videos are
 };
 
 /// One sub-batch of a packing plan.
@@ -39,7 +40,8 @@ struct PlannedBatch {
   std::vector<std::int64_t> items;   ///< indices into the planned sizes
   std::vector<std::int64_t> tokens;  ///< per path
   std::vector<std::optional<std::int64_t>>
-      budgets;  ///< per path; absent: runs eagerly; 0: path not needed
+      budgets;                       ///< per path; absent: runs eagerly; 0: path not needed
+  std::vector<std::int64_t> padded;  ///< per path: rows of the replayed graph that no item uses
 };
 
 /// How the items of one call would be packed.

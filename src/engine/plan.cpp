@@ -1,4 +1,5 @@
 // Planning without weights: sizes, grids, and which items would share which budget.
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "engine/load_balance.h"
 #include "engine/prepare.h"
 #include "graph/graph_config.h"
+#include "graph/graph_set.h"
 #include "graph/packing.h"
 #include "media/limits.h"
 #include "models/load_model.h"
@@ -16,24 +18,28 @@ namespace fovea {
 namespace {
 
 /// "640x480", or "640x480x8f" for a video.
-std::string size_name(std::int64_t width_px, std::int64_t height_px, std::int64_t num_frames) {
-  const std::string picture = cat(width_px, "x", height_px);
-  return num_frames == 1 ? picture : cat(picture, "x", num_frames, "f");
+std::string size_name(std::int64_t width_px, std::int64_t height_px,
+                      std::optional<std::int64_t> num_frames) {
+  const std::string image = cat(width_px, "x", height_px);
+  return num_frames ? cat(image, "x", *num_frames, "f") : image;
 }
 
 ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                    const MediaLimits& limits) {
-  const std::string name = size_name(size.width_px, size.height_px, size.num_frames);
+  const bool is_video = size.modality == Modality::kVideo || size.num_frames != 1;
+  const std::string name = size_name(size.width_px, size.height_px,
+                                     is_video ? std::optional(size.num_frames) : std::nullopt);
   media::check_image_size(size.width_px, size.height_px, name, limits);
   media::check_num_frames(size.num_frames, name, limits);
-  return size.num_frames == 1
-             ? processor.plan_image(size.width_px, size.height_px)
-             : processor.plan_video(size.num_frames, size.width_px, size.height_px);
+  return is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
+                  : processor.plan_image(size.width_px, size.height_px);
 }
 
 ItemInfo describe(const ItemPlan& plan) {
   ItemInfo info;
-  info.name = size_name(plan.source_width_px, plan.source_height_px, plan.num_frames);
+  const bool is_video = plan.modality == Modality::kVideo;
+  info.name = size_name(plan.source_width_px, plan.source_height_px,
+                        is_video ? std::optional(plan.num_frames) : std::nullopt);
   info.modality = plan.modality;
   info.source_width_px = plan.source_width_px;
   info.source_height_px = plan.source_height_px;
@@ -44,20 +50,6 @@ ItemInfo describe(const ItemPlan& plan) {
   info.patches = plan.spec.input_rows;
   info.rows = plan.spec.out_rows;
   return info;
-}
-
-/// @param graphs false: budgets only bound the size of eager runs, and are not reported.
-PlannedBatch describe(const Packing& packing, const SubBatch& batch, std::size_t num_paths,
-                      bool graphs) {
-  PlannedBatch planned;
-  const std::span<const std::int64_t> items = packing.items(batch);
-  planned.items.assign(items.begin(), items.end());
-  for (std::size_t path = 0; path < num_paths; ++path) {
-    planned.tokens.push_back(batch.load[path]);
-    const bool eager = batch.too_many_seqs || (!graphs && batch.load[path] > 0);
-    planned.budgets.push_back(eager ? std::nullopt : batch.budgets[path]);
-  }
-  return planned;
 }
 
 /// Adds the windows of a call to a plan, one after the other.
@@ -104,20 +96,35 @@ class Planner {
   [[nodiscard]] bool graphs() const { return options_.graphs.cudagraph_mm_encoder; }
 
   /// Adds the sub-batches that a replica makes of `selection`, indices into `items`.
-  /// @param replayed as `graphs` in describe().
+  /// @param replayed false: budgets only bound the size of eager runs, and are not reported.
   void add_batches(std::span<const ItemPlan> items, std::span<const std::size_t> selection,
                    std::size_t replica, bool replayed) {
     std::vector<ItemSpec> specs;
     for (const std::size_t item : selection) specs.push_back(items[item].spec);
-    const Packing packing = plan_packing(config_, specs, options_.packing);
+    const Packing packing = plan_packing(config_, specs, options_.packing, replayed);
     for (const SubBatch& batch : packing.batches) {
-      PlannedBatch planned = describe(packing, batch, plan_.paths.size(), replayed);
+      PlannedBatch& planned = plan_.batches.emplace_back();
       planned.replica = static_cast<std::int64_t>(replica);
-      for (std::int64_t& item : planned.items) {
-        item = static_cast<std::int64_t>(selection[static_cast<std::size_t>(item)]);
+      for (const std::int64_t item : packing.items(batch)) {
+        planned.items.push_back(
+            static_cast<std::int64_t>(selection[static_cast<std::size_t>(item)]));
       }
-      plan_.batches.push_back(std::move(planned));
+      for (std::size_t path = 0; path < plan_.paths.size(); ++path) {
+        add_path(batch, static_cast<PathId>(path), replayed, planned);
+      }
     }
+  }
+
+  /// Adds what one path of a sub-batch does.
+  void add_path(const SubBatch& batch, PathId path, bool replayed, PlannedBatch& planned) const {
+    const std::int64_t tokens = batch.load[static_cast<std::size_t>(path)];
+    std::optional<std::int64_t> budget = batch.budgets[static_cast<std::size_t>(path)];
+    if (batch.too_many_seqs || (!replayed && tokens > 0)) budget.reset();
+    planned.tokens.push_back(tokens);
+    planned.budgets.push_back(budget);
+    const bool has_graph = budget.value_or(0) > 0;
+    planned.padded.push_back(
+        has_graph ? graph_capacity(spec_, config_, {path, *budget}).tokens - tokens : 0);
   }
 
   const GraphSpec& spec_;

@@ -19,6 +19,17 @@ std::vector<GraphKey> capture_order(const GraphConfig& config) {
   return order;
 }
 
+GraphCapacity graph_capacity(const GraphSpec& spec, const GraphConfig& config,
+                             const GraphKey& key) {
+  const PathSpec& path = spec.paths[static_cast<std::size_t>(key.path)];
+  const std::int64_t tokens = capacity_of_budget(key.budget, path.unit);
+  // A small budget has no room for as many items and sequences as the largest: kernels would start
+  // blocks for sequences that cannot be.
+  return {.tokens = tokens,
+          .items = std::min(config.max_items, tokens),
+          .seqs = std::min(config.max_seqs, tokens)};
+}
+
 BudgetGraph* GraphSet::find(const GraphKey& key) const {
   const auto found = std::ranges::find(graphs_, key, &BudgetGraph::key);
   return found == graphs_.end() ? nullptr : found->get();
@@ -28,15 +39,8 @@ GraphSet::Graphs GraphSet::make_missing(std::span<const GraphKey> keys) const {
   Graphs missing;
   for (const GraphKey& key : keys) {
     if (find(key) != nullptr) continue;
-    const PathSpec& path = model_.graph_spec().paths[static_cast<std::size_t>(key.path)];
-    const std::int64_t tokens = capacity_of_budget(key.budget, path.unit);
-    // A small budget has no room for as many items and sequences as the largest: kernels would
-    // start blocks for sequences that cannot be.
-    missing.push_back(
-        std::make_unique<BudgetGraph>(model_, lane_.device(), key,
-                                      GraphCapacity{.tokens = tokens,
-                                                    .items = std::min(config_.max_items, tokens),
-                                                    .seqs = std::min(config_.max_seqs, tokens)}));
+    missing.push_back(std::make_unique<BudgetGraph>(
+        model_, lane_.device(), key, graph_capacity(model_.graph_spec(), config_, key)));
   }
   return missing;
 }

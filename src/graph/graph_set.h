@@ -14,6 +14,11 @@ namespace fovea {
 /// Keys of all graphs in order of capture: paths as declared, budgets from large to small.
 [[nodiscard]] std::vector<GraphKey> capture_order(const GraphConfig& config);
 
+/// The sizes that the graph of a key has: whole units of its path, and room for as many items and
+/// sequences as can have a token each.
+[[nodiscard]] GraphCapacity graph_capacity(const GraphSpec& spec, const GraphConfig& config,
+                                           const GraphKey& key);
+
 /// The graphs that exist and the memory they share. A graph in the set is always recorded over that
 /// memory as it is now: when memory has to grow, the graphs of the old one are recorded anew.
 /// Not thread-safe.

@@ -25,9 +25,17 @@ TEST(Sizes, ImagesAndVideosInOrder) {
   EXPECT_EQ(sizes[0].width_px, 640);
   EXPECT_EQ(sizes[0].height_px, 480);
   EXPECT_EQ(sizes[0].num_frames, 1);
+  EXPECT_EQ(sizes[0].modality, Modality::kImage);
   EXPECT_EQ(sizes[1].width_px, 1024);
   EXPECT_EQ(sizes[1].height_px, 768);
   EXPECT_EQ(sizes[1].num_frames, 8);
+  EXPECT_EQ(sizes[1].modality, Modality::kVideo);
+}
+
+TEST(Sizes, AVideoOfOneFrameStaysAVideo) {
+  const ItemSize size = parse_size("96x64x1f");
+  EXPECT_EQ(size.modality, Modality::kVideo);
+  EXPECT_EQ(to_text(size), "96x64x1f");
 }
 
 TEST(Sizes, FilesMayHoldLinesAndComments) {

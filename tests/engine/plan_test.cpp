@@ -153,5 +153,54 @@ TEST_F(PlanOfAnEngine, HasNoSizesThatItRefusesToRead) {
   expect_refused({64, 64, 2049}, "64x64x2049f: expected at most 2048 frames, got 2049");
 }
 
+TEST(Plan, PaddingIsWhatGraphsOfWholeUnitsHave) {
+  // Three tiles take 300 tokens; the largest budget of tiles, 350, has room for whole tiles: 300.
+  Engine engine = Engine::load(test::golden_folder("deepseek_ocr", "golden.safetensors"),
+                               {.device = "cpu", .num_threads = 2, .max_num_batched_tokens = 350});
+  const PackingPlan plan = engine.plan(std::vector<ItemSize>{{.width_px = 1920, .height_px = 640}});
+  ASSERT_EQ(plan.batches.size(), 1U);
+  EXPECT_EQ(plan.batches[0].budgets[1], 350);
+  EXPECT_EQ(plan.batches[0].tokens[1], 300);
+  EXPECT_EQ(plan.batches[0].padded, (std::vector<std::int64_t>{0, 0}));
+  (void)engine.encode(std::vector<MediaItem>{image(1920, 640)});
+  const Stats stats = engine.stats();
+  EXPECT_EQ(stats.graph_hits, 1);
+  for (std::size_t path = 0; path < 2; ++path) {
+    EXPECT_EQ(stats.paths[path].padded_rows, plan.batches[0].padded[path]);
+  }
+}
+
+TEST(Plan, OnlyReplaysArePadded) {
+  const std::vector<ItemSize> sizes{{.width_px = 320, .height_px = 320},   // 100 tokens
+                                    {.width_px = 640, .height_px = 640}};  // 400
+  const PackingPlan plan =
+      fovea::plan(model_dir(), sizes,
+                  {.device = "cpu",
+                   .graphs = {.encoder_cudagraph_token_budgets = {128},
+                              .encoder_cudagraph_max_vision_items_per_batch = 8}});
+  ASSERT_EQ(plan.batches.size(), 2U);
+  EXPECT_EQ(plan.batches[0].padded, std::vector<std::int64_t>{28});
+  EXPECT_FALSE(plan.batches[1].budgets[0]);
+  EXPECT_EQ(plan.batches[1].padded, std::vector<std::int64_t>{0});
+}
+
+TEST(Plan, AVideoOfOneFrameIsAVideo) {
+  Engine engine = Engine::load(model_dir(), {.device = "cpu", .num_threads = 2});
+  const std::vector<ItemSize> sizes{{.width_px = 96, .height_px = 64, .modality = Modality::kVideo},
+                                    {.width_px = 96, .height_px = 64}};
+  const PackingPlan plan = engine.plan(sizes);
+  const std::vector<Embedding> rows = engine.encode(std::vector<MediaItem>{
+      video_rgb(std::vector<std::uint8_t>(std::size_t{3 * 96 * 64}), 1, 96, 64, 2.0, "clip"),
+      image(96, 64)});
+  EXPECT_EQ(rows[0].rows, 70);  // videos are enlarged to more pixels than images
+  EXPECT_EQ(rows[1].rows, 6);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(plan.items[i].rows, rows[i].rows);
+    EXPECT_EQ(plan.items[i].modality, rows[i].modality);
+  }
+  EXPECT_EQ(plan.items[0].name, "96x64x1f");
+  EXPECT_EQ(plan.items[1].name, "96x64");
+}
+
 }  // namespace
 }  // namespace fovea

@@ -8,7 +8,6 @@
 
 #include "core/check.h"
 #include "engine/diagnostics/compare.h"
-#include "graph/budgets.h"
 #include "graph/graph_set.h"
 #include "graph/image_search.h"
 #include "graph/packing.h"
@@ -21,10 +20,6 @@ const PathSpec& path_of(const EncoderGraphModel& model, const GraphKey& key) {
   return model.graph_spec().paths[static_cast<std::size_t>(key.path)];
 }
 
-std::int64_t capacity_of(const EncoderGraphModel& model, const GraphKey& key) {
-  return capacity_of_budget(key.budget, path_of(model, key).unit);
-}
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// As mixed_load, each image with the `divisor`-th part of the tokens that are left.
@@ -32,10 +27,11 @@ std::vector<ItemPlan> load_by_parts(const EncoderGraphModel& model, const GraphC
                                     const GraphKey& key, std::int64_t divisor) {
   const auto path = static_cast<std::size_t>(key.path);
   const PackingLimits limits = limits_of(config);
+  const std::int64_t tokens = graph_capacity(model.graph_spec(), config, key).tokens;
   std::vector<ItemPlan> plans;
   SubBatch batch;
-  while (batch.count < limits.max_items && batch.load[path] < capacity_of(model, key)) {
-    const std::int64_t left = capacity_of(model, key) - batch.load[path];
+  while (batch.count < limits.max_items && batch.load[path] < tokens) {
+    const std::int64_t left = tokens - batch.load[path];
     const std::int64_t places = limits.max_items - batch.count;
     const std::int64_t largest = std::max(kTypicalTokens, ceil_div(left, places));
     const std::int64_t part = places == 1 ? left : std::min(ceil_div(left, divisor), largest);
@@ -100,7 +96,7 @@ Check check_graph(Replica& replica, const GraphKey& key, const std::string& plac
   const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
   const std::optional<Check> missed =
       not_replayed(name, before, replica.graphs().stats(), static_cast<std::size_t>(key.path),
-                   capacity_of(model, key));
+                   graph_capacity(model.graph_spec(), replica.graphs().config(), key).tokens);
   if (missed) return *missed;
   const std::vector<Embedding> eager = encode_on(replica, pointers, {.enforce_eager = true});
   return check_equal(name, compare(replayed, eager), tolerance);
