@@ -6,7 +6,7 @@
 
 #include "device/device.h"
 #include "fovea/options.h"
-#include "graph/calibration.h"
+#include "graph/capture/calibration.h"
 #include "graph/graph_manager.h"
 
 namespace fovea {

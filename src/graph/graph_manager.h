@@ -9,7 +9,7 @@
 
 #include "device/device.h"
 #include "fovea/stats.h"
-#include "graph/capture.h"
+#include "graph/capture/capture.h"
 #include "graph/graph_config.h"
 #include "graph/graph_stats.h"
 #include "graph/log_once.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fovea/options.h"
-#include "graph/calibration.h"
+#include "graph/capture/calibration.h"
 
 namespace fovea {
 

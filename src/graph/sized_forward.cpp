@@ -1,7 +1,7 @@
 // One forward of a path: sized once, then fed and submitted.
 #include "graph/sized_forward.h"
 
-#include "graph/forward_cost.h"
+#include "graph/capture/forward_cost.h"
 #include "ops/context.h"
 
 namespace fovea {

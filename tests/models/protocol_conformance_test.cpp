@@ -8,8 +8,8 @@
 #include <set>
 
 #include "device/cpu/cpu_device.h"
+#include "graph/capture/forward_cost.h"
 #include "graph/eager_runner.h"
-#include "graph/forward_cost.h"
 #include "graph/graph_manager.h"
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"

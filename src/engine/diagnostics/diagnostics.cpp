@@ -6,7 +6,7 @@
 #include "engine/engine_impl.h"
 #include "fovea/version.h"
 #include "graph/budgets.h"
-#include "graph/forward_cost.h"
+#include "graph/capture/forward_cost.h"
 #include "graph/graph_config.h"
 #include "media/video.h"
 #include "models/registry.h"

@@ -8,8 +8,8 @@
 
 #include "core/check.h"
 #include "engine/diagnostics/compare.h"
-#include "graph/graph_set.h"
-#include "graph/image_search.h"
+#include "graph/capture/graph_set.h"
+#include "graph/capture/image_search.h"
 #include "graph/packing.h"
 
 namespace fovea {

@@ -7,7 +7,7 @@
 #include "engine/replica.h"
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
-#include "graph/budget_graph.h"
+#include "graph/capture/budget_graph.h"
 #include "graph/graph_config.h"
 #include "models/encoder_graph_model.h"
 

@@ -7,8 +7,8 @@
 #include "core/stopwatch.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
-#include "graph/forward_cost.h"
-#include "graph/image_search.h"
+#include "graph/capture/forward_cost.h"
+#include "graph/capture/image_search.h"
 #include "graph/sized_forward.h"
 #include "models/load_model.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/graph_set.h"
+#include "graph/capture/graph_set.h"
 #include "graph/mock_model.h"
 
 namespace fovea {

@@ -1,5 +1,5 @@
 // One recorded forward over shared memory.
-#include "graph/budget_graph.h"
+#include "graph/capture/budget_graph.h"
 
 #include <gtest/gtest.h>
 

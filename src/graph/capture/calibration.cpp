@@ -1,10 +1,10 @@
 // What measurements are made with, and what they mean for packing.
-#include "graph/calibration.h"
+#include "graph/capture/calibration.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "graph/image_search.h"
+#include "graph/capture/image_search.h"
 
 namespace fovea {
 

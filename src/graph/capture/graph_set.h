@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/budget_graph.h"
+#include "graph/capture/budget_graph.h"
 #include "graph/graph_config.h"
 #include "graph/lane.h"
 #include "graph/run_memory.h"

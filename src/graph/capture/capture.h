@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fovea/stats.h"
-#include "graph/budget_graph.h"
-#include "graph/calibration.h"
+#include "graph/capture/budget_graph.h"
+#include "graph/capture/calibration.h"
 #include "graph/graph_config.h"
 #include "graph/log_once.h"
 #include "graph/manager_options.h"

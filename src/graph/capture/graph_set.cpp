@@ -1,5 +1,5 @@
 // Which graphs exist, and when they must be recorded again.
-#include "graph/graph_set.h"
+#include "graph/capture/graph_set.h"
 
 #include <algorithm>
 #include <utility>

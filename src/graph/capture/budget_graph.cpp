@@ -1,5 +1,5 @@
 // Capture and replay of one graph.
-#include "graph/budget_graph.h"
+#include "graph/capture/budget_graph.h"
 
 #include "core/stopwatch.h"
 

@@ -1,5 +1,5 @@
 // Which image has so many patches or tokens? The model knows, so it is asked.
-#include "graph/image_search.h"
+#include "graph/capture/image_search.h"
 
 #include <algorithm>
 

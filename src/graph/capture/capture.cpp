@@ -1,6 +1,6 @@
 // How graphs come about. A GPU captures in the background while batches run eagerly, a CPU when a
 // batch first needs a graph.
-#include "graph/capture.h"
+#include "graph/capture/capture.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // Finding images by asking the model.
-#include "graph/image_search.h"
+#include "graph/capture/image_search.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Counting a forward without running it.
-#include "graph/forward_cost.h"
+#include "graph/capture/forward_cost.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/budget_graph.h"
+#include "graph/capture/budget_graph.h"
 #include "graph/eager_runner.h"
 #include "graph/lane.h"
 #include "graph/packing.h"

@@ -1,5 +1,5 @@
 // What is captured when, what replays it, and the memory it takes.
-#include "graph/graph_set.h"
+#include "graph/capture/graph_set.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Measured costs, with a clock that the model moves.
-#include "graph/calibration.h"
+#include "graph/capture/calibration.h"
 
 #include <gtest/gtest.h>
 

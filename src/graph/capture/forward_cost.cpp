@@ -1,5 +1,5 @@
 // A forward pass over counting kernels, a measuring arena and a queue that goes nowhere.
-#include "graph/forward_cost.h"
+#include "graph/capture/forward_cost.h"
 
 #include "graph/input_block.h"
 #include "ops/context.h"
