@@ -5,12 +5,12 @@
 #include <iostream>
 #include <optional>
 
-#include "cli11.h"
 #include "errors.h"
-#include "flags.h"
+#include "flags/cli11.h"
+#include "flags/flags.h"
+#include "flags/model_limits.h"
 #include "fovea/fovea.h"
 #include "inputs.h"
-#include "model_limits.h"
 #include "output_file.h"
 #include "progress.h"
 #include "report/encode_report.h"

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "cli11.h"
 #include "errors.h"
+#include "flags/cli11.h"
 #include "output_file.h"
 
 namespace fovea::cli {

@@ -2,13 +2,13 @@
 #include <iostream>
 
 #include "errors.h"
-#include "flags.h"
+#include "flags/flags.h"
+#include "flags/model_limits.h"
+#include "flags/sizes.h"
 #include "fovea/engine.h"
-#include "model_limits.h"
 #include "report/report_json.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "sizes.h"
 #include "verb.h"
 
 namespace fovea::cli {

@@ -2,10 +2,10 @@
 #include <iostream>
 
 #include "errors.h"
-#include "flags.h"
+#include "flags/flags.h"
+#include "flags/model_limits.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
-#include "model_limits.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/table.h"

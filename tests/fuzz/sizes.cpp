@@ -1,6 +1,6 @@
 // Any text as sizes on a command line: accepted sizes are printed in a form that reads back as the
 // same sizes, and a file that holds the text means the same.
-#include "sizes.h"
+#include "flags/sizes.h"
 
 #include "errors.h"
 #include "fuzz.h"

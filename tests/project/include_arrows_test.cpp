@@ -30,7 +30,7 @@ const std::map<std::string, std::set<std::string>> kAllowed{
      {"core", "device", "models/encoder_graph_model.h", "models/inputs.h",
       "models/item_processor.h", "ops/context.h", "ops/cost_kernels.h"}},
     {"src/engine", {"core", "device", "ops", "checkpoint", "media", "models", "graph"}},
-    {"apps", {"report", "bench"}},  // the folders of apps/cli
+    {"apps", {"flags", "report", "bench"}},  // the folders of apps/cli
     {"examples", {}},
 };
 

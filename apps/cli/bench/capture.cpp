@@ -7,19 +7,19 @@
 
 #include "bench/bench.h"
 #include "bench/mm_processor/workload.h"
-#include "cli11.h"
 #include "errors.h"
-#include "flags.h"
+#include "flags/cli11.h"
+#include "flags/flags.h"
+#include "flags/model_limits.h"
+#include "flags/sizes.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
-#include "model_limits.h"
 #include "output_file.h"
 #include "report/report_json.h"
 #include "report/stopwatch.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "sizes.h"
 #include "verb.h"
 
 namespace fovea::cli {

@@ -1,5 +1,5 @@
 // Kinds of flags, on top of the command line parser.
-#include "cli11.h"
+#include "flags/cli11.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parse.h"
+#include "flags/parse.h"
 
 /// The kinds of flags that the verbs are made of. Each function adds one flag to `verb`, which
 /// writes to a variable that lives as long as the parser. A value that the flag cannot take ends

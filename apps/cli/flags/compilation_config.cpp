@@ -1,10 +1,10 @@
 // The JSON of --compilation-config.
-#include "compilation_config.h"
+#include "flags/compilation_config.h"
 
 #include <nlohmann/json.hpp>
 
 #include "errors.h"
-#include "parse.h"
+#include "flags/parse.h"
 
 namespace fovea::cli {
 namespace {

@@ -1,12 +1,12 @@
 // Flags that the verbs share, and their translation into EngineOptions.
-#include "flags.h"
+#include "flags/flags.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "cli11.h"
-#include "compilation_config.h"
-#include "parse.h"
+#include "flags/cli11.h"
+#include "flags/compilation_config.h"
+#include "flags/parse.h"
 #include "report/text.h"
 
 namespace fovea::cli {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "flags.h"
+#include "flags/flags.h"
 #include "fovea/options.h"
 
 namespace fovea::cli {

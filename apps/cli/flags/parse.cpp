@@ -1,5 +1,5 @@
 // From the words of the command line to numbers.
-#include "parse.h"
+#include "flags/parse.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,12 +1,12 @@
 // Sizes on the command line.
-#include "sizes.h"
+#include "flags/sizes.h"
 
 #include <sstream>
 #include <string_view>
 
 #include "errors.h"
+#include "flags/parse.h"
 #include "output_file.h"
-#include "parse.h"
 #include "report/text.h"
 
 namespace fovea::cli {

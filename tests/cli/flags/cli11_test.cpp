@@ -1,4 +1,4 @@
-#include "cli11.h"
+#include "flags/cli11.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "compilation_config.h"
+#include "flags/compilation_config.h"
 
 #include <gtest/gtest.h>
 

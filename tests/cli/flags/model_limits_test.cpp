@@ -1,4 +1,4 @@
-#include "model_limits.h"
+#include "flags/model_limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

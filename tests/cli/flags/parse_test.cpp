@@ -1,4 +1,4 @@
-#include "parse.h"
+#include "flags/parse.h"
 
 #include <gtest/gtest.h>
 

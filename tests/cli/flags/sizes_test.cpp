@@ -1,4 +1,4 @@
-#include "sizes.h"
+#include "flags/sizes.h"
 
 #include <gtest/gtest.h>
 

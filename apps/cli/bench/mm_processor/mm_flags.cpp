@@ -2,9 +2,9 @@
 #include "bench/mm_processor/mm_flags.h"
 
 #include "bench/bench.h"
-#include "cli11.h"
 #include "errors.h"
-#include "parse.h"
+#include "flags/cli11.h"
+#include "flags/parse.h"
 
 namespace fovea::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "bench/mm_processor/runner.h"
 #include "bench/mm_processor/sampling.h"
-#include "flags.h"
+#include "flags/flags.h"
 
 namespace fovea::cli {
 

@@ -11,15 +11,15 @@
 #include "bench/mm_processor/runner.h"
 #include "bench/mm_processor/workload.h"
 #include "errors.h"
+#include "flags/model_limits.h"
+#include "flags/sizes.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
-#include "model_limits.h"
 #include "output_file.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/text.h"
-#include "sizes.h"
 #include "verb.h"
 
 namespace fovea::cli {

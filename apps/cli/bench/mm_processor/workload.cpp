@@ -12,10 +12,10 @@
 
 #include "bench/png_writer.h"
 #include "bench/random.h"
+#include "flags/sizes.h"
 #include "inputs.h"
 #include "output_file.h"
 #include "report/text.h"
-#include "sizes.h"
 
 namespace fovea::cli {
 namespace {
