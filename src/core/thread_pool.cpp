@@ -2,7 +2,9 @@
 //
 // Workers spin for a short while after a loop, because the next one usually follows within
 // microseconds (a forward pass is some hundred loops in a row), and sleep afterwards.
-// A loop is published under a new epoch number; tasks are taken from one atomic counter.
+// A loop is published under a new epoch number; tasks are taken from one atomic counter. A worker
+// joins a loop that is open. The caller closes it when no task is left and waits for those that
+// joined: on a busy machine a worker that has not been scheduled yet holds nobody up.
 #include "core/thread_pool.h"
 
 #include <sched.h>
@@ -24,6 +26,13 @@ namespace {
 
 /// Rounds of waiting with a pause instruction before a worker goes to sleep: some 50 us.
 constexpr int kSpinRounds = 2000;
+
+/// The parts of Impl::loop, from the lowest bit: workers that have joined, whether more may join,
+/// and the epoch.
+constexpr std::uint64_t kJoined = 0xffff;
+constexpr std::uint64_t kOpen = std::uint64_t{1} << 16;
+constexpr int kEpochShift = 17;
+constexpr std::uint64_t kNextEpoch = std::uint64_t{1} << kEpochShift;
 
 void pause_cpu() noexcept { __builtin_ia32_pause(); }
 
@@ -54,31 +63,57 @@ struct ThreadPool::Impl {
     {
       const std::lock_guard lock(mutex);
       stopping = true;
-      epoch.fetch_add(1, std::memory_order_release);
+      loop.fetch_add(kNextEpoch, std::memory_order_release);
     }
     wake.notify_all();
     for (std::thread& thread : team) thread.join();
   }
 
-  /// Body of every thread of the team: waits for the next epoch, works, reports.
+  /// Body of every thread of the team: waits for the next loop, joins it if it is still open.
   void serve(int worker) {
     std::uint64_t seen = 0;
     while (true) {
-      for (int round = 0; round < kSpinRounds && epoch.load(std::memory_order_acquire) == seen;
-           ++round)
-        pause_cpu();
-      if (epoch.load(std::memory_order_acquire) == seen) {
-        std::unique_lock lock(mutex);
-        wake.wait(lock, [&] { return epoch.load(std::memory_order_acquire) != seen; });
-      }
-      seen = epoch.load(std::memory_order_acquire);
+      wait_for_loop_after(seen);
       if (stopping) return;
+      seen = epoch();
+      if (!join()) continue;
       work(worker);
-      if (active.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      const std::uint64_t before = loop.fetch_sub(1, std::memory_order_acq_rel);
+      if ((before & kOpen) == 0 && (before & kJoined) == 1) {
         const std::lock_guard lock(mutex);  // pairs with the check of the waiting caller
         done.notify_one();
       }
     }
+  }
+
+  [[nodiscard]] std::uint64_t epoch() const {
+    return loop.load(std::memory_order_acquire) >> kEpochShift;
+  }
+
+  void wait_for_loop_after(std::uint64_t seen) {
+    for (int round = 0; round < kSpinRounds && epoch() == seen; ++round) pause_cpu();
+    if (epoch() != seen) return;
+    std::unique_lock lock(mutex);
+    wake.wait(lock, [&] { return epoch() != seen; });
+  }
+
+  /// Enters the current loop; false if it is closed.
+  bool join() {
+    std::uint64_t now = loop.load(std::memory_order_acquire);
+    while ((now & kOpen) != 0) {
+      if (loop.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+
+  /// Ends the current loop and waits for the workers that joined it.
+  void close() {
+    loop.fetch_and(~kOpen, std::memory_order_acq_rel);
+    const auto is_left = [&] { return (loop.load(std::memory_order_acquire) & kJoined) == 0; };
+    for (int round = 0; round < kSpinRounds && !is_left(); ++round) pause_cpu();
+    if (is_left()) return;
+    std::unique_lock lock(mutex);
+    done.wait(lock, is_left);
   }
 
   void work(int worker) {
@@ -97,11 +132,11 @@ struct ThreadPool::Impl {
     running_worker = outer_worker;
   }
 
-  void run_alone(std::int64_t count, Body loop) {
+  void run_alone(std::int64_t count, Body loop_body) {
     const void* const outer_pool = std::exchange(running_pool, this);
     const int outer_worker = std::exchange(running_worker, 0);
     try {
-      for (std::int64_t task = 0; task < count; ++task) loop(task, 0);
+      for (std::int64_t task = 0; task < count; ++task) loop_body(task, 0);
     } catch (...) {
       running_pool = outer_pool;
       running_worker = outer_worker;
@@ -111,29 +146,23 @@ struct ThreadPool::Impl {
     running_worker = outer_worker;
   }
 
-  void run(std::int64_t count, Body loop) {
+  void run(std::int64_t count, Body loop_body) {
     const std::lock_guard turn(one_loop);
     if (num_threads == 1 || count <= 1) {  // not worth waking anybody
-      run_alone(count, loop);
+      run_alone(count, loop_body);
       return;
     }
     {
       const std::lock_guard lock(mutex);
-      body = &loop;
+      body = &loop_body;
       num_tasks = count;
       next.store(0);
       failure = nullptr;
-      active.store(num_threads - 1, std::memory_order_relaxed);
-      epoch.fetch_add(1, std::memory_order_release);
+      loop.fetch_add(kNextEpoch | kOpen, std::memory_order_release);
     }
     wake.notify_all();
     work(0);
-    for (int round = 0; round < kSpinRounds && active.load(std::memory_order_acquire) != 0; ++round)
-      pause_cpu();
-    if (active.load(std::memory_order_acquire) != 0) {
-      std::unique_lock lock(mutex);
-      done.wait(lock, [&] { return active.load(std::memory_order_acquire) == 0; });
-    }
+    close();
     if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
   }
 
@@ -143,9 +172,8 @@ struct ThreadPool::Impl {
   std::mutex mutex;  // guards the members below where they are not atomic
   std::condition_variable wake;
   std::condition_variable done;
-  std::atomic<std::uint64_t> epoch{0};
+  std::atomic<std::uint64_t> loop{0};  // kJoined, kOpen, epoch
   std::atomic<std::int64_t> next{0};
-  std::atomic<int> active{0};
   std::int64_t num_tasks = 0;
   const Body* body = nullptr;
   std::exception_ptr failure;

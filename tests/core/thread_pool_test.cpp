@@ -1,12 +1,17 @@
 #include "core/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <fstream>
+#include <future>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -133,6 +138,58 @@ TEST(ThreadPool, RunsALoopOfOnePoolInsideALoopOfAnother) {
   outer.parallel_for(
       4, [&](std::int64_t, int) { inner.parallel_for(3, [&](std::int64_t, int) { ++runs; }); });
   EXPECT_EQ(runs, 12);
+}
+
+/// Keeps a thread from running, as a busy machine would: it stays in a signal handler, reading from
+/// a pipe, until the end of the scope.
+class StoppedThread {
+ public:
+  explicit StoppedThread(pthread_t thread) {
+    EXPECT_EQ(pipe(entered), 0);
+    EXPECT_EQ(pipe(released), 0);
+    before_ = std::signal(SIGUSR1, [](int) {
+      char byte = 0;
+      if (write(entered[1], &byte, 1) == 1) (void)!read(released[0], &byte, 1);
+    });
+    EXPECT_EQ(pthread_kill(thread, SIGUSR1), 0);
+    char byte = 0;
+    EXPECT_EQ(read(entered[0], &byte, 1), 1);
+  }
+  ~StoppedThread() {
+    close(released[1]);  // ends the read
+    std::signal(SIGUSR1, before_);
+    for (const int end : {entered[0], entered[1]}) close(end);
+  }
+  StoppedThread(const StoppedThread&) = delete;
+  StoppedThread& operator=(const StoppedThread&) = delete;
+
+ private:
+  static inline int entered[2];
+  static inline int released[2];
+  void (*before_)(int) = nullptr;
+};
+
+TEST(ThreadPool, DoesNotWaitForAWorkerThatHasNotBegun) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer holds signals back";
+#endif
+  ThreadPool pool(2);
+  const pthread_t caller = pthread_self();
+  std::atomic<pthread_t> worker = caller;
+  while (worker == caller) {
+    pool.parallel_for(100, [&](std::int64_t, int) {
+      if (!pthread_equal(pthread_self(), caller)) worker = pthread_self();
+      std::this_thread::yield();
+    });
+  }
+  std::atomic<int> runs = 0;
+  std::optional<StoppedThread> stopped(std::in_place, worker.load());
+  const auto loop = std::async(std::launch::async,
+                               [&] { pool.parallel_for(10, [&](std::int64_t, int) { ++runs; }); });
+  EXPECT_EQ(loop.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  stopped.reset();
+  loop.wait();
+  EXPECT_EQ(runs, 10);
 }
 
 TEST(ThreadPool, RefusesZeroThreads) {
