@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "bench/bench.h"
+#include "bench/host_load.h"
 #include "bench/latency_report.h"
 #include "errors.h"
 #include "flags/cli11.h"
@@ -34,6 +35,7 @@ struct LatencyFlags {
   std::vector<std::int64_t> threads;  ///< empty: one run with all
   std::int64_t warmups = 2;
   std::int64_t repetitions = 10;
+  std::int64_t host_load = 0;  ///< busy threads beside the run
   std::string output_json;
   std::string plot;
 };
@@ -83,6 +85,7 @@ void measure_threads(const LatencyFlags& flags, const EngineOptions& options, Pr
   run.device = engine.device();
   std::optional<double> peak;
   if (run.device.starts_with("cpu")) peak = measure_fma_peak(options.num_threads, kPeakSeconds);
+  const HostLoad load(flags.host_load);
   for (const LatencyCase& what : cases_of(flags)) {
     progress.advance();
     run.measurements.push_back({.threads = options.num_threads,
@@ -106,13 +109,10 @@ LatencyRun measure(const LatencyFlags& flags, const std::vector<std::int64_t>& t
 }
 
 nlohmann::ordered_json json_of(const LatencyFlags& flags, const LatencyRun& run) {
-  return {{"benchmark", "latency"},
-          {"fovea_version", version()},
-          {"model", flags.engine.model},
-          {"device", run.device},
-          {"warmups", flags.warmups},
-          {"repetitions", flags.repetitions},
-          {"results", results_json(run.measurements)}};
+  return {{"benchmark", "latency"},       {"fovea_version", version()},
+          {"model", flags.engine.model},  {"device", run.device},
+          {"warmups", flags.warmups},     {"repetitions", flags.repetitions},
+          {"host_load", flags.host_load}, {"results", results_json(run.measurements)}};
 }
 
 void print_report(const LatencyFlags& flags, const std::vector<std::int64_t>& threads,
@@ -123,7 +123,8 @@ void print_report(const LatencyFlags& flags, const std::vector<std::int64_t>& th
               << scaling_table(run.measurements, threads) << "\n";
   }
   std::cout << "times in milliseconds, " << counted(flags.repetitions, "repetition")
-            << "; GFLOP/s of the faster mode\ndevice  " << run.device << "\n";
+            << "; GFLOP/s of the faster mode\ndevice  " << run.device << "\n"
+            << host_load_line(flags.host_load);
   for (std::size_t i = 0; i < run.measurements.size(); i += cases_of(flags).size()) {
     const Measurement& m = run.measurements[i];
     if (!m.peak_gflops) continue;
@@ -166,6 +167,7 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
       ->group(kBenchmarkGroup);
   add_positive(verb, "--repetitions", flags.repetitions, "Measured runs of each kind")
       ->group(kBenchmarkGroup);
+  add_host_load(verb, flags.host_load);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_output_file(verb, "--plot", flags.plot, "Write a chart as SVG");
   add_engine_flags(verb, flags.engine);

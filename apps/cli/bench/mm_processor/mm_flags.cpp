@@ -2,6 +2,7 @@
 #include "bench/mm_processor/mm_flags.h"
 
 #include "bench/bench.h"
+#include "bench/host_load.h"
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/parse.h"
@@ -73,6 +74,7 @@ void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
              throw UsageError("--request-rate: expected a number above 0, got \"" + text + "\"");
            })
       ->group(kBenchmarkGroup);
+  add_host_load(verb, flags.host_load);
   add_row_dtype(verb, flags.dtype, "Element type of the returned rows")->group(kBenchmarkGroup);
   add_text(verb, "--metric-percentiles", "P,P,...", "Percentiles to show",
            [&flags](const std::string& text) {

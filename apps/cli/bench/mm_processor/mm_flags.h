@@ -25,6 +25,7 @@ struct MmFlags {
   std::string dtype = "float32";
   Arrivals arrivals;
   bool compare = false;
+  std::int64_t host_load = 0;  ///< busy threads beside the run
   std::vector<double> percents{99};
   std::string output_json;
   std::string plot;

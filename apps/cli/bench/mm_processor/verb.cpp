@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "bench/bench.h"
+#include "bench/host_load.h"
 #include "bench/mm_processor/mm_flags.h"
 #include "bench/mm_processor/report.h"
 #include "bench/mm_processor/runner.h"
@@ -110,6 +111,7 @@ std::vector<WorkloadRun> measure(const MmFlags& flags, Engine& engine, const Wor
     (void)run_in_turn(ctx, modes);
   }
 
+  const HostLoad load(flags.host_load);
   Progress measuring(console, "measuring", std::ssize(workload.requests) * times);
   ctx.requests = workload.requests;
   ctx.advance = [&] { measuring.advance(); };
@@ -149,7 +151,8 @@ nlohmann::ordered_json config_json(const MmFlags& flags) {
                                  {"dtype", flags.dtype},
                                  {"attention", flags.engine.attention},
                                  {"max_concurrency", flags.arrivals.max_concurrency},
-                                 {"request_rate", nullptr}};
+                                 {"request_rate", nullptr},
+                                 {"host_load", flags.host_load}};
   if (flags.arrivals.per_second > 0) json["request_rate"] = flags.arrivals.per_second;
   if (flags.random()) {
     json["items_per_request"] = flags.sampling.items_per_request;
@@ -190,7 +193,8 @@ void print_report(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
                "end to end\n"
             << "graphs  " << stats.num_budgets << " captured in " << fixed(stats.capture_seconds, 2)
             << " s, " << bytes_text(static_cast<std::size_t>(stats.graph_bytes)) << "\n"
-            << "device  " << engine.device() << "\n";
+            << "device  " << engine.device() << "\n"
+            << host_load_line(flags.host_load);
 }
 
 int run_mm_processor(const MmFlags& flags, Console& console) {
