@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "cli/expect_usage_error.h"
+
 namespace fovea::cli {
 namespace {
 
@@ -99,6 +101,17 @@ TEST(EngineFlags, ZeroItemsPerBatchInferThemWhateverTheCompilationConfigSays) {
   EXPECT_EQ(items(), 8);
   flags.max_items_per_batch = 0;
   EXPECT_EQ(items(), 0);
+}
+
+TEST(EngineFlags, BudgetsHaveAMaximum) {
+  CLI::App verb;
+  EngineFlags flags;
+  add_engine_flags(verb, flags);
+  verb.parse("--token-budgets 64," + std::to_string(kMaxTokenBudget));
+  EXPECT_EQ(flags.token_budgets, (std::vector<std::int64_t>{64, kMaxTokenBudget}));
+  test::expect_usage_error("--token-budgets: expected a whole number from 1 to 16777216", [&] {
+    verb.parse("--token-budgets 64," + std::to_string(kMaxTokenBudget + 1));
+  });
 }
 
 TEST(EngineFlags, ReachTheOptionsTheyName) {
