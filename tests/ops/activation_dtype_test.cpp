@@ -112,11 +112,12 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
       {"im2col_3x3", [&](ExecContext& ctx) {
          ops::im2col_3x3(ctx, {x.view(), 2, 2, 1, {}, taps.view()});
        }}};
-  for (const auto& [name, op] : all) {
-    SCOPED_TRACE(name);
+  for (const auto& named_op : all) {
+    SCOPED_TRACE(named_op.first);
     ExecContext ctx = f.ctx();
-    expect_error(ErrorCode::kUnsupported, name + ": ", [&] { op(ctx); });
-    expect_error(ErrorCode::kUnsupported, cat("got ", to_string(other)), [&] { op(ctx); });
+    const auto run = [&] { named_op.second(ctx); };
+    expect_error(ErrorCode::kUnsupported, named_op.first + ": ", run);
+    expect_error(ErrorCode::kUnsupported, cat("got ", to_string(other)), run);
   }
 }
 
