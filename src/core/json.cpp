@@ -1,252 +1,24 @@
 // JSON behind a view that names file and key in every error message.
-//
-// The library only tokenises: it drives TreeBuilder, which builds our own tree and enforces the
-// limits, because the library's own tree silently keeps the last of two equal keys and
-// bounds neither depth nor count. The tree is destroyed recursively, which kMaxJsonDepth makes
-// safe.
 #include "core/json.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <variant>
 
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
 #include "core/file.h"
+#include "core/json_node.h"
 
 namespace fovea {
-
-namespace detail {
-
-struct JsonNode {
-  using Array = std::vector<JsonNode>;
-  /// Members in file order and their indices in ascending order of key, for lookups and duplicates.
-  struct Object {
-    std::vector<std::string> keys;
-    std::vector<JsonNode> values;
-    std::vector<std::uint32_t> by_key;
-
-    [[nodiscard]] const JsonNode* find(std::string_view key) const noexcept {
-      const auto less = [this](std::uint32_t i, std::string_view wanted) {
-        return keys[i] < wanted;
-      };
-      const auto it = std::lower_bound(by_key.begin(), by_key.end(), key, less);
-      return it != by_key.end() && keys[*it] == key ? &values[*it] : nullptr;
-    }
-  };
-
-  /// Integers keep the type they were read with; those beyond 64 bits arrive as double.
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array,
-               Object>
-      value;
-
-  template <class T>
-  [[nodiscard]] const T* get() const noexcept {
-    return std::get_if<T>(&value);
-  }
-};
-
-}  // namespace detail
 
 namespace {
 
 using detail::JsonNode;
+using detail::kMaxQuotedBytes;
 
 /// First position at which two doubles around 2^63 differ from what std::int64_t can hold.
 constexpr double kInt64Limit = 0x1p63;
-
-/// Longest piece of a text that a message quotes, and longest reason taken from the library.
-constexpr std::size_t kMaxQuotedBytes = 40;
-constexpr std::size_t kMaxReasonBytes = 200;
-
-/// "line 3, column 7" of a byte offset, both counted from 1.
-std::string place(std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, std::min(offset, text.size()));
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  return cat("line ", line, ", column ", before.size() - line_start + 1);
-}
-
-/// The reason in the library's message, without its prefix and without a quotation of the text:
-/// "[..] parse error at line 1, column 2: REASON; last read: '...'".
-std::string reason_of(std::string_view message) {
-  message = message.substr(0, message.find("; last read"));
-  const auto skip_past = [&](std::string_view mark) {
-    const std::size_t at = message.find(mark);
-    if (at != std::string_view::npos) message.remove_prefix(at + mark.size());
-    return at != std::string_view::npos;
-  };
-  if (!skip_past(", column ") || !skip_past(": ")) skip_past("] ");
-  return std::string(message.substr(0, kMaxReasonBytes));
-}
-
-/// Python's json module writes NaN, Infinity and -Infinity, which are not JSON. This is the text
-/// with null in their place, and the way back from its offsets.
-class TolerantText {
- public:
-  explicit TolerantText(std::string_view original) {
-    for (std::size_t i = 0; i < original.size();) {
-      const std::size_t token = original[i] == '"' ? string_length(original.substr(i))
-                                                   : non_finite_length(original.substr(i));
-      const std::size_t length = std::max<std::size_t>(token, 1);
-      if (original[i] == '"' || token == 0) {
-        text_.append(original, i, length);
-      } else {
-        text_.append("null").append(length > 4 ? length - 4 : 0, ' ');
-        if (length < 4) inserted_.push_back(text_.size());
-      }
-      i += length;
-    }
-  }
-
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
-
-  /// Offset in the original of an offset in text().
-  [[nodiscard]] std::size_t original_offset(std::size_t offset) const {
-    const auto upper = std::upper_bound(inserted_.begin(), inserted_.end(), offset);
-    return offset - static_cast<std::size_t>(upper - inserted_.begin());
-  }
-
- private:
-  /// Bytes of the string that the text begins with, up to its closing quote or the end.
-  static std::size_t string_length(std::string_view text) {
-    for (std::size_t i = 1; i < text.size(); ++i) {
-      if (text[i] == '\\') {
-        ++i;
-      } else if (text[i] == '"') {
-        return i + 1;
-      }
-    }
-    return text.size();
-  }
-
-  static std::size_t non_finite_length(std::string_view text) {
-    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
-      if (text.starts_with(word)) return word.size();
-    }
-    return 0;
-  }
-
-  std::string text_;
-  std::vector<std::size_t> inserted_;  // ends of the words that grew by one byte
-};
-
-/// Receives the events of the parser. Every function returns whether to go on.
-class TreeBuilder {
- public:
-  using Library = nlohmann::json;
-
-  explicit TreeBuilder(DuplicateKeys duplicates) : duplicates_(duplicates) {}
-
-  bool null() { return add(std::monostate{}) != nullptr; }
-  bool boolean(bool value) { return add(value) != nullptr; }
-  bool number_integer(std::int64_t value) { return add(value) != nullptr; }
-  bool number_unsigned(std::uint64_t value) { return add(value) != nullptr; }
-  bool number_float(double value, const std::string& /*as_written*/) {
-    return add(value) != nullptr;
-  }
-  bool string(std::string& value) { return add(std::move(value)) != nullptr; }
-  bool binary(Library::binary_t& /*value*/) { return stop("binary values are not JSON"); }
-
-  bool start_object(std::size_t /*unknown*/) { return open(add(JsonNode::Object{})); }
-  bool start_array(std::size_t /*unknown*/) { return open(add(JsonNode::Array{})); }
-  bool end_array() { return close(); }
-
-  bool key(std::string& value) {
-    std::get<JsonNode::Object>(open_.back()->value).keys.push_back(std::move(value));
-    return true;
-  }
-
-  bool end_object() {
-    auto& object = std::get<JsonNode::Object>(open_.back()->value);
-    object.by_key.resize(object.keys.size());
-    std::iota(object.by_key.begin(), object.by_key.end(), 0u);
-    std::stable_sort(
-        object.by_key.begin(), object.by_key.end(),
-        [&](std::uint32_t a, std::uint32_t b) { return object.keys[a] < object.keys[b]; });
-    return settle_duplicates(object) && close();
-  }
-
-  bool parse_error(std::size_t offset, const std::string& /*token*/,
-                   const Library::exception& exception) {
-    failure_ = reason_of(exception.what());
-    failure_offset_ = offset == 0 ? 0 : offset - 1;  // the library counts bytes read
-    return false;
-  }
-
-  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
-  /// Where a syntax error is; nothing for limits and duplicates.
-  [[nodiscard]] std::optional<std::size_t> failure_offset() const noexcept {
-    return failure_offset_;
-  }
-  [[nodiscard]] std::unique_ptr<JsonNode> take() noexcept { return std::move(root_); }
-
- private:
-  bool stop(std::string why) {
-    failure_ = std::move(why);
-    return false;
-  }
-
-  /// Appends a value to the container being read, or makes it the root. Null on a limit.
-  template <class T>
-  JsonNode* add(T value) {
-    if (++num_values_ > kMaxJsonValues) {
-      stop(cat("more than ", kMaxJsonValues, " values"));
-      return nullptr;
-    }
-    JsonNode& node = open_.empty() ? *(root_ = std::make_unique<JsonNode>()) : add_sibling();
-    node.value.template emplace<T>(std::move(value));
-    return &node;
-  }
-
-  /// Appends an empty value to the container being read.
-  JsonNode& add_sibling() {
-    auto* const object = std::get_if<JsonNode::Object>(&open_.back()->value);
-    return object != nullptr ? object->values.emplace_back()
-                             : std::get<JsonNode::Array>(open_.back()->value).emplace_back();
-  }
-
-  /// A container that is open is the last of its siblings, so its address stays until it closes.
-  bool open(JsonNode* container) {
-    if (container == nullptr) return false;
-    if (open_.size() == kMaxJsonDepth) return stop(cat("nested deeper than ", kMaxJsonDepth));
-    open_.push_back(container);
-    return true;
-  }
-
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  /// Of equal keys, which the stable sort left in file order, keeps the last or complains.
-  bool settle_duplicates(JsonNode::Object& object) {
-    const auto same = [&](std::uint32_t a, std::uint32_t b) {
-      return object.keys[a] == object.keys[b];
-    };
-    const auto twice = std::adjacent_find(object.by_key.begin(), object.by_key.end(), same);
-    if (twice == object.by_key.end()) return true;
-    if (duplicates_ == DuplicateKeys::kReject) {
-      return stop(cat("key ",
-                      json_quote(std::string_view(object.keys[*twice]).substr(0, kMaxQuotedBytes)),
-                      " occurs twice"));
-    }
-    std::reverse(object.by_key.begin(), object.by_key.end());
-    const auto last = std::unique(object.by_key.begin(), object.by_key.end(), same);
-    object.by_key.erase(last, object.by_key.end());
-    std::reverse(object.by_key.begin(), object.by_key.end());
-    return true;
-  }
-
-  const DuplicateKeys duplicates_;
-  std::unique_ptr<JsonNode> root_;
-  std::vector<JsonNode*> open_;  // from the root to the container being read
-  std::size_t num_values_ = 0;
-  std::string failure_;
-  std::optional<std::size_t> failure_offset_;
-};
 
 /// What a node is, for messages: `"16"`, `2.5`, `an object`.
 std::string describe(const JsonNode& node) {
@@ -376,25 +148,6 @@ JsonDocument::JsonDocument(std::unique_ptr<detail::JsonNode> node, std::string n
 JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
-
-JsonDocument JsonDocument::parse(std::string_view text, std::string name,
-                                 DuplicateKeys duplicates) {
-  FOVEA_CHECK(text.size() <= kMaxJsonBytes, kCorruptData, name, ": text has ", text.size(),
-              " bytes, at most ", kMaxJsonBytes, " are read");
-  // The library takes a zero byte for the end of the text and would ignore what follows.
-  const std::size_t zero = text.find('\0');
-  FOVEA_CHECK(zero == std::string_view::npos, kCorruptData, name, ": ", place(text, zero),
-              ": zero byte");
-  const TolerantText tolerant(text);
-  TreeBuilder builder(duplicates);
-  if (!nlohmann::json::sax_parse(tolerant.text(), &builder)) {
-    const auto offset = builder.failure_offset();
-    throw Error(ErrorCode::kCorruptData,
-                cat(name, ": ", offset ? place(text, tolerant.original_offset(*offset)) + ": " : "",
-                    builder.failure()));
-  }
-  return {builder.take(), std::move(name)};
-}
 
 JsonDocument JsonDocument::read(const std::string& path) {
   const std::vector<std::uint8_t> bytes = read_file(path, kMaxJsonBytes);
