@@ -11,6 +11,7 @@
 #include "device/cpu/cpu_device.h"
 #include "fovea/fovea.h"
 #include "graph/deferred_device.h"
+#include "graph/dual_model.h"
 #include "graph/mock_model.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"

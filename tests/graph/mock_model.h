@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -7,15 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "device/device.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea::test {
 
 using Grid = std::array<std::int64_t, 3>;  ///< frames, rows and columns of patches
-
-/// Submits a closure where a kernel would be launched. Streams that only measure drop it.
-void submit_closure(Stream& stream, std::function<void()> work);
 
 struct MockOptions {
   std::int64_t hidden = 32;
@@ -78,46 +75,6 @@ class MockModel final : public EncoderGraphModel, public ItemProcessor {
   mutable std::int64_t forwards_run_ = 0;
   mutable std::int64_t rows_run_ = 0;
   mutable std::int64_t forwards_recorded_ = 0;
-};
-
-/// A model with two towers, put together like DeepSeek-OCR: rows of the tile grid with a newline
-/// after each, then the page, then a separator. Every token has its own input row of kColumns.
-class DualModel final : public EncoderGraphModel, public ItemProcessor {
- public:
-  static constexpr std::int64_t kColumns = 8;
-  static constexpr std::int64_t kGlobal = 272;   ///< tokens of a page
-  static constexpr std::int64_t kTileSide = 10;  ///< tokens along a side of a tile
-  static constexpr std::int64_t kLocal = 100;    ///< tokens of a tile
-
-  explicit DualModel(std::int64_t max_token_budget = 13824);
-
-  /// An image cut into w x h tiles; (1, 1) has none.
-  [[nodiscard]] PreparedItem make_crop(std::int64_t w, std::int64_t h, std::uint64_t seed) const;
-  /// An item of any token counts: local rows, then global rows.
-  [[nodiscard]] PreparedItem make_plain(std::int64_t global, std::int64_t local,
-                                        std::uint64_t seed) const;
-  [[nodiscard]] std::vector<float> reference(const PreparedItem& item) const;
-
-  [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  [[nodiscard]] const ItemProcessor& processor() const noexcept override { return *this; }
-  [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
-                   std::span<std::uint8_t>) const override {}
-  [[nodiscard]] std::int64_t path_width(PathId) const override { return kColumns; }
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
-                                               const GraphCapacity& capacity) const override;
-  void fill_inputs(PathId path, const GraphCapacity& capacity,
-                   std::span<const PreparedItem* const> items, InputWriter& writer) const override;
-  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
-               TensorView out) const override;
-  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                std::span<const PreparedItem* const> items,
-                std::span<const TensorView> out) const override;
-
- private:
-  GraphSpec spec_;
-  std::vector<float> newline_;
-  std::vector<float> separator_;
 };
 
 }  // namespace fovea::test

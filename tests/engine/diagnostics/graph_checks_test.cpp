@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "graph/capture/graph_set.h"
+#include "graph/dual_model.h"
 #include "graph/mock_model.h"
 
 namespace fovea {
