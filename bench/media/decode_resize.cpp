@@ -1,5 +1,5 @@
-// Times decode_image and resize_rgb on one picture, on the calling thread.
-//   fovea_bench_media PICTURE ROUNDS WxH...
+// Times decode_image and resize_rgb on one image, on the calling thread.
+//   fovea_bench_media IMAGE ROUNDS WxH...
 // Prints one line per figure: what it is, then the median of the rounds in milliseconds.
 // bench/peers/pillow_cpu.py runs it beside Pillow and prints the comparison.
 #include <algorithm>
@@ -71,7 +71,7 @@ void time_resize(const Image& image, const std::string& size, int rounds) {
 }
 
 void run(int argc, char** argv) {
-  FOVEA_CHECK(argc >= 3, kInvalidArgument, "usage: fovea_bench_media PICTURE ROUNDS WxH...");
+  FOVEA_CHECK(argc >= 3, kInvalidArgument, "usage: fovea_bench_media IMAGE ROUNDS WxH...");
   const std::vector<std::uint8_t> file = fovea::read_file(argv[1], kMaxFileBytes);
   const int rounds = std::max(1, std::atoi(argv[2]));
   Image image;

@@ -43,13 +43,13 @@ def peer_rows(model, golden, stem, device):
     return torch.cat([level.float().cpu() for level in levels], dim=1)
 
 
-def fovea_rows(program, folder, pictures, device):
+def fovea_rows(program, folder, images, device):
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "rows.safetensors"
-        subprocess.run([program, "encode", folder, *pictures, "--device", device, "--dtype", "float32", "--output", out],
+        subprocess.run([program, "encode", folder, *images, "--device", device, "--dtype", "float32", "--output", out],
                        check=True, stdout=sys.stderr)
         rows = load_file(out)
-    return [rows[f"item_{index}"] for index in range(len(pictures))]
+    return [rows[f"item_{index}"] for index in range(len(images))]
 
 
 def squares(got, want):
@@ -68,19 +68,19 @@ def main():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
     golden = load_file(arguments.golden / "golden.safetensors")
-    pictures = sorted((arguments.golden / "images").iterdir())
+    images = sorted((arguments.golden / "images").iterdir())
     model = load_model(arguments.golden, arguments.device)
-    got = {"transformers": [peer_rows(model, golden, picture.stem, arguments.device) for picture in pictures]}
+    got = {"transformers": [peer_rows(model, golden, image.stem, arguments.device) for image in images]}
     if arguments.fovea:
-        got["fovea"] = fovea_rows(arguments.fovea, arguments.golden, pictures, arguments.device)
+        got["fovea"] = fovea_rows(arguments.fovea, arguments.golden, images, arguments.device)
 
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, bf16, {arguments.device}")
-    width = max(len(picture.stem) for picture in pictures)
+    width = max(len(image.stem) for image in images)
     print(" " * width + "".join(f"  {name:>12}" for name in got))
     totals = {name: torch.zeros(2, dtype=torch.float64) for name in got}
-    for index, picture in enumerate(pictures):
-        want = reference_rows(golden, picture.stem)
-        line = f"{picture.stem:<{width}}"
+    for index, image in enumerate(images):
+        want = reference_rows(golden, image.stem)
+        line = f"{image.stem:<{width}}"
         for name, rows in got.items():
             sums = squares(rows[index], want)
             totals[name] += sums

@@ -85,7 +85,7 @@ def compare_end_to_end(arguments, folder):
                          "--num-prompts", arguments.repetitions, "--num-warmups", 3, "--dtype", "bfloat16")
         stages = {name.removesuffix("_ms"): stage["median"] for name, stage in ours["stages"].items()}
         total = stages.pop("e2e")
-        row = {"pictures": count}
+        row = {"images": count}
         row.update({f"fovea {name}": ms for name, ms in stages.items()})
         row.update({"fovea sum": sum(stages.values()), "fovea total": total})
         row.update({f"peer {name}": ms for name, ms in peer.items()})

@@ -178,7 +178,7 @@ def main():
     results = {}
     print(f"torch {torch.__version__}, {arguments.attention}{', compiled' if arguments.compile else ''}, processor on "
           f"{arguments.processor_device}, {arguments.threads} decoder threads")
-    print(f"{'pictures':>8}" + "".join(f"{name:>10}" for name in (*STAGES, "to device", "total")))
+    print(f"{'images':>8}" + "".join(f"{name:>10}" for name in (*STAGES, "to device", "total")))
     with ThreadPoolExecutor(arguments.threads) as pool:
         for count in counts:
             results[count] = time_count(jpegs[:count], processor, encoder, pool, arguments)

@@ -1,5 +1,5 @@
-// The matrix product with oneDNN 2.x (weights in the layout it asks for) and with libxsmm (its
-// small kernels on panels of 64 columns), both in f32: neither multiplies f32 by bf16.
+// GEMM with oneDNN 2.x (weights in the layout it asks for) and with libxsmm (its small kernels on
+// panels of 64 columns), both in f32: neither multiplies f32 by bf16.
 #include "peers/gemm_peers.h"
 
 #include <libxsmm.h>

@@ -22,10 +22,10 @@ struct GemmProblem {
   float* out;
 };
 
-/// Computes the product once, with copy `index` of the packed weights.
+/// Computes the GEMM once, with copy `index` of the packed weights.
 using GemmRun = std::function<void(std::size_t index)>;
 
-/// Another library's way to the same product.
+/// Another library's way to the same GEMM.
 struct GemmPeer {
   std::string name;
   /// Packs `copies` equal sets of weights.

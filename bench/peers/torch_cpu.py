@@ -41,7 +41,7 @@ class Sizes:
         self.patch = vision.get("in_channels", 3) * vision["temporal_patch_size"] * self.patch_side**2
 
     def flops(self, patches, count):
-        """Multiply-adds of matrix products and attention, two each, for `count` sequences."""
+        """Multiply-adds of GEMMs and attention, two each, for `count` sequences."""
         per_row = self.patch * self.hidden + self.depth * (4 * self.hidden**2 + 2 * self.hidden * self.mlp)
         merged = self.merge * self.hidden
         per_token = (1 + len(self.deepstack)) * (merged**2 + merged * self.out)

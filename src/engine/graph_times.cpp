@@ -25,7 +25,7 @@ using nlohmann::ordered_json;
 constexpr int kMeasurement = 3;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;  // some 20,000 graphs
 
-/// Everything in the directory that decides about geometry and about the sizes of pictures.
+/// Everything in the directory that decides about geometry and about the sizes of images.
 std::string model_configuration(const std::string& directory) {
   std::string text;
   for (const char* name : {"config.json", "preprocessor_config.json", "processor_config.json",

@@ -18,7 +18,7 @@ void keep_graph_times(GraphManagerOptions& manager, const std::string& model_dir
                       const DeviceProperties& device, const EngineOptions& options);
 
 /// One line that says what measured times are valid for: version, way of measuring, device with its
-/// software, attention kernel, configuration of the model and limits of its pictures.
+/// software, attention kernel, configuration of the model and limits of its images.
 [[nodiscard]] std::string graph_times_identity(const std::string& model_directory,
                                                const DeviceProperties& device,
                                                const EngineOptions& options);

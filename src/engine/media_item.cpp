@@ -14,7 +14,7 @@ namespace fovea {
 
 namespace {
 
-bool is_picture_name(const std::filesystem::path& name) {
+bool is_image_name(const std::filesystem::path& name) {
   constexpr std::array<std::string_view, 4> kExtensions{".jpg", ".jpeg", ".png", ".webp"};
   std::string extension = name.extension().string();
   std::ranges::transform(extension, extension.begin(),
@@ -93,7 +93,7 @@ std::vector<std::string> images_in(const std::string& directory) {
   for (const std::string& name : list_directory(directory)) {
     const fs::path path = fs::path(directory) / name;
     std::error_code ignored;
-    if (is_picture_name(name) && fs::is_regular_file(path, ignored)) files.push_back(path.string());
+    if (is_image_name(name) && fs::is_regular_file(path, ignored)) files.push_back(path.string());
   }
   FOVEA_CHECK(!files.empty(), kNotFound, directory,
               ": expected .jpg, .jpeg, .png or .webp files, found none");

@@ -20,7 +20,7 @@ namespace fovea {
 
 namespace {
 
-/// Decoded pictures of one item, or a view of pixels the caller decoded.
+/// Decoded images of one item, or a view of pixels the caller decoded.
 struct Frames {
   std::vector<media::Image> owned;
   std::vector<RgbView> views;

@@ -16,7 +16,7 @@ namespace fovea {
 
 /// Takes rows from a device to the memory of their embeddings, in two steps that overlap piece by
 /// piece, while the device computes the next rows:
-///   row memory --its own queue--> one of two page-locked buffers --threads--> Embedding::data
+///   row memory --its own queue--> one of two pinned buffers --threads--> Embedding::data
 /// Where the device computes in host memory there is only the second step, and nothing runs in the
 /// background. Not thread-safe.
 class RowDownload {

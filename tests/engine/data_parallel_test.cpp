@@ -16,7 +16,7 @@ std::string golden_model(const std::string& family) {
   return test::golden_folder(family, "golden.safetensors");
 }
 
-MediaItem picture(std::int64_t width, std::int64_t height) {
+MediaItem image(std::int64_t width, std::int64_t height) {
   std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
   for (std::size_t i = 0; i < rgb.size(); ++i) {
     rgb[i] = static_cast<std::uint8_t>(static_cast<std::int64_t>(i) * 7 + width + 3 * height);
@@ -40,9 +40,9 @@ void expect_same(std::span<const Embedding> got, std::span<const Embedding> expe
 
 TEST(DataParallelEngine, Case73_dp_roundtrip) {
   std::vector<MediaItem> items{
-      picture(320, 240), picture(64, 64), picture(100, 333),
+      image(320, 240), image(64, 64), image(100, 333),
       video_rgb(std::vector<std::uint8_t>(3 * 64 * 48 * 3, 90), 3, 64, 48, 2.0, "clip"),
-      picture(200, 64)};
+      image(200, 64)};
   const std::vector<Embedding> expected = load("qwen3_vl", 1).encode(items);
   for (const int replicas : {2, 3, 5, 8}) {
     SCOPED_TRACE(replicas);
@@ -60,8 +60,8 @@ TEST(DataParallelEngine, Case75_dp_zero_items) {
 
 TEST(DataParallelEngine, Case77_dp_two_tower) {
   // Larger than a tile of 640 pixels: cut into tiles. Smaller: a page alone.
-  const std::vector<MediaItem> items{picture(700, 300), picture(90, 120), picture(300, 800),
-                                     picture(64, 64)};
+  const std::vector<MediaItem> items{image(700, 300), image(90, 120), image(300, 800),
+                                     image(64, 64)};
   Engine one = load("deepseek_ocr", 1);
   const std::vector<Embedding> expected = one.encode(items);
   EXPECT_GT(expected[0].rows, expected[1].rows);
@@ -71,11 +71,11 @@ TEST(DataParallelEngine, Case77_dp_two_tower) {
 
 TEST(DataParallelEngine, LongCallsTakeSeveralWindows) {
   Engine one = load("qwen3_vl", 1);
-  const MediaItem seen = picture(64, 64);
+  const MediaItem seen = image(64, 64);
   const Embedding known = one.encode({&seen, 1}).front();
   std::vector<MediaItem> items;  // a window of two replicas is 128 items
   for (std::int64_t i = 0; i < 300; ++i) {
-    items.push_back(i % 3 == 0 ? precomputed(known) : picture(32 + 32 * (i % 4), 32 + i % 64));
+    items.push_back(i % 3 == 0 ? precomputed(known) : image(32 + 32 * (i % 4), 32 + i % 64));
   }
   Engine two = load("qwen3_vl", 2);
   std::vector<std::int64_t> done;
@@ -88,8 +88,8 @@ TEST(DataParallelEngine, LongCallsTakeSeveralWindows) {
 }
 
 TEST(DataParallelEngine, FailedItemsLeaveTheOthersInPlace) {
-  const std::vector<MediaItem> items{picture(64, 64), image_file("missing.jpg"), picture(96, 64),
-                                     picture(64, 96)};
+  const std::vector<MediaItem> items{image(64, 64), image_file("missing.jpg"), image(96, 64),
+                                     image(64, 96)};
   const EncodeOptions skip{.on_error = OnError::kSkip};
   const std::vector<Embedding> rows = load("qwen3_vl", 3).encode(items, skip);
   EXPECT_TRUE(rows[1].error);
@@ -100,15 +100,15 @@ TEST(DataParallelEngine, Case79_cache_no_pin) {
   std::vector<Embedding> kept;
   {
     Engine engine = load("qwen3_vl", 3);
-    std::vector<Embedding> batch = engine.encode(std::vector<MediaItem>{
-        picture(640, 480), picture(64, 64), picture(320, 64), picture(96, 96)});
+    std::vector<Embedding> batch = engine.encode(
+        std::vector<MediaItem>{image(640, 480), image(64, 64), image(320, 64), image(96, 96)});
     kept.push_back(std::move(batch[1]));  // what a cache does with one item of a batch
   }
   // Neither the batch nor the engine is there any more, and the rows take what rows take.
   const Embedding& item = kept.front();
   EXPECT_EQ(item.data.size(), static_cast<std::size_t>(item.rows * item.width) * sizeof(float));
   EXPECT_EQ(item.data.capacity(), item.data.size());
-  const MediaItem alone = picture(64, 64);
+  const MediaItem alone = image(64, 64);
   EXPECT_EQ(item.data, load("qwen3_vl", 1).encode({&alone, 1}).front().data);
 }
 
@@ -129,7 +129,7 @@ TEST(DataParallelEngine, TimesTheTowerOverAllReplicas) {
   Engine engine = load("qwen3_vl", 2);
   const TowerTiming timing = time_tower(engine, 64, 3, 0, 2);
   EXPECT_EQ(timing.patches, 192);
-  EXPECT_EQ(timing.budget, 64);  // two pictures of 16 tokens on one replica, one on the other
+  EXPECT_EQ(timing.budget, 64);  // two images of 16 tokens on one replica, one on the other
   for (const ReplicaStats& replica : engine.replica_stats()) EXPECT_GT(replica.stats.graph_hits, 0);
 }
 
@@ -155,7 +155,7 @@ TEST(DataParallelEngine, PlansAsItEncodes) {
   EXPECT_EQ(plan.batches[1].items, (std::vector<std::int64_t>{2, 3, 1}));  // smallest first
 }
 
-TEST(DataParallelEngine, BalancesTheAttentionOfLargePicturesToo) {
+TEST(DataParallelEngine, BalancesTheAttentionOfLargeImagesToo) {
   // 1,024, 400, 400, 256 and 256 patches. By patches alone the last one would join the first.
   const std::vector<ItemSize> sizes{
       {512, 512, 1}, {320, 320, 1}, {320, 320, 1}, {256, 256, 1}, {256, 256, 1}};

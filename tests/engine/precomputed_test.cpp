@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int64_t kWidth = 256;  // of the tiny Qwen3-VL checkpoint
 
-MediaItem picture(std::int64_t width, std::int64_t height) {
+MediaItem image(std::int64_t width, std::int64_t height) {
   return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3), 77),
-                   width, height, "picture");
+                   width, height, "image");
 }
 
 /// Rows 0, 1, 2, ... / 8: exact in every dtype while the numbers are small.
@@ -67,10 +67,10 @@ TEST_P(Precomputed, Case90_precomputed) {
   }
 }
 
-TEST_P(Precomputed, KeepTheirPlaceAmongPictures) {
-  const std::vector<Embedding> encoded = encode({picture(64, 64), picture(96, 64)});
-  const std::vector<MediaItem> mixed{rows_of(ramp(2), 2), picture(64, 64), precomputed(encoded[0]),
-                                     rows_of({}, 0), picture(96, 64)};
+TEST_P(Precomputed, KeepTheirPlaceAmongImages) {
+  const std::vector<Embedding> encoded = encode({image(64, 64), image(96, 64)});
+  const std::vector<MediaItem> mixed{rows_of(ramp(2), 2), image(64, 64), precomputed(encoded[0]),
+                                     rows_of({}, 0), image(96, 64)};
   const std::vector<Embedding> rows = encode(mixed);
   ASSERT_EQ(rows.size(), 5U);
   EXPECT_EQ(rows[0].at(1, 7), 7.0F / 8);

@@ -14,8 +14,8 @@
 // One block per SM works through tiles of 128 queries of one head. Its last warp group starts bulk
 // copies into a ring of stages in shared memory, running ahead across tiles. The other two own 64
 // queries each. They start the scores of the next step before they turn those of this step into
-// weights, and multiply the values of this step meanwhile, so exponentials and matrix products
-// overlap, within a group and between the two. At the head of a tile each warp multiplies its 16
+// weights, and multiply the values of this step meanwhile, so exponentials and WGMMAs overlap,
+// within a group and between the two. At the head of a tile each warp multiplies its 16
 // queries with the relative positions that they meet; the tables stay in shared memory for the
 // lifetime of the block.
 // Source: docs/reference/deepseek_ocr.md, "Relative positions"; the schedule is that of Shah et
