@@ -38,7 +38,7 @@ void expect_same(std::span<const Embedding> got, std::span<const Embedding> expe
   }
 }
 
-TEST(DataParallelEngine, Case73_dp_roundtrip) {
+TEST(DataParallelEngine, AnyNumberOfReplicasGivesTheSameRows) {
   std::vector<MediaItem> items{
       image(320, 240), image(64, 64), image(100, 333),
       video_rgb(std::vector<std::uint8_t>(3 * 64 * 48 * 3, 90), 3, 64, 48, 2.0, "clip"),
@@ -54,11 +54,11 @@ TEST(DataParallelEngine, Case73_dp_roundtrip) {
   }
 }
 
-TEST(DataParallelEngine, Case75_dp_zero_items) {
+TEST(DataParallelEngine, AnEmptyBatchGivesNothing) {
   EXPECT_TRUE(load("qwen3_vl", 2).encode({}).empty());
 }
 
-TEST(DataParallelEngine, Case77_dp_two_tower) {
+TEST(DataParallelEngine, TwoTowersGiveTheSameRows) {
   // Larger than a tile of 640 pixels: cut into tiles. Smaller: a page alone.
   const std::vector<MediaItem> items{image(700, 300), image(90, 120), image(300, 800),
                                      image(64, 64)};
@@ -96,7 +96,7 @@ TEST(DataParallelEngine, FailedItemsLeaveTheOthersInPlace) {
   expect_same(rows, load("qwen3_vl", 1).encode(items, skip));
 }
 
-TEST(DataParallelEngine, Case79_cache_no_pin) {
+TEST(DataParallelEngine, AKeptItemHoldsNothingOfItsBatch) {
   std::vector<Embedding> kept;
   {
     Engine engine = load("qwen3_vl", 3);

@@ -31,7 +31,7 @@ void expect_row(const Row& row) {
   EXPECT_EQ(got.loads, row.loads);
 }
 
-TEST(LoadBalance, Case72_lb_table) {
+TEST(LoadBalance, LargestFirstToTheLeastLoadedReplica) {
   for (const Row& row : {
            Row{{1000, 100, 200, 50}, 2, {0, 2, 1, 3}, {1, 3}, {1000, 350}},
            Row{{100}, 4, {0}, {1, 0, 0, 0}, {100, 0, 0, 0}},

@@ -48,7 +48,7 @@ class Precomputed : public ::testing::TestWithParam<int> {
                    {.device = "cpu", .data_parallel_size = GetParam(), .num_threads = 2});
 };
 
-TEST_P(Precomputed, Case90_precomputed) {
+TEST_P(Precomputed, AreHandedOnAndSeenByNoTower) {
   const std::vector<float> values = ramp(3);
   const Embedding rows = encode({rows_of(values, 3)}).front();
   EXPECT_EQ(rows.name, "known rows");

@@ -122,7 +122,7 @@ Items mock_items(const std::vector<Grid>& grids) {
 // 4, 16, 81, 8 and 1 tokens; the third fits no budget.
 Items five_items() { return mock_items({{1, 4, 4}, {1, 8, 8}, {1, 18, 18}, {2, 4, 4}, {1, 2, 2}}); }
 
-TEST(ReplicaGroup, Case73_dp_roundtrip) {
+TEST(ReplicaGroup, AnyNumberOfReplicasGivesTheRowsOfTheModel) {
   for (std::size_t replicas = 1; replicas <= 8; ++replicas) {
     SCOPED_TRACE(replicas);
     MockGroup group(replicas);
@@ -132,7 +132,7 @@ TEST(ReplicaGroup, Case73_dp_roundtrip) {
   }
 }
 
-TEST(ReplicaGroup, Case74_dp_empty_rank) {
+TEST(ReplicaGroup, ReplicasWithoutItemsRunNothing) {
   MockGroup group(4);
   group.expect_right(mock_items({{1, 8, 8}}));
   const std::vector<ReplicaStats> stats = group->stats();
@@ -140,7 +140,7 @@ TEST(ReplicaGroup, Case74_dp_empty_rank) {
   for (std::size_t rank = 1; rank < 4; ++rank) EXPECT_EQ(stats[rank].stats.sub_batches, 0);
 }
 
-TEST(ReplicaGroup, Case75_dp_zero_items) {
+TEST(ReplicaGroup, EmptyBatchesAndEmptyItemsAreSkipped) {
   MockGroup group(3);
   EXPECT_TRUE(group.encode({}).empty());
   EXPECT_EQ(sum(group->stats()).sub_batches, 0);
@@ -148,7 +148,7 @@ TEST(ReplicaGroup, Case75_dp_zero_items) {
   EXPECT_EQ(sum(group->stats()).skipped, 3);
 }
 
-TEST(ReplicaGroup, Case76_dp_mixed_modes) {
+TEST(ReplicaGroup, GraphsMayBeOffOnOneReplica) {
   MockGroup group(3, MockModel(), [](std::size_t rank, GraphManagerOptions& options) {
     options.user.cudagraph_mm_encoder = rank != 1;
   });
@@ -160,7 +160,7 @@ TEST(ReplicaGroup, Case76_dp_mixed_modes) {
   EXPECT_EQ(stats[2].stats.graph_hits, 2);
 }
 
-TEST(ReplicaGroup, Case77_dp_two_tower) {
+TEST(ReplicaGroup, TwoTowersGiveTheRowsOfTheModel) {
   const DualModel model(1088);
   Items items;
   for (const auto& [w, h] : {std::pair{1, 1}, {2, 3}, {1, 1}, {2, 2}, {3, 1}}) {
@@ -174,7 +174,7 @@ TEST(ReplicaGroup, Case77_dp_two_tower) {
   }
 }
 
-TEST(ReplicaGroup, Case78_dp_rank_error) {
+TEST(ReplicaGroup, AFailingReplicaLeavesTheRowsOfTheOthers) {
   const Items items = mock_items(std::vector<Grid>(6, {1, 8, 8}));
   MockGroup group(3);
   group.gpu(1).set_limit(0);

@@ -20,52 +20,52 @@ PathSpec path(std::int64_t minimum, bool allow_zero = false) {
       .name = "p", .min_token_budget = minimum, .allow_zero_tokens = allow_zero, .unit = minimum};
 }
 
-TEST(Budgets, Case01_gen_exact) {
+TEST(Budgets, DoubleFromTheLowestToTheHighest) {
   EXPECT_EQ(generate_budgets(64, 1024), (List{64, 128, 256, 512, 1024}));
 }
 
-TEST(Budgets, Case02_gen_cap) {
+TEST(Budgets, EndWithTheHighestEvenIfItIsNoDoubling) {
   EXPECT_EQ(generate_budgets(64, 800), (List{64, 128, 256, 512, 800}));
 }
 
-TEST(Budgets, Case03_gen_single) { EXPECT_EQ(generate_budgets(64, 64), List{64}); }
+TEST(Budgets, LowestEqualToHighestIsOneBudget) { EXPECT_EQ(generate_budgets(64, 64), List{64}); }
 
-TEST(Budgets, Case04_gen_large) {
+TEST(Budgets, DoubleUpToThousandsOfTokens) {
   EXPECT_EQ(generate_budgets(64, 8192), (List{64, 128, 256, 512, 1024, 2048, 4096, 8192}));
   EXPECT_EQ(generate_budgets(64, 4096), (List{64, 128, 256, 512, 1024, 2048, 4096}));
 }
 
-TEST(Budgets, Case05_gen_min_over_max) { EXPECT_EQ(generate_budgets(5, 3), List{3}); }
+TEST(Budgets, LowestAboveTheHighestLeavesTheHighest) { EXPECT_EQ(generate_budgets(5, 3), List{3}); }
 
-TEST(Budgets, Case06_gen_dual_global) {
+TEST(Budgets, DoubleFromAPageOfATwoTowerModel) {
   EXPECT_EQ(generate_budgets(272, 13824), (List{272, 544, 1088, 2176, 4352, 8704, 13824}));
   EXPECT_EQ(generate_budgets(272, 8192), (List{272, 544, 1088, 2176, 4352, 8192}));
 }
 
-TEST(Budgets, Case07_gen_dual_local_zero) {
+TEST(Budgets, APathThatMayBeEmptyBeginsWithZero) {
   EXPECT_EQ(path_budgets(path(100, true), List{13824}, {}),
             (List{0, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 13824}));
   EXPECT_EQ(generate_budgets(100, 8192), (List{100, 200, 400, 800, 1600, 3200, 6400, 8192}));
 }
 
-TEST(Budgets, Case08_find_exact_below_zero) {
+TEST(Budgets, TokensTakeTheSmallestBudgetThatHoldsThem) {
   const List budgets{2048, 4096, 8192};
   EXPECT_EQ(find_budget(2048, budgets), 2048);
   EXPECT_EQ(find_budget(100, budgets), 2048);
   EXPECT_EQ(find_budget(0, budgets), 2048);
 }
 
-TEST(Budgets, Case09_find_between) {
+TEST(Budgets, TokensBetweenTwoBudgetsTakeTheLarger) {
   EXPECT_EQ(find_budget(2049, List{2048, 4096, 8192}), 4096);
   EXPECT_EQ(find_budget(4097, List{2048, 4096, 8192}), 8192);
 }
 
-TEST(Budgets, Case10_find_over) {
+TEST(Budgets, TokensAboveAllBudgetsFindNone) {
   EXPECT_EQ(find_budget(9000, List{2048, 4096, 8192}), std::nullopt);
   EXPECT_EQ(find_budget(3000, List{2048}), std::nullopt);
 }
 
-TEST(Budgets, Case11_find_zero_marker) { EXPECT_EQ(find_budget(0, List{0, 100}), 0); }
+TEST(Budgets, NoTokensTakeTheBudgetZero) { EXPECT_EQ(find_budget(0, List{0, 100}), 0); }
 
 TEST(Budgets, CapacityIsWholeUnits) {
   EXPECT_EQ(capacity_of_budget(13824, 100), 13800);
@@ -101,7 +101,7 @@ TEST(Budgets, UnreachableBudgetsAreDropped) {
   EXPECT_EQ(path_budgets(global, List{13824}, {.max_items = 100}).size(), 7u);
 }
 
-TEST(Budgets, Case26_path_min_bad) {
+TEST(Budgets, MinimumOfAPathMustBePositiveAndWithinTheHighest) {
   for (const std::int64_t minimum : {0, -5, 13825}) {
     expect_error(ErrorCode::kInvalidArgument, "Invalid minimum budget of path \"p\"",
                  [&] { (void)path_budgets(path(minimum), List{13824}, {}); });

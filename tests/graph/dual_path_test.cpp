@@ -41,7 +41,7 @@ TEST_F(DualPathTest, BudgetsFollowTheUnitsOfThePaths) {
   EXPECT_EQ(stats().num_budgets, 6);
 }
 
-TEST_F(DualPathTest, Case54_partial_global_only) {
+TEST_F(DualPathTest, ItemsWithoutTilesReplayThePageAlone) {
   const Batch plain({h.model.make_crop(1, 1, 1)});
   EXPECT_EQ(h.encode(plain)[0].size(), 273u * DualModel::kColumns);
   h.expect_right(plain);
@@ -51,7 +51,7 @@ TEST_F(DualPathTest, Case54_partial_global_only) {
   EXPECT_EQ(stats().graph_hits, 2);
 }
 
-TEST_F(DualPathTest, Case55_partial_local_eager) {
+TEST_F(DualPathTest, OversizedTilesRunEagerlyBesideTheReplayedPage) {
   h.expect_right(Batch({h.model.make_crop(2, 3, 1)}));  // 600 local tokens
   EXPECT_EQ(path(0).replays, 1);
   EXPECT_EQ(path(1).eager_runs, 1);
@@ -59,7 +59,7 @@ TEST_F(DualPathTest, Case55_partial_local_eager) {
   EXPECT_EQ(stats().miss_reasons.at("oversized"), 1);
 }
 
-TEST_F(DualPathTest, Case56_partial_global_eager) {
+TEST_F(DualPathTest, AnOversizedPageRunsEagerlyBesideReplayedTiles) {
   h.expect_right(Batch({h.model.make_plain(600, 300, 1)}));
   EXPECT_EQ(path(0).eager_runs, 1);
   EXPECT_EQ(path(1).replays, 1);
@@ -73,7 +73,7 @@ TEST_F(DualPathTest, GlobalEagerWithoutLocalIsAMiss) {
   EXPECT_EQ(path(1).eager_runs, 0);
 }
 
-TEST_F(DualPathTest, Case57_both_eager_tiled) {
+TEST_F(DualPathTest, BothPathsMayRunEagerly) {
   DualHarness none{DualModel(544), options_for()};  // nothing captured
   const Batch two({none.model.make_crop(2, 2, 1), none.model.make_crop(1, 2, 2)});
   const auto rows = none.encode(two);
@@ -89,7 +89,7 @@ TEST_F(DualPathTest, Case57_both_eager_tiled) {
   EXPECT_EQ(stats().graph_partial, 1);
 }
 
-TEST_F(DualPathTest, Case58_dsocr_assembly) {
+TEST_F(DualPathTest, TilesNewlinesPageAndSeparatorFollowEachOther) {
   const Batch tiled({h.model.make_crop(2, 3, 5)});
   const Rows rows = h.encode(tiled)[0];
   ASSERT_EQ(rows.size(), 903u * DualModel::kColumns);
@@ -107,7 +107,7 @@ TEST_F(DualPathTest, Case58_dsocr_assembly) {
   EXPECT_EQ(row(10)[0], source[0] * -2.0f + 0.5f * source[1]);
 }
 
-TEST_F(DualPathTest, Case70_stats_dual_once) {
+TEST_F(DualPathTest, ItemsOnTwoPathsCountOnce) {
   DualHarness wide{DualModel(2176), options_for()};
   wide.manager.capture();
   wide.expect_right(Batch({wide.model.make_crop(2, 2, 1), wide.model.make_crop(2, 2, 2)}));

@@ -15,7 +15,7 @@ using namespace test;  // NOLINT: the harness is written for these tests
 
 // --- counters ---
 
-TEST_F(GraphManagerTest, Case68_stats_rates) {
+TEST_F(GraphManagerTest, HitRateIsTheShareOfReplayedItems) {
   EXPECT_EQ(stats().hit_rate(), 0.0);
   (void)h.encode(batch({{1, 4, 4}, {1, 4, 4}, {1, 4, 4}}));
   EXPECT_EQ(stats().hit_rate(), 1.0);
@@ -23,13 +23,13 @@ TEST_F(GraphManagerTest, Case68_stats_rates) {
   EXPECT_EQ(stats().hit_rate(), 0.75);
 }
 
-TEST(GraphManager, Case68_stats_all_misses) {
+TEST(GraphManager, HitRateIsZeroWithoutGraphs) {
   MockHarness h = make_mock();
   (void)h.encode(mock_batch(h.model, {{1, 4, 4}}));
   EXPECT_EQ(h.manager.stats().hit_rate(), 0.0);
 }
 
-TEST(GraphManager, Case69_stats_budget_info) {
+TEST(GraphManager, BudgetsAreListedBeforeTheirCapture) {
   MockHarness h = make_mock();
   const Stats s = h.manager.stats();
   EXPECT_EQ(s.num_budgets, 0);
@@ -37,7 +37,7 @@ TEST(GraphManager, Case69_stats_budget_info) {
   EXPECT_EQ(s.paths[0].token_budgets, (std::vector<std::int64_t>{16, 64}));
 }
 
-TEST(GraphManager, Case71_log_crossing) {
+TEST(GraphManager, EveryHundredItemsAreLogged) {
   RecordingLog log;
   GraphManagerOptions options = small_options();
   options.log = &log;
@@ -103,7 +103,7 @@ TEST_F(GraphManagerTest, EagerRunsOnRequestAreCountedAsSuch) {
   EXPECT_EQ(stats().miss_reasons, (std::map<std::string, std::int64_t>{{"requested", 1}}));
 }
 
-TEST(GraphManager, Case91_device_norm) {
+TEST(GraphManager, BytePixelsAreNormalisedByTheForward) {
   MockHarness h = make_mock({.byte_pixels = true});
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{1, 4, 4}, {2, 4, 4}, {1, 18, 18}}));

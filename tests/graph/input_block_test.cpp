@@ -111,13 +111,13 @@ TEST(InputLayout, RefusesBrokenDeclarations) {
 
 // --- padding ---
 
-TEST(InputBlock, Case59_pad_cu_image) {
+TEST(InputBlock, OffsetsRepeatTheirLastValue) {
   Block block({{"cu_seqlens", DType::kI32, {5}, PadRule::kRepeatLast}});
   block.fill(write_ints("cu_seqlens", offsets_of({900, 400})));
   EXPECT_EQ(block.ints("cu_seqlens"), (Ints{0, 900, 1300, 1300, 1300}));
 }
 
-TEST(InputBlock, Case60_pad_cu_video_buffer) {
+TEST(InputBlock, OffsetsOfALargerBatchDoNotShowAfterIt) {
   Block block({{"cu_seqlens", DType::kI32, {9}, PadRule::kRepeatLast}});
   block.fill(write_ints("cu_seqlens", offsets_of({16, 16, 16})));
   EXPECT_EQ(block.ints("cu_seqlens"), (Ints{0, 16, 32, 48, 48, 48, 48, 48, 48}));

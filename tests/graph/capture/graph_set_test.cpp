@@ -16,7 +16,7 @@ using namespace test;  // NOLINT: the harness is written for these tests
 
 // --- capture ---
 
-TEST_F(GraphManagerTest, Case30_capture_one_per_budget) {
+TEST_F(GraphManagerTest, CapturesOneGraphPerBudgetLargestFirst) {
   EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 64}, {.budget = 16}}));
   EXPECT_TRUE(h.manager.is_captured());
   EXPECT_EQ(stats().num_budgets, 2);
@@ -24,7 +24,7 @@ TEST_F(GraphManagerTest, Case30_capture_one_per_budget) {
   EXPECT_EQ(stats().num_budgets, 2);
 }
 
-TEST_F(GraphManagerTest, Case31_clear) {
+TEST_F(GraphManagerTest, ClearedGraphsAreNotReplayed) {
   h.manager.clear();
   EXPECT_FALSE(h.manager.is_captured());
   EXPECT_TRUE(h.manager.captured_keys().empty());
@@ -123,7 +123,7 @@ TEST_F(GraphManagerTest, AllGraphsShareTheMemoryOfTheLargest) {
   EXPECT_EQ(h.manager.memory().outputs, alone.manager.memory().outputs);
 }
 
-TEST_F(GraphManagerTest, Case87_addr_stable) {
+TEST_F(GraphManagerTest, ReplaysAllocateNothing) {
   const Batch items = batch({{1, 4, 4}, {2, 2, 2}});
   const Destinations out(*h.device, items, 32);
   h.manager.execute(items.pointers(), out.views());
@@ -133,7 +133,7 @@ TEST_F(GraphManagerTest, Case87_addr_stable) {
   EXPECT_EQ(stats().graph_hits, 2 * 10'001);
 }
 
-TEST(GraphManager, Case88_small_large_small) {
+TEST(GraphManager, RowsAreTheSameAfterALargerReplay) {
   GraphManagerOptions options;
   options.user.encoder_cudagraph_token_budgets = {512,  1024, 1536, 2048, 2560,
                                                   3072, 3584, 4096, 4864};
