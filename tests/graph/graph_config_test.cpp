@@ -41,7 +41,7 @@ GraphConfig resolve(const Request& r) {
       r.spec, [&] { return r.range; }, to_config_request(r));
 }
 
-TEST(GraphConfig, Case12_budgets_sorted) {
+TEST(GraphConfig, BudgetsAreSorted) {
   const GraphConfig config = resolve({.budgets = {8192, 2048, 4096}});
   EXPECT_EQ(config.token_budgets, (List{2048, 4096, 8192}));
   EXPECT_EQ(find_budget(3000, config.token_budgets), 4096);
@@ -51,7 +51,7 @@ TEST(GraphConfig, DuplicateBudgetsAreRemoved) {
   EXPECT_EQ(resolve({.budgets = {64, 32, 64}}).token_budgets, (List{32, 64}));
 }
 
-TEST(GraphConfig, Case13_cfg_budget_zero_or_negative) {
+TEST(GraphConfig, BudgetsMustBePositiveEvenWhenGraphsAreOff) {
   for (const List& budgets : {List{0, 128}, List{-1, 64}}) {
     GraphOptions user;
     user.cudagraph_mm_encoder = false;  // checked even when graphs are off
@@ -74,7 +74,7 @@ TEST(GraphConfig, BudgetsBeyondWhatKernelsCountAreRefused) {
   });
 }
 
-TEST(GraphConfig, Case14_cfg_items_or_frames_negative) {
+TEST(GraphConfig, ItemsAndFramesMustNotBeNegative) {
   expect_error(ErrorCode::kInvalidArgument,
                "encoder_cudagraph_max_vision_items_per_batch must be non-negative (0 = auto-infer)",
                [] { (void)resolve({.items = -1}); });
@@ -87,16 +87,16 @@ TEST(GraphConfig, Case14_cfg_items_or_frames_negative) {
   EXPECT_NO_THROW(validate_graph_options(off));
 }
 
-TEST(GraphConfig, Case15_res_bad_combo) {
+TEST(GraphConfig, GivenItemsMustFitTheSmallestGivenBudget) {
   expect_error(ErrorCode::kInvalidArgument, "must be <= smallest token budget (64): 64 / 256 = 0",
                [] { (void)resolve({.budgets = {64}, .items = 256}); });
 }
 
-TEST(GraphConfig, Case16_res_boundary) {
+TEST(GraphConfig, ItemsMayEqualTheSmallestBudget) {
   EXPECT_EQ(resolve({.budgets = {64, 128}, .items = 64}).max_items, 64);
 }
 
-TEST(GraphConfig, Case17_res_user_both_never_asks_the_model) {
+TEST(GraphConfig, GivenBudgetsAndItemsNeverAskTheModel) {
   const Request r{.budgets = {64, 128}, .items = 32};
   const GraphConfig config = resolve_graph_config(
       r.spec,
@@ -109,23 +109,23 @@ TEST(GraphConfig, Case17_res_user_both_never_asks_the_model) {
   EXPECT_EQ(config.token_budgets, (List{64, 128}));
 }
 
-TEST(GraphConfig, Case18_res_items_only) {
+TEST(GraphConfig, BudgetsAreInferredFromTheItems) {
   const GraphConfig config = resolve({.items = 128});
   EXPECT_EQ(config.token_budgets, (List{128, 256, 512, 1024, 2048, 4096, 8192, 16384}));
   EXPECT_EQ(config.max_items, 128);
 }
 
-TEST(GraphConfig, Case19_res_items_small) {
+TEST(GraphConfig, FewItemsKeepTheLowestBudgetOfTheModel) {
   const GraphConfig config = resolve({.items = 2, .range = {4, 128}});
   EXPECT_EQ(config.max_items, 2);
   EXPECT_EQ(config.token_budgets, (List{4, 8, 16, 32, 64, 128}));
 }
 
-TEST(GraphConfig, Case20_res_budgets_only) {
+TEST(GraphConfig, ItemsAreInferredFromTheBudgets) {
   EXPECT_EQ(resolve({.budgets = {32, 64}}).max_items, 32);
 }
 
-TEST(GraphConfig, Case21_res_auto) {
+TEST(GraphConfig, BudgetsAndItemsAreInferredFromTheModel) {
   const GraphConfig large = resolve({});
   EXPECT_EQ(large.max_items, 64);
   EXPECT_EQ(large.token_budgets.size(), 9u);
@@ -135,7 +135,7 @@ TEST(GraphConfig, Case21_res_auto) {
   EXPECT_EQ(resolve({.range = {272, 13824}}).max_items, 50);
 }
 
-TEST(GraphConfig, Case22_range_bad) {
+TEST(GraphConfig, RangesOfModelsMustBePositiveAndAscending) {
   expect_error(ErrorCode::kInvalidArgument, "Both must be positive", [] {
     (void)resolve({.range = {0, 128}});
   });
@@ -147,7 +147,7 @@ TEST(GraphConfig, Case22_range_bad) {
   });
 }
 
-TEST(GraphConfig, Case23_res_items_over_max) {
+TEST(GraphConfig, GivenItemsMustFitTheLargestBudgetOfTheModel) {
   expect_error(ErrorCode::kInvalidArgument, "must be <= the model's largest budget (128)", [] {
     (void)resolve({.items = 256, .range = {64, 128}});
   });
@@ -167,11 +167,11 @@ TEST(GraphConfig, SingleItemBatchesAreLogged) {
   EXPECT_EQ(log.count("no_packing max_items=1 min_budget=256 max_budget=256"), 1);
 }
 
-TEST(GraphConfig, Case24_frames_video_zero) {
+TEST(GraphConfig, FramesAreZeroWithoutVideo) {
   EXPECT_EQ(resolve({.frames = 64, .video_allowed = false}).max_frames, 0);
 }
 
-TEST(GraphConfig, Case25_frames_user_or_auto) {
+TEST(GraphConfig, FramesAreInferredFromItemsAndTheModel) {
   EXPECT_EQ(resolve({.frames = 64}).max_frames, 64);
   GraphSpec video;
   video.max_frames_per_video = 16;
@@ -198,7 +198,7 @@ TEST(GraphConfig, SequencesCoverImagesWhenThereIsNoVideo) {
   EXPECT_EQ(config.max_seqs, 8);
 }
 
-TEST(GraphConfig, Case26_path_none) {
+TEST(GraphConfig, AModelNeedsAPath) {
   GraphSpec spec;
   spec.paths.clear();
   expect_error(ErrorCode::kInvalidArgument, "at least one path",

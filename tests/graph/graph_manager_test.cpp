@@ -21,25 +21,25 @@ using namespace test;  // NOLINT: the harness is written for these tests
 
 // --- execution ---
 
-TEST_F(GraphManagerTest, Case32_exec_count) {
+TEST_F(GraphManagerTest, EveryReplayedItemIsAHit) {
   EXPECT_EQ(h.encode(batch({{1, 4, 4}, {1, 4, 4}})).size(), 2u);
   EXPECT_EQ(stats().graph_hits, 2);
 }
 
-TEST_F(GraphManagerTest, Case33_exec_shapes) {
+TEST_F(GraphManagerTest, ItemsOfDifferentSizesHaveTheirOwnRows) {
   const auto rows = h.encode(batch({{1, 4, 4}, {1, 8, 8}}));
   EXPECT_EQ(rows[0].size(), 4u * 32u);
   EXPECT_EQ(rows[1].size(), 16u * 32u);
 }
 
-TEST_F(GraphManagerTest, Case34_exec_oversize) {
+TEST_F(GraphManagerTest, OversizedItemsRunEagerly) {
   const auto rows = h.encode(batch({{1, 18, 18}}));
   EXPECT_EQ(rows[0].size(), 81u * 32u);
   EXPECT_EQ(stats().graph_misses, 1);
   EXPECT_EQ(stats().miss_reasons.at("oversized"), 1);
 }
 
-TEST_F(GraphManagerTest, Case35_exec_chunk) {
+TEST_F(GraphManagerTest, ABatchIsCutAtTheMostItemsOfAReplay) {
   h.expect_right(batch(std::vector<Grid>(8, {1, 4, 4})));
   const Stats s = stats();
   EXPECT_EQ(s.graph_hits, 8);
@@ -49,14 +49,14 @@ TEST_F(GraphManagerTest, Case35_exec_chunk) {
   EXPECT_EQ(s.paths[0].padded_rows, 0);  // both loads fill the budget of 16
 }
 
-TEST_F(GraphManagerTest, Case36_exec_order) {
+TEST_F(GraphManagerTest, RowsKeepTheOrderOfTheItems) {
   const Batch mixed = batch({{1, 8, 8}, {1, 2, 2}, {1, 18, 18}, {1, 4, 4}});
   h.expect_right(mixed);
   EXPECT_EQ(stats().graph_hits, 3);
   EXPECT_EQ(stats().graph_misses, 1);
 }
 
-TEST_F(GraphManagerTest, Case37_exec_equals_eager) {
+TEST_F(GraphManagerTest, ReplaysEqualEagerRunsBitForBit) {
   for_all(200, [&](auto& random) {
     std::vector<Grid> grids(static_cast<std::size_t>(uniform(random, 0, 10)));
     for (Grid& grid : grids) {
@@ -73,13 +73,13 @@ TEST_F(GraphManagerTest, Case37_exec_equals_eager) {
   EXPECT_GT(stats().graph_hits, 0);
 }
 
-TEST_F(GraphManagerTest, Case38_exec_empty) {
+TEST_F(GraphManagerTest, AnEmptyBatchRunsNothing) {
   EXPECT_TRUE(h.encode(Batch{}).empty());
   const Stats s = stats();
   EXPECT_EQ(s.graph_hits + s.graph_misses + s.skipped + s.sub_batches, 0);
 }
 
-TEST_F(GraphManagerTest, Case39_exec_no_alias) {
+TEST_F(GraphManagerTest, LaterBatchesLeaveTheRowsOfEarlierOnes) {
   const Batch first = batch({{1, 4, 4}, {1, 18, 18}}, 1);
   const Destinations kept(*h.device, first, 32);
   h.manager.execute(first.pointers(), kept.views());
@@ -88,7 +88,7 @@ TEST_F(GraphManagerTest, Case39_exec_no_alias) {
   EXPECT_EQ(kept.rows(), before);
 }
 
-TEST_F(GraphManagerTest, Case40_exec_stale) {
+TEST_F(GraphManagerTest, LeftoversOfLargerBatchesDoNotShow) {
   h.expect_right(batch({{1, 16, 16}}));    // all 64 tokens of the large graph
   h.expect_right(batch({{1, 2, 34}}, 7));  // 17 tokens in the same graph
   h.expect_right(batch({{3, 2, 12}}, 8));  // several sequences, then one
@@ -96,14 +96,14 @@ TEST_F(GraphManagerTest, Case40_exec_stale) {
   EXPECT_EQ(stats().graph_misses, 0);
 }
 
-TEST_F(GraphManagerTest, Case41_poison_nan) {
+TEST_F(GraphManagerTest, PoisonedMemoryDoesNotShow) {
   for (const Grid& grid : {Grid{1, 4, 4}, Grid{1, 10, 10}, Grid{3, 2, 2}, Grid{1, 18, 18}}) {
     h.manager.poison_memory();
     h.expect_right(batch({grid}));
   }
 }
 
-TEST_F(GraphManagerTest, Case42_nan_isolation) {
+TEST_F(GraphManagerTest, NansStayInTheirItem) {
   PreparedItem sick = h.model.make_item({1, 4, 4}, 0);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (std::size_t at = 0; at < sick.pixels.size(); at += sizeof nan) {
@@ -121,7 +121,7 @@ TEST_F(GraphManagerTest, Case42_nan_isolation) {
 
 // --- video ---
 
-TEST_F(GraphManagerTest, Case43_video_shapes) {
+TEST_F(GraphManagerTest, ImagesAndVideosShareAReplay) {
   const Batch mixed = batch({{2, 4, 4}, {1, 4, 4}});
   const auto rows = h.encode(mixed);
   EXPECT_EQ(rows[0].size(), 8u * 32u);
@@ -130,20 +130,20 @@ TEST_F(GraphManagerTest, Case43_video_shapes) {
   EXPECT_EQ(stats().sub_batches, 1);  // image and video share a replay
 }
 
-TEST_F(GraphManagerTest, Case44_video_oversize) {
+TEST_F(GraphManagerTest, OversizedVideosRunEagerly) {
   const auto rows = h.encode(batch({{2, 18, 18}}));
   EXPECT_EQ(rows[0].size(), 162u * 32u);
   EXPECT_EQ(stats().graph_misses, 1);
 }
 
-TEST_F(GraphManagerTest, Case45_shared_manager) {
+TEST_F(GraphManagerTest, OneManagerServesImagesVideosAndBoth) {
   h.expect_right(batch({{1, 4, 4}, {1, 8, 8}}));
   h.expect_right(batch({{2, 4, 4}, {4, 2, 2}}, 5));
   h.expect_right(batch({{2, 4, 4}, {1, 8, 8}, {3, 2, 4}}, 9));
   EXPECT_EQ(stats().graph_misses, 0);
 }
 
-TEST(GraphManager, Case46_video_frames_resource) {
+TEST(GraphManager, FramesOfAReplayAreLimited) {
   GraphManagerOptions options = small_options();
   options.user.encoder_cudagraph_max_frames_per_batch = 8;
   MockHarness h = make_mock({}, options);
@@ -168,7 +168,7 @@ TEST(GraphManager, AVideoAboveTheFrameLimitRunsEagerlyHoweverManyItemsFit) {
   EXPECT_EQ(h.manager.stats().sub_batches, 3) << "four images, then the video, and the one before";
 }
 
-TEST(GraphManager, Case47_modality_route) {
+TEST(GraphManager, ModalitiesWithoutGraphsRunEagerly) {
   MockHarness h = make_mock({.modalities = {Modality::kImage}});
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}, {2, 2, 2}}));
@@ -176,7 +176,7 @@ TEST(GraphManager, Case47_modality_route) {
   EXPECT_EQ(h.manager.stats().miss_reasons.at("unsupported_modality"), 2);
 }
 
-TEST(GraphManager, Case48_evs_off) {
+TEST(GraphManager, AModelWithoutGraphModalitiesRunsEagerly) {
   MockHarness h = make_mock({.modalities = {}});  // what a model with pruning declares
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}}));
@@ -196,14 +196,14 @@ TEST(GraphManager, VideosRunEagerlyWhenFramesAreZero) {
 
 // --- edges ---
 
-TEST_F(GraphManagerTest, Case52_exec_zero_mid) {
+TEST_F(GraphManagerTest, ItemsWithoutTokensAreSkippedAmongOthers) {
   const Batch mixed = batch({{1, 0, 0}, {1, 4, 4}, {1, 0, 0}});
   h.expect_right(mixed);
   EXPECT_EQ(stats().graph_hits, 1);
   EXPECT_EQ(stats().skipped, 2);
 }
 
-TEST_F(GraphManagerTest, Case53_exec_all_zero) {
+TEST_F(GraphManagerTest, ItemsWithoutTokensAloneRunNothing) {
   const std::int64_t before = h.model.forwards_run();
   h.expect_right(batch({{1, 0, 0}}));
   EXPECT_EQ(stats().skipped, 1);
@@ -222,7 +222,7 @@ TEST_F(GraphManagerTest, WrongDestinationsAreRefused) {
                [&] { h.manager.execute(one.pointers(), views); });
 }
 
-TEST(GraphManager, Case64_ceil_alloc) {
+TEST(GraphManager, AnItemMayFillABudgetThatTheItemsDoNotDivide) {
   GraphManagerOptions options;
   options.user.encoder_cudagraph_token_budgets = {324};
   options.user.encoder_cudagraph_max_vision_items_per_batch = 8;
@@ -232,7 +232,7 @@ TEST(GraphManager, Case64_ceil_alloc) {
   EXPECT_EQ(h.manager.stats().graph_hits, 1);
 }
 
-TEST(GraphManager, Case65_overflow_guard) {
+TEST(GraphManager, ABatchThatOverflowsItsInputsRunsEagerlyWithOneWarning) {
   RecordingLog log;
   GraphManagerOptions options = small_options();
   options.log = &log;
@@ -270,7 +270,7 @@ TEST_F(GraphManagerTest, ForgottenBufferIsAnErrorThatNamesIt) {
 
 // --- threads ---
 
-TEST_F(GraphManagerTest, Case92_concurrent_exec) {
+TEST_F(GraphManagerTest, ThreadsMayShareAManager) {
   const Batch first = batch({{1, 4, 4}, {1, 8, 8}, {1, 18, 18}}, 1);
   const Batch second = batch({{2, 4, 4}, {1, 2, 2}}, 50);
   const auto work = [&](const Batch& mine) {

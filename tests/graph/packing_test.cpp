@@ -75,7 +75,7 @@ struct SingleRow {
   std::string expected;
 };
 
-TEST(Packing, Case49_pack_table_single) {
+TEST(Packing, SmallestItemsFirstUntilAReplayIsFull) {
   const SingleRow rows[] = {
       {{4, 4, 4, 4, 4, 4, 4, 4}, "[0,1,2,3] 16->16; [4,5,6,7] 16->16"},
       {{81}, "[0] 81->none"},
@@ -91,7 +91,7 @@ TEST(Packing, Case49_pack_table_single) {
   }
 }
 
-TEST(Packing, Case49_pack_table_single_large) {
+TEST(Packing, ASubBatchTakesTheSmallestBudgetThatHoldsIt) {
   EXPECT_EQ(
       greedy(items_of({1196, 64, 256, 256, 64, 4096, 1024}), {generate_budgets(64, 4096)}, 64),
       "[1,4,2,3,6,0] 2860->4096; [5] 4096->4096");
@@ -102,7 +102,7 @@ TEST(Packing, Case49_pack_table_single_large) {
   EXPECT_EQ(greedy(items_of(List(5, 144)), {steps}, 8), "[0,1,2,3,4] 720->1024");
 }
 
-TEST(Packing, Case50_pack_table_dual) {
+TEST(Packing, AnyPathThatIsFullClosesASubBatch) {
   const Lists lists{generate_budgets(272, 13824),
                     {0, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 13824}};
   EXPECT_EQ(greedy({crop(1, 1)}, lists, 50), "[0] 272->272|0->skip");
@@ -116,14 +116,14 @@ TEST(Packing, Case50_pack_table_dual) {
   EXPECT_EQ(greedy({two_path_item(272, 13900)}, lists, 50), "[0] 272->272|13900->none");
 }
 
-TEST(Packing, Case50_pack_table_dual_with_the_list_of_the_page) {
+TEST(Packing, ALowerTopOfOnePathClosesASubBatchSooner) {
   const Lists lists{generate_budgets(272, 13824), {0, 100, 200, 400, 800, 1600, 3200, 6400, 12800}};
   EXPECT_EQ(greedy(Items(20, crop(3, 3)), lists, 50),
             "[0,1,2,3,4,5,6,7,8,9,10,11,12,13] 3808->4352|12600->12800; "
             "[14,15,16,17,18,19] 1632->2176|5400->6400");
 }
 
-TEST(Packing, Case50_pack_table_dual_small_lists) {
+TEST(Packing, EveryPathTakesItsOwnBudgetOrNone) {
   const Lists lists{{272, 544}, {0, 100, 200, 400}};
   const auto pack = [&](const Items& items) { return greedy(items, lists, 8); };
   EXPECT_EQ(pack(Items(3, two_path_item(272, 0))), "[0,1] 544->544|0->skip; [2] 272->272|0->skip");
@@ -136,19 +136,19 @@ TEST(Packing, Case50_pack_table_dual_small_lists) {
   EXPECT_EQ(pack({two_path_item(600, 500)}), "[0] 600->none|500->none");
 }
 
-TEST(Packing, Case51_pack_stable) {
+TEST(Packing, EqualItemsKeepTheirOrder) {
   EXPECT_EQ(greedy(items_of({5, 5, 5}), {{16, 64}}, 2), "[0,1] 10->16; [2] 5->16");
 }
 
-TEST(Packing, Case52_pack_zero_mid) {
+TEST(Packing, ItemsWithoutTokensJoinOthers) {
   EXPECT_EQ(greedy(items_of({0, 0, 5}), {{16, 64}}, 4), "[0,1,2] 5->16");
 }
 
-TEST(Packing, Case53_pack_all_zero) {
+TEST(Packing, ItemsWithoutTokensAloneSkipTheReplay) {
   EXPECT_EQ(greedy(items_of({0}), {{16, 64}}, 4), "[0] 0->skip");
 }
 
-TEST(Packing, Case46_video_frames_resource) {
+TEST(Packing, SequencesLimitASubBatch) {
   const Items items{item(8, 2), item(4, 1), item(24, 6), item(12, 3)};
   EXPECT_EQ(greedy(items, {{16, 64}}, 4, 8), "[1,0,3] 24->64; [2] 24->64");
 
@@ -205,7 +205,7 @@ Costed by_cost(const Items& items, const Lists& budgets, std::int64_t max_items,
   return {to_text(packing, budgets.size()), total_cost(packing, limits, costs)};
 }
 
-TEST(PackingCost, Case85_cost_mode_gain) {
+TEST(PackingCost, PlansCheaperThanAnyCutOfTheSortedItems) {
   const Lists lists{generate_budgets(64, 4096)};
   EXPECT_EQ(by_cost(items_of({300, 300, 800, 1196}), lists, 64).cost, 3072);
   // No contiguous cut of the sorted items reaches this one.
@@ -303,7 +303,7 @@ TEST(PackingProperty, GreedyPlansAreValidAndDeterministic) {
   });
 }
 
-TEST(PackingProperty, Case86_cost_mode_never_worse) {
+TEST(PackingProperty, PlansByCostAreNeverWorseThanGreedyOnes) {
   double greedy_total = 0;
   double cost_total = 0;
   test::for_all(1000, [&](auto& random) {
