@@ -101,8 +101,7 @@ std::vector<double> values_of(const LineChart& chart, double std::pair<double, d
     }
   }
   std::ranges::sort(values);
-  const auto repeated = std::ranges::unique(values);
-  values.erase(repeated.begin(), repeated.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
 
