@@ -6,6 +6,7 @@
 
 #include "flags/cli11.h"
 #include "flags/compilation_config.h"
+#include "flags/hub_cache.h"
 #include "flags/parse.h"
 #include "report/text.h"
 
@@ -46,9 +47,9 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       "Number of replicas: on the first N GPUs, or on N parts of the CPU (default: one per "
       "device named)")
       ->group(kDeviceGroup);
-  add_choice(
-      verb, "--mm-encoder-attn-backend", flags.attention, {"auto", "portable", "hopper", "cudnn"},
-      "Attention kernel of a GPU; auto takes the faster of portable and hopper for each size")
+  add_choice(verb, "--mm-encoder-attn-backend", flags.attention, attention_names(),
+             "Attention kernel of a GPU; auto takes the faster of portable and hopper for each "
+             "size, and names of vLLM stand for one of these")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs only config.json and fills the tower with seeded random weights")
@@ -74,8 +75,7 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
       ->group(kGraphGroup);
   add_count(verb, "--max-frames-per-batch", flags.max_frames_per_batch,
             "Most attention sequences in a replay with a video: an image is one, a video one per "
-            "temporal "
-            "patch; 0 runs videos eagerly (default: inferred)")
+            "temporal patch; 0 runs videos eagerly (default: inferred)")
       ->group(kGraphGroup);
   add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,
                "Upper end of inferred token budgets")
@@ -111,14 +111,6 @@ void add_image_flags(CLI::App& verb, EngineFlags& flags) {
   add_positive(verb, "--max-image-pixels", flags.max_image_pixels,
                "Refuse larger images before decoding them")
       ->group(kImageGroup);
-}
-
-/// @param name one of the choices of --mm-encoder-attn-backend.
-AttentionBackend attention_backend(const std::string& name) {
-  if (name == "portable") return AttentionBackend::kPortable;
-  if (name == "hopper") return AttentionBackend::kHopper;
-  if (name == "cudnn") return AttentionBackend::kCudnn;
-  return AttentionBackend::kAuto;
 }
 
 /// @param name one of the choices of --image-backend.
@@ -158,8 +150,10 @@ GraphOptions graph_options(const EngineFlags& flags, Console& console) {
 
 void add_model(CLI::App& verb, EngineFlags& flags) {
   verb.add_option("MODEL,--model", flags.model,
-                  "Directory with config.json, preprocessor_config.json and *.safetensors")
+                  "Directory with config.json, preprocessor_config.json and *.safetensors, or a "
+                  "name on the hub that is in its cache")
       ->type_name("")
+      ->transform(check(resolve_hub_name))
       ->required();
 }
 
@@ -185,6 +179,7 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   add_device_flags(verb, flags);
   add_graph_flags(verb, flags);
   add_image_flags(verb, flags);
+  add_vllm_flags(verb, flags.vllm);
 }
 
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description) {
@@ -207,9 +202,10 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.media = media_options(flags);
   options.graphs = graph_options(flags, console);
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
-  options.attention = attention_backend(flags.attention);
+  options.attention = attention_backend(flags.attention, console);
   options.measure_graphs = flags.measure_graphs;
   if (flags.cache_dir != "none") options.cache_dir = flags.cache_dir;
+  apply_vllm_flags(flags.vllm, options);
   options.log = &console;
   return options;
 }

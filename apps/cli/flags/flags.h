@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "console.h"
+#include "flags/vllm_flags.h"
 #include "fovea/options.h"
 
 namespace fovea::cli {
@@ -35,10 +36,11 @@ struct EngineFlags {
   bool measure_graphs = true;
   std::string cache_dir = "none";  ///< or a folder
   std::string compilation_config;
+  VllmFlags vllm;
 };
 
-/// Adds MODEL, which may also be given as --model. Must come before the other positionals of a
-/// verb.
+/// Adds MODEL, which may also be given as --model: a directory, or a name on the hub that is in the
+/// cache of its libraries. Must come before the other positionals of a verb.
 void add_model(CLI::App& verb, EngineFlags& flags);
 
 /// Adds --threads N. A verb that compares numbers of threads has a flag of that name of its own.

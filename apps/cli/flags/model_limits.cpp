@@ -34,6 +34,9 @@ struct Setting {
 bool always(const EngineFlags& /*flags*/) { return true; }
 
 constexpr std::array kSettings{
+    Setting{"--tensor-parallel-size", "",
+            [](const EngineFlags& f) { return f.vllm.tensor_parallel_size > 1; },
+            [](EngineOptions& o) { o.data_parallel_size = 0; }},
     Setting{"--data-parallel-size", "", always, [](EngineOptions& o) { o.data_parallel_size = 0; }},
     Setting{"--min-pixels", "", always, [](EngineOptions& o) { o.media.min_pixels.reset(); }},
     Setting{"--max-pixels", "", always, [](EngineOptions& o) { o.media.max_pixels.reset(); }},
@@ -46,20 +49,28 @@ constexpr std::array kSettings{
     Setting{"--max-frames-per-batch", "encoder_cudagraph_max_frames_per_batch",
             [](const EngineFlags& f) { return f.max_frames_per_batch.has_value(); },
             [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_frames_per_batch.reset(); }},
+    Setting{"--max-model-len", "",
+            [](const EngineFlags& f) {
+              return f.vllm.max_model_len > 0 && f.vllm.max_model_len < f.max_num_batched_tokens;
+            },
+            [](EngineOptions& o) {
+              o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
+            }},
     Setting{"--max-num-batched-tokens", "", always, [](EngineOptions& o) {
               o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
             }}};
 
 /// The setting that a complaint names, else the first one without which there would be none.
-const Setting* setting_to_blame(const std::string& model, const EngineOptions& options,
+const Setting* setting_to_blame(const EngineFlags& flags, const EngineOptions& options,
                                 std::string_view complaint) {
   const auto is_named = [&](const Setting& setting) {
     return !setting.key.empty() && complaint.find(setting.key) != std::string_view::npos;
   };
   const auto is_cause = [&](const Setting& setting) {
+    if (setting.key.empty() && !setting.has_flag(flags)) return false;
     EngineOptions without = options;
     setting.leave_out(without);
-    return !complaint_about(model, without);
+    return !complaint_about(flags.model, without);
   };
   auto found = std::ranges::find_if(kSettings, is_named);
   if (found == kSettings.end()) found = std::ranges::find_if(kSettings, is_cause);
@@ -84,7 +95,7 @@ void check_limits(const EngineFlags& flags, EngineOptions options) {
   options.log = nullptr;  // warnings about the model appear when it is loaded
   const std::optional<std::string> complaint = complaint_about(flags.model, options);
   if (!complaint) return;
-  const Setting* const setting = setting_to_blame(flags.model, options, *complaint);
+  const Setting* const setting = setting_to_blame(flags, options, *complaint);
   if (setting == nullptr) return;
   const bool typed_flag = setting->has_flag(flags);
   const std::string name(typed_flag ? setting->flag : setting->key);

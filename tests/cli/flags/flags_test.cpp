@@ -142,18 +142,5 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   EXPECT_TRUE(options.media.apply_exif_orientation);
 }
 
-TEST(EngineFlags, NameEveryAttentionBackend) {
-  Console console;
-  const auto backend_of = [&](const std::string& name) {
-    EngineFlags flags;
-    flags.attention = name;
-    return engine_options(flags, console).attention;
-  };
-  EXPECT_EQ(backend_of("auto"), AttentionBackend::kAuto);
-  EXPECT_EQ(backend_of("portable"), AttentionBackend::kPortable);
-  EXPECT_EQ(backend_of("hopper"), AttentionBackend::kHopper);
-  EXPECT_EQ(backend_of("cudnn"), AttentionBackend::kCudnn);
-}
-
 }  // namespace
 }  // namespace fovea::cli

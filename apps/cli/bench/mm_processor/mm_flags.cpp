@@ -93,7 +93,7 @@ void add_output_flags(CLI::App& verb, MmFlags& flags) {
 /// The reference's flags about prompts.
 void add_text_flags(CLI::App& verb) {
   for (const char* name : {"--random-input-len", "--random-output-len", "--random-range-ratio",
-                           "--random-prefix-len", "--max-model-len"}) {
+                           "--random-prefix-len"}) {
     verb.add_option(name)->description("Has no effect")->type_name("N")->group(kIgnoredGroup);
   }
 }

@@ -1,0 +1,69 @@
+// Models by their names on the hub.
+#include "flags/hub_cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+namespace fovea::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Whether a text is "<organisation>/<name>" in the characters that the hub allows.
+bool is_hub_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '/';
+  };
+  const std::size_t slash = text.find('/');
+  return std::ranges::all_of(text, allowed) && std::ranges::count(text, '/') == 1 && slash > 0 &&
+         slash + 1 < text.size() && text.front() != '.' && text[slash + 1] != '.';
+}
+
+/// The commit that a branch or tag of a cached repository stands for; empty if it is not there.
+std::string commit_of(const fs::path& repository, const std::string& revision) {
+  std::ifstream file(repository / "refs" / revision);
+  std::string commit;
+  file >> commit;
+  return commit;
+}
+
+}  // namespace
+
+std::string hub_cache_dir() {
+  if (const std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = variable("HF_HOME"); !home.empty()) return home + "/hub";
+  if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty()) {
+    return caches + "/huggingface/hub";
+  }
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/huggingface/hub";
+}
+
+std::string resolve_hub_name(std::string& model) {
+  std::error_code failure;
+  if (!is_hub_name(model) || fs::exists(model, failure)) return "";
+  const std::string cache = hub_cache_dir();
+  std::string folder = "models--" + model;
+  folder.replace(folder.find('/'), 1, "--");
+  const fs::path repository = fs::path(cache) / folder;
+  const std::string commit = commit_of(repository, "main");
+  const fs::path snapshot = repository / "snapshots" / commit;
+  if (cache.empty() || commit.empty() || !fs::is_directory(snapshot, failure)) {
+    return "expected a directory, or a model in the hub cache " +
+           (cache.empty() ? "(no HF_HOME, no HOME)" : cache) + ", got \"" + model +
+           "\"; `hf download " + model + "` puts it there";
+  }
+  model = snapshot.string();
+  return "";
+}
+
+}  // namespace fovea::cli

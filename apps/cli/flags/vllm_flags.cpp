@@ -1,0 +1,113 @@
+// Settings under the names of vLLM's command line.
+#include "flags/vllm_flags.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "errors.h"
+#include "flags/cli11.h"
+#include "flags/parse.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr const char* kVllmGroup = "Names of vLLM";
+
+struct AttentionName {
+  const char* name;
+  AttentionBackend backend;
+  const char* stands_for;  ///< Fovea's name, for names of vLLM
+};
+
+/// FlashInfer's attention of vision towers is cuDNN's; the others are the libraries' own kernels.
+constexpr std::array kAttentionNames{
+    AttentionName{"auto", AttentionBackend::kAuto, nullptr},
+    AttentionName{"portable", AttentionBackend::kPortable, nullptr},
+    AttentionName{"hopper", AttentionBackend::kHopper, nullptr},
+    AttentionName{"cudnn", AttentionBackend::kCudnn, nullptr},
+    AttentionName{"FLASH_ATTN", AttentionBackend::kAuto, "auto"},
+    AttentionName{"FLASHINFER", AttentionBackend::kCudnn, "cudnn"},
+    AttentionName{"TORCH_SDPA", AttentionBackend::kAuto, "auto"},
+    AttentionName{"TRITON_ATTN", AttentionBackend::kPortable, "portable"}};
+
+/// Most videos of a prompt: a number, or an object with "count". @returns absent: not limited.
+std::optional<std::int64_t> video_limit(const std::string& json_text) {
+  constexpr const char* kFlag = "--limit-mm-per-prompt";
+  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) {
+    throw UsageError(std::string(kFlag) + ": expected a JSON object, got " + one_line(json_text));
+  }
+  std::optional<std::int64_t> videos;
+  for (const auto& [modality, limit] : root.items()) {
+    const nlohmann::json& count =
+        limit.is_object() && limit.contains("count") ? limit["count"] : limit;
+    if (!count.is_number_integer() || count.get<std::int64_t>() < 0) {
+      throw UsageError(std::string(kFlag) + ": " + one_line(modality) + ": expected " +
+                       whole_number_text(0, kNoLimit) + ", got " + limit.dump());
+    }
+    if (modality == "video") videos = count.get<std::int64_t>();
+  }
+  return videos;
+}
+
+}  // namespace
+
+void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
+  add_positive(verb, "--tensor-parallel-size", flags.tensor_parallel_size,
+               "Number of replicas, with --mm-encoder-tp-mode data")
+      ->group(kVllmGroup);
+  add_choice(verb, "--mm-encoder-tp-mode", flags.mm_encoder_tp_mode, {"weights", "data"},
+             "data puts a replica of the tower on each GPU; weights would divide it, which only a "
+             "single GPU does")
+      ->group(kVllmGroup);
+  verb.add_option("--limit-mm-per-prompt", flags.limit_mm_per_prompt,
+                  "Most items of each modality; {\"video\": 0} leaves videos out of the graphs")
+      ->type_name("JSON")
+      ->group(kVllmGroup);
+  add_positive(verb, "--max-model-len", flags.max_model_len,
+               "Longest prompt: bounds inferred token budgets like --max-num-batched-tokens")
+      ->group(kVllmGroup);
+}
+
+void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options) {
+  if (flags.tensor_parallel_size > 1) {
+    if (flags.mm_encoder_tp_mode != "data") {
+      throw UsageError("--tensor-parallel-size " + std::to_string(flags.tensor_parallel_size) +
+                       ": the tower is not divided; --mm-encoder-tp-mode data puts a replica on "
+                       "each GPU");
+    }
+    if (options.data_parallel_size > 0) {
+      throw UsageError(
+          "--tensor-parallel-size and --data-parallel-size both give the number of "
+          "replicas; leave one out");
+    }
+    options.data_parallel_size = to_int(flags.tensor_parallel_size, "--tensor-parallel-size");
+  }
+  if (!flags.limit_mm_per_prompt.empty() && video_limit(flags.limit_mm_per_prompt) == 0) {
+    options.graphs.encoder_cudagraph_max_frames_per_batch = 0;
+  }
+  if (flags.max_model_len > 0) {
+    options.max_num_batched_tokens = std::min(options.max_num_batched_tokens, flags.max_model_len);
+  }
+}
+
+std::vector<std::string> attention_names() {
+  std::vector<std::string> names;
+  for (const AttentionName& entry : kAttentionNames) names.emplace_back(entry.name);
+  return names;
+}
+
+AttentionBackend attention_backend(const std::string& name, Console& console) {
+  const auto* const found = std::ranges::find_if(
+      kAttentionNames, [&](const AttentionName& entry) { return name == entry.name; });
+  if (found->stands_for != nullptr) {
+    console.write(LogLevel::kWarning, "--mm-encoder-attn-backend " + name + " stands for " +
+                                          found->stands_for + " here");
+  }
+  return found->backend;
+}
+
+}  // namespace fovea::cli

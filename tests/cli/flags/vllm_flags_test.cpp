@@ -1,0 +1,86 @@
+#include "flags/vllm_flags.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/expect_usage_error.h"
+#include "flags/flags.h"
+
+namespace fovea::cli {
+namespace {
+
+using test::expect_usage_error;
+
+/// What the engine is asked for with these flags of vLLM.
+EngineOptions options_of(const VllmFlags& vllm, EngineFlags flags = {}) {
+  Console console;
+  flags.vllm = vllm;
+  return engine_options(flags, console);
+}
+
+TEST(VllmFlags, DefaultsChangeNothing) {
+  const EngineOptions options = options_of({});
+  EXPECT_EQ(options.data_parallel_size, EngineOptions{}.data_parallel_size);
+  EXPECT_EQ(options.max_num_batched_tokens, EngineOptions{}.max_num_batched_tokens);
+  EXPECT_FALSE(options.graphs.encoder_cudagraph_max_frames_per_batch);
+}
+
+TEST(VllmFlags, TensorParallelTowersAreReplicas) {
+  EXPECT_EQ(
+      options_of({.tensor_parallel_size = 4, .mm_encoder_tp_mode = "data"}).data_parallel_size, 4);
+  EXPECT_EQ(options_of({.tensor_parallel_size = 1}).data_parallel_size, 0);
+}
+
+TEST(VllmFlags, ATowerIsNotDivided) {
+  expect_usage_error(
+      "--tensor-parallel-size 2: the tower is not divided; --mm-encoder-tp-mode data",
+      [] { (void)options_of({.tensor_parallel_size = 2}); });
+}
+
+TEST(VllmFlags, TheNumberOfReplicasIsGivenOnce) {
+  expect_usage_error("--tensor-parallel-size and --data-parallel-size both give the number", [] {
+    (void)options_of({.tensor_parallel_size = 2, .mm_encoder_tp_mode = "data"},
+                     {.data_parallel_size = 2});
+  });
+}
+
+TEST(VllmFlags, VideosThatNoPromptMayHaveNeedNoGraphs) {
+  const auto frames = [](const std::string& json) {
+    return options_of({.limit_mm_per_prompt = json}).graphs.encoder_cudagraph_max_frames_per_batch;
+  };
+  EXPECT_EQ(frames(R"({"video": 0})"), 0);
+  EXPECT_EQ(frames(R"({"image": 3, "video": {"count": 0, "num_frames": 32}})"), 0);
+  EXPECT_FALSE(frames(R"({"image": 0, "video": 1})"));
+  EXPECT_FALSE(frames(R"({"image": 4})"));
+}
+
+TEST(VllmFlags, RefuseLimitsThatAreNone) {
+  expect_usage_error("--limit-mm-per-prompt: expected a JSON object, got image=1",
+                     [] { (void)options_of({.limit_mm_per_prompt = "image=1"}); });
+  expect_usage_error("--limit-mm-per-prompt: video: expected a whole number >= 0, got -1",
+                     [] { (void)options_of({.limit_mm_per_prompt = R"({"video": -1})"}); });
+}
+
+TEST(VllmFlags, ThePromptBoundsInferredBudgets) {
+  EXPECT_EQ(options_of({.max_model_len = 4096}).max_num_batched_tokens, 4096);
+  EXPECT_EQ(options_of({.max_model_len = 32768}).max_num_batched_tokens,
+            EngineOptions{}.max_num_batched_tokens);
+}
+
+TEST(VllmFlags, AttentionHasNamesOfBoth) {
+  Console console;
+  EXPECT_EQ(attention_backend("auto", console), AttentionBackend::kAuto);
+  EXPECT_EQ(attention_backend("portable", console), AttentionBackend::kPortable);
+  EXPECT_EQ(attention_backend("hopper", console), AttentionBackend::kHopper);
+  EXPECT_EQ(attention_backend("cudnn", console), AttentionBackend::kCudnn);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(attention_backend("FLASH_ATTN", console), AttentionBackend::kAuto);
+  EXPECT_EQ(attention_backend("FLASH_ATTN", console), AttentionBackend::kAuto);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "fovea: warning: --mm-encoder-attn-backend FLASH_ATTN stands for auto here\n");
+  EXPECT_EQ(attention_backend("FLASHINFER", console), AttentionBackend::kCudnn);
+  EXPECT_EQ(attention_backend("TORCH_SDPA", console), AttentionBackend::kAuto);
+  EXPECT_EQ(attention_backend("TRITON_ATTN", console), AttentionBackend::kPortable);
+}
+
+}  // namespace
+}  // namespace fovea::cli
