@@ -36,10 +36,6 @@ struct StageTimes {
 template <class T>
 struct UninitializedAllocator : std::allocator<T> {
   template <class U>
-  struct rebind {
-    using other = UninitializedAllocator<U>;
-  };
-  template <class U>
   void construct(U* at) noexcept {
     ::new (static_cast<void*>(at)) U;
   }

@@ -39,7 +39,7 @@ std::string commit_of(const fs::path& repository, const std::string& revision) {
 }  // namespace
 
 std::string hub_cache_dir() {
-  if (const std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
   if (const std::string home = variable("HF_HOME"); !home.empty()) return home + "/hub";
   if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty()) {
     return caches + "/huggingface/hub";

@@ -96,6 +96,7 @@ void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options) {
 
 std::vector<std::string> attention_names() {
   std::vector<std::string> names;
+  names.reserve(kAttentionNames.size());
   for (const AttentionName& entry : kAttentionNames) names.emplace_back(entry.name);
   return names;
 }

@@ -15,8 +15,8 @@ constexpr const char* kIgnoredGroup = "Ignored, because no text reaches the enco
 
 CLI::Option* add_text(CLI::App& verb, const std::string& name, const std::string& type,
                       const std::string& description,
-                      std::function<void(const std::string&)> read) {
-  return verb.add_option_function<std::string>(name, std::move(read), description)
+                      const std::function<void(const std::string&)>& read) {
+  return verb.add_option_function<std::string>(name, read, description)
       ->type_name(type)
       ->group(kWorkloadGroup);
 }
