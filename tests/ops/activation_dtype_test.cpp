@@ -27,6 +27,7 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
   };
   const Tensor x = wrong({4, 24});
   const Tensor y = wrong({4, 24});
+  const Tensor doubled = wrong({4, 48});
   const Tensor heads = wrong({4, 8});
   const Tensor taps = wrong({4, 9 * 24});
   const Tensor columns = zeros({24});
@@ -52,6 +53,7 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::rms_norm(ctx, {x.view(), columns.view(), 1, {}, y.view()});
        }},
+      {"gated", [&](ExecContext& ctx) { ops::gated(ctx, {.x = doubled.view(), .out = y.view()}); }},
       {"attention",
        [&](ExecContext& ctx) {
          ops::attention(ctx, {.qkv = x.view(),

@@ -111,6 +111,7 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
   const Tensor x = f.activations({2, 24}, std::vector<float>(48, 0.0f));
   const Tensor y = f.activations({2, 24}, std::vector<float>(48, 0.0f));
   const Tensor heads = f.activations({2, 8}, std::vector<float>(16, 0.0f));
+  const Tensor half = f.activations({2, 12}, std::vector<float>(24, 0.0f));
   const Tensor columns = f.floats({24}, std::vector<float>(24, 0.0f));
   const Tensor angles = f.floats({2, 4}, std::vector<float>(8, 0.0f));
   const Tensor positions = f.ints({2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
@@ -139,6 +140,9 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
         },
         [&](ExecContext& ctx) {
           ops::rms_norm(ctx, {x.view(), columns.view(), 1, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::gated(ctx, {.x = x.view(), .rows = rows, .out = half.view()});
         },
         [&](ExecContext& ctx) {
           ops::rope_angles(

@@ -3,6 +3,7 @@
 
 #include "core/thread_pool.h"
 #include "ops/cpu/attention.h"
+#include "ops/cpu/gated.h"
 #include "ops/cpu/grid.h"
 #include "ops/cpu/linear/linear.h"
 #include "ops/cpu/norm.h"
@@ -44,6 +45,10 @@ class CpuKernels final : public Kernels {
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     check_f32("rms_norm", args.x);
     cpu::rms_norm(submission.stream, args, isa_);
+  }
+  void gated(const Submission& submission, const ops::GatedArgs& args) const override {
+    check_f32("gated", args.x);
+    cpu::gated(submission.stream, args, isa_);
   }
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
     cpu::rope_angles(submission.stream, args);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "ops/cpu/vector/activation.h"
 #include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
@@ -116,6 +117,17 @@ void add_weighted4_row(const float* const rows[4], const float weights[4], float
     for (int i = 1; i < 4; ++i)
       sum = V::fma(V::broadcast(weights[i]), load_up_to<V>(rows[i] + c, count), sum);
     store_up_to<V>(x + c, V::add(load_up_to<V>(x + c, count), sum), count);
+  });
+}
+
+template <class V>
+void gate_row(ops::Activation activation, const float* gate, const float* up, float* out,
+              std::int64_t cols) {
+  with_constant(activation, [&]<ops::Activation kActivation>() {
+    for_vectors<V>(cols, [&](std::int64_t c, std::int64_t count) {
+      const typename V::Reg open = activate<V, kActivation>(load_up_to<V>(gate + c, count));
+      store_up_to<V>(out + c, V::mul(open, load_up_to<V>(up + c, count)), count);
+    });
   });
 }
 

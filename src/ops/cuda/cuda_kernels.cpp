@@ -42,6 +42,9 @@ class CudaKernels final : public Kernels {
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     cuda::rms_norm(stream_of(submission), args, num_multiprocessors_);
   }
+  void gated(const Submission& submission, const ops::GatedArgs& args) const override {
+    cuda::gated(stream_of(submission), args, num_multiprocessors_);
+  }
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
     cuda::rope_angles(stream_of(submission), args, num_multiprocessors_);
   }

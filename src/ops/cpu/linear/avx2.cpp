@@ -14,9 +14,6 @@ struct LinearSimd : Simd {
   static void prefetch(const std::byte* p) {
     _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
   }
-  static Reg min(Reg a, Reg b) { return _mm256_min_ps(a, b); }
-  static Reg abs(Reg a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-  static Reg where_negative(Reg x, Reg yes, Reg no) { return _mm256_blendv_ps(no, yes, x); }
   static void widen_pairs(const std::uint32_t* pairs, Reg& low, Reg& high) {
     const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs));
     low = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));

@@ -13,11 +13,6 @@ struct LinearSimd : Simd {
   static void prefetch(const std::byte* p) {
     _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
   }
-  static Reg min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
-  static Reg abs(Reg a) { return _mm512_abs_ps(a); }
-  static Reg where_negative(Reg x, Reg yes, Reg no) {
-    return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), no, yes);
-  }
   static void widen_pairs(const std::uint32_t* pairs, Reg& low, Reg& high) {
     const __m512i both = _mm512_loadu_si512(pairs);
     low = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16));

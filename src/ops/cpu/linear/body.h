@@ -15,8 +15,8 @@
 #include <array>
 #include <utility>
 
-#include "ops/cpu/linear/activation.h"
 #include "ops/cpu/linear/task.h"
+#include "ops/cpu/vector/activation.h"
 
 namespace fovea::cpu {
 
@@ -194,14 +194,8 @@ void finish(const LinearTask& task, const float* sums) {
 
 template <class V>
 void finish(const LinearTask& task, const float* sums) {
-  using ops::Activation;
-  switch (task.activation) {
-    case Activation::kNone: return finish<V, Activation::kNone>(task, sums);
-    case Activation::kGeluTanh: return finish<V, Activation::kGeluTanh>(task, sums);
-    case Activation::kGeluErf: return finish<V, Activation::kGeluErf>(task, sums);
-    case Activation::kQuickGelu: return finish<V, Activation::kQuickGelu>(task, sums);
-    case Activation::kSilu: return finish<V, Activation::kSilu>(task, sums);
-  }
+  with_constant(task.activation,
+                [&]<ops::Activation kActivation>() { finish<V, kActivation>(task, sums); });
 }
 
 /// Copies `depth` values of every row, from k on, into the scratch. The pieces are short and far

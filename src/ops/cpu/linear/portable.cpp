@@ -11,11 +11,6 @@ struct LinearSimd : Simd {
   static constexpr int kTileRows = 4;  // 8 accumulators of 16 registers
 
   static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
-  static Reg min(Reg a, Reg b) { return a < b ? a : b; }
-  static Reg abs(Reg a) { return reinterpret_cast<Reg>(reinterpret_cast<Bits>(a) & 0x7fffffff); }
-  static Reg where_negative(Reg x, Reg yes, Reg no) {
-    return reinterpret_cast<Bits>(x) < 0 ? yes : no;
-  }
   static void widen_pairs(const std::uint32_t* pairs, Reg& low, Reg& high) {
     Bits both;
     std::memcpy(&both, pairs, sizeof(both));

@@ -35,8 +35,14 @@ struct Simd {
   static Reg div(Reg a, Reg b) { return _mm512_div_ps(a, b); }
   /// a * b + c, rounded once where the hardware can.
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  /// The second operand where either is NaN.
+  /// The second operand where either is NaN; min alike.
   static Reg max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
+  static Reg min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
+  static Reg abs(Reg a) { return _mm512_abs_ps(a); }
+  /// yes[i] where x[i] has its sign bit set, no[i] elsewhere.
+  static Reg where_negative(Reg x, Reg yes, Reg no) {
+    return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), no, yes);
+  }
   /// To the nearest integer, halves to even.
   static Reg round(Reg a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

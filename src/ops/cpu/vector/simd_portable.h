@@ -37,6 +37,11 @@ struct Simd {
   static Reg div(Reg a, Reg b) { return a / b; }
   static Reg fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg max(Reg a, Reg b) { return a > b ? a : b; }
+  static Reg min(Reg a, Reg b) { return a < b ? a : b; }
+  static Reg abs(Reg a) { return reinterpret_cast<Reg>(reinterpret_cast<Bits>(a) & 0x7fffffff); }
+  static Reg where_negative(Reg x, Reg yes, Reg no) {
+    return reinterpret_cast<Bits>(x) < 0 ? yes : no;
+  }
   static Reg round(Reg a) {
     // Adding and subtracting 1.5 * 2^23 leaves the nearest integer; larger values are integers.
     const Reg magic = broadcast(12582912.0f);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "ops/cpu/cpu_kernels.h"
+#include "ops/linear.h"
 
 // The seam between the CPU ops and their leaves, one file per instruction set: plain data and
 // function pointers. Nothing here has an inline body, so the linker never keeps a copy compiled for
@@ -94,6 +95,9 @@ struct VectorKernels {
   /// x[c] += sum over i of weights[i] * rows[i][c], i ascending.
   void (*add_weighted4)(const float* const rows[4], const float weights[4], float* x,
                         std::int64_t cols);
+  /// out[c] = activation(gate[c]) * up[c].
+  void (*gate)(ops::Activation activation, const float* gate, const float* up, float* out,
+               std::int64_t cols);
 };
 
 extern const VectorKernels kVectorKernelsPortable;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/cuda/cuda_stream.h"
+#include "ops/gated.h"
 #include "ops/grid.h"
 #include "ops/norm.h"
 #include "ops/patch.h"
@@ -16,6 +17,7 @@ namespace fovea::cuda {
 
 void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_multiprocessors);
 void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multiprocessors);
+void gated(CudaStream& stream, const ops::GatedArgs& args, int num_multiprocessors);
 void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_multiprocessors);
 void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multiprocessors);
 void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args,

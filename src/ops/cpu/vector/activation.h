@@ -1,7 +1,7 @@
 #pragma once
 
-// Point-wise functions of the linear layer on a vector type V; linear/body.h says how to include
-// it. Every function is a template over V, a type with internal linkage in each leaf.
+// The activations of ops/linear.h on a vector type V. Include after one simd_<isa>.h: every
+// function is a template over a type with internal linkage in each leaf.
 
 #include "ops/linear.h"
 
@@ -74,6 +74,19 @@ typename V::Reg activate(typename V::Reg x) {
     return V::mul(x, sigmoid<V>(V::mul(u, V::broadcast(kTwiceSqrt2OverPi))));
   } else {
     return V::mul(x, normal_cdf<V>(x));
+  }
+}
+
+/// Calls body<activation>().
+template <class Body>
+void with_constant(ops::Activation activation, const Body& body) {
+  using ops::Activation;
+  switch (activation) {
+    case Activation::kNone: return body.template operator()<Activation::kNone>();
+    case Activation::kGeluTanh: return body.template operator()<Activation::kGeluTanh>();
+    case Activation::kGeluErf: return body.template operator()<Activation::kGeluErf>();
+    case Activation::kQuickGelu: return body.template operator()<Activation::kQuickGelu>();
+    case Activation::kSilu: return body.template operator()<Activation::kSilu>();
   }
 }
 

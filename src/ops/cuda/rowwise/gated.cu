@@ -1,0 +1,66 @@
+// The gated activation: bf16 halves of a row in, f32 inside, one rounding.
+//
+// One thread per eight neighbouring columns (16-byte accesses), grid-stride over the live part; one
+// column per thread where halves or addresses are not multiples of 16 bytes.
+// Traffic: 6 bytes per element of the result.
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/gemm/activation.cuh"
+#include "ops/cuda/rowwise/rowwise.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr int kBlock = 256;
+constexpr int kVector = 8;
+
+struct GatedWork {
+  ops::Activation activation;
+  const __nv_bfloat16* x;
+  __nv_bfloat16* out;
+  std::int64_t rows;
+  std::int64_t cols;
+  const std::int32_t* live;
+};
+
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
+  wait_for_predecessor();
+  const std::int64_t pieces = w.cols / kWidth;  // of a row of the result
+  const std::int64_t total = live_rows(w.live, w.rows) * pieces;
+  const std::int64_t first = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
+  for (std::int64_t i = first; i < total; i += std::int64_t{gridDim.x} * kBlock) {
+    const std::int64_t row = i / pieces;
+    const std::int64_t col = (i - row * pieces) * kWidth;
+    const __nv_bfloat16* const from = w.x + row * 2 * w.cols + col;
+    float gate[kWidth];
+    float up[kWidth];
+    load_floats(from, gate);
+    load_floats(from + w.cols, up);
+    activate(w.activation, gate);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) gate[j] *= up[j];
+    store_floats(w.out + row * w.cols + col, gate);
+  }
+}
+
+}  // namespace
+
+void gated(CudaStream& stream, const ops::GatedArgs& args, int num_multiprocessors) {
+  check_bf16("gated", "x", args.x);
+  const GatedWork work{.activation = args.activation,
+                       .x = args.x.as<__nv_bfloat16>(),
+                       .out = args.out.as<__nv_bfloat16>(),
+                       .rows = args.out.shape[0],
+                       .cols = args.out.shape[1],
+                       .live = args.rows.count};
+  const bool vectors =
+      work.cols % kVector == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
+  launch(stream, vectors ? &gated_kernel<kVector> : &gated_kernel<1>,
+         grid_for(work.rows * work.cols / (vectors ? kVector : 1), kBlock, num_multiprocessors),
+         dim3(kBlock), 0, work);
+}
+
+}  // namespace fovea::cuda

@@ -1,0 +1,18 @@
+// Checks of the gated activation.
+#include "ops/gated.h"
+
+#include "ops/arg_check.h"
+#include "ops/kernels.h"
+
+namespace fovea::ops {
+
+void gated(ExecContext& ctx, const GatedArgs& args) {
+  constexpr const char* kOp = "gated";
+  check_activation(kOp, "out", args.out, 2);
+  check_tensor(kOp, "x", args.x, args.out.dtype, {args.out.shape[0], 2 * args.out.shape[1]});
+  check_disjoint(kOp, "out", args.out, "x", args.x);
+  if (args.out.shape[0] == 0) return;
+  ctx.kernels.gated(ctx.submission(), args);
+}
+
+}  // namespace fovea::ops
