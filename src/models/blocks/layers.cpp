@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ops/gated.h"
 #include "ops/grid.h"
 #include "ops/norm.h"
 
@@ -16,6 +17,13 @@ void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows 
                         .epsilon = layer.epsilon,
                         .rows = rows,
                         .out = out});
+}
+
+void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows,
+          TensorView out) {
+  ops::rms_norm(
+      ctx,
+      {.x = x, .weight = layer.weight.view(), .epsilon = layer.epsilon, .rows = rows, .out = out});
 }
 
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
@@ -49,13 +57,14 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
   ops::linear(ctx, {.x = wide, .weight = layer.fc2, .residual = x, .rows = rows, .out = x});
 }
 
-void add_block(ExecContext& ctx, const Block& block, const AttendedRows& rows, TensorView x) {
+void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView normed,
+             TensorView x) {
   const Arena::Scope scope(ctx.arena);
-  const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
-  norm(ctx, block.norm1, x, rows.live(), normed);
-  add_attention(ctx, block.attn, rows, normed, x);
-  norm(ctx, block.norm2, x, rows.live(), normed);
-  add_mlp(ctx, block.mlp, rows.live(), normed, x);
+  const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], layer.down.in_features});
+  const TensorView gate_up = ctx.arena.tensor(x.dtype, {x.shape[0], layer.gate_up.out_features});
+  ops::linear(ctx, {.x = normed, .weight = layer.gate_up, .rows = rows, .out = gate_up});
+  ops::gated(ctx, {.x = gate_up, .activation = layer.activation, .rows = rows, .out = wide});
+  ops::linear(ctx, {.x = wide, .weight = layer.down, .residual = x, .rows = rows, .out = x});
 }
 
 void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,

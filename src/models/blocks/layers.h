@@ -21,11 +21,23 @@ struct LayerNorm {
   float epsilon = 1e-6f;
 };
 
+struct RmsNorm {
+  Tensor weight;  ///< [features] f32
+  float epsilon = 1e-6f;
+};
+
 /// fc2(activation(fc1(x)))
 struct Mlp {
   ops::PackedLinear fc1;  ///< features -> wide
   ops::PackedLinear fc2;  ///< wide -> features
   ops::Activation activation = ops::Activation::kGeluErf;
+};
+
+/// down(activation(gate(x)) * up(x))
+struct GatedMlp {
+  ops::PackedLinear gate_up;  ///< features -> gate | up, wide columns each
+  ops::PackedLinear down;     ///< wide -> features
+  ops::Activation activation = ops::Activation::kSilu;
 };
 
 struct Attention {
@@ -36,7 +48,7 @@ struct Attention {
   [[nodiscard]] std::int64_t head_dim() const { return proj.in_features / num_heads; }
 };
 
-/// A pre-norm block.
+/// A pre-norm block. Families with other norms or another MLP have a struct with the same members.
 struct Block {
   LayerNorm norm1;
   LayerNorm norm2;
@@ -64,6 +76,9 @@ struct AttendedRows {
 void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows rows,
           TensorView out);
 
+/// out = x / sqrt(mean(x^2) + epsilon) * weight; [rows, features]. May be in place.
+void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows, TensorView out);
+
 /// x += proj(attention(qkv(normed))), q and k rotated where there are angles; normed and x
 /// [rows, features].
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
@@ -71,6 +86,10 @@ void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows&
 
 /// x += fc2(activation(fc1(normed))); normed and x [rows, features].
 void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView normed,
+             TensorView x);
+
+/// x += down(activation(gate(normed)) * up(normed)); normed and x [rows, features].
+void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView normed,
              TensorView x);
 
 /// out[:, column ...] = fc2(activation(fc1(x))), for mergers and projectors.
@@ -84,6 +103,16 @@ void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int
              LiveRows rows, TensorView out);
 
 /// x += attention(norm1(x)); x += mlp(norm2(x)); x is [rows, features].
-void add_block(ExecContext& ctx, const Block& block, const AttendedRows& rows, TensorView x);
+/// @tparam PreNormBlock has members norm1, norm2, attn and mlp, of types above.
+template <class PreNormBlock>
+void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& rows,
+               TensorView x) {
+  const Arena::Scope scope(ctx.arena);
+  const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
+  norm(ctx, block.norm1, x, rows.live(), normed);
+  add_attention(ctx, block.attn, rows, normed, x);
+  norm(ctx, block.norm2, x, rows.live(), normed);
+  add_mlp(ctx, block.mlp, rows.live(), normed, x);
+}
 
 }  // namespace fovea::blocks

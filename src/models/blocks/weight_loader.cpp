@@ -11,6 +11,10 @@ namespace fovea::blocks {
 
 namespace {
 
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
 /// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it.
 Tensor without_memory(const Shape& shape) {
   auto* const nowhere = reinterpret_cast<std::byte*>(Arena::kAlignment);
@@ -138,54 +142,88 @@ LayerNorm WeightLoader::layer_norm(const std::string& name, std::int64_t feature
           .epsilon = epsilon};
 }
 
+RmsNorm WeightLoader::rms_norm(const std::string& name, std::int64_t features, float epsilon) {
+  return {.weight = f32(name + ".weight", {features}), .epsilon = epsilon};
+}
+
 ops::PackedLinear WeightLoader::linear(const std::string& name, std::int64_t out_features,
                                        const std::vector<std::int64_t>& in_sizes, Bias bias) {
-  return pack({name}, out_features, in_sizes, bias);
+  return pack({.parts = {name}, .part_rows = out_features, .in_sizes = in_sizes}, bias);
 }
 
 ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features) {
   const bool split = !exists(name + ".qkv.weight") && exists(name + ".q.weight");
-  if (!split) return pack({name + ".qkv"}, 3 * features, {features}, Bias::kYes);
-  return pack({name + ".q", name + ".k", name + ".v"}, features, {features}, Bias::kYes);
+  if (!split) return linear(name + ".qkv", 3 * features, {features});
+  return pack({.parts = {name + ".q", name + ".k", name + ".v"},
+               .part_rows = features,
+               .in_sizes = {features}},
+              Bias::kYes);
 }
 
-ops::PackedLinear WeightLoader::pack(const std::vector<std::string>& parts, std::int64_t part_rows,
-                                     const std::vector<std::int64_t>& in_sizes, Bias bias) {
-  const auto num_parts = static_cast<std::int64_t>(parts.size());
-  const std::int64_t in_features = Shape(in_sizes).elements();
-  std::vector<std::int64_t> sizes{part_rows};
-  sizes.insert(sizes.end(), in_sizes.begin(), in_sizes.end());
+GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std::int64_t wide,
+                             ops::Activation activation, Bias bias) {
+  constexpr std::int64_t kVector = 8;
+  return {.gate_up = pack({.parts = {name + ".gate_proj", name + ".up_proj"},
+                           .part_rows = wide,
+                           .in_sizes = {features},
+                           .row_multiple = kVector},
+                          bias),
+          .down = pack({.parts = {name + ".down_proj"},
+                        .part_rows = features,
+                        .in_sizes = {wide},
+                        .column_multiple = kVector},
+                       bias),
+          .activation = activation};
+}
+
+ops::PackedLinear WeightLoader::pack(const Stack& stack, Bias bias) {
+  const std::int64_t in_features =
+      round_up(Shape(stack.in_sizes).elements(), stack.column_multiple);
+  const std::int64_t out_features =
+      static_cast<std::int64_t>(stack.parts.size()) * round_up(stack.part_rows, stack.row_multiple);
+  std::vector<std::int64_t> sizes{stack.part_rows};
+  sizes.insert(sizes.end(), stack.in_sizes.begin(), stack.in_sizes.end());
   const Shape weight_shape(sizes);
   if (device_ == nullptr) {
-    for (const std::string& part : parts) {
+    for (const std::string& part : stack.parts) {
       check(part + ".weight", weight_shape);
-      if (bias == Bias::kYes) check(part + ".bias", {part_rows});
+      if (bias == Bias::kYes) check(part + ".bias", {stack.part_rows});
     }
-    return without_memory(in_features, num_parts * part_rows, bias);
+    return without_memory(in_features, out_features, bias);
   }
-  // The bytes of all parts, one after the other; parts of one layer share a dtype.
-  const auto stack = [&](const char* suffix, const Shape& shape, std::vector<std::byte>& bytes) {
-    DType dtype = DType::kF32;
-    for (const std::string& part : parts) {
-      const ConstTensorView view = source_.tensor(prefix_ + part + suffix, shape);
-      FOVEA_CHECK(bytes.empty() || view.dtype == dtype, kUnsupported, prefix_, part, suffix, " is ",
-                  to_string(view.dtype), ", its siblings are ", to_string(dtype));
-      dtype = view.dtype;
-      bytes.insert(bytes.end(), view.data, view.data + view.bytes());
-    }
-    return dtype;
-  };
   std::vector<std::byte> weight_bytes;
   std::vector<std::byte> bias_bytes;
-  const DType weight_dtype = stack(".weight", weight_shape, weight_bytes);
+  const DType weight_dtype = read_stack(stack, ".weight", weight_shape, weight_bytes);
   ConstTensorView bias_view;
   if (bias == Bias::kYes) {
-    const DType bias_dtype = stack(".bias", {part_rows}, bias_bytes);
-    bias_view = {bias_bytes.data(), bias_dtype, {num_parts * part_rows}};
+    const DType bias_dtype = read_stack(stack, ".bias", {stack.part_rows}, bias_bytes);
+    bias_view = {bias_bytes.data(), bias_dtype, {out_features}};
   }
-  return ops::pack_linear(*device_,
-                          {weight_bytes.data(), weight_dtype, {num_parts * part_rows, in_features}},
-                          bias_view);
+  return ops::pack_linear(
+      *device_, {weight_bytes.data(), weight_dtype, {out_features, in_features}}, bias_view);
+}
+
+DType WeightLoader::read_stack(const Stack& stack, const std::string& suffix, const Shape& shape,
+                               std::vector<std::byte>& bytes) const {
+  const std::int64_t columns = shape.elements() / stack.part_rows;
+  const std::int64_t packed_columns =
+      shape.rank() == 1 ? 1 : round_up(columns, stack.column_multiple);
+  const std::int64_t empty_rows = round_up(stack.part_rows, stack.row_multiple) - stack.part_rows;
+  DType dtype = DType::kF32;
+  for (const std::string& part : stack.parts) {
+    const ConstTensorView view = source_.tensor(prefix_ + part + suffix, shape);
+    FOVEA_CHECK(bytes.empty() || view.dtype == dtype, kUnsupported, prefix_, part, suffix, " is ",
+                to_string(view.dtype), ", its siblings are ", to_string(dtype));
+    dtype = view.dtype;
+    const auto size = static_cast<std::int64_t>(size_of(dtype));
+    for (std::int64_t row = 0; row < stack.part_rows; ++row) {
+      const std::byte* const from = view.data + row * columns * size;
+      bytes.insert(bytes.end(), from, from + columns * size);
+      bytes.resize(bytes.size() + static_cast<std::size_t>((packed_columns - columns) * size));
+    }
+    bytes.resize(bytes.size() + static_cast<std::size_t>(empty_rows * packed_columns * size));
+  }
+  return dtype;
 }
 
 }  // namespace fovea::blocks

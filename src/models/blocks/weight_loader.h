@@ -40,6 +40,13 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features);
   /// `<name>.weight` and `<name>.bias`.
   [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
+  /// `<name>.weight`.
+  [[nodiscard]] RmsNorm rms_norm(const std::string& name, std::int64_t features, float epsilon);
+  /// `<name>.gate_proj` and `.up_proj`, features -> wide, and `.down_proj`, wide -> features. The
+  /// wide side is filled up with zeros to a multiple of 8, which changes no sum, because kernels
+  /// work on whole vectors.
+  [[nodiscard]] GatedMlp gated(const std::string& name, std::int64_t features, std::int64_t wide,
+                               ops::Activation activation, Bias bias);
   /// One tensor widened to f32, for example a position table.
   [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
   /// One vector widened to f32, as a matrix of one row.
@@ -65,9 +72,18 @@ class WeightLoader {
   [[nodiscard]] std::int64_t parameters() const noexcept { return parameters_; }
 
  private:
-  [[nodiscard]] ops::PackedLinear pack(const std::vector<std::string>& parts,
-                                       std::int64_t part_rows,
-                                       const std::vector<std::int64_t>& in_sizes, Bias bias);
+  /// Stored layers that become one, and what is filled up with zeros.
+  struct Stack {
+    std::vector<std::string> parts;      ///< names, in the order of their rows
+    std::int64_t part_rows = 0;          ///< of each
+    std::vector<std::int64_t> in_sizes;  ///< of each row
+    std::int64_t row_multiple = 1;       ///< rows of a part are filled up to one
+    std::int64_t column_multiple = 1;    ///< columns likewise
+  };
+  [[nodiscard]] ops::PackedLinear pack(const Stack& stack, Bias bias);
+  /// The tensors `<part><suffix>`, of `shape` each, one after the other, filled up.
+  [[nodiscard]] DType read_stack(const Stack& stack, const std::string& suffix, const Shape& shape,
+                                 std::vector<std::byte>& bytes) const;
   /// Notes what the checkpoint says about a tensor.
   void check(const std::string& name, const Shape& shape);
   [[nodiscard]] std::vector<float> widened(const std::string& name, const Shape& shape) const;

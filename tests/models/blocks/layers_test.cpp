@@ -150,6 +150,56 @@ TEST_F(LayersTest, ABlockAddsAttentionAndThenAnMlpToItsRows) {
   expect_near(got, want);
 }
 
+TEST_F(LayersTest, ABlockIsMadeOfAnyNormAndMlp) {
+  const HostLinear qkv = random_linear(kFeatures, 3 * kFeatures);
+  const HostLinear proj = random_linear(kFeatures, kFeatures);
+  const HostLinear gate_up = random_linear(kFeatures, 2 * kWide);
+  const HostLinear down = random_linear(kWide, kFeatures);
+  const Floats weight1 = random(kFeatures);
+  const Floats weight2 = random(kFeatures);
+  const std::vector<std::int32_t> cu_seqlens{0, 4, 6};
+  const Floats before = random(kRows * kFeatures);
+
+  // x += proj(attention(qkv(norm1(x)))); x += down(silu(gate(norm2(x))) * up(norm2(x)))
+  const test::Grid shape{kRows, kFeatures};
+  Floats want = before;
+  const Floats projected =
+      narrow(naive_linear(narrow(test::naive_rms_norm(want, shape, weight1, 1e-3)), qkv));
+  const double scale = 1 / std::sqrt(static_cast<double>(kHeadDim));
+  add_to(want,
+         naive_linear(narrow(test::naive_attention(projected, cu_seqlens, kHeads, kHeadDim, scale)),
+                      proj));
+  const std::vector<double> both =
+      naive_linear(narrow(test::naive_rms_norm(want, shape, weight2, 1e-3)), gate_up);
+  Floats wide;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t c = 0; c < kWide; ++c) {
+      const auto at = static_cast<std::size_t>(row * 2 * kWide + c);
+      wide.push_back(static_cast<float>(test::naive_activation(ops::Activation::kSilu, both[at]) *
+                                        both[at + static_cast<std::size_t>(kWide)]));
+    }
+  }
+  add_to(want, naive_linear(wide, down));
+
+  struct {
+    RmsNorm norm1;
+    RmsNorm norm2;
+    Attention attn;
+    GatedMlp mlp;
+  } const block{.norm1 = {on_device(weight1), 1e-3f},
+                .norm2 = {on_device(weight2), 1e-3f},
+                .attn = {.qkv = pack(qkv), .proj = pack(proj), .num_heads = kHeads},
+                .mlp = {.gate_up = pack(gate_up), .down = pack(down)}};
+  Floats got = before;
+  const AttendedRows rows{
+      .sequences = {
+          .cu_seqlens = {reinterpret_cast<const std::byte*>(cu_seqlens.data()), DType::kI32, {3}},
+          .max_seqlen = kRows}};
+  add_block(ctx_, block, rows, view_of(got, {kRows, kFeatures}));
+  stream_->synchronize();
+  expect_near(got, want);
+}
+
 TEST_F(LayersTest, AnMlpWritesItsColumnsAlone) {
   const HostLinear fc1 = random_linear(kFeatures, kWide);
   const HostLinear fc2 = random_linear(kWide, kFeatures);

@@ -154,6 +154,45 @@ TEST_F(WeightLoaderTest, ConvolutionsReadTheirChannelsTapByTap) {
   }
 }
 
+TEST_F(WeightLoaderTest, GatedLayersAreFilledUpWithZeros) {
+  // 2 features, 3 wide: the gate is rows 0..2 of 8, what it gates rows 8..10.
+  add("mlp.gate_proj.weight", {3, 2}, 1);
+  add("mlp.gate_proj.bias", {3}, 100);
+  add("mlp.up_proj.weight", {3, 2}, 11);
+  add("mlp.up_proj.bias", {3}, 200);
+  add("mlp.down_proj.weight", {2, 3}, 1);
+  add("mlp.down_proj.bias", {2}, 300);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const GatedMlp mlp = loader.gated("mlp", 2, 3, ops::Activation::kSilu, WeightLoader::Bias::kYes);
+  EXPECT_EQ(apply(mlp.gate_up, {1, 10}), (std::vector<float>{121, 144, 167, 0, 0, 0, 0, 0,  //
+                                                             331, 354, 377, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(mlp.down.in_features, 8);
+  EXPECT_EQ(apply(mlp.down, {1, 10, 100, 7, 7, 7, 7, 7}), (std::vector<float>{621, 955}));
+}
+
+TEST_F(WeightLoaderTest, GatedLayersAreCheckedAsTheyAreStored) {
+  const auto weights = checkpoint::WeightSource::dummy(3);
+  WeightLoader checker(weights, "");
+  const GatedMlp mlp = checker.gated("mlp", 2, 3, ops::Activation::kSilu, WeightLoader::Bias::kNo);
+  EXPECT_EQ(mlp.gate_up.out_features, 16);
+  EXPECT_EQ(mlp.down.in_features, 8);
+  EXPECT_FALSE(mlp.down.has_bias);
+  EXPECT_EQ(checker.parameters(), 3 * 2 * 3);
+  EXPECT_EQ(checker.report().back().name, "mlp.down_proj.weight");
+  EXPECT_EQ(checker.report().back().shape, (std::vector<std::int64_t>{2, 3}));
+}
+
+TEST_F(WeightLoaderTest, RmsNormsHaveAWeightAndNoBias) {
+  const auto weights = checkpoint::WeightSource::dummy(3);
+  WeightLoader checker(weights, "");
+  const RmsNorm norm = checker.rms_norm("norm", 4, 1e-5f);
+  EXPECT_EQ(norm.weight.shape, Shape{4});
+  EXPECT_EQ(norm.epsilon, 1e-5f);
+  ASSERT_EQ(checker.report().size(), 1u);
+  EXPECT_EQ(checker.report().front().name, "norm.weight");
+}
+
 TEST_F(WeightLoaderTest, DummyWeightsAlwaysFit) {
   const auto weights = checkpoint::WeightSource::dummy(3);
   WeightLoader checker(weights, "any.");
