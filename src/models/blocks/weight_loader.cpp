@@ -216,6 +216,8 @@ DType WeightLoader::read_stack(const Stack& stack, const std::string& suffix, co
                 to_string(view.dtype), ", its siblings are ", to_string(dtype));
     dtype = view.dtype;
     const auto size = static_cast<std::int64_t>(size_of(dtype));
+    const std::int64_t part_bytes = (stack.part_rows + empty_rows) * packed_columns * size;
+    bytes.reserve(stack.parts.size() * static_cast<std::size_t>(part_bytes));
     for (std::int64_t row = 0; row < stack.part_rows; ++row) {
       const std::byte* const from = view.data + row * columns * size;
       bytes.insert(bytes.end(), from, from + columns * size);
