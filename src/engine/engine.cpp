@@ -188,7 +188,7 @@ std::string Engine::device() const {
   for (const Backend& backend : impl_->backends) {
     const DeviceProperties& properties = backend.device->properties();
     text += cat(text.empty() ? "" : "; ", properties.name, ", ", properties.description, ", ",
-                properties.parallelism, properties.host_memory ? " threads" : " multiprocessors");
+                properties.parallelism, properties.host_memory ? " threads" : " SMs");
   }
   return text;
 }

@@ -97,7 +97,7 @@ class InputFeed {
   [[nodiscard]] std::size_t capacity() const noexcept { return block_.bytes(); }
   /// Start of the block on the device; valid until the next growth.
   [[nodiscard]] std::byte* block() const noexcept { return block_.data(); }
-  /// Bytes allocated on the device, and page-locked on the host.
+  /// Bytes allocated on the device, and pinned on the host.
   [[nodiscard]] std::size_t device_bytes() const noexcept;
   [[nodiscard]] std::size_t host_bytes() const noexcept;
 

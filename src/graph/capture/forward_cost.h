@@ -11,7 +11,7 @@ namespace fovea {
 /// What one forward of a path at a capacity takes, found by running it over kernels that compute
 /// nothing. All rows of the capacity count as live.
 struct ForwardCost {
-  double flops = 0;             ///< of matrix products and attention, two per multiply-add
+  double flops = 0;             ///< of GEMMs and attention, two per multiply-add
   std::size_t arena_bytes = 0;  ///< most intermediate memory in use at once
 };
 
