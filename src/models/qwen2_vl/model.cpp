@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "core/check.h"
+#include "models/blocks/grid/frame_processing.h"
 #include "models/blocks/grid/model.h"
 #include "models/qwen2_vl/config.h"
 #include "models/qwen2_vl/forward.h"
-#include "models/qwen2_vl/processing.h"
 #include "models/qwen2_vl/weights.h"
 
 namespace fovea::qwen2_vl {
@@ -48,7 +48,7 @@ class Model final : public blocks::GridModel {
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, blocks::WeightLoader& loader) {
   const Config config = parse_config(files);
-  blocks::GridProcessing processing = read_processing(files, config.grid, media);
+  blocks::GridProcessing processing = blocks::read_frame_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
   return std::make_unique<Model>(config, std::move(processing), std::move(weights));
 }

@@ -1,25 +1,23 @@
-// Host side of Qwen2-VL: limits of areas count the pixels of one image or frame; frames are sampled
-// in even numbers, evenly from the first.
-#include "models/qwen2_vl/processing.h"
+// Limits of areas count the pixels of one image or frame; frames are sampled in even numbers,
+// evenly from the first.
+#include "models/blocks/grid/frame_processing.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "models/blocks/grid/processor_file.h"
 
-namespace fovea::qwen2_vl {
+namespace fovea::blocks {
 
 namespace {
-
-using blocks::VideoBounds;
 
 constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
 constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
 
 /// The limits of a frame once a video is limited as a whole: an even share of 90 % of
 /// max_video_tokens.
-blocks::PixelRange capped(const VideoBounds& bounds, blocks::PixelRange range,
-                          std::int64_t num_frames, const blocks::GridGeometry& grid) {
+PixelRange capped(const VideoBounds& bounds, PixelRange range, std::int64_t num_frames,
+                  const GridGeometry& grid) {
   if (!bounds.cap_pixels_per_frame || num_frames < 1) return range;
   const std::int64_t token_pixels = grid.resize_factor() * grid.resize_factor();
   const auto total =
@@ -40,7 +38,7 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
     return std::floor(count / patch) * patch;
   };
   const auto total = static_cast<double>(total_frames);
-  const double fps = video_fps > 0 ? video_fps : blocks::kUnknownFps;
+  const double fps = video_fps > 0 ? video_fps : kUnknownFps;
   const double most = whole_patches(std::min(static_cast<double>(bounds.max_frames), total));
   const double wanted = std::min(
       {std::max(total / fps * target_fps, static_cast<double>(bounds.min_frames)), most, total});
@@ -57,23 +55,22 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
 
 }  // namespace
 
-blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
-                                       const blocks::GridGeometry& grid,
-                                       const MediaOptions& media) {
-  blocks::GridProcessing p{
+GridProcessing read_frame_processing(const checkpoint::HfConfig& files, const GridGeometry& grid,
+                                     const MediaOptions& media) {
+  GridProcessing p{
       .geometry = grid,
       .limits = {.image = {56 * 56, 28 * 28 * 1280}, .video = {128 * 28 * 28, 28 * 28 * 768}},
       .scaling = {.image_mean = kClipMean, .image_std = kClipStd}};
-  blocks::read_grid_processor(files, media, p);
-  const VideoBounds bounds = blocks::read_video_bounds(files, {.max_video_tokens = 128000});
+  read_grid_processor(files, media, p);
+  const VideoBounds bounds = read_video_bounds(files, {.max_video_tokens = 128000});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {
-    return blocks::smart_resize_image(height_px, width_px, factor, range);
+    return smart_resize_image(height_px, width_px, factor, range);
   };
   p.video_size = [grid, bounds, range = p.limits.video](
                      std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px) {
-    return blocks::smart_resize_image(height_px, width_px, grid.resize_factor(),
-                                      capped(bounds, range, num_frames, grid));
+    return smart_resize_image(height_px, width_px, grid.resize_factor(),
+                              capped(bounds, range, num_frames, grid));
   };
   p.sample_frames = [bounds, patch = grid.temporal_patch_size](std::int64_t total, double video_fps,
                                                                double target_fps) {
@@ -82,4 +79,4 @@ blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
   return p;
 }
 
-}  // namespace fovea::qwen2_vl
+}  // namespace fovea::blocks

@@ -1,32 +1,32 @@
-// Sizes and sampling of Qwen2-VL: examples worked out with the reference.
-#include "models/qwen2_vl/processing.h"
+// Sizes and sampling with limits for each frame: examples worked out with the reference.
+#include "models/blocks/grid/frame_processing.h"
 
 #include <gtest/gtest.h>
 
 #include "models/config_files.h"
 
-namespace fovea::qwen2_vl {
+namespace fovea::blocks {
 namespace {
 
 /// @param size of the image processor; also serves videos, as in the published checkpoints.
-blocks::GridProcessor processor_of(const std::string& size, const std::string& video = "") {
+GridProcessor processor_of(const std::string& size, const std::string& video = "") {
   const std::string image = size.empty() ? "" : "{\"size\": " + size + "}";
-  return blocks::GridProcessor(
-      read_processing(test::config_files({.preprocessor = image, .video_preprocessor = video}),
-                      {.patch_size = 14}, {}));
+  return GridProcessor(read_frame_processing(
+      test::config_files({.preprocessor = image, .video_preprocessor = video}), {.patch_size = 14},
+      {}));
 }
 
 const std::string kPublishedSize = R"({"shortest_edge": 3136, "longest_edge": 12845056})";
 
 using Grid = std::array<std::int64_t, 3>;
 
-TEST(Qwen2VlProcessing, PlansImagesAsTheReference) {
+TEST(FrameProcessing, PlansImagesAsTheReference) {
   struct Case {
     std::int64_t height, width;
     Grid grid;
     std::int64_t tokens;
   };
-  const blocks::GridProcessor processor = processor_of(kPublishedSize);
+  const GridProcessor processor = processor_of(kPublishedSize);
   for (const Case& c :
        {Case{336, 336, {1, 24, 24}, 144}, Case{480, 640, {1, 34, 46}, 391},
         Case{720, 1280, {1, 52, 92}, 1196}, Case{1080, 1920, {1, 78, 138}, 2691},
@@ -38,12 +38,12 @@ TEST(Qwen2VlProcessing, PlansImagesAsTheReference) {
   }
 }
 
-TEST(Qwen2VlProcessing, WithoutAProcessorFileLimitsAreThoseOfTheReferencesClass) {
+TEST(FrameProcessing, WithoutAProcessorFileLimitsAreThoseOfTheReferencesClass) {
   EXPECT_EQ(processor_of("").plan_image(1920, 1080).grid, (Grid{1, 52, 94}));
 }
 
-TEST(Qwen2VlProcessing, LimitsOfAVideoHoldForEachFrame) {
-  const blocks::GridProcessor own = processor_of(kPublishedSize, R"({"size":
+TEST(FrameProcessing, LimitsOfAVideoHoldForEachFrame) {
+  const GridProcessor own = processor_of(kPublishedSize, R"({"size":
       {"shortest_edge": 100352, "longest_edge": 602112}})");
   EXPECT_EQ(own.plan_video(16, 1280, 720).grid, (Grid{8, 40, 72}));
   EXPECT_EQ(own.plan_video(16, 640, 360).grid, (Grid{8, 26, 46}));
@@ -51,9 +51,9 @@ TEST(Qwen2VlProcessing, LimitsOfAVideoHoldForEachFrame) {
       << "the limits of images serve where the checkpoint has no others";
 }
 
-TEST(Qwen2VlProcessing, CapsPixelsOfAWholeVideoWhenAsked) {
+TEST(FrameProcessing, CapsPixelsOfAWholeVideoWhenAsked) {
   // 90 % of 1000 tokens of 28 x 28 pixels, for 16 frames two at a time: 88200 pixels a frame.
-  const blocks::GridProcessor processor =
+  const GridProcessor processor =
       processor_of(kPublishedSize, R"({"cap_pixels_per_frame": true, "max_video_tokens": 1000,
                           "size": {"shortest_edge": 3136, "longest_edge": 602112}})");
   const ItemPlan plan = processor.plan_video(16, 1280, 720);
@@ -61,9 +61,9 @@ TEST(Qwen2VlProcessing, CapsPixelsOfAWholeVideoWhenAsked) {
   EXPECT_GT(plan.resized_height_px * plan.resized_width_px, 70000);
 }
 
-TEST(Qwen2VlProcessing, SamplesFramesAsTheReference) {
+TEST(FrameProcessing, SamplesFramesAsTheReference) {
   using Indices = std::vector<std::int64_t>;
-  const blocks::GridProcessor processor = processor_of("");
+  const GridProcessor processor = processor_of("");
   EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 12, 25, 37, 50, 62, 75, 87}));
   EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 5, 10, 15, 20, 25}));
   EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 1, 3, 5}));
@@ -74,4 +74,4 @@ TEST(Qwen2VlProcessing, SamplesFramesAsTheReference) {
 }
 
 }  // namespace
-}  // namespace fovea::qwen2_vl
+}  // namespace fovea::blocks
