@@ -32,6 +32,24 @@ ops::PackedLinear without_memory(std::int64_t in_features, std::int64_t out_feat
           .bias = {}};
 }
 
+/// The weight of a convolution, [out, channel, tap], as [out, tap, channel] in its dtype.
+std::vector<std::byte> tap_by_tap(const ConstTensorView& stored, std::int64_t out_channels,
+                                  std::int64_t in_channels) {
+  const std::int64_t taps = stored.shape.elements() / (out_channels * in_channels);
+  const std::size_t size = size_of(stored.dtype);
+  std::vector<std::byte> turned(stored.bytes());
+  std::byte* next = turned.data();
+  for (std::int64_t out = 0; out < out_channels; ++out) {
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      for (std::int64_t channel = 0; channel < in_channels; ++channel, next += size) {
+        const std::int64_t from = (out * in_channels + channel) * taps + tap;
+        std::copy_n(stored.data + static_cast<std::size_t>(from) * size, size, next);
+      }
+    }
+  }
+  return turned;
+}
+
 }  // namespace
 
 WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix)
@@ -118,22 +136,26 @@ Conv3x3 WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels
     check(name + ".weight", shape);
     return {.weight = without_memory(in_features, out_channels, Bias::kNo), .stride = stride};
   }
-  // [out, channel, tap] to [out, tap, channel], in the dtype of the file.
   const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
-  const std::size_t size = size_of(stored.dtype);
-  std::vector<std::byte> turned(stored.bytes());
-  std::byte* next = turned.data();
-  for (std::int64_t out = 0; out < out_channels; ++out) {
-    for (std::int64_t tap = 0; tap < kTaps; ++tap) {
-      for (std::int64_t channel = 0; channel < in_channels; ++channel, next += size) {
-        const std::int64_t from = (out * in_channels + channel) * kTaps + tap;
-        std::copy_n(stored.data + static_cast<std::size_t>(from) * size, size, next);
-      }
-    }
-  }
+  const std::vector<std::byte> turned = tap_by_tap(stored, out_channels, in_channels);
   return {.weight = ops::pack_linear(
               *device_, {turned.data(), stored.dtype, {out_channels, in_features}}, {}),
           .stride = stride};
+}
+
+ops::PackedLinear WeightLoader::joining_conv(const std::string& name, std::int64_t out_channels,
+                                             std::int64_t in_channels, std::int64_t side) {
+  const Shape shape{out_channels, in_channels, side, side};
+  const std::int64_t in_features = side * side * in_channels;
+  if (device_ == nullptr) {
+    check(name + ".weight", shape);
+    check(name + ".bias", {out_channels});
+    return without_memory(in_features, out_channels, Bias::kYes);
+  }
+  const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
+  const std::vector<std::byte> turned = tap_by_tap(stored, out_channels, in_channels);
+  return ops::pack_linear(*device_, {turned.data(), stored.dtype, {out_channels, in_features}},
+                          source_.tensor(prefix_ + name + ".bias", {out_channels}));
 }
 
 LayerNorm WeightLoader::layer_norm(const std::string& name, std::int64_t features, float epsilon) {
@@ -151,13 +173,13 @@ ops::PackedLinear WeightLoader::linear(const std::string& name, std::int64_t out
   return pack({.parts = {name}, .part_rows = out_features, .in_sizes = in_sizes}, bias);
 }
 
-ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features) {
+ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features, Bias bias) {
   const bool split = !exists(name + ".qkv.weight") && exists(name + ".q.weight");
-  if (!split) return linear(name + ".qkv", 3 * features, {features});
+  if (!split) return linear(name + ".qkv", 3 * features, {features}, bias);
   return pack({.parts = {name + ".q", name + ".k", name + ".v"},
                .part_rows = features,
                .in_sizes = {features}},
-              Bias::kYes);
+              bias);
 }
 
 GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std::int64_t wide,

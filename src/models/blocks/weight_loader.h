@@ -37,7 +37,8 @@ class WeightLoader {
                                          const std::vector<std::int64_t>& in_sizes,
                                          Bias bias = Bias::kYes);
   /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
-  [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features);
+  [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features,
+                                      Bias bias = Bias::kYes);
   /// `<name>.weight` and `<name>.bias`.
   [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
   /// `<name>.weight`.
@@ -65,6 +66,10 @@ class WeightLoader {
   /// matrix that ops::im2col_3x3 rows are multiplied with.
   [[nodiscard]] Conv3x3 conv3x3(const std::string& name, std::int64_t out_channels,
                                 std::int64_t in_channels, std::int64_t stride);
+  /// `<name>.weight`, [out_channels, in_channels, side, side], and `<name>.bias` of a convolution
+  /// whose stride is its size, as a layer over the side * side pixels that it joins, row-major.
+  [[nodiscard]] ops::PackedLinear joining_conv(const std::string& name, std::int64_t out_channels,
+                                               std::int64_t in_channels, std::int64_t side);
 
   /// Everything asked for so far, with what was found.
   [[nodiscard]] const std::vector<TensorReport>& report() const noexcept { return report_; }

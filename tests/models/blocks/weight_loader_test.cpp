@@ -125,6 +125,10 @@ TEST_F(WeightLoaderTest, CheckedWeightsHaveShapesAndTestAsPresent) {
   EXPECT_EQ(conv.weight.out_features, 5);
   EXPECT_EQ(conv.stride, 2);
   EXPECT_EQ(checker.report().back().shape, (std::vector<std::int64_t>{5, 2, 3, 3}));
+  const ops::PackedLinear joining = checker.joining_conv("join", 5, 2, 4);
+  EXPECT_EQ(joining.in_features, 32);
+  EXPECT_EQ(joining.out_features, 5);
+  EXPECT_TRUE(joining.has_bias);
 }
 
 TEST_F(WeightLoaderTest, TensorsAreTransformedOnTheirWayToTheDevice) {
@@ -191,6 +195,31 @@ TEST_F(WeightLoaderTest, RmsNormsHaveAWeightAndNoBias) {
   EXPECT_EQ(norm.epsilon, 1e-5f);
   ASSERT_EQ(checker.report().size(), 1u);
   EXPECT_EQ(checker.report().front().name, "norm.weight");
+}
+
+TEST_F(WeightLoaderTest, AConvolutionWhoseStrideIsItsSizeIsALayerOverJoinedPixels) {
+  add("conv.weight", {1, 3, 2, 2}, 0);
+  add("conv.bias", {1}, 100);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const ops::PackedLinear layer = loader.joining_conv("conv", 1, 3, 2);
+  for (std::size_t pixel = 0; pixel < 4; ++pixel) {
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      std::vector<float> unit(12, 0.0f);
+      unit[3 * pixel + channel] = 1;
+      EXPECT_EQ(apply(layer, unit).front(), static_cast<float>(100 + 4 * channel + pixel));
+    }
+  }
+}
+
+TEST_F(WeightLoaderTest, AProjectionWithoutBiasAsksForNone) {
+  add("attn.qkv.weight", {6, 2}, 1);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader checker(weights, "");
+  EXPECT_FALSE(checker.qkv("attn", 2, WeightLoader::Bias::kNo).has_bias);
+  EXPECT_EQ(checker.report().size(), 1u);
+  WeightLoader loader(weights, "", *device_, *stream_);
+  EXPECT_EQ(apply(loader.qkv("attn", 2, WeightLoader::Bias::kNo), {1, 1}).front(), 3.0f);
 }
 
 TEST_F(WeightLoaderTest, DummyWeightsAlwaysFit) {
