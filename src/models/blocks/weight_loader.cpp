@@ -50,6 +50,19 @@ std::vector<std::byte> tap_by_tap(const ConstTensorView& stored, std::int64_t ou
   return turned;
 }
 
+/// The rows of a matrix, or the elements of a vector, in another order.
+std::vector<std::byte> reordered(std::span<const std::byte> bytes,
+                                 std::span<const std::int64_t> rows) {
+  const std::size_t row_bytes = bytes.size() / rows.size();
+  std::vector<std::byte> result;
+  result.reserve(bytes.size());
+  for (const std::int64_t row : rows) {
+    const auto from = bytes.subspan(static_cast<std::size_t>(row) * row_bytes, row_bytes);
+    result.insert(result.end(), from.begin(), from.end());
+  }
+  return result;
+}
+
 }  // namespace
 
 WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix)
@@ -182,6 +195,22 @@ ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t featur
               bias);
 }
 
+ops::PackedLinear WeightLoader::qkv(const std::vector<std::string>& layers, std::int64_t features,
+                                    const RowOrder& order) {
+  const auto head_dim = std::ssize(order);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < 3 * features; ++row) {
+    const std::int64_t within = row % head_dim;
+    const bool is_v = row >= 2 * features;
+    rows.push_back(is_v ? row : row - within + order[static_cast<std::size_t>(within)]);
+  }
+  return pack({.parts = layers,
+               .part_rows = 3 * features / std::ssize(layers),
+               .in_sizes = {features},
+               .rows = std::move(rows)},
+              Bias::kYes);
+}
+
 GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std::int64_t wide,
                              ops::Activation activation, Bias bias) {
   constexpr std::int64_t kVector = 8;
@@ -247,6 +276,7 @@ DType WeightLoader::read_stack(const Stack& stack, const std::string& suffix, co
     }
     bytes.resize(bytes.size() + static_cast<std::size_t>(empty_rows * packed_columns * size));
   }
+  if (!stack.rows.empty()) bytes = reordered(bytes, stack.rows);
   return dtype;
 }
 

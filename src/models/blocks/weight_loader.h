@@ -12,6 +12,7 @@
 #include "fovea/reports.h"
 #include "media/normalize.h"
 #include "models/blocks/layers.h"
+#include "models/blocks/row_order.h"
 #include "ops/linear.h"
 
 namespace fovea::blocks {
@@ -39,6 +40,10 @@ class WeightLoader {
   /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
   [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features,
                                       Bias bias = Bias::kYes);
+  /// The same of `layers`, one fused or three to stack, with the rows of every head of q and k in
+  /// another order.
+  [[nodiscard]] ops::PackedLinear qkv(const std::vector<std::string>& layers, std::int64_t features,
+                                      const RowOrder& order);
   /// `<name>.weight` and `<name>.bias`.
   [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
   /// `<name>.weight`.
@@ -84,6 +89,8 @@ class WeightLoader {
     std::vector<std::int64_t> in_sizes;  ///< of each row
     std::int64_t row_multiple = 1;       ///< rows of a part are filled up to one
     std::int64_t column_multiple = 1;    ///< columns likewise
+    std::vector<std::int64_t> rows =
+        {};  ///< of the result, as rows of the parts; empty: as they are
   };
   [[nodiscard]] ops::PackedLinear pack(const Stack& stack, Bias bias);
   /// The tensors `<part><suffix>`, of `shape` each, one after the other, filled up.

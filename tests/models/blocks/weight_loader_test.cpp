@@ -69,6 +69,32 @@ TEST_F(WeightLoaderTest, FusedAndSplitProjectionsGiveTheSameLayer) {
   EXPECT_EQ(apply(loader.qkv("fused", 2), x), (std::vector<float>{110, 133, 156, 179, 202, 225}));
 }
 
+TEST_F(WeightLoaderTest, RowsOfQAndKAreLoadedInTheOrderOfTheHalves) {
+  constexpr std::int64_t kWidth = 8;  // two heads of 4
+  add("fused.wqkv.weight", {3 * kWidth, kWidth}, 0);
+  add("fused.wqkv.bias", {3 * kWidth}, 1000);
+  const char* const parts[] = {"split.q_proj", "split.k_proj", "split.v_proj"};
+  for (int p = 0; p < 3; ++p) {
+    add(std::string(parts[p]) + ".weight", {kWidth, kWidth}, static_cast<float>(64 * p));
+    add(std::string(parts[p]) + ".bias", {kWidth}, static_cast<float>(1000 + 8 * p));
+  }
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const RowOrder order{2, 0, 3, 1};  // pairs 1 and 0
+  const std::vector<float> x{1, 0, 0, 0, 0, 0, 0, 0};
+  const std::vector<float> fused = apply(loader.qkv({"fused.wqkv"}, kWidth, order), x);
+  std::vector<float> want;
+  for (const int row : {2,  0,  3,  1,  6,  4,  7,  5, 10, 8, 11, 9, 14, 12, 15, 13,  // q and k
+                        16, 17, 18, 19, 20, 21, 22, 23}) {
+    want.push_back(static_cast<float>(8 * row + 1000 + row));
+  }
+  EXPECT_EQ(fused, want);
+  EXPECT_EQ(apply(loader.qkv({parts[0], parts[1], parts[2]}, kWidth, order), x), want);
+  WeightLoader checker(weights, "");
+  EXPECT_EQ(checker.qkv({"fused.wqkv"}, kWidth, order).out_features, 3 * kWidth);
+  EXPECT_EQ(checker.report().front().problem, "");
+}
+
 TEST_F(WeightLoaderTest, ConvolutionWeightsAreReadAsMatrices) {
   add("conv.weight", {2, 3, 1, 1}, 1);
   const checkpoint::WeightSource weights = source();
