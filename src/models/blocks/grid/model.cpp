@@ -15,8 +15,12 @@ std::string text(PixelRange range) { return cat(range.min_pixels, "..", range.ma
 }  // namespace
 
 GridModel::GridModel(GridTower tower, GridProcessing processing)
-    : processor_(std::move(processing)), facts_(std::move(tower.facts)) {
-  const bool videos = processor_.processing().video_size != nullptr;
+    : GridModel(std::move(tower), std::make_unique<GridProcessor>(std::move(processing))) {}
+
+GridModel::GridModel(GridTower tower, std::unique_ptr<const GridProcessor> processor)
+    : processor_(std::move(processor)), facts_(std::move(tower.facts)) {
+  const GridProcessing& p = processor_->processing();
+  const bool videos = p.video_size != nullptr;
   spec_.modalities = {Modality::kImage};
   if (videos) spec_.modalities.push_back(Modality::kVideo);
   spec_.main_width = tower.main_width;
@@ -24,7 +28,6 @@ GridModel::GridModel(GridTower tower, GridProcessing processing)
   spec_.max_frames_per_video = videos ? kMaxFramesPerVideo : 1;
   spec_.attention_parity_rows = tower.attention_parity_rows;
 
-  const GridProcessing& p = processor_.processing();
   facts_.emplace_back("patch_size", cat(p.geometry.patch_size));
   facts_.emplace_back("spatial_merge_size", cat(p.geometry.spatial_merge_size));
   facts_.emplace_back("temporal_patch_size", cat(p.geometry.temporal_patch_size));
@@ -35,12 +38,12 @@ GridModel::GridModel(GridTower tower, GridProcessing processing)
 std::vector<std::pair<std::string, std::string>> GridModel::facts() const { return facts_; }
 
 std::vector<BufferDecl> GridModel::inputs(PathId, const GraphCapacity& capacity) const {
-  return GridInputs::declare(processor_.processing().geometry, capacity);
+  return GridInputs::declare(processor_->processing().geometry, capacity);
 }
 
 void GridModel::fill_inputs(PathId, const GraphCapacity&,
                             std::span<const PreparedItem* const> items, InputWriter& writer) const {
-  GridInputs::fill(processor_.processing().geometry, items, writer);
+  GridInputs::fill(processor_->processing().geometry, items, writer);
 }
 
 }  // namespace fovea::blocks

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,9 +30,11 @@ struct GridTower {
 class GridModel : public EncoderGraphModel {
  public:
   GridModel(GridTower tower, GridProcessing processing);
+  /// The same with a processor of the family's own.
+  GridModel(GridTower tower, std::unique_ptr<const GridProcessor> processor);
 
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept final { return spec_; }
-  [[nodiscard]] const ItemProcessor& processor() const noexcept final { return processor_; }
+  [[nodiscard]] const ItemProcessor& processor() const noexcept final { return *processor_; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final;
   [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId, const GraphCapacity& capacity) const final;
@@ -39,7 +42,7 @@ class GridModel : public EncoderGraphModel {
                    InputWriter& writer) const final;
 
  private:
-  GridProcessor processor_;
+  std::unique_ptr<const GridProcessor> processor_;
   GraphSpec spec_;
   std::vector<std::pair<std::string, std::string>> facts_;
 };

@@ -16,12 +16,12 @@ namespace {
 
 /// Bytes of a patch row in the order of pixel_values: what patchify reads through `sources`.
 std::vector<std::uint8_t> patch_bytes(const std::vector<std::uint8_t>& pixels,
-                                      const std::int32_t* source, std::int64_t patch) {
+                                      const std::int32_t* source, const GridGeometry& geometry) {
   std::vector<std::uint8_t> row;
   for (int channel = 0; channel < 3; ++channel) {
-    for (int frame = 0; frame < 2; ++frame) {
-      for (std::int64_t py = 0; py < patch; ++py) {
-        for (std::int64_t px = 0; px < patch; ++px) {
+    for (std::int64_t frame = 0; frame < geometry.temporal_patch_size; ++frame) {
+      for (std::int64_t py = 0; py < geometry.patch_size; ++py) {
+        for (std::int64_t px = 0; px < geometry.patch_size; ++px) {
           row.push_back(pixels[static_cast<std::size_t>(source[0] + frame * source[2] +
                                                         py * source[1] + px * 3 + channel)]);
         }
@@ -31,9 +31,10 @@ std::vector<std::uint8_t> patch_bytes(const std::vector<std::uint8_t>& pixels,
   return row;
 }
 
-/// Patches of an image, resized and cut: [patches, 3, 2, patch_size, patch_size].
+/// Patches of an image, resized and cut: [patches, 3, temporal_patch_size, patch_size, patch_size].
+/// @param row_major whether the reference's processor leaves patches in the order of the image.
 std::vector<std::uint8_t> patches_of(const GridProcessor& processor, const ItemPlan& plan,
-                                     RgbView image) {
+                                     RgbView image, bool row_major) {
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
   processor.fill_pixels(plan, {&image, 1}, pixels);
   const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
@@ -41,10 +42,12 @@ std::vector<std::uint8_t> patches_of(const GridProcessor& processor, const ItemP
   std::vector<std::int32_t> sources(rows * 4);
   const GridGeometry& geometry = processor.processing().geometry;
   write_patch_rows(geometry, plan, 0, positions, sources);
-  std::vector<std::uint8_t> patches;
+  std::vector<std::uint8_t> patches(rows * static_cast<std::size_t>(geometry.patch_dim()));
   for (std::size_t r = 0; r < rows; ++r) {
-    const auto row = patch_bytes(pixels, &sources[4 * r], geometry.patch_size);
-    patches.insert(patches.end(), row.begin(), row.end());
+    const auto row = patch_bytes(pixels, &sources[4 * r], geometry);
+    const std::int64_t place = positions[4 * r] * plan.grid[2] + positions[4 * r + 1];
+    const std::size_t to = row_major ? static_cast<std::size_t>(place) : r;
+    std::ranges::copy(row, patches.begin() + static_cast<std::ptrdiff_t>(to * row.size()));
   }
   return patches;
 }
@@ -86,7 +89,8 @@ TEST_P(GoldenPatches, AreThoseOfTheReferenceAtEverySize) {
     ASSERT_EQ(plan.spec.input_rows, expected.shape[0]);
     const std::vector<std::uint8_t> want(expected.as<std::uint8_t>(),
                                          expected.as<std::uint8_t>() + expected.bytes());
-    EXPECT_EQ(patches_of(processor, plan, image), want);
+    const bool row_major = file.find(name + ".image_grid_hws") != nullptr;
+    EXPECT_EQ(patches_of(processor, plan, image, row_major), want);
     ++cases;
   }
   EXPECT_GT(cases, 0);
