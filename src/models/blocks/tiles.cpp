@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/check.h"
+
 namespace fovea::blocks {
 
 namespace {
@@ -35,8 +37,20 @@ Tiling nearest_tiling(std::int64_t width_px, std::int64_t height_px, std::int64_
   return best;
 }
 
+RgbView still_frame(const ItemPlan& plan, std::span<const RgbView> frames,
+                    std::span<const std::uint8_t> out) {
+  FOVEA_CHECK(frames.size() == 1, kInvalidArgument, "an image has 1 frame, got ", frames.size());
+  const RgbView& image = frames.front();
+  FOVEA_CHECK(image.width_px == plan.source_width_px && image.height_px == plan.source_height_px,
+              kInvalidArgument, "image is ", image.width_px, "x", image.height_px,
+              " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
+  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
+              " bytes, got ", out.size());
+  return image;
+}
+
 std::vector<std::uint8_t> resized(RgbView image, std::int64_t width_px, std::int64_t height_px,
-                                  media::ResizeEngine engine) {
+                                  media::ResizeEngine engine, media::ResizeFilter filter) {
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(width_px * height_px * 3));
   media::resize_rgb(
       {.src = {image.rgb, static_cast<std::size_t>(image.width_px * image.height_px * 3)},
@@ -46,8 +60,17 @@ std::vector<std::uint8_t> resized(RgbView image, std::int64_t width_px, std::int
        .dst_width_px = width_px,
        .dst_height_px = height_px,
        .engine = engine,
-       .filter = media::ResizeFilter::kBicubic});
+       .filter = filter});
   return pixels;
+}
+
+void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t canvas_width_px,
+           std::span<std::uint8_t> canvas) {
+  const std::int64_t row_bytes = image.width_px * 3;
+  for (std::int64_t y = 0; y < image.height_px; ++y) {
+    std::copy_n(image.rgb + y * row_bytes, row_bytes,
+                canvas.begin() + ((top_px + y) * canvas_width_px + left_px) * 3);
+  }
 }
 
 void cut_tiles(std::span<const std::uint8_t> image, Tiling tiling, std::int64_t tile_side_px,

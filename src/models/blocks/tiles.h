@@ -25,9 +25,21 @@ struct Tiling {
                                     std::int64_t tile_side_px, std::int64_t min_tiles,
                                     std::int64_t max_tiles);
 
-/// An image resized by the bicubic filter, [height_px, width_px, 3].
-[[nodiscard]] std::vector<std::uint8_t> resized(RgbView image, std::int64_t width_px,
-                                                std::int64_t height_px, media::ResizeEngine engine);
+/// The frame of a still image, after checks.
+/// @param out the pixels that it will fill.
+/// @throws Error(kInvalidArgument) for another number or size of frames than planned.
+[[nodiscard]] RgbView still_frame(const ItemPlan& plan, std::span<const RgbView> frames,
+                                  std::span<const std::uint8_t> out);
+
+/// An image resized, [height_px, width_px, 3].
+[[nodiscard]] std::vector<std::uint8_t> resized(
+    RgbView image, std::int64_t width_px, std::int64_t height_px, media::ResizeEngine engine,
+    media::ResizeFilter filter = media::ResizeFilter::kBicubic);
+
+/// Copies an image to (left_px, top_px) of a canvas, where it fits.
+/// @param canvas [height, canvas_width_px, 3], no overlap with the image.
+void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t canvas_width_px,
+           std::span<std::uint8_t> canvas);
 
 /// Cuts an image of exactly these tiles into them, row by row of the image.
 /// @param image [rows * side, cols * side, 3]. @param out [tiles, side, side, 3], no overlap.

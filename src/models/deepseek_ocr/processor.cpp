@@ -107,13 +107,7 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
 
 void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                             std::span<std::uint8_t> out) const {
-  FOVEA_CHECK(frames.size() == 1, kInvalidArgument, "an image has 1 frame, got ", frames.size());
-  const RgbView& image = frames.front();
-  FOVEA_CHECK(image.width_px == plan.source_width_px && image.height_px == plan.source_height_px,
-              kInvalidArgument, "image is ", image.width_px, "x", image.height_px,
-              " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
-  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
-              " bytes, got ", out.size());
+  const RgbView image = blocks::still_frame(plan, frames, out);
   const std::size_t global_bytes = p_.views[kGlobal].pixel_bytes();
   fill_global(image, out.first(global_bytes));
   if (const auto tiling = tiling_of(plan)) {
@@ -128,10 +122,7 @@ void Processor::fill_global(RgbView image, std::span<std::uint8_t> out) const {
   const Rect rect = fit_on_canvas(side, image.width_px, image.height_px);
   const auto pixels = blocks::resized(image, rect.width, rect.height, p_.engine);
   std::ranges::fill(out, kCanvasGrey);
-  for (std::int64_t y = 0; y < rect.height; ++y) {
-    std::copy_n(pixels.begin() + y * rect.width * 3, rect.width * 3,
-                out.begin() + ((rect.y + y) * side + rect.x) * 3);
-  }
+  blocks::paste({pixels.data(), rect.width, rect.height}, rect.x, rect.y, side, out);
 }
 
 }  // namespace fovea::deepseek_ocr

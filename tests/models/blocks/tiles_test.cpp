@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "support/expect_error.h"
+
 namespace fovea::blocks {
 namespace {
 
@@ -38,6 +40,36 @@ TEST(Resized, HasTheSizeAskedForAndKeepsColours) {
       resized({blue.data(), 2, 1}, 3, 4, media::ResizeEngine::kPillow);
   ASSERT_EQ(image.size(), 3U * 4 * 3);
   for (std::size_t i = 0; i < image.size(); ++i) EXPECT_EQ(image[i], i % 3 == 2 ? 255 : 0);
+}
+
+TEST(Paste, CopiesAnImageToItsPlaceAndNothingElse) {
+  const std::vector<std::uint8_t> image{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4};  // 2 x 2
+  std::vector<std::uint8_t> canvas(3 * 4 * 3, 9);                             // 3 wide, 4 high
+  paste({image.data(), 2, 2}, 1, 2, 3, canvas);
+  std::vector<int> reds;
+  for (std::size_t i = 0; i < canvas.size(); i += 3) reds.push_back(canvas[i]);
+  EXPECT_EQ(reds, (std::vector<int>{9, 9, 9, 9, 9, 9, 9, 1, 2, 9, 3, 4}));
+}
+
+TEST(StillFrame, IsTheOnlyFrameOfThePlannedSize) {
+  const std::vector<std::uint8_t> bytes(12);
+  const RgbView image{bytes.data(), 2, 2};
+  ItemPlan plan;
+  plan.source_width_px = 2;
+  plan.source_height_px = 2;
+  plan.pixel_bytes = 5;
+  const std::vector<std::uint8_t> out(5);
+  EXPECT_EQ(still_frame(plan, {&image, 1}, out).rgb, bytes.data());
+  const std::vector<RgbView> two{image, image};
+  test::expect_error(ErrorCode::kInvalidArgument, "an image has 1 frame, got 2",
+                     [&] { (void)still_frame(plan, two, out); });
+  test::expect_error(ErrorCode::kInternal, "pixels need 5 bytes, got 4", [&] {
+    (void)still_frame(plan, {&image, 1}, std::span(out).first(4));
+  });
+  plan.source_width_px = 3;
+  test::expect_error(ErrorCode::kInvalidArgument, "image is 2x2 pixels, planned was 3x2", [&] {
+    (void)still_frame(plan, {&image, 1}, out);
+  });
 }
 
 TEST(CutTiles, TakesTilesRowByRowOfTheImage) {
