@@ -53,6 +53,8 @@ void CostKernels::patchify(const Submission&, const ops::PatchifyArgs&) const {}
 
 void CostKernels::add_positions_bilinear(const Submission&, const ops::AddPositionsArgs&) const {}
 
+void CostKernels::add_positions_bicubic(const Submission&, const ops::AddPositionsArgs&) const {}
+
 void CostKernels::gather_rows(const Submission&, const ops::GatherRowsArgs&) const {}
 
 void CostKernels::copy_row_blocks(const Submission&, const ops::CopyRowBlocksArgs&) const {}

@@ -11,6 +11,16 @@ namespace {
 constexpr std::int64_t kChannels = 3;
 constexpr std::int64_t kByteValues = 256;
 
+/// @return whether there is work.
+bool check_positions(const char* op, const AddPositionsArgs& args) {
+  FOVEA_CHECK(args.side > 0, kInvalidArgument, op, ": side must be > 0, got ", args.side);
+  check_activation(op, "x", args.x, 2);
+  const std::int64_t rows = args.x.shape[0];
+  check_tensor(op, "table", args.table, DType::kF32, {args.side * args.side, args.x.shape[1]});
+  check_tensor(op, "positions", args.positions, DType::kI32, {rows, 4});
+  return rows > 0;
+}
+
 }  // namespace
 
 void patchify(ExecContext& ctx, const PatchifyArgs& args) {
@@ -33,14 +43,13 @@ void patchify(ExecContext& ctx, const PatchifyArgs& args) {
 }
 
 void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args) {
-  constexpr const char* kOp = "add_positions_bilinear";
-  FOVEA_CHECK(args.side > 0, kInvalidArgument, kOp, ": side must be > 0, got ", args.side);
-  check_activation(kOp, "x", args.x, 2);
-  const std::int64_t rows = args.x.shape[0];
-  check_tensor(kOp, "table", args.table, DType::kF32, {args.side * args.side, args.x.shape[1]});
-  check_tensor(kOp, "positions", args.positions, DType::kI32, {rows, 4});
-  if (rows == 0) return;
+  if (!check_positions("add_positions_bilinear", args)) return;
   ctx.kernels.add_positions_bilinear(ctx.submission(), args);
+}
+
+void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& args) {
+  if (!check_positions("add_positions_bicubic", args)) return;
+  ctx.kernels.add_positions_bicubic(ctx.submission(), args);
 }
 
 void gather_rows(ExecContext& ctx, const GatherRowsArgs& args) {

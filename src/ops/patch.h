@@ -49,6 +49,18 @@ struct AddPositionsArgs {
 /// Source: docs/reference/qwen_glm.md, "Interpolated positions".
 void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
 
+/// The same with bicubic interpolation, corners not aligned and no antialiasing: x[r] += sum over
+/// the 4 x 4 neighbours of (y_r, x_r) scaled to the table, whose places outside it count as its
+/// edge.
+///   position of i on an axis of n: s = (i + 0.5) * (side / n) - 0.5 in f32, t = s - floor(s)
+///   places floor(s) - 1 .. floor(s) + 2, weights w(t + 1), w(t), w(1 - t), w(2 - t), A = -0.75:
+///   w(d) = (A + 2) d^3 - (A + 3) d^2 + 1 for d <= 1,  A d^3 - 5 A d^2 + 8 A d - 4 A above
+/// A grid as large as the table gets the table itself. Rounding and errors are those of
+/// add_positions_bilinear.
+/// Source: torch.nn.functional.interpolate with mode "bicubic" (PyTorch 2.11); Keys, "Cubic
+/// Convolution Interpolation for Digital Image Processing", IEEE TASSP 1981.
+void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& args);
+
 struct GatherRowsArgs {
   ConstTensorView x;      ///< [source rows, cols], activation dtype
   ConstTensorView index;  ///< [rows] i32, each in [0, source rows)

@@ -97,6 +97,10 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::add_positions_bilinear(ctx, {table.view(), places.view(), 2, {}, y.view()});
        }},
+      {"add_positions_bicubic",
+       [&](ExecContext& ctx) {
+         ops::add_positions_bicubic(ctx, {table.view(), places.view(), 2, {}, y.view()});
+       }},
       {"gather_rows",
        [&](ExecContext& ctx) {
          ops::gather_rows(ctx, {x.view(), indices.view(), {}, y.view()});

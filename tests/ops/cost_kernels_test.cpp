@@ -93,6 +93,9 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
   ops::add_positions_bilinear(
       ctx_,
       {.table = arena_.tensor(DType::kF32, {9, 64}), .positions = positions, .side = 3, .x = out});
+  ops::add_positions_bicubic(
+      ctx_,
+      {.table = arena_.tensor(DType::kF32, {9, 64}), .positions = positions, .side = 3, .x = out});
   ops::patchify(ctx_, {.pixels = arena_.tensor(DType::kU8, {1000}),
                        .sources = positions,
                        .table = arena_.tensor(DType::kF32, {3, 256}),

@@ -169,6 +169,10 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
                                       {place_table.view(), positions.view(), 1, rows, y.view()});
         },
         [&](ExecContext& ctx) {
+          ops::add_positions_bicubic(ctx,
+                                     {place_table.view(), positions.view(), 1, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
           ops::gather_rows(ctx, {x.view(), index.view(), rows, y.view()});
         }};
     for (std::size_t op = 0; op < all.size(); ++op) {

@@ -251,6 +251,22 @@ double axis_position(std::int32_t i, std::int32_t n, std::int64_t side) {
   return i < n / 2 ? product : static_cast<float>(side - 1) - product;
 }
 
+/// (i + 0.5) * (side / n) - 0.5 in f32, for the same reason.
+double centre_position(std::int32_t i, std::int32_t n, std::int64_t side) {
+  const float scale = static_cast<float>(side) / static_cast<float>(n);
+  volatile float product = (static_cast<float>(i) + 0.5f) * scale;  // no fused multiply-add here
+  return product - 0.5f;
+}
+
+/// Keys' kernel with a = -0.75.
+double cubic(double distance) {
+  constexpr double kA = -0.75;
+  const double d = std::abs(distance);
+  if (d <= 1) return ((kA + 2) * d - (kA + 3)) * d * d + 1;
+  if (d < 2) return kA * (((d - 5) * d + 8) * d - 4);
+  return 0;
+}
+
 }  // namespace
 
 std::vector<double> naive_add_positions(const std::vector<float>& x,
@@ -272,6 +288,32 @@ std::vector<double> naive_add_positions(const std::vector<float>& x,
         if (weight == 0) continue;
         for (std::int64_t c = 0; c < cols; ++c)
           out[at(r, c, cols)] += weight * table[at(grid_y * side + grid_x, c, cols)];
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<double> naive_add_positions_bicubic(const std::vector<float>& x,
+                                                const std::vector<float>& table,
+                                                const std::vector<std::int32_t>& positions,
+                                                std::int64_t side) {
+  std::vector<double> out(x.begin(), x.end());
+  const std::int64_t rows = static_cast<std::int64_t>(positions.size()) / 4;
+  const std::int64_t cols = static_cast<std::int64_t>(x.size()) / rows;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto* const p = positions.data() + 4 * r;
+    const double y = centre_position(p[0], p[2], side);
+    const double z = centre_position(p[1], p[3], side);
+    // A table that goes on beyond its edges with the entries there, as far as a tap can reach.
+    for (std::int64_t grid_y = -3; grid_y < side + 3; ++grid_y) {
+      for (std::int64_t grid_x = -3; grid_x < side + 3; ++grid_x) {
+        const double weight =
+            cubic(y - static_cast<double>(grid_y)) * cubic(z - static_cast<double>(grid_x));
+        const std::int64_t entry = std::clamp<std::int64_t>(grid_y, 0, side - 1) * side +
+                                   std::clamp<std::int64_t>(grid_x, 0, side - 1);
+        for (std::int64_t c = 0; weight != 0 && c < cols; ++c)
+          out[at(r, c, cols)] += weight * table[at(entry, c, cols)];
       }
     }
   }

@@ -74,5 +74,8 @@ struct NaiveGridInputs {
                                                       const std::vector<float>& table,
                                                       const std::vector<std::int32_t>& positions,
                                                       std::int64_t side);
+[[nodiscard]] std::vector<double> naive_add_positions_bicubic(
+    const std::vector<float>& x, const std::vector<float>& table,
+    const std::vector<std::int32_t>& positions, std::int64_t side);
 
 }  // namespace fovea::test

@@ -77,6 +77,11 @@ class CpuKernels final : public Kernels {
     check_f32("add_positions_bilinear", args.x);
     cpu::add_positions_bilinear(submission.stream, args, isa_);
   }
+  void add_positions_bicubic(const Submission& submission,
+                             const ops::AddPositionsArgs& args) const override {
+    check_f32("add_positions_bicubic", args.x);
+    cpu::add_positions_bicubic(submission.stream, args, isa_);
+  }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     check_f32("gather_rows", args.x);
     cpu::gather_rows(submission.stream, args);

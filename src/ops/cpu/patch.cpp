@@ -2,6 +2,8 @@
 #include "ops/cpu/patch.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
@@ -53,15 +55,15 @@ void patchify_row(const ops::PatchifyArgs& args, std::int64_t row) {
   }
 }
 
-/// Place of entry i of n on an axis of the position table: the two neighbours and the weight of the
-/// second. The linspace formula is that of AddPositionsArgs.
-struct AxisPlace {
-  std::int64_t low;
-  std::int64_t high;
-  float fraction;
+/// Entries of an axis of the position table that a patch reads, and their weights.
+template <std::size_t kTaps>
+struct AxisTaps {
+  std::array<std::int64_t, kTaps> entry;
+  std::array<float, kTaps> weight;
 };
 
-AxisPlace place_on_axis(std::int32_t i, std::int32_t n, std::int64_t side) {
+/// Of patch i of n, as AddPositionsArgs says.
+AxisTaps<2> linear_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   const auto end = static_cast<float>(side - 1);
   float position = 0.0f;
   if (n > 1) {
@@ -70,26 +72,62 @@ AxisPlace place_on_axis(std::int32_t i, std::int32_t n, std::int64_t side) {
         i < n / 2 ? static_cast<float>(i) * step : end - static_cast<float>(n - 1 - i) * step;
   }
   const auto low = static_cast<std::int64_t>(position);
-  return {low, std::min(low + 1, side - 1), position - static_cast<float>(low)};
+  const float fraction = position - static_cast<float>(low);
+  return {{low, std::min(low + 1, side - 1)}, {1 - fraction, fraction}};
 }
 
-void add_position_row(const ops::AddPositionsArgs& args, std::int64_t row,
-                      const VectorKernels& kernels) {
-  const std::int32_t* const p = args.positions.as<std::int32_t>() + 4 * row;  // y, x, height, width
-  FOVEA_CHECK(p[0] >= 0 && p[0] < p[2] && p[1] >= 0 && p[1] < p[3], kInternal,
-              "add_positions_bilinear: row ", row, " is at (", p[0], ", ", p[1], ") of a ", p[2],
-              " x ", p[3], " grid");
-  const AxisPlace y = place_on_axis(p[0], p[2], args.side);
-  const AxisPlace x = place_on_axis(p[1], p[3], args.side);
+/// Of patch i of n, as add_positions_bicubic says.
+AxisTaps<4> cubic_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
+  constexpr float kA = -0.75f;
+  const auto near = [](float d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; };
+  const auto far = [](float d) { return ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA; };
+  const float scale = static_cast<float>(side) / static_cast<float>(n);
+  const float position = (static_cast<float>(i) + 0.5f) * scale - 0.5f;
+  const float low = std::floor(position);
+  const float t = position - low;
+  AxisTaps<4> taps{{}, {far(t + 1), near(t), near(1 - t), far(2 - t)}};
+  for (std::int64_t k = 0; k < 4; ++k) {
+    taps.entry[static_cast<std::size_t>(k)] =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(low) - 1 + k, 0, side - 1);
+  }
+  return taps;
+}
+
+/// x[row] += the entries at every pair of taps, four at a time.
+template <std::size_t kTaps>
+void add_position_row(const ops::AddPositionsArgs& args, std::int64_t row, const AxisTaps<kTaps>& y,
+                      const AxisTaps<kTaps>& x, const VectorKernels& kernels) {
   const std::int64_t cols = args.x.shape[1];
-  const auto entry = [&](std::int64_t table_y, std::int64_t table_x) {
-    return args.table.as<float>() + (table_y * args.side + table_x) * cols;
-  };
-  const float* const entries[4] = {entry(y.low, x.low), entry(y.low, x.high), entry(y.high, x.low),
-                                   entry(y.high, x.high)};
-  const float weights[4] = {(1 - y.fraction) * (1 - x.fraction), (1 - y.fraction) * x.fraction,
-                            y.fraction * (1 - x.fraction), y.fraction * x.fraction};
-  kernels.add_weighted4(entries, weights, args.x.as<float>() + row * cols, cols);
+  std::array<const float*, kTaps * kTaps> entries;
+  std::array<float, kTaps * kTaps> weights;
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    const std::int64_t entry = y.entry[k / kTaps] * args.side + x.entry[k % kTaps];
+    entries[k] = args.table.as<float>() + entry * cols;
+    weights[k] = y.weight[k / kTaps] * x.weight[k % kTaps];
+  }
+  for (std::size_t k = 0; k < entries.size(); k += 4) {
+    kernels.add_weighted4(&entries[k], &weights[k], args.x.as<float>() + row * cols, cols);
+  }
+}
+
+/// @param taps linear_taps or cubic_taps. @param op its op, for messages.
+template <class Taps>
+void submit_positions(const char* op, Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa,
+                      Taps taps) {
+  const VectorKernels& kernels = vector_kernels(isa);
+  static_cast<CpuStream&>(stream).submit([=, &kernels](ThreadPool& pool) {
+    const auto add = [&](std::int64_t row) {
+      const auto* const p = args.positions.as<std::int32_t>() + 4 * row;  // y, x, height, width
+      FOVEA_CHECK(p[0] >= 0 && p[0] < p[2] && p[1] >= 0 && p[1] < p[3], kInternal, op, ": row ",
+                  row, " is at (", p[0], ", ", p[1], ") of a ", p[2], " x ", p[3], " grid");
+      add_position_row(args, row, taps(p[0], p[2], args.side), taps(p[1], p[3], args.side),
+                       kernels);
+    };
+    for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), 4 * args.x.shape[1],
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t r = first; r < last; ++r) add(r);
+                   });
+  });
 }
 
 }  // namespace
@@ -104,13 +142,11 @@ void patchify(Stream& stream, const ops::PatchifyArgs& args) {
 }
 
 void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa) {
-  const VectorKernels& kernels = vector_kernels(isa);
-  static_cast<CpuStream&>(stream).submit([args, &kernels](ThreadPool& pool) {
-    for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), 4 * args.x.shape[1],
-                   [&](std::int64_t first, std::int64_t last) {
-                     for (std::int64_t r = first; r < last; ++r) add_position_row(args, r, kernels);
-                   });
-  });
+  submit_positions("add_positions_bilinear", stream, args, isa, &linear_taps);
+}
+
+void add_positions_bicubic(Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa) {
+  submit_positions("add_positions_bicubic", stream, args, isa, &cubic_taps);
 }
 
 void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) {

@@ -9,6 +9,7 @@ namespace fovea::cpu {
 /// Submit to a CpuStream: the bodies of the functions of Kernels with the same names.
 void patchify(Stream& stream, const ops::PatchifyArgs& args);
 void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa);
+void add_positions_bicubic(Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa);
 void gather_rows(Stream& stream, const ops::GatherRowsArgs& args);
 
 }  // namespace fovea::cpu

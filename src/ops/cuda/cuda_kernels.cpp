@@ -65,6 +65,10 @@ class CudaKernels final : public Kernels {
                               const ops::AddPositionsArgs& args) const override {
     cuda::add_positions_bilinear(stream_of(submission), args, num_multiprocessors_);
   }
+  void add_positions_bicubic(const Submission& submission,
+                             const ops::AddPositionsArgs& args) const override {
+    cuda::add_positions_bicubic(stream_of(submission), args, num_multiprocessors_);
+  }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     cuda::gather_rows(stream_of(submission), args, num_multiprocessors_);
   }

@@ -3,7 +3,9 @@
 // patchify: one block per patch row, grid-stride. The bytes of the patch (one frame only when the
 //   frames repeat) go to shared memory with coalesced loads, then each thread writes whole 16-byte
 //   pieces of the row through a table of 3 x 256 bf16 values.
-// add_positions_bilinear: one block per row; four table rows are blended in f32 per column.
+// add_positions_bilinear, add_positions_bicubic: one block per row; 4 or 16 table rows are blended
+// in
+//   f32 per column.
 // gather_rows: one block per row, 16-byte copies.
 // All read and write DRAM once; the table of positions stays in L2.
 #include "ops/cuda/common/bf16.cuh"
@@ -74,47 +76,72 @@ __global__ void __launch_bounds__(kBlock) patchify_kernel(PatchifyWork w) {
   }
 }
 
-/// Neighbours and weight of patch `i` of `n` on an axis of `side` table entries, corners aligned.
-struct Tap {
-  int low;
-  int high;
-  float fraction;
+/// Entries of an axis of the position table that a patch reads, and their weights.
+template <int kTaps>
+struct AxisTaps {
+  int entry[kTaps];
+  float weight[kTaps];
 };
-__device__ Tap tap_of(int i, int n, int side) {
-  const float last = static_cast<float>(side - 1);
-  const float step = n > 1 ? last / static_cast<float>(n - 1) : 0.0f;
-  const float position = i < n / 2 || n == 1
-                             ? __fmul_rn(static_cast<float>(i), step)
-                             : last - __fmul_rn(static_cast<float>(n - 1 - i), step);
-  const int low = static_cast<int>(position);
-  return {low, min(low + 1, side - 1), position - static_cast<float>(low)};
-}
 
-template <int kWidth>
+/// Of patch `i` of `n`, corners aligned.
+struct LinearTaps {
+  static constexpr int kTaps = 2;
+  __device__ static AxisTaps<kTaps> of(int i, int n, int side) {
+    const float last = static_cast<float>(side - 1);
+    const float step = n > 1 ? last / static_cast<float>(n - 1) : 0.0f;
+    const float position = i < n / 2 || n == 1
+                               ? __fmul_rn(static_cast<float>(i), step)
+                               : last - __fmul_rn(static_cast<float>(n - 1 - i), step);
+    const int low = static_cast<int>(position);
+    const float fraction = position - static_cast<float>(low);
+    return {{low, min(low + 1, side - 1)}, {1.0f - fraction, fraction}};
+  }
+};
+
+/// Of patch `i` of `n`, corners not aligned.
+struct CubicTaps {
+  static constexpr int kTaps = 4;
+  __device__ static AxisTaps<kTaps> of(int i, int n, int side) {
+    const float scale = static_cast<float>(side) / static_cast<float>(n);
+    const float position = __fmul_rn(static_cast<float>(i) + 0.5f, scale) - 0.5f;
+    const float low = floorf(position);
+    const float t = position - low;
+    AxisTaps<kTaps> taps{{}, {far(t + 1.0f), near(t), near(1.0f - t), far(2.0f - t)}};
+#pragma unroll
+    for (int k = 0; k < kTaps; ++k) {
+      taps.entry[k] = min(max(static_cast<int>(low) - 1 + k, 0), side - 1);
+    }
+    return taps;
+  }
+
+ private:
+  static constexpr float kA = -0.75f;
+  __device__ static float near(float d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; }
+  __device__ static float far(float d) { return ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA; }
+};
+
+template <class Taps, int kWidth>
 __global__ void __launch_bounds__(kBlock)
     add_positions_kernel(const float* table, const int4* positions, int side, std::int64_t rows,
                          int cols, const std::int32_t* live_count, __nv_bfloat16* x) {
+  constexpr int kTaps = Taps::kTaps;
   wait_for_predecessor();
   const std::int64_t live = live_rows(live_count, rows);
   for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
     const int4 p = positions[row];  // y, x, height, width
-    const Tap v = tap_of(p.x, p.z, side);
-    const Tap h = tap_of(p.y, p.w, side);
-    const float* const corner[4] = {table + (std::int64_t{v.low} * side + h.low) * cols,
-                                    table + (std::int64_t{v.low} * side + h.high) * cols,
-                                    table + (std::int64_t{v.high} * side + h.low) * cols,
-                                    table + (std::int64_t{v.high} * side + h.high) * cols};
-    const float weight[4] = {(1.0f - v.fraction) * (1.0f - h.fraction),
-                             (1.0f - v.fraction) * h.fraction, v.fraction * (1.0f - h.fraction),
-                             v.fraction * h.fraction};
+    const AxisTaps<kTaps> v = Taps::of(p.x, p.z, side);
+    const AxisTaps<kTaps> h = Taps::of(p.y, p.w, side);
     for (int c = static_cast<int>(threadIdx.x) * kWidth; c < cols; c += kBlock * kWidth) {
       float sum[kWidth] = {};
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
+      for (int k = 0; k < kTaps * kTaps; ++k) {
+        const float weight = v.weight[k / kTaps] * h.weight[k % kTaps];
         float entry[kWidth];
-        load_floats(corner[k] + c, entry);
+        load_floats(
+            table + (std::int64_t{v.entry[k / kTaps]} * side + h.entry[k % kTaps]) * cols + c,
+            entry);
 #pragma unroll
-        for (int j = 0; j < kWidth; ++j) sum[j] += weight[k] * entry[j];
+        for (int j = 0; j < kWidth; ++j) sum[j] += weight * entry[j];
       }
       float value[kWidth];
       load_floats(x + row * cols + c, value);
@@ -139,6 +166,21 @@ __global__ void __launch_bounds__(kBlock)
       out[row * pieces + i] = from[i];
     }
   }
+}
+
+template <class Taps>
+void launch_positions(const char* op, CudaStream& stream, const ops::AddPositionsArgs& args,
+                      int num_multiprocessors) {
+  check_bf16(op, "x", args.x);
+  check_vectors(op, "positions", args.positions);
+  const std::int64_t rows = args.x.shape[0];
+  const std::int64_t cols = args.x.shape[1];
+  const bool vectors =
+      cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
+  launch(stream, vectors ? &add_positions_kernel<Taps, 8> : &add_positions_kernel<Taps, 1>,
+         grid_for(rows, 1, num_multiprocessors), dim3(kBlock), 0, args.table.as<float>(),
+         args.positions.as<int4>(), args.side, rows, cols, args.rows.count,
+         args.x.as<__nv_bfloat16>());
 }
 
 }  // namespace
@@ -167,16 +209,12 @@ void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multipr
 
 void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args,
                             int num_multiprocessors) {
-  check_bf16("add_positions_bilinear", "x", args.x);
-  check_vectors("add_positions_bilinear", "positions", args.positions);
-  const std::int64_t rows = args.x.shape[0];
-  const std::int64_t cols = args.x.shape[1];
-  const bool vectors =
-      cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
-  launch(stream, vectors ? &add_positions_kernel<8> : &add_positions_kernel<1>,
-         grid_for(rows, 1, num_multiprocessors), dim3(kBlock), 0, args.table.as<float>(),
-         args.positions.as<int4>(), args.side, rows, cols, args.rows.count,
-         args.x.as<__nv_bfloat16>());
+  launch_positions<LinearTaps>("add_positions_bilinear", stream, args, num_multiprocessors);
+}
+
+void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args,
+                           int num_multiprocessors) {
+  launch_positions<CubicTaps>("add_positions_bicubic", stream, args, num_multiprocessors);
 }
 
 void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_multiprocessors) {

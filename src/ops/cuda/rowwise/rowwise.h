@@ -22,6 +22,8 @@ void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_mu
 void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multiprocessors);
 void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args,
                             int num_multiprocessors);
+void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args,
+                           int num_multiprocessors);
 void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_multiprocessors);
 void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args,
                      int num_multiprocessors);

@@ -1,0 +1,124 @@
+// Position embeddings interpolated with cubic weights, on every backend. Check values are those of
+// torch.nn.functional.interpolate.
+#include <gtest/gtest.h>
+
+#include "ops/merge_order.h"
+#include "ops/patch.h"
+#include "support/expect_error.h"
+#include "support/naive_ops.h"
+#include "support/op_fixture.h"
+#include "support/property.h"
+
+namespace fovea::test {
+namespace {
+
+class BicubicPositionsTest : public ::testing::TestWithParam<OpCase> {
+ protected:
+  /// One column of a table of side `side`, at every patch of a grid, row by row.
+  std::vector<float> resized(const std::vector<float>& table, std::int64_t side,
+                             std::int32_t height, std::int32_t width) {
+    std::vector<std::int32_t> positions;
+    for (std::int32_t y = 0; y < height; ++y) {
+      for (std::int32_t x = 0; x < width; ++x) {
+        positions.insert(positions.end(), {y, x, height, width});
+      }
+    }
+    const Tensor device_table = f.floats({side * side, 1}, table);
+    const Tensor where = f.ints({height * width, 4}, positions);
+    const Tensor x = f.poisoned({height * width, 1});
+    const std::vector<float> zeros(static_cast<std::size_t>(height * width), 0.0f);
+    return f.run_in_place(x, zeros, [&](ExecContext& ctx) {
+      ops::add_positions_bicubic(
+          ctx,
+          {.table = device_table.view(), .positions = where.view(), .side = side, .x = x.view()});
+    });
+  }
+
+  OpFixture f{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, BicubicPositionsTest, ::testing::ValuesIn(op_cases()),
+                         op_case_name);
+
+TEST_P(BicubicPositionsTest, InterpolateToyTables) {
+  std::vector<float> ascending;
+  for (int k = 0; k < 16; ++k) ascending.push_back(static_cast<float>(k));
+  f.expect_close(resized(ascending, 4, 2, 2), {2.03125, 4.21875, 10.78125, 12.96875},
+                 OpClass::kPointwise);
+  f.expect_close(resized(ascending, 4, 2, 3),
+                 {1.7511579, 3.125, 4.4988437, 10.5011597, 11.875, 13.2488451},
+                 OpClass::kPointwise);
+  const std::vector<float> sparse{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 3};
+  f.expect_close(resized(sparse, 4, 3, 2),
+                 {.5117912, -.1009115, -.1669922, .5732423, -.0301649, 1.4757668},
+                 OpClass::kPointwise);
+}
+
+TEST_P(BicubicPositionsTest, AGridAsLargeAsTheTableGetsTheTable) {
+  std::vector<float> table;
+  for (int k = 0; k < 81; ++k) table.push_back(static_cast<float>(k * k % 64));
+  EXPECT_EQ(resized(table, 9, 9, 9), table);
+}
+
+TEST_P(BicubicPositionsTest, ShrinkingDoesNotWidenTheFilter) {
+  std::vector<float> table(64 * 64, 0.0f);
+  for (std::size_t y = 0; y < 64; ++y) table[y * 64 + 4] = 1;
+  const std::vector<float> got = resized(table, 64, 1, 16);
+  EXPECT_NEAR(got[0], 0, 1e-6) << "entries 0 to 3";
+  EXPECT_NEAR(got[1], -.09375, 1e-6) << "entries 4 to 7";
+  EXPECT_NEAR(got[2], 0, 1e-6) << "entries 8 to 11";
+}
+
+TEST_P(BicubicPositionsTest, MatchDoublePrecisionForAnyGrid) {
+  for_all(10, [&](std::mt19937_64& generator) {
+    const std::int64_t side = uniform(generator, 1, 9);
+    const std::int64_t cols = uniform(generator, 1, 70);
+    const auto height = static_cast<std::int32_t>(2 * uniform(generator, 1, 8));
+    const auto width = static_cast<std::int32_t>(2 * uniform(generator, 1, 8));
+    std::vector<std::int32_t> positions{0, 0, 1, 1};  // a grid of one patch
+    for (const auto [y, x] : merge_order(height, width)) {
+      positions.insert(positions.end(), {y, x, height, width});
+    }
+    const auto rows = static_cast<std::int64_t>(positions.size()) / 4;
+    const auto table = normal_values(generator, side * side * cols);
+    auto before = f.rounded(normal_values(generator, rows * cols));
+    const auto want = naive_add_positions_bicubic(before, table, positions, side);
+    before.resize(before.size() + static_cast<std::size_t>(cols), 7.0f);
+    positions.insert(positions.end(), {-1, -1, -1, -1});
+    const Tensor device_table = f.floats({side * side, cols}, table);
+    const Tensor where = f.ints({rows + 1, 4}, positions);
+    const Tensor live = f.ints({1}, {static_cast<std::int32_t>(rows)});
+    const Tensor x = f.poisoned({rows + 1, cols});
+    const auto got = f.run_in_place(x, before, [&](ExecContext& ctx) {
+      ops::add_positions_bicubic(ctx, {.table = device_table.view(),
+                                       .positions = where.view(),
+                                       .side = side,
+                                       .rows = OpFixture::live(live),
+                                       .x = x.view()});
+    });
+    // Terms of the cubic weights reach 12 and cancel, so weights are off by some 1e-6; where the
+    // dtype is narrow, there are two roundings, of the interpolated value and of the sum.
+    f.expect_close(got, want, OpClass::kAttention);
+    f.expect_untouched(got, rows * cols, before);
+  });
+}
+
+TEST_P(BicubicPositionsTest, CheckTheirArgumentsAsTheBilinearOnes) {
+  const Tensor table = f.floats({4, 3}, std::vector<float>(12, 0.0f));
+  const Tensor positions = f.ints({1, 4}, {2, 0, 2, 2});
+  const Tensor x = f.poisoned({1, 3});
+  ExecContext ctx = f.ctx();
+  const auto run = [&](std::int64_t side) {
+    ops::add_positions_bicubic(
+        ctx, {.table = table.view(), .positions = positions.view(), .side = side, .x = x.view()});
+  };
+  expect_error(ErrorCode::kInvalidArgument,
+               "add_positions_bicubic: table must be float32 [9, 3], got float32 [4, 3]",
+               [&] { run(3); });
+  if (!f.exact_rows()) return;  // positions in device memory are not checked
+  expect_error(ErrorCode::kInternal, "add_positions_bicubic: row 0 is at (2, 0) of a 2 x 2 grid",
+               [&] { run(2); });
+}
+
+}  // namespace
+}  // namespace fovea::test
