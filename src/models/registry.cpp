@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "models/deepseek_ocr/model.h"
+#include "models/kimi_vl/model.h"
 #include "models/qwen2_vl/model.h"
 #include "models/qwen3_vl/model.h"
 
@@ -16,6 +17,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &qwen2_vl::family(),
       &qwen3_vl::family(),
       &deepseek_ocr::family(),
+      &kimi_vl::family(),
   };
   return families;
 }

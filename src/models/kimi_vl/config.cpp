@@ -1,0 +1,49 @@
+// config.json of Kimi-VL.
+#include "models/kimi_vl/config.h"
+
+#include <vector>
+
+#include "core/check.h"
+#include "models/blocks/config_reader.h"
+
+namespace fovea::kimi_vl {
+
+std::int64_t read_square(const JsonView& object, std::string_view key, std::int64_t fallback) {
+  const auto list = object.find(key);
+  if (!list) return fallback;
+  const std::vector<JsonView> sides = list->elements();
+  FOVEA_CHECK(sides.size() == 2, kCorruptData, list->path(), ": expected 2 numbers, got ",
+              sides.size());
+  const std::int64_t height = blocks::as_size(sides[0]);
+  const std::int64_t width = blocks::as_size(sides[1]);
+  FOVEA_CHECK(height == width, kUnsupported, list->path(), ": only squares are supported, got ",
+              height, " x ", width);
+  return height;
+}
+
+Config parse_config(const checkpoint::HfConfig& files) {
+  const JsonView root = files.config.root();
+  const JsonView vision = root.at("vision_config");
+  Config c;
+  const auto read = [&](std::string_view key, std::int64_t& field) {
+    field = blocks::read_size(vision, key, field);
+  };
+  c.num_hidden_layers =
+      blocks::read_size(vision, "num_hidden_layers", c.num_hidden_layers, blocks::kMaxDepth);
+  read("hidden_size", c.hidden_size);
+  read("intermediate_size", c.intermediate_size);
+  read("num_attention_heads", c.num_attention_heads);
+  read("init_pos_emb_height", c.init_pos_emb);
+  const std::int64_t width = blocks::read_size(vision, "init_pos_emb_width", c.init_pos_emb);
+  FOVEA_CHECK(
+      width == c.init_pos_emb, kUnsupported, vision.path(),
+      ": init_pos_emb_height and init_pos_emb_width: only square tables are supported, got ",
+      c.init_pos_emb, " and ", width);
+  c.grid.spatial_merge_size = read_square(vision, "merge_kernel_size", c.grid.spatial_merge_size);
+  c.grid = blocks::read_grid_geometry(vision, c.grid);
+  c.text_hidden_size = blocks::as_size(root.at("text_config").at("hidden_size"));
+  blocks::check_heads(vision, c.hidden_size, c.num_attention_heads);
+  return c;
+}
+
+}  // namespace fovea::kimi_vl

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "checkpoint/hf_config.h"
+#include "models/blocks/grid/geometry.h"
+
+namespace fovea::kimi_vl {
+
+/// The vision tower's fields of config.json, named as there (vision_config.*). Defaults are those
+/// of the reference's configuration class.
+struct Config {
+  std::int64_t num_hidden_layers = 27;
+  std::int64_t hidden_size = 1152;
+  std::int64_t intermediate_size = 4304;
+  std::int64_t num_attention_heads = 16;
+  std::int64_t init_pos_emb = 64;        ///< init_pos_emb_height and _width: side of the table
+  std::int64_t text_hidden_size = 2048;  ///< text_config.hidden_size: columns of a row
+  blocks::GridGeometry grid{.patch_size = 14, .temporal_patch_size = 1};
+
+  static constexpr double kRopeTheta = 10000.0;  ///< fixed in the reference
+
+  [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_attention_heads; }
+  /// Columns of the rows that the projector joins.
+  [[nodiscard]] std::int64_t joined_width() const { return grid.merge_area() * hidden_size; }
+};
+
+/// The side of a square that `object` gives as [height, width]; `fallback` where the key is absent.
+/// @throws Error(kCorruptData) naming the key for anything but two sizes, Error(kUnsupported) if
+/// they differ.
+[[nodiscard]] std::int64_t read_square(const JsonView& object, std::string_view key,
+                                       std::int64_t fallback);
+
+/// Reads and validates vision_config and the width of the language model.
+/// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for values this
+/// tower does not have. Source: docs/reference/kimi_vl.md, "Configuration".
+[[nodiscard]] Config parse_config(const checkpoint::HfConfig& files);
+
+}  // namespace fovea::kimi_vl

@@ -1,0 +1,37 @@
+// MoonViT and the projector of Kimi-VL in the order of the data.
+#include "models/kimi_vl/forward.h"
+
+#include "models/blocks/grid/layers.h"
+#include "ops/patch.h"
+
+namespace fovea::kimi_vl {
+
+void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::GridInputs& in,
+             TensorView out) {
+  const std::int64_t tokens = out.shape[0];
+  const std::int64_t patches = tokens * c.grid.merge_area();
+  const Shape joined_shape{tokens, c.joined_width()};
+  const Arena::Scope scope(ctx.arena);
+
+  // x = conv2d(normalise(pixels)) + interpolated position embedding, [patches, hidden_size]
+  const TensorView x = ctx.arena.tensor(out.dtype, {patches, c.hidden_size});
+  blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
+  ops::add_positions_bicubic(ctx, {.table = w.pos_emb.view(),
+                                   .positions = in.positions,
+                                   .side = c.init_pos_emb,
+                                   .rows = in.patches,
+                                   .x = x});
+  const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
+
+  // x = x + attention(LN(x)); x = x + mlp(LN(x))
+  for (const blocks::Block& block : w.blocks) blocks::add_block(ctx, block, rows, x);
+
+  // out = projector(join(LN_pre(LN_final(x))))
+  const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);
+  const TensorView wide = ctx.arena.tensor(out.dtype, joined_shape);
+  blocks::norm(ctx, w.final_layernorm, x, in.patches, normed);
+  blocks::norm(ctx, w.pre_norm, normed, in.patches, normed);
+  blocks::mlp(ctx, w.projector, in.tokens, normed.reshaped(joined_shape), wide, out);
+}
+
+}  // namespace fovea::kimi_vl

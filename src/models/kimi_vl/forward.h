@@ -1,0 +1,15 @@
+#pragma once
+
+#include "models/blocks/grid/inputs.h"
+#include "models/kimi_vl/config.h"
+#include "models/kimi_vl/weights.h"
+#include "ops/context.h"
+
+namespace fovea::kimi_vl {
+
+/// The tower: bytes in, rows out. Asynchronous on ctx.stream; safe to capture.
+/// @param out [tokens, text_hidden_size]. Source: docs/reference/kimi_vl.md, "Forward".
+void forward(ExecContext& ctx, const Config& config, const Weights& weights,
+             const blocks::GridInputs& in, TensorView out);
+
+}  // namespace fovea::kimi_vl

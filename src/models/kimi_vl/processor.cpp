@@ -1,0 +1,143 @@
+// Host side of Kimi-VL: images keep their size below a number of patches, and are padded.
+#include "models/kimi_vl/processor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "models/blocks/config_reader.h"
+#include "models/blocks/grid/inputs.h"
+#include "models/blocks/processor_file.h"
+#include "models/blocks/tiles.h"
+#include "models/kimi_vl/config.h"
+
+namespace fovea::kimi_vl {
+
+namespace {
+
+using blocks::GridGeometry;
+using blocks::Size2d;
+
+constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
+constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
+
+/// Size of an image before padding: its own, or that of `limit` patches.
+Size2d content_size(std::int64_t height_px, std::int64_t width_px, std::int64_t patch_size,
+                    std::int64_t limit) {
+  const std::int64_t patches = (width_px / patch_size) * (height_px / patch_size);
+  if (patches <= limit) return {height_px, width_px};
+  const double scale = std::sqrt(static_cast<double>(limit) / static_cast<double>(patches));
+  const auto scaled = [&](std::int64_t side) {
+    return static_cast<std::int64_t>(static_cast<double>(side) * scale);
+  };
+  return {scaled(height_px), scaled(width_px)};
+}
+
+void check_grid(std::int64_t height, std::int64_t width) {
+  FOVEA_CHECK(height < kMaxGridSide && width < kMaxGridSide, kInvalidArgument,
+              "the model takes grids of less than ", kMaxGridSide, " patches a side, got ", width,
+              "x", height);
+}
+
+/// Size of the canvas of an image.
+Size2d canvas_size(std::int64_t height_px, std::int64_t width_px, const GridGeometry& geometry,
+                   std::int64_t limit) {
+  FOVEA_CHECK(height_px >= 1 && width_px >= 1, kInvalidArgument, "image of ", width_px, "x",
+              height_px, " pixels has no area");
+  const Size2d content = content_size(height_px, width_px, geometry.patch_size, limit);
+  FOVEA_CHECK(content.height_px >= 1 && content.width_px >= 1, kInvalidArgument, "image of ",
+              width_px, "x", height_px, " pixels is too thin: with ", limit,
+              " patches it would be ", content.width_px, "x", content.height_px);
+  const std::int64_t factor = geometry.resize_factor();
+  const auto padded = [&](std::int64_t side) { return (side + factor - 1) / factor * factor; };
+  const Size2d canvas{padded(content.height_px), padded(content.width_px)};
+  check_grid(canvas.height_px / geometry.patch_size, canvas.width_px / geometry.patch_size);
+  return canvas;
+}
+
+void check_file(const JsonView& file, const GridGeometry& geometry) {
+  const auto expect = [&](const char* key, std::int64_t got, std::int64_t expected) {
+    FOVEA_CHECK(got == expected, kCorruptData, file.path(), ".", key, ": ", got,
+                " contradicts config.json, which says ", expected);
+  };
+  expect("patch_size", blocks::read_size(file, "patch_size", geometry.patch_size),
+         geometry.patch_size);
+  expect("merge_kernel_size", read_square(file, "merge_kernel_size", geometry.spatial_merge_size),
+         geometry.spatial_merge_size);
+  FOVEA_CHECK(file.bool_or("pad_input", true), kUnsupported, file.path(),
+              ".pad_input: false is not supported, images are padded");
+}
+
+}  // namespace
+
+Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
+                           const MediaOptions& media) {
+  Processing p{.grid = {.geometry = geometry,
+                        .scaling = {.image_mean = kClipMean, .image_std = kClipStd},
+                        .engine = media::ResizeEngine::kPillow}};
+  blocks::PixelScaling& scaling = p.grid.scaling;
+  const auto file = files.image_processor();
+  if (file) {
+    check_file(*file, geometry);
+    p.in_token_limit = blocks::read_size(*file, "in_token_limit", p.in_token_limit);
+    scaling.image_mean = blocks::read_channels(*file, "image_mean", scaling.image_mean);
+    scaling.image_std = blocks::read_positive_channels(*file, "image_std", scaling.image_std);
+  }
+  if (media.image_backend == ImageBackend::kTorchvision) {
+    p.grid.engine = media::ResizeEngine::kTorchvision;
+  }
+  const auto has = [&](const char* key) { return file && file->find(key); };
+  p.grid.assumptions = blocks::missing_text(
+      files.directory + "/preprocessor_config.json", file.has_value(),
+      {{has("in_token_limit"), "in_token_limit", cat("in_token_limit=", p.in_token_limit)},
+       {has("image_mean"), "image_mean",
+        cat("image_mean=", blocks::channel_text(scaling.image_mean))},
+       {has("image_std"), "image_std",
+        cat("image_std=", blocks::channel_text(scaling.image_std))}});
+  p.grid.limits.image = {1, p.in_token_limit * geometry.patch_size * geometry.patch_size};
+  p.grid.image_size = [geometry, limit = p.in_token_limit](std::int64_t height_px,
+                                                           std::int64_t width_px) {
+    return canvas_size(height_px, width_px, geometry, limit);
+  };
+  return p;
+}
+
+ItemPlan Processor::plan_grid(Modality modality, const std::array<std::int64_t, 3>& grid) const {
+  const ItemPlan plan = GridProcessor::plan_grid(modality, grid);
+  check_grid(grid[1], grid[2]);
+  return plan;
+}
+
+void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                                  std::span<std::uint8_t> out) const {
+  const GridGeometry& geometry = processing().geometry;
+  if (values.shape != Shape{plan.spec.input_rows, geometry.patch_dim()}) {
+    return GridProcessor::fill_pixel_values(plan, values, out);  // says what is wrong
+  }
+  const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
+  std::vector<std::int32_t> positions(4 * rows);
+  std::vector<std::int32_t> sources(4 * rows);
+  blocks::write_patch_rows(geometry, plan, 0, positions, sources);
+  const std::size_t row_bytes = values.bytes() / rows;
+  std::vector<std::byte> ordered(values.bytes());
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::int64_t from = positions[4 * r] * plan.grid[2] + positions[4 * r + 1];
+    std::copy_n(values.data + static_cast<std::size_t>(from) * row_bytes, row_bytes,
+                ordered.data() + r * row_bytes);
+  }
+  GridProcessor::fill_pixel_values(plan, {ordered.data(), values.dtype, values.shape}, out);
+}
+
+void Processor::fill_frame(const ItemPlan& plan, RgbView frame, std::span<std::uint8_t> out) const {
+  const Size2d content = content_size(frame.height_px, frame.width_px,
+                                      processing().geometry.patch_size, in_token_limit_);
+  const auto pixels =
+      blocks::resized(frame, content.width_px, content.height_px, processing().engine);
+  std::ranges::fill(out, std::uint8_t{0});
+  blocks::paste({pixels.data(), content.width_px, content.height_px}, 0, 0, plan.resized_width_px,
+                out);
+}
+
+}  // namespace fovea::kimi_vl

@@ -1,0 +1,61 @@
+// The tensors of the tower.
+#include "models/kimi_vl/weights.h"
+
+#include "core/check.h"
+
+namespace fovea::kimi_vl {
+
+namespace {
+
+constexpr float kNormEpsilon = 1e-5f;  // fixed in the reference, not in config.json
+
+/// Frequency i turns pair 2 i of a head with the column and pair 2 i + 1 with the row. Angles of
+/// rows come first here (ops/rope.h).
+blocks::RowOrder row_order(std::int64_t head_dim) {
+  std::vector<std::int64_t> pairs;
+  for (std::int64_t i = 0; i < head_dim / 4; ++i) pairs.push_back(2 * i + 1);
+  for (std::int64_t i = 0; i < head_dim / 4; ++i) pairs.push_back(2 * i);
+  return blocks::halves_order(pairs);
+}
+
+blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+  const std::int64_t width = c.hidden_size;
+  const std::int64_t wide = c.intermediate_size;
+  return {.norm1 = loader.layer_norm(name + ".norm0", width, kNormEpsilon),
+          .norm2 = loader.layer_norm(name + ".norm1", width, kNormEpsilon),
+          .attn = {.qkv = loader.qkv({name + ".wqkv"}, width, row_order(c.head_dim())),
+                   .proj = loader.linear(name + ".wo", width, {width}),
+                   .num_heads = c.num_attention_heads},
+          .mlp = {.fc1 = loader.linear(name + ".mlp.fc0", wide, {width}),
+                  .fc2 = loader.linear(name + ".mlp.fc1", width, {wide}),
+                  .activation = ops::Activation::kGeluTanh}};
+}
+
+}  // namespace
+
+Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+                     const media::NormalizeTable& normalize) {
+  const std::int64_t side = c.init_pos_emb;
+  const std::int64_t patch = c.grid.patch_size;
+  const std::int64_t joined = c.joined_width();
+  Weights w;
+  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), Config::kRopeTheta);
+  w.patch_embed = {
+      .normalize = loader.constant(normalize),
+      .proj = loader.linear("vision_tower.patch_embed.proj", c.hidden_size, {3, patch, patch})};
+  w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight", {side, side, c.hidden_size});
+  w.pos_emb.shape = {side * side, c.hidden_size};
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    w.blocks.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
+  }
+  w.final_layernorm =
+      loader.layer_norm("vision_tower.encoder.final_layernorm", c.hidden_size, kNormEpsilon);
+  w.pre_norm = loader.layer_norm("multi_modal_projector.pre_norm", c.hidden_size, kNormEpsilon);
+  w.projector = {
+      .fc1 = loader.linear("multi_modal_projector.linear_1", joined, {joined}),
+      .fc2 = loader.linear("multi_modal_projector.linear_2", c.text_hidden_size, {joined}),
+      .activation = ops::Activation::kGeluErf};
+  return w;
+}
+
+}  // namespace fovea::kimi_vl
