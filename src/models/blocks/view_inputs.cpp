@@ -34,18 +34,16 @@ std::int32_t* write_live(std::span<const std::int64_t> stages, std::int64_t view
       .out;
 }
 
-/// Patch rows of one view, row-major. @param begin byte of its first pixel.
+/// Patch rows of one view. @param begin byte of its first pixel.
 /// @return the place after them.
 std::int32_t* write_sources(const SquareView& view, std::int64_t begin, std::int32_t* sources) {
   const std::int64_t row_stride = view.side_px * 3;
-  for (std::int64_t y = 0; y < view.grid(); ++y) {
-    for (std::int64_t x = 0; x < view.grid(); ++x) {
-      const std::int64_t offset = begin + (y * row_stride + x * 3) * view.patch_px;
-      for (const std::int64_t value : {offset, row_stride, std::int64_t{0}, std::int64_t{0}}) {
-        *sources++ = narrow(value);
-      }
+  for_each_patch(view, [&](std::int64_t y, std::int64_t x) {
+    const std::int64_t offset = begin + (y * row_stride + x * 3) * view.patch_px;
+    for (const std::int64_t value : {offset, row_stride, std::int64_t{0}, std::int64_t{0}}) {
+      *sources++ = narrow(value);
     }
-  }
+  });
   return sources;
 }
 

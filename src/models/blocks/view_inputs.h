@@ -12,6 +12,7 @@ namespace fovea::blocks {
 struct SquareView {
   std::int64_t side_px = 0;
   std::int64_t patch_px = 0;
+  std::int64_t merge = 1;  ///< patches a side of a token; those of one token are neighbouring rows
 
   [[nodiscard]] std::int64_t grid() const { return side_px / patch_px; }  ///< patches a side
   [[nodiscard]] std::int64_t patches() const { return grid() * grid(); }
@@ -19,6 +20,19 @@ struct SquareView {
     return static_cast<std::size_t>(side_px * side_px * 3);
   }
 };
+
+/// Calls visit(y, x) for every patch of a view in the order of its rows: tokens row-major, and
+/// inside a token its patches row-major.
+template <class Visit>
+void for_each_patch(const SquareView& view, const Visit& visit) {
+  for (std::int64_t top = 0; top < view.grid(); top += view.merge) {
+    for (std::int64_t left = 0; left < view.grid(); left += view.merge) {
+      for (std::int64_t y = top; y < top + view.merge; ++y) {
+        for (std::int64_t x = left; x < left + view.merge; ++x) visit(y, x);
+      }
+    }
+  }
+}
 
 /// What a tower over equal views reads. Every view takes the same number of rows at every stage of
 /// the tower, so all live counts are multiples of the number of views.
@@ -31,10 +45,10 @@ struct ViewLayout {
 };
 
 struct ViewInputs {
-  ConstTensorView pixels;      ///< [bytes] u8: the views, one after the other
-  ConstTensorView sources;     ///< [views * patches, 4] i32: see ops::PatchifyArgs; row-major
-  ConstTensorView cu_seqlens;  ///< [views + 1] i32: multiples of seq_rows
-  std::vector<LiveRows> live;  ///< of each stage
+  ConstTensorView pixels;                     ///< [bytes] u8: the views, one after the other
+  ConstTensorView sources;                    ///< [views * patches, 4] i32: see ops::PatchifyArgs
+  ConstTensorView cu_seqlens;                 ///< [views + 1] i32: multiples of seq_rows
+  std::vector<LiveRows> live;                 ///< of each stage
   std::vector<std::vector<LiveRows>> chunks;  ///< per chunk, of each of its stages
 
   /// The buffers of a graph of `views` views, for EncoderGraphModel::inputs.

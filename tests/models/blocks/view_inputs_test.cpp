@@ -65,6 +65,20 @@ TEST(ViewInputs, EveryViewIsASequenceAndReadsItsOwnPixels) {
                   192, 24, 0, 0, 204, 24, 0, 0, 288, 24, 0, 0, 300, 24, 0, 0}));
 }
 
+TEST(ViewInputs, PatchesOfATokenAreNeighbouringRows) {
+  // 4 x 4 patches of 1 pixel, 2 x 2 of them a token.
+  const ViewLayout layout{.view = {.side_px = 4, .patch_px = 1, .merge = 2},
+                          .seq_rows = 16,
+                          .stages = {},
+                          .chunk_stages = {}};
+  test::HostInputs memory(ViewInputs::declare(layout, 1));
+  memory.fill([&](InputWriter& writer) { (void)ViewInputs::fill(layout, 1, 1, 1, writer); });
+  const Ints sources = test::ints(memory.tensors()["sources"], 4 * 16);
+  Ints patches;
+  for (std::size_t row = 0; row < 16; ++row) patches.push_back(sources[4 * row] / 3);
+  EXPECT_EQ(patches, (Ints{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
+}
+
 TEST(ViewInputs, TheBuffersHoldExactlyTheViewsOfTheGraph) {
   test::HostInputs memory(ViewInputs::declare(kLayout, 3));
   fill(memory, 3, 3);
