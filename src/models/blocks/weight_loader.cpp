@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "device/arena.h"
 
 namespace fovea::blocks {
 
@@ -15,9 +14,10 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it.
+/// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it. The
+/// address is far from those of a measuring arena, which ops could take for an overlap.
 Tensor without_memory(const Shape& shape) {
-  auto* const nowhere = reinterpret_cast<std::byte*>(Arena::kAlignment);
+  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62);
   const auto release = [](void*, std::byte*, std::size_t) noexcept {};
   return {Buffer(nowhere, 0, release, nullptr), DType::kF32, shape};
 }

@@ -139,6 +139,8 @@ TEST_F(WeightLoaderTest, CheckedWeightsHaveShapesAndTestAsPresent) {
   const LayerNorm norm = checker.layer_norm("norm", 4, 1e-5f);
   EXPECT_EQ(norm.weight.shape, Shape{4});
   EXPECT_TRUE(norm.bias.view());
+  EXPECT_NE(norm.bias.view().data, Arena::measuring().tensor(DType::kF32, {4}).data)
+      << "ops refuse operands that overlap";
   EXPECT_EQ(norm.epsilon, 1e-5f);
   EXPECT_EQ(checker.row("row", 4).shape, (Shape{1, 4}));
   const std::vector<float> values(6);
