@@ -1,4 +1,6 @@
 // Comparing rows with stored reference rows.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -9,6 +11,9 @@
 namespace fovea {
 
 namespace {
+
+/// What families call the rows of an item.
+constexpr std::array<const char*, 2> kRowNames{".out.pooler_output.0", ".out.projected"};
 
 /// Sums of squares over one block of columns: of the difference, and of the reference.
 struct Sums {
@@ -45,9 +50,11 @@ std::optional<double> golden_difference(const Embedding& item, const std::string
   const std::string stem = item.modality == Modality::kVideo
                                ? std::string("video")
                                : std::filesystem::path(item.name).stem().string();
-  const std::string main = stem + ".out.pooler_output.0";
+  const auto* const name = std::ranges::find_if(
+      kRowNames, [&](const char* suffix) { return file.find(stem + suffix) != nullptr; });
+  if (name == kRowNames.end() || item.error) return std::nullopt;
+  const std::string main = stem + *name;
   const checkpoint::TensorEntry* entry = file.find(main);
-  if (entry == nullptr || item.error) return std::nullopt;
   Sums sums;
   compare_columns(item, file, main, 0, sums);
   std::int64_t column = entry->shape.back();
