@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "media/normalize.h"
+#include "models/blocks/layers.h"
+#include "models/blocks/weight_loader.h"
+#include "models/llama4/config.h"
+
+namespace fovea::llama4 {
+
+/// The tower on a device. Move-only; shared read-only by all graphs.
+struct Weights {
+  Tensor normalize;                   ///< [3, 256] f32: value of every byte per channel
+  Tensor inv_freq;                    ///< [head_dim / 4] f32
+  ops::PackedLinear patch_embedding;  ///< 3 * patch_size^2 -> hidden_size
+  Tensor class_embedding;             ///< [1, hidden_size] f32
+  Tensor positional_embedding;        ///< [seq_rows, hidden_size] f32, in the order of rows
+  blocks::LayerNorm layernorm_pre;
+  std::vector<blocks::Block> layers;
+  blocks::LayerNorm layernorm_post;
+  ops::PackedLinear adapter_fc1;  ///< merge_area * hidden_size -> vision_output_dim
+  ops::PackedLinear adapter_fc2;  ///< vision_output_dim -> vision_output_dim
+  ops::PackedLinear projector;    ///< vision_output_dim -> text_hidden_size
+};
+
+/// The whole list of tensors, by name and shape. Positions are loaded in the order of the tower's
+/// rows, rows of q and k in the order in which halves of a head rotate.
+/// Source: docs/reference/llama4.md, "Tensors" and "Rotary positions".
+[[nodiscard]] Weights load_weights(blocks::WeightLoader& loader, const Config& config,
+                                   const media::NormalizeTable& normalize);
+
+}  // namespace fovea::llama4
