@@ -28,6 +28,8 @@ void CostKernels::layer_norm(const Submission&, const ops::LayerNormArgs&) const
 
 void CostKernels::rms_norm(const Submission&, const ops::RmsNormArgs&) const {}
 
+void CostKernels::activate(const Submission&, const ops::ActivateArgs&) const {}
+
 void CostKernels::gated(const Submission&, const ops::GatedArgs&) const {}
 
 void CostKernels::rope_angles(const Submission&, const ops::RopeAnglesArgs&) const {}

@@ -23,6 +23,7 @@ class CostKernels final : public Kernels {
   void linear(const Submission& submission, const ops::LinearArgs& args) const override;
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override;
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override;
+  void activate(const Submission& submission, const ops::ActivateArgs& args) const override;
   void gated(const Submission& submission, const ops::GatedArgs& args) const override;
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override;
   void attention(const Submission& submission, const ops::AttentionArgs& args) const override;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/device.h"
+#include "ops/activate.h"
 #include "ops/attention.h"
 #include "ops/gated.h"
 #include "ops/grid.h"
@@ -27,6 +28,7 @@ class Kernels {
   virtual void linear(const Submission& submission, const ops::LinearArgs& args) const = 0;
   virtual void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const = 0;
   virtual void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const = 0;
+  virtual void activate(const Submission& submission, const ops::ActivateArgs& args) const = 0;
   virtual void gated(const Submission& submission, const ops::GatedArgs& args) const = 0;
   virtual void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const = 0;
   virtual void attention(const Submission& submission, const ops::AttentionArgs& args) const = 0;

@@ -53,6 +53,10 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::rms_norm(ctx, {x.view(), columns.view(), 1, {}, y.view()});
        }},
+      {"activate",
+       [&](ExecContext& ctx) {
+         ops::activate(ctx, {.activation = ops::Activation::kSilu, .x = y.view()});
+       }},
       {"gated", [&](ExecContext& ctx) { ops::gated(ctx, {.x = doubled.view(), .out = y.view()}); }},
       {"attention",
        [&](ExecContext& ctx) {

@@ -84,6 +84,7 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
   const TensorView index = arena_.tensor(DType::kI32, {8});
   ops::layer_norm(ctx_, {.x = x, .weight = vector, .bias = vector, .epsilon = 1e-6f, .out = out});
   ops::rms_norm(ctx_, {.x = x, .weight = vector, .epsilon = 1e-6f, .out = out});
+  ops::activate(ctx_, {.activation = ops::Activation::kSilu, .x = out});
   ops::gated(ctx_, {.x = arena_.tensor(DType::kF32, {8, 128}), .out = out});
   ops::rope_angles(ctx_, {.positions = positions,
                           .inv_freq = arena_.tensor(DType::kF32, {4}),

@@ -142,6 +142,9 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
           ops::rms_norm(ctx, {x.view(), columns.view(), 1, rows, y.view()});
         },
         [&](ExecContext& ctx) {
+          ops::activate(ctx, {.activation = ops::Activation::kSilu, .rows = rows, .x = y.view()});
+        },
+        [&](ExecContext& ctx) {
           ops::gated(ctx, {.x = x.view(), .rows = rows, .out = half.view()});
         },
         [&](ExecContext& ctx) {

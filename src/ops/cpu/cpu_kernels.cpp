@@ -2,6 +2,7 @@
 #include "ops/cpu/cpu_kernels.h"
 
 #include "core/thread_pool.h"
+#include "ops/cpu/activate.h"
 #include "ops/cpu/attention.h"
 #include "ops/cpu/gated.h"
 #include "ops/cpu/grid.h"
@@ -45,6 +46,10 @@ class CpuKernels final : public Kernels {
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     check_f32("rms_norm", args.x);
     cpu::rms_norm(submission.stream, args, isa_);
+  }
+  void activate(const Submission& submission, const ops::ActivateArgs& args) const override {
+    check_f32("activate", args.x);
+    cpu::activate(submission.stream, args, isa_);
   }
   void gated(const Submission& submission, const ops::GatedArgs& args) const override {
     check_f32("gated", args.x);

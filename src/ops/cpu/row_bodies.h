@@ -121,6 +121,15 @@ void add_weighted4_row(const float* const rows[4], const float weights[4], float
 }
 
 template <class V>
+void activate_row(ops::Activation activation, float* x, std::int64_t cols) {
+  with_constant(activation, [&]<ops::Activation kActivation>() {
+    for_vectors<V>(cols, [&](std::int64_t c, std::int64_t count) {
+      store_up_to<V>(x + c, activate<V, kActivation>(load_up_to<V>(x + c, count)), count);
+    });
+  });
+}
+
+template <class V>
 void gate_row(ops::Activation activation, const float* gate, const float* up, float* out,
               std::int64_t cols) {
   with_constant(activation, [&]<ops::Activation kActivation>() {

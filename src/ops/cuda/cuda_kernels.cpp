@@ -42,6 +42,9 @@ class CudaKernels final : public Kernels {
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     cuda::rms_norm(stream_of(submission), args, num_multiprocessors_);
   }
+  void activate(const Submission& submission, const ops::ActivateArgs& args) const override {
+    cuda::activate(stream_of(submission), args, num_multiprocessors_);
+  }
   void gated(const Submission& submission, const ops::GatedArgs& args) const override {
     cuda::gated(stream_of(submission), args, num_multiprocessors_);
   }

@@ -15,6 +15,7 @@ constinit const VectorKernels kVectorKernelsAvx2 = {
     .rms_norm = &rms_norm_rows<Simd>,
     .rotate = &rotate_heads<Simd>,
     .add_weighted4 = &add_weighted4_row<Simd>,
+    .activate = &activate_row<Simd>,
     .gate = &gate_row<Simd>,
 };
 

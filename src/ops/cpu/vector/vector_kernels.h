@@ -95,6 +95,8 @@ struct VectorKernels {
   /// x[c] += sum over i of weights[i] * rows[i][c], i ascending.
   void (*add_weighted4)(const float* const rows[4], const float weights[4], float* x,
                         std::int64_t cols);
+  /// x[c] = activation(x[c]).
+  void (*activate)(ops::Activation activation, float* x, std::int64_t cols);
   /// out[c] = activation(gate[c]) * up[c].
   void (*gate)(ops::Activation activation, const float* gate, const float* up, float* out,
                std::int64_t cols);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "device/cuda/cuda_stream.h"
+#include "ops/activate.h"
 #include "ops/gated.h"
 #include "ops/grid.h"
 #include "ops/norm.h"
@@ -17,6 +18,7 @@ namespace fovea::cuda {
 
 void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_multiprocessors);
 void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multiprocessors);
+void activate(CudaStream& stream, const ops::ActivateArgs& args, int num_multiprocessors);
 void gated(CudaStream& stream, const ops::GatedArgs& args, int num_multiprocessors);
 void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_multiprocessors);
 void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multiprocessors);

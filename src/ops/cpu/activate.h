@@ -1,0 +1,12 @@
+#pragma once
+
+#include "device/device.h"
+#include "ops/activate.h"
+#include "ops/cpu/cpu_kernels.h"
+
+namespace fovea::cpu {
+
+/// Submits to a CpuStream: the body of Kernels::activate.
+void activate(Stream& stream, const ops::ActivateArgs& args, CpuIsa isa);
+
+}  // namespace fovea::cpu
