@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "models/deepseek_ocr/model.h"
+#include "models/glm4v/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/llama4/model.h"
 #include "models/qwen2_vl/model.h"
@@ -15,8 +16,12 @@ namespace fovea {
 
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
-      &qwen2_vl::family(), &qwen3_vl::family(), &deepseek_ocr::family(),
-      &kimi_vl::family(),  &llama4::family(),
+      &qwen2_vl::family(),
+      &qwen3_vl::family(),
+      &glm4v::family(),
+      &kimi_vl::family(),
+      &llama4::family(),
+      &deepseek_ocr::family(),
   };
   return families;
 }

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "models/blocks/grid/inputs.h"
+#include "models/glm4v/config.h"
+#include "models/glm4v/weights.h"
+#include "ops/context.h"
+
+namespace fovea::glm4v {
+
+/// The tower: bytes in, rows out. Asynchronous on ctx.stream; safe to capture.
+/// @param out [tokens, out_hidden_size]. Source: docs/reference/glm4v.md, "Forward".
+void forward(ExecContext& ctx, const Config& config, const Weights& weights,
+             const blocks::GridInputs& in, TensorView out);
+
+}  // namespace fovea::glm4v

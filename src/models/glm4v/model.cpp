@@ -1,0 +1,72 @@
+// GLM-4.1V behind the model protocol. Source: docs/reference/qwen_glm.md, "Encoder graphs".
+#include "models/glm4v/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/check.h"
+#include "models/blocks/grid/model.h"
+#include "models/glm4v/config.h"
+#include "models/glm4v/forward.h"
+#include "models/glm4v/processing.h"
+#include "models/glm4v/weights.h"
+
+namespace fovea::glm4v {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kArchitectures{"Glm4vForConditionalGeneration",
+                                                         "Glm4vMoeForConditionalGeneration",
+                                                         "Glm46VForConditionalGeneration"};
+
+blocks::GridTower describe(const Config& c) {
+  const std::int64_t mlp_width = 3 * c.out_hidden_size / 2;  // three matrices of that width
+  return {.main_width = c.out_hidden_size,
+          .out_width = c.out_hidden_size,
+          .attention_parity_rows = blocks::attention_parity(c.hidden_size, mlp_width),
+          .facts = {{"depth", cat(c.depth)},
+                    {"hidden_size", cat(c.hidden_size)},
+                    {"out_hidden_size", cat(c.out_hidden_size)},
+                    {"intermediate_size", cat(c.intermediate_size)},
+                    {"num_heads", cat(c.num_heads)},
+                    {"image_size", cat(c.image_size)}}};
+}
+
+class Model final : public blocks::GridModel {
+ public:
+  Model(const Config& config, blocks::GridProcessing processing, Weights weights)
+      : GridModel(describe(config), std::move(processing)),
+        config_(config),
+        weights_(std::move(weights)) {}
+
+  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
+               TensorView out) const override {
+    glm4v::forward(ctx, config_, weights_, blocks::GridInputs::of(in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+};
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  blocks::GridProcessing processing = read_processing(files, config.grid, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
+  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+}
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "glm4v",
+                                       .architectures = kArchitectures,
+                                       .anchor_folder = "visual.",
+                                       .anchor_tensor = "patch_embed.proj.weight",
+                                       .make = &make};
+  return kFamily;
+}
+
+}  // namespace fovea::glm4v

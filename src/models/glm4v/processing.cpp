@@ -1,0 +1,150 @@
+// Host side of GLM-4.1V and its successors: limits of areas count frames times pixels, of images
+// too; frames are sampled by time, in even numbers.
+#include "models/glm4v/processing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "models/blocks/config_reader.h"
+#include "models/blocks/grid/processor_file.h"
+
+namespace fovea::glm4v {
+
+namespace {
+
+using Indices = std::vector<std::int64_t>;
+
+constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
+constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
+
+/// A video file as the samplers see it.
+struct Clip {
+  std::int64_t total_frames;
+  double fps;
+
+  [[nodiscard]] std::int64_t last() const { return total_frames - 1; }
+  /// Whole seconds, at least 1.
+  [[nodiscard]] double seconds() const {
+    return std::nearbyint(static_cast<double>(last()) / fps) + 1;
+  }
+  /// The first frame at `position`, counted in frames, or later.
+  [[nodiscard]] std::int64_t frame_from(double position) const {
+    return static_cast<std::int64_t>(std::min(static_cast<double>(last()), std::ceil(position)));
+  }
+};
+
+/// linspace(first, last, count)[i]
+double spaced(double first, double last, std::int64_t count, std::int64_t i) {
+  if (count == 1) return first;
+  if (i == count - 1) return last;
+  return static_cast<double>(i) * ((last - first) / static_cast<double>(count - 1)) + first;
+}
+
+Indices spread(std::int64_t first, std::int64_t last, std::int64_t count) {
+  Indices indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    indices.push_back(static_cast<std::int64_t>(
+        spaced(static_cast<double>(first), static_cast<double>(last), count, i)));
+  }
+  return indices;
+}
+
+/// Every frame once, and the last one again if that makes their number even.
+Indices paired(Indices indices) {
+  const auto repeated = std::ranges::unique(indices);
+  indices.erase(repeated.begin(), repeated.end());
+  if (indices.size() % 2 == 1) indices.push_back(indices.back());
+  return indices;
+}
+
+/// GLM-4.1V: `target_fps` frames per second of a video of up to `max_duration` seconds, and as many
+/// frames of a longer one, evenly spaced.
+Indices sample_at_rate(const Clip& clip, std::int64_t max_duration, double target_fps) {
+  constexpr double kAbsurd = 1e6;  // keeps the count an integer for any rate
+  const double seconds = clip.seconds();
+  const auto longest = static_cast<double>(max_duration);
+  const auto count = static_cast<std::int64_t>(
+      std::clamp(std::floor(std::min(seconds, longest) * target_fps), 1.0, kAbsurd));
+  if (seconds > longest && count >= clip.total_frames) {
+    return paired(spread(0, clip.last(), clip.total_frames));
+  }
+  Indices indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double position = seconds > longest ? spaced(0, seconds, count, i) * clip.fps
+                                              : static_cast<double>(i) * clip.fps / target_fps;
+    indices.push_back(clip.frame_from(position));
+  }
+  return paired(std::move(indices));
+}
+
+/// Pairs of frames per second that GLM-4.6V takes of a video.
+double pairs_per_second(double seconds) {
+  if (seconds <= 30) return 3;
+  return seconds <= 300 ? 1 : 0.5;
+}
+
+/// GLM-4.6V: a rate that falls with the length of the video, whatever rate is wanted.
+Indices sample_by_length(const Clip& clip, std::int64_t temporal_patch_size) {
+  constexpr double kMostSeconds = 2400;
+  constexpr std::int64_t kMostFrames = 640;
+  const double seconds = clip.seconds();
+  const double counted = std::min(seconds, kMostSeconds);
+  const double rate = pairs_per_second(counted) * static_cast<double>(temporal_patch_size);
+  const std::int64_t count = std::min(static_cast<std::int64_t>(counted * rate), kMostFrames);
+  if (clip.total_frames < count) return paired(spread(0, clip.last(), count));
+  Indices indices;
+  double next = 0;
+  for (std::int64_t i = 0; i < clip.total_frames && next < seconds; ++i) {
+    if (static_cast<double>(i) * (1 / clip.fps) < next) continue;
+    next += 1 / rate;
+    indices.push_back(i);
+  }
+  const auto taken = static_cast<std::int64_t>(indices.size());
+  if (taken < count) indices = spread(indices.front(), indices.back(), count);
+  if (taken > count) indices = spread(0, clip.last(), count);
+  return paired(std::move(indices));
+}
+
+/// Whether the checkpoint's video processor is that of GLM-4.6V.
+bool samples_by_length(const checkpoint::HfConfig& files) {
+  const auto video = files.video_processor();
+  const std::string type =
+      video ? video->string_or("video_processor_type", files.architecture()) : files.architecture();
+  return type.starts_with("Glm46V");
+}
+
+}  // namespace
+
+blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                       const blocks::GridGeometry& grid,
+                                       const MediaOptions& media) {
+  blocks::GridProcessing p{
+      .geometry = grid,
+      .limits = {.image = {112 * 112, 28 * 28 * 15000}, .video = {112 * 112, 28 * 28 * 60000}},
+      .scaling = {.image_mean = kClipMean, .image_std = kClipStd}};
+  blocks::read_grid_processor(files, media, p);
+  const auto video = files.video_processor();
+  const std::int64_t max_duration = video ? blocks::read_size(*video, "max_duration", 300) : 300;
+  const auto resized = [grid](blocks::PixelRange range, std::int64_t num_frames,
+                              std::int64_t height_px, std::int64_t width_px) {
+    return blocks::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
+                                      grid.resize_factor(), range);
+  };
+  p.image_size = [=, range = p.limits.image](std::int64_t height_px, std::int64_t width_px) {
+    return resized(range, grid.temporal_patch_size, height_px, width_px);
+  };
+  p.video_size = [=, range = p.limits.video](std::int64_t num_frames, std::int64_t height_px,
+                                             std::int64_t width_px) {
+    return resized(range, num_frames, height_px, width_px);
+  };
+  p.sample_frames = [grid, max_duration, by_length = samples_by_length(files)](
+                        std::int64_t total, double video_fps, double target_fps) {
+    const Clip clip{total, video_fps > 0 ? video_fps : blocks::kUnknownFps};
+    return by_length ? sample_by_length(clip, grid.temporal_patch_size)
+                     : sample_at_rate(clip, max_duration, target_fps);
+  };
+  return p;
+}
+
+}  // namespace fovea::glm4v

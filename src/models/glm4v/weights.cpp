@@ -1,0 +1,57 @@
+// The tensors of the tower.
+#include "models/glm4v/weights.h"
+
+#include "core/check.h"
+
+namespace fovea::glm4v {
+
+namespace {
+
+using Bias = blocks::WeightLoader::Bias;
+
+constexpr float kMergerEpsilon = 1e-5f;  // fixed in the reference, not in config.json
+
+Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+  const std::int64_t width = c.hidden_size;
+  const auto epsilon = static_cast<float>(c.rms_norm_eps);
+  return {
+      .norm1 = loader.rms_norm(name + ".norm1", width, epsilon),
+      .norm2 = loader.rms_norm(name + ".norm2", width, epsilon),
+      .attn = {.qkv = loader.qkv(name + ".attn", width, c.attention_bias ? Bias::kYes : Bias::kNo),
+               .proj = loader.linear(name + ".attn.proj", width, {width}, Bias::kNo),
+               .num_heads = c.num_heads},
+      .mlp = loader.gated(name + ".mlp", width, c.out_hidden_size, c.hidden_act, Bias::kNo)};
+}
+
+Merger load_merger(blocks::WeightLoader& loader, const Config& c) {
+  const std::int64_t width = c.out_hidden_size;
+  return {.proj = loader.linear("merger.proj", width, {width}, Bias::kNo),
+          .norm = loader.layer_norm("merger.post_projection_norm", width, kMergerEpsilon),
+          .mlp = loader.gated("merger", width, c.intermediate_size, c.hidden_act, Bias::kNo)};
+}
+
+}  // namespace
+
+Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+                     const media::NormalizeTable& normalize) {
+  const blocks::GridGeometry& g = c.grid;
+  const std::int64_t width = c.hidden_size;
+  const auto epsilon = static_cast<float>(c.rms_norm_eps);
+  Weights w;
+  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
+  w.patch_embed = {.normalize = loader.constant(normalize),
+                   .proj = loader.linear("patch_embed.proj", width,
+                                         {3, g.temporal_patch_size, g.patch_size, g.patch_size})};
+  w.post_conv_layernorm = loader.rms_norm("post_conv_layernorm", width, epsilon);
+  w.position_embedding = loader.f32("embeddings.position_embedding.weight",
+                                    {c.position_side() * c.position_side(), width});
+  for (std::int64_t i = 0; i < c.depth; ++i) {
+    w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
+  }
+  w.post_layernorm = loader.rms_norm("post_layernorm", width, epsilon);
+  w.downsample = loader.joining_conv("downsample", c.out_hidden_size, width, g.spatial_merge_size);
+  w.merger = load_merger(loader, c);
+  return w;
+}
+
+}  // namespace fovea::glm4v
