@@ -31,8 +31,8 @@ std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
           {kPixels, DType::kU8, {patches * geometry.patch_dim()}}};
 }
 
-void GridInputs::fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
-                      InputWriter& writer) {
+PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
+                           InputWriter& writer) {
   std::int64_t num_patches = 0;
   std::int64_t num_seqs = 0;
   std::int64_t num_bytes = 0;
@@ -67,6 +67,7 @@ void GridInputs::fill(const GridGeometry& geometry, std::span<const PreparedItem
     row += rows;
     byte += plan.pixel_bytes;
   }
+  return {{position_rows.as<std::int32_t>(), 4 * row}, {source_rows.as<std::int32_t>(), 4 * row}};
 }
 
 GridInputs GridInputs::of(const NamedTensors& in) {

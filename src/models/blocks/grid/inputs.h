@@ -9,6 +9,12 @@
 
 namespace fovea::blocks {
 
+/// The patch rows of some items in host memory, [patches, 4] each, as in GridInputs.
+struct PatchTables {
+  std::span<std::int32_t> positions;
+  std::span<std::int32_t> sources;
+};
+
 /// What a tower over grids of patches reads: rows in merge-block order, one attention sequence per
 /// temporal patch of an item.
 struct GridInputs {
@@ -26,8 +32,9 @@ struct GridInputs {
   /// Writes all of them, for EncoderGraphModel::fill_inputs.
   /// @throws Error(kUnavailable) if a buffer holds less, Error(kInvalidArgument) for more pixels
   /// than 32-bit offsets reach.
-  static void fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
-                   InputWriter& writer);
+  /// @return the patch rows that were written, for a family that puts them in another order.
+  static PatchTables fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
+                        InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static GridInputs of(const NamedTensors& in);
 };

@@ -37,9 +37,11 @@ class GridModel : public EncoderGraphModel {
   [[nodiscard]] const ItemProcessor& processor() const noexcept final { return *processor_; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final;
   [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId, const GraphCapacity& capacity) const final;
+  /// These two are those of GridInputs; a family with further buffers overrides both.
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
+                                               const GraphCapacity& capacity) const override;
   void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
-                   InputWriter& writer) const final;
+                   InputWriter& writer) const override;
 
  private:
   std::unique_ptr<const GridProcessor> processor_;

@@ -118,6 +118,21 @@ TEST_F(GridInputsTest, RowsOfAnItemFollowThoseOfTheOneBeforeAndReadItsOwnBytes) 
   EXPECT_EQ(test::ints(in.sources, 4 * 16), want.sources);
 }
 
+TEST_F(GridInputsTest, TheRowsThatWereWrittenCanBePutInAnotherOrder) {
+  test::HostInputs memory(GridInputs::declare(geometry_, {.tokens = 8, .items = 4, .seqs = 6}));
+  const std::vector<const PreparedItem*> items{&items_[0], &items_[1]};
+  memory.fill([&](InputWriter& writer) {
+    const PatchTables rows = GridInputs::fill(geometry_, items, writer);
+    ASSERT_EQ(rows.positions.size(), 4U * 16);
+    ASSERT_EQ(rows.sources.size(), 4U * 16);
+    rows.positions.back() = -1;
+    rows.sources.back() = -2;
+  });
+  const GridInputs in = GridInputs::of(memory.tensors());
+  EXPECT_EQ(test::ints(in.positions, 4 * 16).back(), -1);
+  EXPECT_EQ(test::ints(in.sources, 4 * 16).back(), -2);
+}
+
 TEST_F(GridInputsTest, TheBuffersOfACapacityHoldItsTokensAndSequences) {
   test::HostInputs exact(GridInputs::declare(geometry_, {.tokens = 4, .items = 2, .seqs = 3}));
   EXPECT_NO_THROW(fill(exact));
