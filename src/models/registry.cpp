@@ -9,6 +9,7 @@
 #include "models/glm4v/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/llama4/model.h"
+#include "models/qwen2_5_vl/model.h"
 #include "models/qwen2_vl/model.h"
 #include "models/qwen3_vl/model.h"
 
@@ -17,6 +18,7 @@ namespace fovea {
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
       &qwen2_vl::family(),
+      &qwen2_5_vl::family(),
       &qwen3_vl::family(),
       &glm4v::family(),
       &kimi_vl::family(),

@@ -1,0 +1,47 @@
+// config.json of Qwen2.5-VL.
+#include "models/qwen2_5_vl/config.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "models/blocks/activation.h"
+#include "models/blocks/config_reader.h"
+
+namespace fovea::qwen2_5_vl {
+
+bool Config::is_full(std::int64_t block) const {
+  return std::ranges::find(fullatt_block_indexes, block) != fullatt_block_indexes.end();
+}
+
+std::int64_t Config::num_full() const {
+  std::int64_t count = 0;
+  for (std::int64_t block = 0; block < depth; ++block) count += is_full(block) ? 1 : 0;
+  return count;
+}
+
+Config parse_config(const checkpoint::HfConfig& files) {
+  const JsonView vision = files.config.root().at("vision_config");
+  Config c;
+  const auto read = [&](std::string_view key, std::int64_t& field) {
+    field = blocks::read_size(vision, key, field);
+  };
+  c.depth = blocks::read_size(vision, "depth", c.depth, blocks::kMaxDepth);
+  read("hidden_size", c.hidden_size);
+  read("intermediate_size", c.intermediate_size);
+  read("num_heads", c.num_heads);
+  read("out_hidden_size", c.out_hidden_size);
+  read("window_size", c.window_size);
+  c.grid = blocks::read_grid_geometry(vision, c.grid);
+  FOVEA_CHECK(c.window_side() >= 1, kCorruptData, vision.path(), ".window_size: ", c.window_size,
+              " is less than a token of ", c.grid.resize_factor(), " pixels");
+  if (const auto full = vision.find("fullatt_block_indexes")) {
+    c.fullatt_block_indexes = blocks::read_block_indexes(*full, c.depth);
+  }
+  c.rope_theta = blocks::read_rope_theta(vision, c.rope_theta);
+  c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "silu"),
+                                          vision.path() + ".hidden_act");
+  blocks::check_heads(vision, c.hidden_size, c.num_heads);
+  return c;
+}
+
+}  // namespace fovea::qwen2_5_vl

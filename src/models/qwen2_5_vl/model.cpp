@@ -1,0 +1,92 @@
+// Qwen2.5-VL behind the model protocol. Source: docs/reference/qwen2_5_vl.md, "Encoder graphs".
+#include "models/qwen2_5_vl/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/check.h"
+#include "models/blocks/grid/frame_processing.h"
+#include "models/blocks/grid/model.h"
+#include "models/qwen2_5_vl/config.h"
+#include "models/qwen2_5_vl/forward.h"
+#include "models/qwen2_5_vl/weights.h"
+#include "models/qwen2_5_vl/windows.h"
+
+namespace fovea::qwen2_5_vl {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> kArchitectures{"Qwen2_5_VLForConditionalGeneration"};
+
+/// As in GraphSpec. Only some blocks attend to all rows of a frame, and a gated MLP has three GEMMs
+/// of its width where others have two.
+std::int64_t attention_parity_rows(const Config& c) {
+  if (c.num_full() == 0) return 0;
+  return blocks::attention_parity(c.hidden_size, 3 * c.intermediate_size / 2) * c.depth /
+         c.num_full();
+}
+
+blocks::GridTower describe(const Config& c) {
+  return {.main_width = c.out_hidden_size,
+          .out_width = c.out_hidden_size,
+          .attention_parity_rows = attention_parity_rows(c),
+          .facts = {{"depth", cat(c.depth)},
+                    {"blocks with full attention", cat(c.num_full())},
+                    {"hidden_size", cat(c.hidden_size)},
+                    {"intermediate_size", cat(c.intermediate_size)},
+                    {"num_heads", cat(c.num_heads)},
+                    {"window_size", cat(c.window_size)}}};
+}
+
+class Model final : public blocks::GridModel {
+ public:
+  Model(Config config, blocks::GridProcessing processing, Weights weights)
+      : GridModel(describe(config), std::move(processing)),
+        config_(std::move(config)),
+        weights_(std::move(weights)) {}
+
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
+                                               const GraphCapacity& capacity) const override {
+    std::vector<BufferDecl> decls = blocks::GridInputs::declare(config_.grid, capacity);
+    for (BufferDecl& decl : WindowInputs::declare(config_.window_side(), capacity)) {
+      decls.push_back(std::move(decl));
+    }
+    return decls;
+  }
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
+                   InputWriter& writer) const override {
+    const blocks::PatchTables rows = blocks::GridInputs::fill(config_.grid, items, writer);
+    WindowInputs::fill(config_.grid, config_.window_side(), items, rows, writer);
+  }
+  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
+               TensorView out) const override {
+    qwen2_5_vl::forward(ctx, config_, weights_, blocks::GridInputs::of(in), WindowInputs::of(in),
+                        out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+};
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  blocks::GridProcessing processing = blocks::read_frame_processing(files, config.grid, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
+  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+}
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "qwen2_5_vl",
+                                       .architectures = kArchitectures,
+                                       .anchor_folder = "visual.",
+                                       .anchor_tensor = "patch_embed.proj.weight",
+                                       .make = &make};
+  return kFamily;
+}
+
+}  // namespace fovea::qwen2_5_vl

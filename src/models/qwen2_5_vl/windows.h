@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/blocks/grid/inputs.h"
+
+namespace fovea::qwen2_5_vl {
+
+/// Tokens of items in the order of their windows. A frame is cut into squares of `side` x `side`
+/// tokens, row by row; those at the right and lower edge are smaller. A window never spans frames.
+/// Source: docs/reference/qwen2_5_vl.md, "Windows".
+struct WindowOrder {
+  std::vector<std::int32_t> tokens;         ///< at each place: the token in the order of the items
+  std::vector<std::int32_t> cu_seqlens{0};  ///< patches before each window, and all of them
+
+  /// Appends the windows of one more item.
+  /// @param grid in patches, as ItemPlan::grid.
+  void append(const std::array<std::int64_t, 3>& grid, const blocks::GridGeometry& geometry,
+              std::int64_t side);
+};
+
+/// What the tower reads beside blocks::GridInputs, whose rows it expects in the order of windows.
+struct WindowInputs {
+  ConstTensorView cu_seqlens;  ///< [windows + 1] i32, in patches
+  ConstTensorView places;      ///< [tokens] i32: place of each token in the order of windows
+  LiveRows windows;
+
+  /// The buffers of a graph of `capacity`.
+  /// @param side of a window, in tokens.
+  [[nodiscard]] static std::vector<BufferDecl> declare(std::int64_t side,
+                                                       const GraphCapacity& capacity);
+  /// Writes all of them, and puts `rows` in the order of windows.
+  /// @param rows of blocks::GridInputs::fill for the same items.
+  /// @throws Error(kUnavailable) if a buffer holds less.
+  static void fill(const blocks::GridGeometry& geometry, std::int64_t side,
+                   std::span<const PreparedItem* const> items, const blocks::PatchTables& rows,
+                   InputWriter& writer);
+  /// The buffers on the device, for a forward.
+  [[nodiscard]] static WindowInputs of(const NamedTensors& in);
+};
+
+}  // namespace fovea::qwen2_5_vl

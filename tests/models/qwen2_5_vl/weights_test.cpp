@@ -1,0 +1,38 @@
+// The list of tensors of Qwen2.5-VL.
+#include "models/qwen2_5_vl/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/golden.h"
+
+namespace fovea::qwen2_5_vl {
+namespace {
+
+TEST(Qwen25VlWeights, AreTheTensorsOfThePublishedTower) {
+  const auto source = checkpoint::WeightSource::dummy(0);
+  blocks::WeightLoader loader(source, "visual.");
+  const Weights weights = load_weights(loader, {.hidden_size = 1280}, {});
+  EXPECT_EQ(loader.report().size(), 1u + 32 * 12 + 5);
+  const std::int64_t block = 2 * 1280 + 1280 * 3840 + 3840 + 1280 * 1280 + 1280 +
+                             2 * (1280 * 3420 + 3420) + 3420 * 1280 + 1280;
+  const std::int64_t merger = 1280 + 5120 * 5120 + 5120 + 5120 * 3584 + 3584;
+  EXPECT_EQ(loader.parameters(), 1176 * 1280 + 32 * block + merger);
+  EXPECT_EQ(weights.blocks.front().mlp.gate_up.out_features, 2 * 3424);
+}
+
+TEST(Qwen25VlWeights, AGoldenCheckpointHoldsThemAll) {
+  for (const std::string& folder : test::golden_folders("qwen2_5_vl", "model.safetensors")) {
+    const auto source = checkpoint::WeightSource::open(folder);
+    const auto prefix =
+        checkpoint::find_prefix(source.names(), "visual.", "patch_embed.proj.weight");
+    blocks::WeightLoader loader(source, prefix.value());
+    (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
+    EXPECT_TRUE(std::ranges::all_of(loader.report(),
+                                    [](const TensorReport& t) { return t.problem.empty(); }));
+  }
+}
+
+}  // namespace
+}  // namespace fovea::qwen2_5_vl
