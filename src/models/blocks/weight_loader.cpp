@@ -3,6 +3,7 @@
 #include "models/blocks/weight_loader.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/check.h"
 
@@ -184,6 +185,35 @@ RmsNorm WeightLoader::rms_norm(const std::string& name, std::int64_t features, f
 ops::PackedLinear WeightLoader::linear(const std::string& name, std::int64_t out_features,
                                        const std::vector<std::int64_t>& in_sizes, Bias bias) {
   return pack({.parts = {name}, .part_rows = out_features, .in_sizes = in_sizes}, bias);
+}
+
+ops::PackedLinear WeightLoader::stacked(const std::vector<std::string>& parts,
+                                        std::int64_t part_rows,
+                                        const std::vector<std::int64_t>& in_sizes, Bias bias) {
+  return pack({.parts = parts, .part_rows = part_rows, .in_sizes = in_sizes}, bias);
+}
+
+ops::PackedLinear WeightLoader::scaled_linear(const std::string& name, const std::string& scale,
+                                              std::int64_t out_features, std::int64_t in_features) {
+  const Shape shape{out_features, in_features};
+  if (device_ == nullptr) {
+    check(name + ".weight", shape);
+    check(name + ".bias", {out_features});
+    check(scale, {out_features});
+    return without_memory(in_features, out_features, Bias::kYes);
+  }
+  std::vector<float> weight = widened(name + ".weight", shape);
+  std::vector<float> bias = widened(name + ".bias", {out_features});
+  const std::vector<float> factors = widened(scale, {out_features});
+  const auto cols = static_cast<std::size_t>(in_features);
+  for (std::size_t row = 0; row < factors.size(); ++row) {
+    bias[row] *= factors[row];
+    for (float& value : std::span(weight).subspan(row * cols, cols)) value *= factors[row];
+  }
+  const auto view = [](const std::vector<float>& values, const Shape& of) {
+    return ConstTensorView{reinterpret_cast<const std::byte*>(values.data()), DType::kF32, of};
+  };
+  return ops::pack_linear(*device_, view(weight, shape), view(bias, {out_features}));
 }
 
 ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features, Bias bias) {

@@ -37,6 +37,17 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear linear(const std::string& name, std::int64_t out_features,
                                          const std::vector<std::int64_t>& in_sizes,
                                          Bias bias = Bias::kYes);
+  /// The layers of these names as one whose features are theirs in this order, `part_rows` each.
+  /// @throws Error(kUnsupported) if they have different dtypes.
+  [[nodiscard]] ops::PackedLinear stacked(const std::vector<std::string>& parts,
+                                          std::int64_t part_rows,
+                                          const std::vector<std::int64_t>& in_sizes, Bias bias);
+  /// The layer `<name>` with every feature multiplied by its value in the tensor `scale`
+  /// [out_features], a layer scale, which then needs no work of its own:
+  /// s (W x + b) = (s W) x + s b. The weights become f32.
+  [[nodiscard]] ops::PackedLinear scaled_linear(const std::string& name, const std::string& scale,
+                                                std::int64_t out_features,
+                                                std::int64_t in_features);
   /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
   [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features,
                                       Bias bias = Bias::kYes);

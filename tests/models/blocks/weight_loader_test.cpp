@@ -95,6 +95,31 @@ TEST_F(WeightLoaderTest, RowsOfQAndKAreLoadedInTheOrderOfTheHalves) {
   EXPECT_EQ(checker.report().front().problem, "");
 }
 
+TEST_F(WeightLoaderTest, StackedLayersKeepTheOrderOfTheirNames) {
+  add("one.weight", {1, 2}, 1);
+  add("two.weight", {1, 2}, 3);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const auto stacked = [&](const std::vector<std::string>& names) {
+    return apply(loader.stacked(names, 1, {2}, WeightLoader::Bias::kNo), {1, 10});
+  };
+  EXPECT_EQ(stacked({"one", "two"}), (std::vector<float>{21, 43}));
+  EXPECT_EQ(stacked({"two", "one"}), (std::vector<float>{43, 21}));
+}
+
+TEST_F(WeightLoaderTest, AScaleMultipliesFeaturesAndTheirBias) {
+  add("fc.weight", {2, 2}, 1);
+  add("fc.bias", {2}, 100);
+  add("scale", {2}, 3);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  EXPECT_EQ(apply(loader.scaled_linear("fc", "scale", 2, 2), {1, 10}),
+            (std::vector<float>{3 * 121, 4 * 144}));
+  WeightLoader checker(weights, "");
+  EXPECT_EQ(checker.scaled_linear("fc", "scale", 2, 2).in_features, 2);
+  EXPECT_EQ(checker.parameters(), 4 + 2 + 2);
+}
+
 TEST_F(WeightLoaderTest, ConvolutionWeightsAreReadAsMatrices) {
   add("conv.weight", {2, 3, 1, 1}, 1);
   const checkpoint::WeightSource weights = source();
@@ -157,6 +182,15 @@ TEST_F(WeightLoaderTest, CheckedWeightsHaveShapesAndTestAsPresent) {
   EXPECT_EQ(joining.in_features, 32);
   EXPECT_EQ(joining.out_features, 5);
   EXPECT_TRUE(joining.has_bias);
+}
+
+TEST_F(WeightLoaderTest, CheckedWeightsOverlapNothingThatAForwardWorksIn) {
+  const auto weights = checkpoint::WeightSource::dummy(3);
+  WeightLoader checker(weights, "");
+  const Tensor row = checker.row("row", 4);
+  Arena arena = Arena::measuring();
+  const TensorView scratch = arena.tensor(DType::kF32, {1 << 20});
+  EXPECT_GE(row.view().data, scratch.data + scratch.bytes());
 }
 
 TEST_F(WeightLoaderTest, TensorsAreTransformedOnTheirWayToTheDevice) {
