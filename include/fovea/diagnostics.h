@@ -38,9 +38,10 @@ struct Check {
 [[nodiscard]] FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
 
 /// Relative L2 difference between an item's rows and the stored reference rows of the same name:
-/// `<stem>.out.pooler_output.0`, or `<stem>.out.projected`, and `<stem>.out.deepstack_features.<k>`
-/// side by side in golden.safetensors. The stem is the item's file name without its extension, for
-/// videos "video". Absent if the file holds no reference for the item.
+/// `<stem>.out.pooler_output.0`, `<stem>.out.pooler_output` per view or `<stem>.out.projected`, and
+/// `<stem>.out.deepstack_features.<k>` side by side in golden.safetensors. The stem is the item's
+/// file name without its extension, for videos "video". Absent if the file holds no reference for
+/// the item.
 /// @throws Error(kNotFound) or Error(kCorruptData) if golden.safetensors cannot be read.
 [[nodiscard]] FOVEA_API std::optional<double> golden_difference(const Embedding& item,
                                                                 const std::string& golden);

@@ -13,7 +13,7 @@ namespace fovea {
 namespace {
 
 /// What families call the rows of an item.
-constexpr std::array<const char*, 2> kRowNames{".out.pooler_output.0", ".out.projected"};
+constexpr std::array<const char*, 3> kRowNames{".out.pooler_output.0", ".out.pooler_output", ".out.projected"};
 
 /// Sums of squares over one block of columns: of the difference, and of the reference.
 struct Sums {
@@ -21,19 +21,27 @@ struct Sums {
   double reference = 0;
 };
 
+/// The rows of a stored tensor; what is stored per view, [views, rows, columns], is one list of
+/// rows.
+Shape rows_of(const ConstTensorView& view) {
+  const std::int64_t columns = view.shape[view.shape.rank() - 1];
+  return {columns == 0 ? 0 : view.shape.elements() / columns, columns};
+}
+
 void compare_columns(const Embedding& item, const checkpoint::SafetensorsFile& file,
                      const std::string& name, std::int64_t column, Sums& sums) {
   const ConstTensorView view = file.tensor(name);
-  FOVEA_CHECK(view.dtype == DType::kF32 && view.shape.rank() == 2, kCorruptData, "reference ", name,
-              ": expected float32 of rank 2, got ", to_string(view.dtype), " ", view.shape);
-  FOVEA_CHECK(view.shape[0] == item.rows && column + view.shape[1] <= item.width, kInvalidArgument,
-              item.name, ": has ", item.rows, " rows of ", item.width, ", reference ", name,
-              " has ", view.shape, " for columns from ", column);
-  std::vector<float> values(static_cast<std::size_t>(view.shape.elements()));
+  FOVEA_CHECK(view.dtype == DType::kF32 && view.shape.rank() >= 2, kCorruptData, "reference ", name,
+              ": expected float32 rows, got ", to_string(view.dtype), " ", view.shape);
+  const Shape shape = rows_of(view);
+  FOVEA_CHECK(shape[0] == item.rows && column + shape[1] <= item.width, kInvalidArgument, item.name,
+              ": has ", item.rows, " rows of ", item.width, ", reference ", name, " has ",
+              view.shape, " for columns from ", column);
+  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
   widen_to_f32(view.dtype, view.data, values.data(), values.size());
   std::size_t next = 0;
-  for (std::int64_t r = 0; r < view.shape[0]; ++r) {
-    for (std::int64_t c = 0; c < view.shape[1]; ++c) {
+  for (std::int64_t r = 0; r < shape[0]; ++r) {
+    for (std::int64_t c = 0; c < shape[1]; ++c) {
       const double expected = values[next++];
       const double difference = static_cast<double>(item.at(r, column + c)) - expected;
       sums.difference += difference * difference;
