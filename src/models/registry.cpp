@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "models/deepseek_ocr/model.h"
 #include "models/glm4v/model.h"
+#include "models/internvl/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/llama4/model.h"
 #include "models/qwen2_5_vl/model.h"
@@ -21,6 +22,8 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &qwen2_5_vl::family(),
       &qwen3_vl::family(),
       &glm4v::family(),
+      &internvl::chat_family(),
+      &internvl::native_family(),
       &kimi_vl::family(),
       &llama4::family(),
       &deepseek_ocr::family(),

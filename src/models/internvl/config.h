@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+
+#include "checkpoint/hf_config.h"
+#include "models/blocks/view_inputs.h"
+#include "ops/linear.h"
+
+namespace fovea::internvl {
+
+/// The two formats of checkpoints: the same tower under other names, in config.json and among the
+/// tensors. InternVLChatModel is the authors', InternVLForConditionalGeneration is transformers'.
+enum class Format : std::uint8_t { kChat, kNative };
+
+/// The vision tower's fields of config.json, named as in the authors' format. Defaults are those of
+/// InternViT-300M.
+struct Config {
+  Format format = Format::kNative;
+  std::int64_t hidden_size = 1024;
+  std::int64_t num_hidden_layers = 24;  ///< those that run: select_layer may leave out the last
+  std::int64_t num_attention_heads = 16;
+  std::int64_t intermediate_size = 4096;
+  std::int64_t image_size = 448;
+  std::int64_t patch_size = 14;
+  bool qkv_bias = true;
+  bool qk_normalization = false;
+  bool rms_norm = false;  ///< norm_type "rms_norm"; else "layer_norm"
+  double layer_norm_eps = 1e-6;
+  ops::Activation hidden_act = ops::Activation::kGeluErf;
+  ops::Activation projector_act = ops::Activation::kGeluErf;
+  std::int64_t llm_hidden_size = 0;  ///< columns of a row, those of the language model
+
+  static constexpr std::int64_t kMerge = 2;  ///< patches a side of a token: 1 / downsample_ratio
+
+  [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_attention_heads; }
+  /// Columns of the patches that make a token.
+  [[nodiscard]] std::int64_t joined_width() const { return kMerge * kMerge * hidden_size; }
+  /// A tile, a thumbnail or a frame.
+  [[nodiscard]] blocks::SquareView view() const {
+    return {.side_px = image_size, .patch_px = patch_size, .merge = kMerge};
+  }
+  [[nodiscard]] std::int64_t tokens_per_view() const {
+    return view().patches() / (kMerge * kMerge);
+  }
+  /// Rows of a view inside the tower: its patches and the class token.
+  [[nodiscard]] std::int64_t seq_rows() const { return view().patches() + 1; }
+};
+
+/// Reads and validates config.json.
+/// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for values this
+/// tower does not have. Source: docs/reference/internvl.md, "Configuration".
+[[nodiscard]] Config parse_config(const checkpoint::HfConfig& files, Format format);
+
+}  // namespace fovea::internvl

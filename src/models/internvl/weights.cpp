@@ -1,0 +1,144 @@
+// The tensors of the tower. What a forward would have to do to every row is done to them: layer
+// scales are multiplied into the layers before them, positions take the order of the patches.
+#include "models/internvl/weights.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/check.h"
+
+namespace fovea::internvl {
+
+namespace {
+
+using Bias = blocks::WeightLoader::Bias;
+
+constexpr float kProjectorEpsilon = 1e-5f;  // fixed in the reference, not in config.json
+constexpr float kQkNormEpsilon = 1e-6f;     // of the native format; the other's published value
+
+/// What the formats call the same tensors, without ".weight" and ".bias" where a layer has both.
+struct Names {
+  std::string class_embedding, position_embedding, patch_embedding;
+  std::string layers;            ///< then the index, a dot and the following names
+  std::vector<std::string> qkv;  ///< one fused layer, or three
+  std::string q_norm, k_norm, proj, norm1, norm2, ls1, ls2;
+  std::string projector_norm, projector_fc1, projector_fc2;
+};
+
+Names names_of(Format format) {
+  if (format == Format::kChat) {
+    return {.class_embedding = "vision_model.embeddings.class_embedding",
+            .position_embedding = "vision_model.embeddings.position_embedding",
+            .patch_embedding = "vision_model.embeddings.patch_embedding",
+            .layers = "vision_model.encoder.layers.",
+            .qkv = {"attn.qkv"},
+            .q_norm = "attn.q_norm",
+            .k_norm = "attn.k_norm",
+            .proj = "attn.proj",
+            .norm1 = "norm1",
+            .norm2 = "norm2",
+            .ls1 = "ls1",
+            .ls2 = "ls2",
+            .projector_norm = "mlp1.0",
+            .projector_fc1 = "mlp1.1",
+            .projector_fc2 = "mlp1.3"};
+  }
+  return {.class_embedding = "vision_tower.embeddings.cls_token",
+          .position_embedding = "vision_tower.embeddings.position_embeddings",
+          .patch_embedding = "vision_tower.embeddings.patch_embeddings.projection",
+          .layers = "vision_tower.encoder.layer.",
+          .qkv = {"attention.q_proj", "attention.k_proj", "attention.v_proj"},
+          .q_norm = "attention.q_norm",
+          .k_norm = "attention.k_norm",
+          .proj = "attention.projection_layer",
+          .norm1 = "layernorm_before",
+          .norm2 = "layernorm_after",
+          .ls1 = "lambda_1",
+          .ls2 = "lambda_2",
+          .projector_norm = "multi_modal_projector.layer_norm",
+          .projector_fc1 = "multi_modal_projector.linear_1",
+          .projector_fc2 = "multi_modal_projector.linear_2"};
+}
+
+/// The table with its rows in the order of the patches; the class token stays first.
+std::vector<float> in_patch_order(std::span<const float> table, const Config& c) {
+  const auto cols = static_cast<std::size_t>(c.hidden_size);
+  std::vector<float> ordered(table.begin(), table.begin() + c.hidden_size);
+  blocks::for_each_patch(c.view(), [&](std::int64_t y, std::int64_t x) {
+    const auto row = static_cast<std::size_t>(1 + y * c.view().grid() + x);
+    std::ranges::copy(table.subspan(row * cols, cols), std::back_inserter(ordered));
+  });
+  return ordered;
+}
+
+/// Names and sizes of one tower, and where its tensors come from.
+struct Loading {
+  blocks::WeightLoader& loader;
+  const Config& c;
+  const Names& names;
+
+  [[nodiscard]] Norm norm(const std::string& name) const {
+    const auto epsilon = static_cast<float>(c.layer_norm_eps);
+    if (c.rms_norm) return loader.rms_norm(name, c.hidden_size, epsilon);
+    return loader.layer_norm(name, c.hidden_size, epsilon);
+  }
+
+  [[nodiscard]] blocks::Attention attention(const std::string& layer) const {
+    std::vector<std::string> qkv;
+    for (const std::string& part : names.qkv) qkv.push_back(layer + part);
+    const std::int64_t part_rows = 3 * c.hidden_size / std::ssize(qkv);
+    return {
+        .qkv = loader.stacked(qkv, part_rows, {c.hidden_size}, c.qkv_bias ? Bias::kYes : Bias::kNo),
+        .proj = loader.scaled_linear(layer + names.proj, layer + names.ls1, c.hidden_size,
+                                     c.hidden_size),
+        .num_heads = c.num_attention_heads};
+  }
+
+  [[nodiscard]] std::variant<blocks::Attention, QkNormAttention> any_attention(
+      const std::string& layer) const {
+    if (!c.qk_normalization) return attention(layer);
+    return QkNormAttention{
+        .attn = attention(layer),
+        .q_norm = loader.rms_norm(layer + names.q_norm, c.hidden_size, kQkNormEpsilon),
+        .k_norm = loader.rms_norm(layer + names.k_norm, c.hidden_size, kQkNormEpsilon)};
+  }
+
+  [[nodiscard]] Layer layer(const std::string& name) const {
+    return {.norm1 = norm(name + names.norm1),
+            .norm2 = norm(name + names.norm2),
+            .attn = any_attention(name),
+            .mlp = {.fc1 = loader.linear(name + "mlp.fc1", c.intermediate_size, {c.hidden_size}),
+                    .fc2 = loader.scaled_linear(name + "mlp.fc2", name + names.ls2, c.hidden_size,
+                                                c.intermediate_size),
+                    .activation = c.hidden_act}};
+  }
+};
+
+}  // namespace
+
+Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+                     const media::NormalizeTable& normalize) {
+  const Names names = names_of(c.format);
+  const std::int64_t width = c.hidden_size;
+  const auto as_stored = [](std::span<const float> values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
+  Weights w;
+  w.normalize = loader.constant(normalize);
+  w.patch_embedding = loader.linear(names.patch_embedding, width, {3, c.patch_size, c.patch_size});
+  w.class_embedding = loader.f32_from(names.class_embedding, {1, 1, width}, {1, width}, as_stored);
+  w.position_embedding =
+      loader.f32_from(names.position_embedding, {1, c.seq_rows(), width}, {c.seq_rows(), width},
+                      [&](std::span<const float> table) { return in_patch_order(table, c); });
+  const Loading loading{loader, c, names};
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    w.layers.push_back(loading.layer(cat(names.layers, i, ".")));
+  }
+  w.projector_norm = loader.layer_norm(names.projector_norm, c.joined_width(), kProjectorEpsilon);
+  w.projector = {.fc1 = loader.linear(names.projector_fc1, c.llm_hidden_size, {c.joined_width()}),
+                 .fc2 = loader.linear(names.projector_fc2, c.llm_hidden_size, {c.llm_hidden_size}),
+                 .activation = c.projector_act};
+  return w;
+}
+
+}  // namespace fovea::internvl
