@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/check.h"
 #include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -37,6 +38,30 @@ TEST(Qwen3VlConfig, Qwen35HasNoDeepstackUnlessListed) {
   constexpr const char* kQwen35 = "Qwen3_5ForConditionalGeneration";
   EXPECT_EQ(parse("{}", kQwen35).num_deepstack(), 0);
   EXPECT_EQ(parse("{\"deepstack_visual_indexes\": [3]}", kQwen35).num_deepstack(), 1);
+}
+
+TEST(Qwen3VlConfig, ReadsEveryPublishedSizeOfQwen35) {
+  struct Size {
+    const char* architecture;
+    std::int64_t depth, hidden, heads, intermediate, out;
+  };
+  constexpr const char* kDense = "Qwen3_5ForConditionalGeneration";
+  constexpr const char* kMoe = "Qwen3_5MoeForConditionalGeneration";
+  for (const Size& size : {Size{kDense, 12, 768, 12, 3072, 1024},    // 0.8B
+                           Size{kDense, 24, 1024, 16, 4096, 2048},   // 2B
+                           Size{kDense, 24, 1024, 16, 4096, 2560},   // 4B
+                           Size{kDense, 27, 1152, 16, 4304, 4096},   // 9B
+                           Size{kDense, 27, 1152, 16, 4304, 5120},   // 27B
+                           Size{kMoe, 27, 1152, 16, 4304, 2048}}) {  // 35B-A3B
+    const Config c =
+        parse(cat("{\"depth\": ", size.depth, ", \"hidden_size\": ", size.hidden,
+                  ", \"num_heads\": ", size.heads, ", \"intermediate_size\": ", size.intermediate,
+                  ", \"out_hidden_size\": ", size.out, ", \"num_position_embeddings\": 2304}"),
+              size.architecture);
+    EXPECT_EQ(c.head_dim(), size.hidden / size.heads);
+    EXPECT_EQ(c.intermediate_size, size.intermediate);
+    EXPECT_EQ(c.out_width(), size.out) << "a row is the main embedding alone";
+  }
 }
 
 TEST(Qwen3VlConfig, AcceptsListsAndOlderNamesOfKeys) {
@@ -108,11 +133,15 @@ TEST(Qwen3VlConfig, RefusesSizesThatWouldOverflowOrFillTheMemory) {
 }
 
 TEST(Qwen3VlConfig, ReadsTheGoldenCheckpoint) {
-  for (const std::string& folder : test::golden_folders("qwen3_vl", "config.json")) {
-    const Config c = parse_config(checkpoint::read_hf_config(folder));
-    EXPECT_EQ(c.head_dim(), 72);
-    EXPECT_EQ(c.num_deepstack(), 3);
-  }
+  const auto expect_read = [](const std::string& family, std::int64_t num_deepstack) {
+    for (const std::string& folder : test::golden_folders(family, "config.json")) {
+      const Config c = parse_config(checkpoint::read_hf_config(folder));
+      EXPECT_EQ(c.head_dim(), 72) << folder;
+      EXPECT_EQ(c.num_deepstack(), num_deepstack) << folder;
+    }
+  };
+  expect_read("qwen3_vl", 3);
+  expect_read("qwen3_5", 0);
 }
 
 }  // namespace
