@@ -130,7 +130,9 @@ void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& v
   GridProcessor::fill_pixel_values(plan, {ordered.data(), values.dtype, values.shape}, out);
 }
 
-void Processor::fill_frame(const ItemPlan& plan, RgbView frame, std::span<std::uint8_t> out) const {
+void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                            std::span<std::uint8_t> out) const {
+  const RgbView frame = blocks::still_frame(plan, frames, out);
   const Size2d content = content_size(frame.height_px, frame.width_px,
                                       processing().geometry.patch_size, in_token_limit_);
   const auto pixels =

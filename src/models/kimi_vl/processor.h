@@ -37,12 +37,12 @@ class Processor final : public blocks::GridProcessor {
   /// @throws also for grids that the reference has no angles for.
   [[nodiscard]] ItemPlan plan_grid(Modality modality,
                                    const std::array<std::int64_t, 3>& grid) const override;
+  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                   std::span<std::uint8_t> out) const override;
   void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
                          std::span<std::uint8_t> out) const override;
 
  private:
-  void fill_frame(const ItemPlan& plan, RgbView frame, std::span<std::uint8_t> out) const override;
-
   std::int64_t in_token_limit_;
 };
 

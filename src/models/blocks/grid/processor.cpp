@@ -95,21 +95,16 @@ void GridProcessor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> f
     FOVEA_CHECK(frame.width_px == plan.source_width_px && frame.height_px == plan.source_height_px,
                 kInvalidArgument, "frame ", f, " is ", frame.width_px, "x", frame.height_px,
                 " pixels, the first one is ", plan.source_width_px, "x", plan.source_height_px);
-    fill_frame(plan, frame, out.subspan(f * frame_bytes, frame_bytes));
+    media::resize_rgb(
+        {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
+         .src_width_px = frame.width_px,
+         .src_height_px = frame.height_px,
+         .dst = out.subspan(f * frame_bytes, frame_bytes),
+         .dst_width_px = plan.resized_width_px,
+         .dst_height_px = plan.resized_height_px,
+         .engine = p_.engine,
+         .filter = p_.filter});
   }
-}
-
-void GridProcessor::fill_frame(const ItemPlan& plan, RgbView frame,
-                               std::span<std::uint8_t> out) const {
-  media::resize_rgb(
-      {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
-       .src_width_px = frame.width_px,
-       .src_height_px = frame.height_px,
-       .dst = out,
-       .dst_width_px = plan.resized_width_px,
-       .dst_height_px = plan.resized_height_px,
-       .engine = p_.engine,
-       .filter = p_.filter});
 }
 
 void GridProcessor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,

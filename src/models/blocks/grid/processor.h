@@ -55,7 +55,7 @@ struct GridProcessing {
 
 /// The host side of every family whose items are grids of patches: resized frames whose sides are
 /// whole tokens. An odd last frame of a video is repeated. A family that does more than resize
-/// overrides fill_frame.
+/// overrides fill_pixels.
 class GridProcessor : public ItemProcessor {
  public:
   explicit GridProcessor(GridProcessing processing) : p_(std::move(processing)) {}
@@ -78,9 +78,6 @@ class GridProcessor : public ItemProcessor {
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
 
  private:
-  /// Turns a frame of the planned source size into pixels of the planned resized size: resizes it.
-  /// @param out [resized_height_px, resized_width_px, 3].
-  virtual void fill_frame(const ItemPlan& plan, RgbView frame, std::span<std::uint8_t> out) const;
   /// Counts that follow from the resized size. @param num_frames frames whose bytes are kept.
   [[nodiscard]] ItemPlan make_plan(Modality modality, std::int64_t num_frames,
                                    std::int64_t source_width_px, std::int64_t source_height_px,
