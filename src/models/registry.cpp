@@ -18,15 +18,9 @@ namespace fovea {
 
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
-      &qwen2_vl::family(),
-      &qwen2_5_vl::family(),
-      &qwen3_vl::family(),
-      &glm4v::family(),
-      &internvl::chat_family(),
-      &internvl::native_family(),
-      &kimi_vl::family(),
-      &llama4::family(),
-      &deepseek_ocr::family(),
+      &qwen2_vl::family(), &qwen2_5_vl::family(),    &qwen3_vl::family(),
+      &glm4v::family(),    &internvl::chat_family(), &internvl::native_family(),
+      &kimi_vl::family(),  &llama4::family(),        &deepseek_ocr::family(),
   };
   return families;
 }

@@ -13,7 +13,8 @@ namespace fovea {
 namespace {
 
 /// What families call the rows of an item.
-constexpr std::array<const char*, 3> kRowNames{".out.pooler_output.0", ".out.pooler_output", ".out.projected"};
+constexpr std::array<const char*, 3> kRowNames{".out.pooler_output.0", ".out.pooler_output",
+                                               ".out.projected"};
 
 /// Sums of squares over one block of columns: of the difference, and of the reference.
 struct Sums {

@@ -31,8 +31,8 @@ std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
           {kPixels, DType::kU8, {patches * geometry.patch_dim()}}};
 }
 
-PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
-                           InputWriter& writer) {
+PatchTables GridInputs::fill(const GridGeometry& geometry,
+                             std::span<const PreparedItem* const> items, InputWriter& writer) {
   std::int64_t num_patches = 0;
   std::int64_t num_seqs = 0;
   std::int64_t num_bytes = 0;

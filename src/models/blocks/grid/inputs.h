@@ -34,7 +34,7 @@ struct GridInputs {
   /// than 32-bit offsets reach.
   /// @return the patch rows that were written, for a family that puts them in another order.
   static PatchTables fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
-                        InputWriter& writer);
+                          InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static GridInputs of(const NamedTensors& in);
 };
