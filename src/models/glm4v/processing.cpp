@@ -52,8 +52,7 @@ Indices spread(std::int64_t first, std::int64_t last, std::int64_t count) {
 
 /// Every frame once, and the last one again if that makes their number even.
 Indices paired(Indices indices) {
-  const auto repeated = std::ranges::unique(indices);
-  indices.erase(repeated.begin(), repeated.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
   if (indices.size() % 2 == 1) indices.push_back(indices.back());
   return indices;
 }
