@@ -49,7 +49,9 @@ def reference_rows(model, processor, path):
     """Rows of one image, deepstack levels beside the main embedding, as Fovea writes them."""
     inputs = processor(images=[Image.open(path).convert("RGB")], return_tensors="pt")
     known = inspect.signature(model.get_image_features).parameters
-    arguments = {name: value for name, value in inputs.items() if name in known}
+    arguments = {
+        name: value.float() if value.is_floating_point() else value for name, value in inputs.items() if name in known
+    }
     if "vision_feature_select_strategy" in known:
         arguments["vision_feature_select_strategy"] = "default"
     with torch.no_grad():
