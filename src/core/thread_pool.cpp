@@ -62,7 +62,7 @@ struct ThreadPool::Impl {
   void dismiss() {
     {
       const std::lock_guard lock(mutex);
-      stopping = true;
+      stopping.store(true, std::memory_order_relaxed);
       loop.fetch_add(kNextEpoch, std::memory_order_release);
     }
     wake.notify_all();
@@ -74,7 +74,7 @@ struct ThreadPool::Impl {
     std::uint64_t seen = 0;
     while (true) {
       wait_for_loop_after(seen);
-      if (stopping) return;
+      if (stopping.load(std::memory_order_relaxed)) return;
       seen = epoch();
       if (!join()) continue;
       work(worker);
@@ -177,7 +177,7 @@ struct ThreadPool::Impl {
   std::int64_t num_tasks = 0;
   const Body* body = nullptr;
   std::exception_ptr failure;
-  bool stopping = false;
+  std::atomic<bool> stopping{false};
   std::vector<std::thread> team;
 };
 
