@@ -21,6 +21,9 @@ void layer_norm(ExecContext& ctx, const LayerNormArgs& args) {
   check_tensor(kOp, "weight", args.weight, DType::kF32, columns);
   check_tensor(kOp, "bias", args.bias, DType::kF32, columns);
   check_tensor(kOp, "out", args.out, args.x.dtype, args.x.shape);
+  if (args.residual) {
+    check_tensor(kOp, "residual", args.residual, args.x.dtype, args.x.shape);
+  }
   check_epsilon(kOp, args.epsilon);
   if (args.x.shape[0] == 0) return;
   ctx.kernels.layer_norm(ctx.submission(), args);

@@ -11,11 +11,13 @@ struct LayerNormArgs {
   ConstTensorView bias;    ///< [cols], f32, on the device
   float epsilon;           ///< added to the variance, > 0
   LiveRows rows = {};
-  TensorView out;  ///< [rows, cols], activation dtype; may be the same memory as x
+  TensorView out;                 ///< [rows, cols], activation dtype; may be the same memory as x
+  ConstTensorView residual = {};  ///< [rows, cols], activation dtype, or absent; may be the same
+                                  ///< memory as out
 };
 
 /// Normalises every row to mean 0 and variance 1, then scales and shifts it:
-///   out[r, c] = (x[r, c] - mean_r) / sqrt(var_r + epsilon) * weight[c] + bias[c]
+///   out[r, c] = residual[r, c] + (x[r, c] - mean_r) / sqrt(var_r + epsilon) * weight[c] + bias[c]
 /// var_r is the biased variance, computed from the centred row. All arithmetic in f32, one
 /// rounding. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.

@@ -161,6 +161,36 @@ TEST_P(NormTest, LayerNormMatchesDoublePrecisionForAnyShape) {
   }
 }
 
+TEST_P(NormTest, LayerNormAddsAResidualBeforeItRounds) {
+  for (const Grid& shape : shapes()) {
+    SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols);
+    std::mt19937_64 generator(static_cast<std::uint64_t>(shape.cols));
+    RandomRows r(f, generator, shape);
+    const auto residual = f.rounded(normal_values(generator, (shape.rows + 2) * shape.cols));
+    const Tensor added = f.activations({shape.rows + 2, shape.cols}, residual);
+    ops::LayerNormArgs args{.x = r.in.view(),
+                            .weight = r.device_weight.view(),
+                            .bias = r.device_bias.view(),
+                            .epsilon = kEpsilon,
+                            .rows = OpFixture::live(r.live),
+                            .out = r.out.view(),
+                            .residual = added.view()};
+    const auto got = f.run(r.out, [&](ExecContext& ctx) { ops::layer_norm(ctx, args); });
+    auto want = naive_layer_norm(r.x, r.shape, r.weight, r.bias, kEpsilon);
+    for (std::size_t i = 0; i < want.size(); ++i) want[i] += static_cast<double>(residual[i]);
+    f.expect_close(got, want, OpClass::kNorm);
+    f.expect_untouched(got, shape.rows * shape.cols);
+
+    args.out = added.view();  // in place
+    auto in_place =
+        f.run_in_place(added, residual, [&](ExecContext& ctx) { ops::layer_norm(ctx, args); });
+    f.expect_untouched(in_place, shape.rows * shape.cols, residual);
+    in_place.resize(r.x.size());
+    expect_same_bits(in_place,
+                     {got.begin(), got.begin() + static_cast<std::ptrdiff_t>(r.x.size())});
+  }
+}
+
 TEST_P(NormTest, RmsNormMatchesDoublePrecisionForAnyShape) {
   for (const Grid& shape : shapes()) {
     SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols);
@@ -292,6 +322,10 @@ TEST_P(NormTest, LayerNormNamesWhatIsWrongWithItsArguments) {
          [](auto& a) { a.weight.dtype = DType::kBF16; });
   expect("bias must be float32 [4], got float32 [2, 2]", [](auto& a) { a.bias.shape = {2, 2}; });
   expect("out must be", [](auto& a) { a.out.shape = {1, 4}; });
+  expect("residual must be", [](auto& a) {
+    a.residual = a.x;
+    a.residual.shape = {1, 4};
+  });
   expect("epsilon must be > 0, got 0", [](auto& a) { a.epsilon = 0; });
   expect("epsilon must be > 0, got nan", [](auto& a) { a.epsilon = kNan; });
 }

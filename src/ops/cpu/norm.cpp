@@ -16,6 +16,7 @@ void submit(Stream& stream, void (*body)(const NormTask&), const NormTask& all, 
                    [&](std::int64_t first, std::int64_t last) {
                      NormTask task = all;
                      task.x += first * all.cols;
+                     if (task.residual != nullptr) task.residual += first * all.cols;
                      task.out += first * all.cols;
                      task.rows = last - first;
                      body(task);
@@ -30,6 +31,7 @@ void layer_norm(Stream& stream, const ops::LayerNormArgs& args, CpuIsa isa) {
          {.x = args.x.as<float>(),
           .weight = args.weight.as<float>(),
           .bias = args.bias.as<float>(),
+          .residual = args.residual.as<float>(),
           .epsilon = args.epsilon,
           .rows = args.x.shape[0],
           .cols = args.x.shape[1],
@@ -42,6 +44,7 @@ void rms_norm(Stream& stream, const ops::RmsNormArgs& args, CpuIsa isa) {
          {.x = args.x.as<float>(),
           .weight = args.weight.as<float>(),
           .bias = nullptr,
+          .residual = nullptr,
           .epsilon = args.epsilon,
           .rows = args.x.shape[0],
           .cols = args.x.shape[1],

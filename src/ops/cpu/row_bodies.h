@@ -39,6 +39,8 @@ void layer_norm_rows(const NormTask& task) {
   const auto cols = static_cast<float>(task.cols);
   for (std::int64_t r = 0; r < task.rows; ++r) {
     const float* const x = task.x + r * task.cols;
+    const float* const residual =
+        task.residual == nullptr ? nullptr : task.residual + r * task.cols;
     float* const out = task.out + r * task.cols;
     Reg sum = V::broadcast(0.0f);
     for_vectors<V>(task.cols, [&](std::int64_t c, std::int64_t count) {
@@ -60,11 +62,10 @@ void layer_norm_rows(const NormTask& task) {
     const Reg scale = V::broadcast(1.0f / __builtin_sqrtf(variance / cols + task.epsilon));
 
     for_vectors<V>(task.cols, [&](std::int64_t at, std::int64_t count) {
-      const Reg y = V::mul(V::sub(load_up_to<V>(x + at, count), mean), scale);
-      store_up_to<V>(
-          out + at,
-          V::fma(y, load_up_to<V>(task.weight + at, count), load_up_to<V>(task.bias + at, count)),
-          count);
+      Reg y = V::mul(V::sub(load_up_to<V>(x + at, count), mean), scale);
+      y = V::fma(y, load_up_to<V>(task.weight + at, count), load_up_to<V>(task.bias + at, count));
+      if (residual != nullptr) y = V::add(y, load_up_to<V>(residual + at, count));
+      store_up_to<V>(out + at, y, count);
     });
   }
 }

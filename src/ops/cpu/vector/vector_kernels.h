@@ -70,11 +70,13 @@ struct GridBiasTask {
   float* out;  ///< [num_queries, rows + cols]
 };
 
-/// `rows` neighbouring rows of a normalisation; out may be x. rms_norm has no bias.
+/// `rows` neighbouring rows of a normalisation; out may be x or residual. rms_norm has neither bias
+/// nor residual.
 struct NormTask {
   const float* x;
   const float* weight;
   const float* bias;
+  const float* residual;  ///< or null: nothing is added
   float epsilon;
   std::int64_t rows;
   std::int64_t cols;

@@ -6,8 +6,8 @@
 // columns: one warp per row, which needs no barrier and keeps several loads per lane in flight.
 // Widths that 16-byte loads do not suit take a slow kernel that reads the row three times.
 // Sums run in a fixed order: equal inputs give bit-equal outputs, captured or not.
-// Traffic: 4 * rows * cols bytes. Rounding: LayerNorm once at the end; RMSNorm also after the
-// normalisation, as its contract says. `out` may be `x`.
+// Traffic: 4 * rows * cols bytes, and 2 more with a residual. Rounding: LayerNorm once at the end;
+// RMSNorm also after the normalisation, as its contract says. `out` may be `x` or `residual`.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
@@ -27,11 +27,13 @@ constexpr int kRowsPerBlock = 8;
 constexpr std::int64_t kManyRows = 1537;  // more than the other one has blocks at work
 constexpr int kMaxWarpCols = 8 * kWarp * 8;
 
-/// Everything a norm kernel needs; `bias` is null for RMSNorm.
+/// Everything a norm kernel needs; `bias` and `residual` are null for RMSNorm, `residual` also
+/// where nothing is added.
 struct NormWork {
   const __nv_bfloat16* x;
   const float* weight;
   const float* bias;
+  const __nv_bfloat16* residual;
   float epsilon;
   std::int64_t rows;
   int cols;
@@ -63,6 +65,18 @@ template <bool kCentred>
 __device__ float finish(float value, float inv_std, float weight, float bias) {
   if constexpr (kCentred) return value * inv_std * weight + bias;
   return __bfloat162float(__float2bfloat16_rn(value * inv_std)) * weight;
+}
+
+/// values += residual[at ...], where there is a residual.
+template <bool kCentred, int kCount>
+__device__ void add_residual(const NormWork& w, std::int64_t at, float (&values)[kCount]) {
+  if constexpr (kCentred) {
+    if (w.residual == nullptr) return;
+    float residual[kCount];
+    load_floats(w.residual + at, residual);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) values[j] += residual[j];
+  }
 }
 
 /// kCentred: LayerNorm, otherwise RMSNorm. The block has at least cols / 8 threads.
@@ -100,7 +114,10 @@ __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
     for (int j = 0; j < kWidth; ++j) {
       values[j] = finish<kCentred>(values[j], inv_std, weight[j], bias[j]);
     }
-    if (active) store_floats(w.out + row * w.cols + col, values);
+    if (active) {
+      add_residual<kCentred>(w, row * w.cols + col, values);
+      store_floats(w.out + row * w.cols + col, values);
+    }
     if constexpr (!kCentred) __syncthreads();  // with one sum per row its scratch is reused at once
   }
 }
@@ -146,6 +163,7 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWor
       for (int j = 0; j < kWidth; ++j) {
         values[p][j] = finish<kCentred>(values[p][j], inv_std, weight[j], bias[j]);
       }
+      add_residual<kCentred>(w, row * w.cols + column(p), values[p]);
       store_floats(w.out + row * w.cols + column(p), values[p]);
     }
   }
@@ -193,8 +211,9 @@ __global__ void __launch_bounds__(kAnyWidthThreads) norm_any_width_kernel(NormWo
 
     for (int c = first; c < w.cols; c += kAnyWidthThreads) {
       const float bias = kCentred ? w.bias[c] : 0.0f;
-      const float y = finish<kCentred>(__bfloat162float(x[c]) - mean, inv_std, w.weight[c], bias);
-      w.out[row * w.cols + c] = __float2bfloat16_rn(y);
+      float y[1] = {finish<kCentred>(__bfloat162float(x[c]) - mean, inv_std, w.weight[c], bias)};
+      add_residual<kCentred>(w, row * w.cols + c, y);
+      store_floats(w.out + row * w.cols + c, y);
     }
     if constexpr (!kCentred) __syncthreads();  // as above
   }
@@ -204,7 +223,8 @@ template <bool kCentred>
 void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocessors) {
   const bool vectors = work.cols % kWidth == 0 && work.cols <= kMaxThreads * kWidth &&
                        is_aligned(work.x, 16) && is_aligned(work.out, 16) &&
-                       is_aligned(work.weight, 16) && is_aligned(work.bias, 16);
+                       is_aligned(work.weight, 16) && is_aligned(work.bias, 16) &&
+                       is_aligned(work.residual, 16);
   if (vectors && work.rows >= kManyRows && work.cols <= kMaxWarpCols) {
     constexpr int kBlocksPerMultiprocessor = 8;
     const std::int64_t blocks = (work.rows + kRowsPerBlock - 1) / kRowsPerBlock;
@@ -230,6 +250,7 @@ void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_mult
                     {.x = args.x.as<__nv_bfloat16>(),
                      .weight = args.weight.as<float>(),
                      .bias = args.bias.as<float>(),
+                     .residual = args.residual.as<__nv_bfloat16>(),
                      .epsilon = args.epsilon,
                      .rows = args.x.shape[0],
                      .cols = static_cast<int>(args.x.shape[1]),
@@ -244,6 +265,7 @@ void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multipro
                      {.x = args.x.as<__nv_bfloat16>(),
                       .weight = args.weight.as<float>(),
                       .bias = nullptr,
+                      .residual = nullptr,
                       .epsilon = args.epsilon,
                       .rows = args.x.shape[0],
                       .cols = static_cast<int>(args.x.shape[1]),
