@@ -1,0 +1,83 @@
+// Resizing to parts of grey levels.
+#include "media/resize/resize_fine.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/expect_error.h"
+
+namespace fovea::media {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// The last bit of f32 below 256, and half of the smallest part of a level.
+constexpr double kTolerance = 1.0 / 65536 + 0.5 / 65536;
+
+/// Levels of a grey image, [height, width].
+std::vector<double> resize(const Bytes& grey, std::int64_t width, std::int64_t height,
+                           std::int64_t to_width, std::int64_t to_height) {
+  Bytes rgb;
+  for (const std::uint8_t level : grey) rgb.insert(rgb.end(), 3, level);
+  const auto plane = static_cast<std::size_t>(to_width * to_height * 3);
+  Bytes out(plane * kLevelBytes);
+  resize_rgb_fine({.src = rgb,
+                   .src_width_px = width,
+                   .src_height_px = height,
+                   .dst = out,
+                   .dst_width_px = to_width,
+                   .dst_height_px = to_height});
+  std::vector<double> levels;
+  for (std::size_t i = 0; i < plane; ++i) {
+    const double level = out[i] + out[plane + i] / 256.0 + out[2 * plane + i] / 65536.0;
+    if (i % 3 == 0) {
+      levels.push_back(level);
+    } else {
+      EXPECT_EQ(level, levels.back()) << "channels are resized alike";
+    }
+  }
+  return levels;
+}
+
+void expect_near(const std::vector<double>& got, const std::vector<double>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], kTolerance) << i;
+}
+
+TEST(ResizeFine, AnImageThatKeepsItsSizeKeepsItsBytes) {
+  expect_near(resize({0, 1, 128, 254, 255, 7}, 3, 2, 3, 2), {0, 1, 128, 254, 255, 7});
+}
+
+// torch.nn.functional.interpolate(mode="bilinear", antialias=True) of PyTorch 2.11 gives these.
+TEST(ResizeFine, HasTheLevelsOfTorch) {
+  expect_near(resize({0, 1, 100, 255}, 4, 1, 2, 1), {14.7142868, 152.2857208});
+  expect_near(resize({0, 9, 200}, 3, 1, 5, 1), {0, 3.6000004, 9, 123.6000290, 200});
+  expect_near(resize({0, 10, 20, 250}, 2, 2, 3, 3), {0, 5, 10, 10, 70, 130, 20, 135, 250});
+}
+
+TEST(ResizeFine, NothingIsRoundedBetweenThePasses) {
+  // 1 / 9 of a level in each direction of a 3 x 3 mean would vanish in bytes.
+  const std::vector<double> levels = resize({1, 0, 0, 0, 0, 0, 0, 0, 0}, 3, 3, 1, 1);
+  EXPECT_GT(levels[0], 0.01);
+  EXPECT_LT(levels[0], 0.2);
+}
+
+TEST(ResizeFine, RefusesImagesOfAnotherSizeThanTheirMemory) {
+  Bytes six(6);
+  Bytes nine(9);
+  test::expect_error(ErrorCode::kInvalidArgument, "source of 1 x 1 pixels must have 3 bytes, got 6",
+                     [&] {
+                       resize_rgb_fine({six, 1, 1, nine, 1, 1});
+                     });
+  test::expect_error(ErrorCode::kInvalidArgument, "result of 1 x 1 pixels must have 9 bytes, got 6",
+                     [&] {
+                       resize_rgb_fine({six, 2, 1, six, 1, 1});
+                     });
+  test::expect_error(ErrorCode::kInvalidArgument, "result must have sides >= 1", [&] {
+    resize_rgb_fine({six, 2, 1, nine, 0, 1});
+  });
+}
+
+}  // namespace
+}  // namespace fovea::media
