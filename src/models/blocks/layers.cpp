@@ -10,13 +10,14 @@
 namespace fovea::blocks {
 
 void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows rows,
-          TensorView out) {
+          TensorView out, ConstTensorView residual) {
   ops::layer_norm(ctx, {.x = x,
                         .weight = layer.weight.view(),
                         .bias = layer.bias.view(),
                         .epsilon = layer.epsilon,
                         .rows = rows,
-                        .out = out});
+                        .out = out,
+                        .residual = residual});
 }
 
 void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows,
@@ -26,12 +27,12 @@ void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows ro
       {.x = x, .weight = layer.weight.view(), .epsilon = layer.epsilon, .rows = rows, .out = out});
 }
 
-void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
-                   ConstTensorView normed, TensorView x) {
+void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, ConstTensorView x,
+            ConstTensorView residual, TensorView out) {
   const Arena::Scope scope(ctx.arena);
   const TensorView qkv = ctx.arena.tensor(x.dtype, {x.shape[0], layer.qkv.out_features});
   const TensorView mixed = ctx.arena.tensor(x.dtype, {x.shape[0], layer.proj.in_features});
-  ops::projected_attention(ctx, {.x = normed,
+  ops::projected_attention(ctx, {.x = x,
                                  .projection = layer.qkv,
                                  .qkv = qkv,
                                  .cos = rows.cos,
@@ -41,8 +42,14 @@ void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows&
                                  .head_dim = layer.head_dim(),
                                  .scale = 1.0f / std::sqrt(static_cast<float>(layer.head_dim())),
                                  .out = mixed});
-  ops::linear(ctx,
-              {.x = mixed, .weight = layer.proj, .residual = x, .rows = rows.live(), .out = x});
+  ops::linear(
+      ctx,
+      {.x = mixed, .weight = layer.proj, .residual = residual, .rows = rows.live(), .out = out});
+}
+
+void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
+                   ConstTensorView normed, TensorView x) {
+  attend(ctx, layer, rows, normed, x, x);
 }
 
 void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView normed,

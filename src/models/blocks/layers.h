@@ -56,8 +56,7 @@ struct Block {
   Mlp mlp;
 };
 
-/// A 3 x 3 convolution of square grids without bias, padded by 1; the weight is that of
-/// WeightLoader::conv3x3.
+/// A 3 x 3 convolution of square grids, padded by 1; the weight is that of WeightLoader::conv3x3.
 struct Conv3x3 {
   ops::PackedLinear weight;
   std::int64_t stride = 1;
@@ -72,15 +71,20 @@ struct AttendedRows {
   [[nodiscard]] LiveRows live() const { return sequences.rows; }
 };
 
-/// out = (x - mean) / sqrt(variance + epsilon) * weight + bias; [rows, features]. May be in place.
+/// out = residual + (x - mean) / sqrt(variance + epsilon) * weight + bias; [rows, features]. May be
+/// in place; the residual may be absent, or out.
 void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows rows,
-          TensorView out);
+          TensorView out, ConstTensorView residual = {});
 
 /// out = x / sqrt(mean(x^2) + epsilon) * weight; [rows, features]. May be in place.
 void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows, TensorView out);
 
-/// x += proj(attention(qkv(normed))), q and k rotated where there are angles; normed and x
-/// [rows, features].
+/// out = residual + proj(attention(qkv(x))), q and k rotated where there are angles; x and out
+/// [rows, features]. The residual may be absent, or out.
+void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, ConstTensorView x,
+            ConstTensorView residual, TensorView out);
+
+/// x += proj(attention(qkv(normed))), as attend.
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x);
 

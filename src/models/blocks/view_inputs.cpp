@@ -38,9 +38,10 @@ std::int32_t* write_live(std::span<const std::int64_t> stages, std::int64_t view
 /// @return the place after them.
 std::int32_t* write_sources(const SquareView& view, std::int64_t begin, std::int32_t* sources) {
   const std::int64_t row_stride = view.side_px * 3;
+  const std::int64_t plane_stride = view.planes > 1 ? view.plane_bytes() : 0;
   for_each_patch(view, [&](std::int64_t y, std::int64_t x) {
     const std::int64_t offset = begin + (y * row_stride + x * 3) * view.patch_px;
-    for (const std::int64_t value : {offset, row_stride, std::int64_t{0}, std::int64_t{0}}) {
+    for (const std::int64_t value : {offset, row_stride, plane_stride, std::int64_t{0}}) {
       *sources++ = narrow(value);
     }
   });

@@ -12,12 +12,15 @@ namespace fovea::blocks {
 struct SquareView {
   std::int64_t side_px = 0;
   std::int64_t patch_px = 0;
-  std::int64_t merge = 1;  ///< patches a side of a token; those of one token are neighbouring rows
+  std::int64_t merge = 1;   ///< patches a side of a token; those of one token are neighbouring rows
+  std::int64_t planes = 1;  ///< images that make the view, which ops::patchify reads as frames:
+                            ///< more than 1 where a pixel has several bytes
 
   [[nodiscard]] std::int64_t grid() const { return side_px / patch_px; }  ///< patches a side
   [[nodiscard]] std::int64_t patches() const { return grid() * grid(); }
+  [[nodiscard]] std::int64_t plane_bytes() const { return side_px * side_px * 3; }
   [[nodiscard]] std::size_t pixel_bytes() const {
-    return static_cast<std::size_t>(side_px * side_px * 3);
+    return static_cast<std::size_t>(planes * plane_bytes());
   }
 };
 

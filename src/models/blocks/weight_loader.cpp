@@ -77,6 +77,11 @@ bool WeightLoader::exists(const std::string& name) const {
   return source_.is_dummy() || std::ranges::binary_search(source_.names(), prefix_ + name);
 }
 
+WeightLoader::Bias WeightLoader::decided(Bias bias, const std::string& layer) const {
+  if (bias != Bias::kIfStored) return bias;
+  return exists(layer + ".bias") ? Bias::kYes : Bias::kNo;
+}
+
 void WeightLoader::check(const std::string& name, const Shape& shape) {
   if (!reported_.insert(prefix_ + name).second) return;
   parameters_ += shape.elements();
@@ -141,35 +146,28 @@ Tensor WeightLoader::row(const std::string& name, std::int64_t features) {
   return tensor;
 }
 
-Conv3x3 WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels,
-                              std::int64_t in_channels, std::int64_t stride) {
-  constexpr std::int64_t kTaps = 9;
-  const Shape shape{out_channels, in_channels, 3, 3};
-  const std::int64_t in_features = kTaps * in_channels;
-  if (device_ == nullptr) {
-    check(name + ".weight", shape);
-    return {.weight = without_memory(in_features, out_channels, Bias::kNo), .stride = stride};
-  }
-  const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
-  const std::vector<std::byte> turned = tap_by_tap(stored, out_channels, in_channels);
-  return {.weight = ops::pack_linear(
-              *device_, {turned.data(), stored.dtype, {out_channels, in_features}}, {}),
-          .stride = stride};
-}
-
-ops::PackedLinear WeightLoader::joining_conv(const std::string& name, std::int64_t out_channels,
-                                             std::int64_t in_channels, std::int64_t side) {
+ops::PackedLinear WeightLoader::conv(const std::string& name, std::int64_t out_channels,
+                                     std::int64_t in_channels, std::int64_t side, Bias bias) {
   const Shape shape{out_channels, in_channels, side, side};
   const std::int64_t in_features = side * side * in_channels;
+  bias = decided(bias, name);
   if (device_ == nullptr) {
     check(name + ".weight", shape);
-    check(name + ".bias", {out_channels});
-    return without_memory(in_features, out_channels, Bias::kYes);
+    if (bias == Bias::kYes) check(name + ".bias", {out_channels});
+    return without_memory(in_features, out_channels, bias);
   }
   const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
   const std::vector<std::byte> turned = tap_by_tap(stored, out_channels, in_channels);
+  const ConstTensorView bias_view = bias == Bias::kYes
+                                        ? source_.tensor(prefix_ + name + ".bias", {out_channels})
+                                        : ConstTensorView{};
   return ops::pack_linear(*device_, {turned.data(), stored.dtype, {out_channels, in_features}},
-                          source_.tensor(prefix_ + name + ".bias", {out_channels}));
+                          bias_view);
+}
+
+Conv3x3 WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels,
+                              std::int64_t in_channels, std::int64_t stride, Bias bias) {
+  return {.weight = conv(name, out_channels, in_channels, 3, bias), .stride = stride};
 }
 
 LayerNorm WeightLoader::layer_norm(const std::string& name, std::int64_t features, float epsilon) {
@@ -193,27 +191,40 @@ ops::PackedLinear WeightLoader::stacked(const std::vector<std::string>& parts,
   return pack({.parts = parts, .part_rows = part_rows, .in_sizes = in_sizes}, bias);
 }
 
-ops::PackedLinear WeightLoader::scaled_linear(const std::string& name, const std::string& scale,
-                                              std::int64_t out_features, std::int64_t in_features) {
-  const Shape shape{out_features, in_features};
+ops::PackedLinear WeightLoader::linear_from(
+    const std::string& name, const Shape& stored, std::int64_t in_features,
+    const std::function<void(std::vector<float>&, std::vector<float>&)>& transform) {
+  const std::int64_t out_features = stored[0];
   if (device_ == nullptr) {
-    check(name + ".weight", shape);
+    check(name + ".weight", stored);
     check(name + ".bias", {out_features});
-    check(scale, {out_features});
     return without_memory(in_features, out_features, Bias::kYes);
   }
-  std::vector<float> weight = widened(name + ".weight", shape);
+  std::vector<float> weight = widened(name + ".weight", stored);
   std::vector<float> bias = widened(name + ".bias", {out_features});
-  const std::vector<float> factors = widened(scale, {out_features});
-  const auto cols = static_cast<std::size_t>(in_features);
-  for (std::size_t row = 0; row < factors.size(); ++row) {
-    bias[row] *= factors[row];
-    for (float& value : std::span(weight).subspan(row * cols, cols)) value *= factors[row];
-  }
-  const auto view = [](const std::vector<float>& values, const Shape& of) {
-    return ConstTensorView{reinterpret_cast<const std::byte*>(values.data()), DType::kF32, of};
+  transform(weight, bias);
+  const auto view = [](const std::vector<float>& values, const Shape& shape) -> ConstTensorView {
+    FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == shape.elements(), kInternal,
+                "expected a layer of ", shape, ", got ", values.size(), " values");
+    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
   };
-  return ops::pack_linear(*device_, view(weight, shape), view(bias, {out_features}));
+  return ops::pack_linear(*device_, view(weight, {out_features, in_features}),
+                          view(bias, {out_features}));
+}
+
+ops::PackedLinear WeightLoader::scaled_linear(const std::string& name, const std::string& scale,
+                                              std::int64_t out_features, std::int64_t in_features) {
+  const auto multiply = [&](std::vector<float>& weight, std::vector<float>& bias) {
+    const std::vector<float> factors = widened(scale, {out_features});
+    const auto cols = static_cast<std::size_t>(in_features);
+    for (std::size_t row = 0; row < factors.size(); ++row) {
+      bias[row] *= factors[row];
+      for (float& value : std::span(weight).subspan(row * cols, cols)) value *= factors[row];
+    }
+  };
+  ops::PackedLinear layer = linear_from(name, {out_features, in_features}, in_features, multiply);
+  if (device_ == nullptr) check(scale, {out_features});
+  return layer;
 }
 
 ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features, Bias bias) {
@@ -258,6 +269,7 @@ GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std
 }
 
 ops::PackedLinear WeightLoader::pack(const Stack& stack, Bias bias) {
+  bias = decided(bias, stack.parts.front());
   const std::int64_t in_features =
       round_up(Shape(stack.in_sizes).elements(), stack.column_multiple);
   const std::int64_t out_features =

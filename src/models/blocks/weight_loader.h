@@ -30,7 +30,11 @@ class WeightLoader {
   WeightLoader(const checkpoint::WeightSource& source, std::string prefix, Device& device,
                Stream& stream);
 
-  enum class Bias : std::uint8_t { kYes, kNo };
+  enum class Bias : std::uint8_t {
+    kYes,
+    kNo,
+    kIfStored,  ///< the checkpoint decides
+  };
 
   /// `<name>.weight` (any shape of out_features rows whose sizes multiply to in_features) and
   /// `<name>.bias`, packed for GEMMs.
@@ -42,6 +46,13 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear stacked(const std::vector<std::string>& parts,
                                           std::int64_t part_rows,
                                           const std::vector<std::int64_t>& in_sizes, Bias bias);
+  /// As linear, with weight and bias, widened to f32, changed on the host before they are packed.
+  /// @param stored shape of the weight, whose first size is out_features.
+  /// @param transform weight and bias of the checkpoint in, those of the layer out, in place: the
+  /// weight becomes [out_features, in_features], the bias stays [out_features].
+  [[nodiscard]] ops::PackedLinear linear_from(
+      const std::string& name, const Shape& stored, std::int64_t in_features,
+      const std::function<void(std::vector<float>& weight, std::vector<float>& bias)>& transform);
   /// The layer `<name>` with every feature multiplied by its value in the tensor `scale`
   /// [out_features], a layer scale, which then needs no work of its own:
   /// s (W x + b) = (s W) x + s b. The weights become f32.
@@ -78,14 +89,13 @@ class WeightLoader {
   [[nodiscard]] Tensor f32_from(
       const std::string& name, const Shape& stored, const Shape& wanted,
       const std::function<std::vector<float>(std::span<const float>)>& transform);
-  /// The weight of a 3 x 3 convolution without bias, [out_channels, in_channels, 3, 3], as the
-  /// matrix that ops::im2col_3x3 rows are multiplied with.
+  /// `<name>.weight`, [out_channels, in_channels, side, side], and `<name>.bias` of a convolution,
+  /// as a layer over the side * side pixels under it, row-major, each with all its channels.
+  [[nodiscard]] ops::PackedLinear conv(const std::string& name, std::int64_t out_channels,
+                                       std::int64_t in_channels, std::int64_t side, Bias bias);
+  /// The same of a 3 x 3 convolution, for rows of ops::im2col_3x3.
   [[nodiscard]] Conv3x3 conv3x3(const std::string& name, std::int64_t out_channels,
-                                std::int64_t in_channels, std::int64_t stride);
-  /// `<name>.weight`, [out_channels, in_channels, side, side], and `<name>.bias` of a convolution
-  /// whose stride is its size, as a layer over the side * side pixels that it joins, row-major.
-  [[nodiscard]] ops::PackedLinear joining_conv(const std::string& name, std::int64_t out_channels,
-                                               std::int64_t in_channels, std::int64_t side);
+                                std::int64_t in_channels, std::int64_t stride, Bias bias);
 
   /// Everything asked for so far, with what was found.
   [[nodiscard]] const std::vector<TensorReport>& report() const noexcept { return report_; }
@@ -111,6 +121,8 @@ class WeightLoader {
   void check(const std::string& name, const Shape& shape);
   [[nodiscard]] std::vector<float> widened(const std::string& name, const Shape& shape) const;
   [[nodiscard]] bool exists(const std::string& name) const;
+  /// kYes or kNo.
+  [[nodiscard]] Bias decided(Bias bias, const std::string& layer) const;
 
   const checkpoint::WeightSource& source_;
   std::string prefix_;

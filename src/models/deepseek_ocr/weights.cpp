@@ -64,11 +64,11 @@ Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views) 
   constexpr std::int64_t kNeck = Config::kNeckChannels;
   w.neck_0 = loader.linear("sam_model.neck.0", kNeck, {c.sam_width, 1, 1}, Bias::kNo);
   w.neck_1 = loader.layer_norm("sam_model.neck.1", kNeck, kSamEpsilon);
-  w.neck_2 = loader.conv3x3("sam_model.neck.2", kNeck, kNeck, 1);
+  w.neck_2 = loader.conv3x3("sam_model.neck.2", kNeck, kNeck, 1, Bias::kNo);
   w.neck_3 = loader.layer_norm("sam_model.neck.3", kNeck, kSamEpsilon);
-  w.net_2 = loader.conv3x3("sam_model.net_2", c.downsample_channels[0], kNeck, 2);
-  w.net_3 =
-      loader.conv3x3("sam_model.net_3", c.downsample_channels[1], c.downsample_channels[0], 2);
+  w.net_2 = loader.conv3x3("sam_model.net_2", c.downsample_channels[0], kNeck, 2, Bias::kNo);
+  w.net_3 = loader.conv3x3("sam_model.net_3", c.downsample_channels[1], c.downsample_channels[0], 2,
+                           Bias::kNo);
   return w;
 }
 

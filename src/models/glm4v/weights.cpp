@@ -49,7 +49,8 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.post_layernorm = loader.rms_norm("post_layernorm", width, epsilon);
-  w.downsample = loader.joining_conv("downsample", c.out_hidden_size, width, g.spatial_merge_size);
+  w.downsample =
+      loader.conv("downsample", c.out_hidden_size, width, g.spatial_merge_size, Bias::kYes);
   w.merger = load_merger(loader, c);
   return w;
 }

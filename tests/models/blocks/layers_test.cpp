@@ -200,6 +200,36 @@ TEST_F(LayersTest, ABlockIsMadeOfAnyNormAndMlp) {
   expect_near(got, want);
 }
 
+TEST_F(LayersTest, AttentionAndNormsAddToAResidualIfThereIsOne) {
+  const Shape shape{kRows, kFeatures};
+  const Attention layer{.qkv = pack(random_linear(kFeatures, 3 * kFeatures)),
+                        .proj = pack(random_linear(kFeatures, kFeatures)),
+                        .num_heads = kHeads};
+  const LayerNorm layer_norm{on_device(random(kFeatures)), on_device(random(kFeatures)), 1e-3f};
+  const std::vector<std::int32_t> cu_seqlens{0, kRows};
+  const AttendedRows rows{
+      .sequences = {
+          .cu_seqlens = {reinterpret_cast<const std::byte*>(cu_seqlens.data()), DType::kI32, {2}},
+          .max_seqlen = kRows}};
+  const Floats x = random(kRows * kFeatures);
+  const Floats residual = random(kRows * kFeatures);
+  const auto expect_added = [&](const auto& run) {
+    Floats want(x.size());
+    Floats got(x.size());
+    run(ConstTensorView{}, view_of(want, shape));
+    run(view_of(residual, shape), view_of(got, shape));
+    stream_->synchronize();
+    for (std::size_t i = 0; i < want.size(); ++i) want[i] += residual[i];
+    expect_near(got, want);
+  };
+  expect_added([&](ConstTensorView added, TensorView out) {
+    attend(ctx_, layer, rows, view_of(x, shape), added, out);
+  });
+  expect_added([&](ConstTensorView added, TensorView out) {
+    norm(ctx_, layer_norm, view_of(x, shape), {}, out, added);
+  });
+}
+
 TEST_F(LayersTest, AnMlpWritesItsColumnsAlone) {
   const HostLinear fc1 = random_linear(kFeatures, kWide);
   const HostLinear fc2 = random_linear(kWide, kFeatures);

@@ -79,6 +79,18 @@ TEST(ViewInputs, PatchesOfATokenAreNeighbouringRows) {
   EXPECT_EQ(patches, (Ints{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
 }
 
+TEST(ViewInputs, PlanesOfAViewFollowEachOtherAndAreReadAsFrames) {
+  ViewLayout layout = kLayout;
+  layout.view.planes = 3;
+  EXPECT_EQ(layout.view.pixel_bytes(), 3u * 192);
+  test::HostInputs memory(ViewInputs::declare(layout, 2));
+  memory.fill([&](InputWriter& writer) { (void)ViewInputs::fill(layout, 2, 2, 1, writer); });
+  const ViewInputs in = ViewInputs::of(layout, 2, memory.tensors());
+  EXPECT_EQ(in.pixels.shape, (Shape{2 * 3 * 192}));
+  EXPECT_EQ(test::ints(in.sources, 4), (Ints{0, 24, 192, 0}));
+  EXPECT_EQ(test::ints(row_range(in.sources, 4, 1), 4), (Ints{3 * 192, 24, 192, 0}));
+}
+
 TEST(ViewInputs, TheBuffersHoldExactlyTheViewsOfTheGraph) {
   test::HostInputs memory(ViewInputs::declare(kLayout, 3));
   fill(memory, 3, 3);

@@ -173,15 +173,15 @@ TEST_F(WeightLoaderTest, CheckedWeightsHaveShapesAndTestAsPresent) {
   test::expect_error(ErrorCode::kInternal, "expected a constant of [2, 2], got 6 values", [&] {
     (void)checker.constant(values, {2, 2});
   });
-  const Conv3x3 conv = checker.conv3x3("conv", 5, 2, 2);
+  const Conv3x3 conv = checker.conv3x3("conv", 5, 2, 2, WeightLoader::Bias::kNo);
   EXPECT_EQ(conv.weight.in_features, 18);
   EXPECT_EQ(conv.weight.out_features, 5);
   EXPECT_EQ(conv.stride, 2);
   EXPECT_EQ(checker.report().back().shape, (std::vector<std::int64_t>{5, 2, 3, 3}));
-  const ops::PackedLinear joining = checker.joining_conv("join", 5, 2, 4);
-  EXPECT_EQ(joining.in_features, 32);
-  EXPECT_EQ(joining.out_features, 5);
-  EXPECT_TRUE(joining.has_bias);
+  const ops::PackedLinear wide = checker.conv("wide", 5, 2, 4, WeightLoader::Bias::kYes);
+  EXPECT_EQ(wide.in_features, 32);
+  EXPECT_EQ(wide.out_features, 5);
+  EXPECT_TRUE(wide.has_bias);
 }
 
 TEST_F(WeightLoaderTest, CheckedWeightsOverlapNothingThatAForwardWorksIn) {
@@ -210,7 +210,7 @@ TEST_F(WeightLoaderTest, ConvolutionsReadTheirChannelsTapByTap) {
   add("conv.weight", {1, 2, 3, 3}, 0);
   const checkpoint::WeightSource weights = source();
   WeightLoader loader(weights, "", *device_, *stream_);
-  const Conv3x3 conv = loader.conv3x3("conv", 1, 2, 1);
+  const Conv3x3 conv = loader.conv3x3("conv", 1, 2, 1, WeightLoader::Bias::kNo);
   for (std::size_t tap = 0; tap < 9; ++tap) {
     for (std::size_t channel = 0; channel < 2; ++channel) {
       std::vector<float> unit(18, 0.0f);
@@ -259,21 +259,6 @@ TEST_F(WeightLoaderTest, RmsNormsHaveAWeightAndNoBias) {
   EXPECT_EQ(checker.report().front().name, "norm.weight");
 }
 
-TEST_F(WeightLoaderTest, AConvolutionWhoseStrideIsItsSizeIsALayerOverJoinedPixels) {
-  add("conv.weight", {1, 3, 2, 2}, 0);
-  add("conv.bias", {1}, 100);
-  const checkpoint::WeightSource weights = source();
-  WeightLoader loader(weights, "", *device_, *stream_);
-  const ops::PackedLinear layer = loader.joining_conv("conv", 1, 3, 2);
-  for (std::size_t pixel = 0; pixel < 4; ++pixel) {
-    for (std::size_t channel = 0; channel < 3; ++channel) {
-      std::vector<float> unit(12, 0.0f);
-      unit[3 * pixel + channel] = 1;
-      EXPECT_EQ(apply(layer, unit).front(), static_cast<float>(100 + 4 * channel + pixel));
-    }
-  }
-}
-
 TEST_F(WeightLoaderTest, AProjectionWithoutBiasAsksForNone) {
   add("attn.qkv.weight", {6, 2}, 1);
   const checkpoint::WeightSource weights = source();
@@ -282,6 +267,55 @@ TEST_F(WeightLoaderTest, AProjectionWithoutBiasAsksForNone) {
   EXPECT_EQ(checker.report().size(), 1u);
   WeightLoader loader(weights, "", *device_, *stream_);
   EXPECT_EQ(apply(loader.qkv("attn", 2, WeightLoader::Bias::kNo), {1, 1}).front(), 3.0f);
+}
+
+TEST_F(WeightLoaderTest, ConvolutionsOfAnySideMayHaveABias) {
+  add("conv.weight", {2, 3, 2, 2}, 0);
+  add("conv.bias", {2}, 100);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const ops::PackedLinear conv = loader.conv("conv", 2, 3, 2, WeightLoader::Bias::kYes);
+  for (std::size_t tap = 0; tap < 4; ++tap) {
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      std::vector<float> unit(12, 0.0f);
+      unit[3 * tap + channel] = 1;
+      const auto weight = static_cast<float>(4 * channel + tap);
+      EXPECT_EQ(apply(conv, unit), (std::vector<float>{100 + weight, 101 + 12 + weight}));
+    }
+  }
+  WeightLoader checker(weights, "");
+  (void)checker.conv3x3("conv", 2, 3, 2, WeightLoader::Bias::kYes);
+  EXPECT_EQ(checker.report().size(), 2u);
+}
+
+TEST_F(WeightLoaderTest, ABiasMayBeLeftToTheCheckpoint) {
+  add("with.weight", {1, 2}, 1);
+  add("with.bias", {1}, 10);
+  add("without.weight", {1, 2}, 1);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  constexpr auto kIfStored = WeightLoader::Bias::kIfStored;
+  EXPECT_EQ(apply(loader.linear("with", 1, {2}, kIfStored), {1, 0}), std::vector<float>{11});
+  EXPECT_EQ(apply(loader.linear("without", 1, {2}, kIfStored), {1, 0}), std::vector<float>{1});
+}
+
+TEST_F(WeightLoaderTest, LayersAreChangedOnTheirWayToTheDevice) {
+  add("fc.weight", {2, 1}, 1);
+  add("fc.bias", {2}, 10);
+  const checkpoint::WeightSource weights = source();
+  const auto twice = [](std::vector<float>& weight, std::vector<float>& bias) {
+    weight = {weight[0], weight[0], weight[1], weight[1]};
+    bias[1] = 7;
+  };
+  WeightLoader checker(weights, "");
+  EXPECT_EQ(checker.linear_from("fc", {2, 1}, 2, twice).in_features, 2);
+  EXPECT_EQ(checker.report().size(), 2u);
+  WeightLoader loader(weights, "", *device_, *stream_);
+  EXPECT_EQ(apply(loader.linear_from("fc", {2, 1}, 2, twice), {1, 10}),
+            (std::vector<float>{10 + 11, 7 + 22}));
+  test::expect_error(ErrorCode::kInternal, "expected a layer of [2, 3], got 4 values", [&] {
+    (void)loader.linear_from("fc", {2, 1}, 3, twice);
+  });
 }
 
 TEST_F(WeightLoaderTest, DummyWeightsAlwaysFit) {
