@@ -12,9 +12,10 @@ namespace fovea {
 
 namespace {
 
-/// What families call the rows of an item.
-constexpr std::array<const char*, 3> kRowNames{".out.pooler_output.0", ".out.pooler_output",
-                                               ".out.projected"};
+/// What families call the rows of an item. Where the reference has rows of given pixel values, too,
+/// those are ".out.", and the image's are ".e2e.".
+constexpr std::array<const char*, 4> kRowNames{".e2e.pooler_output.0", ".out.pooler_output.0",
+                                               ".out.pooler_output", ".out.projected"};
 
 /// Sums of squares over one block of columns: of the difference, and of the reference.
 struct Sums {
