@@ -13,14 +13,15 @@
 #include "models/qwen2_5_vl/model.h"
 #include "models/qwen2_vl/model.h"
 #include "models/qwen3_vl/model.h"
+#include "models/step3_vl/model.h"
 
 namespace fovea {
 
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
-      &qwen2_vl::family(), &qwen2_5_vl::family(),    &qwen3_vl::family(),
-      &glm4v::family(),    &internvl::chat_family(), &internvl::native_family(),
-      &kimi_vl::family(),  &llama4::family(),        &deepseek_ocr::family(),
+      &qwen2_vl::family(),      &qwen2_5_vl::family(),      &qwen3_vl::family(), &glm4v::family(),
+      &internvl::chat_family(), &internvl::native_family(), &kimi_vl::family(),  &llama4::family(),
+      &deepseek_ocr::family(),  &step3_vl::family(),
   };
   return families;
 }

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+
+#include "models/item_processor.h"
+#include "models/step3_vl/config.h"
+
+namespace fovea::step3_vl {
+
+/// The host side. Pixels of an item are the whole image at 728 x 728, then its windows at 504 x
+/// 504, row by row, each in planes of level bytes (media::resize_rgb_fine); plan.grid is (1, window
+/// rows, window columns), (1, 0, 0) for an image without windows. Source:
+/// docs/reference/step3_vl.md, "Windows" and "Pixels".
+class Processor final : public ItemProcessor {
+ public:
+  /// @param windows whether large images have windows.
+  explicit Processor(bool windows) : windows_(windows) {}
+
+  /// @throws Error(kInvalidArgument) as plan_crop.
+  [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
+  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
+                   std::span<std::uint8_t> out) const override;
+
+ private:
+  bool windows_;
+};
+
+}  // namespace fovea::step3_vl

@@ -1,0 +1,103 @@
+// The tensors of the tower. Positions are resized once, for the two sizes of views.
+#include "models/step3_vl/weights.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "media/normalize.h"
+#include "models/blocks/position_table.h"
+
+namespace fovea::step3_vl {
+
+namespace {
+
+using Bias = blocks::WeightLoader::Bias;
+
+/// The patch embedding over pixels of several bytes. A level is sum_p b_p / 256^p; normalised, with
+/// n(b) = (b / 255 - mean) / std from the table, it is
+///   sum_p n(b_p) / 256^p + mean / std * sum_{p > 0} 1 / 256^p
+/// so byte p has the weights of its pixel / 256^p, and the constant goes into the bias.
+void split_pixels(std::vector<float>& weight, std::vector<float>& bias) {
+  constexpr std::size_t kArea = Config::kPatch * Config::kPatch;
+  std::vector<float> split;
+  auto from = weight.begin();
+  for (float& offset : bias) {
+    double constant = 0;
+    for (std::size_t channel = 0; channel < 3; ++channel, from += kArea) {
+      const double zero = double{Config::kMean[channel]} / double{Config::kStd[channel]};
+      float scale = 1;
+      for (std::size_t plane = 0; plane < media::kLevelBytes; ++plane, scale /= 256) {
+        for (auto w = from; w != from + kArea; ++w) {
+          split.push_back(*w * scale);
+          if (plane > 0) constant += zero * double{split.back()};
+        }
+      }
+    }
+    offset += static_cast<float>(constant);
+  }
+  weight = std::move(split);
+}
+
+/// A table whose first row comes kClassRows times.
+std::vector<float> repeat_first(std::span<const float> table, std::int64_t cols) {
+  std::vector<float> result;
+  for (std::int64_t i = 1; i < Config::kClassRows; ++i) {
+    result.insert(result.end(), table.begin(), table.begin() + cols);
+  }
+  result.insert(result.end(), table.begin(), table.end());
+  return result;
+}
+
+Tensor load_positions(blocks::WeightLoader& loader, const Config& c, const View& view) {
+  const std::int64_t stored = kViews[kGlobal].grid();
+  return loader.f32_from(
+      "vision_model.embeddings.position_embedding.weight", {1 + stored * stored, c.hidden_size},
+      {view.seq_rows(), c.hidden_size}, [&](std::span<const float> table) {
+        return repeat_first(blocks::resize_class_table(table, stored, view.grid(), c.hidden_size),
+                            c.hidden_size);
+      });
+}
+
+Layer load_layer(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+  const std::int64_t width = c.hidden_size;
+  return {.attn = {.qkv = loader.linear(name + ".self_attn.qkv_proj", 3 * width, {width}),
+                   .proj = loader.linear(name + ".self_attn.out_proj", width, {width}),
+                   .num_heads = c.num_attention_heads},
+          .layer_norm1 = loader.layer_norm(name + ".layer_norm1", width, c.layer_norm_eps),
+          .mlp = {.fc1 = loader.linear(name + ".mlp.fc1", c.intermediate_size, {width}),
+                  .fc2 = loader.linear(name + ".mlp.fc2", width, {c.intermediate_size}),
+                  .activation = c.hidden_act},
+          .layer_norm2 = loader.layer_norm(name + ".layer_norm2", width, c.layer_norm_eps)};
+}
+
+}  // namespace
+
+Weights load_weights(blocks::WeightLoader& loader, const Config& c) {
+  constexpr std::int64_t kPatch = Config::kPatch;
+  constexpr std::int64_t kPatchBytes = 3 * media::kLevelBytes * kPatch * kPatch;
+  const std::int64_t features = 2 * c.output_hidden_size;
+  Weights w;
+  w.normalize = loader.constant(media::to_tensor_normalize_table(Config::kMean, Config::kStd));
+  w.patch_embedding =
+      loader.linear_from("vision_model.embeddings.patch_embedding",
+                         {c.hidden_size, 3, kPatch, kPatch}, kPatchBytes, &split_pixels);
+  w.class_rows =
+      loader.f32_from("vision_model.embeddings.class_embedding", {1, c.hidden_size},
+                      {Config::kClassRows, c.hidden_size},
+                      [&](std::span<const float> row) { return repeat_first(row, c.hidden_size); });
+  for (std::size_t path = 0; path < kNumPaths; ++path) {
+    w.positions[path] = load_positions(loader, c, kViews[path]);
+  }
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    w.layers.push_back(load_layer(loader, c, cat("vision_model.transformer.layers.", i)));
+  }
+  w.vit_downsampler =
+      loader.conv("vit_downsampler", c.output_hidden_size, c.hidden_size, 2, Bias::kYes);
+  w.vit_downsampler2 =
+      loader.conv3x3("vit_downsampler2", features, c.output_hidden_size, 2, Bias::kYes);
+  w.vit_large_projector =
+      loader.linear("vit_large_projector", c.text_hidden_size, {features}, Bias::kIfStored);
+  return w;
+}
+
+}  // namespace fovea::step3_vl
