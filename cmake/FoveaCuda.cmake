@@ -4,9 +4,10 @@ if(NOT FOVEA_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # The kernels use Hopper's warp-group instructions, which exist for this one target.
+    # Every GPU since Ampere, and PTX for those to come. With 90 in the list, kernels with Hopper's
+    # warp-group instructions are built, too.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 90a-real)
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100-real 120-real 80-virtual)
     endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)

@@ -66,12 +66,40 @@ TEST(CudaPlugin, AGpuThatDoesNotExistIsAnError) {
                [&] { (void)make_cuda_device(backend, {.index = -1}); });
 }
 
-TEST(CudaPlugin, KernelsRunOnOneComputeCapability) {
-  EXPECT_EQ(cuda::refusal_of_compute(9, 0), "");
-  for (const auto& [major, minor] : {std::pair{8, 0}, {8, 9}, {9, 1}, {10, 0}, {12, 0}}) {
-    EXPECT_NE(cuda::refusal_of_compute(major, minor).find("compute 9.0"), std::string::npos)
-        << major << '.' << minor;
+struct Code {
+  const char* architectures;
+  std::vector<std::pair<int, int>> runs_on;  // compute capabilities
+  std::vector<std::pair<int, int>> fails_on;
+};
+
+TEST(CudaPlugin, CodeRunsOnTheComputeCapabilitiesThatCudaPromises) {
+  const std::vector<Code> codes{
+      {"90a-real", {{9, 0}}, {{8, 0}, {8, 9}, {9, 1}, {10, 0}, {12, 0}}},
+      {"80-real", {{8, 0}, {8, 6}, {8, 9}}, {{7, 5}, {9, 0}, {10, 0}}},
+      {"86-real", {{8, 6}, {8, 9}}, {{8, 0}, {9, 0}}},
+      {"80-virtual", {{8, 0}, {8, 9}, {9, 0}, {12, 1}}, {{7, 5}}},
+      {"86", {{8, 6}, {9, 0}}, {{8, 0}}},
+      {"100-real", {{10, 0}, {10, 3}}, {{9, 0}, {12, 0}}},
+      {"80-real,90-real", {{8, 6}, {9, 0}}, {{7, 5}, {10, 0}}},
+      {"", {}, {{9, 0}}},
+      {"native", {}, {{9, 0}}},
+  };
+  for (const Code& code : codes) {
+    for (const auto& [major, minor] : code.runs_on) {
+      EXPECT_EQ(cuda::refusal_of_compute(code.architectures, major, minor), "")
+          << code.architectures << " on " << major << '.' << minor;
+    }
+    for (const auto& [major, minor] : code.fails_on) {
+      EXPECT_NE(cuda::refusal_of_compute(code.architectures, major, minor), "")
+          << code.architectures << " on " << major << '.' << minor;
+    }
   }
+}
+
+TEST(CudaPlugin, ARefusalNamesTheGpuAndTheBuild) {
+  EXPECT_EQ(cuda::refusal_of_compute("80-real,90-real", 7, 5),
+            "the plugin was built for the architectures 80-real,90-real; it needs one that compute "
+            "7.5 runs, at least 8.0");
 }
 
 /// A machine whose GPUs 1 and 3 can be used.

@@ -29,18 +29,19 @@ AvailableDevice cuda_device(const std::string& name, const CudaDeviceOptions& op
           }};
 }
 
-/// cuDNN is a library of its own, which a machine with a GPU may lack.
-bool has_cudnn(int index) {
+}  // namespace
+
+bool has_gpu_with(CudaAttention attention) {
+  const std::vector<int> gpus = usable_gpus(find_cuda());
+  if (gpus.empty()) return false;
   try {
-    (void)make_cuda_device(find_cuda(), {.index = index, .attention = CudaAttention::kCudnn});
+    (void)make_cuda_device(find_cuda(), {.index = gpus.front(), .attention = attention});
     return true;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnsupported) throw;
     return false;
   }
 }
-
-}  // namespace
 
 std::vector<AvailableDevice> available_devices() {
   std::vector<AvailableDevice> devices;
@@ -50,12 +51,13 @@ std::vector<AvailableDevice> available_devices() {
   const std::vector<int> gpus = usable_gpus(find_cuda());
   if (gpus.empty()) return devices;
   const auto add = [&](const std::string& name, CudaAttention attention) {
+    if (!has_gpu_with(attention)) return;
     devices.push_back(cuda_device(name, {.index = gpus.front(), .attention = attention}));
   };
   add("cuda", CudaAttention::kAuto);
   add("cuda_portable", CudaAttention::kPortable);
   add("cuda_hopper", CudaAttention::kHopper);
-  if (has_cudnn(gpus.front())) add("cuda_cudnn", CudaAttention::kCudnn);
+  add("cuda_cudnn", CudaAttention::kCudnn);
   return devices;
 }
 

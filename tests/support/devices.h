@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "device/cuda_abi.h"
 #include "device/device.h"
 #include "ops/kernels.h"
 
@@ -29,5 +30,9 @@ struct AvailableDevice {
 /// Every backend of this machine: the CPU once per instruction set, then what else is there. The op
 /// tests and the device tests run on all of them.
 [[nodiscard]] std::vector<AvailableDevice> available_devices();
+
+/// Whether there is a GPU that can use this attention kernel: cuDNN is a library of its own, which
+/// a machine with a GPU may lack, and Hopper's kernels run on no other GPU.
+[[nodiscard]] bool has_gpu_with(CudaAttention attention);
 
 }  // namespace fovea::test

@@ -20,7 +20,8 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, std::string software, std::shared_ptr<const Kernels> kernels)
+  CudaDevice(int index, std::string software, std::shared_ptr<const Kernels> kernels,
+             bool start_early)
       : index_(index), kernels_(std::move(kernels)) {
     const DeviceGuard guard(index_);
     cudaDeviceProp found{};
@@ -32,6 +33,7 @@ class CudaDevice final : public Device {
                    .host_memory = false,
                    .parallelism = found.multiProcessorCount,
                    .total_bytes = found.totalGlobalMem};
+    traits_ = {.shared_bytes = found.sharedMemPerBlockOptin, .starts_kernels_early = start_early};
     cudaStream_t stream = nullptr;
     FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     clearing_ = UniqueStream(stream);
@@ -63,10 +65,10 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] std::unique_ptr<Stream> create_stream() override {
     return std::make_unique<CudaStream>(
-        index_, allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes));
+        index_, traits_, allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes));
   }
   [[nodiscard]] std::unique_ptr<Stream> create_copy_stream() override {
-    return std::make_unique<CudaStream>(index_, Buffer());
+    return std::make_unique<CudaStream>(index_, traits_, Buffer());
   }
 
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
@@ -92,6 +94,7 @@ class CudaDevice final : public Device {
   int index_;
   std::shared_ptr<const Kernels> kernels_;
   DeviceProperties properties_;
+  GpuTraits traits_{};
   UniqueStream clearing_;  // zeroes new memory without touching the default stream
   std::atomic<std::size_t> allocated_{0};
 };
@@ -99,8 +102,8 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::unique_ptr<Device> make_device(int index, std::string software,
-                                    std::shared_ptr<const Kernels> kernels) {
-  return std::make_unique<CudaDevice>(index, std::move(software), std::move(kernels));
+                                    std::shared_ptr<const Kernels> kernels, bool start_early) {
+  return std::make_unique<CudaDevice>(index, std::move(software), std::move(kernels), start_early);
 }
 
 std::string software_versions() {

@@ -12,8 +12,10 @@ namespace fovea::cuda {
 /// @param software identifies the software that measurements on the device are valid for:
 /// software_versions() and other libraries that the kernels use.
 /// @param kernels what the device computes with.
+/// @param start_early whether the code of these kernels waits for their predecessors itself.
 [[nodiscard]] std::unique_ptr<Device> make_device(int index, std::string software,
-                                                  std::shared_ptr<const Kernels> kernels);
+                                                  std::shared_ptr<const Kernels> kernels,
+                                                  bool start_early);
 
 /// Versions of driver, runtime and cuBLASLt, and size and modification time of this plugin, which
 /// distinguish its builds. Measurements are valid for these.

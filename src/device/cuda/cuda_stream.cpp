@@ -47,8 +47,8 @@ std::unique_ptr<RecordedGraph> instantiate(cudaGraph_t graph, cudaStream_t strea
 
 }  // namespace
 
-CudaStream::CudaStream(int device_index, Buffer scratch)
-    : device_index_(device_index), scratch_(std::move(scratch)) {
+CudaStream::CudaStream(int device_index, GpuTraits traits, Buffer scratch)
+    : device_index_(device_index), traits_(traits), scratch_(std::move(scratch)) {
   const DeviceGuard guard(device_index_);
   cudaStream_t stream = nullptr;
   FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

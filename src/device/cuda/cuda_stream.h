@@ -9,6 +9,12 @@
 
 namespace fovea::cuda {
 
+/// What a GPU, and the code that it runs, can do.
+struct GpuTraits {
+  std::size_t shared_bytes;   ///< most shared memory of a block
+  bool starts_kernels_early;  ///< kernels wait for their predecessors themselves, on the GPU
+};
+
 /// A non-blocking CUDA stream with the scratch memory of the ops submitted to it. Work on one
 /// stream runs in order, so one piece of scratch serves all of it; two streams never share.
 class CudaStream final : public Stream {
@@ -20,10 +26,11 @@ class CudaStream final : public Stream {
 
   /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`, or
   /// nothing for a stream that no op uses.
-  CudaStream(int device_index, Buffer scratch);
+  CudaStream(int device_index, GpuTraits traits, Buffer scratch);
 
   [[nodiscard]] cudaStream_t handle() const noexcept { return stream_.get(); }
   [[nodiscard]] int device_index() const noexcept { return device_index_; }
+  [[nodiscard]] const GpuTraits& traits() const noexcept { return traits_; }
   /// @throws Error(kInternal) on a stream without scratch.
   [[nodiscard]] std::span<std::byte> library_scratch() const {
     return scratch().first(kLibraryScratchBytes);
@@ -47,6 +54,7 @@ class CudaStream final : public Stream {
   [[nodiscard]] std::span<std::byte> scratch() const;
 
   int device_index_;
+  GpuTraits traits_;
   UniqueStream stream_;
   UniqueEvent position_;  // marks how far this stream has come when another waits for it
   Buffer scratch_;

@@ -1,6 +1,7 @@
 // The CUDA backend's Kernels: every function forwards to the op's folder.
 #include "ops/cuda/cuda_kernels.h"
 
+#include "core/check.h"
 #include "ops/cuda/attention/attention.h"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
@@ -21,12 +22,17 @@ int count_multiprocessors(int device_index) {
 
 class CudaKernels final : public Kernels {
  public:
-  explicit CudaKernels(const CudaDeviceOptions& options)
+  CudaKernels(const CudaDeviceOptions& options, const KernelSets& sets)
       : device_index_(options.index),
         num_multiprocessors_(count_multiprocessors(options.index)),
-        attention_choice_(options.attention),
-        gemm_(options.index, options.cache_dir),
-        attention_(options, num_multiprocessors_, gemm_) {}
+        has_hopper_attention_(sets.hopper && options.attention != CudaAttention::kPortable),
+        gemm_(options.index, options.cache_dir, sets.hopper),
+        attention_(options, has_hopper_attention_, num_multiprocessors_, gemm_) {
+    FOVEA_CHECK(
+        options.attention != CudaAttention::kHopper || sets.hopper, kUnsupported,
+        "cuda:", options.index,
+        ": attention backend hopper needs compute 9.0; this GPU has auto, portable and cudnn");
+  }
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
                                               ConstTensorView bias) const override {
@@ -87,25 +93,26 @@ class CudaKernels final : public Kernels {
   }
   void grid_attention(const Submission& submission,
                       const ops::GridAttentionArgs& args) const override {
-    cuda::grid_attention(submission, args, attention_choice_, num_multiprocessors_);
+    cuda::grid_attention(submission, args, has_hopper_attention_, num_multiprocessors_);
   }
   [[nodiscard]] std::size_t grid_attention_workspace(
       const ops::GridAttentionArgs& args) const override {
-    return cuda::grid_attention_workspace(args, attention_choice_);
+    return cuda::grid_attention_workspace(args, has_hopper_attention_);
   }
 
  private:
   int device_index_;
   int num_multiprocessors_;
-  CudaAttention attention_choice_;
-  mutable GemmLibrary gemm_;  // remembers which algorithm was fastest
+  bool has_hopper_attention_;  // and may use it
+  mutable GemmLibrary gemm_;   // remembers which algorithm was fastest
   Attention attention_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Kernels> make_cuda_kernels(const CudaDeviceOptions& options) {
-  return std::make_shared<const CudaKernels>(options);
+std::shared_ptr<const Kernels> make_cuda_kernels(const CudaDeviceOptions& options,
+                                                 const KernelSets& sets) {
+  return std::make_shared<const CudaKernels>(options, sets);
 }
 
 }  // namespace fovea::cuda

@@ -3,15 +3,19 @@
 #include <memory>
 
 #include "device/cuda_abi.h"
+#include "ops/cuda/common/kernel_sets.h"
 #include "ops/kernels.h"
 
 namespace fovea::cuda {
 
-/// Creates the kernels of one Hopper GPU: bf16 activations and weights, f32 accumulation and
+/// Creates the kernels of one GPU: bf16 activations and weights, f32 accumulation and
 /// statistics. Norm parameters, tables and angles arrive in f32. Every body reads the live counts
 /// on the device and stops there, except for GEMMs by cuBLASLt, which compute all rows.
 /// Activations have to be bf16 (check_bf16), otherwise Error(kUnsupported). Thread-safe.
-/// @throws Error(kUnsupported) if the options ask for cuDNN and there is none, Error(kDevice).
-[[nodiscard]] std::shared_ptr<const Kernels> make_cuda_kernels(const CudaDeviceOptions& options);
+/// @param sets which kernels the GPU runs.
+/// @throws Error(kUnsupported) if the options ask for cuDNN or the Hopper kernel and there is none,
+/// Error(kDevice).
+[[nodiscard]] std::shared_ptr<const Kernels> make_cuda_kernels(const CudaDeviceOptions& options,
+                                                               const KernelSets& sets);
 
 }  // namespace fovea::cuda

@@ -16,8 +16,12 @@ CudaGpu ask(int index) {
   try {
     cudaDeviceProp found{};
     FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index));
-    return {.description = cat(found.name, ", compute ", found.major, ".", found.minor),
-            .unusable = refusal_of_compute(found.major, found.minor)};
+    const std::string refusal =
+        refusal_of_compute(FOVEA_CUDA_ARCHITECTURES, found.major, found.minor);
+    return {.description =
+                cat(found.name, ", compute ", found.major, ".", found.minor,
+                    refusal.empty() ? cat(", ", kernels_of_compute(found.major, found.minor)) : ""),
+            .unusable = refusal};
   } catch (const Error& error) {
     return {.description = "GPU without an answer", .unusable = error.what()};
   }
@@ -44,10 +48,11 @@ std::vector<CudaGpu> list_gpus(std::string& reason) {
 }
 
 std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
-  auto kernels = make_cuda_kernels(options);
+  const KernelSets sets = kernel_sets_of(options.index);
+  auto kernels = make_cuda_kernels(options, sets);
   std::string software = software_versions();
   if (options.attention == CudaAttention::kCudnn) software += ", " + CudnnAttention::software();
-  return make_device(options.index, std::move(software), std::move(kernels));
+  return make_device(options.index, std::move(software), std::move(kernels), sets.start_early);
 }
 
 }  // namespace

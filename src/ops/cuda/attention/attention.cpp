@@ -45,9 +45,10 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
 
 enum class Kernel { kPortable, kHopper, kCudnn };
 
-Kernel choose(CudaAttention choice, const AttentionWork& work, std::int64_t max_seqlen) {
+Kernel choose(CudaAttention choice, bool hopper, const AttentionWork& work,
+              std::int64_t max_seqlen) {
   if (choice == CudaAttention::kCudnn && CudnnAttention::accepts(work)) return Kernel::kCudnn;
-  if (choice == CudaAttention::kPortable || !has_attention_wgmma(work)) return Kernel::kPortable;
+  if (!hopper || !has_attention_wgmma(work)) return Kernel::kPortable;
   const bool faster = work.rows >= kHopperFromRows && max_seqlen >= kHopperFromSequence;
   return faster || choice == CudaAttention::kHopper ? Kernel::kHopper : Kernel::kPortable;
 }
@@ -72,8 +73,12 @@ struct Attention::Plan {
   bool is_packed = false;  ///< keys and values are in the workspace already, for the Hopper kernel
 };
 
-Attention::Attention(const CudaDeviceOptions& options, int num_multiprocessors, GemmLibrary& gemm)
-    : choice_(options.attention), num_multiprocessors_(num_multiprocessors), gemm_(gemm) {
+Attention::Attention(const CudaDeviceOptions& options, bool hopper, int num_multiprocessors,
+                     GemmLibrary& gemm)
+    : choice_(options.attention),
+      hopper_(hopper),
+      num_multiprocessors_(num_multiprocessors),
+      gemm_(gemm) {
   if (choice_ == CudaAttention::kCudnn) {
     cudnn_ = std::make_unique<const CudnnAttention>(options.index);
   }
@@ -83,7 +88,8 @@ Attention::Plan Attention::plan(const char* op, const ops::AttentionArgs& args) 
   check(op, args);
   const AttentionWork work = make_work(args);
   const std::int64_t max_seqlen = args.sequences.max_seqlen;
-  return {.kernel = choose(choice_, work, max_seqlen), .work = work, .max_seqlen = max_seqlen};
+  return {
+      .kernel = choose(choice_, hopper_, work, max_seqlen), .work = work, .max_seqlen = max_seqlen};
 }
 
 std::size_t Attention::workspace_bytes(const Plan& plan) const {

@@ -14,9 +14,11 @@ namespace fovea::cuda {
 /// one that the options ask for, where it can do the work). Thread-safe.
 class Attention {
  public:
+  /// @param hopper whether the Hopper kernel may be used where it can.
   /// @param gemm computes projections; must outlive this object.
   /// @throws Error(kUnsupported) if the options ask for cuDNN and there is none.
-  Attention(const CudaDeviceOptions& options, int num_multiprocessors, GemmLibrary& gemm);
+  Attention(const CudaDeviceOptions& options, bool hopper, int num_multiprocessors,
+            GemmLibrary& gemm);
 
   /// Bodies of Kernels::attention and Kernels::projected_attention.
   void run(const Submission& submission, const ops::AttentionArgs& args) const;
@@ -31,6 +33,7 @@ class Attention {
   void run(CudaStream& stream, const Plan& plan) const;
 
   CudaAttention choice_;
+  bool hopper_;
   int num_multiprocessors_;
   GemmLibrary& gemm_;
   std::unique_ptr<const CudnnAttention> cudnn_;  // where it was asked for

@@ -179,9 +179,11 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
 
 template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w) {
-  constexpr std::size_t kMoreThanHalf = 114 << 10;  // of an SM's 228 KB, 1 KB per block
-  constexpr std::size_t kSharedBytes =
-      P::kBlocks == 1 ? std::max(sizeof(Shared<P>), kMoreThanHalf) : sizeof(Shared<P>);
+  constexpr std::size_t kMoreThanHalf = 114 << 10;  // of the largest SM's 228 KB, 1 KB per block
+  const std::size_t shared_bytes =
+      P::kBlocks == 1
+          ? std::max(sizeof(Shared<P>), std::min(kMoreThanHalf, stream.traits().shared_bytes))
+          : sizeof(Shared<P>);
   // Sequences of at least half a tile have no more than `usual` tiles.
   constexpr int kMostBlocks = 65535;  // of a grid along y
   const int full = (w.rows + P::kQueries - 1) / P::kQueries;
@@ -189,12 +191,14 @@ void launch_plan(CudaStream& stream, const AttentionWork& w) {
   launch(
       stream, &attention_mma_kernel<P>,
       dim3(static_cast<unsigned>(w.num_heads), static_cast<unsigned>(std::min(usual, kMostBlocks))),
-      dim3(P::kThreads), kSharedBytes, w);
+      dim3(P::kThreads), shared_bytes, w);
 }
 
 template <int kDim>
 void launch_dim(CudaStream& stream, const AttentionWork& w) {
-  if (are_few_tiles(w)) return launch_plan<FewTiles<kDim>>(stream, w);
+  static_assert(sizeof(Shared<ManyTiles<kDim>>) <= kPortableSharedBytes);
+  const bool fits = sizeof(Shared<FewTiles<kDim>>) <= stream.traits().shared_bytes;
+  if (fits && are_few_tiles(w)) return launch_plan<FewTiles<kDim>>(stream, w);
   launch_plan<ManyTiles<kDim>>(stream, w);
 }
 

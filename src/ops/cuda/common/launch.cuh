@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nv/target>
 
 #include "device/cuda/cuda_stream.h"
 #include "ops/context.h"
@@ -13,10 +14,11 @@ namespace fovea::cuda {
 /// with it, because launch() below starts kernels early: their start-up then overlaps with the end
 /// of the predecessor. The successor may start up at once, too, so a GEMM after a small kernel can
 /// load weights while the GEMM before that kernel still runs. Since every kernel waits, a kernel
-/// that has finished implies that all kernels before it have.
+/// that has finished implies that all kernels before it have. Code for GPUs before Hopper, which
+/// start no kernel early, does nothing here.
 __device__ inline void wait_for_predecessor() {
-  cudaTriggerProgrammaticLaunchCompletion();
-  cudaGridDependencySynchronize();
+  NV_IF_TARGET(NV_PROVIDES_SM_90,
+               (cudaTriggerProgrammaticLaunchCompletion(); cudaGridDependencySynchronize();))
 }
 /// As wait_for_predecessor, for GEMMs: the successor starts up only when this kernel has begun to
 /// work, so that at most one GEMM is waiting.
@@ -32,11 +34,13 @@ __device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t
   return live < capacity ? live : capacity;
 }
 
-/// The most shared memory that a block can have, in bytes; more than 48 KB have to be asked for.
-inline constexpr std::size_t kMostSharedBytes = 227 << 10;
+/// The most shared memory that a block can have, in bytes, on Hopper and on every GPU since Ampere;
+/// more than 48 KB have to be asked for.
+inline constexpr std::size_t kHopperSharedBytes = 227 << 10;
+inline constexpr std::size_t kPortableSharedBytes = 99 << 10;
 
-/// Launches `kernel(args...)` on `stream` with programmatic dependent launch: its blocks may become
-/// resident before the predecessor ends, and wait in wait_for_predecessor.
+/// Launches `kernel(args...)` on `stream`, where its code can wait in wait_for_predecessor with
+/// programmatic dependent launch: its blocks may become resident before the predecessor ends.
 template <class... Parameters, class... Arguments>
 void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Arguments... arguments) {
@@ -45,7 +49,7 @@ void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 b
   // The same value from every thread: the limit is a property of the kernel, not of this launch.
   if (shared_bytes > kFreeSharedBytes) {
     FOVEA_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                          static_cast<int>(kMostSharedBytes)));
+                                          static_cast<int>(stream.traits().shared_bytes)));
   }
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -56,7 +60,7 @@ void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 b
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream.handle();
   config.attrs = &early;
-  config.numAttrs = 1;
+  config.numAttrs = stream.traits().starts_kernels_early ? 1 : 0;
   FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
 }
 

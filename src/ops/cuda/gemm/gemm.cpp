@@ -123,13 +123,6 @@ std::vector<float> relative_times(GemmStopwatch& stopwatch,
   return medians;
 }
 
-/// Whether only kernels of ours may compute it. A recording with a live count is rarely full, and
-/// an algorithm of the library computes all its rows.
-bool is_ours(const Gemm& gemm) {
-  return gemm.attention != nullptr ||
-         (gemm.is_recorded && gemm.live != nullptr && HopperGemm::accepts(gemm));
-}
-
 std::string identity_of(int device_index) {
   cudaDeviceProp properties{};
   FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&properties, device_index));
@@ -159,8 +152,8 @@ Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded) {
           .is_recorded = is_recorded};
 }
 
-GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir)
-    : own_(std::make_unique<const HopperGemm>(device_index)),
+GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir, bool has_hopper_kernels)
+    : own_(has_hopper_kernels ? std::make_unique<const HopperGemm>(device_index) : nullptr),
       identity_(identity_of(device_index)),
       choices_path_(path_in(cache_dir, identity_)),
       choices_(load_gemm_choices(choices_path_, identity_)) {
@@ -203,9 +196,17 @@ void GemmLibrary::keep(const GemmKey& key, const GemmChoice& choice) {
   save_gemm_choices(choices_path_, identity_, known);  // GEMMs of other threads do not wait
 }
 
+bool GemmLibrary::has_own(const Gemm& gemm) const {
+  return own_ != nullptr && HopperGemm::accepts(gemm);
+}
+
+bool GemmLibrary::is_ours(const Gemm& gemm) const {
+  return gemm.attention != nullptr || (gemm.is_recorded && gemm.live != nullptr && has_own(gemm));
+}
+
 std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm) const {
   std::vector<GemmChoice> candidates;
-  if (HopperGemm::accepts(gemm)) {
+  if (has_own(gemm)) {
     for (const HopperGemmPlan& plan : own_->candidates(gemm)) {
       if (candidates.size() == kMaxOwnCandidates) break;
       candidates.push_back({.way = GemmChoice::Way::kOwn, .own = plan, .rows = gemm.rows});
@@ -231,7 +232,8 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
 }
 
 bool GemmLibrary::fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const {
-  if (choice.way != GemmChoice::Way::kLibrary) return true;
+  if (choice.way == GemmChoice::Way::kOwn) return own_ != nullptr;
+  if (choice.way == GemmChoice::Way::kUnfused) return true;
   if (is_ours(gemm)) return false;
   // An algorithm chosen for another row count of the class may demand what this one does not have.
   return choice.rows == gemm.rows || GemmProduct(gemm).accepts(library_.get(), choice.algorithm,

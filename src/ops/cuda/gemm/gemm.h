@@ -96,7 +96,8 @@ class GemmLibrary {
  public:
   /// @param cache_dir folder where choices are kept between processes, in a file named after what
   ///   they are valid for; empty: nowhere. A damaged file is ignored and replaced.
-  GemmLibrary(int device_index, const std::string& cache_dir);
+  /// @param has_hopper_kernels whether the GPU runs them; otherwise cuBLASLt computes everything.
+  GemmLibrary(int device_index, const std::string& cache_dir, bool has_hopper_kernels);
   ~GemmLibrary();
   GemmLibrary(const GemmLibrary&) = delete;
   GemmLibrary& operator=(const GemmLibrary&) = delete;
@@ -109,6 +110,11 @@ class GemmLibrary {
   /// What is known or measured to be fastest; inside a capture, what is known or promising.
   [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm);
   [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
+  /// Whether a kernel of ours can compute it.
+  [[nodiscard]] bool has_own(const Gemm& gemm) const;
+  /// Whether only kernels of ours may compute it. A recording with a live count is rarely full, and
+  /// an algorithm of the library computes all its rows.
+  [[nodiscard]] bool is_ours(const Gemm& gemm) const;
   /// Whether a choice that was kept can compute this GEMM, and may.
   [[nodiscard]] bool fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const;
   /// Remembers a choice, and now and then writes all of them to the file.
@@ -120,7 +126,7 @@ class GemmLibrary {
   void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice);
 
   UniqueCublasLt library_;
-  std::unique_ptr<const HopperGemm> own_;
+  std::unique_ptr<const HopperGemm> own_;  // null where the GPU does not run them
   int num_multiprocessors_ = 0;
   std::string identity_;  // of GPU model and software: choices are valid for these only
   std::string choices_path_;

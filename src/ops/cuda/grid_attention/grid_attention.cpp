@@ -39,11 +39,6 @@ GridWork make_work(const ops::GridAttentionArgs& args) {
   return work;
 }
 
-/// Which kernel serves these sizes.
-bool uses_hopper(CudaAttention choice, const GridWork& work) {
-  return choice != CudaAttention::kPortable && has_grid_attention_wgmma(work);
-}
-
 void check(const ops::GridAttentionArgs& args) {
   check_bf16("grid_attention", "qkv", args.qkv);
   check_vectors("grid_attention", "qkv", args.qkv);
@@ -62,20 +57,22 @@ void check(const ops::GridAttentionArgs& args) {
 
 }  // namespace
 
-void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args,
-                    CudaAttention choice, int num_multiprocessors) {
+void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args, bool hopper,
+                    int num_multiprocessors) {
   check(args);
   GridWork work = make_work(args);
-  if (!uses_hopper(choice, work)) return launch_grid_attention_mma(stream_of(submission), work);
+  if (!hopper || !has_grid_attention_wgmma(work)) {
+    return launch_grid_attention_mma(stream_of(submission), work);
+  }
   const Arena::Scope scope(submission.arena);
   work.workspace = take_scratch(submission, grid_attention_wgmma_workspace(work));
   launch_grid_attention_wgmma(stream_of(submission), work, num_multiprocessors);
 }
 
-std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, CudaAttention choice) {
+std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, bool hopper) {
   check(args);
   const GridWork work = make_work(args);
-  return uses_hopper(choice, work) ? grid_attention_wgmma_workspace(work) : 0;
+  return hopper && has_grid_attention_wgmma(work) ? grid_attention_wgmma_workspace(work) : 0;
 }
 
 }  // namespace fovea::cuda

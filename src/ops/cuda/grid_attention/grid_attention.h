@@ -4,18 +4,16 @@
 #include <cstdint>
 
 #include "device/cuda/cuda_stream.h"
-#include "device/cuda_abi.h"
 #include "ops/context.h"
 #include "ops/grid.h"
 
 namespace fovea::cuda {
 
 /// Bodies of Kernels::grid_attention and Kernels::grid_attention_workspace.
-/// @param choice kPortable excludes the Hopper kernel.
-void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args,
-                    CudaAttention choice, int num_multiprocessors);
-[[nodiscard]] std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args,
-                                                   CudaAttention choice);
+/// @param hopper whether the Hopper kernel may be used where it can.
+void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args, bool hopper,
+                    int num_multiprocessors);
+[[nodiscard]] std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, bool hopper);
 
 /// Grid attention as the kernels see it. Without windows, the whole image is one.
 struct GridWork {

@@ -128,9 +128,9 @@ std::size_t shared_bytes(const GridWork& w, std::size_t stage_bytes) {
 template <int kDim, bool kPairs>
 void launch_kernel(CudaStream& stream, const GridWork& w) {
   const std::size_t bytes = shared_bytes(w, sizeof(Stage<kDim>));
-  FOVEA_CHECK(bytes <= kMostSharedBytes, kUnsupported, "grid_attention: windows of ", w.side_h, "x",
-              w.side_w, " need ", bytes, " bytes of shared memory per block, a GPU has ",
-              kMostSharedBytes);
+  const std::size_t most = stream.traits().shared_bytes;
+  FOVEA_CHECK(bytes <= most, kUnsupported, "grid_attention: windows of ", w.side_h, "x", w.side_w,
+              " need ", bytes, " bytes of shared memory per block, this GPU has ", most);
   const int tiles = (w.side_h * w.side_w + kQueries - 1) / kQueries;
   const int blocks = w.images * w.windows_y * w.windows_x * tiles;
   launch(stream, &grid_attention_kernel<kDim, kPairs>,

@@ -96,7 +96,7 @@ std::size_t shared_bytes(const GridWork& w) {
 /// Whether the kernel serves images of this height.
 template <class P>
 bool fits(const GridWork& w) {
-  return w.height % (2 * P::kRows) == 0 && shared_bytes<P>(w) <= kMostSharedBytes;
+  return w.height % (2 * P::kRows) == 0 && shared_bytes<P>(w) <= kHopperSharedBytes;
 }
 
 template <class P>

@@ -219,7 +219,7 @@ __device__ void init_barriers(const HopperGemmWork& w, Shared<P>& s) {
 template <class P>
 __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
     gemm_kernel(const __grid_constant__ HopperGemmWork w) {
-  static_assert(sizeof(Shared<P>) * P::kBlocksPerMultiprocessor <= kMostSharedBytes);
+  static_assert(sizeof(Shared<P>) * P::kBlocksPerMultiprocessor <= kHopperSharedBytes);
   extern __shared__ __align__(1024) std::byte memory[];
   Shared<P>& s = *reinterpret_cast<Shared<P>*>(memory);
   if (threadIdx.x == 0) {
