@@ -22,12 +22,16 @@ constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
 struct Clip {
   std::int64_t total_frames;
   double fps;
+  double seconds;
+
+  /// @param video_fps 0 if unknown: whole seconds then.
+  Clip(std::int64_t total, double video_fps)
+      : total_frames(total),
+        fps(video_fps > 0 ? video_fps : blocks::kUnknownFps),
+        seconds(video_fps > 0 ? static_cast<double>(total) / fps
+                              : std::nearbyint(static_cast<double>(last()) / fps) + 1) {}
 
   [[nodiscard]] std::int64_t last() const { return total_frames - 1; }
-  /// Whole seconds, at least 1.
-  [[nodiscard]] double seconds() const {
-    return std::nearbyint(static_cast<double>(last()) / fps) + 1;
-  }
   /// The first frame at `position`, counted in frames, or later.
   [[nodiscard]] std::int64_t frame_from(double position) const {
     return static_cast<std::int64_t>(std::min(static_cast<double>(last()), std::ceil(position)));
@@ -61,7 +65,7 @@ Indices paired(Indices indices) {
 /// frames of a longer one, evenly spaced.
 Indices sample_at_rate(const Clip& clip, std::int64_t max_duration, double target_fps) {
   constexpr double kAbsurd = 1e6;  // keeps the count an integer for any rate
-  const double seconds = clip.seconds();
+  const double seconds = clip.seconds;
   const auto longest = static_cast<double>(max_duration);
   const auto count = static_cast<std::int64_t>(
       std::clamp(std::floor(std::min(seconds, longest) * target_fps), 1.0, kAbsurd));
@@ -87,17 +91,18 @@ double pairs_per_second(double seconds) {
 Indices sample_by_length(const Clip& clip, std::int64_t temporal_patch_size) {
   constexpr double kMostSeconds = 2400;
   constexpr std::int64_t kMostFrames = 640;
-  const double seconds = clip.seconds();
-  const double counted = std::min(seconds, kMostSeconds);
+  const double counted = std::min(clip.seconds, kMostSeconds);
   const double rate = pairs_per_second(counted) * static_cast<double>(temporal_patch_size);
-  const std::int64_t count = std::min(static_cast<std::int64_t>(counted * rate), kMostFrames);
+  const std::int64_t count =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(counted * rate), 1, kMostFrames);
   if (clip.total_frames < count) return paired(spread(0, clip.last(), count));
   Indices indices;
   double next = 0;
-  for (std::int64_t i = 0; i < clip.total_frames && next < seconds; ++i) {
+  for (std::int64_t i = 0; i < clip.total_frames; ++i) {
     if (static_cast<double>(i) * (1 / clip.fps) < next) continue;
     next += 1 / rate;
     indices.push_back(i);
+    if (next >= std::floor(clip.seconds)) break;
   }
   const auto taken = static_cast<std::int64_t>(indices.size());
   if (taken < count) indices = spread(indices.front(), indices.back(), count);
@@ -139,7 +144,7 @@ blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
   };
   p.sample_frames = [grid, max_duration, by_length = samples_by_length(files)](
                         std::int64_t total, double video_fps, double target_fps) {
-    const Clip clip{total, video_fps > 0 ? video_fps : blocks::kUnknownFps};
+    const Clip clip(total, video_fps);
     return by_length ? sample_by_length(clip, grid.temporal_patch_size)
                      : sample_at_rate(clip, max_duration, target_fps);
   };

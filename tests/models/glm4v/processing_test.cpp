@@ -65,20 +65,28 @@ TEST(Glm4vProcessing, WithoutProcessorFilesLimitsAreThoseOfTheReferencesClasses)
 
 TEST(Glm4vProcessing, SamplesByTimeAsTheReference) {
   const blocks::GridProcessor processor = sampler("Glm4vVideoProcessor");
-  EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 13, 25, 38, 50, 63, 75, 88, 99, 99}));
-  EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 5, 10, 15, 20, 25, 29, 29}));
-  EXPECT_EQ(processor.sample_frames(100, 29.97, 3),
-            (Indices{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99, 99}));
-  EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 6}));
+  EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 13, 25, 38, 50, 63, 75, 88}));
+  EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 5, 10, 15, 20, 25}));
+  EXPECT_EQ(processor.sample_frames(100, 29.97, 2), (Indices{0, 15, 30, 45, 60, 75}));
+  EXPECT_EQ(processor.sample_frames(90, 25.5, 2), (Indices{0, 13, 26, 39, 51, 64, 77, 77}));
+  EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 0}));
   EXPECT_EQ(processor.sample_frames(1, 30, 2), (Indices{0, 0})) << "a whole temporal patch";
-  EXPECT_EQ(processor.sample_frames(100, 0, 2), processor.sample_frames(100, 24, 2));
+}
+
+TEST(Glm4vProcessing, AVideoOfUnknownRateHasWholeSecondsOf24Frames) {
+  EXPECT_EQ(sampler("Glm4vVideoProcessor").sample_frames(121, 0, 2),
+            (Indices{0, 12, 24, 36, 48, 60, 72, 84, 96, 108, 120, 120}));
+  EXPECT_EQ(
+      sampler("Glm46VVideoProcessor").sample_frames(121, 0, 2),
+      (Indices{0,  3,  6,  10, 13, 17, 20, 24, 27, 30, 34, 37, 41,  44,  48,  51,  54,  58,
+               61, 65, 68, 72, 75, 78, 82, 85, 89, 92, 96, 99, 102, 106, 109, 113, 116, 120}));
 }
 
 TEST(Glm4vProcessing, SpreadsTheFramesOfALongVideo) {
   const blocks::GridProcessor processor = sampler("Glm4vVideoProcessor");
   const Indices spread = processor.sample_frames(60000, 25, 2);
   EXPECT_EQ(spread.size(), 600u);
-  EXPECT_EQ(std::accumulate(spread.begin(), spread.end(), std::int64_t{0}), 18007773);
+  EXPECT_EQ(std::accumulate(spread.begin(), spread.end(), std::int64_t{0}), 18000298);
   EXPECT_EQ(processor.sample_frames(500, 1, 2).size(), 500u) << "no more frames than there are";
   EXPECT_EQ(
       sampler("Glm4vVideoProcessor", ", \"max_duration\": 100").sample_frames(60000, 25, 2).size(),
@@ -88,18 +96,17 @@ TEST(Glm4vProcessing, SpreadsTheFramesOfALongVideo) {
 TEST(Glm4vProcessing, Glm46VSamplesByTheLengthOfTheVideo) {
   const blocks::GridProcessor processor = sampler("Glm46VVideoProcessor");
   EXPECT_EQ(processor.sample_frames(30, 10, 2),
-            (Indices{0,  1,  2,  3,  5,  6,  7,  8,  10, 11, 12, 13,
-                     15, 16, 17, 18, 20, 21, 22, 23, 25, 26, 27, 29}));
-  EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(processor.sample_frames(1, 30, 2), (Indices{0, 0}));
+            (Indices{0, 2, 4, 5, 7, 9, 10, 12, 14, 15, 17, 19, 20, 22, 24, 25, 27, 29}));
+  EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 0}));
+  EXPECT_EQ(processor.sample_frames(1, 30, 2), (Indices{0, 0})) << "the reference takes none";
   struct Case {
     std::int64_t frames;
     double fps;
     std::size_t count;
     std::int64_t sum;
   };
-  for (const Case& c : {Case{100, 25, 30, 1426}, Case{100, 29.97, 24, 1129},
-                        Case{9000, 25, 362, 1628785}, Case{60000, 25, 640, 19199361}}) {
+  for (const Case& c : {Case{100, 25, 24, 1160}, Case{100, 29.97, 20, 891},
+                        Case{9000, 25, 360, 1615500}, Case{60000, 25, 640, 19199361}}) {
     const Indices indices = processor.sample_frames(c.frames, c.fps, 2);
     EXPECT_EQ(indices.size(), c.count) << c.frames;
     EXPECT_EQ(std::accumulate(indices.begin(), indices.end(), std::int64_t{0}), c.sum);
@@ -111,7 +118,7 @@ TEST(Glm4vProcessing, Glm46VSamplesByTheLengthOfTheVideo) {
 TEST(Glm4vProcessing, WithoutAVideoProcessorTheArchitectureNamesTheSampler) {
   const blocks::GridProcessor processor =
       processor_of({.config = R"({"architectures": ["Glm46VForConditionalGeneration"]})"});
-  EXPECT_EQ(processor.sample_frames(100, 25, 2).size(), 30u);
+  EXPECT_EQ(processor.sample_frames(100, 25, 2).size(), 24u);
 }
 
 }  // namespace
