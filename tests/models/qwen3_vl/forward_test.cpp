@@ -137,7 +137,7 @@ TEST_P(Qwen3VlForward, RowsBeyondTheLiveOnesStayAsTheyAre) {
   for (const float value : std::span(rows).last(spare)) EXPECT_TRUE(std::isnan(value));
 }
 
-/// Qwen3-VL, and Qwen3.5 where its reference data is at hand.
+/// Qwen3-VL and Qwen3.5, which has no deepstack levels.
 std::vector<std::string> folders() {
   std::vector<std::string> all = test::golden_folders("qwen3_vl", "golden.safetensors");
   for (std::string& folder : test::golden_folders("qwen3_5", "golden.safetensors")) {
