@@ -38,14 +38,19 @@ std::vector<MediaItem> golden_items(const std::string& folder) {
   return items;
 }
 
-/// Encodes the inputs of a golden folder and compares the rows with the reference's.
+/// Encodes the inputs of a golden folder and compares the rows with the reference's, and with those
+/// of every other way to run them.
 void expect_reference_rows(const std::string& folder) {
   SCOPED_TRACE(folder);
   Engine engine = Engine::load(folder, {.device = "cpu"});
+  Engine replicas =
+      Engine::load(folder, {.device = "cpu", .data_parallel_size = 3, .num_threads = 3});
   const std::vector<MediaItem> items = golden_items(folder);
   const std::vector<Embedding> batch = engine.encode(items);
   const std::vector<Embedding> eager = engine.encode(items, {.enforce_eager = true});
+  const std::vector<Embedding> spread = replicas.encode(items);
   ASSERT_EQ(batch.size(), items.size());
+  ASSERT_EQ(spread.size(), items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     SCOPED_TRACE(items[i].name);
     const std::optional<double> difference = golden_difference(batch[i], folder);
@@ -54,17 +59,18 @@ void expect_reference_rows(const std::string& folder) {
     const Embedding alone = engine.encode(std::span(&items[i], 1)).front();
     EXPECT_EQ(alone.data, batch[i].data) << "a row must not depend on what else is in the batch";
     EXPECT_EQ(eager[i].data, batch[i].data) << "replay must equal eager";
+    EXPECT_EQ(spread[i].data, batch[i].data) << "three replicas must give the rows of one";
   }
 }
 
-/// Families with reference data in the repository.
+/// Folders with reference data in the repository.
 std::vector<std::string> repository_families() {
   return test::golden_families(FOVEA_TEST_GOLDEN_DIR, kGoldenFile);
 }
 
 class Golden : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Golden, RowsEqualTheReferenceAloneAndInABatch) {
+TEST_P(Golden, RowsEqualTheReferenceAloneInABatchAndOnReplicas) {
   for (const std::string& folder : test::golden_folders(GetParam(), kGoldenFile))
     expect_reference_rows(folder);
 }
