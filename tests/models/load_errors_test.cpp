@@ -1,0 +1,107 @@
+// What a wrong checkpoint or configuration says, for every family: one error that names all.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/safetensors.h"
+#include "core/check.h"
+#include "core/file.h"
+#include "models/load_model.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+#include "support/temporary_directory.h"
+
+namespace fovea {
+namespace {
+
+using nlohmann::json;
+
+/// A golden checkpoint of each family.
+class LoadErrors : public ::testing::TestWithParam<std::string> {
+ protected:
+  [[nodiscard]] const std::string& folder() const { return GetParam(); }
+
+  const checkpoint::HfConfig files_ = checkpoint::read_hf_config(folder());
+};
+
+/// The names of all tensors that the tower asks for.
+std::vector<std::string> names_of(const ModelReport& report) {
+  std::vector<std::string> names;
+  for (const TensorReport& tensor : report.tensors) names.push_back(tensor.name);
+  return names;
+}
+
+/// Writes the checkpoint in `from` without the tensors `missing`, and with one value more in
+/// `misshapen`.
+void write_damaged(const std::string& from, const std::string& to,
+                   const std::vector<std::string>& missing, const std::string& misshapen) {
+  const checkpoint::SafetensorsFile file(from + "/model.safetensors");
+  std::vector<checkpoint::OutputTensor> tensors;
+  std::vector<std::byte> longer;
+  for (const checkpoint::TensorEntry& entry : file.header().tensors) {
+    if (std::ranges::find(missing, entry.name) != missing.end()) continue;
+    ConstTensorView view = file.tensor(entry.name);
+    if (entry.name == misshapen) {
+      longer.resize(view.bytes() + size_of(view.dtype));
+      view = {longer.data(), view.dtype, {view.shape.elements() + 1}};
+    }
+    tensors.push_back({entry.name, view});
+  }
+  checkpoint::write_safetensors(to, tensors, {});
+}
+
+TEST_P(LoadErrors, MissingAndMisshapenTensorsAreAllNamedAtOnce) {
+  const ModelReport intact =
+      check_model(files_, {}, checkpoint::WeightSource::open(folder())).report;
+  const std::vector<std::string> names = names_of(intact);
+  // The first name tells the folder of the tower.
+  const std::vector<std::string> missing{names[1], names[names.size() / 2]};
+  const std::string& misshapen = names[names.size() - 2];
+
+  const test::TemporaryDirectory damaged;
+  write_damaged(folder(), damaged / "model.safetensors", missing, misshapen);
+  const auto weights = checkpoint::WeightSource::open(damaged.path());
+  const ModelReport report = check_model(files_, {}, weights).report;
+  EXPECT_EQ(names_of(report), names) << "the tower asks for the same tensors";
+  const std::string count = cat("3 of ", names.size(), " tensors are missing or misshapen: ");
+  for (const std::string& part :
+       {damaged.path() + ": checkpoint does not fit its config.json: " + count,
+        missing[0] + " missing, expected [", missing[1] + " missing, expected [",
+        misshapen + " has shape ["}) {
+    test::expect_error(ErrorCode::kNotFound, part, [&] { throw_if_incomplete(report, weights); });
+  }
+}
+
+/// Families whose reference has its activation in the code, whatever the file says.
+bool has_fixed_activation(const std::string& architecture) {
+  constexpr std::array<std::string_view, 3> kFixed{
+      "KimiVLForConditionalGeneration", "Llama4ForConditionalGeneration", "DeepseekOCRForCausalLM"};
+  return std::ranges::find(kFixed, architecture) != kFixed.end();
+}
+
+TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
+  json config = json::parse(read_file(folder() + "/config.json", 1 << 20));
+  config["vision_config"]["hidden_act"] = "relu6";
+  checkpoint::HfConfig files = checkpoint::read_hf_config(folder());
+  files.config = JsonDocument::parse(config.dump(), "config.json");
+  const auto plan = [&] { (void)plan_model(files, {}); };
+  if (has_fixed_activation(files.architecture())) {
+    EXPECT_NO_THROW(plan());
+    return;
+  }
+  test::expect_error(ErrorCode::kUnsupported,
+                     "config.json: vision_config.hidden_act: expected gelu_pytorch_tanh, gelu_new, "
+                     "gelu, quick_gelu, silu or swish, got relu6",
+                     plan);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LoadErrors, ::testing::ValuesIn(test::golden_models()),
+                         [](const auto& folder) {
+                           return std::filesystem::path(folder.param).filename().string();
+                         });
+
+}  // namespace
+}  // namespace fovea
