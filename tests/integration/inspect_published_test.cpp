@@ -100,7 +100,7 @@ constexpr Published kPublished[] = {
     {"step3", 766, 4675381760, 7168, 817},
 };
 
-std::string configs() { return FOVEA_TEST_CONFIGS_DIR; }
+std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }
 
 json inspect(const std::string& name) {
   const ProgramResult result = run_fovea({"inspect", configs() + "/" + name, "--load-format",

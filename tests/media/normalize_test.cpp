@@ -40,6 +40,44 @@ TEST(Normalize, ToTensorGoldenValuesOfClip) {
   EXPECT_EQ(table[0][255], 1.9303361177444458f);
 }
 
+TEST(Normalize, EveryChannelHasTheValuesOfTheModels) {
+  struct Case {
+    NormalizeTable table;
+    std::array<std::array<double, 3>, 3> values;  // of the bytes 0, 128 and 255
+  };
+  constexpr std::array<std::size_t, 3> kBytes{0, 128, 255};
+  for (const Case& c :
+       {Case{fused_normalize_table(kClip.mean, kClip.std, kRescale),  // Qwen2-VL, GLM
+             {{{-1.7922626, -1.752097, -1.4802198},
+               {.076336011, .16889715, .33994868},
+               {1.9303362, 2.0748835, 2.1458972}}}},
+        Case{to_tensor_normalize_table(kClip.mean, kClip.std),  // Step3-VL
+             {{{-1.7922626, -1.7520971, -1.4802198},
+               {.076336145, .16889732, .33994877},
+               {1.9303361, 2.0748837, 2.1458969}}}},
+        Case{to_tensor_normalize_table(kImageNet.mean, kImageNet.std),  // InternVL
+             {{{-2.1179039, -2.0357141, -1.8044444},
+               {.0740646, .2051822, .4264926},
+               {2.2489083, 2.4285715, 2.6400001}}}},
+        Case{fused_normalize_table(kHalf.mean, kHalf.std, kRescale),  // Qwen3-VL
+             {{{-1, -1, -1}, {.0039215689, .0039215689, .0039215689}, {1, 1, 1}}}}}) {
+    for (std::size_t v = 0; v < 3; ++v) {
+      for (std::size_t channel = 0; channel < 3; ++channel) {
+        EXPECT_NEAR(c.table[channel][kBytes[v]], c.values[v][channel], 6e-8) << kBytes[v];
+      }
+    }
+  }
+}
+
+TEST(Normalize, LevelsOfDeepseekOcr) {
+  const NormalizeTable table = to_tensor_normalize_table(kHalf.mean, kHalf.std);
+  EXPECT_EQ(table[0][0], -1.0f);
+  EXPECT_EQ(table[0][127], -0.0039215684f) << "grey beside an image";
+  EXPECT_EQ(table[0][128], 0.003921628f);
+  EXPECT_EQ(table[0][200], 0.5686274767f);
+  EXPECT_EQ(table[0][255], 1.0f);
+}
+
 TEST(Normalize, FusedUsesTheScaledStatisticsInF32) {
   const auto expect = [](const Statistics& s, std::array<float, 3> mean, std::array<float, 3> std) {
     const NormalizeTable table = fused_normalize_table(s.mean, s.std, kRescale);

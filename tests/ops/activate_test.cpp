@@ -29,6 +29,25 @@ TEST_P(ActivateTest, GeluOfAHandComputedRow) {
   f.expect_close(got, {-0.1586553, 0, 0.8413447, 2.9959503}, OpClass::kPointwise);
 }
 
+TEST_P(ActivateTest, HaveTheCheckValuesOfTheReferences) {
+  struct Row {
+    Activation activation;
+    std::vector<double> values;  // of -2, -1, -0.5, 0.5, 1 and 2
+  };
+  for (const Row& row :
+       {Row{Activation::kGeluErf, {-.0455001, -.1586553, -.1542688, .3457312, .8413447, 1.9544999}},
+        Row{Activation::kGeluTanh,
+            {-.0454023, -.1588080, -.1542860, .3457140, .8411920, 1.9545977}},
+        Row{Activation::kQuickGelu,
+            {-.0643414, -.1542042, -.1496116, .3503884, .8457957, 1.9356586}}}) {
+    const Tensor x = f.poisoned({1, 6});
+    const auto got = f.run_in_place(x, {-2, -1, -.5, .5, 1, 2}, [&](ExecContext& ctx) {
+      ops::activate(ctx, {.activation = row.activation, .x = x.view()});
+    });
+    f.expect_close(got, row.values, OpClass::kPointwise);
+  }
+}
+
 TEST_P(ActivateTest, MatchesDoublePrecisionForAnyShapeAndActivation) {
   for (const Activation activation :
        {Activation::kNone, Activation::kGeluTanh, Activation::kGeluErf, Activation::kQuickGelu,

@@ -54,6 +54,51 @@ TEST_P(BicubicPositionsTest, InterpolateToyTables) {
                  OpClass::kPointwise);
 }
 
+TEST_P(BicubicPositionsTest, InterpolateTheToyTablesOfGlm) {
+  // Grid 2 x 6, row by row, of tables that hold k and k * k.
+  std::vector<float> linear;
+  std::vector<float> square;
+  for (int k = 0; k < 16; ++k) {
+    linear.push_back(static_cast<float>(k));
+    square.push_back(static_cast<float>(k * k));
+  }
+  f.expect_close(resized(linear, 4, 2, 6),
+                 {1.538194, 2.03125, 2.837963, 3.412037, 4.21875, 4.711806,  //
+                  10.288194, 10.78125, 11.587963, 12.162037, 12.96875, 13.461806},
+                 OpClass::kPointwise);
+  f.expect_close(resized(square, 4, 2, 6),
+                 {3.131076, 5.039062, 8.872685, 12.460648, 18.710938, 22.966146,  //
+                  106.611979, 117.148438, 135.099537, 148.733796, 169.101562, 181.985243},
+                 OpClass::kPointwise);
+}
+
+TEST_P(BicubicPositionsTest, WeightsAreThoseOfTheReference) {
+  struct Case {
+    std::int32_t cols, col;  // of a grid one row high
+    std::int64_t first;      // entry of the table that has the first weight
+    std::vector<double> weights;
+  };
+  constexpr std::int64_t kSide = 24;
+  const std::vector<double> halves{-.09375, .59375, .59375, -.09375};
+  for (const Case& c : {Case{4, 0, 1, halves}, Case{4, 3, 19, halves}, Case{6, 0, 0, halves},
+                        Case{6, 5, 20, halves},
+                        // Taps 0, 0, 0, 1 and 0, 0, 1, 2: entries before the first are the first.
+                        Case{32, 0, 0, {-.0102539 + .1147461 + .9672852, -.0717773}},
+                        Case{32, 1, 0, {-.065918 + .4262695, .7495117, -.1098633}},
+                        Case{32, 2, 0, {-.1098633, .7495117, .4262695, -.065918}}}) {
+    SCOPED_TRACE(::testing::Message() << c.col << " of " << c.cols);
+    for (std::int64_t tap = 0; tap < std::ssize(c.weights); ++tap) {
+      std::vector<float> table(kSide * kSide, 0.0f);
+      for (std::int64_t y = 0; y < kSide; ++y) {
+        table[static_cast<std::size_t>(y * kSide + c.first + tap)] = 1;
+      }
+      EXPECT_NEAR(resized(table, kSide, 1, c.cols)[static_cast<std::size_t>(c.col)],
+                  f.rounded({static_cast<float>(c.weights[static_cast<std::size_t>(tap)])})[0],
+                  f.dtype() == DType::kF32 ? 1e-6 : 5e-3);
+    }
+  }
+}
+
 TEST_P(BicubicPositionsTest, AGridAsLargeAsTheTableGetsTheTable) {
   std::vector<float> table;
   for (int k = 0; k < 81; ++k) table.push_back(static_cast<float>(k * k % 64));

@@ -30,11 +30,11 @@ class NormTest : public ::testing::TestWithParam<OpCase> {
 
 INSTANTIATE_TEST_SUITE_P(Devices, NormTest, ::testing::ValuesIn(op_cases()), op_case_name);
 
-TEST_P(NormTest, LayerNormOfAHandComputedRow) {
-  const Tensor x = f.activations({1, 4}, {1, 2, 3, 4});  // mean 2.5, variance 1.25
+TEST_P(NormTest, LayerNormOfHandComputedRows) {
+  const Tensor x = f.activations({2, 4}, {1, 2, 3, 4, 1, 2, 4, 9});  // variances 1.25, 9.5
   const Tensor weight = f.floats({4}, {1, 1, 2, 1});
   const Tensor bias = f.floats({4}, {0, 0, 0, 1});
-  const Tensor out = f.poisoned({1, 4});
+  const Tensor out = f.poisoned({2, 4});
   const auto got = f.run(out, [&](ExecContext& ctx) {
     ops::layer_norm(ctx, {.x = x.view(),
                           .weight = weight.view(),
@@ -42,21 +42,21 @@ TEST_P(NormTest, LayerNormOfAHandComputedRow) {
                           .epsilon = kEpsilon,
                           .out = out.view()});
   });
-  f.expect_close(got, {-1.3416402, -0.4472134, 0.8944268, 2.3416402}, OpClass::kNorm);
+  f.expect_close(got, {-1.34164, -.447213, .894427, 2.34164, -.973328, -.648886, 0, 2.622214},
+                 OpClass::kNorm);
 }
 
 TEST_P(NormTest, RmsNormOfAHandComputedRow) {
-  const Tensor x = f.activations({1, 2}, {3, 4});  // mean square 12.5
-  const Tensor weight = f.floats({2}, {1, 10});
-  const Tensor out = f.poisoned({1, 2});
+  const Tensor x = f.activations({1, 4}, {1, 2, 3, 4});  // mean square 7.5
+  const Tensor weight = f.floats({4}, {1, 10, 1, 1});
+  const Tensor out = f.poisoned({1, 4});
   const auto got = f.run(out, [&](ExecContext& ctx) {
     ops::rms_norm(ctx,
                   {.x = x.view(), .weight = weight.view(), .epsilon = kEpsilon, .out = out.view()});
   });
-  // Two roundings where the dtype is narrow: of the normalised value and of the product.
-  const double slack = f.dtype() == DType::kF32 ? 1e-5 : 0.05;
-  EXPECT_NEAR(got[0], 0.8485281, slack / 10);
-  EXPECT_NEAR(got[1], 11.3137085, slack);
+  const double slack = f.dtype() == DType::kF32 ? 1e-6 : 0.006;  // narrow: rounded twice
+  const std::vector<double> want{0.3651484, 7.302967, 1.0954452, 1.4605935};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(got[i], want[i], slack * want[i]);
 }
 
 TEST_P(NormTest, EpsilonIsAddedToTheVariance) {

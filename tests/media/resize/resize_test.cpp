@@ -115,6 +115,20 @@ TEST(Resize, HorizontalPassAlone) {
             (std::vector<int>{109, 62, 128, 202, 0, 255, 53, 128, 202, 0}));
 }
 
+TEST(Resize, RowsOfOnePixel) {
+  struct Case {
+    std::vector<int> from, to;
+  };
+  for (const Case& c : {Case{{10, 200, 30, 255, 0}, {87, 129, 108}},
+                        Case{{10, 200, 30, 255}, {0, 74, 197, 113, 35, 181, 255}},
+                        Case{{10, 200, 30, 255, 0, 77, 128, 3}, {92, 140, 72, 67}}}) {
+    const Size from{std::ssize(c.from), 1};
+    const Size to{std::ssize(c.to), 1};
+    EXPECT_EQ(resize_grey(c.from, from, to, P, kBicubic), c.to);
+    EXPECT_EQ(resize_grey(c.from, from, to, U, kBicubic), c.to);
+  }
+}
+
 TEST(Resize, EnlargesThreeByTwo) {
   const std::vector<int> small = {10, 200, 30, 250, 0, 120};
   const std::vector<int> bilinear = {10,  58,  153, 158, 73, 30, 70,  91,  131, 126, 77, 53,

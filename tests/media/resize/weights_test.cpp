@@ -83,6 +83,17 @@ TEST(ResizeWeights, Bicubic3To6) {
                {1, {-370086, 4564390}, {-1446, 17830}}});
 }
 
+TEST(ResizeWeights, FirstRowsOfShortAxes) {
+  expect_rows(5, 3, ResizeFilter::kBicubic, 15,
+              {{0, {2452055, 1871305, 0, -129056}, {19157, 14620, 0, -1008}}});
+  const AxisWeights grown = make_axis_weights(4, 7, U, ResizeFilter::kBicubic);
+  EXPECT_EQ(grown.shift, 14);
+  EXPECT_EQ(weights_of(grown, 0), (Weights{17684, -1300}));
+  const AxisWeights halved = make_axis_weights(8, 4, U, ResizeFilter::kBicubic);
+  EXPECT_EQ(halved.shift, 16);
+  EXPECT_EQ(weights_of(halved, 0), (Weights{30437, 30437, 7952, -2468, -823}));
+}
+
 TEST(ResizeWeights, TorchvisionPrecisionFollowsTheLargestWeight) {
   const auto bits = [](std::int64_t in, std::int64_t out) {
     return make_axis_weights(in, out, U, ResizeFilter::kBicubic).shift;

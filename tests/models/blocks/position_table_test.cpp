@@ -43,6 +43,12 @@ TEST(PositionTable, ShrinksWithTheWeightsOfTheReference) {
   expect_taps(bicubic_weights(16, 10, 0), 0, {0.611381, 0.429092, -0.018213, -0.022260});
 }
 
+TEST(PositionTable, ShrinksTheTableOfStep3WithTheWeightsOfTheReference) {
+  expect_taps(bicubic_weights(52, 36, 0), 0, {0.6834319, 0.3678501, -0.0493097, -0.0019724});
+  expect_taps(bicubic_weights(52, 36, 1), 0,
+              {-0.0380025, 0.4243090, 0.6108668, 0.0342337, -0.0314070});
+}
+
 TEST(PositionTable, GrowsWithTheWeightsOfTheReference) {
   expect_taps(bicubic_weights(64, 80, 0), 0, {1.043269, -0.043269});
   expect_taps(bicubic_weights(64, 80, 1), 0, {0.280659, 0.790596, -0.071255});

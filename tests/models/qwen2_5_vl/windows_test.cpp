@@ -44,6 +44,13 @@ TEST(WindowOrder, WindowsAtTheEdgesAreSmaller) {
                   28, 29}));
   EXPECT_EQ(order_of({{1, 10, 12}}).cu_seqlens, (Ints{0, 64, 96, 112, 120}));
   EXPECT_EQ(order_of({{1, 12, 20}}).cu_seqlens, (Ints{0, 64, 128, 160, 192, 224, 240}));
+  EXPECT_EQ(order_of({{1, 12, 20}}).tokens,
+            (Ints{0,  1,  2,  3,  10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33,  //
+                  4,  5,  6,  7,  14, 15, 16, 17, 24, 25, 26, 27, 34, 35, 36, 37,  //
+                  8,  9,  18, 19, 28, 29, 38, 39,                                  //
+                  40, 41, 42, 43, 50, 51, 52, 53,                                  //
+                  44, 45, 46, 47, 54, 55, 56, 57,                                  //
+                  48, 49, 58, 59}));
 }
 
 TEST(WindowOrder, WindowsSpanNeitherFramesNorItems) {
@@ -104,6 +111,9 @@ TEST_F(WindowInputsTest, RowsMoveWithTheirTokensAndPlacesLeadBack) {
   const WindowInputs in = WindowInputs::of(memory.tensors());
   EXPECT_EQ(*in.windows.count, 4);
   EXPECT_EQ(test::ints(in.cu_seqlens, 5), (Ints{0, 64, 96, 112, 120}));
+  EXPECT_EQ(test::ints(in.places, 30),
+            (Ints{0,  1,  2,  3,  16, 17, 4,  5,  6,  7,  18, 19, 8,  9,  10,
+                  11, 20, 21, 12, 13, 14, 15, 22, 23, 24, 25, 26, 27, 28, 29}));
   const Ints tokens = order_of({{1, 10, 12}}).tokens;
   for (std::int32_t token = 0; token < 30; ++token) {
     const std::int32_t place = in.places.as<std::int32_t>()[token];
