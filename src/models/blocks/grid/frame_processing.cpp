@@ -30,6 +30,15 @@ PixelRange capped(const VideoBounds& bounds, PixelRange range, std::int64_t num_
 
 /// Frames at about `target_fps`, a whole number of temporal patches of them: arange(0, total,
 /// total / count), truncated. An unknown rate counts as 24.
+/// Element `i` of `count` multiples of `step` as torch.arange computes them in f32: by eights,
+/// whose first element is rounded before the others are counted from it.
+float multiple(std::int64_t i, std::int64_t count, double step) {
+  constexpr std::int64_t kLanes = 8;
+  const std::int64_t first = i < count / kLanes * kLanes ? i / kLanes * kLanes : i;
+  const auto base = static_cast<float>(static_cast<double>(first) * step);
+  return static_cast<float>(static_cast<double>(base) + static_cast<double>(i - first) * step);
+}
+
 std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t temporal_patch_size,
                                         std::int64_t total_frames, double video_fps,
                                         double target_fps) {
@@ -47,7 +56,7 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
   const double step = total / static_cast<double>(count);
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::int64_t>(static_cast<float>(static_cast<double>(i) * step));
+    const auto index = static_cast<std::int64_t>(multiple(i, count, step));
     indices.push_back(std::min(index, total_frames - 1));
   }
   return indices;

@@ -73,5 +73,22 @@ TEST(FrameProcessing, SamplesFramesAsTheReference) {
   EXPECT_EQ(processor.sample_frames(100, 0, 2), processor.sample_frames(100, 24, 2));
 }
 
+TEST(FrameProcessing, RoundsIndicesOfLongVideosAsTheReference) {
+  struct Case {
+    std::int64_t frames;
+    double video_fps, target_fps;
+    std::size_t place;
+    std::int64_t index;
+  };
+  const GridProcessor processor = processor_of("");
+  for (const Case& c : {Case{31687, 50, 3, 521, 21496}, Case{34951, 23.976, 3, 713, 32448},
+                        Case{58879, 5, 0.5, 257, 19703}, Case{58879, 5, 0.5, 514, 39406},
+                        Case{56963, 29.97, 2, 469, 34785}}) {
+    EXPECT_EQ(processor.sample_frames(c.frames, c.video_fps, c.target_fps)[c.place], c.index);
+  }
+  EXPECT_EQ(processor.sample_frames(614, 10, 2).back(), 608)
+      << "the reference goes on to frame 614, which there is not";
+}
+
 }  // namespace
 }  // namespace fovea::blocks
