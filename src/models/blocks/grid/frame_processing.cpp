@@ -28,8 +28,6 @@ PixelRange capped(const VideoBounds& bounds, PixelRange range, std::int64_t num_
   return range;
 }
 
-/// Frames at about `target_fps`, a whole number of temporal patches of them: arange(0, total,
-/// total / count), truncated. An unknown rate counts as 24.
 /// Element `i` of `count` multiples of `step` as torch.arange computes them in f32: by eights,
 /// whose first element is rounded before the others are counted from it.
 float multiple(std::int64_t i, std::int64_t count, double step) {
@@ -39,6 +37,8 @@ float multiple(std::int64_t i, std::int64_t count, double step) {
   return static_cast<float>(static_cast<double>(base) + static_cast<double>(i - first) * step);
 }
 
+/// Frames at about `target_fps`, a whole number of temporal patches of them: arange(0, total,
+/// total / count), truncated. An unknown rate counts as 24.
 std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t temporal_patch_size,
                                         std::int64_t total_frames, double video_fps,
                                         double target_fps) {
