@@ -120,6 +120,7 @@ std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
   json["fovea_version"] = version();
   json["model"] = model_name(flags.engine.model);
   json["device"] = run.device;
+  json["media_profile"] = flags.engine.media.profile;
   json["items"] = run.items.size();
   json["failed_items"] = failed;
   json["rows"] = rows;

@@ -119,7 +119,9 @@ int run_plan(const PlanFlags& flags, Console& console) {
   const std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
   const PackingPlan result = plan(flags.engine.model, sizes, options);
   if (flags.json) {
-    std::cout << json_text(to_json(result));
+    nlohmann::ordered_json json = to_json(result);
+    json["media_profile"] = flags.engine.media.profile;
+    std::cout << json_text(json);
   } else {
     print_plan(result, sizes);
   }
@@ -129,7 +131,8 @@ int run_plan(const PlanFlags& flags, Console& console) {
 void add_flags(CLI::App& verb, PlanFlags& flags) {
   add_model(verb, flags.engine);
   verb.add_option("--sizes", flags.sizes,
-                  "WxH for an image, WxHxNf for a video of N frames; or @FILE")
+                  "WxH for an image, upright as --media-profile makes it; WxHxNf for a video of N "
+                  "frames; or @FILE")
       ->type_name("WxH[xNf],...")
       ->required();
   verb.add_flag("--json", flags.json, "Print JSON instead of tables");

@@ -30,16 +30,25 @@ struct MediaLimits {
   std::int64_t max_video_frames = 2'048;                 ///< after sampling
 };
 
+/// Whose image loader is reproduced: what happens to EXIF orientation and to transparent pixels
+/// (docs/preprocessing.md, "Media profiles").
+enum class MediaProfile : std::uint8_t {
+  kVllm,          ///< vLLM since 0.24: images turned upright, every transparency composited
+  kVllm023,       ///< vLLM 0.23 and before: images as stored, only RGBA composited
+  kTransformers,  ///< load_image of transformers: images turned upright, transparency ignored
+  kSglang,        ///< SGLang: images as stored, transparency ignored
+};
+
 /// How encoded images become RGB.
 struct MediaOptions {
   MediaLimits limits;
   ImageBackend image_backend = ImageBackend::kModelDefault;
-  bool composite_alpha = true;  ///< RGBA over `background`; false drops alpha (transformers parity)
+  MediaProfile profile = MediaProfile::kVllm;
+  /// Red, green and blue under transparent pixels, for profiles that composite them.
   std::uint8_t background[3] = {255, 255, 255};
   /// Replace the limits of the checkpoint's processor for images, in its unit.
   std::optional<std::int64_t> min_pixels;
   std::optional<std::int64_t> max_pixels;
-  bool apply_exif_orientation = false;  ///< vLLM ignores it, transformers' load_image applies it
 };
 
 /// Largest token budget. Kernels count rows in 32 bits, and a token may stand for many patches.

@@ -7,9 +7,10 @@
 
 #include "core/check.h"
 #include "media/decoders.h"
-#include "media/exif.h"
 #include "media/image_format.h"
 #include "media/limits.h"
+#include "media/orientation.h"
+#include "media/profile.h"
 
 namespace fovea::media {
 namespace {
@@ -53,8 +54,12 @@ Image decode_pixels(const EncodedImage& source, const ImageInfo& info,
 }  // namespace
 
 ImageInfo probe_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                      const MediaLimits& limits) {
-  return read_checked_header({bytes, name}, limits).info;
+                      const MediaOptions& options) {
+  const ImageHeader header = read_checked_header({bytes, name}, options.limits);
+  ImageInfo info = header.info;
+  if (rules_of(options.profile).turns_upright && swaps_sides(header.orientation))
+    std::swap(info.width_px, info.height_px);
+  return info;
 }
 
 Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
@@ -63,8 +68,8 @@ Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
   const ImageHeader header = read_checked_header(source, options.limits);
   try {
     Image image = decode_pixels(source, header.info, options);
-    if (!options.apply_exif_orientation) return image;
-    return apply_orientation(std::move(image), exif_orientation(header.exif));
+    if (!rules_of(options.profile).turns_upright) return image;
+    return apply_orientation(std::move(image), header.orientation);
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kOutOfMemory,
                 cat(name, ": no memory for an image of ", header.info.width_px, " x ",

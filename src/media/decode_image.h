@@ -14,22 +14,24 @@ enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
 /// What a file header says, before any pixel is allocated.
 struct ImageInfo {
   ImageFormat format = ImageFormat::kPng;
-  std::int64_t width_px = 0;  ///< as stored, before EXIF orientation
+  std::int64_t width_px = 0;
   std::int64_t height_px = 0;
 };
 
-/// Reads the header of an encoded image and checks it against `limits`. Allocates no pixels.
+/// Reads the header of an encoded image and checks it against options.limits. Allocates no pixels.
+/// The sides are those of the image that decode_image() returns: upright, if options.profile turns
+/// images upright.
 /// @param name of the image, for messages.
 /// @throws Error(kUnsupported) if the magic bytes are of no supported format (the message names the
 /// format where it is a known one), Error(kCorruptData) if the header is broken,
 /// Error(kInvalidArgument) if a limit is exceeded, with both numbers.
 [[nodiscard]] ImageInfo probe_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                                    const MediaLimits& limits);
+                                    const MediaOptions& options);
 
-/// Decodes JPEG, PNG or WebP to 8-bit RGB as the reference pipeline does: palette expanded, grey
-/// replicated, 16-bit grey clipped and 16-bit colour cut to its high byte, CMYK by Pillow's
-/// formula, alpha composited on options.background or dropped, EXIF orientation applied on request,
-/// first frame of an animation, no colour management.
+/// Decodes JPEG, PNG or WebP to 8-bit RGB as the loader that options.profile names does: palette
+/// expanded, grey replicated, 16-bit grey clipped and 16-bit colour cut to its high byte, CMYK by
+/// Pillow's formula, first frame of an animation, no colour management; transparency composited on
+/// options.background or ignored, image turned upright or not, by the rules of profile.h.
 /// @throws as probe_image; Error(kCorruptData) for truncated or damaged pixel data.
 /// Source: docs/reference/image_resize.md, "Decoding to RGB".
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,

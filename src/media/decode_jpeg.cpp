@@ -5,13 +5,12 @@
 // bytes, big endian, counting itself) and a payload. After SOS (DA) follow entropy-coded bytes, in
 // which FF is always followed by 00 or a restart marker (D0..D7); D9 ends the image.
 //   SOFn (C0..CF but C4, C8, CC): precision 1, height 2, width 2, components 1, ...
-//   APP1 (E1): "Exif\0\0" and a TIFF block
+//   APP1 (E1): "Exif\0\0" and a TIFF block, or "http://ns.adobe.com/xap/1.0/\0" and an XMP packet
 // The sides are read here and not by the library, which refuses unusual chroma sampling when it
 // reads only a header.
 #include <turbojpeg.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -107,18 +106,27 @@ Frame find_frame(const EncodedImage& source) {
               cat(source.name, ": JPEG ends or starts its pixels before a frame header"));
 }
 
-/// The EXIF block in front of the pixels, empty if there is none.
-Bytes find_exif(Bytes file) {
-  constexpr std::array<std::uint8_t, 6> kExifPrefix = {'E', 'x', 'i', 'f', 0, 0};
+bool starts_with(Bytes bytes, std::string_view prefix) {
+  return bytes.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), bytes.begin());
+}
+
+/// From the metadata in front of the pixels: the EXIF segments together and the last XMP packet.
+Orientation find_orientation(Bytes file) {
+  constexpr std::string_view kExif = "Exif\0\0"sv;
+  constexpr std::string_view kXmp = "http://ns.adobe.com/xap/1.0/\0"sv;
+  std::vector<std::uint8_t> exif;
+  Bytes xmp;
   SegmentReader segments(file);
   while (const std::optional<Segment> segment = segments.next()) {
-    const Bytes payload = segment->payload;
     if (segment->marker == kStartOfScan) break;
-    if (segment->marker == kApp1 && payload.size() > kExifPrefix.size() &&
-        std::equal(kExifPrefix.begin(), kExifPrefix.end(), payload.begin()))
-      return payload;
+    if (segment->marker != kApp1) continue;
+    const Bytes payload = segment->payload;
+    if (starts_with(payload, kExif))
+      exif.insert(exif.end(), payload.begin() + kExif.size(), payload.end());
+    else if (starts_with(payload, kXmp))
+      xmp = payload.subspan(kXmp.size());
   }
-  return {};
+  return read_orientation(exif, xmp);
 }
 
 bool has_end_of_image(Bytes file) {
@@ -162,7 +170,7 @@ ImageHeader read_jpeg_header(const EncodedImage& source) {
   const Frame frame = find_frame(source);
   FOVEA_CHECK(frame.precision_bits == 8, kUnsupported, source.name,
               ": expected a JPEG of 8 bits per sample, got ", frame.precision_bits);
-  return {{ImageFormat::kJpeg, frame.width_px, frame.height_px}, find_exif(source.bytes)};
+  return {{ImageFormat::kJpeg, frame.width_px, frame.height_px}, find_orientation(source.bytes)};
 }
 
 Image decode_jpeg(const EncodedImage& source, const ImageInfo& info) {

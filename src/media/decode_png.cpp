@@ -2,20 +2,25 @@
 // Pillow. A file is a signature of 8 bytes, then chunks: length 4 (big endian, of the payload),
 // type 4, payload, CRC 4. The first chunk is
 //   IHDR: width 4, height 4, bits 1, colour type 1, compression 1, filter 1, interlace 1
-// All ancillary chunks are passed over unread, so that no text, profile or transparency entry costs
-// memory or changes a pixel; the EXIF chunk is found here.
+// libpng passes over all ancillary chunks, so that no text or profile costs memory or changes a
+// pixel; orientation and transparency are found by png_metadata.h.
 //
 // libpng reports errors by longjmp, which skips destructors. Code that it can leave in this way is
 // a function object that owns nothing, run by run_guarded().
 #include <png.h>
 
+#include <algorithm>
+#include <array>
 #include <csetjmp>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/check.h"
 #include "media/decoders.h"
+#include "media/png_metadata.h"
+#include "media/profile.h"
 #include "media/rgb_convert.h"
 
 namespace fovea::media {
@@ -33,18 +38,6 @@ std::uint32_t read_u32(Bytes bytes, std::size_t offset) {
 }
 
 bool has_type(Bytes chunk, const char* type) { return std::memcmp(chunk.data() + 4, type, 4) == 0; }
-
-/// Payload of the EXIF chunk, which may stand on either side of the pixels; empty if there is none.
-Bytes find_exif(Bytes file) {
-  Bytes rest = file.subspan(kSignatureBytes);
-  while (rest.size() >= kChunkFrameBytes) {
-    const std::size_t payload = read_u32(rest, 0);
-    if (payload > rest.size() - kChunkFrameBytes) break;
-    if (has_type(rest, "eXIf")) return rest.subspan(8, payload);
-    rest = rest.subspan(kChunkFrameBytes + payload);
-  }
-  return {};
-}
 
 /// What libpng reads from, and its error message.
 struct Input {
@@ -76,7 +69,19 @@ template <class Calls>
 }
 
 /// Formats of rows that libpng returns; others are expanded to RGB by its own transformations.
-enum class RowKind { kRgb, kRgba, kGrey16 };
+enum class RowKind { kRgb, kRgba, kGrey16, kIndices };
+
+/// Pixels as the file holds them.
+struct PixelLayout {
+  int color_type;  ///< PNG_COLOR_TYPE_*
+  int bits;        ///< per sample
+};
+
+/// What becomes of transparency.
+struct Transparency {
+  Compositing compositing;
+  bool by_palette;  ///< a palette, if there is one, has transparent entries to composite
+};
 
 /// The reading half of libpng for one file.
 class PngReader {
@@ -95,16 +100,16 @@ class PngReader {
   PngReader& operator=(const PngReader&) = delete;
 
   /// Reads up to the pixels and chooses the transformations. Call once, first.
-  void start(const ImageInfo& size) {
+  void start(const ImageInfo& size, const Transparency& transparency) {
     check(run_guarded(png_, [&] {
       png_set_user_limits(png_, static_cast<png_uint_32>(size.width_px),
                           static_cast<png_uint_32>(size.height_px));
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-      const png_byte transparency[] = "tRNS";
-      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, transparency, 1);
+      const png_byte known[] = "tRNS";
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, known, 1);
       png_set_read_fn(png_, &input_, read_bytes);
       png_read_info(png_, info_);
-      choose_transformations();
+      choose_transformations(transparency);
       num_passes_ = png_set_interlace_handling(png_);
       png_read_update_info(png_, info_);
     }));
@@ -113,6 +118,13 @@ class PngReader {
   [[nodiscard]] RowKind row_kind() const noexcept { return row_kind_; }
   [[nodiscard]] bool is_interlaced() const noexcept { return num_passes_ > 1; }
   [[nodiscard]] std::size_t row_bytes() const { return png_get_rowbytes(png_, info_); }
+  [[nodiscard]] const PixelLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] std::span<const png_color> palette() const {
+    png_colorp colors = nullptr;
+    int count = 0;
+    if (png_get_PLTE(png_, info_, &colors, &count) == 0) return {};
+    return {colors, static_cast<std::size_t>(count)};
+  }
 
   /// Reads all rows and what follows them. `row(y)` gives the memory of a row, the same in every
   /// pass; `done(y)` is called once per row when it is complete. Both must own nothing.
@@ -130,9 +142,15 @@ class PngReader {
   }
 
  private:
-  void choose_transformations() {
+  void choose_transformations(const Transparency& transparency) {
     const png_byte color = png_get_color_type(png_, info_);
     const png_byte bits = png_get_bit_depth(png_, info_);
+    layout_ = {color, bits};
+    if (color == PNG_COLOR_TYPE_PALETTE && transparency.by_palette) {
+      png_set_packing(png_);  // one byte per index
+      row_kind_ = RowKind::kIndices;
+      return;
+    }
     if (color == PNG_COLOR_TYPE_GRAY && bits == 16) {
       row_kind_ = RowKind::kGrey16;
       return;
@@ -141,11 +159,14 @@ class PngReader {
     if (color == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
     if (bits == 16) png_set_strip_16(png_);
     if ((color & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(png_);
-    // Pillow ignores the alpha of 8-bit grey, but opens 16-bit grey with alpha as RGBA.
-    const bool has_alpha = (color & PNG_COLOR_MASK_ALPHA) != 0;
-    const bool keeps_alpha = has_alpha && (color == PNG_COLOR_TYPE_RGB_ALPHA || bits == 16);
-    if (has_alpha && !keeps_alpha) png_set_strip_alpha(png_);
-    row_kind_ = keeps_alpha ? RowKind::kRgba : RowKind::kRgb;
+    if ((color & PNG_COLOR_MASK_ALPHA) == 0) return;
+    // Pillow opens 8-bit grey with alpha as LA, but 16-bit grey with alpha as RGBA.
+    const bool is_rgba = color == PNG_COLOR_TYPE_RGB_ALPHA || bits == 16;
+    if (transparency.compositing == Compositing::kEvery ||
+        (transparency.compositing == Compositing::kRgba && is_rgba))
+      row_kind_ = RowKind::kRgba;
+    else
+      png_set_strip_alpha(png_);
   }
 
   void check(bool succeeded) const {
@@ -157,18 +178,69 @@ class PngReader {
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   RowKind row_kind_ = RowKind::kRgb;
+  PixelLayout layout_{};
   int num_passes_ = 1;
 };
 
-void convert_row(RowKind kind, const std::uint8_t* raw, std::size_t num_pixels,
-                 const MediaOptions& options, std::uint8_t* rgb) noexcept {
-  if (kind == RowKind::kGrey16)
-    clip_grey16(raw, num_pixels, rgb);
-  else if (options.composite_alpha)
-    composite_rgba(raw, num_pixels, options.background, rgb);
-  else
-    drop_alpha(raw, num_pixels, rgb);
-}
+/// Turns rows as libpng returns them into RGB rows on the background.
+class RowConverter {
+ public:
+  /// @param reader started; must outlive the converter. @throws Error(kCorruptData) for a tRNS
+  /// chunk that is too short.
+  RowConverter(const PngReader& reader, std::optional<Bytes> transparency,
+               const MediaOptions& options, std::string_view name)
+      : kind_(reader.row_kind()), background_(options.background) {
+    if (kind_ == RowKind::kIndices)
+      fill_table(reader.palette(), *transparency);
+    else if (transparency && kind_ != RowKind::kRgba)
+      find_key(reader.layout(), *transparency, name);
+  }
+
+  /// @param raw one row of the reader's kind; may be `rgb` itself if that is kRgb.
+  void convert(const std::uint8_t* raw, std::size_t num_pixels, std::uint8_t* rgb) const noexcept {
+    if (kind_ == RowKind::kRgba) return composite_rgba(raw, num_pixels, background_, rgb);
+    if (kind_ == RowKind::kGrey16) clip_grey16(raw, num_pixels, rgb);
+    if (kind_ == RowKind::kIndices)
+      for (std::size_t i = 0; i < num_pixels; ++i)
+        rgb = std::copy_n(table_.data() + std::size_t{raw[i]} * 3, 3, rgb);
+    if (key_) replace_color(rgb, num_pixels, key_->data(), background_);
+  }
+
+ private:
+  /// The colours of a palette on the background. What either list leaves out is black, or opaque.
+  void fill_table(std::span<const png_color> palette, Bytes alpha) {
+    constexpr std::size_t kEntries = 256;
+    std::array<std::uint8_t, kEntries * 4> rgba{};
+    for (std::size_t i = 0; i < kEntries; ++i) {
+      if (i < palette.size()) {
+        const std::array color{palette[i].red, palette[i].green, palette[i].blue};
+        std::copy(color.begin(), color.end(), rgba.begin() + static_cast<std::ptrdiff_t>(4 * i));
+      }
+      rgba[4 * i + 3] = i < alpha.size() ? alpha[i] : 255;
+    }
+    composite_rgba(rgba.data(), kEntries, background_, table_.data());
+  }
+
+  /// The transparent colour. As in Pillow it is the low bytes of the entry, compared with pixels
+  /// that are 8-bit RGB already, whatever number of bits the file has; 1-bit grey alone is scaled.
+  void find_key(const PixelLayout& layout, Bytes entry, std::string_view name) {
+    const bool grey = layout.color_type == PNG_COLOR_TYPE_GRAY;
+    const std::size_t entry_bytes = grey ? 2 : 6;
+    FOVEA_CHECK(entry.size() >= entry_bytes, kCorruptData, name, ": expected a tRNS chunk of ",
+                entry_bytes, " bytes, got ", entry.size());
+    if (!grey)
+      key_ = {entry[1], entry[3], entry[5]};
+    else if (layout.bits > 1)
+      key_ = {entry[1], entry[1], entry[1]};
+    else
+      key_.emplace().fill((entry[0] | entry[1]) != 0 ? 255 : 0);
+  }
+
+  RowKind kind_;
+  const std::uint8_t* background_;
+  std::array<std::uint8_t, 256 * 3> table_{};
+  std::optional<std::array<std::uint8_t, 3>> key_;
+};
 
 }  // namespace
 
@@ -180,12 +252,18 @@ ImageHeader read_png_header(const EncodedImage& source) {
   const Bytes header = file.subspan(kSignatureBytes);
   FOVEA_CHECK(read_u32(header, 0) == kIhdrBytes && has_type(header, "IHDR"), kCorruptData,
               source.name, ": PNG does not start with an IHDR chunk of ", kIhdrBytes, " bytes");
-  return {{ImageFormat::kPng, read_u32(header, 8), read_u32(header, 12)}, find_exif(file)};
+  return {{ImageFormat::kPng, read_u32(header, 8), read_u32(header, 12)},
+          read_png_orientation(file)};
 }
 
 Image decode_png(const EncodedImage& source, const ImageInfo& info, const MediaOptions& options) {
+  const Compositing compositing = rules_of(options.profile).compositing;
+  const std::optional<Bytes> transparency = compositing == Compositing::kEvery
+                                                ? read_png_transparency(source.bytes, source.name)
+                                                : std::nullopt;
   PngReader reader(source);
-  reader.start(info);
+  reader.start(info, {compositing, transparency.has_value()});
+  const RowConverter converter(reader, transparency, options, source.name);
   Image image = make_image(info);
   const auto width = static_cast<std::size_t>(info.width_px);
   std::uint8_t* const rgb = image.rgb.data();
@@ -196,7 +274,8 @@ Image decode_png(const EncodedImage& source, const ImageInfo& info, const MediaO
   if (reader.row_kind() == RowKind::kRgb) {
     FOVEA_CHECK(reader.row_bytes() == width * 3, kInternal, "PNG row of ", reader.row_bytes(),
                 " bytes for ", width, " RGB pixels");
-    reader.read_rows(info.height_px, rgb_row, [](std::int64_t) {});
+    reader.read_rows(info.height_px, rgb_row,
+                     [&](std::int64_t y) { converter.convert(rgb_row(y), width, rgb_row(y)); });
     return image;
   }
   // Rows that are not RGB yet: one at a time, or all where the passes of an interlaced file fill
@@ -207,9 +286,8 @@ Image decode_png(const EncodedImage& source, const ImageInfo& info, const MediaO
   const auto raw_row = [&](std::int64_t y) {
     return raw.data() + static_cast<std::size_t>(y) * raw_stride;
   };
-  reader.read_rows(info.height_px, raw_row, [&](std::int64_t y) {
-    convert_row(reader.row_kind(), raw_row(y), width, options, rgb_row(y));
-  });
+  reader.read_rows(info.height_px, raw_row,
+                   [&](std::int64_t y) { converter.convert(raw_row(y), width, rgb_row(y)); });
   return image;
 }
 

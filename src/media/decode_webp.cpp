@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "media/decoders.h"
+#include "media/profile.h"
 #include "media/rgb_convert.h"
 
 namespace fovea::media {
@@ -88,18 +89,22 @@ void decode_first_frame(const EncodedImage& source, const ImageInfo& info,
                    {MODE_RGBA, rgba.data() + start, rgba.size() - start, stride}, source.name);
 }
 
+/// Payload of the first chunk of a type, a view of the file; empty if there is none.
+Bytes find_chunk(const WebPDemuxer* demuxer, const char type[4]) {
+  WebPChunkIterator chunk{};
+  if (demuxer == nullptr || WebPDemuxGetChunk(demuxer, type, 1, &chunk) == 0) return {};
+  const Bytes payload(chunk.chunk.bytes, chunk.chunk.size);
+  WebPDemuxReleaseChunkIterator(&chunk);
+  return payload;
+}
+
 }  // namespace
 
 ImageHeader read_webp_header(const EncodedImage& source) {
   const WebPBitstreamFeatures features = read_features(source);
-  ImageHeader header{{ImageFormat::kWebp, features.width, features.height}, {}};
   const Demuxer demuxer = open_demuxer(source.bytes);
-  WebPChunkIterator chunk{};
-  if (demuxer && WebPDemuxGetChunk(demuxer.get(), "EXIF", 1, &chunk) != 0) {
-    header.exif = {chunk.chunk.bytes, chunk.chunk.size};
-    WebPDemuxReleaseChunkIterator(&chunk);
-  }
-  return header;
+  return {{ImageFormat::kWebp, features.width, features.height},
+          read_orientation(find_chunk(demuxer.get(), "EXIF"), find_chunk(demuxer.get(), "XMP "))};
 }
 
 Image decode_webp(const EncodedImage& source, const ImageInfo& info, const MediaOptions& options) {
@@ -116,7 +121,8 @@ Image decode_webp(const EncodedImage& source, const ImageInfo& info, const Media
     decode_first_frame(source, info, rgba);
   else
     decode_bitstream(source.bytes, {MODE_RGBA, rgba.data(), rgba.size(), width * 4}, source.name);
-  if (features.has_alpha != 0 && options.composite_alpha)
+  const bool composites = rules_of(options.profile).compositing != Compositing::kNone;
+  if (features.has_alpha != 0 && composites)
     composite_rgba(rgba.data(), rgba.size() / 4, options.background, image.rgb.data());
   else
     drop_alpha(rgba.data(), rgba.size() / 4, image.rgb.data());

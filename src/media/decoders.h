@@ -7,6 +7,7 @@
 #include "fovea/options.h"
 #include "media/decode_image.h"
 #include "media/image.h"
+#include "media/orientation.h"
 
 // One pair of functions per file format; only decode_image.cpp calls them. Reading a header
 // allocates nothing that depends on the image; when a decoder is called, the sides in the header
@@ -22,12 +23,12 @@ struct EncodedImage {
 
 /// Contents of a header.
 struct ImageHeader {
-  ImageInfo info;
-  std::span<const std::uint8_t>
-      exif;  ///< EXIF block as stored, empty if absent; a view of the file
+  ImageInfo info;  ///< sides as stored
+  Orientation orientation = Orientation::kUpright;
 };
 
-/// @throws also Error(kUnsupported) for sample precisions other than 8 bits.
+/// Damaged metadata never makes a header fail. @throws also Error(kUnsupported) for sample
+/// precisions other than 8 bits.
 [[nodiscard]] ImageHeader read_jpeg_header(const EncodedImage& source);
 [[nodiscard]] ImageHeader read_png_header(const EncodedImage& source);
 [[nodiscard]] ImageHeader read_webp_header(const EncodedImage& source);

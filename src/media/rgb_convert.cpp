@@ -31,6 +31,12 @@ void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t num_pixels,
   }
 }
 
+void replace_color(std::uint8_t* rgb, std::size_t num_pixels, const std::uint8_t key[3],
+                   const std::uint8_t background[3]) noexcept {
+  for (std::uint8_t* pixel = rgb; pixel != rgb + 3 * num_pixels; pixel += 3)
+    if (std::equal(pixel, pixel + 3, key)) std::copy_n(background, 3, pixel);
+}
+
 void clip_grey16(const std::uint8_t* grey, std::size_t num_pixels, std::uint8_t* rgb) noexcept {
   for (std::size_t i = 0; i < num_pixels; ++i) {
     const std::uint8_t clipped = grey[2 * i] != 0 ? std::uint8_t{255} : grey[2 * i + 1];

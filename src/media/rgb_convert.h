@@ -28,6 +28,11 @@ void drop_alpha(const std::uint8_t* rgba, std::size_t num_pixels, std::uint8_t* 
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t num_pixels,
                           std::uint8_t* rgb) noexcept;
 
+/// Replaces every pixel of the colour `key` by `background`.
+/// @param rgb 3 * num_pixels bytes.
+void replace_color(std::uint8_t* rgb, std::size_t num_pixels, const std::uint8_t key[3],
+                   const std::uint8_t background[3]) noexcept;
+
 /// Expands big-endian 16-bit grey to RGB, clipped, not scaled: min(v, 255).
 void clip_grey16(const std::uint8_t* grey, std::size_t num_pixels, std::uint8_t* rgb) noexcept;
 

@@ -1,9 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "media/profile.h"
 #include "media/rgb_convert.h"
 #include "media/test_images.h"
 #include "support/expect_error.h"
@@ -57,11 +62,12 @@ Bytes expected_rgb(const PngSpec& spec, const std::vector<std::uint16_t>& sample
   const auto high = [&](std::uint16_t v) {
     return static_cast<std::uint8_t>(spec.bits == 16 ? v >> 8 : v);
   };
+  const ProfileRules rules = rules_of(options.profile);
   Bytes rgb;
   for (std::size_t i = 0; i < samples.size(); i += channels) {
     const std::uint16_t* s = samples.data() + i;
     Bytes pixel(3);
-    bool has_alpha = false;
+    bool composites = false;
     switch (spec.color) {
       case PngColor::kGrey: pixel.assign(3, grey_level(spec, s[0])); break;
       case PngColor::kPalette:
@@ -69,12 +75,13 @@ Bytes expected_rgb(const PngSpec& spec, const std::vector<std::uint16_t>& sample
         break;
       case PngColor::kGreyAlpha:
         pixel.assign(3, high(s[0]));
-        has_alpha = spec.bits == 16;  // which Pillow opens as RGBA
+        composites = rules.compositing == Compositing::kEvery ||
+                     (rules.compositing == Compositing::kRgba && spec.bits == 16);
         break;
-      case PngColor::kRgba: has_alpha = true; [[fallthrough]];
+      case PngColor::kRgba: composites = rules.compositing != Compositing::kNone; [[fallthrough]];
       case PngColor::kRgb: std::transform(s, s + 3, pixel.begin(), high);
     }
-    if (has_alpha && options.composite_alpha) {
+    if (composites) {
       const Bytes rgba = {pixel[0], pixel[1], pixel[2], high(s[channels - 1])};
       composite_rgba(rgba.data(), 1, options.background, pixel.data());
     }
@@ -116,35 +123,80 @@ TEST(DecodePng, OnePixelAndStrips) {
                         .interlaced = interlaced});
 }
 
-TEST(DecodePng, AlphaIsDroppedOnRequest) {
-  for (const int bits : {8, 16})
-    for (const bool interlaced : {false, true})
-      expect_decodes({.width = 9,
-                      .height = 7,
-                      .color = PngColor::kRgba,
-                      .bits = bits,
-                      .interlaced = interlaced},
-                     {.composite_alpha = false});
+TEST(DecodePng, AlphaIsWhatTheProfileMakesOfIt) {
+  for (const MediaProfile profile : {MediaProfile::kVllm, MediaProfile::kVllm023,
+                                     MediaProfile::kTransformers, MediaProfile::kSglang})
+    for (const PngColor color : {PngColor::kGreyAlpha, PngColor::kRgba})
+      for (const int bits : {8, 16})
+        for (const bool interlaced : {false, true})
+          expect_decodes(
+              {.width = 9, .height = 7, .color = color, .bits = bits, .interlaced = interlaced},
+              {.profile = profile});
+}
+
+MediaOptions on_blue() {
+  MediaOptions options;
+  std::ranges::copy(std::array<std::uint8_t, 3>{0, 100, 200}, options.background);
+  return options;
 }
 
 TEST(DecodePng, AlphaIsCompositedOnTheBackground) {
-  MediaOptions options;
-  options.background[0] = 0;
-  options.background[1] = 100;
-  options.background[2] = 200;
   for (const bool interlaced : {false, true})
     expect_decodes({.width = 9, .height = 7, .color = PngColor::kRgba, .interlaced = interlaced},
-                   options);
+                   on_blue());
 }
 
-TEST(DecodePng, TransparencyEntriesAreIgnored) {
-  for (const Layout& layout : kLayouts)
-    if (layout.color != PngColor::kGreyAlpha && layout.color != PngColor::kRgba)
-      expect_decodes({.width = 9,
-                      .height = 7,
-                      .color = layout.color,
-                      .bits = layout.bits,
-                      .transparent = true});
+TEST(DecodePng, TransparencyEntriesAreIgnoredUnlessTheProfileCompositesAll) {
+  for (const MediaProfile profile :
+       {MediaProfile::kVllm023, MediaProfile::kTransformers, MediaProfile::kSglang})
+    for (const Layout& layout : kLayouts)
+      if (layout.color != PngColor::kGreyAlpha && layout.color != PngColor::kRgba)
+        expect_decodes({.width = 9,
+                        .height = 7,
+                        .color = layout.color,
+                        .bits = layout.bits,
+                        .transparent = true},
+                       {.profile = profile});
+}
+
+TEST(DecodePng, TransparencyEntriesShowTheBackground) {
+  const std::vector<std::uint16_t> two_colors = {0, 0, 0, 1, 1, 1};
+  EXPECT_EQ(decode(test::encode_png({.width = 2, .transparent = true}, two_colors), on_blue()).rgb,
+            (Bytes{0, 100, 200, 1, 1, 1}));
+  const std::vector<std::uint16_t> two_indices = {0, 1};
+  const Bytes palette = {10, 20, 30, 40, 50, 60};  // its alpha is 0, 128
+  EXPECT_EQ(
+      decode(test::encode_png(
+                 {.width = 2, .color = PngColor::kPalette, .palette = palette, .transparent = true},
+                 two_indices),
+             on_blue())
+          .rgb,
+      (Bytes{0, 100, 200, 20, 75, 130}));
+}
+
+TEST(DecodePng, ADamagedTransparencyEntryIsCorrupt) {
+  Bytes file = test::encode_png({.transparent = true}, std::vector<std::uint16_t>{1, 2, 3});
+  constexpr std::string_view kType = "tRNS";
+  const auto type = std::search(file.begin(), file.end(), kType.begin(), kType.end());
+  ASSERT_NE(type, file.end());
+  *(type + 4) ^= 1;
+  expect_error(ErrorCode::kCorruptData, "image: the tRNS chunk has a wrong checksum",
+               [&] { (void)decode(file); });
+  EXPECT_NO_THROW((void)decode(file, {.profile = MediaProfile::kSglang})) << "it is not read";
+}
+
+TEST(DecodePng, AShortTransparencyEntryIsCorrupt) {
+  // A grey image, whose entry has 2 bytes, that claims to be RGB.
+  Bytes file = test::encode_png({.color = PngColor::kGrey, .transparent = true},
+                                std::vector<std::uint16_t>{1});
+  constexpr std::size_t kColorType = 25;
+  constexpr std::size_t kHeaderCrc = 29;
+  file[kColorType] = 2;
+  const std::uint32_t crc = static_cast<std::uint32_t>(crc32(0, file.data() + 12, 17));
+  for (std::size_t i = 0; i < 4; ++i)
+    file[kHeaderCrc + i] = static_cast<std::uint8_t>(crc >> (24 - 8 * i));
+  expect_error(ErrorCode::kCorruptData, "image: expected a tRNS chunk of 6 bytes, got 2",
+               [&] { (void)decode(file); });
 }
 
 TEST(DecodePng, GammaTagsAreIgnored) {

@@ -46,7 +46,7 @@ TEST(DecodeWebp, AlphaIsCompositedOrDropped) {
   const Bytes rgba = test::checksum_pattern(33, 21, 4);
   const Bytes file = test::encode_lossless_webp(33, 21, rgba);
   EXPECT_EQ(decode(file).rgb, on_white(rgba));
-  EXPECT_EQ(decode(file, {.composite_alpha = false}).rgb, dropped(rgba));
+  EXPECT_EQ(decode(file, {.profile = MediaProfile::kTransformers}).rgb, dropped(rgba));
 }
 
 TEST(DecodeWebp, FirstFrameStandsOnATransparentCanvas) {
@@ -61,7 +61,7 @@ TEST(DecodeWebp, FirstFrameStandsOnATransparentCanvas) {
   EXPECT_EQ(image.width_px, 10);
   EXPECT_EQ(image.height_px, 8);
   EXPECT_EQ(image.rgb, on_white(canvas));
-  EXPECT_EQ(decode(file, {.composite_alpha = false}).rgb, dropped(canvas));
+  EXPECT_EQ(decode(file, {.profile = MediaProfile::kTransformers}).rgb, dropped(canvas));
 }
 
 TEST(DecodeWebp, AnOpaqueAnimationHasABlackCanvas) {

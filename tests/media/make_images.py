@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the images of this folder's reference test and prints its table of expected pixels.
 
-The pixels are those of Pillow: convert("RGB"), after compositing on white where an image is RGBA.
+The pixels are those of Pillow: convert("RGB"), after compositing on white where an image is transparent.
 usage: make_images.py FOLDER
 """
 import hashlib
@@ -54,10 +54,11 @@ def make(folder):
 
 def pixels(path):
     image = Image.open(path)
-    if image.mode != "RGBA":
+    if image.mode != "RGBA" and "transparency" not in image.info:
         return image.size, image.convert("RGB")
     white = Image.new("RGB", image.size, (255, 255, 255))
-    white.paste(image, mask=image.getchannel("A"))
+    rgba = image.convert("RGBA")
+    white.paste(rgba, mask=rgba.getchannel("A"))
     return image.size, white
 
 

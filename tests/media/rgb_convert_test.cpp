@@ -66,5 +66,13 @@ TEST(RgbConvert, MulDiv255RoundsExactly) {
       EXPECT_EQ(mul_div_255(a, b), (2 * a * b + 255) / 510) << a << ' ' << b;
 }
 
+TEST(ReplaceColor, LeavesOtherColours) {
+  std::vector<std::uint8_t> rgb = {1, 2, 3, 1, 2, 4, 1, 2, 3};
+  constexpr std::uint8_t kKey[3] = {1, 2, 3};
+  constexpr std::uint8_t kBackground[3] = {7, 8, 9};
+  replace_color(rgb.data(), 3, kKey, kBackground);
+  EXPECT_EQ(rgb, (std::vector<std::uint8_t>{7, 8, 9, 1, 2, 4, 7, 8, 9}));
+}
+
 }  // namespace
 }  // namespace fovea::media

@@ -103,6 +103,7 @@ nlohmann::ordered_json json_of(const ThroughputFlags& flags, const ThroughputRun
           {"fovea_version", version()},
           {"model", flags.engine.model},
           {"device", run.device},
+          {"media_profile", flags.engine.media.profile},
           {"warmups", flags.warmups},
           {"repetitions", flags.repeat},
           {"items", run.items},

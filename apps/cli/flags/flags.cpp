@@ -15,7 +15,6 @@ namespace {
 
 constexpr const char* kDeviceGroup = "Model and device";
 constexpr const char* kGraphGroup = "Graphs";
-constexpr const char* kImageGroup = "Images";
 
 bool is_device(std::string_view name) {
   constexpr std::string_view kCuda = "cuda:";
@@ -92,44 +91,6 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
       ->group(kGraphGroup);
 }
 
-void add_image_flags(CLI::App& verb, EngineFlags& flags) {
-  add_choice(verb, "--image-backend", flags.image_backend, {"auto", "torchvision", "pil"},
-             "Resize arithmetic; auto is what vLLM uses for the model family")
-      ->group(kImageGroup);
-  add_choice(verb, "--rgba", flags.rgba, {"white", "drop"},
-             "Transparent images: composite over white, or drop the alpha channel")
-      ->group(kImageGroup);
-  verb.add_flag("--exif-orientation,!--no-exif-orientation", flags.exif_orientation,
-                "Turn images as their EXIF data says; vLLM does not (default: off)")
-      ->group(kImageGroup);
-  add_positive(verb, "--min-pixels", flags.min_pixels,
-               "Enlarge smaller images to this area (default: the checkpoint's)")
-      ->group(kImageGroup);
-  add_positive(verb, "--max-pixels", flags.max_pixels,
-               "Shrink larger images to this area (default: the checkpoint's)")
-      ->group(kImageGroup);
-  add_positive(verb, "--max-image-pixels", flags.max_image_pixels,
-               "Refuse larger images before decoding them")
-      ->group(kImageGroup);
-}
-
-/// @param name one of the choices of --image-backend.
-ImageBackend image_backend(const std::string& name) {
-  if (name == "torchvision") return ImageBackend::kTorchvision;
-  return name == "pil" ? ImageBackend::kPillow : ImageBackend::kModelDefault;
-}
-
-MediaOptions media_options(const EngineFlags& flags) {
-  MediaOptions media;
-  if (flags.min_pixels > 0) media.min_pixels = flags.min_pixels;
-  if (flags.max_pixels > 0) media.max_pixels = flags.max_pixels;
-  media.limits.max_image_pixels = flags.max_image_pixels;
-  media.image_backend = image_backend(flags.image_backend);
-  media.composite_alpha = flags.rgba == "white";
-  media.apply_exif_orientation = flags.exif_orientation;
-  return media;
-}
-
 GraphOptions graph_options(const EngineFlags& flags, Console& console) {
   GraphOptions graphs;
   if (!flags.compilation_config.empty()) {
@@ -178,7 +139,7 @@ std::string user_cache_dir() {
 void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   add_device_flags(verb, flags);
   add_graph_flags(verb, flags);
-  add_image_flags(verb, flags);
+  add_media_flags(verb, flags.media);
   add_vllm_flags(verb, flags.vllm);
 }
 
@@ -199,7 +160,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.dummy_weights = flags.load_format == "dummy";
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
-  options.media = media_options(flags);
+  options.media = media_options(flags.media);
   options.graphs = graph_options(flags, console);
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.attention = attention_backend(flags.attention, console);

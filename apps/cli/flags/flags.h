@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "console.h"
+#include "flags/media_flags.h"
 #include "flags/vllm_flags.h"
 #include "fovea/options.h"
 
@@ -20,12 +21,7 @@ struct EngineFlags {
   std::int64_t threads = 0;             ///< 0: all
   std::string load_format = "auto";
   std::optional<std::int64_t> seed;
-  std::string image_backend = "auto";
-  std::string rgba = "white";
-  bool exif_orientation = false;
-  std::int64_t min_pixels = 0;  ///< 0: the checkpoint's
-  std::int64_t max_pixels = 0;  ///< 0: the checkpoint's
-  std::int64_t max_image_pixels = MediaLimits{}.max_image_pixels;
+  MediaFlags media;
   bool enforce_eager = false;
   std::vector<std::int64_t> token_budgets;
   std::optional<std::int64_t> max_items_per_batch;   ///< absent or 0: inferred
@@ -60,7 +56,8 @@ CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string
 
 /// Translates flags into options; flags win over --compilation-config. Warns on `console` about
 /// keys that are ignored. Whether the model can work with them is for check_limits() to say.
-/// @throws UsageError as apply_compilation_config() does, and for numbers that are too large.
+/// @throws UsageError as apply_compilation_config() and media_options() do, and for numbers that
+/// are too large.
 [[nodiscard]] EngineOptions engine_options(const EngineFlags& flags, Console& console);
 
 }  // namespace fovea::cli

@@ -23,7 +23,7 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   EXPECT_EQ(options.measure_graphs, library.measure_graphs);
   EXPECT_EQ(options.cache_dir, library.cache_dir);
   EXPECT_EQ(options.media.image_backend, library.media.image_backend);
-  EXPECT_EQ(options.media.composite_alpha, library.media.composite_alpha);
+  EXPECT_EQ(options.media.profile, library.media.profile);
   EXPECT_EQ(options.media.limits.max_image_pixels, library.media.limits.max_image_pixels);
   EXPECT_EQ(options.media.min_pixels, library.media.min_pixels);
   EXPECT_EQ(options.graphs.cudagraph_mm_encoder, library.graphs.cudagraph_mm_encoder);
@@ -120,26 +120,24 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   flags.device = "cuda:0,cuda:2";
   flags.data_parallel_size = 2;
   flags.load_format = "dummy";
-  flags.image_backend = "pil";
-  flags.rgba = "drop";
+  flags.media.image_backend = "pil";
+  flags.media.profile = "transformers";
   flags.packing = "cost";
   flags.attention = "portable";
   flags.measure_graphs = false;
-  flags.min_pixels = 100;
-  flags.max_pixels = 200;
-  flags.exif_orientation = true;
+  flags.media.min_pixels = 100;
+  flags.media.max_pixels = 200;
   const EngineOptions options = engine_options(flags, console);
   EXPECT_EQ(options.device, "cuda:0,cuda:2");
   EXPECT_EQ(options.data_parallel_size, 2);
   EXPECT_TRUE(options.dummy_weights);
   EXPECT_EQ(options.media.image_backend, ImageBackend::kPillow);
-  EXPECT_FALSE(options.media.composite_alpha);
+  EXPECT_EQ(options.media.profile, MediaProfile::kTransformers);
   EXPECT_EQ(options.packing, PackingPolicy::kCost);
   EXPECT_EQ(options.attention, AttentionBackend::kPortable);
   EXPECT_FALSE(options.measure_graphs);
   EXPECT_EQ(options.media.min_pixels, 100);
   EXPECT_EQ(options.media.max_pixels, 200);
-  EXPECT_TRUE(options.media.apply_exif_orientation);
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ nlohmann::ordered_json config_json(const MmFlags& flags) {
                                  {"dataset_name", flags.dataset_name},
                                  {"dtype", flags.dtype},
                                  {"attention", flags.engine.attention},
+                                 {"media_profile", flags.engine.media.profile},
                                  {"max_concurrency", flags.arrivals.max_concurrency},
                                  {"request_rate", nullptr},
                                  {"host_load", flags.host_load}};

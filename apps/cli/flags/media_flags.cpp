@@ -1,0 +1,101 @@
+// Flags about images, and their translation into MediaOptions.
+#include "flags/media_flags.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <vector>
+
+#include "errors.h"
+#include "flags/cli11.h"
+#include "flags/parse.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+namespace {
+
+constexpr const char* kImageGroup = "Images";
+constexpr const char* kBackgroundFlag = "--rgba-background-color";
+
+struct ProfileName {
+  const char* name;
+  MediaProfile profile;
+  bool has_background;  ///< composites some transparency
+};
+
+constexpr std::array kProfileNames{ProfileName{"vllm", MediaProfile::kVllm, true},
+                                   ProfileName{"vllm-0.23", MediaProfile::kVllm023, true},
+                                   ProfileName{"transformers", MediaProfile::kTransformers, false},
+                                   ProfileName{"sglang", MediaProfile::kSglang, false}};
+
+std::vector<std::string> profile_names() {
+  std::vector<std::string> names;
+  std::ranges::transform(kProfileNames, std::back_inserter(names), &ProfileName::name);
+  return names;
+}
+
+/// @param name one of the choices of --image-backend.
+ImageBackend image_backend(const std::string& name) {
+  if (name == "torchvision") return ImageBackend::kTorchvision;
+  return name == "pil" ? ImageBackend::kPillow : ImageBackend::kModelDefault;
+}
+
+void set_background(const std::string& text, std::uint8_t background[3]) {
+  const std::vector<std::string> levels = split_commas(text);
+  if (levels.size() != 3) {
+    throw UsageError(std::string(kBackgroundFlag) + ": expected R,G,B, got \"" + one_line(text) +
+                     "\"");
+  }
+  std::ranges::transform(levels, background, [](const std::string& level) {
+    return static_cast<std::uint8_t>(parse_whole(level, 0, kBackgroundFlag, 255));
+  });
+}
+
+}  // namespace
+
+void add_media_flags(CLI::App& verb, MediaFlags& flags) {
+  add_choice(verb, "--image-backend", flags.image_backend, {"auto", "torchvision", "pil"},
+             "Resize arithmetic; auto is what vLLM uses for the model family")
+      ->group(kImageGroup);
+  add_choice(verb, "--media-profile", flags.profile, profile_names(),
+             "Whose loader turns files into pixels. vllm (0.24 and later) turns images upright by "
+             "their EXIF data and composites every transparency; vllm-0.23 does not turn them and "
+             "composites RGBA only; transformers turns them and ignores transparency; sglang does "
+             "neither")
+      ->group(kImageGroup);
+  verb.add_option(kBackgroundFlag, flags.background,
+                  "Colour under transparent pixels, each level from 0 to 255; for the profiles of "
+                  "vLLM (default: 255,255,255)")
+      ->type_name("R,G,B")
+      ->group(kImageGroup);
+  add_positive(verb, "--min-pixels", flags.min_pixels,
+               "Enlarge smaller images to this area (default: the checkpoint's)")
+      ->group(kImageGroup);
+  add_positive(verb, "--max-pixels", flags.max_pixels,
+               "Shrink larger images to this area (default: the checkpoint's)")
+      ->group(kImageGroup);
+  add_positive(verb, "--max-image-pixels", flags.max_image_pixels,
+               "Refuse larger images before decoding them")
+      ->group(kImageGroup);
+}
+
+MediaOptions media_options(const MediaFlags& flags) {
+  MediaOptions media;
+  if (flags.min_pixels > 0) media.min_pixels = flags.min_pixels;
+  if (flags.max_pixels > 0) media.max_pixels = flags.max_pixels;
+  media.limits.max_image_pixels = flags.max_image_pixels;
+  media.image_backend = image_backend(flags.image_backend);
+  const ProfileName& profile =
+      *std::ranges::find(kProfileNames, flags.profile,
+                         [](const ProfileName& entry) { return std::string(entry.name); });
+  media.profile = profile.profile;
+  if (flags.background.empty()) return media;
+  if (!profile.has_background) {
+    throw UsageError(std::string(kBackgroundFlag) + ": --media-profile " + flags.profile +
+                     " ignores transparency");
+  }
+  set_background(flags.background, media.background);
+  return media;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "media/image.h"
+
+namespace fovea::media {
+
+/// The operation that makes a stored image upright: values of EXIF tag 0x0112.
+enum class Orientation : std::uint8_t {
+  kUpright = 1,
+  kMirrorHorizontal = 2,  ///< left and right swapped
+  kRotate180 = 3,
+  kMirrorVertical = 4,  ///< top and bottom swapped
+  kTranspose = 5,       ///< x and y swapped
+  kRotate90 = 6,        ///< turn clockwise
+  kTransverse = 7,      ///< mirrored along the other diagonal
+  kRotate270 = 8,       ///< turn counter-clockwise
+};
+
+/// The orientation that Pillow finds in the metadata of an image: that of the EXIF block (a TIFF
+/// header and its first directory, with or without "Exif\0\0" in front), or if it has no such
+/// entry, that of the XMP packet. Either may be empty. Anything absent, damaged or out of range is
+/// upright: an image does not fail because of its metadata.
+/// Source: docs/reference/image_resize.md, "Orientation".
+[[nodiscard]] Orientation read_orientation(std::span<const std::uint8_t> exif,
+                                           std::span<const std::uint8_t> xmp) noexcept;
+
+/// Whether turning upright swaps width and height.
+[[nodiscard]] constexpr bool swaps_sides(Orientation orientation) noexcept {
+  return orientation >= Orientation::kTranspose;
+}
+
+/// Turns an image upright.
+[[nodiscard]] Image apply_orientation(Image image, Orientation orientation);
+
+}  // namespace fovea::media
