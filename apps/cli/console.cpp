@@ -52,8 +52,8 @@ void Console::hide_status() {
 }
 
 void Console::write(LogLevel level, std::string_view line) {
+  if (!wants(level)) return;
   const std::lock_guard lock(mutex_);
-  if (level < level_) return;
   if (level == LogLevel::kWarning && !warnings_.emplace(line).second) return;
   print(name_of(level), line);
 }

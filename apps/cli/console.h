@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -26,6 +27,7 @@ class Console final : public LogSink {
   /// Writes `fovea: <level>: <line>`, made one line. A warning of the library is written once, even
   /// if several engines of a benchmark give it.
   void write(LogLevel level, std::string_view line) override;
+  [[nodiscard]] bool wants(LogLevel level) const noexcept override { return level >= level_; }
   void warn(std::string_view text);
   void error(std::string_view text);
 
@@ -36,8 +38,8 @@ class Console final : public LogSink {
   void print(std::string_view kind, std::string_view text);
   void erase_status();
 
+  std::atomic<LogLevel> level_ = LogLevel::kWarning;
   std::mutex mutex_;  // guards the members below and the stream
-  LogLevel level_ = LogLevel::kWarning;
   bool quiet_ = false;
   bool terminal_ = false;
   std::string status_;

@@ -46,6 +46,23 @@ checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
                                : checkpoint::WeightSource::open(files.directory);
 }
 
+/// Sizes of the graphs, the same on every device: " graphs=2 ... budgets.<path>=16,64 ...".
+std::string graphs_text(const GraphSpec& spec, const GraphConfig& config, PackingPolicy packing) {
+  std::string text = cat(" graphs=", count_graphs(config), " max_items=", config.max_items,
+                         " max_frames=", config.max_frames,
+                         " packing=", packing == PackingPolicy::kCost ? "cost" : "greedy");
+  for (std::size_t path = 0; path < spec.paths.size(); ++path) {
+    text += cat(" budgets.", spec.paths[path].name, "=");
+    const char* separator = "";
+    for (const std::int64_t budget : config.path_budgets[path]) {
+      if (budget == 0) continue;  // stands for a path that an item does not need
+      text += cat(separator, budget);
+      separator = ",";
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 void warn_of_assumptions(const ItemProcessor& processor, const EngineOptions& options) {
@@ -97,8 +114,25 @@ void Engine::Impl::load() {
     loaded.push_back(std::make_unique<Replica>(*models.back(), *backend.device, own_options));
   }
   replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
+  log_initialized();
   if (on_host() || !options.graphs.cudagraph_mm_encoder) return;
   replicas->for_each([](Replica& replica) { replica.graphs().capture_in_background(); });
+}
+
+void Engine::Impl::log_initialized() {
+  if (!is_wanted(options.log, LogLevel::kInfo)) return;
+  std::string devices;
+  for (const Backend& backend : backends) {
+    devices += cat(devices.empty() ? "" : ",", backend.device->properties().name);
+  }
+  const GraphConfig& config = (*replicas)[0].graphs().config();
+  log_to(options.log, LogLevel::kInfo,
+         cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
+             " weight_bytes=", report.weight_bytes, " devices=", devices,
+             " replicas=", replicas->size(),
+             options.graphs.cudagraph_mm_encoder
+                 ? graphs_text(model().graph_spec(), config, options.packing)
+                 : " graphs=off"));
 }
 
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,

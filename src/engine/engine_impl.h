@@ -47,6 +47,8 @@ struct Engine::Impl {
 
  private:
   void load();
+  /// One line about what was loaded, where, and the sizes of its graphs.
+  void log_initialized();
   /// Adds the results of a window, without rows, and has the replicas begin to write those.
   void submit(PreparedWindows::Window& window, const EncodeOptions& how,
               std::vector<Embedding>& results);

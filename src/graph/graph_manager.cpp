@@ -37,6 +37,7 @@ GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
           {.user = options.user, .video_allowed = options.video_allowed, .log = options.log})),
       runners_(model, config_, device),
       stats_(model.graph_spec()),
+      batch_log_(model.graph_spec(), device.properties().name, options.log),
       warnings_(options.log),
       capture_(model, config_, options_, runners_) {}
 
@@ -161,6 +162,7 @@ void GraphManager::run_batch(const Batch& batch, Forced forced) {
   std::array<PathOutput, kMaxPaths> outputs{};
   GraphStats::PathMisses misses{};
   bool any_eager = false;
+  batch_log_.begin();
   for (std::size_t i = 0; i < num_paths; ++i) {
     if (batch.plan.load[i] == 0) continue;
     const auto path = static_cast<PathId>(i);
@@ -169,6 +171,7 @@ void GraphManager::run_batch(const Batch& batch, Forced forced) {
     any_eager = true;
     outputs[i] = runners_.eager.run(path, batch.items, inputs_);
     stats_.count_eager(path);
+    batch_log_.ran_eagerly(path, batch.items, *misses[i]);
   }
 
   Arena scratch = any_eager ? runners_.eager.memory().arena() : runners_.graphs.memory().arena();
@@ -202,6 +205,7 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const Batch& bat
     return MissReason::kCapacity;
   }
   stats_.count_replay(path, batch.items, graph->capacity().tokens);
+  batch_log_.replayed(path, batch.items, key->budget, graph->capacity().tokens);
   return std::nullopt;
 }
 

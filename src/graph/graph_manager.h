@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "fovea/stats.h"
+#include "graph/batch_log.h"
 #include "graph/capture/capture.h"
 #include "graph/graph_config.h"
 #include "graph/graph_stats.h"
@@ -117,6 +118,7 @@ class GraphManager {
 
   // Guarded by runners_.mutex.
   GraphStats stats_;
+  BatchLog batch_log_;
   LogOnce warnings_;
   Selection selection_;
   InputScratch inputs_;

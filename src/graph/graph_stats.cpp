@@ -63,7 +63,7 @@ void GraphStats::count_eager(PathId path) { ++paths_[static_cast<std::size_t>(pa
 void GraphStats::log_progress(LogSink* log, std::int64_t interval) {
   const bool crossed = counted() / interval > logged_ / interval;
   logged_ = counted();
-  if (log == nullptr || !crossed) return;
+  if (!crossed || !is_wanted(log, LogLevel::kDebug)) return;
   const Stats now = snapshot();
   log_to(log, LogLevel::kDebug,
          cat("encoder_graphs.stats hits=", hits_, " partial=", partial_, " misses=", misses_,

@@ -44,6 +44,17 @@ TEST(Console, LogLinesBelowTheLevelAreDropped) {
             "fovea: info: i\nfovea: warning: w\n");
 }
 
+TEST(Console, WantsTheLevelsThatItWrites) {
+  Console console;
+  EXPECT_FALSE(console.wants(LogLevel::kInfo));
+  EXPECT_TRUE(console.wants(LogLevel::kWarning));
+  console.set_level(LogLevel::kDebug);
+  EXPECT_TRUE(console.wants(LogLevel::kDebug));
+  console.be_quiet();
+  EXPECT_FALSE(console.wants(LogLevel::kWarning));
+  EXPECT_TRUE(console.wants(LogLevel::kError));
+}
+
 TEST(Console, AWarningOfTheLibraryIsGivenOnce) {
   EXPECT_EQ(written([](Console& console) {
               for (const char* line : {"a", "b", "a"}) console.write(LogLevel::kWarning, line);

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "graph/harness.h"
+#include "graph/recording_log.h"
 
 namespace {
 
@@ -59,6 +60,17 @@ TEST(Allocation, ReplayAllocatesNothing) {
   const Batch batch =
       mock_batch(h.model, {{1, 4, 4}, {2, 4, 4}, {1, 16, 16}, {1, 2, 2}, {1, 6, 6}});
   EXPECT_EQ(allocations_of(h, batch, 10'000), 0);
+  EXPECT_EQ(h.manager.stats().graph_misses, 0);
+}
+
+TEST(Allocation, ReplayFormatsNoLineThatTheLogDoesNotWant) {
+  RecordingLog log(LogLevel::kInfo);
+  GraphManagerOptions options = small_options();
+  options.log = &log;
+  MockHarness h(MockModel{}, options);
+  h.manager.capture();
+  const Batch batch = mock_batch(h.model, {{1, 4, 4}, {2, 4, 4}, {1, 16, 16}});
+  EXPECT_EQ(allocations_of(h, batch, 1'000), 0);
   EXPECT_EQ(h.manager.stats().graph_misses, 0);
 }
 

@@ -20,7 +20,8 @@ TEST(BackgroundCapture, ServesMeanwhileAndThenReplays) {
     h.expect_right(mock_batch(h.model, {{1, 4, 4}, {1, 8, 8}, {2, 6, 6}}, i));
   }
   h.manager.wait_for_background();
-  EXPECT_EQ(log.count("not_captured"), 0) << "graphs on their way are nothing to warn about";
+  EXPECT_EQ(log.count("encoder_graphs.not_captured"), 0)
+      << "graphs on their way are nothing to warn about";
   EXPECT_EQ(h.manager.captured_keys(), (std::vector<GraphKey>{{.budget = 64}, {.budget = 16}}));
   const std::int64_t misses = h.manager.stats().graph_misses;
   h.expect_right(mock_batch(h.model, {{1, 4, 4}}));

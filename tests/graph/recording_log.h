@@ -12,6 +12,10 @@ namespace fovea::test {
 /// Keeps what is logged.
 class RecordingLog final : public LogSink {
  public:
+  /// @param level of the least severe lines that it wants. What it gets is kept, wanted or not.
+  explicit RecordingLog(LogLevel level = LogLevel::kDebug) noexcept : level_(level) {}
+
+  [[nodiscard]] bool wants(LogLevel level) const noexcept override { return level >= level_; }
   void write(LogLevel level, std::string_view line) override { lines.emplace_back(level, line); }
 
   [[nodiscard]] std::ptrdiff_t count(std::string_view part) const {
@@ -21,6 +25,9 @@ class RecordingLog final : public LogSink {
   }
 
   std::vector<std::pair<LogLevel, std::string>> lines;
+
+ private:
+  LogLevel level_;
 };
 
 }  // namespace fovea::test

@@ -186,7 +186,7 @@ GraphReport GraphCapture::report_of(const BudgetGraph& graph) const {
 }
 
 void GraphCapture::log_capture(const BudgetGraph& graph) const {
-  if (options_.log == nullptr) return;
+  if (!is_wanted(options_.log, LogLevel::kInfo)) return;
   const GraphReport report = report_of(graph);
   log_to(options_.log, LogLevel::kInfo,
          cat("encoder_graphs.graph path=", report.path, " budget=", report.budget,

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/log.h"
+#include "graph/graph_stats.h"
+#include "models/encoder_graph_model.h"
+
+namespace fovea {
+
+/// Debug lines about how the sub-batches of one manager ran: one per path that has tokens. Formats
+/// nothing unless the sink wants them. Not thread-safe.
+class BatchLog {
+ public:
+  /// @param device name of the manager's device. @param sink must outlive this object; null:
+  /// silence.
+  BatchLog(const GraphSpec& spec, std::string_view device, LogSink* sink);
+
+  /// The lines that follow are about the next sub-batch.
+  void begin() noexcept { ++sub_batch_; }
+  /// A path of `items` was replayed in the graph of `budget`, which holds `capacity` tokens.
+  void replayed(PathId path, std::span<const PreparedItem* const> items, std::int64_t budget,
+                std::int64_t capacity) const;
+  /// It ran eagerly.
+  void ran_eagerly(PathId path, std::span<const PreparedItem* const> items,
+                   MissReason reason) const;
+
+ private:
+  struct Load {
+    std::int64_t items = 0;  ///< with tokens on the path
+    std::int64_t tokens = 0;
+  };
+  [[nodiscard]] static Load load_of(PathId path, std::span<const PreparedItem* const> items);
+  /// "device=cpu sub_batch=1 path=default".
+  [[nodiscard]] std::string place(PathId path) const;
+
+  std::vector<std::string> path_names_;
+  std::string device_;
+  LogSink* sink_;
+  std::int64_t sub_batch_ = 0;  // from 1 on
+};
+
+}  // namespace fovea

@@ -1,0 +1,68 @@
+// The line about an engine that has been loaded.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "fovea/fovea.h"
+#include "graph/recording_log.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+std::string model_dir(const char* family) {
+  return test::golden_folder(family, "golden.safetensors");
+}
+
+/// What is logged about the loaded engine, from its devices on.
+std::string initialized(const std::string& model, EngineOptions options) {
+  test::RecordingLog log;
+  options.device = "cpu";
+  options.log = &log;
+  (void)Engine::load(model, options);
+  EXPECT_EQ(log.count("engine.initialized"), 1);
+  for (const auto& [level, line] : log.lines) {
+    if (!line.starts_with("engine.initialized model=\"" + model + "\" architecture=")) continue;
+    EXPECT_EQ(level, LogLevel::kInfo);
+    return line.substr(line.find("devices="));
+  }
+  return "";
+}
+
+EngineOptions with_budgets(std::vector<std::int64_t> budgets, std::int64_t items) {
+  EngineOptions options;
+  options.graphs.encoder_cudagraph_token_budgets = std::move(budgets);
+  options.graphs.encoder_cudagraph_max_vision_items_per_batch = items;
+  options.graphs.encoder_cudagraph_max_frames_per_batch = 16;
+  return options;
+}
+
+TEST(EngineLog, TellsTheSizesOfTheGraphs) {
+  EXPECT_EQ(initialized(model_dir("qwen3_vl"), with_budgets({1024, 64, 512}, 8)),
+            "devices=cpu replicas=1 graphs=3 max_items=8 max_frames=16 packing=greedy "
+            "budgets.default=64,512,1024");
+}
+
+TEST(EngineLog, TellsTheDeviceOfEveryReplica) {
+  EngineOptions options = with_budgets({64}, 8);
+  options.data_parallel_size = 2;
+  options.packing = PackingPolicy::kCost;
+  EXPECT_EQ(initialized(model_dir("qwen3_vl"), options),
+            "devices=cpu,cpu replicas=2 graphs=1 max_items=8 max_frames=16 packing=cost "
+            "budgets.default=64");
+}
+
+TEST(EngineLog, TellsTheBudgetsOfEveryPath) {
+  EXPECT_EQ(initialized(model_dir("deepseek_ocr"), with_budgets({600}, 2)),
+            "devices=cpu replicas=1 graphs=4 max_items=2 max_frames=16 packing=greedy "
+            "budgets.global=272,544 budgets.local=100,600");
+}
+
+TEST(EngineLog, TellsThatThereAreNoGraphs) {
+  EngineOptions options;
+  options.graphs.cudagraph_mm_encoder = false;
+  EXPECT_EQ(initialized(model_dir("qwen3_vl"), options), "devices=cpu replicas=1 graphs=off");
+}
+
+}  // namespace
+}  // namespace fovea
