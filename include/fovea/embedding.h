@@ -57,7 +57,10 @@ struct Embedding {
   RowDType dtype = RowDType::kFloat32;
   RowBytes data;                                        ///< rows * width elements, row-major
   std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches, for families with a grid
-  std::int64_t source_width_px = 0;                     ///< both 0 if the item came as pixel values
+  /// Of a pruned video: which rows of the whole one these are, ascending. The grid stays that of
+  /// the whole video.
+  std::optional<std::vector<std::int64_t>> retained;
+  std::int64_t source_width_px = 0;  ///< both 0 if the item came as pixel values
   std::int64_t source_height_px = 0;
   std::int64_t num_frames = 1;
   std::int64_t resized_width_px = 0;
@@ -72,14 +75,16 @@ struct Embedding {
   [[nodiscard]] FOVEA_API bool is_finite() const noexcept;
 };
 
-/// An item that stands for rows encoded earlier, with their name, modality and grid. A cache of
+/// An item that stands for rows encoded earlier, with their name, modality, grid and what pruning
+/// retained. A cache of
 /// embeddings passes it in place of an image that it knows. Copies the rows; see
 /// precomputed_rows().
 /// @throws Error(kInvalidArgument) if the embedding holds an error instead of rows.
 [[nodiscard]] FOVEA_API MediaItem precomputed(const Embedding& item);
 
-/// Writes a safetensors file with `item_<i>` [rows, width] and `item_<i>.grid_thw` [3] int64 for
-/// every item without an error; i is the index in `items`. The file appears complete or not at all.
+/// Writes a safetensors file with `item_<i>` [rows, width] for every item without an error, where
+/// it has them with `item_<i>.grid_thw` [3] int64 and `item_<i>.retained` [rows] int64; i is the
+/// index in `items`. The file appears complete or not at all.
 /// @param metadata is written to `__metadata__`, together with "format", "fovea.version" and
 /// "fovea.items".
 /// @throws Error(kIo) if the file cannot be written.

@@ -41,6 +41,7 @@ struct MediaItem {
   std::int64_t num_rows = 0;
   std::int64_t row_width = 0;
   std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; kRows: copied to the result
+  std::optional<std::vector<std::int64_t>> retained;    ///< kRows only: copied to the result
 };
 
 /// An encoded image (JPEG, PNG, WebP) in a file. The file is not looked at until encode() reads it.

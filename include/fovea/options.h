@@ -94,6 +94,9 @@ struct EngineOptions {
   MediaOptions media;
   GraphOptions graphs;
   PackingPolicy packing = PackingPolicy::kGreedy;
+  /// Part q of the rows of a video that is dropped after the tower, 0 <= q < 1: those most like the
+  /// rows of the frame before. Videos then run without graphs. Qwen2.5-VL and Qwen3-VL only.
+  double video_pruning_rate = 0;
   AttentionBackend attention = AttentionBackend::kAuto;
   /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.
   bool measure_graphs = true;

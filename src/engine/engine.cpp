@@ -7,6 +7,7 @@
 #include "engine/engine_impl.h"
 #include "engine/graph_times.h"
 #include "engine/output.h"
+#include "engine/video_pruning.h"
 #include "fovea/log.h"
 #include "models/load_model.h"
 #include "models/registry.h"
@@ -83,6 +84,7 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
 }
 
 void Engine::Impl::load() {
+  check_video_pruning(files.architecture(), options.video_pruning_rate);
   const checkpoint::WeightSource weights = open_weights(files, options);
   {
     CheckedModel checked = check_model(files, options.media, weights);
@@ -95,6 +97,7 @@ void Engine::Impl::load() {
   const GraphManagerOptions graph_options{
       .user = options.graphs,
       .max_num_batched_tokens = options.max_num_batched_tokens,
+      .videos_are_pruned = options.video_pruning_rate > 0,
       .packing = options.packing,
       .missing = on_host() ? MissingGraph::kCapture : MissingGraph::kRunEager,
       .measure = !on_host() && options.measure_graphs,
@@ -126,13 +129,16 @@ void Engine::Impl::log_initialized() {
     devices += cat(devices.empty() ? "" : ",", backend.device->properties().name);
   }
   const GraphConfig& config = (*replicas)[0].graphs().config();
-  log_to(options.log, LogLevel::kInfo,
-         cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
-             " weight_bytes=", report.weight_bytes, " devices=", devices,
-             " replicas=", replicas->size(),
-             options.graphs.cudagraph_mm_encoder
-                 ? graphs_text(model().graph_spec(), config, options.packing)
-                 : " graphs=off"));
+  log_to(
+      options.log, LogLevel::kInfo,
+      cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
+          " weight_bytes=", report.weight_bytes, " devices=", devices,
+          " replicas=", replicas->size(),
+          options.video_pruning_rate > 0 ? cat(" video_pruning_rate=", options.video_pruning_rate)
+                                         : "",
+          options.graphs.cudagraph_mm_encoder
+              ? graphs_text(model().graph_spec(), config, options.packing)
+              : " graphs=off"));
 }
 
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
@@ -157,8 +163,18 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
     replicas->abandon();  // it writes to the results, which are about to go
     throw;
   }
+  prune_videos(media, results);
   if (!on_host()) tell(media.size());
   return results;
+}
+
+void Engine::Impl::prune_videos(std::span<const MediaItem> media, std::span<Embedding> results) {
+  if (options.video_pruning_rate == 0) return;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const bool is_encoded = media[i].source != MediaItem::Source::kRows && !results[i].error;
+    if (!is_encoded || results[i].modality != Modality::kVideo) continue;
+    prune_video(results[i], options.video_pruning_rate, decode_pool);
+  }
 }
 
 void Engine::Impl::submit(PreparedWindows::Window& window, const EncodeOptions& how,
@@ -229,6 +245,7 @@ std::string Engine::device() const {
 
 ModelReport inspect(const std::string& model, const EngineOptions& options) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
+  check_video_pruning(files.architecture(), options.video_pruning_rate);
   CheckedModel checked = check_model(files, options.media, open_weights(files, options));
   const std::string device = replica_devices(options).front();
   const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});

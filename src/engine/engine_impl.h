@@ -52,6 +52,8 @@ struct Engine::Impl {
   /// Adds the results of a window, without rows, and has the replicas begin to write those.
   void submit(PreparedWindows::Window& window, const EncodeOptions& how,
               std::vector<Embedding>& results);
+  /// Prunes the videos among the results that are there, if the options ask for it.
+  void prune_videos(std::span<const MediaItem> media, std::span<Embedding> results);
 };
 
 /// Warns of what preprocessing assumes for want of a processor file. Random weights, which need

@@ -84,6 +84,7 @@ MediaItem precomputed(const Embedding& rows) {
                                     rows.width, rows.name);
   item.modality = rows.modality;
   item.grid_thw = rows.grid_thw;
+  item.retained = rows.retained;
   return item;
 }
 

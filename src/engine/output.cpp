@@ -51,6 +51,7 @@ void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result) {
   result.width = media.row_width;
   result.dtype = dtype;
   result.grid_thw = media.grid_thw;
+  result.retained = media.retained;
   const auto count = static_cast<std::size_t>(media.num_rows * media.row_width);
   result.data.resize(count * size_of(to_dtype(dtype)));
   convert_rows(to_dtype(media.row_dtype), reinterpret_cast<const std::byte*>(media.bytes.data()),
@@ -122,10 +123,17 @@ void save_safetensors(const std::string& path, std::span<const Embedding> items,
     if (item.error) continue;
     tensors.push_back(
         {cat("item_", i), {item.data.data(), to_dtype(item.dtype), {item.rows, item.width}}});
-    if (!item.grid_thw) continue;
-    tensors.push_back(
-        {cat("item_", i, ".grid_thw"),
-         {reinterpret_cast<const std::byte*>(item.grid_thw->data()), DType::kI64, {3}}});
+    if (item.grid_thw) {
+      tensors.push_back(
+          {cat("item_", i, ".grid_thw"),
+           {reinterpret_cast<const std::byte*>(item.grid_thw->data()), DType::kI64, {3}}});
+    }
+    if (item.retained) {
+      tensors.push_back({cat("item_", i, ".retained"),
+                         {reinterpret_cast<const std::byte*>(item.retained->data()),
+                          DType::kI64,
+                          {std::ssize(*item.retained)}}});
+    }
   }
   std::map<std::string, std::string> all = metadata;
   all["format"] = "pt";

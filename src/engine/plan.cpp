@@ -7,6 +7,7 @@
 #include "engine/engine_impl.h"
 #include "engine/load_balance.h"
 #include "engine/prepare.h"
+#include "engine/video_pruning.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
 #include "graph/packing.h"
@@ -35,7 +36,7 @@ ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                   : processor.plan_image(size.width_px, size.height_px);
 }
 
-ItemInfo describe(const ItemPlan& plan) {
+ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
   ItemInfo info;
   const bool is_video = plan.modality == Modality::kVideo;
   info.name = size_name(plan.source_width_px, plan.source_height_px,
@@ -48,7 +49,9 @@ ItemInfo describe(const ItemPlan& plan) {
   info.resized_height_px = plan.resized_height_px;
   if (plan.has_grid_thw) info.grid_thw = plan.grid;
   info.patches = plan.spec.input_rows;
-  info.rows = plan.spec.out_rows;
+  info.rows = is_video && video_pruning_rate > 0
+                  ? num_retained(plan.spec.out_rows, plan.grid[0], video_pruning_rate)
+                  : plan.spec.out_rows;
   return info;
 }
 
@@ -59,7 +62,9 @@ class Planner {
       : spec_(model.graph_spec()),
         options_(options),
         config_(graph_config_of(model, options.max_num_batched_tokens,
-                                {.user = options.graphs, .log = options.log})) {
+                                {.user = options.graphs,
+                                 .video_allowed = options.video_pruning_rate == 0,
+                                 .log = options.log})) {
     for (const PathSpec& path : spec_.paths) plan_.paths.push_back(path.name);
     plan_.token_budgets.resize(plan_.paths.size());
     plan_.replica_patches.resize(replica_devices(options).size());
@@ -73,7 +78,7 @@ class Planner {
     std::vector<ItemSpec> specs;
     for (const ItemPlan& item : items.subspan(begin, count)) {
       specs.push_back(item.spec);
-      plan_.items.push_back(describe(item));
+      plan_.items.push_back(describe(item, options_.video_pruning_rate));
     }
     const Assignment assignment = assign_items(spec_, specs, plan_.replica_patches.size());
     for (std::size_t replica = 0; replica < assignment.counts.size(); ++replica) {
@@ -157,6 +162,7 @@ PackingPlan Engine::plan(std::span<const ItemSize> sizes) const {
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                  const EngineOptions& options) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
+  check_video_pruning(files.architecture(), options.video_pruning_rate);
   const auto planner = plan_model(files, options.media);
   warn_of_assumptions(planner->processor(), options);
   const bool on_host = !replica_devices(options).front().starts_with("cuda");

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <functional>
 #include <mutex>
 
 #include "core/stopwatch.h"
@@ -32,9 +31,10 @@ GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
                            const GraphManagerOptions& options)
     : model_(model),
       options_(options),
-      config_(graph_config_of(
-          model, options.max_num_batched_tokens,
-          {.user = options.user, .video_allowed = options.video_allowed, .log = options.log})),
+      config_(graph_config_of(model, options.max_num_batched_tokens,
+                              {.user = options.user,
+                               .video_allowed = options.video_allowed && !options.videos_are_pruned,
+                               .log = options.log})),
       runners_(model, config_, device),
       stats_(model.graph_spec()),
       batch_log_(model.graph_spec(), device.properties().name, options.log),
@@ -121,12 +121,17 @@ void GraphManager::submit(Items items, Rows out, Forced forced) {
   const auto is_served = [&](const ItemPlan& plan) {
     return serves(model_.graph_spec(), config_, plan.modality);
   };
+  const auto is_pruned = [&](const ItemPlan& plan) {
+    return options_.videos_are_pruned && plan.modality == Modality::kVideo;
+  };
   stats_.count_skipped(std::ranges::count_if(items, needs_no_path));
   if (forced) {
     run_those(forced, [](const ItemPlan&) { return true; });
   } else {
     run_those(std::nullopt, is_served);
-    run_those(MissReason::kUnsupportedModality, std::not_fn(is_served));
+    run_those(MissReason::kPruning, is_pruned);
+    run_those(MissReason::kUnsupportedModality,
+              [&](const ItemPlan& plan) { return !is_served(plan) && !is_pruned(plan); });
   }
 }
 

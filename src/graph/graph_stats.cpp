@@ -8,6 +8,7 @@ std::string_view to_string(MissReason reason) noexcept {
     case MissReason::kDisabled: return "disabled";
     case MissReason::kRequested: return "requested";
     case MissReason::kUnsupportedModality: return "unsupported_modality";
+    case MissReason::kPruning: return "pruning";
     case MissReason::kPrecomputed: return "precomputed";
     case MissReason::kFrames: return "frames";
     case MissReason::kOversized: return "oversized";

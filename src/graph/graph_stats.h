@@ -19,6 +19,7 @@ enum class MissReason : std::uint8_t {
   kDisabled,             ///< graphs are off
   kRequested,            ///< the caller asked for an eager run
   kUnsupportedModality,  ///< the model's graphs do not serve it
+  kPruning,              ///< rows of videos are pruned
   kPrecomputed,          ///< the item came as embeddings
   kFrames,               ///< more attention sequences than the graphs hold
   kOversized,            ///< more tokens than the largest budget
@@ -26,7 +27,7 @@ enum class MissReason : std::uint8_t {
   kCapacity,             ///< an input buffer is too small
   kSlower,               ///< measured: eager is faster than this graph
 };
-inline constexpr std::size_t kNumMissReasons = 9;
+inline constexpr std::size_t kNumMissReasons = 10;
 
 /// "oversized" and so on: keys of Stats::miss_reasons.
 [[nodiscard]] std::string_view to_string(MissReason reason) noexcept;

@@ -21,6 +21,7 @@ struct GraphManagerOptions {
   GraphOptions user;
   std::int64_t max_num_batched_tokens = 8192;  ///< of the consumer's step: bounds inferred budgets
   bool video_allowed = true;
+  bool videos_are_pruned = false;  ///< they run eagerly then, counted as MissReason::kPruning
   PackingPolicy packing = PackingPolicy::kGreedy;
   MissingGraph missing = MissingGraph::kRunEager;
   /// Times every graph against an eager run after its capture: packing by cost then uses

@@ -30,6 +30,9 @@ struct ModelFamily {
   std::unique_ptr<EncoderGraphModel> (*make)(const checkpoint::HfConfig& files,
                                              const MediaOptions& media,
                                              blocks::WeightLoader& loader);
+
+  /// Of `architectures`, those whose videos may be pruned (EngineOptions::video_pruning_rate).
+  std::span<const std::string_view> prunable = {};
 };
 
 /// All families, in the order of docs/models.md.

@@ -176,8 +176,20 @@ TEST(GraphManager, ModalitiesWithoutGraphsRunEagerly) {
   EXPECT_EQ(h.manager.stats().miss_reasons.at("unsupported_modality"), 2);
 }
 
+TEST(GraphManager, PrunedVideosRunEagerlyBesideReplayedImages) {
+  GraphManagerOptions options = small_options();
+  options.videos_are_pruned = true;
+  MockHarness h = make_mock({}, options);
+  h.manager.capture();
+  h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}, {2, 2, 2}, {1, 2, 2}}));
+  EXPECT_EQ(h.manager.config().max_frames, 0);  // no graph has room for a video
+  EXPECT_EQ(h.manager.stats().graph_hits, 2);
+  EXPECT_EQ(h.manager.stats().graph_misses, 2);
+  EXPECT_EQ(h.manager.stats().miss_reasons, (std::map<std::string, std::int64_t>{{"pruning", 2}}));
+}
+
 TEST(GraphManager, AModelWithoutGraphModalitiesRunsEagerly) {
-  MockHarness h = make_mock({.modalities = {}});  // what a model with pruning declares
+  MockHarness h = make_mock({.modalities = {}});  // what the reference declares for pruned videos
   h.manager.capture();
   h.expect_right(mock_batch(h.model, {{2, 4, 4}, {1, 4, 4}}));
   EXPECT_EQ(h.manager.stats().graph_hits, 0);

@@ -53,6 +53,14 @@ std::optional<std::int64_t> video_limit(const std::string& json_text) {
   return videos;
 }
 
+double pruning_rate(const std::string& text) {
+  constexpr const char* kFlag = "--video-pruning-rate";
+  const double rate = parse_number(text, kFlag);
+  if (rate >= 0 && rate < 1) return rate;
+  throw UsageError(std::string(kFlag) +
+                   ": expected a number of at least 0 and less than 1, got \"" + text + "\"");
+}
+
 }  // namespace
 
 void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
@@ -69,6 +77,14 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
       ->group(kVllmGroup);
   add_positive(verb, "--max-model-len", flags.max_model_len,
                "Longest prompt: bounds inferred token budgets like --max-num-batched-tokens")
+      ->group(kVllmGroup);
+  verb.add_option_function<std::string>(
+          "--video-pruning-rate",
+          [&flags](const std::string& text) { flags.video_pruning_rate = pruning_rate(text); },
+          "Part of the rows of a video to drop, those most like the frame before; videos of "
+          "Qwen2.5-VL and Qwen3-VL only, which then run eagerly")
+      ->type_name("Q")
+      ->default_str("0")
       ->group(kVllmGroup);
 }
 
@@ -89,6 +105,7 @@ void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options) {
   if (!flags.limit_mm_per_prompt.empty() && video_limit(flags.limit_mm_per_prompt) == 0) {
     options.graphs.encoder_cudagraph_max_frames_per_batch = 0;
   }
+  options.video_pruning_rate = flags.video_pruning_rate;
   if (flags.max_model_len > 0) {
     options.max_num_batched_tokens = std::min(options.max_num_batched_tokens, flags.max_model_len);
   }

@@ -16,6 +16,7 @@ struct VllmFlags {
   std::string mm_encoder_tp_mode = "weights";
   std::string limit_mm_per_prompt;  ///< JSON, or empty
   std::int64_t max_model_len = 0;   ///< tokens; 0: no limit
+  double video_pruning_rate = 0;
 };
 
 /// Adds them under a heading of their own.

@@ -85,7 +85,8 @@ const ModelFamily& family() noexcept {
                                        .architectures = kArchitectures,
                                        .anchor_folder = "visual.",
                                        .anchor_tensor = "patch_embed.proj.weight",
-                                       .make = &make};
+                                       .make = &make,
+                                       .prunable = kArchitectures};
   return kFamily;
 }
 

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -19,6 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kArchitectures{
     "Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
     "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"};
+constexpr std::span kQwen3Vl = std::span(kArchitectures).first<2>();
 
 blocks::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,
@@ -63,7 +66,8 @@ const ModelFamily& family() noexcept {
                                        .architectures = kArchitectures,
                                        .anchor_folder = "visual.",
                                        .anchor_tensor = "patch_embed.proj.weight",
-                                       .make = &make};
+                                       .make = &make,
+                                       .prunable = kQwen3Vl};
   return kFamily;
 }
 

@@ -66,6 +66,20 @@ TEST(VllmFlags, ThePromptBoundsInferredBudgets) {
             EngineOptions{}.max_num_batched_tokens);
 }
 
+TEST(VllmFlags, VideosMayBePruned) {
+  EXPECT_EQ(options_of({}).video_pruning_rate, 0);
+  EXPECT_EQ(options_of({.video_pruning_rate = 0.25}).video_pruning_rate, 0.25);
+  VllmFlags flags;
+  CLI::App verb;
+  add_vllm_flags(verb, flags);
+  verb.parse("--video-pruning-rate 0.75");
+  EXPECT_EQ(flags.video_pruning_rate, 0.75);
+  for (const char* rate : {"1", "-0.5", "half"}) {
+    expect_usage_error("--video-pruning-rate: expected",
+                       [&] { verb.parse(std::string("--video-pruning-rate=") + rate); });
+  }
+}
+
 TEST(VllmFlags, AttentionHasNamesOfBoth) {
   Console console;
   EXPECT_EQ(attention_backend("auto", console), AttentionBackend::kAuto);

@@ -163,6 +163,7 @@ nlohmann::ordered_json config_json(const MmFlags& flags) {
     json["dataset_path"] = flags.dataset_path;
   }
   return json;
+                                 {"video_pruning_rate", flags.engine.vllm.video_pruning_rate},
 }
 
 /// Figures of the last run are at the top, as the reference has them; with two, those of the first
