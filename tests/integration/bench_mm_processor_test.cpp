@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "integration/run_program.h"
@@ -134,6 +135,39 @@ TEST_F(BenchMmProcessor, ReadsFilesOfRequests) {
   EXPECT_EQ(report()["rows"], 2 * (36 + 90));
 }
 
+TEST_F(BenchMmProcessor, RunsADataSetOfTheHubThatWasConverted) {
+  const std::string converted = folder_ / "fovea/datasets/org--arena/train";
+  std::filesystem::create_directories(converted);
+  const std::string line = json({{"image", model_ + "/images/photo_180x180.jpg"}}).dump() + "\n";
+  write_text(converted + "/seed-42.jsonl", line + line + line);
+  write_text(converted + "/seed-43.jsonl", line);
+  const std::vector<std::string> command{"bench",           "mm-processor",
+                                         "--model",         model_,
+                                         "--dataset-name",  "hf",
+                                         "--dataset-path",  "org/arena",
+                                         "--num-prompts",   "2",
+                                         "--num-warmups",   "1",
+                                         "--max-model-len", "32768",
+                                         "--seed",          "42",
+                                         "--hf-split",      "train",
+                                         "--output-json",   folder_ / "out.json"};
+  expect_success(run_fovea(command, "", folder_.path()));
+  EXPECT_EQ(report()["completed"], 2);
+  EXPECT_EQ(report()["rows"], 2 * 36);
+  EXPECT_EQ(report()["config"]["dataset_path"], "org/arena");
+  EXPECT_EQ(report()["config"]["hf_split"], "train");
+}
+
+TEST_F(BenchMmProcessor, SaysHowToConvertADataSetOfTheHub) {
+  const std::vector<std::string> command{"bench",          "mm-processor", model_,
+                                         "--dataset-name", "hf",           "--dataset-path",
+                                         "org/arena",      "--seed",       "42"};
+  expect_failure(run_fovea(command, "", folder_.path()), 1,
+                 "run `hf download org/arena --repo-type dataset`, then `python3 "
+                 "tools/convert_dataset.py org/arena --num-prompts 10 --num-warmups 1 --seed 42`");
+  expect_failure(run_fovea(command), 1, "org/arena: expected XDG_CACHE_HOME or HOME");
+}
+
 TEST_F(BenchMmProcessor, MixedSizesNeedNoData) {
   expect_success(bench({"--dataset-name", "vision-arena-like", "--num-prompts", "1",
                         "--num-warmups", "0", "--max-pixels", "65536"}));
@@ -196,9 +230,10 @@ TEST_F(BenchMmProcessor, RefusesWhatCannotBeMeant) {
     std::vector<std::string> arguments;
     const char* complaint;
   } kCases[] = {
-      {{"--dataset-name", "hf"}, "expected random-mm, vision-arena-like, dir, jsonl"},
+      {{"--dataset-name", "sharegpt"}, "expected random-mm, vision-arena-like, dir, jsonl, hf"},
+      {{"--dataset-name", "hf"}, "--dataset-path is required by --dataset-name hf"},
       {{"--dataset-name", "dir"}, "--dataset-path is required by --dataset-name dir"},
-      {{"--dataset-path", "x"}, "only dir and jsonl read files"},
+      {{"--dataset-path", "x"}, "only dir, jsonl and hf read files"},
       {{"--compare", "--enforce-eager"}, "--compare needs graphs"},
       {{"--compare", "--request-rate", "3"}, "--compare sends one request at a time"},
       {{"--compare", "--max-concurrency", "3"}, "--compare sends one request at a time"},

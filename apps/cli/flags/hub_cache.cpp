@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 
 namespace fovea::cli {
 namespace {
@@ -15,17 +14,6 @@ namespace fs = std::filesystem;
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-/// Whether a text is "<organisation>/<name>" in the characters that the hub allows.
-bool is_hub_name(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.' || c == '/';
-  };
-  const std::size_t slash = text.find('/');
-  return std::ranges::all_of(text, allowed) && std::ranges::count(text, '/') == 1 && slash > 0 &&
-         slash + 1 < text.size() && text.front() != '.' && text[slash + 1] != '.';
 }
 
 /// The commit that a branch or tag of a cached repository stands for; empty if it is not there.
@@ -48,21 +36,39 @@ std::string hub_cache_dir() {
   return home.empty() ? "" : home + "/.cache/huggingface/hub";
 }
 
-std::string resolve_hub_name(std::string& model) {
-  std::error_code failure;
-  if (!is_hub_name(model) || fs::exists(model, failure)) return "";
+bool is_hub_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '/';
+  };
+  const std::size_t slash = text.find('/');
+  return std::ranges::all_of(text, allowed) && std::ranges::count(text, '/') == 1 && slash > 0 &&
+         slash + 1 < text.size() && text.front() != '.' && text[slash + 1] != '.';
+}
+
+std::string hub_snapshot(const std::string& kind, const std::string& name) {
   const std::string cache = hub_cache_dir();
-  std::string folder = "models--" + model;
+  std::string folder = kind + "--" + name;
   folder.replace(folder.find('/'), 1, "--");
   const fs::path repository = fs::path(cache) / folder;
   const std::string commit = commit_of(repository, "main");
   const fs::path snapshot = repository / "snapshots" / commit;
-  if (cache.empty() || commit.empty() || !fs::is_directory(snapshot, failure)) {
+  std::error_code failure;
+  const bool found = !cache.empty() && !commit.empty() && fs::is_directory(snapshot, failure);
+  return found ? snapshot.string() : "";
+}
+
+std::string resolve_hub_name(std::string& model) {
+  std::error_code failure;
+  if (!is_hub_name(model) || fs::exists(model, failure)) return "";
+  const std::string snapshot = hub_snapshot("models", model);
+  if (snapshot.empty()) {
+    const std::string cache = hub_cache_dir();
     return "expected a directory, or a model in the hub cache " +
            (cache.empty() ? "(no HF_HOME, no HOME)" : cache) + ", got \"" + model +
            "\"; `hf download " + model + "` puts it there";
   }
-  model = snapshot.string();
+  model = snapshot;
   return "";
 }
 

@@ -21,15 +21,31 @@ CLI::Option* add_text(CLI::App& verb, const std::string& name, const std::string
       ->group(kWorkloadGroup);
 }
 
+void add_hub_flags(CLI::App& verb, HubDataset& hub) {
+  verb.add_option("--hf-split", hub.split, "Split of a data set of the hub")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(kWorkloadGroup);
+  verb.add_option("--hf-subset", hub.subset, "Subset of a data set of the hub")
+      ->type_name("NAME")
+      ->group(kWorkloadGroup);
+  verb.add_option("--hf-name", hub.hf_name,
+                  "Name on the hub of a data set that --dataset-path gives as a directory")
+      ->type_name("NAME")
+      ->group(kWorkloadGroup);
+}
+
 void add_workload_flags(CLI::App& verb, MmFlags& flags) {
   add_choice(verb, "--dataset-name", flags.dataset_name,
-             {"random-mm", "vision-arena-like", "dir", "jsonl"},
-             "Random images, random images of mixed sizes, a directory, or a file of requests")
+             {"random-mm", "vision-arena-like", "dir", "jsonl", "hf"},
+             "Random images, random images of mixed sizes, a directory, a file of requests, or a "
+             "data set of the hub that tools/convert_dataset.py has converted")
       ->group(kWorkloadGroup);
   verb.add_option("--dataset-path", flags.dataset_path,
-                  "Directory of images for dir, file of requests for jsonl")
+                  "Directory of images for dir, file of requests for jsonl, name on the hub for hf")
       ->type_name("PATH")
       ->group(kWorkloadGroup);
+  add_hub_flags(verb, flags.hub);
   add_positive(verb, "--num-prompts", flags.num_prompts, "Measured requests")
       ->group(kWorkloadGroup);
   add_count(verb, "--num-warmups", flags.num_warmups,
@@ -93,7 +109,7 @@ void add_output_flags(CLI::App& verb, MmFlags& flags) {
 /// The reference's flags about prompts.
 void add_text_flags(CLI::App& verb) {
   for (const char* name : {"--random-input-len", "--random-output-len", "--random-range-ratio",
-                           "--random-prefix-len"}) {
+                           "--random-prefix-len", "--output-len", "--hf-output-len"}) {
     verb.add_option(name)->description("Has no effect")->type_name("N")->group(kIgnoredGroup);
   }
 }
@@ -105,9 +121,11 @@ std::vector<std::string> flags_without_effect(const CLI::App& verb, const MmFlag
     if (option->count() == 0) continue;
     const std::string name = option->get_name();
     const bool text = option->get_group() == kIgnoredGroup;
+    const bool hub_only = name.starts_with("--hf-");
     const bool random_only = name.starts_with("--random-mm-") || name == "--encoded";
     const bool sizes = name == "--random-mm-bucket-config";
-    if (text || (random_only && !flags.random()) || (sizes && flags.dataset_name != "random-mm")) {
+    if (text || (hub_only && !flags.from_hub()) || (random_only && !flags.random()) ||
+        (sizes && flags.dataset_name != "random-mm")) {
       names.push_back(name);
     }
   }
@@ -128,13 +146,14 @@ void add_mm_flags(CLI::App& verb, MmFlags& flags) {
   verb.parse_complete_callback([&verb, &flags] {
     flags.without_effect = flags_without_effect(verb, flags);
     flags.arrivals.seed = flags.seed();
+    flags.hub.path = flags.dataset_path;
   });
 }
 
 void check_mm_flags(const MmFlags& flags) {
   if (flags.random() != flags.dataset_path.empty()) {
     throw UsageError(flags.random()
-                         ? "--dataset-path: only dir and jsonl read files, the data set is " +
+                         ? "--dataset-path: only dir, jsonl and hf read files, the data set is " +
                                flags.dataset_name
                          : "--dataset-path is required by --dataset-name " + flags.dataset_name);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/mm_processor/hub_dataset.h"
 #include "bench/mm_processor/runner.h"
 #include "bench/mm_processor/sampling.h"
 #include "flags/flags.h"
@@ -18,6 +19,7 @@ struct MmFlags {
   EngineFlags engine;
   std::string dataset_name = "random-mm";
   std::string dataset_path;
+  HubDataset hub;  ///< of the data set "hf", whose path is dataset_path
   std::int64_t num_prompts = 10;
   std::optional<std::int64_t> num_warmups;
   SamplingOptions sampling;
@@ -40,6 +42,8 @@ struct MmFlags {
   [[nodiscard]] bool random() const {
     return dataset_name == "random-mm" || dataset_name == "vision-arena-like";
   }
+  /// Whether requests are those of a data set of the hub.
+  [[nodiscard]] bool from_hub() const { return dataset_name == "hf"; }
   /// Whether requests follow one another, each one timed on its own.
   [[nodiscard]] bool in_turn() const {
     return arrivals.per_second == 0 && arrivals.max_concurrency == 1;

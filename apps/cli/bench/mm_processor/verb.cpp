@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "bench/host_load.h"
+#include "bench/mm_processor/hub_dataset.h"
 #include "bench/mm_processor/mm_flags.h"
 #include "bench/mm_processor/report.h"
 #include "bench/mm_processor/runner.h"
@@ -47,6 +48,11 @@ Workload make_workload(const MmFlags& flags) {
     return {.warmups = random_requests(sampler, num_warmups, flags.seed() + 1),
             .requests = random_requests(sampler, flags.num_prompts, flags.seed())};
   }
+  if (flags.from_hub()) {
+    const HubRequests wanted{flags.num_prompts, num_warmups, flags.seed()};
+    return {.warmups = hub_requests(flags.hub, wanted, wanted.seed + 1, num_warmups),
+            .requests = hub_requests(flags.hub, wanted, wanted.seed, flags.num_prompts)};
+  }
   const std::vector<MmRequest> pool = flags.dataset_name == "dir"
                                           ? directory_requests(flags.dataset_path)
                                           : jsonl_requests(flags.dataset_path);
@@ -58,6 +64,10 @@ Workload make_workload(const MmFlags& flags) {
 std::vector<std::string> files_of_run(const MmFlags& flags, const Workload& workload) {
   const InputArgument dataset{.text = flags.dataset_path};
   std::vector<std::string> files = files_read(flags.engine.model, {&dataset, 1});
+  if (flags.from_hub()) {
+    files.push_back(converted_file(flags.hub, flags.seed()));
+    files.push_back(converted_file(flags.hub, flags.seed() + 1));
+  }
   for (const std::vector<MmRequest>* requests : {&workload.warmups, &workload.requests}) {
     for (const MmRequest& request : *requests) {
       for (const MediaItem& item : request.files) {
@@ -153,6 +163,7 @@ nlohmann::ordered_json config_json(const MmFlags& flags) {
                                  {"media_profile", flags.engine.media.profile},
                                  {"max_concurrency", flags.arrivals.max_concurrency},
                                  {"request_rate", nullptr},
+                                 {"video_pruning_rate", flags.engine.vllm.video_pruning_rate},
                                  {"host_load", flags.host_load}};
   if (flags.arrivals.per_second > 0) json["request_rate"] = flags.arrivals.per_second;
   if (flags.random()) {
@@ -161,9 +172,13 @@ nlohmann::ordered_json config_json(const MmFlags& flags) {
     json["encoded"] = flags.encoded;
   } else {
     json["dataset_path"] = flags.dataset_path;
+    if (flags.from_hub()) {
+      json["hf_name"] = flags.hub.hf_name;
+      json["hf_subset"] = flags.hub.subset;
+      json["hf_split"] = flags.hub.split;
+    }
   }
   return json;
-                                 {"video_pruning_rate", flags.engine.vllm.video_pruning_rate},
 }
 
 /// Figures of the last run are at the top, as the reference has them; with two, those of the first
