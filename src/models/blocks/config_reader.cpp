@@ -8,11 +8,15 @@ namespace fovea::blocks {
 
 namespace {
 
+template <class Value>
+void require(const JsonView& where, const Value& value, const Value& only) {
+  FOVEA_CHECK(value == only, kUnsupported, where.path(), ": only ", only, " is supported, got ",
+              value);
+}
+
 /// A size that the towers cannot vary.
-void require_size(const JsonView& object, std::string_view key, std::int64_t expected) {
-  const std::int64_t value = read_size(object, key, expected);
-  FOVEA_CHECK(value == expected, kUnsupported, object.path(), ".", key, ": only ", expected,
-              " is supported, got ", value);
+void require_size(const JsonView& object, std::string_view key, std::int64_t only) {
+  if (const auto value = object.find(key)) require(*value, as_size(*value), only);
 }
 
 }  // namespace
@@ -34,6 +38,30 @@ std::int64_t read_size(const JsonView& object, std::string_view key, std::int64_
                        std::int64_t most) {
   const auto value = object.find(key);
   return value ? as_size(*value, most) : fallback;
+}
+
+SquareView read_square_view(const JsonView& vision, SquareView view) {
+  constexpr std::int64_t kMaxSide = 4096;
+  require_size(vision, "num_channels", 3);
+  view.side_px = read_size(vision, "image_size", view.side_px, kMaxSide);
+  view.patch_px = read_size(vision, "patch_size", view.patch_px, kMaxSide);
+  FOVEA_CHECK(view.side_px % (view.patch_px * view.merge) == 0, kUnsupported, vision.path(),
+              ".image_size: ", view.side_px, " is not a multiple of ", view.patch_px * view.merge,
+              " (tokens of ", view.merge, "x", view.merge, " patches)");
+  return view;
+}
+
+void require_number(const JsonView& object, std::string_view key, double only) {
+  if (const auto value = object.find(key)) require(*value, value->as_number(), only);
+}
+
+void require_text(const JsonView& object, std::string_view key, std::string_view only) {
+  if (const auto value = object.find(key)) require(*value, value->as_string(), std::string(only));
+}
+
+void require_flag(const JsonView& object, std::string_view key, bool only) {
+  const auto text = [](bool flag) { return std::string(flag ? "true" : "false"); };
+  if (const auto value = object.find(key)) require(*value, text(value->as_bool()), text(only));
 }
 
 std::vector<std::int64_t> read_block_indexes(const JsonView& list, std::int64_t depth) {

@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "models/blocks/grid/geometry.h"
+#include "models/blocks/views/geometry.h"
 
 namespace fovea::blocks {
 
@@ -23,6 +24,35 @@ inline constexpr std::int64_t kMaxDepth = 1024;
 /// The same of a value that is there. @throws as read_size.
 [[nodiscard]] std::int64_t as_size(const JsonView& value, std::int64_t most = kMaxSize);
 
+/// Requires that `width` divides into `heads` heads of whole vectors of 8 elements, which kernels
+/// work on.
+/// @param object where the numbers come from, for the message.
+/// @throws Error(kCorruptData) if it does not divide, Error(kUnsupported) for another head size.
+void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads);
+
+/// The sizes of a transformer into the fields of a family's Config, which are named as the keys.
+/// @throws as read_size, and as check_heads.
+template <class Config>
+void read_transformer(const JsonView& vision, Config& c) {
+  c.hidden_size = read_size(vision, "hidden_size", c.hidden_size);
+  c.num_hidden_layers = read_size(vision, "num_hidden_layers", c.num_hidden_layers, kMaxDepth);
+  c.num_attention_heads = read_size(vision, "num_attention_heads", c.num_attention_heads);
+  c.intermediate_size = read_size(vision, "intermediate_size", c.intermediate_size);
+  check_heads(vision, c.hidden_size, c.num_attention_heads);
+}
+
+/// A view of image_size in patches of patch_size.
+/// @param defaults where a key is absent; its other numbers stay.
+/// @throws Error(kCorruptData) for sizes out of bounds, Error(kUnsupported) for other than 3
+/// channels and for patches that do not make whole tokens.
+[[nodiscard]] SquareView read_square_view(const JsonView& vision, SquareView defaults);
+
+/// Requires the one value that the tower has, where the key is there.
+/// @throws Error(kUnsupported) naming the key for another, Error(kCorruptData) for another type.
+void require_number(const JsonView& object, std::string_view key, double only);
+void require_text(const JsonView& object, std::string_view key, std::string_view only);
+void require_flag(const JsonView& object, std::string_view key, bool only);
+
 /// The numbers of `list`, indexes of blocks of a tower of `depth` blocks.
 /// @throws Error(kCorruptData) for anything else, and for more indexes than there are blocks.
 [[nodiscard]] std::vector<std::int64_t> read_block_indexes(const JsonView& list,
@@ -37,11 +67,5 @@ inline constexpr std::int64_t kMaxDepth = 1024;
 /// vision.rope_parameters.rope_theta. @throws Error(kCorruptData) for anything but a number above
 /// 0.
 [[nodiscard]] double read_rope_theta(const JsonView& vision, double fallback);
-
-/// Requires that `width` divides into `heads` heads of whole vectors of 8 elements, which kernels
-/// work on.
-/// @param object where the numbers come from, for the message.
-/// @throws Error(kCorruptData) if it does not divide, Error(kUnsupported) for another head size.
-void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads);
 
 }  // namespace fovea::blocks

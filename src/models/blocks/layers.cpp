@@ -6,8 +6,23 @@
 #include "ops/gated.h"
 #include "ops/grid.h"
 #include "ops/norm.h"
+#include "ops/patch.h"
 
 namespace fovea::blocks {
+
+void embed_patches(ExecContext& ctx, const PatchEmbedding& embedding, const PatchBytes& patches,
+                   TensorView x) {
+  const Arena::Scope scope(ctx.arena);
+  const TensorView values = ctx.arena.tensor(x.dtype, {x.shape[0], embedding.proj.in_features});
+  ops::patchify(ctx, {.pixels = patches.pixels,
+                      .sources = patches.sources,
+                      .table = embedding.normalize.view(),
+                      .patch_size = patches.patch_size,
+                      .temporal_patch_size = patches.frames,
+                      .rows = patches.rows,
+                      .out = values});
+  ops::linear(ctx, {.x = values, .weight = embedding.proj, .rows = patches.rows, .out = x});
+}
 
 void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows rows,
           TensorView out, ConstTensorView residual) {

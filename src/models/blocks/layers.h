@@ -56,6 +56,21 @@ struct Block {
   Mlp mlp;
 };
 
+/// Pixels to rows: a convolution whose stride is its size.
+struct PatchEmbedding {
+  Tensor normalize;        ///< [3, 256] f32: value of every byte per channel
+  ops::PackedLinear proj;  ///< 3 * frames * patch_size^2 -> features
+};
+
+/// Patches in the bytes of images, as in ops::PatchifyArgs.
+struct PatchBytes {
+  ConstTensorView pixels;
+  ConstTensorView sources;  ///< [patches, 4] i32
+  std::int64_t patch_size = 0;
+  std::int64_t frames = 1;
+  LiveRows rows;
+};
+
 /// A 3 x 3 convolution of square grids, padded by 1; the weight is that of WeightLoader::conv3x3.
 struct Conv3x3 {
   ops::PackedLinear weight;
@@ -70,6 +85,10 @@ struct AttendedRows {
 
   [[nodiscard]] LiveRows live() const { return sequences.rows; }
 };
+
+/// x = proj(normalise(pixels)), [patches, features].
+void embed_patches(ExecContext& ctx, const PatchEmbedding& embedding, const PatchBytes& patches,
+                   TensorView x);
 
 /// out = residual + (x - mean) / sqrt(variance + epsilon) * weight + bias; [rows, features]. May be
 /// in place; the residual may be absent, or out.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "models/blocks/config_reader.h"
 
 namespace fovea::blocks {
 
@@ -49,8 +50,46 @@ double read_positive(const JsonView& object, std::string_view key, double fallba
   return value->as_number();
 }
 
+void check_steps(const JsonView& file) {
+  for (const char* step : {"do_resize", "do_rescale", "do_normalize"}) {
+    FOVEA_CHECK(file.bool_or(step, true), kUnsupported, file.path(), ".", step,
+                ": false is not supported");
+  }
+}
+
+PixelScaling read_scaling(const JsonView& file, const PixelScaling& fallback) {
+  check_steps(file);
+  return {.image_mean = read_channels(file, "image_mean", fallback.image_mean),
+          .image_std = read_positive_channels(file, "image_std", fallback.image_std),
+          .rescale_factor = read_positive(file, "rescale_factor", fallback.rescale_factor)};
+}
+
+void check_size(const JsonView& file, std::int64_t side_px) {
+  const auto size = file.find("size");
+  if (!size) return;
+  for (const char* key : {"height", "width"}) {
+    const std::int64_t side = size->is_object() ? read_size(*size, key, side_px) : as_size(*size);
+    FOVEA_CHECK(side == side_px, kUnsupported, size->path(), ".", key, ": ", side,
+                " contradicts config.json, which says ", side_px);
+  }
+}
+
+media::ResizeEngine resize_engine(const MediaOptions& media, media::ResizeEngine model_default) {
+  switch (media.image_backend) {
+    case ImageBackend::kPillow: return media::ResizeEngine::kPillow;
+    case ImageBackend::kTorchvision: return media::ResizeEngine::kTorchvision;
+    case ImageBackend::kModelDefault: return model_default;
+  }
+  return model_default;
+}
+
 std::string channel_text(const std::array<float, 3>& values) {
   return cat(values[0], ",", values[1], ",", values[2]);
+}
+
+Assumption assumed(const std::optional<JsonView>& file, std::string_view key,
+                   const std::string& value) {
+  return {.given = file && file->find(key), .key = key, .assumed = cat(key, "=", value)};
 }
 
 std::string missing_text(const std::string& file, bool has_file,

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/json.h"
+#include "fovea/options.h"
+#include "media/normalize.h"
+#include "media/resize/resize.h"
 
 namespace fovea::blocks {
 
@@ -20,6 +25,36 @@ namespace fovea::blocks {
                                                           const std::array<float, 3>& fallback);
 [[nodiscard]] double read_positive(const JsonView& object, std::string_view key, double fallback);
 
+/// How bytes become the values that the tower reads.
+struct PixelScaling {
+  std::array<float, 3> image_mean{0.5f, 0.5f, 0.5f};
+  std::array<float, 3> image_std{0.5f, 0.5f, 0.5f};
+  double rescale_factor = 1.0 / 255.0;
+
+  /// Value of each byte per channel, rescaled and normalised as torchvision's fused form does.
+  [[nodiscard]] media::NormalizeTable table() const {
+    return media::fused_normalize_table(image_mean, image_std, rescale_factor);
+  }
+  friend bool operator==(const PixelScaling&, const PixelScaling&) = default;
+};
+
+/// @throws Error(kUnsupported) if resizing, rescaling or normalising is switched off.
+void check_steps(const JsonView& file);
+
+/// What a processor file says of the scaling, after check_steps; `fallback` where it is silent.
+/// @throws as check_steps and the readers above.
+[[nodiscard]] PixelScaling read_scaling(const JsonView& file, const PixelScaling& fallback);
+
+/// Requires that `size`, where it is there, a number or height and width, is that of the tower.
+/// @param side_px image_size of config.json.
+/// @throws Error(kUnsupported) naming the key for another size, Error(kCorruptData) for wrong
+/// types.
+void check_size(const JsonView& file, std::int64_t side_px);
+
+/// The resize arithmetic that the user asks for; `model_default` where nothing is asked.
+[[nodiscard]] media::ResizeEngine resize_engine(const MediaOptions& media,
+                                                media::ResizeEngine model_default);
+
 /// Values of the three channels for log lines: "0.5,0.5,0.5".
 [[nodiscard]] std::string channel_text(const std::array<float, 3>& values);
 
@@ -29,6 +64,10 @@ struct Assumption {
   std::string_view key;   ///< as in the file
   std::string assumed{};  ///< "<name>=<value> ..."
 };
+
+/// "<key>=<value>" stands in for a key, if `file` is absent or lacks it.
+[[nodiscard]] Assumption assumed(const std::optional<JsonView>& file, std::string_view key,
+                                 const std::string& value);
 
 /// "missing=<file> keys=<key>,<key> <name>=<value> ..." of what is not given, without the keys if
 /// there is no file; empty if all is given.

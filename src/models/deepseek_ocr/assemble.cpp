@@ -26,8 +26,8 @@ void put_row(ExecContext& ctx, const Tensor& row, TensorView out, std::int64_t b
                              .out_first = first});
 }
 
-void assemble_tiles(ExecContext& ctx, const Weights& w, const View& tile, blocks::Tiling tiling,
-                    TensorView& local, TensorView& rows) {
+void assemble_tiles(ExecContext& ctx, const Weights& w, const blocks::SquareView& tile,
+                    blocks::Tiling tiling, TensorView& local, TensorView& rows) {
   const std::int64_t side = tile.tokens_side();
   const std::int64_t row = tiling.cols * side + 1;  // tokens of a row of the image and its newline
   for (std::int64_t tile_y = 0; tile_y < tiling.rows; ++tile_y) {
@@ -46,10 +46,12 @@ void assemble_tiles(ExecContext& ctx, const Weights& w, const View& tile, blocks
 
 }  // namespace
 
-void assemble_item(ExecContext& ctx, const Weights& w, const Views& views,
-                   const std::optional<blocks::Tiling>& tiling, PathRows& paths, TensorView rows) {
-  if (tiling) assemble_tiles(ctx, w, views[kLocal], *tiling, paths.local, rows);
-  const TensorView global = take_rows(paths.global, tokens_per_view(views, kGlobal));
+void assemble_item(ExecContext& ctx, const Weights& w, const Views& views, const ItemPlan& plan,
+                   PathRows& paths, TensorView rows) {
+  if (const auto tiling = tiling_of(plan)) {
+    assemble_tiles(ctx, w, views[kLocal], *tiling, paths.local, rows);
+  }
+  const TensorView global = take_rows(paths.global, plan.spec.path_tokens[kGlobal]);
   ctx.stream.copy(take_rows(rows, global.shape[0]).data, global.data, global.bytes());
   put_row(ctx, w.view_seperator, take_rows(rows, 1), 1, 0);
 }

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <optional>
-
-#include "models/blocks/tiles.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/weights.h"
 #include "ops/context.h"
@@ -20,6 +17,6 @@ struct PathRows {
 /// Asynchronous on ctx.stream. @param rows [out_rows of the item, n_embed].
 /// Source: docs/reference/deepseek_ocr.md, "Order of rows".
 void assemble_item(ExecContext& ctx, const Weights& weights, const Views& views,
-                   const std::optional<blocks::Tiling>& tiling, PathRows& paths, TensorView rows);
+                   const ItemPlan& plan, PathRows& paths, TensorView rows);
 
 }  // namespace fovea::deepseek_ocr

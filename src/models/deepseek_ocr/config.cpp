@@ -2,7 +2,6 @@
 #include "models/deepseek_ocr/config.h"
 
 #include <algorithm>
-#include <string>
 
 #include "core/check.h"
 #include "models/blocks/config_reader.h"
@@ -50,17 +49,13 @@ bool Config::is_global_block(std::int64_t layer) const {
 
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
-  const std::string tile_tag = root.string_or("tile_tag", "2D");
-  FOVEA_CHECK(tile_tag == "2D", kUnsupported, root.path(), ": tile_tag: only 2D is supported, got ",
-              tile_tag);
+  blocks::require_text(root, "tile_tag", "2D");
   Config c;
   const JsonView width = root.at("vision_config").at("width");
   read_sam(width.at("sam_vit_b"), c);
   read_clip(width.at("clip-l-14-224"), c);
   const JsonView projector = root.at("projector_config");
-  const std::string type = projector.string_or("projector_type", "linear");
-  FOVEA_CHECK(type == "linear", kUnsupported, projector.path(),
-              ".projector_type: only linear is supported, got ", type);
+  blocks::require_text(projector, "projector_type", "linear");
   c.projector_input_dim = blocks::read_size(projector, "input_dim", c.projector_input_dim);
   c.n_embed = blocks::read_size(projector, "n_embed", c.n_embed);
   constexpr const char* kPositions = "max_position_embeddings";

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "checkpoint/hf_config.h"
-#include "models/blocks/view_inputs.h"
+#include "models/blocks/views/geometry.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea::deepseek_ocr {
@@ -43,17 +43,13 @@ struct Config {
 /// Paths of the model protocol.
 enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
 
-/// A square view as the towers see it.
-struct View : blocks::SquareView {
-  explicit View(std::int64_t side) : SquareView{side, Config::kPatch} {}
+/// A square view as the towers see it; two of SAM's convolutions have stride 2.
+[[nodiscard]] constexpr blocks::SquareView view_of(std::int64_t side_px) {
+  return {.side_px = side_px, .patch_px = Config::kPatch, .stride = 4};
+}
 
-  [[nodiscard]] std::int64_t tokens_side() const { return grid() / 4; }  ///< after strides 2 and 2
-  [[nodiscard]] std::int64_t tokens() const { return tokens_side() * tokens_side(); }
-};
-
-/// What each path takes, in the order of Path. The sizes of views stand in no file: these are those
-/// of the vendor's default mode ("gundam").
-using Views = std::array<View, kNumPaths>;
+/// What each path takes, in the order of Path.
+using Views = std::array<blocks::SquareView, kNumPaths>;
 
 /// Reads and validates config.json. @throws Error(kCorruptData) naming the key, Error(kUnsupported)
 /// for another projector or tile_tag. Source: docs/reference/deepseek_ocr.md, "Configuration".

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/check.h"
+#include "models/blocks/frames.h"
 #include "models/blocks/processor_file.h"
+#include "models/blocks/views/plan.h"
 
 namespace fovea::deepseek_ocr {
 
@@ -42,27 +43,18 @@ Rect fit_on_canvas(std::int64_t side, std::int64_t width_px, std::int64_t height
 
 Processing read_processing(const checkpoint::HfConfig& files, const MediaOptions& media) {
   Processing p;
+  p.engine = blocks::resize_engine(media, p.engine);
+  std::optional<JsonView> file;
   if (files.processor) {
-    const JsonView file = files.processor->root();
-    p.image_mean = blocks::read_channels(file, "image_mean", p.image_mean);
-    p.image_std = blocks::read_positive_channels(file, "image_std", p.image_std);
+    file = files.processor->root();
+    p.image_mean = blocks::read_channels(*file, "image_mean", p.image_mean);
+    p.image_std = blocks::read_positive_channels(*file, "image_std", p.image_std);
   }
-  if (media.image_backend == ImageBackend::kTorchvision) {
-    p.engine = media::ResizeEngine::kTorchvision;
-  }
-  const auto has = [&](const char* key) {
-    return files.processor && files.processor->root().find(key);
-  };
-  p.assumptions = blocks::missing_text(
-      files.directory + "/processor_config.json", files.processor.has_value(),
-      {{has("image_mean"), "image_mean", cat("image_mean=", blocks::channel_text(p.image_mean))},
-       {has("image_std"), "image_std", cat("image_std=", blocks::channel_text(p.image_std))}});
+  p.assumptions =
+      blocks::missing_text(files.directory + "/processor_config.json", file.has_value(),
+                           {blocks::assumed(file, "image_mean", blocks::channel_text(p.image_mean)),
+                            blocks::assumed(file, "image_std", blocks::channel_text(p.image_std))});
   return p;
-}
-
-std::int64_t tokens_per_view(const Views& views, PathId path) {
-  const View& view = views[static_cast<std::size_t>(path)];
-  return path == kGlobal ? view.tokens() + view.tokens_side() : view.tokens();
 }
 
 std::optional<blocks::Tiling> tiling_of(const ItemPlan& plan) {
@@ -77,10 +69,9 @@ blocks::Tiling Processor::choose_tiling(std::int64_t width_px, std::int64_t heig
 }
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  const View& base = p_.views[kGlobal];
-  const View& tile = p_.views[kLocal];
-  FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
-              height_px, " pixels has no area");
+  const blocks::SquareView& base = p_.views[kGlobal];
+  const blocks::SquareView& tile = p_.views[kLocal];
+  blocks::check_area(width_px, height_px);
   const Rect rect = fit_on_canvas(base.side_px, width_px, height_px);
   FOVEA_CHECK(rect.width >= 1 && rect.height >= 1, kInvalidArgument, "image of ", width_px, "x",
               height_px, " pixels is too thin: fitted into ", base.side_px, "x", base.side_px,
@@ -88,41 +79,35 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   const blocks::Tiling tiling = choose_tiling(width_px, height_px);
   const std::int64_t tiles = tiling.count() > 1 ? tiling.count() : 0;
 
-  ItemPlan plan;
-  plan.source_width_px = width_px;
-  plan.source_height_px = height_px;
+  ItemPlan plan = blocks::plan_views(width_px, height_px, tiling, {{base, 1}, {tile, tiles}});
   plan.resized_width_px = tiles > 0 ? tiling.cols * tile.side_px : base.side_px;
   plan.resized_height_px = tiles > 0 ? tiling.rows * tile.side_px : base.side_px;
-  plan.grid = {1, tiling.rows, tiling.cols};
-  plan.pixel_bytes = base.pixel_bytes() + static_cast<std::size_t>(tiles) * tile.pixel_bytes();
-  plan.spec.input_rows = base.patches() + tiles * tile.patches();
-  plan.spec.num_seqs = 1;
-  plan.spec.path_tokens[kGlobal] = tokens_per_view(p_.views, kGlobal);
-  plan.spec.path_tokens[kLocal] = tiles * tokens_per_view(p_.views, kLocal);
   const std::int64_t newlines = tiles > 0 ? tiling.rows * tile.tokens_side() : 0;
-  plan.spec.out_rows =
-      plan.spec.path_tokens[kLocal] + newlines + plan.spec.path_tokens[kGlobal] + 1;
+  plan.spec.path_tokens[kGlobal] += base.tokens_side();  // newlines, which its path adds
+  plan.spec.out_rows += base.tokens_side() + newlines + 1;
   return plan;
 }
 
 void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                             std::span<std::uint8_t> out) const {
-  const RgbView image = blocks::still_frame(plan, frames, out);
+  blocks::check_frames(plan, frames, out);
+  const RgbView& image = frames.front();
   const std::size_t global_bytes = p_.views[kGlobal].pixel_bytes();
   fill_global(image, out.first(global_bytes));
   if (const auto tiling = tiling_of(plan)) {
-    blocks::cut_tiles(
-        blocks::resized(image, plan.resized_width_px, plan.resized_height_px, p_.engine), *tiling,
-        p_.views[kLocal].side_px, out.subspan(global_bytes));
+    const media::Image canvas =
+        blocks::resized(image, plan.resized_width_px, plan.resized_height_px, p_.engine);
+    blocks::cut_tiles(blocks::view_of(canvas), *tiling, p_.views[kLocal].side_px,
+                      out.subspan(global_bytes));
   }
 }
 
 void Processor::fill_global(RgbView image, std::span<std::uint8_t> out) const {
   const std::int64_t side = p_.views[kGlobal].side_px;
   const Rect rect = fit_on_canvas(side, image.width_px, image.height_px);
-  const auto pixels = blocks::resized(image, rect.width, rect.height, p_.engine);
+  const media::Image fitted = blocks::resized(image, rect.width, rect.height, p_.engine);
   std::ranges::fill(out, kCanvasGrey);
-  blocks::paste({pixels.data(), rect.width, rect.height}, rect.x, rect.y, side, out);
+  blocks::paste(blocks::view_of(fitted), rect.x, rect.y, side, out);
 }
 
 }  // namespace fovea::deepseek_ocr

@@ -10,14 +10,15 @@
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "media/resize/resize.h"
-#include "models/blocks/tiles.h"
+#include "models/blocks/views/tiles.h"
 #include "models/deepseek_ocr/config.h"
 
 namespace fovea::deepseek_ocr {
 
 /// How images become views: the whole image on a grey canvas, and local tiles of large ones.
 struct Processing {
-  Views views{View(1024), View(640)};
+  /// The sizes stand in no file: these are those of the vendor's default mode ("gundam").
+  Views views{view_of(1024), view_of(640)};
   std::int64_t tile_threshold_px = 640;  ///< images with a longer side are tiled
   std::int64_t min_tiles = 2;
   std::int64_t max_tiles = 6;
@@ -57,8 +58,5 @@ class Processor final : public ItemProcessor {
 
   Processing p_;
 };
-
-/// Tokens that a view contributes to the budget of its path, newlines included.
-[[nodiscard]] std::int64_t tokens_per_view(const Views& views, PathId path);
 
 }  // namespace fovea::deepseek_ocr

@@ -45,11 +45,13 @@ SamBlock load_sam_block(blocks::WeightLoader& loader, const Config& c, std::int6
           .rel_pos_w = relative("rel_pos_w")};
 }
 
-Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views) {
+Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views,
+             const media::NormalizeTable& normalize) {
   constexpr std::int64_t kGrid = Config::kSamGrid;
   Sam w;
-  w.patch_embed =
-      loader.linear("sam_model.patch_embed.proj", c.sam_width, {3, Config::kPatch, Config::kPatch});
+  w.patch_embed = {.normalize = loader.constant(normalize),
+                   .proj = loader.linear("sam_model.patch_embed.proj", c.sam_width,
+                                         {3, Config::kPatch, Config::kPatch})};
   for (std::size_t path = 0; path < kNumPaths; ++path) {
     const std::int64_t grid = views[path].grid();
     w.pos_embed[path] =
@@ -109,8 +111,7 @@ Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views
 
 Weights load_weights(blocks::WeightLoader& loader, const Config& c, const Views& views,
                      const media::NormalizeTable& normalize) {
-  return {.normalize = loader.constant(normalize),
-          .sam = load_sam(loader, c, views),
+  return {.sam = load_sam(loader, c, views, normalize),
           .clip = load_clip(loader, c, views),
           .projector = loader.linear("projector.layers", c.n_embed, {c.projector_input_dim}),
           .image_newline = loader.row("image_newline", c.n_embed),

@@ -23,7 +23,7 @@ struct SamBlock {
 };
 
 struct Sam {
-  ops::PackedLinear patch_embed;            ///< 3 * 16 * 16 -> sam_width
+  blocks::PatchEmbedding patch_embed;
   std::array<Tensor, kNumPaths> pos_embed;  ///< [grid^2, sam_width] f32
   std::vector<SamBlock> blocks;
   ops::PackedLinear neck_0;  ///< 1 x 1 convolution, sam_width -> 256
@@ -43,7 +43,6 @@ struct Clip {
 
 /// Both towers and what joins them. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor normalize;  ///< [3, 256] f32: value of every byte per channel
   Sam sam;
   Clip clip;
   ops::PackedLinear projector;  ///< clip_width + feature_width -> n_embed

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/blocks/config_reader.h"
+#include "models/blocks/frame_sampling.h"
 #include "models/blocks/grid/processor_file.h"
 
 namespace fovea::glm4v {
@@ -38,22 +39,6 @@ struct Clip {
   }
 };
 
-/// linspace(first, last, count)[i]
-double spaced(double first, double last, std::int64_t count, std::int64_t i) {
-  if (count == 1) return first;
-  if (i == count - 1) return last;
-  return static_cast<double>(i) * ((last - first) / static_cast<double>(count - 1)) + first;
-}
-
-Indices spread(std::int64_t first, std::int64_t last, std::int64_t count) {
-  Indices indices;
-  for (std::int64_t i = 0; i < count; ++i) {
-    indices.push_back(static_cast<std::int64_t>(
-        spaced(static_cast<double>(first), static_cast<double>(last), count, i)));
-  }
-  return indices;
-}
-
 /// Every frame once, and the last one again if that makes their number even.
 Indices paired(Indices indices) {
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
@@ -70,11 +55,11 @@ Indices sample_at_rate(const Clip& clip, std::int64_t max_duration, double targe
   const auto count = static_cast<std::int64_t>(
       std::clamp(std::floor(std::min(seconds, longest) * target_fps), 1.0, kAbsurd));
   if (seconds > longest && count >= clip.total_frames) {
-    return paired(spread(0, clip.last(), clip.total_frames));
+    return paired(blocks::spread_frames(0, clip.last(), clip.total_frames));
   }
   Indices indices;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double position = seconds > longest ? spaced(0, seconds, count, i) * clip.fps
+    const double position = seconds > longest ? blocks::spaced(0, seconds, count, i) * clip.fps
                                               : static_cast<double>(i) * clip.fps / target_fps;
     indices.push_back(clip.frame_from(position));
   }
@@ -95,7 +80,7 @@ Indices sample_by_length(const Clip& clip, std::int64_t temporal_patch_size) {
   const double rate = pairs_per_second(counted) * static_cast<double>(temporal_patch_size);
   const std::int64_t count =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(counted * rate), 1, kMostFrames);
-  if (clip.total_frames < count) return paired(spread(0, clip.last(), count));
+  if (clip.total_frames < count) return paired(blocks::spread_frames(0, clip.last(), count));
   Indices indices;
   double next = 0;
   for (std::int64_t i = 0; i < clip.total_frames; ++i) {
@@ -105,8 +90,8 @@ Indices sample_by_length(const Clip& clip, std::int64_t temporal_patch_size) {
     if (next >= std::floor(clip.seconds)) break;
   }
   const auto taken = static_cast<std::int64_t>(indices.size());
-  if (taken < count) indices = spread(indices.front(), indices.back(), count);
-  if (taken > count) indices = spread(0, clip.last(), count);
+  if (taken < count) indices = blocks::spread_frames(indices.front(), indices.back(), count);
+  if (taken > count) indices = blocks::spread_frames(0, clip.last(), count);
   return paired(std::move(indices));
 }
 

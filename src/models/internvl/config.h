@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
-#include "models/blocks/view_inputs.h"
+#include "models/blocks/views/geometry.h"
 #include "ops/linear.h"
 
 namespace fovea::internvl {
@@ -20,9 +20,9 @@ struct Config {
   std::int64_t num_hidden_layers = 24;  ///< those that run: select_layer may leave out the last
   std::int64_t num_attention_heads = 16;
   std::int64_t intermediate_size = 4096;
-  std::int64_t image_size = 448;
-  std::int64_t patch_size = 14;
-  bool qkv_bias = true;
+  /// A tile, a thumbnail or a frame: image_size, patch_size and 1 / downsample_ratio.
+  blocks::SquareView view{.side_px = 448, .patch_px = 14, .merge = 2};
+  bool qkv_bias = false;  ///< where the file does not say it: the published 300M has them
   bool qk_normalization = false;
   bool rms_norm = false;  ///< norm_type "rms_norm"; else "layer_norm"
   double layer_norm_eps = 1e-6;
@@ -30,20 +30,8 @@ struct Config {
   ops::Activation projector_act = ops::Activation::kGeluErf;
   std::int64_t llm_hidden_size = 0;  ///< columns of a row, those of the language model
 
-  static constexpr std::int64_t kMerge = 2;  ///< patches a side of a token: 1 / downsample_ratio
-
-  [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_attention_heads; }
   /// Columns of the patches that make a token.
-  [[nodiscard]] std::int64_t joined_width() const { return kMerge * kMerge * hidden_size; }
-  /// A tile, a thumbnail or a frame.
-  [[nodiscard]] blocks::SquareView view() const {
-    return {.side_px = image_size, .patch_px = patch_size, .merge = kMerge};
-  }
-  [[nodiscard]] std::int64_t tokens_per_view() const {
-    return view().patches() / (kMerge * kMerge);
-  }
-  /// Rows of a view inside the tower: its patches and the class token.
-  [[nodiscard]] std::int64_t seq_rows() const { return view().patches() + 1; }
+  [[nodiscard]] std::int64_t joined_width() const { return view.merge * view.merge * hidden_size; }
 };
 
 /// Reads and validates config.json.

@@ -1,20 +1,20 @@
 #pragma once
 
-#include "models/blocks/view_inputs.h"
+#include "models/blocks/views/inputs.h"
 #include "models/internvl/config.h"
 #include "models/internvl/weights.h"
 #include "ops/context.h"
 
 namespace fovea::internvl {
 
-/// What the forward reads, and how many of its rows are live.
+/// What the forward reads. Its further stage is that of tokens.
 [[nodiscard]] blocks::ViewLayout layout_of(const Config& config);
 
 /// Bytes of square views in, projected tokens out. Asynchronous on ctx.stream; safe to capture.
 /// @param in of layout_of(config).
-/// @param out [views * tokens_per_view, llm_hidden_size].
+/// @param out [views * tokens, llm_hidden_size].
 /// Source: docs/reference/internvl.md, "Forward".
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
-             const blocks::ViewInputs& in, TensorView out);
+             const blocks::ViewBatch& in, TensorView out);
 
 }  // namespace fovea::internvl

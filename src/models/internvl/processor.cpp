@@ -7,7 +7,10 @@
 
 #include "core/check.h"
 #include "models/blocks/config_reader.h"
+#include "models/blocks/frame_sampling.h"
+#include "models/blocks/frames.h"
 #include "models/blocks/processor_file.h"
+#include "models/blocks/views/plan.h"
 
 namespace fovea::internvl {
 
@@ -27,44 +30,6 @@ void read_tiles(const JsonView& file, const char* least, const char* most, Proce
               " <= ", most, ", got ", p.min_tiles, " and ", p.max_tiles);
 }
 
-/// How bytes become values, as a processor file of transformers says it.
-struct Scaling {
-  std::array<float, 3> mean = kImageNetMean;
-  std::array<float, 3> std = kImageNetStd;
-  double rescale_factor = 1.0 / 255.0;
-  friend bool operator==(const Scaling&, const Scaling&) = default;
-};
-
-Scaling read_scaling(const JsonView& file, const Scaling& fallback) {
-  for (const char* step : {"do_resize", "do_rescale", "do_normalize"}) {
-    FOVEA_CHECK(file.bool_or(step, true), kUnsupported, file.path(), ".", step,
-                ": false is not supported");
-  }
-  return {.mean = blocks::read_channels(file, "image_mean", fallback.mean),
-          .std = blocks::read_positive_channels(file, "image_std", fallback.std),
-          .rescale_factor = blocks::read_positive(file, "rescale_factor", fallback.rescale_factor)};
-}
-
-void check_side(const JsonView& file, std::int64_t side_px) {
-  const auto size = file.find("size");
-  for (const char* side : {"height", "width"}) {
-    const std::int64_t value = !size               ? side_px
-                               : size->is_object() ? blocks::read_size(*size, side, side_px)
-                                                   : blocks::as_size(*size);
-    FOVEA_CHECK(value == side_px, kUnsupported, file.path(), ".size.", side, ": ", value,
-                " would need positions other than those of vision_config.image_size, ", side_px);
-  }
-}
-
-std::string assumptions_of(const checkpoint::HfConfig& files, const Scaling& scaling) {
-  const auto file = files.image_processor();
-  const auto has = [&](const char* key) { return file && file->find(key); };
-  return blocks::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {{has("image_mean"), "image_mean", cat("image_mean=", blocks::channel_text(scaling.mean))},
-       {has("image_std"), "image_std", cat("image_std=", blocks::channel_text(scaling.std))}});
-}
-
 /// The authors' format: config.json has numbers of tiles, the rest is fixed in their code.
 void read_chat(const JsonView& root, Processing& p) {
   p.max_tiles = 6;
@@ -76,18 +41,22 @@ void read_chat(const JsonView& root, Processing& p) {
 
 /// The format of transformers, whose processor cuts images whatever crop_to_patches says.
 void read_native(const checkpoint::HfConfig& files, Processing& p) {
-  Scaling scaling;
-  if (const auto file = files.image_processor()) {
-    scaling = read_scaling(*file, scaling);
-    check_side(*file, p.view.side_px);
+  blocks::PixelScaling scaling{.image_mean = kImageNetMean, .image_std = kImageNetStd};
+  const auto file = files.image_processor();
+  if (file) {
+    scaling = blocks::read_scaling(*file, scaling);
+    blocks::check_size(*file, p.view.side_px);
     read_tiles(*file, "min_patches", "max_patches", p);
   }
-  if (const auto file = files.video_processor()) {
-    FOVEA_CHECK(read_scaling(*file, scaling) == scaling, kUnsupported, file->path(),
+  if (const auto video = files.video_processor()) {
+    FOVEA_CHECK(blocks::read_scaling(*video, scaling) == scaling, kUnsupported, video->path(),
                 ": videos that are rescaled or normalised otherwise than images are not supported");
   }
-  p.normalize = media::fused_normalize_table(scaling.mean, scaling.std, scaling.rescale_factor);
-  p.assumptions = assumptions_of(files, scaling);
+  p.normalize = scaling.table();
+  p.assumptions = blocks::missing_text(
+      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
+      {blocks::assumed(file, "image_mean", blocks::channel_text(scaling.image_mean)),
+       blocks::assumed(file, "image_std", blocks::channel_text(scaling.image_std))});
 }
 
 }  // namespace
@@ -95,86 +64,57 @@ void read_native(const checkpoint::HfConfig& files, Processing& p) {
 Processing read_processing(const checkpoint::HfConfig& files, const Config& c,
                            const MediaOptions& media) {
   const bool chat = c.format == Format::kChat;
-  const bool pillow = media.image_backend == ImageBackend::kModelDefault
-                          ? chat
-                          : media.image_backend == ImageBackend::kPillow;
-  Processing p{.view = c.view(),
-               .tokens_per_view = c.tokens_per_view(),
-               .engine = pillow ? media::ResizeEngine::kPillow : media::ResizeEngine::kTorchvision};
+  const auto engine = chat ? media::ResizeEngine::kPillow : media::ResizeEngine::kTorchvision;
+  Processing p{.view = c.view, .engine = blocks::resize_engine(media, engine)};
   chat ? read_chat(files.config.root(), p) : read_native(files, p);
   return p;
 }
 
-ItemPlan Processor::make_plan(Modality modality, std::int64_t width_px, std::int64_t height_px,
-                              std::int64_t num_frames, Tiling tiling, std::int64_t views) const {
-  FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
-              height_px, " pixels has no area");
-  ItemPlan plan;
-  plan.modality = modality;
-  plan.source_width_px = width_px;
-  plan.source_height_px = height_px;
-  plan.num_frames = num_frames;
-  plan.resized_width_px = tiling.cols * p_.view.side_px;
-  plan.resized_height_px = tiling.rows * p_.view.side_px;
-  plan.grid = {num_frames, tiling.rows, tiling.cols};
-  plan.pixel_bytes = static_cast<std::size_t>(views) * p_.view.pixel_bytes();
-  plan.spec.input_rows = views * p_.view.patches();
-  plan.spec.num_seqs = 1;  // sequences are views, whose number the capacity in tokens bounds
-  plan.spec.out_rows = views * p_.tokens_per_view;
-  plan.spec.path_tokens[0] = plan.spec.out_rows;
-  return plan;
-}
-
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
+  blocks::check_area(width_px, height_px);
   const Tiling tiling =
       blocks::nearest_tiling(width_px, height_px, p_.view.side_px, p_.min_tiles, p_.max_tiles);
   const bool thumbnail = p_.use_thumbnail && tiling.count() > 1;
-  return make_plan(Modality::kImage, width_px, height_px, 1, tiling,
-                   tiling.count() + (thumbnail ? 1 : 0));
+  return blocks::plan_tiles(width_px, height_px, tiling,
+                            {p_.view, tiling.count() + (thumbnail ? 1 : 0)});
 }
 
 ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
                                std::int64_t height_px) const {
   FOVEA_CHECK(num_frames >= 1, kInvalidArgument, "a video needs at least 1 frame, got ",
               num_frames);
-  return make_plan(Modality::kVideo, width_px, height_px, num_frames, {}, num_frames);
+  blocks::check_area(width_px, height_px);
+  ItemPlan plan = blocks::plan_tiles(width_px, height_px, {}, {p_.view, num_frames});
+  plan.modality = Modality::kVideo;
+  plan.num_frames = num_frames;
+  plan.grid[0] = num_frames;
+  return plan;
 }
 
 std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, double video_fps,
                                                    double target_fps) const {
   double most = static_cast<double>(std::min(total_frames, kMaxFrames));
-  const auto total = static_cast<double>(total_frames);
-  if (video_fps > 0) most = std::min(most, std::floor(total / video_fps * target_fps));
-  const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(most));
-  const double step = count > 1 ? (total - 1) / static_cast<double>(count - 1) : 0;
-  std::vector<std::int64_t> indices;
-  for (std::int64_t i = 0; i < count; ++i) {
-    indices.push_back(static_cast<std::int64_t>(static_cast<double>(i) * step));
+  if (video_fps > 0) {
+    most = std::min(most, std::floor(static_cast<double>(total_frames) / video_fps * target_fps));
   }
-  if (count > 1) indices.back() = total_frames - 1;
-  return indices;
+  return blocks::spread_frames(0, total_frames - 1,
+                               std::max<std::int64_t>(1, static_cast<std::int64_t>(most)));
 }
 
 void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                             std::span<std::uint8_t> out) const {
-  FOVEA_CHECK(std::ssize(frames) == plan.num_frames, kInvalidArgument, "planned were ",
-              plan.num_frames, " frames, got ", frames.size());
-  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
-              " bytes, got ", out.size());
+  blocks::check_frames(plan, frames, out);
   const std::int64_t side = p_.view.side_px;
   const Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
   const auto tile_bytes = static_cast<std::size_t>(tiling.count()) * p_.view.pixel_bytes();
   for (const RgbView& frame : frames) {
-    FOVEA_CHECK(frame.width_px == plan.source_width_px && frame.height_px == plan.source_height_px,
-                kInvalidArgument, "image is ", frame.width_px, "x", frame.height_px,
-                " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
-    blocks::cut_tiles(
-        blocks::resized(frame, plan.resized_width_px, plan.resized_height_px, p_.engine), tiling,
-        side, out.first(tile_bytes));
+    const media::Image image =
+        blocks::resized(frame, plan.resized_width_px, plan.resized_height_px, p_.engine);
+    blocks::cut_tiles(blocks::view_of(image), tiling, side, out.first(tile_bytes));
     out = out.subspan(tile_bytes);
   }
   if (!out.empty()) {  // the thumbnail
-    std::ranges::copy(blocks::resized(frames.front(), side, side, p_.engine), out.begin());
+    blocks::resize(frames.front(), side, side, p_.engine, media::ResizeFilter::kBicubic, out);
   }
 }
 

@@ -10,8 +10,7 @@
 #include "fovea/options.h"
 #include "media/normalize.h"
 #include "media/resize/resize.h"
-#include "models/blocks/tiles.h"
-#include "models/blocks/view_inputs.h"
+#include "models/blocks/views/inputs.h"
 #include "models/internvl/config.h"
 
 namespace fovea::internvl {
@@ -19,7 +18,6 @@ namespace fovea::internvl {
 /// How images and frames become square views.
 struct Processing {
   blocks::SquareView view;
-  std::int64_t tokens_per_view = 256;
   std::int64_t min_tiles = 1;
   std::int64_t max_tiles = 12;
   bool use_thumbnail = true;  ///< the whole image as one more view, where it has several tiles
@@ -42,8 +40,6 @@ class Processor final : public ItemProcessor {
  public:
   explicit Processor(Processing processing) : p_(std::move(processing)) {}
 
-  [[nodiscard]] const Processing& processing() const noexcept { return p_; }
-
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
@@ -56,11 +52,6 @@ class Processor final : public ItemProcessor {
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
 
  private:
-  /// An item of `views` views per frame.
-  [[nodiscard]] ItemPlan make_plan(Modality modality, std::int64_t width_px, std::int64_t height_px,
-                                   std::int64_t num_frames, blocks::Tiling tiling,
-                                   std::int64_t views) const;
-
   Processing p_;
 };
 

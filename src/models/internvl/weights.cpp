@@ -2,10 +2,8 @@
 // scales are multiplied into the layers before them, positions take the order of the patches.
 #include "models/internvl/weights.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "core/check.h"
+#include "models/blocks/views/layers.h"
 
 namespace fovea::internvl {
 
@@ -21,7 +19,7 @@ struct Names {
   std::string class_embedding, position_embedding, patch_embedding;
   std::string layers;            ///< then the index, a dot and the following names
   std::vector<std::string> qkv;  ///< one fused layer, or three
-  std::string q_norm, k_norm, proj, norm1, norm2, ls1, ls2;
+  std::string attention, proj, norm1, norm2, ls1, ls2;
   std::string projector_norm, projector_fc1, projector_fc2;
 };
 
@@ -32,8 +30,7 @@ Names names_of(Format format) {
             .patch_embedding = "vision_model.embeddings.patch_embedding",
             .layers = "vision_model.encoder.layers.",
             .qkv = {"attn.qkv"},
-            .q_norm = "attn.q_norm",
-            .k_norm = "attn.k_norm",
+            .attention = "attn",
             .proj = "attn.proj",
             .norm1 = "norm1",
             .norm2 = "norm2",
@@ -48,8 +45,7 @@ Names names_of(Format format) {
           .patch_embedding = "vision_tower.embeddings.patch_embeddings.projection",
           .layers = "vision_tower.encoder.layer.",
           .qkv = {"attention.q_proj", "attention.k_proj", "attention.v_proj"},
-          .q_norm = "attention.q_norm",
-          .k_norm = "attention.k_norm",
+          .attention = "attention",
           .proj = "attention.projection_layer",
           .norm1 = "layernorm_before",
           .norm2 = "layernorm_after",
@@ -60,17 +56,6 @@ Names names_of(Format format) {
           .projector_fc2 = "multi_modal_projector.linear_2"};
 }
 
-/// The table with its rows in the order of the patches; the class token stays first.
-std::vector<float> in_patch_order(std::span<const float> table, const Config& c) {
-  const auto cols = static_cast<std::size_t>(c.hidden_size);
-  std::vector<float> ordered(table.begin(), table.begin() + c.hidden_size);
-  blocks::for_each_patch(c.view(), [&](std::int64_t y, std::int64_t x) {
-    const auto row = static_cast<std::size_t>(1 + y * c.view().grid() + x);
-    std::ranges::copy(table.subspan(row * cols, cols), std::back_inserter(ordered));
-  });
-  return ordered;
-}
-
 /// Names and sizes of one tower, and where its tensors come from.
 struct Loading {
   blocks::WeightLoader& loader;
@@ -79,34 +64,33 @@ struct Loading {
 
   [[nodiscard]] Norm norm(const std::string& name) const {
     const auto epsilon = static_cast<float>(c.layer_norm_eps);
-    if (c.rms_norm) return loader.rms_norm(name, c.hidden_size, epsilon);
-    return loader.layer_norm(name, c.hidden_size, epsilon);
+    if (c.rms_norm) return {loader.rms_norm(name, c.hidden_size, epsilon)};
+    return {loader.layer_norm(name, c.hidden_size, epsilon)};
   }
 
-  [[nodiscard]] blocks::Attention attention(const std::string& layer) const {
+  [[nodiscard]] Attention attention(const std::string& layer) const {
     std::vector<std::string> qkv;
     for (const std::string& part : names.qkv) qkv.push_back(layer + part);
     const std::int64_t part_rows = 3 * c.hidden_size / std::ssize(qkv);
-    return {
-        .qkv = loader.stacked(qkv, part_rows, {c.hidden_size}, c.qkv_bias ? Bias::kYes : Bias::kNo),
-        .proj = loader.scaled_linear(layer + names.proj, layer + names.ls1, c.hidden_size,
-                                     c.hidden_size),
-        .num_heads = c.num_attention_heads};
-  }
-
-  [[nodiscard]] std::variant<blocks::Attention, QkNormAttention> any_attention(
-      const std::string& layer) const {
-    if (!c.qk_normalization) return attention(layer);
-    return QkNormAttention{
-        .attn = attention(layer),
-        .q_norm = loader.rms_norm(layer + names.q_norm, c.hidden_size, kQkNormEpsilon),
-        .k_norm = loader.rms_norm(layer + names.k_norm, c.hidden_size, kQkNormEpsilon)};
+    Attention attention{
+        .plain = {.qkv = loader.stacked(qkv, part_rows, {c.hidden_size},
+                                        c.qkv_bias ? Bias::kYes : Bias::kNo),
+                  .proj = loader.scaled_linear(layer + names.proj, layer + names.ls1, c.hidden_size,
+                                               c.hidden_size),
+                  .num_heads = c.num_attention_heads},
+        .qk_norms = {}};
+    if (c.qk_normalization) {
+      const std::string norms = layer + names.attention;
+      attention.qk_norms = {loader.rms_norm(norms + ".q_norm", c.hidden_size, kQkNormEpsilon),
+                            loader.rms_norm(norms + ".k_norm", c.hidden_size, kQkNormEpsilon)};
+    }
+    return attention;
   }
 
   [[nodiscard]] Layer layer(const std::string& name) const {
     return {.norm1 = norm(name + names.norm1),
             .norm2 = norm(name + names.norm2),
-            .attn = any_attention(name),
+            .attn = attention(name),
             .mlp = {.fc1 = loader.linear(name + "mlp.fc1", c.intermediate_size, {c.hidden_size}),
                     .fc2 = loader.scaled_linear(name + "mlp.fc2", name + names.ls2, c.hidden_size,
                                                 c.intermediate_size),
@@ -120,16 +104,16 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
   const Names names = names_of(c.format);
   const std::int64_t width = c.hidden_size;
-  const auto as_stored = [](std::span<const float> values) {
-    return std::vector<float>(values.begin(), values.end());
-  };
   Weights w;
-  w.normalize = loader.constant(normalize);
-  w.patch_embedding = loader.linear(names.patch_embedding, width, {3, c.patch_size, c.patch_size});
-  w.class_embedding = loader.f32_from(names.class_embedding, {1, 1, width}, {1, width}, as_stored);
-  w.position_embedding =
-      loader.f32_from(names.position_embedding, {1, c.seq_rows(), width}, {c.seq_rows(), width},
-                      [&](std::span<const float> table) { return in_patch_order(table, c); });
+  w.patch_embedding = {
+      .normalize = loader.constant(normalize),
+      .proj = loader.linear(names.patch_embedding, width, {3, c.view.patch_px, c.view.patch_px})};
+  w.class_embedding = loader.f32(names.class_embedding, {1, 1, width});
+  w.class_embedding.shape = {1, width};
+  const std::int64_t rows = 1 + c.view.patches();
+  w.position_embedding = loader.f32_from(
+      names.position_embedding, {1, rows, width}, {rows, width},
+      [&](std::span<const float> table) { return blocks::in_patch_order(c.view, 1, table); });
   const Loading loading{loader, c, names};
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     w.layers.push_back(loading.layer(cat(names.layers, i, ".")));

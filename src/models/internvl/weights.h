@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -10,29 +12,29 @@
 
 namespace fovea::internvl {
 
-/// Attention whose q and k are normalised over all heads together.
-struct QkNormAttention {
-  blocks::Attention attn;
-  blocks::RmsNorm q_norm;
-  blocks::RmsNorm k_norm;
+struct Norm {
+  std::variant<blocks::LayerNorm, blocks::RmsNorm> kind;
 };
 
-using Norm = std::variant<blocks::LayerNorm, blocks::RmsNorm>;
+struct Attention {
+  blocks::Attention plain;
+  /// Of q and of k, over all heads together, where the tower has them.
+  std::optional<std::array<blocks::RmsNorm, 2>> qk_norms;
+};
 
 /// A pre-norm block; its layer scales are in the weights of proj and fc2.
 struct Layer {
   Norm norm1;
   Norm norm2;
-  std::variant<blocks::Attention, QkNormAttention> attn;
+  Attention attn;
   blocks::Mlp mlp;
 };
 
 /// Tower and projector. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor normalize;                   ///< [3, 256] f32: value of every byte per channel
-  ops::PackedLinear patch_embedding;  ///< 3 * patch_size^2 -> hidden_size
-  Tensor class_embedding;             ///< [1, hidden_size] f32
-  Tensor position_embedding;          ///< [seq_rows, hidden_size] f32, in the order of the rows
+  blocks::PatchEmbedding patch_embedding;
+  Tensor class_embedding;     ///< [1, hidden_size] f32
+  Tensor position_embedding;  ///< [1 + patches, hidden_size] f32, in the order of the rows
   std::vector<Layer> layers;
   blocks::LayerNorm projector_norm;  ///< over joined_width
   blocks::Mlp projector;

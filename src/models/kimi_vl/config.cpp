@@ -25,15 +25,8 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
   const JsonView vision = root.at("vision_config");
   Config c;
-  const auto read = [&](std::string_view key, std::int64_t& field) {
-    field = blocks::read_size(vision, key, field);
-  };
-  c.num_hidden_layers =
-      blocks::read_size(vision, "num_hidden_layers", c.num_hidden_layers, blocks::kMaxDepth);
-  read("hidden_size", c.hidden_size);
-  read("intermediate_size", c.intermediate_size);
-  read("num_attention_heads", c.num_attention_heads);
-  read("init_pos_emb_height", c.init_pos_emb);
+  blocks::read_transformer(vision, c);
+  c.init_pos_emb = blocks::read_size(vision, "init_pos_emb_height", c.init_pos_emb);
   const std::int64_t width = blocks::read_size(vision, "init_pos_emb_width", c.init_pos_emb);
   FOVEA_CHECK(
       width == c.init_pos_emb, kUnsupported, vision.path(),
@@ -42,7 +35,6 @@ Config parse_config(const checkpoint::HfConfig& files) {
   c.grid.spatial_merge_size = read_square(vision, "merge_kernel_size", c.grid.spatial_merge_size);
   c.grid = blocks::read_grid_geometry(vision, c.grid);
   c.text_hidden_size = blocks::as_size(root.at("text_config").at("hidden_size"));
-  blocks::check_heads(vision, c.hidden_size, c.num_attention_heads);
   return c;
 }
 

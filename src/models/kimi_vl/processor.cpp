@@ -8,9 +8,9 @@
 
 #include "core/check.h"
 #include "models/blocks/config_reader.h"
+#include "models/blocks/frames.h"
 #include "models/blocks/grid/inputs.h"
 #include "models/blocks/processor_file.h"
-#include "models/blocks/tiles.h"
 #include "models/kimi_vl/config.h"
 
 namespace fovea::kimi_vl {
@@ -44,8 +44,7 @@ void check_grid(std::int64_t height, std::int64_t width) {
 /// Size of the canvas of an image.
 Size2d canvas_size(std::int64_t height_px, std::int64_t width_px, const GridGeometry& geometry,
                    std::int64_t limit) {
-  FOVEA_CHECK(height_px >= 1 && width_px >= 1, kInvalidArgument, "image of ", width_px, "x",
-              height_px, " pixels has no area");
+  blocks::check_area(width_px, height_px);
   const Size2d content = content_size(height_px, width_px, geometry.patch_size, limit);
   FOVEA_CHECK(content.height_px >= 1 && content.width_px >= 1, kInvalidArgument, "image of ",
               width_px, "x", height_px, " pixels is too thin: with ", limit,
@@ -76,7 +75,7 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
                            const MediaOptions& media) {
   Processing p{.grid = {.geometry = geometry,
                         .scaling = {.image_mean = kClipMean, .image_std = kClipStd},
-                        .engine = media::ResizeEngine::kPillow}};
+                        .engine = blocks::resize_engine(media, media::ResizeEngine::kPillow)}};
   blocks::PixelScaling& scaling = p.grid.scaling;
   const auto file = files.image_processor();
   if (file) {
@@ -85,17 +84,11 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
     scaling.image_mean = blocks::read_channels(*file, "image_mean", scaling.image_mean);
     scaling.image_std = blocks::read_positive_channels(*file, "image_std", scaling.image_std);
   }
-  if (media.image_backend == ImageBackend::kTorchvision) {
-    p.grid.engine = media::ResizeEngine::kTorchvision;
-  }
-  const auto has = [&](const char* key) { return file && file->find(key); };
   p.grid.assumptions = blocks::missing_text(
       files.directory + "/preprocessor_config.json", file.has_value(),
-      {{has("in_token_limit"), "in_token_limit", cat("in_token_limit=", p.in_token_limit)},
-       {has("image_mean"), "image_mean",
-        cat("image_mean=", blocks::channel_text(scaling.image_mean))},
-       {has("image_std"), "image_std",
-        cat("image_std=", blocks::channel_text(scaling.image_std))}});
+      {blocks::assumed(file, "in_token_limit", cat(p.in_token_limit)),
+       blocks::assumed(file, "image_mean", blocks::channel_text(scaling.image_mean)),
+       blocks::assumed(file, "image_std", blocks::channel_text(scaling.image_std))});
   p.grid.limits.image = {1, p.in_token_limit * geometry.patch_size * geometry.patch_size};
   p.grid.image_size = [geometry, limit = p.in_token_limit](std::int64_t height_px,
                                                            std::int64_t width_px) {
@@ -132,14 +125,14 @@ void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& v
 
 void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                             std::span<std::uint8_t> out) const {
-  const RgbView frame = blocks::still_frame(plan, frames, out);
+  blocks::check_frames(plan, frames, out);
+  const RgbView& frame = frames.front();
   const Size2d content = content_size(frame.height_px, frame.width_px,
                                       processing().geometry.patch_size, in_token_limit_);
-  const auto pixels =
+  const media::Image image =
       blocks::resized(frame, content.width_px, content.height_px, processing().engine);
   std::ranges::fill(out, std::uint8_t{0});
-  blocks::paste({pixels.data(), content.width_px, content.height_px}, 0, 0, plan.resized_width_px,
-                out);
+  blocks::paste(blocks::view_of(image), 0, 0, plan.resized_width_px, out);
 }
 
 }  // namespace fovea::kimi_vl

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
-#include "models/blocks/view_inputs.h"
+#include "models/blocks/views/geometry.h"
 
 namespace fovea::llama4 {
 
@@ -21,11 +21,8 @@ struct Config {
   blocks::SquareView view{.side_px = 448, .patch_px = 14, .merge = 2};
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_attention_heads; }
-  /// Patches of a token.
-  [[nodiscard]] std::int64_t merge_area() const { return view.merge * view.merge; }
-  [[nodiscard]] std::int64_t tokens() const { return view.patches() / merge_area(); }
-  /// Rows of a tile in the blocks: its patches and the class token.
-  [[nodiscard]] std::int64_t seq_rows() const { return view.patches() + 1; }
+  /// Columns of the patches that make a token.
+  [[nodiscard]] std::int64_t joined_width() const { return view.merge * view.merge * hidden_size; }
 };
 
 /// Reads and validates vision_config and the width of the language model.

@@ -1,31 +1,27 @@
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
+#include "models/blocks/views/inputs.h"
 #include "models/llama4/config.h"
 #include "models/llama4/weights.h"
 #include "ops/context.h"
 
 namespace fovea::llama4 {
 
-/// What the tower reads: tiles, and the place of every row in its tile for the rotary embedding.
-struct Inputs {
-  blocks::ViewInputs views;
-  ConstTensorView positions;  ///< [tiles * seq_rows, 4] i32: see ops::RopeAnglesArgs
+/// What the forward reads, but for the positions. Its further stage is that of tokens.
+[[nodiscard]] blocks::ViewLayout layout_of(const Config& config);
 
-  /// The buffers of a graph of `tiles` tiles, for EncoderGraphModel::inputs.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const Config& config, std::int64_t tiles);
-  /// Writes all of them but the pixels; parameters and errors are those of ViewInputs::fill.
-  [[nodiscard]] static std::byte* fill(const Config& config, std::int64_t capacity,
-                                       std::int64_t tiles, std::size_t num_items,
-                                       InputWriter& writer);
-  /// The buffers on the device, for a forward. @param tiles of the graph.
-  [[nodiscard]] static Inputs of(const Config& config, std::int64_t tiles, const NamedTensors& in);
-};
+/// The place of every row in its tile for the rotary embedding: patches count from 1, the class
+/// token, which comes last, is at 0 and does not turn.
+/// @param positions host, [tiles * rows of a tile, 4].
+void write_positions(const blocks::SquareView& view, std::int64_t tiles, std::int32_t* positions);
 
 /// The tower: bytes of tiles in, rows out. Asynchronous on ctx.stream; safe to capture.
-/// @param out [tiles * tokens, text_hidden_size]. Source: docs/reference/llama4.md, "Forward".
-void forward(ExecContext& ctx, const Config& config, const Weights& weights, const Inputs& in,
-             TensorView out);
+/// @param in of layout_of(config). @param positions [rows of all tiles, 4] i32: see
+/// ops::RopeAnglesArgs. @param out [tiles * tokens, text_hidden_size].
+/// Source: docs/reference/llama4.md, "Forward".
+void forward(ExecContext& ctx, const Config& config, const Weights& weights,
+             const blocks::ViewBatch& in, ConstTensorView positions, TensorView out);
 
 }  // namespace fovea::llama4

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/check.h"
 #include "models/blocks/config_reader.h"
+#include "models/blocks/frames.h"
 #include "models/blocks/processor_file.h"
+#include "models/blocks/views/plan.h"
 
 namespace fovea::llama4 {
 
@@ -63,51 +64,26 @@ Tiling choose_canvas(const Processing& p, std::int64_t width_px, std::int64_t he
   return chosen;
 }
 
-std::vector<std::uint8_t> resized(const Processing& p, RgbView image, std::int64_t width_px,
-                                  std::int64_t height_px) {
-  return blocks::resized(image, width_px, height_px, p.engine, media::ResizeFilter::kBilinear);
-}
-
-void check_file(const JsonView& file, std::int64_t side_px) {
-  if (const auto size = file.find("size")) {
-    for (const char* key : {"height", "width"}) {
-      const std::int64_t side = blocks::read_size(*size, key, side_px);
-      FOVEA_CHECK(side == side_px, kCorruptData, size->path(), ".", key, ": ", side,
-                  " contradicts config.json, which says ", side_px);
-    }
-  }
-  for (const char* key : {"do_resize", "do_rescale", "do_normalize"}) {
-    FOVEA_CHECK(file.bool_or(key, true), kUnsupported, file.path(), ".", key,
-                ": false is not supported");
-  }
-  constexpr std::int64_t kBilinear = 2;  // Pillow's number
-  const std::int64_t resample = file.int_or("resample", kBilinear);
-  FOVEA_CHECK(resample == kBilinear, kUnsupported, file.path(),
-              ".resample: only 2 (bilinear) is supported, got ", resample);
-}
-
 }  // namespace
 
 Processing read_processing(const checkpoint::HfConfig& files, const Config& config,
                            const MediaOptions& media) {
   constexpr std::int64_t kMostTiles = 1024;
-  Processing p{.tile = config.view, .tokens_per_tile = config.tokens()};
+  constexpr auto kTorchvision = media::ResizeEngine::kTorchvision;
+  Processing p{.tile = config.view, .engine = blocks::resize_engine(media, kTorchvision)};
   const auto file = files.image_processor();
   if (file) {
-    check_file(*file, p.tile.side_px);
+    blocks::check_size(*file, p.tile.side_px);
+    blocks::require_number(*file, "resample", 2);  // Pillow's number of bilinear
     p.max_patches = blocks::read_size(*file, "max_patches", p.max_patches, kMostTiles);
     p.resize_to_max_canvas = file->bool_or("resize_to_max_canvas", p.resize_to_max_canvas);
-    p.image_mean = blocks::read_channels(*file, "image_mean", p.image_mean);
-    p.image_std = blocks::read_positive_channels(*file, "image_std", p.image_std);
-    p.rescale_factor = blocks::read_positive(*file, "rescale_factor", p.rescale_factor);
+    p.scaling = blocks::read_scaling(*file, p.scaling);
   }
-  if (media.image_backend == ImageBackend::kPillow) p.engine = media::ResizeEngine::kPillow;
-  const auto has = [&](const char* key) { return file && file->find(key); };
   p.assumptions = blocks::missing_text(
       files.directory + "/preprocessor_config.json", file.has_value(),
-      {{has("max_patches"), "max_patches", cat("max_patches=", p.max_patches)},
-       {has("image_mean"), "image_mean", cat("image_mean=", blocks::channel_text(p.image_mean))},
-       {has("image_std"), "image_std", cat("image_std=", blocks::channel_text(p.image_std))}});
+      {blocks::assumed(file, "max_patches", cat(p.max_patches)),
+       blocks::assumed(file, "image_mean", blocks::channel_text(p.scaling.image_mean)),
+       blocks::assumed(file, "image_std", blocks::channel_text(p.scaling.image_std))});
   return p;
 }
 
@@ -132,37 +108,24 @@ Placement place_image(const Processing& p, std::int64_t width_px, std::int64_t h
 }
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
-              height_px, " pixels has no area");
+  blocks::check_area(width_px, height_px);
   const Tiling canvas = choose_canvas(p_, width_px, height_px);
   const std::int64_t tiles = canvas.count() + (canvas.count() > 1 ? 1 : 0);
-  ItemPlan plan;
-  plan.source_width_px = width_px;
-  plan.source_height_px = height_px;
-  plan.resized_width_px = canvas.cols * p_.tile.side_px;
-  plan.resized_height_px = canvas.rows * p_.tile.side_px;
-  plan.grid = {1, canvas.rows, canvas.cols};
-  plan.pixel_bytes = static_cast<std::size_t>(tiles) * p_.tile.pixel_bytes();
-  plan.spec.input_rows = tiles * p_.tile.patches();
-  plan.spec.num_seqs = 1;
-  plan.spec.out_rows = tiles * p_.tokens_per_tile;
-  plan.spec.path_tokens[0] = plan.spec.out_rows;
-  return plan;
+  return blocks::plan_tiles(width_px, height_px, canvas, {p_.tile, tiles});
 }
 
 void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                             std::span<std::uint8_t> out) const {
-  const RgbView image = blocks::still_frame(plan, frames, out);
+  constexpr auto kBilinear = media::ResizeFilter::kBilinear;
+  blocks::check_frames(plan, frames, out);
+  const RgbView& image = frames.front();
   const std::int64_t side = p_.tile.side_px;
   const Placement place = place_image(p_, image.width_px, image.height_px);
-  const auto placed = resized(p_, image, place.width_px, place.height_px);
-  std::vector<std::uint8_t> canvas(static_cast<std::size_t>(place.canvas.count()) *
-                                   p_.tile.pixel_bytes());
-  blocks::paste({placed.data(), place.width_px, place.height_px}, 0, 0, place.canvas.cols * side,
-                canvas);
-  blocks::cut_tiles(canvas, place.canvas, side, out.first(canvas.size()));
+  const media::Image placed =
+      blocks::resized(image, place.width_px, place.height_px, p_.engine, kBilinear);
+  blocks::cut_tiles(blocks::view_of(placed), place.canvas, side, out);
   if (place.canvas.count() > 1) {
-    std::ranges::copy(resized(p_, image, side, side), out.subspan(canvas.size()).begin());
+    blocks::resize(image, side, side, p_.engine, kBilinear, out.last(p_.tile.pixel_bytes()));
   }
 }
 

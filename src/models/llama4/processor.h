@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,7 +9,8 @@
 #include "fovea/options.h"
 #include "media/normalize.h"
 #include "media/resize/resize.h"
-#include "models/blocks/tiles.h"
+#include "models/blocks/processor_file.h"
+#include "models/blocks/views/tiles.h"
 #include "models/llama4/config.h"
 
 namespace fovea::llama4 {
@@ -18,17 +18,15 @@ namespace fovea::llama4 {
 /// How images become tiles.
 struct Processing {
   blocks::SquareView tile;
-  std::int64_t tokens_per_tile = 0;
   std::int64_t max_patches = 16;  ///< tiles of a canvas
   bool resize_to_max_canvas = false;
-  std::array<float, 3> image_mean{0.5f, 0.5f, 0.5f};
-  std::array<float, 3> image_std{0.5f, 0.5f, 0.5f};
-  double rescale_factor = 1.0 / 255.0;
+  blocks::PixelScaling scaling;
   media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
   std::string assumptions;  ///< ItemProcessor::assumptions
 
   [[nodiscard]] media::NormalizeTable table() const {
-    return media::bf16_normalize_table(image_mean, image_std, rescale_factor);
+    return media::bf16_normalize_table(scaling.image_mean, scaling.image_std,
+                                       scaling.rescale_factor);
   }
 };
 

@@ -2,7 +2,8 @@
 #include "models/llama4/weights.h"
 
 #include "core/check.h"
-#include "models/blocks/grid/layers.h"
+#include "models/blocks/rope.h"
+#include "models/blocks/views/layers.h"
 
 namespace fovea::llama4 {
 
@@ -20,21 +21,6 @@ blocks::RowOrder row_order(std::int64_t head_dim) {
   for (std::int64_t i = 0; i < pairs_of_axis; ++i) pairs.push_back(pairs_of_axis + i);
   for (std::int64_t i = 0; i < pairs_of_axis; ++i) pairs.push_back(i);
   return blocks::halves_order(pairs);
-}
-
-/// Positions of patches from the order of the image to that of tokens; the class token stays last.
-std::vector<float> in_token_order(const blocks::SquareView& view, std::int64_t cols,
-                                  std::span<const float> table) {
-  std::vector<float> ordered;
-  ordered.reserve(table.size());
-  const auto add = [&](std::int64_t row) {
-    const auto values =
-        table.subspan(static_cast<std::size_t>(row * cols), static_cast<std::size_t>(cols));
-    ordered.insert(ordered.end(), values.begin(), values.end());
-  };
-  blocks::for_each_patch(view, [&](std::int64_t y, std::int64_t x) { add(y * view.grid() + x); });
-  add(view.patches());
-  return ordered;
 }
 
 blocks::Block load_layer(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
@@ -59,21 +45,22 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
   const std::int64_t patch = c.view.patch_px;
   const std::int64_t wide = c.vision_output_dim;
   Weights w;
-  w.normalize = loader.constant(normalize);
   w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
-  w.patch_embedding =
-      loader.linear("vision_model.patch_embedding.linear", width, {3 * patch * patch}, Bias::kNo);
+  w.patch_embedding = {.normalize = loader.constant(normalize),
+                       .proj = loader.linear("vision_model.patch_embedding.linear", width,
+                                             {3 * patch * patch}, Bias::kNo)};
   w.class_embedding = loader.row("vision_model.class_embedding", width);
+  const Shape positions{c.view.patches() + 1, width};
   w.positional_embedding = loader.f32_from(
-      "vision_model.positional_embedding_vlm", {c.seq_rows(), width}, {c.seq_rows(), width},
-      [&](std::span<const float> table) { return in_token_order(c.view, width, table); });
+      "vision_model.positional_embedding_vlm", positions, positions,
+      [&](std::span<const float> table) { return blocks::in_patch_order(c.view, 0, table); });
   w.layernorm_pre = loader.layer_norm("vision_model.layernorm_pre", width, kNormEpsilon);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     w.layers.push_back(load_layer(loader, c, cat("vision_model.model.layers.", i)));
   }
   w.layernorm_post = loader.layer_norm("vision_model.layernorm_post", width, kNormEpsilon);
-  w.adapter_fc1 = loader.linear("vision_model.vision_adapter.mlp.fc1", wide,
-                                {c.merge_area() * width}, Bias::kNo);
+  w.adapter_fc1 =
+      loader.linear("vision_model.vision_adapter.mlp.fc1", wide, {c.joined_width()}, Bias::kNo);
   w.adapter_fc2 = loader.linear("vision_model.vision_adapter.mlp.fc2", wide, {wide}, Bias::kNo);
   w.projector =
       loader.linear("multi_modal_projector.linear_1", c.text_hidden_size, {wide}, Bias::kNo);

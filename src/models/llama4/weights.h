@@ -11,15 +11,14 @@ namespace fovea::llama4 {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor normalize;                   ///< [3, 256] f32: value of every byte per channel
-  Tensor inv_freq;                    ///< [head_dim / 4] f32
-  ops::PackedLinear patch_embedding;  ///< 3 * patch_size^2 -> hidden_size
-  Tensor class_embedding;             ///< [1, hidden_size] f32
-  Tensor positional_embedding;        ///< [seq_rows, hidden_size] f32, in the order of rows
+  Tensor inv_freq;  ///< [head_dim / 4] f32
+  blocks::PatchEmbedding patch_embedding;
+  Tensor class_embedding;       ///< [1, hidden_size] f32
+  Tensor positional_embedding;  ///< [patches + 1, hidden_size] f32, in the order of rows
   blocks::LayerNorm layernorm_pre;
   std::vector<blocks::Block> layers;
   blocks::LayerNorm layernorm_post;
-  ops::PackedLinear adapter_fc1;  ///< merge_area * hidden_size -> vision_output_dim
+  ops::PackedLinear adapter_fc1;  ///< joined_width -> vision_output_dim
   ops::PackedLinear adapter_fc2;  ///< vision_output_dim -> vision_output_dim
   ops::PackedLinear projector;    ///< vision_output_dim -> text_hidden_size
 };

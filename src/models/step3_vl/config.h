@@ -6,7 +6,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "media/resize/resize_fine.h"
-#include "models/blocks/view_inputs.h"
+#include "models/blocks/views/geometry.h"
 #include "models/encoder_graph_model.h"
 #include "ops/linear.h"
 
@@ -21,7 +21,7 @@ struct Config {
   std::int64_t intermediate_size = 3072;
   std::int64_t output_hidden_size = 4096;  ///< channels after the first convolution
   ops::Activation hidden_act = ops::Activation::kQuickGelu;
-  float layer_norm_eps = 1e-6f;          ///< where the file has none, that of the checkpoint's code
+  double layer_norm_eps = 1e-6;          ///< where the file has none, that of the checkpoint's code
   bool enable_patch = true;              ///< whether large images have windows
   std::int64_t text_hidden_size = 7168;  ///< columns of a row: text_config.hidden_size
   std::optional<std::int64_t> max_tokens;  ///< of the language model; bounds budgets
@@ -36,19 +36,15 @@ struct Config {
 /// Paths of the model protocol.
 enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
 
-/// A square view as the tower sees it. A pixel is kLevelBytes bytes per channel.
-struct View : blocks::SquareView {
-  explicit constexpr View(std::int64_t side)
-      : SquareView{.side_px = side, .patch_px = Config::kPatch, .planes = media::kLevelBytes} {}
-
-  [[nodiscard]] std::int64_t half() const { return grid() / 2; }
-  [[nodiscard]] std::int64_t tokens_side() const { return grid() / 4; }  ///< after strides 2 and 2
-  [[nodiscard]] std::int64_t tokens() const { return tokens_side() * tokens_side(); }
-  [[nodiscard]] std::int64_t seq_rows() const { return Config::kClassRows + patches(); }
-};
+/// A square view as the tower sees it. A pixel is kLevelBytes bytes per channel, and two
+/// convolutions have stride 2.
+[[nodiscard]] constexpr blocks::SquareView view_of(std::int64_t side_px) {
+  return {
+      .side_px = side_px, .patch_px = Config::kPatch, .stride = 4, .planes = media::kLevelBytes};
+}
 
 /// What each path takes, in the order of Path: the whole image, and a window of it.
-inline constexpr std::array<View, kNumPaths> kViews{View(728), View(504)};
+inline constexpr std::array<blocks::SquareView, kNumPaths> kViews{view_of(728), view_of(504)};
 
 /// Reads and validates config.json. @throws Error(kCorruptData) naming the key for wrong types,
 /// Error(kUnsupported) for values this tower does not have.

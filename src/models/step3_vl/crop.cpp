@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "models/blocks/frames.h"
 
 namespace fovea::step3_vl {
 
@@ -47,8 +48,7 @@ void limit_size(Crop& crop) {
 }  // namespace
 
 Crop plan_crop(std::int64_t width_px, std::int64_t height_px, bool windows) {
-  FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
-              height_px, " pixels has no area");
+  blocks::check_area(width_px, height_px);
   Crop crop{.width_px = width_px, .height_px = height_px};
   const double aspect = ratio(width_px, height_px);
   if (std::min(width_px, height_px) < 32 && (aspect > 4 || aspect < 0.25)) {
@@ -65,10 +65,11 @@ Crop plan_crop(std::int64_t width_px, std::int64_t height_px, bool windows) {
   if (crop.window_px == 0) return crop;
   crop.crop_width_px = crop_size(crop.width_px, crop.window_px);
   crop.crop_height_px = crop_size(crop.height_px, crop.window_px);
-  crop.cols = std::max<std::int64_t>(1, crop.crop_width_px / crop.window_px);
-  crop.rows = std::max<std::int64_t>(1, crop.crop_height_px / crop.window_px);
-  FOVEA_CHECK(crop.windows() <= kMaxWindows, kInvalidArgument, "image of ", width_px, "x",
-              height_px, " pixels has ", crop.windows(), " windows, at most ", kMaxWindows);
+  crop.windows = {.cols = std::max<std::int64_t>(1, crop.crop_width_px / crop.window_px),
+                  .rows = std::max<std::int64_t>(1, crop.crop_height_px / crop.window_px)};
+  const std::int64_t count = crop.windows.count();
+  FOVEA_CHECK(count <= kMaxWindows, kInvalidArgument, "image of ", width_px, "x", height_px,
+              " pixels has ", count, " windows, at most ", kMaxWindows);
   return crop;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "models/blocks/views/tiles.h"
+
 namespace fovea::step3_vl {
 
 /// What becomes of an image before it is cut, and its windows.
@@ -10,12 +12,9 @@ struct Crop {
   std::int64_t width_px = 0;   ///< of the image, or the square, once its longer side is limited
   std::int64_t height_px = 0;
   std::int64_t window_px = 0;  ///< side of the windows; 0: the image has none
-  std::int64_t cols = 0;       ///< windows
-  std::int64_t rows = 0;
+  blocks::Tiling windows{.cols = 0, .rows = 0};
   std::int64_t crop_width_px = 0;   ///< size that windows are cut from, which may be smaller than a
   std::int64_t crop_height_px = 0;  ///< window
-
-  [[nodiscard]] std::int64_t windows() const { return cols * rows; }
 };
 
 /// @param windows whether images have windows at all.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "models/blocks/views/model.h"
 #include "models/step3_vl/config.h"
 #include "models/step3_vl/forward.h"
 #include "models/step3_vl/processor.h"
@@ -18,84 +19,44 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kArchitectures{"Step3VLForConditionalGeneration"};
 
-using Items = std::span<const PreparedItem* const>;
-
-const View& view_of(PathId path) { return kViews[static_cast<std::size_t>(path)]; }
-
-std::int64_t tokens_of(const PreparedItem& item, PathId path) {
-  return item.plan.spec.path_tokens[static_cast<std::size_t>(path)];
+blocks::ViewTower describe(const Config& c) {
+  return {
+      .width = c.text_hidden_size,
+      .max_token_budget = c.max_tokens,
+      .paths = {{.name = "global", .layout = layout_of(kViews[kGlobal]), .max_item_views = 1},
+                {.name = "local", .layout = layout_of(kViews[kLocal]), .allow_zero_tokens = true}},
+      .facts = {{"hidden_size", cat(c.hidden_size)},
+                {"num_hidden_layers", cat(c.num_hidden_layers)},
+                {"num_attention_heads", cat(c.num_attention_heads)},
+                {"intermediate_size", cat(c.intermediate_size)},
+                {"windows", c.enable_patch ? "of 504x504 or less" : "none"}}};
 }
 
-GraphSpec describe(const Config& c) {
-  const std::int64_t global = view_of(kGlobal).tokens();
-  const std::int64_t local = view_of(kLocal).tokens();
-  GraphSpec spec;
-  spec.modalities = {Modality::kImage};
-  spec.main_width = c.text_hidden_size;
-  spec.out_width = c.text_hidden_size;
-  spec.min_token_budget = global;
-  spec.max_token_budget = c.max_tokens;
-  spec.paths = {
-      {.name = "global", .min_token_budget = global, .unit = global, .max_item_tokens = global},
-      {.name = "local", .min_token_budget = local, .allow_zero_tokens = true, .unit = local}};
-  return spec;
-}
-
-class Model final : public EncoderGraphModel {
+class Model final : public blocks::ViewModel {
  public:
   Model(const Config& config, Weights weights)
-      : config_(config),
-        processor_(config.enable_patch),
-        weights_(std::move(weights)),
-        layouts_{layout_of(view_of(kGlobal)), layout_of(view_of(kLocal))},
-        spec_(describe(config)) {}
-
-  [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  [[nodiscard]] const ItemProcessor& processor() const noexcept override { return processor_; }
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const override {
-    return {{"hidden_size", cat(config_.hidden_size)},
-            {"num_hidden_layers", cat(config_.num_hidden_layers)},
-            {"num_attention_heads", cat(config_.num_attention_heads)},
-            {"intermediate_size", cat(config_.intermediate_size)},
-            {"windows", config_.enable_patch ? "of 504x504 or less" : "none"}};
-  }
-  [[nodiscard]] std::int64_t path_width(PathId) const override { return spec_.out_width; }
-
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
-                                               const GraphCapacity& capacity) const override {
-    return blocks::ViewInputs::declare(layout(path), views_of(path, capacity.tokens));
-  }
-
-  void fill_inputs(PathId path, const GraphCapacity& capacity, Items items,
-                   InputWriter& writer) const override {
-    const std::size_t whole_bytes = view_of(kGlobal).pixel_bytes();
-    std::int64_t tokens = 0;
-    for (const PreparedItem* item : items) tokens += tokens_of(*item, path);
-    std::byte* to = blocks::ViewInputs::fill(layout(path), views_of(path, capacity.tokens),
-                                             views_of(path, tokens), items.size(), writer);
-    for (const PreparedItem* item : items) {
-      const std::span<const std::uint8_t> pixels(item->pixels);
-      const auto mine = path == kGlobal ? pixels.first(whole_bytes) : pixels.subspan(whole_bytes);
-      writer.copy(to, mine);
-      to += mine.size();
-    }
-  }
+      : ViewModel(describe(config), std::make_unique<Processor>(config.enable_patch)),
+        weights_(std::move(weights)) {}
 
   void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
                TensorView out) const override {
-    step3_vl::forward(ctx, {config_, weights_, view_of(path), static_cast<Path>(path)},
-                      blocks::ViewInputs::of(layout(path), views_of(path, capacity.tokens), in),
-                      out);
+    const auto index = static_cast<Path>(path);
+    const std::int64_t tokens = kViews[index].tokens();
+    for (const blocks::ViewBatch& chunk : view_inputs(path, capacity, in).chunks) {
+      step3_vl::forward(ctx, weights_, index, chunk,
+                        row_range(out, chunk.first * tokens, chunk.count * tokens));
+    }
   }
 
   /// Rows of an item: those of its windows, then those of the whole image.
-  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs, Items items,
+  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
+                std::span<const PreparedItem* const> items,
                 std::span<const TensorView> out) const override {
     std::array<std::int64_t, kNumPaths> taken{};
     for (std::size_t i = 0; i < items.size(); ++i) {
       std::int64_t row = 0;
       for (const Path path : {kLocal, kGlobal}) {
-        const std::int64_t count = tokens_of(*items[i], path);
+        const std::int64_t count = items[i]->plan.spec.path_tokens[path];
         if (count == 0) continue;
         const TensorView from = row_range(outputs[path].rows, taken[path], count);
         ctx.stream.copy(row_range(out[i], row, count).data, from.data, from.bytes());
@@ -106,18 +67,7 @@ class Model final : public EncoderGraphModel {
   }
 
  private:
-  [[nodiscard]] const blocks::ViewLayout& layout(PathId path) const {
-    return layouts_[static_cast<std::size_t>(path)];
-  }
-  static std::int64_t views_of(PathId path, std::int64_t tokens) {
-    return tokens / view_of(path).tokens();
-  }
-
-  Config config_;
-  Processor processor_;
   Weights weights_;
-  std::array<blocks::ViewLayout, kNumPaths> layouts_;
-  GraphSpec spec_;
 };
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files, const MediaOptions&,

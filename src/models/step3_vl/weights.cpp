@@ -48,11 +48,12 @@ std::vector<float> repeat_first(std::span<const float> table, std::int64_t cols)
   return result;
 }
 
-Tensor load_positions(blocks::WeightLoader& loader, const Config& c, const View& view) {
+Tensor load_positions(blocks::WeightLoader& loader, const Config& c,
+                      const blocks::SquareView& view) {
   const std::int64_t stored = kViews[kGlobal].grid();
   return loader.f32_from(
       "vision_model.embeddings.position_embedding.weight", {1 + stored * stored, c.hidden_size},
-      {view.seq_rows(), c.hidden_size}, [&](std::span<const float> table) {
+      {Config::kClassRows + view.patches(), c.hidden_size}, [&](std::span<const float> table) {
         return repeat_first(blocks::resize_class_table(table, stored, view.grid(), c.hidden_size),
                             c.hidden_size);
       });
@@ -60,14 +61,15 @@ Tensor load_positions(blocks::WeightLoader& loader, const Config& c, const View&
 
 Layer load_layer(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
+  const auto epsilon = static_cast<float>(c.layer_norm_eps);
   return {.attn = {.qkv = loader.linear(name + ".self_attn.qkv_proj", 3 * width, {width}),
                    .proj = loader.linear(name + ".self_attn.out_proj", width, {width}),
                    .num_heads = c.num_attention_heads},
-          .layer_norm1 = loader.layer_norm(name + ".layer_norm1", width, c.layer_norm_eps),
+          .layer_norm1 = loader.layer_norm(name + ".layer_norm1", width, epsilon),
           .mlp = {.fc1 = loader.linear(name + ".mlp.fc1", c.intermediate_size, {width}),
                   .fc2 = loader.linear(name + ".mlp.fc2", width, {c.intermediate_size}),
                   .activation = c.hidden_act},
-          .layer_norm2 = loader.layer_norm(name + ".layer_norm2", width, c.layer_norm_eps)};
+          .layer_norm2 = loader.layer_norm(name + ".layer_norm2", width, epsilon)};
 }
 
 }  // namespace
@@ -77,10 +79,10 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c) {
   constexpr std::int64_t kPatchBytes = 3 * media::kLevelBytes * kPatch * kPatch;
   const std::int64_t features = 2 * c.output_hidden_size;
   Weights w;
-  w.normalize = loader.constant(media::to_tensor_normalize_table(Config::kMean, Config::kStd));
-  w.patch_embedding =
-      loader.linear_from("vision_model.embeddings.patch_embedding",
-                         {c.hidden_size, 3, kPatch, kPatch}, kPatchBytes, &split_pixels);
+  w.patch_embedding = {
+      .normalize = loader.constant(media::to_tensor_normalize_table(Config::kMean, Config::kStd)),
+      .proj = loader.linear_from("vision_model.embeddings.patch_embedding",
+                                 {c.hidden_size, 3, kPatch, kPatch}, kPatchBytes, &split_pixels)};
   w.class_rows =
       loader.f32_from("vision_model.embeddings.class_embedding", {1, c.hidden_size},
                       {Config::kClassRows, c.hidden_size},

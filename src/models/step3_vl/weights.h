@@ -19,8 +19,7 @@ struct Layer {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor normalize;                         ///< [3, 256] f32: value of every byte per channel
-  ops::PackedLinear patch_embedding;        ///< 3 * kLevelBytes * 14 * 14 -> hidden_size
+  blocks::PatchEmbedding patch_embedding;   ///< over pixels of kLevelBytes bytes
   Tensor class_rows;                        ///< [4, hidden_size] f32: the class token
   std::array<Tensor, kNumPaths> positions;  ///< [4 + patches, hidden_size] f32
   std::vector<Layer> layers;

@@ -71,5 +71,60 @@ TEST(CheckHeads, RequiresWholeVectorsOfEight) {
                      [&] { check_heads(document.root(), 96, 8); });
 }
 
+TEST(Require, TakesTheOneValueOrNone) {
+  const JsonDocument document = parse(R"({"ratio": 0.5, "kind": "linear", "bias": false})");
+  const JsonView root = document.root();
+  for (const char* key : {"ratio", "absent"}) EXPECT_NO_THROW(require_number(root, key, 0.5));
+  for (const char* key : {"kind", "absent"}) EXPECT_NO_THROW(require_text(root, key, "linear"));
+  for (const char* key : {"bias", "absent"}) EXPECT_NO_THROW(require_flag(root, key, false));
+}
+
+TEST(Require, RefusalsNameTheKeyAndBothValues) {
+  const JsonDocument document = parse(R"({"a": {"ratio": 1, "kind": "mlp", "bias": true}})");
+  const JsonView a = document.root().at("a");
+  test::expect_error(ErrorCode::kUnsupported, "config.json: a.ratio: only 0.5 is supported, got 1",
+                     [&] { require_number(a, "ratio", 0.5); });
+  test::expect_error(ErrorCode::kUnsupported, "a.kind: only linear is supported, got mlp",
+                     [&] { require_text(a, "kind", "linear"); });
+  test::expect_error(ErrorCode::kUnsupported, "a.bias: only false is supported, got true",
+                     [&] { require_flag(a, "bias", false); });
+  test::expect_error(ErrorCode::kCorruptData, "a.kind", [&] { require_number(a, "kind", 1); });
+}
+
+struct Sizes4 {
+  std::int64_t hidden_size = 64, num_hidden_layers = 2, num_attention_heads = 4,
+               intermediate_size = 96;
+};
+
+TEST(ReadTransformer, FillsTheFieldsOfTheirKeys) {
+  const JsonDocument document = parse(R"({"hidden_size": 128, "num_hidden_layers": 7,
+      "num_attention_heads": 8})");
+  Sizes4 c;
+  read_transformer(document.root(), c);
+  EXPECT_EQ(c.hidden_size, 128);
+  EXPECT_EQ(c.num_hidden_layers, 7);
+  EXPECT_EQ(c.num_attention_heads, 8);
+  EXPECT_EQ(c.intermediate_size, 96);
+  test::expect_error(ErrorCode::kCorruptData, "5 heads do not divide a width of 64", [&] {
+    Sizes4 odd{.num_attention_heads = 5};
+    read_transformer(parse("{}").root(), odd);
+  });
+}
+
+TEST(ReadSquareView, HoldsWholeTokens) {
+  const auto read = [](const std::string& text) {
+    const JsonDocument document = parse(text);
+    return read_square_view(document.root(), {.side_px = 448, .patch_px = 14, .merge = 2});
+  };
+  EXPECT_EQ(read("{}").tokens(), 256);
+  EXPECT_EQ(read(R"({"image_size": [336, 336], "patch_size": 28})").tokens(), 36);
+  test::expect_error(ErrorCode::kUnsupported, "image_size: 350 is not a multiple of 28",
+                     [&] { (void)read(R"({"image_size": 350})"); });
+  test::expect_error(ErrorCode::kCorruptData, "image_size: expected a number in [1, 4096]",
+                     [&] { (void)read(R"({"image_size": 8192})"); });
+  test::expect_error(ErrorCode::kUnsupported, "num_channels: only 3 is supported, got 1",
+                     [&] { (void)read(R"({"num_channels": 1})"); });
+}
+
 }  // namespace
 }  // namespace fovea::blocks

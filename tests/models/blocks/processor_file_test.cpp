@@ -84,5 +84,54 @@ TEST(MissingText, IsEmptyIfAllIsGiven) {
   EXPECT_EQ(missing_text("a.json", true, {{true, "size", "pixels=1..2"}}), "");
 }
 
+TEST(ReadScaling, TakesWhatTheFileSays) {
+  const JsonDocument document = parse(R"({"image_std": [1, 2, 3], "rescale_factor": 0.5})");
+  const PixelScaling fallback{.image_mean = kFallback};
+  const PixelScaling scaling = read_scaling(document.root(), fallback);
+  EXPECT_EQ(scaling.image_mean, kFallback);
+  EXPECT_EQ(scaling.image_std, (Channels{1, 2, 3}));
+  EXPECT_EQ(scaling.rescale_factor, 0.5);
+  EXPECT_EQ(read_scaling(parse("{}").root(), fallback), fallback);
+}
+
+TEST(ReadScaling, RefusesStepsThatAreSwitchedOff) {
+  for (const std::string step : {"do_resize", "do_rescale", "do_normalize"}) {
+    const JsonDocument document = parse("{\"" + step + "\": false}");
+    test::expect_error(ErrorCode::kUnsupported, step + ": false is not supported",
+                       [&] { (void)read_scaling(document.root(), {}); });
+  }
+}
+
+TEST(CheckSize, TakesTheSizeOfTheTowerInAllSpellings) {
+  for (const char* text : {"{}", R"({"size": 448})", R"({"size": {"height": 448}})",
+                           R"({"size": {"height": 448, "width": 448}})"}) {
+    const JsonDocument document = parse(text);
+    EXPECT_NO_THROW(check_size(document.root(), 448)) << text;
+  }
+  const JsonDocument document = parse(R"({"size": {"height": 448, "width": 384}})");
+  test::expect_error(ErrorCode::kUnsupported,
+                     "size.width: 384 contradicts config.json, which says 448",
+                     [&] { check_size(document.root(), 448); });
+}
+
+TEST(ResizeEngine, IsTheOneThatTheUserAsksFor) {
+  using media::ResizeEngine;
+  MediaOptions options;
+  EXPECT_EQ(resize_engine(options, ResizeEngine::kPillow), ResizeEngine::kPillow);
+  options.image_backend = ImageBackend::kTorchvision;
+  EXPECT_EQ(resize_engine(options, ResizeEngine::kPillow), ResizeEngine::kTorchvision);
+  options.image_backend = ImageBackend::kPillow;
+  EXPECT_EQ(resize_engine(options, ResizeEngine::kTorchvision), ResizeEngine::kPillow);
+}
+
+TEST(Assumed, OfAKeyThatTheFileHasNothingIs) {
+  const JsonDocument document = parse(R"({"max_patches": 4})");
+  EXPECT_TRUE(assumed(document.root(), "max_patches", "16").given);
+  EXPECT_FALSE(assumed(document.root(), "image_mean", "1").given);
+  const Assumption without_file = assumed(std::nullopt, "max_patches", "16");
+  EXPECT_FALSE(without_file.given);
+  EXPECT_EQ(without_file.assumed, "max_patches=16");
+}
+
 }  // namespace
 }  // namespace fovea::blocks

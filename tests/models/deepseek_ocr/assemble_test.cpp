@@ -54,8 +54,7 @@ class Assemble : public ::testing::Test {
       Rows out(static_cast<std::size_t>(plan.spec.out_rows * kWidth), -9.0f);
       Arena arena(nullptr, 0);
       ExecContext ctx{*stream_, *kernels_, arena, *stream_};
-      assemble_item(ctx, weights_, processor_.processing().views, tiling_of(plan), paths,
-                    view(out));
+      assemble_item(ctx, weights_, processor_.processing().views, plan, paths, view(out));
       stream_->synchronize();
       Rows& column = columns.emplace_back();
       for (std::size_t i = 0; i < out.size(); i += kWidth) column.push_back(out[i]);

@@ -41,19 +41,18 @@ class DeepseekOcrForward : public ::testing::TestWithParam<std::string> {
   }
 
   std::vector<float> forward_with_newlines(Path path, std::span<const std::uint8_t> pixels) {
-    const View& view = views()[path];
-    const blocks::ViewLayout layout = layout_of(view);
+    const blocks::ViewLayout layout = layout_of(views()[path], path);
     test::HostInputs inputs(blocks::ViewInputs::declare(layout, 1));
     inputs.fill([&](InputWriter& writer) {
       writer.copy(blocks::ViewInputs::fill(layout, 1, 1, 1, writer), pixels);
     });
-    const std::int64_t rows = tokens_per_view(views(), path);
+    const std::int64_t rows = layout.tokens;
     std::vector<float> out(static_cast<std::size_t>(rows * config_.n_embed));
     const Buffer memory = device_->allocate(std::size_t{256} << 20);
     Arena arena(memory.data(), memory.bytes());
     ExecContext ctx{*stream_, *kernels_, arena, *stream_};
     deepseek_ocr::forward(
-        ctx, {config_, weights_, view, path}, blocks::ViewInputs::of(layout, 1, inputs.tensors()),
+        ctx, {config_, weights_, path}, blocks::ViewInputs::of(layout, 1, inputs.tensors()),
         {reinterpret_cast<std::byte*>(out.data()), DType::kF32, {rows, config_.n_embed}});
     return out;
   }
@@ -189,16 +188,18 @@ TEST_P(DeepseekOcrForward, EveryRowOfTheGlobalViewEndsWithANewline) {
 }
 
 TEST(DeepseekOcrViewLayout, ChunksHoldAboutSixteenThousandPatches) {
-  EXPECT_EQ(layout_of(View(1024)).views_per_chunk, 4);
-  EXPECT_EQ(layout_of(View(640)).views_per_chunk, 10);
-  EXPECT_EQ(layout_of(View(4096)).views_per_chunk, 1);
+  EXPECT_EQ(layout_of(view_of(1024), kGlobal).views_per_chunk, 4);
+  EXPECT_EQ(layout_of(view_of(640), kLocal).views_per_chunk, 10);
+  EXPECT_EQ(layout_of(view_of(4096), kGlobal).views_per_chunk, 1);
 }
 
 TEST(DeepseekOcrViewLayout, LiveCountsAreThoseOfTheStagesOfTheTowers) {
-  const blocks::ViewLayout layout = layout_of(View(640));
-  EXPECT_EQ(layout.seq_rows, 101) << "tokens and the class token";
-  EXPECT_EQ(layout.stages, (std::vector<std::int64_t>{1, 101, 100, 10}));
-  EXPECT_EQ(layout.chunk_stages, (std::vector<std::int64_t>{1, 1600, 400, 100}));
+  const blocks::ViewLayout layout = layout_of(view_of(640), kLocal);
+  EXPECT_EQ(layout.sequence.rows(), 101) << "tokens and the class token";
+  EXPECT_EQ(layout.tokens, 100);
+  EXPECT_EQ(layout_of(view_of(640), kGlobal).tokens, 110) << "with newlines";
+  EXPECT_EQ(layout.stages, (std::vector<std::int64_t>{100, 10}));
+  EXPECT_EQ(layout.chunk_stages, (std::vector<std::int64_t>{400, 100}));
 }
 
 }  // namespace

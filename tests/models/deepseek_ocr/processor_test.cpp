@@ -137,7 +137,7 @@ TEST(DeepseekOcrProcessor, AllModesOfTheVendorHaveTheirCounts) {
   for (const auto& [side, rows] : std::vector<std::pair<std::int64_t, std::int64_t>>{
            {512, 73}, {640, 111}, {1024, 273}, {1280, 421}}) {
     Processing p;
-    p.views[kGlobal] = View(side);
+    p.views[kGlobal] = view_of(side);
     EXPECT_EQ(Processor(p).plan_image(300, 200).spec.out_rows, rows);
   }
 }
@@ -217,9 +217,9 @@ TEST(DeepseekOcrProcessor, RefusesWhatWasNotPlanned) {
     test::expect_error(code, message,
                        [&] { released().fill_pixels(plan, frames, std::span(out).first(bytes)); });
   };
-  expect_refused(ErrorCode::kInvalidArgument, "image is 48x64 pixels, planned was 64x48",
+  expect_refused(ErrorCode::kInvalidArgument, "frame 0 is 48x64 pixels, planned was 64x48",
                  {{image.data(), 48, 64}}, out.size());
-  expect_refused(ErrorCode::kInvalidArgument, "an image has 1 frame, got 2",
+  expect_refused(ErrorCode::kInvalidArgument, "item was planned for 1 frame, got 2",
                  {{image.data(), 64, 48}, {image.data(), 64, 48}}, out.size());
   expect_refused(ErrorCode::kInternal, "pixels need 3145728 bytes, got 3145727",
                  {{image.data(), 64, 48}}, out.size() - 1);

@@ -10,7 +10,7 @@
 namespace fovea::deepseek_ocr {
 namespace {
 
-const Views kViews{View(1024), View(640)};
+const Views kViews{view_of(1024), view_of(640)};
 
 Weights load(blocks::WeightLoader& loader, const Config& config) {
   return load_weights(loader, config, kViews, {});

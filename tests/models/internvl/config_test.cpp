@@ -61,10 +61,9 @@ TEST(InternvlConfig, BothFormatsNameTheSameTower) {
                                         "patch_size": [14, 14]})"));
   for (const Config& c : {a, b}) {
     EXPECT_EQ(c.num_hidden_layers, 24);
-    EXPECT_EQ(c.head_dim(), 64);
     EXPECT_EQ(c.joined_width(), 4096);
-    EXPECT_EQ(c.seq_rows(), 1025);
-    EXPECT_EQ(c.tokens_per_view(), 256);
+    EXPECT_EQ(c.view.patches(), 1024);
+    EXPECT_EQ(c.view.tokens(), 256);
     EXPECT_TRUE(c.qkv_bias);
     EXPECT_FALSE(c.qk_normalization);
     EXPECT_FALSE(c.rms_norm);
@@ -77,7 +76,7 @@ TEST(InternvlConfig, The6BTowerHasRmsNormsOfRowsAndOfQAndK) {
        {parse(Format::kChat, chat(k6B, 6144)),
         parse(Format::kNative, native(R"({"hidden_size": 3200, "num_attention_heads": 25,
             "use_qk_norm": true, "norm_type": "rms_norm"})"))}) {
-    EXPECT_EQ(c.head_dim(), 128);
+    EXPECT_EQ(c.hidden_size, 3200);
     EXPECT_TRUE(c.rms_norm);
     EXPECT_TRUE(c.qk_normalization);
     EXPECT_FALSE(c.qkv_bias);
@@ -114,9 +113,9 @@ TEST(InternvlConfig, RefusesWhatTheTowerDoesNotHave) {
     (void)parse(Format::kChat,
                 R"({"vision_config": {"image_size": 448}, "llm_config": {"hidden_size": 8}})");
   });
-  test::expect_error(ErrorCode::kUnsupported, "force_image_size: 224 would need positions", [] {
-    (void)parse(Format::kChat, chat(k300M, 896, R"(, "force_image_size": 224)"));
-  });
+  test::expect_error(
+      ErrorCode::kUnsupported, "force_image_size: only 448 is supported, got 224",
+      [] { (void)parse(Format::kChat, chat(k300M, 896, R"(, "force_image_size": 224)")); });
 }
 
 }  // namespace

@@ -89,9 +89,9 @@ TEST(InternvlProcessor, RefusesWhatItWouldGetWrong) {
     test::expect_error(ErrorCode::kUnsupported, message,
                        [&] { (void)native_processing(image, video); });
   };
-  expect_refused("size.width: 384 would need positions",
+  expect_refused("size.width: 384 contradicts config.json, which says 448",
                  R"({"size": {"height": 448, "width": 384}})");
-  expect_refused("size.height: 224 would need positions", R"({"size": 224})");
+  expect_refused("size.height: 224 contradicts config.json", R"({"size": 224})");
   expect_refused("do_normalize: false is not supported", R"({"do_normalize": false})");
   expect_refused("videos that are rescaled or normalised otherwise", "{}",
                  R"({"image_mean": [0.5, 0.5, 0.5]})");
@@ -136,7 +136,7 @@ std::vector<std::uint8_t> views_of(const std::string& folder, std::span<const Rg
           : processor.plan_video(std::ssize(frames), first.width_px, first.height_px);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
   processor.fill_pixels(plan, frames, pixels);
-  return channels_first(pixels, static_cast<std::size_t>(config.image_size));
+  return channels_first(pixels, static_cast<std::size_t>(config.view.side_px));
 }
 
 std::vector<std::uint8_t> bytes_of(const checkpoint::SafetensorsFile& file,

@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::int64_t kLlmWidth = 4096;
 
-Config tower_300m(Format format) { return {.format = format, .llm_hidden_size = kLlmWidth}; }
+Config tower_300m(Format format) {
+  return {.format = format, .qkv_bias = true, .llm_hidden_size = kLlmWidth};
+}
 
 Config tower_6b(Format format) {
   return {.format = format,
@@ -21,7 +23,6 @@ Config tower_6b(Format format) {
           .num_hidden_layers = 45,
           .num_attention_heads = 25,
           .intermediate_size = 12800,
-          .qkv_bias = false,
           .qk_normalization = true,
           .rms_norm = true,
           .llm_hidden_size = kLlmWidth};

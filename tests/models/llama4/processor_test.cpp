@@ -98,9 +98,9 @@ TEST(Llama4Processor, RefusesFilesThatContradictTheTower) {
                                  const std::string& file) {
     test::expect_error(code, message, [&] { (void)processing_of(file); });
   };
-  expect_refused(ErrorCode::kCorruptData, "size.width: 224 contradicts config.json, which says 336",
+  expect_refused(ErrorCode::kUnsupported, "size.width: 224 contradicts config.json, which says 336",
                  R"({"size": {"height": 336, "width": 224}})");
-  expect_refused(ErrorCode::kUnsupported, "resample: only 2 (bilinear) is supported, got 3",
+  expect_refused(ErrorCode::kUnsupported, "resample: only 2 is supported, got 3",
                  R"({"resample": 3})");
   expect_refused(ErrorCode::kUnsupported, "do_normalize: false is not supported",
                  R"({"do_normalize": false})");

@@ -40,7 +40,7 @@ TEST(Llama4Weights, PositionsFollowThePatchesOfTokens) {
     const Config c = parse_config(checkpoint::read_hf_config(folder));
     const Weights weights = load_weights(loader, c, {});
     const Tensor stored =
-        loader.f32("vision_model.positional_embedding_vlm", {c.seq_rows(), c.hidden_size});
+        loader.f32("vision_model.positional_embedding_vlm", {c.view.patches() + 1, c.hidden_size});
     stream->synchronize();
     const auto first = [&](const Tensor& table, std::int64_t row) {
       return table.view().as<float>()[row * c.hidden_size];

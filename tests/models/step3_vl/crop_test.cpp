@@ -40,8 +40,8 @@ TEST(Step3VlCrop, WindowsAreThoseOfTheWorkedExamples) {
     SCOPED_TRACE(::testing::Message() << e.width << "x" << e.height);
     const Crop crop = plan_crop(e.width, e.height, true);
     EXPECT_EQ(crop.window_px, e.window);
-    EXPECT_EQ(crop.cols, e.cols);
-    EXPECT_EQ(crop.rows, e.rows);
+    EXPECT_EQ(crop.windows.cols, e.cols);
+    EXPECT_EQ(crop.windows.rows, e.rows);
     EXPECT_EQ(crop.crop_width_px, e.crop_width);
     EXPECT_EQ(crop.crop_height_px, e.crop_height);
   }
@@ -65,13 +65,13 @@ TEST(Step3VlCrop, TheLongerSideIsLimited) {
 }
 
 TEST(Step3VlCrop, AFifthOfAWindowIsNoWindow) {
-  EXPECT_EQ(plan_crop(604, 1000, true).cols, 1);
-  EXPECT_EQ(plan_crop(605, 1000, true).cols, 2);
+  EXPECT_EQ(plan_crop(604, 1000, true).windows.cols, 1);
+  EXPECT_EQ(plan_crop(605, 1000, true).windows.cols, 2);
 }
 
 TEST(Step3VlCrop, WindowsCanBeSwitchedOff) {
   const Crop crop = plan_crop(4032, 3024, false);
-  EXPECT_EQ(crop.windows(), 0);
+  EXPECT_EQ(crop.windows.count(), 0);
   EXPECT_EQ(crop.width_px, 3024);
 }
 

@@ -87,9 +87,10 @@ TEST(Step3VlProcessor, RefusesWhatWasNotPlanned) {
     test::expect_error(code, message,
                        [&] { processor().fill_pixels(plan, frames, std::span(out).first(bytes)); });
   };
-  expect_refused(ErrorCode::kInvalidArgument, "image is 48x64 pixels, planned was 64x48",
+  expect_refused(ErrorCode::kInvalidArgument, "frame 0 is 48x64 pixels, planned was 64x48",
                  {{image.data(), 48, 64}}, out.size());
-  expect_refused(ErrorCode::kInvalidArgument, "an image has 1 frame, got 0", {}, out.size());
+  expect_refused(ErrorCode::kInvalidArgument, "item was planned for 1 frame, got 0", {},
+                 out.size());
   expect_refused(ErrorCode::kInternal, "pixels need 4769856 bytes, got 4769855",
                  {{image.data(), 64, 48}}, out.size() - 1);
 }
@@ -120,7 +121,7 @@ class GoldenPixels {
  private:
   /// Compares pixels first, first + step ... of both axes of `count` views, normalised.
   void expect_view(const std::string& name, const std::uint8_t* views, std::int64_t count,
-                   const View& view, std::int64_t first, std::int64_t step) const {
+                   const blocks::SquareView& view, std::int64_t first, std::int64_t step) const {
     const checkpoint::TensorEntry* const entry = file_.find(prefix_ + name);
     if (entry == nullptr) return;  // not kept in the repository
     const ConstTensorView want = file_.tensor(prefix_ + name);

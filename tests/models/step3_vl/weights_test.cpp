@@ -48,13 +48,13 @@ class Step3VlLoaded : public ::testing::Test {
                                 test::golden_folder("step3_vl", "model.safetensors"))));
 
   std::vector<float> embed(const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(weights_.patch_embedding.out_features));
+    std::vector<float> y(static_cast<std::size_t>(weights_.patch_embedding.proj.out_features));
     Arena arena(nullptr, 0);
     ExecContext ctx{*stream_, *kernels_, arena, *stream_};
     const auto cols = static_cast<std::int64_t>(x.size());
     const auto rows = static_cast<std::int64_t>(y.size());
     ops::linear(ctx, {.x = {reinterpret_cast<const std::byte*>(x.data()), DType::kF32, {1, cols}},
-                      .weight = weights_.patch_embedding,
+                      .weight = weights_.patch_embedding.proj,
                       .out = {reinterpret_cast<std::byte*>(y.data()), DType::kF32, {1, rows}}});
     return y;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "models/blocks/frames.h"
 #include "models/blocks/grid/pixel_values.h"
 
 namespace fovea::blocks {
@@ -85,25 +86,11 @@ std::vector<std::int64_t> GridProcessor::sample_frames(std::int64_t total_frames
 
 void GridProcessor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                                 std::span<std::uint8_t> out) const {
-  FOVEA_CHECK(static_cast<std::int64_t>(frames.size()) == plan.num_frames, kInvalidArgument,
-              "item was planned for ", plan.num_frames, " frames, got ", frames.size());
-  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
-              " bytes, got ", out.size());
+  check_frames(plan, frames, out);
   const std::size_t frame_bytes = plan.pixel_bytes / frames.size();
   for (std::size_t f = 0; f < frames.size(); ++f) {
-    const RgbView& frame = frames[f];
-    FOVEA_CHECK(frame.width_px == plan.source_width_px && frame.height_px == plan.source_height_px,
-                kInvalidArgument, "frame ", f, " is ", frame.width_px, "x", frame.height_px,
-                " pixels, the first one is ", plan.source_width_px, "x", plan.source_height_px);
-    media::resize_rgb(
-        {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
-         .src_width_px = frame.width_px,
-         .src_height_px = frame.height_px,
-         .dst = out.subspan(f * frame_bytes, frame_bytes),
-         .dst_width_px = plan.resized_width_px,
-         .dst_height_px = plan.resized_height_px,
-         .engine = p_.engine,
-         .filter = p_.filter});
+    resize(frames[f], plan.resized_width_px, plan.resized_height_px, p_.engine, p_.filter,
+           out.subspan(f * frame_bytes, frame_bytes));
   }
 }
 

@@ -7,25 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "media/normalize.h"
 #include "media/resize/resize.h"
 #include "models/blocks/grid/geometry.h"
 #include "models/blocks/grid/smart_resize.h"
+#include "models/blocks/processor_file.h"
 #include "models/item_processor.h"
 
 namespace fovea::blocks {
-
-/// How bytes become the values that the tower reads.
-struct PixelScaling {
-  std::array<float, 3> image_mean{0.5f, 0.5f, 0.5f};
-  std::array<float, 3> image_std{0.5f, 0.5f, 0.5f};
-  double rescale_factor = 1.0 / 255.0;
-
-  /// Value of each byte per channel, rescaled and normalised as torchvision's fused form does.
-  [[nodiscard]] media::NormalizeTable table() const {
-    return media::fused_normalize_table(image_mean, image_std, rescale_factor);
-  }
-};
 
 /// Limits of areas, in the units that the rules of the family count in.
 struct GridLimits {

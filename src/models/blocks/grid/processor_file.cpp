@@ -48,14 +48,10 @@ void check_same(const JsonView& processor, std::string_view key, std::int64_t ex
               " contradicts config.json, which says ", expected);
 }
 
-void check_steps(const JsonView& processor, const GridGeometry& geometry) {
+void check_geometry(const JsonView& processor, const GridGeometry& geometry) {
   check_same(processor, "patch_size", geometry.patch_size);
   check_same(processor, "temporal_patch_size", geometry.temporal_patch_size);
   check_same(processor, "merge_size", geometry.spatial_merge_size);
-  for (const char* key : {"do_resize", "do_rescale", "do_normalize"}) {
-    FOVEA_CHECK(processor.bool_or(key, true), kUnsupported, processor.path(), ".", key,
-                ": false is not supported");
-  }
 }
 
 /// Pillow's numbers of the filters, as `resample` stores them.
@@ -76,9 +72,7 @@ void apply_options(const MediaOptions& media, PixelRange& image, GridProcessing&
               "expected 0 < min_pixels <= max_pixels <= ", kMaxPixels, ", got ", image.min_pixels,
               media.min_pixels ? "" : " (the checkpoint's)", " and ", image.max_pixels,
               media.max_pixels ? "" : " (the checkpoint's)");
-  if (media.image_backend == ImageBackend::kPillow) {
-    processing.engine = media::ResizeEngine::kPillow;
-  }
+  processing.engine = resize_engine(media, processing.engine);
 }
 
 bool has(const std::optional<JsonView>& processor, std::string_view key) {
@@ -103,12 +97,11 @@ std::string assumptions(const checkpoint::HfConfig& files, const GridLimits& lim
   const std::string image_file = path_of(image, "/preprocessor_config.json");
   const std::string video_file =
       path_of(video, image ? "/video_preprocessor_config.json" : "/preprocessor_config.json");
-  const std::string text = missing_text(
-      image_file, image.has_value(),
-      {{has_size(image), "size", pixels_text("image_pixels", limits.image)},
-       {has(image, "image_mean"), "image_mean",
-        cat("image_mean=", channel_text(scaling.image_mean))},
-       {has(image, "image_std"), "image_std", cat("image_std=", channel_text(scaling.image_std))}});
+  const std::string text =
+      missing_text(image_file, image.has_value(),
+                   {{has_size(image), "size", pixels_text("image_pixels", limits.image)},
+                    assumed(image, "image_mean", channel_text(scaling.image_mean)),
+                    assumed(image, "image_std", channel_text(scaling.image_std))});
   if (has_size(video)) return text;
   const std::string video_pixels = pixels_text("video_pixels", limits.video);
   if (!text.empty() && video_file == image_file) return cat(text, " ", video_pixels);
@@ -123,15 +116,14 @@ void read_grid_processor(const checkpoint::HfConfig& files, const MediaOptions& 
   PixelScaling& scaling = processing.scaling;
   GridLimits& limits = processing.limits;
   if (const auto image = files.image_processor()) {
-    check_steps(*image, processing.geometry);
+    check_geometry(*image, processing.geometry);
     limits.image = pixel_range(*image, limits.image);
-    scaling.image_mean = read_channels(*image, "image_mean", scaling.image_mean);
-    scaling.image_std = read_positive_channels(*image, "image_std", scaling.image_std);
-    scaling.rescale_factor = read_positive(*image, "rescale_factor", scaling.rescale_factor);
+    scaling = read_scaling(*image, scaling);
     processing.filter = resample_filter(*image);
   }
   if (const auto video = files.video_processor()) {
-    check_steps(*video, processing.geometry);
+    check_steps(*video);
+    check_geometry(*video, processing.geometry);
     limits.video = pixel_range(*video, limits.video);
   }
   apply_options(media, limits.image, processing);

@@ -123,7 +123,7 @@ TEST(GridProcessor, RefusesFramesOfAnotherSizeOrNumber) {
       small_processor().fill_pixels(plan, std::span(frames).first(count), out);
     });
   };
-  expect_refused(2, "frame 1 is 48x64 pixels, the first one is 64x48");
+  expect_refused(2, "frame 1 is 48x64 pixels, planned was 64x48");
   expect_refused(1, "item was planned for 2 frames, got 1");
 }
 

@@ -1,5 +1,5 @@
 // The input buffers of towers over square views: declared, filled and read in one place.
-#include "models/blocks/view_inputs.h"
+#include "models/blocks/views/inputs.h"
 
 #include <algorithm>
 
@@ -21,17 +21,23 @@ std::int64_t num_chunks(const ViewLayout& layout, std::int64_t views) {
   return step == 0 ? 0 : (views + step - 1) / step;
 }
 
-/// Length of the buffer "live": the stages, then the stages of every chunk.
+/// Live counts of a batch: those of ViewBatch, then those of its stages.
+constexpr std::int64_t kNamedCounts = 3;
+
+/// Length of the buffer "live": the counts of all views, then those of every chunk.
 std::int64_t num_live(const ViewLayout& layout, std::int64_t views) {
-  return std::ssize(layout.stages) + num_chunks(layout, views) * std::ssize(layout.chunk_stages);
+  return kNamedCounts + std::ssize(layout.stages) +
+         num_chunks(layout, views) * (kNamedCounts + std::ssize(layout.chunk_stages));
 }
 
-/// The live counts of `views` views at these stages. @return the place after them.
-std::int32_t* write_live(std::span<const std::int64_t> stages, std::int64_t views,
-                         std::int32_t* live) {
-  return std::ranges::transform(stages, live,
-                                [&](std::int64_t rows) { return narrow(views * rows); })
-      .out;
+/// The live counts of a batch of which `views` are live. @return the place after them.
+std::int32_t* write_live(const ViewLayout& layout, std::span<const std::int64_t> stages,
+                         std::int64_t views, std::int32_t* live) {
+  for (const std::int64_t rows : {std::int64_t{1}, layout.view.patches(), layout.sequence.rows()}) {
+    *live++ = narrow(views * rows);
+  }
+  for (const std::int64_t rows : stages) *live++ = narrow(views * rows);
+  return live;
 }
 
 /// Patch rows of one view. @param begin byte of its first pixel.
@@ -65,14 +71,14 @@ std::byte* ViewInputs::fill(const ViewLayout& layout, std::int64_t capacity, std
   check_pixel_offsets(views * view_bytes, num_items);
 
   auto* live = writer.claim(kLive, num_live(layout, capacity)).as<std::int32_t>();
-  live = write_live(layout.stages, views, live);
+  live = write_live(layout, layout.stages, views, live);
   for (std::int64_t chunk = 0; chunk < num_chunks(layout, capacity); ++chunk) {
     const std::int64_t step = layout.views_per_chunk;
     const std::int64_t here = std::clamp<std::int64_t>(views - chunk * step, 0, step);
-    live = write_live(layout.chunk_stages, here, live);
+    live = write_live(layout, layout.chunk_stages, here, live);
   }
   auto* offsets = writer.claim(kCuSeqlens, views + 1).as<std::int32_t>();
-  for (std::int64_t v = 0; v <= views; ++v) offsets[v] = narrow(v * layout.seq_rows);
+  for (std::int64_t v = 0; v <= views; ++v) offsets[v] = narrow(v * layout.sequence.rows());
   auto* sources = writer.claim(kSources, views * view.patches()).as<std::int32_t>();
   for (std::int64_t v = 0; v < views; ++v) sources = write_sources(view, v * view_bytes, sources);
   return writer.claim(kPixels, views * view_bytes).data;
@@ -80,18 +86,30 @@ std::byte* ViewInputs::fill(const ViewLayout& layout, std::int64_t capacity, std
 
 ViewInputs ViewInputs::of(const ViewLayout& layout, std::int64_t views, const NamedTensors& in) {
   const auto* live = in[kLive].as<std::int32_t>();
-  const auto take = [&](std::span<const std::int64_t> stages) {
-    std::vector<LiveRows> counts;
-    for (std::size_t i = 0; i < stages.size(); ++i) counts.push_back({live++});
-    return counts;
+  const std::int64_t patches = layout.view.patches();
+  const auto batch = [&](std::int64_t first, std::int64_t count,
+                         std::span<const std::int64_t> stages) {
+    const ConstTensorView offsets = in[kCuSeqlens];
+    ViewBatch views_here{.view = layout.view,
+                         .sequence = layout.sequence,
+                         .first = first,
+                         .count = count,
+                         .pixels = in[kPixels],
+                         .sources = row_range(in[kSources], first * patches, count * patches),
+                         // Sequences count from the first row of a batch.
+                         .cu_seqlens = {offsets.data, offsets.dtype, {count + 1}},
+                         .views = {live++},
+                         .patches = {live++},
+                         .rows = {live++},
+                         .stages = {}};
+    for (std::size_t i = 0; i < stages.size(); ++i) views_here.stages.push_back({live++});
+    return views_here;
   };
-  ViewInputs inputs{.pixels = in[kPixels],
-                    .sources = in[kSources],
-                    .cu_seqlens = in[kCuSeqlens],
-                    .live = take(layout.stages),
-                    .chunks = {}};
+  ViewInputs inputs{.all = batch(0, views, layout.stages), .chunks = {}};
+  const std::int64_t step = layout.views_per_chunk;
   for (std::int64_t chunk = 0; chunk < num_chunks(layout, views); ++chunk) {
-    inputs.chunks.push_back(take(layout.chunk_stages));
+    const std::int64_t first = chunk * step;
+    inputs.chunks.push_back(batch(first, std::min(step, views - first), layout.chunk_stages));
   }
   return inputs;
 }

@@ -1,11 +1,10 @@
 // The choice of tiles, and cutting an image into them.
-#include "models/blocks/tiles.h"
+#include "models/blocks/views/tiles.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
-
-#include "support/expect_error.h"
+#include <vector>
 
 namespace fovea::blocks {
 namespace {
@@ -34,50 +33,12 @@ TEST(NearestTiling, KeepsToTheNumbersOfTilesAllowed) {
   EXPECT_EQ(nearest_tiling(9000, 100, 640, 2, 6).cols, 6);
 }
 
-TEST(Resized, HasTheSizeAskedForAndKeepsColours) {
-  const std::vector<std::uint8_t> blue{0, 0, 255, 0, 0, 255};
-  const std::vector<std::uint8_t> image =
-      resized({blue.data(), 2, 1}, 3, 4, media::ResizeEngine::kPillow);
-  ASSERT_EQ(image.size(), 3U * 4 * 3);
-  for (std::size_t i = 0; i < image.size(); ++i) EXPECT_EQ(image[i], i % 3 == 2 ? 255 : 0);
-}
-
-TEST(Paste, CopiesAnImageToItsPlaceAndNothingElse) {
-  const std::vector<std::uint8_t> image{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4};  // 2 x 2
-  std::vector<std::uint8_t> canvas(3 * 4 * 3, 9);                             // 3 wide, 4 high
-  paste({image.data(), 2, 2}, 1, 2, 3, canvas);
-  std::vector<int> reds;
-  for (std::size_t i = 0; i < canvas.size(); i += 3) reds.push_back(canvas[i]);
-  EXPECT_EQ(reds, (std::vector<int>{9, 9, 9, 9, 9, 9, 9, 1, 2, 9, 3, 4}));
-}
-
-TEST(StillFrame, IsTheOnlyFrameOfThePlannedSize) {
-  const std::vector<std::uint8_t> bytes(12);
-  const RgbView image{bytes.data(), 2, 2};
-  ItemPlan plan;
-  plan.source_width_px = 2;
-  plan.source_height_px = 2;
-  plan.pixel_bytes = 5;
-  const std::vector<std::uint8_t> out(5);
-  EXPECT_EQ(still_frame(plan, {&image, 1}, out).rgb, bytes.data());
-  const std::vector<RgbView> two{image, image};
-  test::expect_error(ErrorCode::kInvalidArgument, "an image has 1 frame, got 2",
-                     [&] { (void)still_frame(plan, two, out); });
-  test::expect_error(ErrorCode::kInternal, "pixels need 5 bytes, got 4", [&] {
-    (void)still_frame(plan, {&image, 1}, std::span(out).first(4));
-  });
-  plan.source_width_px = 3;
-  test::expect_error(ErrorCode::kInvalidArgument, "image is 2x2 pixels, planned was 3x2", [&] {
-    (void)still_frame(plan, {&image, 1}, out);
-  });
-}
-
 TEST(CutTiles, TakesTilesRowByRowOfTheImage) {
   // Pixels of 3 bytes that count up; 3 x 2 tiles of 2 x 2 pixels: rows of 6 pixels.
   std::vector<std::uint8_t> image(3 * 2 * 2 * 2 * 3);
   std::iota(image.begin(), image.end(), std::uint8_t{0});
   std::vector<std::uint8_t> tiles(image.size());
-  cut_tiles(image, {.cols = 3, .rows = 2}, 2, tiles);
+  cut_tiles({image.data(), 6, 4}, {.cols = 3, .rows = 2}, 2, tiles);
   const auto tile = [&](std::size_t index) {
     return std::vector<std::uint8_t>(tiles.begin() + static_cast<std::ptrdiff_t>(12 * index),
                                      tiles.begin() + static_cast<std::ptrdiff_t>(12 * index + 12));
@@ -86,6 +47,23 @@ TEST(CutTiles, TakesTilesRowByRowOfTheImage) {
   EXPECT_EQ(tile(0), (Bytes{0, 1, 2, 3, 4, 5, 18, 19, 20, 21, 22, 23}));
   EXPECT_EQ(tile(2), (Bytes{12, 13, 14, 15, 16, 17, 30, 31, 32, 33, 34, 35}));
   EXPECT_EQ(tile(3), (Bytes{36, 37, 38, 39, 40, 41, 54, 55, 56, 57, 58, 59}));
+}
+
+TEST(CutTiles, AreBlackWhereTheImageDoesNotReach) {
+  const std::vector<std::uint8_t> image(3 * 1 * 3, 5);  // 3 wide, 1 high
+  std::vector<std::uint8_t> tiles(4 * 2 * 2 * 3, 9);
+  cut_tiles({image.data(), 3, 1}, {.cols = 2, .rows = 2}, 2, tiles);
+  std::vector<int> reds;
+  for (std::size_t i = 0; i < tiles.size(); i += 3) reds.push_back(tiles[i]);
+  EXPECT_EQ(reds, (std::vector<int>{5, 5, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(CutSquare, BeginsAnywhereInTheImage) {
+  std::vector<std::uint8_t> image(4 * 3 * 3);  // 4 wide, 3 high; a pixel holds its number
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<std::uint8_t>(i / 3);
+  std::vector<std::uint8_t> square(2 * 2 * 3, 99);
+  cut_square({image.data(), 4, 3}, 3, 1, 2, square);
+  EXPECT_EQ(square, (std::vector<std::uint8_t>{7, 7, 7, 0, 0, 0, 11, 11, 11, 0, 0, 0}));
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+// Checking, resizing and placing frames.
+#include "models/blocks/frames.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace fovea::blocks {
+
+void check_area(std::int64_t width_px, std::int64_t height_px) {
+  FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
+              height_px, " pixels has no area");
+}
+
+void check_frames(const ItemPlan& plan, std::span<const RgbView> frames,
+                  std::span<const std::uint8_t> out) {
+  FOVEA_CHECK(std::ssize(frames) == plan.num_frames, kInvalidArgument, "item was planned for ",
+              plan.num_frames, plan.num_frames == 1 ? " frame" : " frames", ", got ",
+              frames.size());
+  for (std::size_t f = 0; f < frames.size(); ++f) {
+    FOVEA_CHECK(
+        frames[f].width_px == plan.source_width_px && frames[f].height_px == plan.source_height_px,
+        kInvalidArgument, "frame ", f, " is ", frames[f].width_px, "x", frames[f].height_px,
+        " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
+  }
+  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
+              " bytes, got ", out.size());
+}
+
+void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
+            media::ResizeEngine engine, media::ResizeFilter filter, std::span<std::uint8_t> out) {
+  media::resize_rgb(
+      {.src = {image.rgb, static_cast<std::size_t>(image.width_px * image.height_px * 3)},
+       .src_width_px = image.width_px,
+       .src_height_px = image.height_px,
+       .dst = out,
+       .dst_width_px = width_px,
+       .dst_height_px = height_px,
+       .engine = engine,
+       .filter = filter});
+}
+
+media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_px,
+                     media::ResizeEngine engine, media::ResizeFilter filter) {
+  media::Image result{width_px, height_px, {}};
+  result.rgb.resize(static_cast<std::size_t>(width_px * height_px * 3));
+  resize(image, width_px, height_px, engine, filter, result.rgb);
+  return result;
+}
+
+void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t canvas_width_px,
+           std::span<std::uint8_t> canvas) {
+  const std::int64_t row_bytes = image.width_px * 3;
+  for (std::int64_t y = 0; y < image.height_px; ++y) {
+    std::copy_n(image.rgb + y * row_bytes, row_bytes,
+                canvas.begin() + ((top_px + y) * canvas_width_px + left_px) * 3);
+  }
+}
+
+}  // namespace fovea::blocks

@@ -1,0 +1,31 @@
+// Sizes and counts of items that are made of square views.
+#include "models/blocks/views/plan.h"
+
+namespace fovea::blocks {
+
+ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
+                    std::initializer_list<ViewCount> paths) {
+  ItemPlan plan;
+  plan.source_width_px = width_px;
+  plan.source_height_px = height_px;
+  plan.grid = {1, tiling.rows, tiling.cols};
+  plan.spec.num_seqs = 1;  // sequences are views, whose number the capacity in tokens bounds
+  auto path_tokens = plan.spec.path_tokens.begin();
+  for (const auto& [view, count] : paths) {
+    plan.pixel_bytes += static_cast<std::size_t>(count) * view.pixel_bytes();
+    plan.spec.input_rows += count * view.patches();
+    *path_tokens = count * view.tokens();
+    plan.spec.out_rows += *path_tokens++;
+  }
+  return plan;
+}
+
+ItemPlan plan_tiles(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
+                    const ViewCount& views) {
+  ItemPlan plan = plan_views(width_px, height_px, tiling, {views});
+  plan.resized_width_px = tiling.cols * views.view.side_px;
+  plan.resized_height_px = tiling.rows * views.view.side_px;
+  return plan;
+}
+
+}  // namespace fovea::blocks

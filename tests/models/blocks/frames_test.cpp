@@ -1,0 +1,59 @@
+// Frames on their way to pixels: checked, resized, placed.
+#include "models/blocks/frames.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/expect_error.h"
+
+namespace fovea::blocks {
+namespace {
+
+TEST(CheckArea, RefusesImagesWithoutOne) {
+  EXPECT_NO_THROW(check_area(1, 1));
+  test::expect_error(ErrorCode::kInvalidArgument, "image of 0x3 pixels has no area",
+                     [] { check_area(0, 3); });
+  test::expect_error(ErrorCode::kInvalidArgument, "image of 3x0 pixels has no area",
+                     [] { check_area(3, 0); });
+}
+
+TEST(CheckFrames, TakesThePlannedNumberAndSizeAlone) {
+  const std::vector<std::uint8_t> bytes(12);
+  const std::vector<RgbView> frames{{bytes.data(), 2, 2}, {bytes.data(), 2, 2}};
+  const std::vector<std::uint8_t> out(5);
+  ItemPlan plan;
+  plan.num_frames = 2;
+  plan.source_width_px = 2;
+  plan.source_height_px = 2;
+  plan.pixel_bytes = 5;
+  EXPECT_NO_THROW(check_frames(plan, frames, out));
+  test::expect_error(ErrorCode::kInvalidArgument, "item was planned for 2 frames, got 1",
+                     [&] { check_frames(plan, std::span(frames).first(1), out); });
+  test::expect_error(ErrorCode::kInternal, "pixels need 5 bytes, got 4",
+                     [&] { check_frames(plan, frames, std::span(out).first(4)); });
+  const std::vector<RgbView> turned{frames[0], {bytes.data(), 1, 4}};
+  test::expect_error(ErrorCode::kInvalidArgument, "frame 1 is 1x4 pixels, planned was 2x2",
+                     [&] { check_frames(plan, turned, out); });
+}
+
+TEST(Resized, HasTheSizeAskedForAndKeepsColours) {
+  const std::vector<std::uint8_t> blue{0, 0, 255, 0, 0, 255};
+  const media::Image image = resized({blue.data(), 2, 1}, 3, 4, media::ResizeEngine::kPillow);
+  EXPECT_EQ(image.width_px, 3);
+  EXPECT_EQ(image.height_px, 4);
+  ASSERT_EQ(image.rgb.size(), 3U * 4 * 3);
+  for (std::size_t i = 0; i < image.rgb.size(); ++i) EXPECT_EQ(image.rgb[i], i % 3 == 2 ? 255 : 0);
+}
+
+TEST(Paste, CopiesAnImageToItsPlaceAndNothingElse) {
+  const std::vector<std::uint8_t> image{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4};  // 2 x 2
+  std::vector<std::uint8_t> canvas(3 * 4 * 3, 9);                             // 3 wide, 4 high
+  paste({image.data(), 2, 2}, 1, 2, 3, canvas);
+  std::vector<int> reds;
+  for (std::size_t i = 0; i < canvas.size(); i += 3) reds.push_back(canvas[i]);
+  EXPECT_EQ(reds, (std::vector<int>{9, 9, 9, 9, 9, 9, 9, 1, 2, 9, 3, 4}));
+}
+
+}  // namespace
+}  // namespace fovea::blocks
