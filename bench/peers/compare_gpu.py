@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Runs Fovea and its PyTorch peers one after the other on one GPU and prints them side by side.
+"""Runs Fovea and its peers one after the other on one GPU and prints them side by side.
 
     python3 bench/peers/compare_gpu.py build/release/apps/cli/fovea bench/configs/qwen3_vl_30b_a3b --compile
 
-First the tower alone (qwen3_vl_gpu.py against `fovea bench latency`), then from JPEG bytes to rows
-(end_to_end_gpu.py against `fovea bench mm-processor`), medians in milliseconds. A ratio above 1 says that Fovea is
-faster than the fastest peer. With --device cpu the scripts can be tried.
+First the tower alone (PyTorch's of qwen3_vl_gpu.py, and with --vllm that of vllm_gpu.py, against
+`fovea bench latency`), then from JPEG bytes to rows (end_to_end_gpu.py against `fovea bench mm-processor`), medians in
+milliseconds. A ratio above 1 says that Fovea is faster than the fastest peer. Each mode of a peer's tower runs for
+--seconds, each of Fovea's as often as the fastest peer. Without --vllm the scripts can be tried with --device cpu.
 """
 
 import argparse
 import json
+import math
 import shlex
 import subprocess
 import sys
@@ -21,7 +23,8 @@ PEERS = Path(__file__).parent
 
 def run(command):
     print("$", " ".join(map(str, command)), file=sys.stderr, flush=True)
-    subprocess.run([str(word) for word in command], check=True, stdout=sys.stderr)
+    if subprocess.run([str(word) for word in command], stdout=sys.stderr).returncode != 0:
+        sys.exit("compare_gpu.py: this command failed")
 
 
 def run_peer(script, arguments, folder, *more):
@@ -46,22 +49,34 @@ def graph_flags(case, model):
     return ["--token-budgets", tokens, "--max-items-per-batch", count, "--no-measure-graphs"]
 
 
-def compare_towers(arguments, folder):
-    """One row per case: Fovea's and the peers' medians, and the fastest peer relative to the faster of Fovea's two modes."""
+def time_peer_towers(arguments, folder):
+    """Milliseconds of vLLM's and PyTorch's modes by case; those that could not run are left out."""
+    flags = ["--cases", arguments.cases, "--seconds", arguments.seconds]
+    vllm = run_peer("vllm_gpu.py", arguments, folder, *flags)["cases"] if arguments.vllm else {}
     compile_flag = ["--compile"] if arguments.compile else []
-    peers = run_peer("qwen3_vl_gpu.py", arguments, folder, "--cases", arguments.cases, "--attention",
-                     arguments.attention, *compile_flag)["cases"]
+    torch = run_peer("qwen3_vl_gpu.py", arguments, folder, *flags, "--attention", arguments.attention,
+                     *compile_flag)["cases"]
+    return {case: vllm.get(case, {}) | times for case, times in torch.items()}
+
+
+def time_fovea_tower(case, arguments, folder, fastest_peer):
+    """Milliseconds of Fovea's modes, each repeated as often as the fastest peer runs in --seconds."""
+    repetitions = max(arguments.repetitions, round(1e3 * arguments.seconds / fastest_peer))
+    result, = run_fovea("latency", arguments, folder, "--cases", case, "--repetitions", repetitions,
+                        *graph_flags(case, arguments.model))["results"]
+    modes = {"fovea eager": result["eager_ms"], "fovea replay": result["replay_ms"]}
+    return {name: times["median"] for name, times in modes.items() if times}
+
+
+def compare_towers(arguments, folder):
+    """One row per case: Fovea's and the peers' medians, and the fastest peer relative to Fovea's faster mode."""
     rows = []
-    for case in arguments.cases.split(","):
-        result, = run_fovea("latency", arguments, folder, "--cases", case, "--repetitions", arguments.repetitions,
-                            *graph_flags(case, arguments.model))["results"]
-        row = {"case": case, "fovea eager": result["eager_ms"]["median"]}
-        if result["replay_ms"]:
-            row["fovea replay"] = result["replay_ms"]["median"]
-        fastest = min(ms for name, ms in row.items() if name != "case")
-        row.update(peers[case])
-        if peers[case]:  # empty: no peer could run it
-            row["ratio"] = min(peers[case].values()) / fastest
+    for case, peers in time_peer_towers(arguments, folder).items():
+        fastest_peer = min(peers.values(), default=math.inf)
+        ours = time_fovea_tower(case, arguments, folder, fastest_peer)
+        row = {"case": case, **ours, **peers}
+        if peers:  # else no peer could run it
+            row["ratio"] = fastest_peer / min(ours.values())
         rows.append(row)
     return rows
 
@@ -119,8 +134,10 @@ def parse_arguments():
     parser.add_argument("--size", default="1024x768", help="of these images")
     parser.add_argument("--no-tower", action="store_true", help="only from JPEG bytes to rows")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--repetitions", type=int, default=20, help="at least")
+    parser.add_argument("--seconds", type=float, default=2, help="that each mode of a tower runs for, at least")
     parser.add_argument("--compile", action="store_true", help="also torch.compile, which is slow to start")
+    parser.add_argument("--vllm", action="store_true", help="also vLLM's own tower; needs vLLM")
     parser.add_argument("--fovea-flags", default="", type=shlex.split, metavar="FLAGS",
                         help="for every run of Fovea, as in --fovea-flags='--mm-encoder-attn-backend cudnn'")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write both tables as JSON")

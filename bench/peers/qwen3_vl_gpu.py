@@ -7,8 +7,9 @@ and rotary angles are computed beforehand, except by transformers, which does it
 
     python3 bench/peers/qwen3_vl_gpu.py bench/configs/qwen3_vl_30b_a3b/config.json --compile --json peers.json
 
-Prints the median milliseconds of one forward pass, from the call until the GPU has finished. A mode that fails shows
-as "-" and says why on stderr. With --device cpu only eager and compiled forwards are timed, to try the script.
+Prints the median milliseconds of one forward pass, from the call until the GPU has finished. Every mode runs for
+--seconds, because a GPU slows down at its power limit. A mode that fails shows as "-" and says why on stderr. With
+--device cpu only eager and compiled forwards are timed, to try the script.
 """
 
 import argparse
@@ -119,12 +120,16 @@ def transformers_call(tower, sizes, count, patches, device):
 
 
 def median_ms(call, arguments):
+    """Median of at least --repetitions calls in at least --seconds; a call ends when the GPU has finished."""
+
     def finished():
         call()
         if arguments.device == "cuda":
             torch.cuda.synchronize()
 
-    return statistics.median(torch_cpu.milliseconds(finished, arguments.warmups, arguments.repetitions))
+    first, = torch_cpu.milliseconds(finished, arguments.warmups, 1)
+    repetitions = max(arguments.repetitions, round(1e3 * arguments.seconds / first))
+    return statistics.median(torch_cpu.milliseconds(finished, 0, repetitions))
 
 
 def ways_of(tower, inputs, arguments):
@@ -151,7 +156,8 @@ def attempt(name, case, results, prepare, arguments):
     try:
         results[name] = median_ms(prepare(), arguments)
     except Exception as error:  # out of memory, no such kernel, not installed: the others still count
-        print(f"{name}, {case}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr)
+        reason = str(error).partition("\n")[0]
+        print(f"{name}, {case}: {type(error).__name__}: {reason}", file=sys.stderr)
     if arguments.device == "cuda":
         torch.cuda.empty_cache()
 
@@ -192,7 +198,8 @@ def parse_arguments():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--compile", action="store_true", help="also torch.compile, which is slow to start")
     parser.add_argument("--warmups", type=int, default=5)
-    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--repetitions", type=int, default=20, help="of each mode, at least")
+    parser.add_argument("--seconds", type=float, default=2, help="that each mode runs for, at least")
     parser.add_argument("--json", metavar="FILE", help="also write the results as JSON")
     arguments = parser.parse_args()
     arguments.attention = arguments.attention or ("flash,cudnn" if arguments.device == "cuda" else "sdpa")
