@@ -241,7 +241,7 @@ def text_cases(width, height):
     texts = {
         "raw_profile": chunk(b"tEXt", profile + raw_profile(exif(6))),
         "raw_profile_deflated": chunk(b"zTXt", profile + b"\0" + zlib.compress(raw_profile(exif(5)))),
-        "raw_profile_damaged": chunk(b"tEXt", profile + raw_profile(exif(6)).replace(b"4", b"x", 1)),
+        "raw_profile_damaged": chunk(b"tEXt", profile + raw_profile(exif(6)).replace(b"4949", b"49x9")),
         "xmp": chunk(b"iTXt", xmp + b"\0\0\0\0" + XMP_ATTRIBUTE),
         "xmp_deflated": chunk(b"iTXt", xmp + b"\1\0en\0name\0" + zlib.compress(XMP_ELEMENT)),
         "xmp_damaged": chunk(b"iTXt", xmp + b"\1\0\0\0" + b"nothing"),

@@ -75,6 +75,7 @@ TEST_F(BenchMmProcessor, ReportsEveryStage) {
   EXPECT_DOUBLE_EQ(out["stages"]["e2e_ms"]["mean"], out["mean_e2el_ms"]);
   EXPECT_NEAR(out["rows_per_s"].get<double>() / out["items_per_s"].get<double>(), 4, 1e-9);
   EXPECT_EQ(out["config"]["num_warmups"], 2);
+  EXPECT_EQ(out["config"]["media_profile"], "vllm");
   EXPECT_THAT(read_text(folder_ / "out.svg"), HasSubstr("Time per request and stage"));
 }
 

@@ -196,6 +196,7 @@ TEST_F(EncodeProgram, StatsCountReplays) {
   EXPECT_EQ(stats["graph_misses"], 0);
   EXPECT_EQ(stats["hit_rate"], 1.0);
   EXPECT_EQ(stats["token_budgets"], json({16, 64}));
+  EXPECT_EQ(stats["media_profile"], "vllm");
   EXPECT_GE(stats["num_budgets"], 1);
   EXPECT_EQ(stats["items"], 2);
   EXPECT_EQ(stats["rows"], 48);

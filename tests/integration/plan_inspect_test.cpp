@@ -52,6 +52,11 @@ TEST(PlanProgram, PrintsTables) {
   EXPECT_THAT(result.out, HasSubstr("budgets  default: 512\n"));
 }
 
+TEST(PlanProgram, NamesTheMediaProfile) {
+  EXPECT_EQ(plan_of("64x64")["media_profile"], "vllm");
+  EXPECT_EQ(plan_of("64x64", {"--media-profile", "sglang"})["media_profile"], "sglang");
+}
+
 TEST(PlanProgram, BudgetsAndLimitsAreObeyed) {
   const json plan = plan_of("256x256,256x256,256x256,256x256,256x256",
                             {"--token-budgets", "128,256", "--max-items-per-batch", "2"});

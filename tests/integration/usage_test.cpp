@@ -160,7 +160,7 @@ TEST(Help, ShowsDefaults) {
   const std::string help = run_fovea({"encode", "-h"}).out;
   EXPECT_THAT(help, HasSubstr("(default: float32)"));
   EXPECT_THAT(help, HasSubstr("(default: auto)"));
-  EXPECT_THAT(help, HasSubstr("(default: off)"));
+  EXPECT_THAT(help, HasSubstr("(default: vllm)"));
   EXPECT_THAT(help, HasSubstr("(required)"));
 }
 
