@@ -139,7 +139,7 @@ TEST(WorkedMergeOrder, IsThatOfTheReference) {
 TEST(WorkedPadding, ASmallerImageLiesInTheMiddleOfGrey) {
   constexpr std::int64_t kSide = 64;
   deepseek_ocr::Processing processing;
-  processing.views[deepseek_ocr::kGlobal] = deepseek_ocr::View(kSide);
+  processing.views[deepseek_ocr::kGlobal] = deepseek_ocr::view_of(kSide);
   const deepseek_ocr::Processor processor(processing);
   std::vector<std::uint8_t> rgb;
   for (int y = 0; y < 48; ++y) {
