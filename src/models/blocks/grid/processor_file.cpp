@@ -97,7 +97,7 @@ std::string assumptions(const checkpoint::HfConfig& files, const GridLimits& lim
   const std::string image_file = path_of(image, "/preprocessor_config.json");
   const std::string video_file =
       path_of(video, image ? "/video_preprocessor_config.json" : "/preprocessor_config.json");
-  const std::string text =
+  std::string text =
       missing_text(image_file, image.has_value(),
                    {{has_size(image), "size", pixels_text("image_pixels", limits.image)},
                     assumed(image, "image_mean", channel_text(scaling.image_mean)),
