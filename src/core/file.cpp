@@ -19,6 +19,20 @@ namespace {
 
 std::string system_reason() { return std::generic_category().message(errno); }
 
+/// The first bytes of a file that has so many.
+std::vector<std::uint8_t> read_bytes(const InputFile& file, const std::string& path,
+                                     std::size_t count) {
+  std::vector<std::uint8_t> bytes(count);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t got = ::read(file.descriptor(), bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    FOVEA_CHECK(got >= 0, kIo, path, ": cannot read: ", system_reason());
+    FOVEA_CHECK(got > 0, kIo, path, ": file ends after ", done, " of ", bytes.size(), " bytes");
+    done += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 bool path_exists(const std::string& path) noexcept {
@@ -64,15 +78,12 @@ std::vector<std::uint8_t> read_file(const std::string& path, std::size_t max_byt
   const InputFile file(path);
   FOVEA_CHECK(file.size_bytes() <= max_bytes, kInvalidArgument, path, ": file has ",
               file.size_bytes(), " bytes, at most ", max_bytes, " are read");
-  std::vector<std::uint8_t> bytes(file.size_bytes());
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count = ::read(file.descriptor(), bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    FOVEA_CHECK(count >= 0, kIo, path, ": cannot read: ", system_reason());
-    FOVEA_CHECK(count > 0, kIo, path, ": file ends after ", done, " of ", bytes.size(), " bytes");
-    done += static_cast<std::size_t>(count);
-  }
-  return bytes;
+  return read_bytes(file, path, file.size_bytes());
+}
+
+std::vector<std::uint8_t> read_file_start(const std::string& path, std::size_t max_bytes) {
+  const InputFile file(path);
+  return read_bytes(file, path, std::min(file.size_bytes(), max_bytes));
 }
 
 void replace_file(const std::string& path, std::string_view text) {

@@ -41,6 +41,11 @@ class InputFile {
 /// Error(kInvalidArgument) if the file is larger than max_bytes.
 [[nodiscard]] std::vector<std::uint8_t> read_file(const std::string& path, std::size_t max_bytes);
 
+/// Reads the first bytes of a regular file: `max_bytes`, or all where there are fewer.
+/// @throws as read_file, except for large files.
+[[nodiscard]] std::vector<std::uint8_t> read_file_start(const std::string& path,
+                                                        std::size_t max_bytes);
+
 /// Writes a text as an AtomicFile; makes the folders it lies in if there are none.
 /// @throws Error(kIo) with the system's reason.
 void replace_file(const std::string& path, std::string_view text);

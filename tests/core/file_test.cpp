@@ -56,6 +56,15 @@ TEST(ReadFile, OfAnEmptyFileIsEmpty) {
   EXPECT_TRUE(read_file(folder / "file", 0).empty());
 }
 
+TEST(ReadFileStart, ReadsAsMuchAsAskedOrAll) {
+  const TemporaryDirectory folder;
+  write_text(folder / "file", "abcd");
+  EXPECT_EQ(read_file_start(folder / "file", 2), (std::vector<std::uint8_t>{'a', 'b'}));
+  EXPECT_EQ(read_file_start(folder / "file", 9), read_file(folder / "file", 4));
+  test::expect_error(ErrorCode::kNotFound, "absent",
+                     [&] { (void)read_file_start(folder / "absent", 1); });
+}
+
 TEST(ReadFile, RefusesAFileAboveTheLimit) {
   const TemporaryDirectory folder;
   test::write_text(folder / "file", "12345");
