@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Prints, for some workloads, how many rows each packing policy computes: the table of docs/encoder_graphs.md.
+"""Prints the tables of docs/encoder_graphs.md: how many rows each packing policy computes for some workloads, and
+what it saves to pack a call as a whole instead of 16 items and then 32 at a time.
 
     python3 tools/packing_table.py build/release/apps/cli/fovea
 
 Only sizes are planned; no weights are needed. The mixed photos have log-normal widths (median 812 pixels) and
-common aspect ratios, the documents are pages and slides at usual scanning sizes; both from a fixed seed.
+common aspect ratios, the documents are pages and slides at usual scanning sizes; both from a fixed seed. The chat
+images are drawn as vision-arena-like of fovea bench mm-processor draws them.
 """
 
 import json
@@ -31,16 +33,72 @@ def documents(count):
     return [random.choice(pages) for _ in range(count)]
 
 
-def plan(fovea, model, sizes, policy, flags):
-    """(sub-batches, rows of all budgets, rows of them that are padding)"""
+CHAT = [((1920, 1080), 6), ((1440, 900), 6), ((1280, 720), 10), ((828, 1792), 5), ((720, 1280), 7), ((1024, 768), 14),
+        ((768, 1024), 12), ((1024, 1024), 10), ((800, 600), 10), ((640, 480), 8), ((512, 512), 8), ((256, 256), 4)]
+
+
+def chat_images(count):
+    sizes = random.choices([size for size, _ in CHAT], [share for _, share in CHAT], k=count)
+    return [tuple(round(side * random.uniform(0.85, 1.15)) for side in size) for size in sizes]
+
+
+# Milliseconds of a replay of Qwen3-VL-30B's tower on an H200 by tokens (docs/measurements/2026-11-h200.md): full graphs,
+# and by how much longer one takes that is filled to a part, against an eager run of the same items.
+FULL_MS = [(0, 0.8), (16, 0.96), (64, 1.35), (256, 2.7), (512, 4.3), (2048, 18.0)]
+PART = [(0.25, 1.40), (0.5, 1.08), (0.75, 1.06), (1.0, 1.0)]
+
+
+def interpolate(points, x):
+    upper = next((i for i in range(1, len(points)) if x <= points[i][0]), len(points) - 1)
+    (x0, y0), (x1, y1) = points[upper - 1], points[upper]
+    return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+
+
+def replay_ms(tokens, budget):
+    return interpolate(FULL_MS, tokens) * interpolate(PART, max(tokens / (budget or tokens), PART[0][0]))
+
+
+def plan_runs(fovea, model, sizes, policy, flags):
+    """(tokens, budget) of every replay or eager run, and the number of sub-batches"""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(f"{w}x{h}" for w, h in sizes))
         file.flush()
         command = [fovea, "plan", model, "--sizes", "@" + file.name, "--packing", policy, "--json", *flags]
         batches = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["batches"]
     runs = [(tokens, budget) for batch in batches for tokens, budget in zip(batch["tokens"], batch["budgets"])]
+    return runs, len(batches)
+
+
+def plan(fovea, model, sizes, policy, flags):
+    """(sub-batches, rows of all budgets, rows of them that are padding)"""
+    runs, batches = plan_runs(fovea, model, sizes, policy, flags)
     computed = sum(budget for _, budget in runs if budget)
-    return len(batches), computed, computed - sum(tokens for tokens, budget in runs if budget)
+    return batches, computed, computed - sum(tokens for tokens, budget in runs if budget)
+
+
+def plan_in_windows(fovea, sizes, policy, flags):
+    """As plan_runs, 16 items by themselves and then 32 at a time."""
+    runs, batches = [], 0
+    for begin, end in [(0, 16), *((i, i + 32) for i in range(16, len(sizes), 32))]:
+        more, count = plan_runs(fovea, QWEN, sizes[begin:end], policy, flags)
+        runs, batches = runs + more, batches + count
+    return runs, batches
+
+
+def whole_calls(fovea):
+    print("| 1000 items | in windows: batches | rows | ms | as a whole: batches | rows | ms | saved: rows | ms |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for workload, sizes in [("336x336", [(336, 336)] * 1000), ("chat images", chat_images(1000))]:
+        for name, policy, flags in [("8 items, greedy", "greedy", LADDER), ("8 items, cost", "cost", LADDER),
+                                    ("64 items, greedy", "greedy", []), ("64 items, cost", "cost", [])]:
+            cells, totals = [f"{workload}, {name}"], []
+            whole = plan_runs(fovea, QWEN, sizes, policy, [*flags, "--device", "cuda"])
+            for runs, batches in (plan_in_windows(fovea, sizes, policy, flags), whole):
+                rows, ms = sum(budget or tokens for tokens, budget in runs), sum(replay_ms(*run) for run in runs)
+                cells += [str(batches), str(rows), f"{ms:.0f}"]
+                totals.append((rows, ms))
+            cells += [f"{100 * (1 - new / old):.1f} %" for old, new in zip(*totals)]
+            print("| " + " | ".join(cells) + " |")
 
 
 def main():
@@ -61,6 +119,8 @@ def main():
             batches, computed, padding = plan(sys.argv[1], model, sizes, policy, flags)
             cells += [str(batches), str(computed), f"{padding} ({100 * padding / computed:.1f} %)"]
         print("| " + " | ".join([name, *cells]) + " |")
+    print()
+    whole_calls(sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ namespace fovea {
 
 /// What encode() does with an item that cannot be read, decoded or planned.
 enum class OnError : std::uint8_t {
-  kFail,  ///< throws the error of the first such item
+  kFail,  ///< throws the error of the first such item that it comes to
   kSkip,  ///< returns it as Embedding::error and encodes the others
 };
 
@@ -54,10 +54,12 @@ class FOVEA_API Engine {
   ~Engine();
 
   /// Encodes items and returns when all rows are in host memory: one Embedding per item, in the
-  /// same order, [rows, width] in options.dtype, each in memory of its own.
-  /// @throws Error of the first failing item unless options.on_error is kSkip, Error(kDevice) or
-  /// Error(kOutOfMemory) if a replica fails, after all others have ended. The engine is usable
-  /// afterwards.
+  /// same order, [rows, width] in options.dtype, each in memory of its own. Long calls are worked
+  /// off in the order in which items pack well; items whose size cannot be read from a header come
+  /// first.
+  /// @throws Error of the first failing item, in that order, unless options.on_error is kSkip,
+  /// Error(kDevice) or Error(kOutOfMemory) if a replica fails, after all others have ended. The
+  /// engine is usable afterwards.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
                                               const EncodeOptions& options = {});
 
@@ -68,8 +70,8 @@ class FOVEA_API Engine {
   /// @throws Error(kDevice) if a capture fails.
   void warm_up();
 
-  /// Computes sizes, grids and packing of items of the given sizes, in the windows of items that
-  /// one call of encode() takes. Host arithmetic; reads no weights.
+  /// Computes sizes, grids and packing of items of the given sizes, as one call of encode() packs
+  /// them. Host arithmetic; reads no weights.
   /// @throws Error(kInvalidArgument) for a size beyond the limits of EngineOptions::media, as
   /// encode() does, or that the model cannot take; Error(kUnsupported) for a video if the model
   /// takes none.
@@ -97,8 +99,8 @@ class FOVEA_API Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Plans as Engine::plan without loading weights: only the JSON files of `model` are read. Windows
-/// are those of a GPU if options.device names one, of the CPU otherwise; no device is opened.
+/// Plans as Engine::plan without loading weights: only the JSON files of `model` are read. The call
+/// is one on a GPU if options.device names one, on the CPU otherwise; no device is opened.
 /// @throws as Engine::plan, and Error(kNotFound), Error(kCorruptData) or Error(kUnsupported) for
 /// the files of `model` as Engine::load does.
 [[nodiscard]] FOVEA_API PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,

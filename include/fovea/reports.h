@@ -50,7 +50,7 @@ struct PackingPlan {
   std::vector<std::string> paths;                        ///< names
   std::vector<std::vector<std::int64_t>> token_budgets;  ///< per path; empty: no graphs
   std::int64_t max_items_per_batch = 0;                  ///< 0: no graphs, no limit
-  std::vector<std::int64_t> replica_patches;             ///< patches per replica, over all windows
+  std::vector<std::int64_t> replica_patches;             ///< patches per replica
   std::vector<PlannedBatch> batches;
 };
 

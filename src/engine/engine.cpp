@@ -144,19 +144,19 @@ void Engine::Impl::log_initialized() {
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
                                             const EncodeOptions& how) {
   const std::lock_guard lock(mutex);
-  std::vector<Embedding> results;
-  results.reserve(media.size());  // its elements stay where they are
+  std::vector<Embedding> results(media.size());
   const auto tell = [&](std::size_t done) {
     if (how.progress && done > 0) how.progress(static_cast<std::int64_t>(done), std::ssize(media));
   };
   try {
-    PreparedWindows windows({model(), options.media, decode_pool, replicas->size(), on_host()},
-                            media);
-    while (!windows.done()) {
-      const std::size_t before = windows.begin();
-      PreparedWindows::Window window = windows.next();
-      submit(window, how, results);
-      tell(on_host() ? windows.begin() : before);  // a GPU is still at work on this window
+    const std::vector<CallWindow> call = order(media, how.enforce_eager);
+    PreparedWindows windows({model(), options.media, decode_pool, on_host()}, media, call);
+    for (std::size_t done = 0; !windows.done();) {
+      const std::size_t before = done;
+      const PreparedWindows::Window window = windows.next();
+      submit(window, media, how, results);
+      done += window.prepared.size();
+      tell(on_host() ? done : before);  // a GPU is still at work on this window
     }
     replicas->finish();
   } catch (...) {
@@ -177,24 +177,54 @@ void Engine::Impl::prune_videos(std::span<const MediaItem> media, std::span<Embe
   }
 }
 
-void Engine::Impl::submit(PreparedWindows::Window& window, const EncodeOptions& how,
-                          std::vector<Embedding>& results) {
+CallLimits Engine::Impl::call_limits(bool eager) const {
+  return {.spec = model().graph_spec(),
+          .config = (*replicas)[0].graphs().config(),
+          .packing = options.packing,
+          .graphs = options.graphs.cudagraph_mm_encoder && !eager,
+          .num_replicas = replicas->size(),
+          .on_host = on_host()};
+}
+
+std::vector<CallWindow> Engine::Impl::order(std::span<const MediaItem> media, bool eager) {
+  const CallLimits limits = call_limits(eager);
+  std::vector<std::optional<ItemPlan>> sizes(media.size());
+  const std::size_t head = head_items(limits, media.size());
+  decode_pool.parallel_for(std::ssize(media.subspan(head)), [&](std::int64_t i, int) {
+    const std::size_t item = head + static_cast<std::size_t>(i);
+    sizes[item] = plan_ahead(model(), media[item], options.media);
+  });
+  return order_call(limits, sizes);
+}
+
+void Engine::Impl::submit(const PreparedWindows::Window& window, std::span<const MediaItem> media,
+                          const EncodeOptions& how, std::span<Embedding> results) {
   std::vector<const PreparedItem*> items;
   std::vector<Embedding*> rows;
-  for (std::size_t i = 0; i < window.media.size(); ++i) {
-    const MediaItem& media = window.media[i];
-    Embedding& result = results.emplace_back(describe(media, window.prepared[i]));
+  Assignment assignment{.counts = std::vector<std::size_t>(replicas->size())};
+  for (std::size_t i = 0; i < window.prepared.size(); ++i) {
+    const MediaItem& source = media[window.call.items[i]];
+    Embedding& result = results[window.call.items[i]];
+    result = describe(source, window.prepared[i]);
     if (result.error) {
       if (how.on_error == OnError::kFail) throw Error(*result.error);
-    } else if (media.source == MediaItem::Source::kRows) {
-      hand_on_rows(media, how.dtype, result);
+    } else if (source.source == MediaItem::Source::kRows) {
+      hand_on_rows(source, how.dtype, result);
       ++precomputed_items;
     } else {
+      if (!window.call.replicas.empty()) {
+        assignment.order.push_back(items.size());
+        ++assignment.counts[window.call.replicas[i]];
+      }
       items.push_back(&window.prepared[i].item);
       rows.push_back(&result);
     }
   }
-  replicas->begin(items, how, rows);
+  if (window.call.replicas.empty()) {
+    replicas->begin(items, how, rows);
+  } else {
+    replicas->begin(items, assignment, how, rows);
+  }
 }
 
 Engine Engine::load(const std::string& model, const EngineOptions& options) {

@@ -12,6 +12,7 @@
 #include "core/thread_pool.h"
 #include "device/device.h"
 #include "engine/backend.h"
+#include "engine/call_plan.h"
 #include "engine/prepare.h"
 #include "engine/prepared_windows.h"
 #include "engine/replica_group.h"
@@ -33,6 +34,9 @@ struct Engine::Impl {
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
 
+  /// @param eager of a call that asks for no graphs. Refers to the engine.
+  [[nodiscard]] CallLimits call_limits(bool eager) const;
+
   std::string directory;
   EngineOptions options;
   checkpoint::HfConfig files;
@@ -49,9 +53,11 @@ struct Engine::Impl {
   void load();
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
-  /// Adds the results of a window, without rows, and has the replicas begin to write those.
-  void submit(PreparedWindows::Window& window, const EncodeOptions& how,
-              std::vector<Embedding>& results);
+  /// The order in which a call is worked off, from the headers of what it names.
+  [[nodiscard]] std::vector<CallWindow> order(std::span<const MediaItem> media, bool eager);
+  /// Fills in the results of a window, without rows, and has the replicas begin to write those.
+  void submit(const PreparedWindows::Window& window, std::span<const MediaItem> media,
+              const EncodeOptions& how, std::span<Embedding> results);
   /// Prunes the videos among the results that are there, if the options ask for it.
   void prune_videos(std::span<const MediaItem> media, std::span<Embedding> results);
 };

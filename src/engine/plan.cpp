@@ -4,13 +4,11 @@
 #include <vector>
 
 #include "core/check.h"
+#include "engine/call_plan.h"
 #include "engine/engine_impl.h"
-#include "engine/load_balance.h"
-#include "engine/prepare.h"
 #include "engine/video_pruning.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
-#include "graph/packing.h"
 #include "media/limits.h"
 #include "models/load_model.h"
 
@@ -55,108 +53,64 @@ ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
   return info;
 }
 
-/// Adds the windows of a call to a plan, one after the other.
-class Planner {
- public:
-  Planner(const EncoderGraphModel& model, const EngineOptions& options)
-      : spec_(model.graph_spec()),
-        options_(options),
-        config_(graph_config_of(model, options.max_num_batched_tokens,
-                                {.user = options.graphs,
-                                 .video_allowed = options.video_pruning_rate == 0,
-                                 .log = options.log})) {
-    for (const PathSpec& path : spec_.paths) plan_.paths.push_back(path.name);
-    plan_.token_budgets.resize(plan_.paths.size());
-    plan_.replica_patches.resize(replica_devices(options).size());
-    if (!graphs()) return;
-    plan_.token_budgets = config_.path_budgets;
-    plan_.max_items_per_batch = config_.max_items;
-  }
+/// What one path of a sub-batch does.
+void add_path(const CallLimits& limits, const CallBatch& batch, PathId path,
+              PlannedBatch& planned) {
+  const std::int64_t tokens = batch.sizes.load[static_cast<std::size_t>(path)];
+  std::optional<std::int64_t> budget = batch.sizes.budgets[static_cast<std::size_t>(path)];
+  if (batch.sizes.too_many_seqs || (!batch.replayed && tokens > 0)) budget.reset();
+  planned.tokens.push_back(tokens);
+  planned.budgets.push_back(budget);
+  const bool has_graph = budget.value_or(0) > 0;
+  planned.padded.push_back(
+      has_graph ? graph_capacity(limits.spec, limits.config, {path, *budget}).tokens - tokens : 0);
+}
 
-  /// Adds what the replicas make of the items [begin, begin + count) of `items`.
-  void add_window(std::span<const ItemPlan> items, std::size_t begin, std::size_t count) {
-    std::vector<ItemSpec> specs;
-    for (const ItemPlan& item : items.subspan(begin, count)) {
-      specs.push_back(item.spec);
-      plan_.items.push_back(describe(item, options_.video_pruning_rate));
-    }
-    const Assignment assignment = assign_items(spec_, specs, plan_.replica_patches.size());
-    for (std::size_t replica = 0; replica < assignment.counts.size(); ++replica) {
-      std::vector<std::size_t> replayed;
-      std::vector<std::size_t> eager;
-      for (const std::size_t index : assignment.items(replica)) {
-        const ItemPlan& item = items[begin + index];
-        plan_.replica_patches[replica] += item.spec.input_rows;
-        const bool served = graphs() && serves(spec_, config_, item.modality);
-        (served ? replayed : eager).push_back(begin + index);
-      }
-      add_batches(items, replayed, replica, true);
-      add_batches(items, eager, replica, false);
-    }
-  }
-
-  [[nodiscard]] PackingPlan take() { return std::move(plan_); }
-
- private:
-  [[nodiscard]] bool graphs() const { return options_.graphs.cudagraph_mm_encoder; }
-
-  /// Adds the sub-batches that a replica makes of `selection`, indices into `items`.
-  /// @param replayed false: budgets only bound the size of eager runs, and are not reported.
-  void add_batches(std::span<const ItemPlan> items, std::span<const std::size_t> selection,
-                   std::size_t replica, bool replayed) {
-    std::vector<ItemSpec> specs;
-    for (const std::size_t item : selection) specs.push_back(items[item].spec);
-    const Packing packing = plan_packing(config_, specs, options_.packing, replayed);
-    for (const SubBatch& batch : packing.batches) {
-      PlannedBatch& planned = plan_.batches.emplace_back();
+/// Adds what the replicas make of the items [begin, end) of a call.
+void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, std::size_t end,
+                 PackingPlan& plan) {
+  const std::vector<std::vector<CallBatch>> batches = pack_call(limits, sizes, begin, end);
+  for (std::size_t replica = 0; replica < batches.size(); ++replica) {
+    for (const CallBatch& batch : batches[replica]) {
+      PlannedBatch& planned = plan.batches.emplace_back();
       planned.replica = static_cast<std::int64_t>(replica);
-      for (const std::int64_t item : packing.items(batch)) {
-        planned.items.push_back(
-            static_cast<std::int64_t>(selection[static_cast<std::size_t>(item)]));
+      planned.items.assign(batch.items.begin(), batch.items.end());
+      for (const std::size_t item : batch.items) {
+        plan.replica_patches[replica] += sizes[item]->spec.input_rows;
       }
-      for (std::size_t path = 0; path < plan_.paths.size(); ++path) {
-        add_path(batch, static_cast<PathId>(path), replayed, planned);
+      for (std::size_t path = 0; path < plan.paths.size(); ++path) {
+        add_path(limits, batch, static_cast<PathId>(path), planned);
       }
     }
   }
+}
 
-  /// Adds what one path of a sub-batch does.
-  void add_path(const SubBatch& batch, PathId path, bool replayed, PlannedBatch& planned) const {
-    const std::int64_t tokens = batch.load[static_cast<std::size_t>(path)];
-    std::optional<std::int64_t> budget = batch.budgets[static_cast<std::size_t>(path)];
-    if (batch.too_many_seqs || (!replayed && tokens > 0)) budget.reset();
-    planned.tokens.push_back(tokens);
-    planned.budgets.push_back(budget);
-    const bool has_graph = budget.value_or(0) > 0;
-    planned.padded.push_back(
-        has_graph ? graph_capacity(spec_, config_, {path, *budget}).tokens - tokens : 0);
+PackingPlan plan_items(const ItemProcessor& processor, std::span<const ItemSize> sizes,
+                       const CallLimits& limits, const EngineOptions& options) {
+  PackingPlan plan;
+  for (const PathSpec& path : limits.spec.paths) plan.paths.push_back(path.name);
+  plan.token_budgets.resize(plan.paths.size());
+  plan.replica_patches.resize(limits.num_replicas);
+  if (limits.graphs) {
+    plan.token_budgets = limits.config.path_budgets;
+    plan.max_items_per_batch = limits.config.max_items;
   }
-
-  const GraphSpec& spec_;
-  const EngineOptions& options_;
-  const GraphConfig config_;
-  PackingPlan plan_;
-};
-
-PackingPlan plan_items(const EncoderGraphModel& model, std::span<const ItemSize> sizes,
-                       const EngineOptions& options, bool on_host) {
-  std::vector<ItemPlan> items;
+  std::vector<std::optional<ItemPlan>> items;
   for (const ItemSize& size : sizes) {
-    items.push_back(plan_item(model.processor(), size, options.media.limits));
+    items.emplace_back(plan_item(processor, size, options.media.limits));
+    plan.items.push_back(describe(*items.back(), options.video_pruning_rate));
   }
-  Planner planner(model, options);
-  const std::size_t num_replicas = replica_devices(options).size();
-  for (std::size_t begin = 0, count = 0; begin < items.size(); begin += count) {
-    count = window_items(on_host, num_replicas, begin, items.size());
-    planner.add_window(items, begin, count);
-  }
-  return planner.take();
+  const std::size_t head = head_items(limits, items.size());
+  add_batches(limits, items, 0, head, plan);
+  add_batches(limits, items, head, items.size(), plan);
+  return plan;
 }
 
 }  // namespace
 
 PackingPlan Engine::plan(std::span<const ItemSize> sizes) const {
-  return plan_items(impl_->model(), sizes, impl_->options, impl_->on_host());
+  return plan_items(impl_->model().processor(), sizes, impl_->call_limits(/*eager=*/false),
+                    impl_->options);
 }
 
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
@@ -165,8 +119,18 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
   check_video_pruning(files.architecture(), options.video_pruning_rate);
   const auto planner = plan_model(files, options.media);
   warn_of_assumptions(planner->processor(), options);
-  const bool on_host = !replica_devices(options).front().starts_with("cuda");
-  return plan_items(*planner, sizes, options, on_host);
+  const std::vector<std::string> devices = replica_devices(options);
+  const GraphConfig config = graph_config_of(*planner, options.max_num_batched_tokens,
+                                             {.user = options.graphs,
+                                              .video_allowed = options.video_pruning_rate == 0,
+                                              .log = options.log});
+  const CallLimits limits{.spec = planner->graph_spec(),
+                          .config = config,
+                          .packing = options.packing,
+                          .graphs = options.graphs.cudagraph_mm_encoder,
+                          .num_replicas = devices.size(),
+                          .on_host = !devices.front().starts_with("cuda")};
+  return plan_items(planner->processor(), sizes, limits, options);
 }
 
 }  // namespace fovea

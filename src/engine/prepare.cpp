@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -158,6 +159,39 @@ void prepare(const EncoderGraphModel& model, const MediaItem& media, const Media
   result.times.resize_ms = watch.elapsed_ms();
 }
 
+media::ImageInfo probe(const MediaItem& media, const MediaOptions& options) {
+  constexpr std::size_t kHeaderBytes = 128 << 10;  // EXIF of 64 KiB and a colour profile included
+  if (media.source == MediaItem::Source::kBytes) {
+    return media::probe_image(media.bytes, media.name, options);
+  }
+  return media::probe_image(read_file_start(media.paths.front(), kHeaderBytes), media.name,
+                            options);
+}
+
+/// As plan_ahead. @throws whatever stands in the way of it.
+std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const MediaItem& media,
+                                       const MediaOptions& options) {
+  using Source = MediaItem::Source;
+  const bool is_video = media.modality == Modality::kVideo;
+  if (media.source == Source::kRows || (is_video && media.source == Source::kFile)) return {};
+  if (media.source == Source::kPixelValues) {
+    if (!media.grid_thw) return {};
+    return processor.plan_grid(media.modality, *media.grid_thw);
+  }
+  std::int64_t num_frames = std::ssize(media.paths);
+  media::ImageInfo size;
+  if (media.source == Source::kRgb) {
+    const Frames frames = view_rgb(media, options.limits);
+    num_frames = std::ssize(frames.views);
+    size.width_px = frames.views.front().width_px;
+    size.height_px = frames.views.front().height_px;
+  } else {
+    size = probe(media, options);
+  }
+  return is_video ? processor.plan_video(num_frames, size.width_px, size.height_px)
+                  : processor.plan_image(size.width_px, size.height_px);
+}
+
 /// The error with the item's name in front, unless that, or the path of one of its files, is there
 /// already.
 Error named(const MediaItem& media, const Error& error) {
@@ -171,14 +205,13 @@ Error named(const MediaItem& media, const Error& error) {
 
 }  // namespace
 
-std::size_t window_items(bool on_host, std::size_t num_replicas, std::size_t begin,
-                         std::size_t total) {
-  constexpr std::size_t kOnHost = 64;  // per replica, as the others
-  constexpr std::size_t kOnGpu = 32;
-  constexpr std::size_t kFirstOnGpu = 16;
-  const bool short_call = total / num_replicas <= kOnGpu;
-  const std::size_t items = on_host ? kOnHost : begin == 0 && !short_call ? kFirstOnGpu : kOnGpu;
-  return std::min(items * num_replicas, total - begin);
+std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaItem& media,
+                                   const MediaOptions& options) {
+  try {
+    return plan_undecoded(model.processor(), media, options);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,
@@ -195,15 +228,24 @@ PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& med
   return result;
 }
 
+std::vector<PreparedMedia> prepare_some(const EncoderGraphModel& model,
+                                        std::span<const MediaItem> media,
+                                        std::span<const std::size_t> which,
+                                        const MediaOptions& options, ThreadPool& pool) {
+  std::vector<PreparedMedia> results(which.size());
+  pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
+    const auto place = static_cast<std::size_t>(i);
+    results[place] = prepare_media(model, media[which[place]], options);
+  });
+  return results;
+}
+
 std::vector<PreparedMedia> prepare_all(const EncoderGraphModel& model,
                                        std::span<const MediaItem> media,
                                        const MediaOptions& options, ThreadPool& pool) {
-  std::vector<PreparedMedia> results(media.size());
-  pool.parallel_for(static_cast<std::int64_t>(media.size()), [&](std::int64_t i, int) {
-    const auto index = static_cast<std::size_t>(i);
-    results[index] = prepare_media(model, media[index], options);
-  });
-  return results;
+  std::vector<std::size_t> which(media.size());
+  std::iota(which.begin(), which.end(), std::size_t{0});
+  return prepare_some(model, media, which, options, pool);
 }
 
 }  // namespace fovea

@@ -21,18 +21,25 @@ struct PreparedMedia {
   std::optional<Error> error;
 };
 
-/// How many of `total` items, from `begin` on, travel together: enough to pack well, few enough to
-/// bound memory. On a GPU, where the tower runs while the next window is prepared and the last one
-/// is handed over, a long call begins with a small window, so that there is soon something to
-/// overlap with.
-[[nodiscard]] std::size_t window_items(bool on_host, std::size_t num_replicas, std::size_t begin,
-                                       std::size_t total);
+/// The size of an item as far as it can be told without decoding: by the description of pixels and
+/// pixel values, and by the header of an encoded image, as stored, before it is turned upright.
+/// Absent for videos in containers, for finished rows, which take part in no packing, and for
+/// whatever prepare_media refuses, which says why. Reads 128 KiB of a file at most.
+[[nodiscard]] std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model,
+                                                 const MediaItem& media,
+                                                 const MediaOptions& options);
 
 /// Takes one item from its source to resized bytes. Never throws an Error: it is returned.
 [[nodiscard]] PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,
                                           const MediaOptions& options);
 
-/// As prepare_media for many items at once, spread over the pool, in the order of `media`.
+/// As prepare_media for the items `which` of `media` at once, spread over the pool, in that order.
+[[nodiscard]] std::vector<PreparedMedia> prepare_some(const EncoderGraphModel& model,
+                                                      std::span<const MediaItem> media,
+                                                      std::span<const std::size_t> which,
+                                                      const MediaOptions& options,
+                                                      ThreadPool& pool);
+/// As prepare_some for all of `media`.
 [[nodiscard]] std::vector<PreparedMedia> prepare_all(const EncoderGraphModel& model,
                                                      std::span<const MediaItem> media,
                                                      const MediaOptions& options, ThreadPool& pool);

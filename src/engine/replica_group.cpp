@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "engine/load_balance.h"
 
 namespace fovea {
 
@@ -73,12 +72,15 @@ void ReplicaGroup::run(std::span<const PreparedItem* const> items, const EncodeO
 
 void ReplicaGroup::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
                          std::span<Embedding* const> out) {
+  begin(items, assign(replicas_.front()->model().graph_spec(), items, replicas_.size()), how, out);
+}
+
+void ReplicaGroup::begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
+                         const EncodeOptions& how, std::span<Embedding* const> out) {
   if (replicas_.size() == 1) {
     replicas_.front()->begin(items, how, out);
     return;
   }
-  const Assignment assignment =
-      assign(replicas_.front()->model().graph_spec(), items, replicas_.size());
   for_each_rank([&](std::size_t rank) {
     const std::span<const std::size_t> share = assignment.items(rank);
     if (!share.empty()) replicas_[rank]->begin(select(items, share), how, select(out, share));

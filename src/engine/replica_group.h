@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/thread_pool.h"
+#include "engine/load_balance.h"
 #include "engine/replica.h"
 #include "fovea/stats.h"
 
@@ -33,6 +34,9 @@ class ReplicaGroup {
   /// `out` is then in part as it was.
   void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
              std::span<Embedding* const> out);
+  /// As above with the items spread as the caller says.
+  void begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
+             const EncodeOptions& how, std::span<Embedding* const> out);
   /// @throws as run.
   void finish();
   /// Gives up what was begun: returns when nothing refers to its results any more.

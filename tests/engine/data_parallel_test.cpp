@@ -73,7 +73,7 @@ TEST(DataParallelEngine, LongCallsTakeSeveralWindows) {
   Engine one = load("qwen3_vl", 1);
   const MediaItem seen = image(64, 64);
   const Embedding known = one.encode({&seen, 1}).front();
-  std::vector<MediaItem> items;  // a window of two replicas is 128 items
+  std::vector<MediaItem> items;
   for (std::int64_t i = 0; i < 300; ++i) {
     items.push_back(i % 3 == 0 ? precomputed(known) : image(32 + 32 * (i % 4), 32 + i % 64));
   }

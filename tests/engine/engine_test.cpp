@@ -143,6 +143,32 @@ TEST_F(EngineTest, TellsHowFarItIs) {
   EXPECT_EQ(done.back(), 70);
 }
 
+TEST_F(EngineTest, RowsOfALongCallAreInTheOrderOfTheItems) {
+  std::vector<MediaItem> items;
+  for (int i = 0; i < 100; ++i) {  // not in the order of their sizes
+    items.push_back(test_image(32 + 32 * (i * 7 % 10), 64, static_cast<std::uint8_t>(i)));
+  }
+  const std::vector<Embedding> rows = engine_.encode(items);
+  ASSERT_EQ(rows.size(), items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ(rows[i].name, items[i].name);
+    EXPECT_EQ(rows[i].source_width_px, items[i].width_px);
+  }
+  for (std::size_t i = 0; i < items.size(); i += 9) {
+    EXPECT_EQ(rows[i].data, engine_.encode({&items[i], 1}).front().data) << i;
+  }
+}
+
+TEST_F(EngineTest, ALongCallFailsEarlyIfAFileIsMissing) {
+  std::vector<MediaItem> items(200, test_image(32, 32, 1));
+  items.back() = image_file("missing.jpg");
+  std::int64_t done = 0;
+  const auto progress = [&](std::int64_t now, std::int64_t) { done = now; };
+  const Error error = error_of([&] { (void)engine_.encode(items, {.progress = progress}); });
+  EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+  EXPECT_EQ(done, 0);
+}
+
 TEST_F(EngineTest, RefusesRgbOfTheWrongSize) {
   const MediaItem item = image_rgb(std::vector<std::uint8_t>(10), 2, 2, "short");
   EXPECT_EQ(error_of([&] {

@@ -111,7 +111,7 @@ TEST_F(PlanOfAnEngine, HasTheRowsThatItEncodes) {
   EXPECT_EQ(fovea::plan(model_dir(), sizes).batches.size(), plan.batches.size());
 }
 
-TEST_F(PlanOfAnEngine, HasTheWindowsThatItEncodes) {
+TEST_F(PlanOfAnEngine, HasTheSubBatchesThatItEncodes) {
   std::vector<ItemSize> sizes;
   std::vector<MediaItem> items;
   for (std::int64_t i = 0; i < 150; ++i) {
@@ -121,13 +121,14 @@ TEST_F(PlanOfAnEngine, HasTheWindowsThatItEncodes) {
   const PackingPlan plan = engine_.plan(sizes);
   (void)engine_.encode(items);
   EXPECT_EQ(engine_.stats().sub_batches, std::ssize(plan.batches));
-  for (const PlannedBatch& batch : plan.batches) {  // windows of 64 items, the last one of 22
-    for (const std::int64_t item : batch.items) EXPECT_EQ(item / 64, batch.items.front() / 64);
+  ASSERT_EQ(plan.batches.front().items.size(), 64u);
+  for (std::int64_t i = 0; i < 50; ++i) {  // the smallest of the whole call run first
+    EXPECT_EQ(plan.batches.front().items[static_cast<std::size_t>(i)], 3 * i);
   }
   EXPECT_EQ(fovea::plan(model_dir(), sizes, {.device = "cpu"}).batches.size(), plan.batches.size());
 }
 
-TEST(Plan, TakesTheWindowsOfAGpuThatIsNamed) {
+TEST(Plan, BeginsAsTheDeviceThatIsNamed) {
   const std::vector<ItemSize> sizes(100, ItemSize{64, 64, 1});
   const auto sizes_of_batches = [&](const std::string& device) {
     std::vector<std::size_t> counts;
@@ -136,8 +137,17 @@ TEST(Plan, TakesTheWindowsOfAGpuThatIsNamed) {
     }
     return counts;
   };
-  EXPECT_EQ(sizes_of_batches("cuda"), (std::vector<std::size_t>{16, 32, 32, 20}));
+  EXPECT_EQ(sizes_of_batches("cuda"), (std::vector<std::size_t>{16, 64, 20}));
   EXPECT_EQ(sizes_of_batches("cpu"), (std::vector<std::size_t>{64, 36}));
+}
+
+TEST(Plan, AReplayTakesAsManyItemsAsItIsAllowed) {
+  const std::vector<ItemSize> sizes(300, ItemSize{64, 64, 1});
+  const PackingPlan plan =
+      plan_of(sizes, {.graphs = {.encoder_cudagraph_token_budgets = {256, 2048},
+                                 .encoder_cudagraph_max_vision_items_per_batch = 200}});
+  ASSERT_EQ(plan.batches.size(), 2u);
+  EXPECT_EQ(plan.batches[0].items.size(), 200u);
 }
 
 TEST_F(PlanOfAnEngine, HasNoSizesThatItRefusesToRead) {

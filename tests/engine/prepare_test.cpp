@@ -15,25 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(WindowItems, HoldSixtyFourPerReplicaOnTheHost) {
-  EXPECT_EQ(window_items(/*on_host=*/true, 1, 0, 200), 64u);
-  EXPECT_EQ(window_items(true, 1, 64, 200), 64u);
-  EXPECT_EQ(window_items(true, 1, 192, 200), 8u);
-  EXPECT_EQ(window_items(true, 2, 0, 200), 128u);
-}
-
-TEST(WindowItems, OfALongCallBeginSmallOnAGpu) {
-  EXPECT_EQ(window_items(/*on_host=*/false, 1, 0, 100), 16u);
-  EXPECT_EQ(window_items(false, 1, 16, 100), 32u);
-  EXPECT_EQ(window_items(false, 1, 80, 100), 20u);
-  EXPECT_EQ(window_items(false, 2, 0, 100), 32u);
-}
-
-TEST(WindowItems, HoldAShortCallOnAGpuAtOnce) {
-  EXPECT_EQ(window_items(/*on_host=*/false, 1, 0, 32), 32u);
-  EXPECT_EQ(window_items(false, 2, 0, 64), 64u);
-}
-
 class Prepare : public ::testing::Test {
  protected:
   [[nodiscard]] PreparedMedia prepare(const MediaItem& media) const {
@@ -63,6 +44,36 @@ TEST_F(Prepare, AFileItsBytesAndItsPixelsGiveTheSame) {
   EXPECT_EQ(file.item.pixels.size(), file.item.plan.pixel_bytes);
   EXPECT_EQ(prepare(image_bytes(bytes, "photo")).item.pixels, file.item.pixels);
   EXPECT_EQ(prepare(image_rgb(image.rgb, 180, 180, "photo")).item.pixels, file.item.pixels);
+}
+
+TEST_F(Prepare, SizesAreKnownAheadWhereverNothingMustBeDecoded) {
+  const std::vector<std::uint8_t> bytes = read_file(photo_, 1 << 20);
+  MediaItem values = pixel_values({}, RowDType::kFloat32, 24, 1536, {1, 4, 6}, "values");
+  for (const MediaItem& media :
+       {image_file(photo_), image_bytes(bytes, "bytes"), video_path(folder_ + "/video_frames"),
+        image_rgb(std::vector<std::uint8_t>(96 * 64 * 3), 96, 64, "image"),
+        video_rgb(std::vector<std::uint8_t>(3 * 96 * 64 * 3), 3, 96, 64, 2.0, "clip")}) {
+    const std::optional<ItemPlan> ahead = plan_ahead(*model_, media, options_);
+    ASSERT_TRUE(ahead) << media.name;
+    const ItemPlan plan = prepare(media).item.plan;
+    EXPECT_EQ(ahead->modality, plan.modality);
+    EXPECT_EQ(ahead->grid, plan.grid) << media.name;
+    EXPECT_EQ(ahead->spec.path_tokens, plan.spec.path_tokens);
+  }
+  EXPECT_EQ(plan_ahead(*model_, values, options_)->spec.path_tokens[0], 6);
+}
+
+TEST_F(Prepare, SizesOfTheRestAreNotKnownAhead) {
+  MediaItem container = image_file(photo_);
+  container.modality = Modality::kVideo;
+  MediaItem no_grid = pixel_values({}, RowDType::kFloat32, 24, 1536, {1, 4, 6}, "values");
+  no_grid.grid_thw.reset();
+  for (const MediaItem& media :
+       {container, no_grid, precomputed_rows({}, RowDType::kFloat32, 0, 256, "rows"),
+        image_file("missing.jpg"), image_bytes({1, 2, 3}, "broken.png"),
+        image_rgb(std::vector<std::uint8_t>(900), 300, 1, "line")}) {
+    EXPECT_FALSE(plan_ahead(*model_, media, options_)) << media.name;
+  }
 }
 
 TEST_F(Prepare, OnlyStagesThatRanTookTime) {

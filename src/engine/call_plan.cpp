@@ -1,0 +1,119 @@
+// The order of a call: which items run together on which replica, and how many are prepared at
+// once.
+#include "engine/call_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/load_balance.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::size_t kFirstOnGpu = 16;
+constexpr std::size_t kBatchesInWindow = 8;      // bounds memory where items are large
+constexpr std::size_t kSearchedTogether = 4096;  // items
+
+/// Most items of a replica in a window of several sub-batches.
+std::size_t window_items(bool on_host) noexcept { return on_host ? 64 : 32; }
+
+/// Appends the sub-batches of `selection`, indices into `sizes`.
+void append_packed(const CallLimits& limits, CallSizes sizes,
+                   std::span<const std::size_t> selection, bool replayed,
+                   std::vector<CallBatch>& batches) {
+  std::vector<ItemSpec> specs;
+  specs.reserve(selection.size());
+  for (const std::size_t item : selection) specs.push_back(sizes[item]->spec);
+  const Packing packing = plan_packing(limits.config, specs, limits.packing, replayed);
+  for (const SubBatch& batch : packing.batches) {
+    CallBatch& added = batches.emplace_back();
+    added.sizes = batch;
+    added.replayed = replayed;
+    for (const std::int64_t packed : packing.items(batch)) {
+      added.items.push_back(selection[static_cast<std::size_t>(packed)]);
+    }
+  }
+}
+
+/// The sub-batches of one replica. @param share of it; is put into another order.
+std::vector<CallBatch> pack_share(const CallLimits& limits, CallSizes sizes,
+                                  std::vector<std::size_t>& share) {
+  const auto eager = std::stable_partition(share.begin(), share.end(), [&](std::size_t item) {
+    return limits.graphs && serves(limits.spec, limits.config, sizes[item]->modality);
+  });
+  const auto num_replayed = static_cast<std::size_t>(eager - share.begin());
+  std::vector<CallBatch> batches;
+  for (std::size_t begin = 0, count = 0; begin < share.size(); begin += count) {
+    const bool replayed = begin < num_replayed;
+    count = (replayed ? num_replayed : share.size()) - begin;
+    if (limits.packing == PackingPolicy::kCost) count = std::min(count, kSearchedTogether);
+    append_packed(limits, sizes, std::span(share).subspan(begin, count), replayed, batches);
+  }
+  return batches;
+}
+
+/// Moves the next sub-batches of a replica to a window. @param left of them.
+void take_batches(std::span<const CallBatch>& left, std::size_t most_items, std::size_t replica,
+                  CallWindow& window) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kBatchesInWindow && !left.empty(); ++i) {
+    const std::vector<std::size_t>& items = left.front().items;
+    count += items.size();
+    if (i > 0 && count > most_items) return;
+    window.items.insert(window.items.end(), items.begin(), items.end());
+    window.replicas.resize(window.items.size(), replica);
+    left = left.subspan(1);
+  }
+}
+
+}  // namespace
+
+std::size_t head_items(const CallLimits& limits, std::size_t total) noexcept {
+  if (total <= window_items(limits.on_host) * limits.num_replicas) return total;
+  return limits.on_host ? 0 : kFirstOnGpu * limits.num_replicas;
+}
+
+std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits, CallSizes sizes,
+                                              std::size_t begin, std::size_t end) {
+  std::vector<std::size_t> known;
+  std::vector<ItemSpec> specs;
+  for (std::size_t item = begin; item < end; ++item) {
+    if (!sizes[item]) continue;
+    known.push_back(item);
+    specs.push_back(sizes[item]->spec);
+  }
+  const Assignment assignment = assign_items(limits.spec, specs, limits.num_replicas);
+  std::vector<std::vector<CallBatch>> batches;
+  for (std::size_t replica = 0; replica < limits.num_replicas; ++replica) {
+    std::vector<std::size_t> share;
+    for (const std::size_t place : assignment.items(replica)) share.push_back(known[place]);
+    batches.push_back(pack_share(limits, sizes, share));
+  }
+  return batches;
+}
+
+std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes) {
+  const std::size_t most_items = window_items(limits.on_host);
+  const std::size_t head = head_items(limits, sizes.size());
+  std::vector<CallWindow> windows;
+  for (std::size_t item = 0; item < sizes.size(); ++item) {
+    if (item >= head && sizes[item]) continue;
+    const bool in_head = item > 0 && item < head;
+    const bool has_room = !windows.empty() && windows.back().items.front() >= head &&
+                          windows.back().items.size() < most_items * limits.num_replicas;
+    if (!in_head && !has_room) windows.emplace_back();
+    windows.back().items.push_back(item);
+  }
+  const std::vector<std::vector<CallBatch>> batches = pack_call(limits, sizes, head, sizes.size());
+  std::vector<std::span<const CallBatch>> left(batches.begin(), batches.end());
+  while (std::ranges::any_of(left, [](const auto& some) { return !some.empty(); })) {
+    CallWindow& window = windows.emplace_back();
+    for (std::size_t replica = 0; replica < left.size(); ++replica) {
+      take_batches(left[replica], most_items, replica, window);
+    }
+  }
+  return windows;
+}
+
+}  // namespace fovea

@@ -1,0 +1,170 @@
+// The order of a call: what is packed with what, what is prepared with what, and what comes first.
+#include "engine/call_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "support/property.h"
+
+namespace fovea {
+namespace {
+
+using Sizes = std::vector<std::optional<ItemPlan>>;
+using Indices = std::vector<std::size_t>;
+
+std::optional<ItemPlan> item(std::int64_t tokens, Modality modality = Modality::kImage) {
+  ItemPlan plan;
+  plan.modality = modality;
+  plan.spec = {.input_rows = 4 * tokens, .out_rows = tokens, .num_seqs = 1};
+  plan.spec.path_tokens[0] = tokens;
+  return plan;
+}
+
+/// Items of 1 to `most` tokens.
+Sizes random_sizes(std::mt19937_64& random, std::size_t count, std::int64_t most) {
+  Sizes sizes;
+  for (std::size_t i = 0; i < count; ++i) sizes.push_back(item(test::uniform(random, 1, most)));
+  return sizes;
+}
+
+class CallPlan : public ::testing::Test {
+ protected:
+  [[nodiscard]] CallLimits limits() const {
+    return {.spec = spec_, .config = config_, .num_replicas = replicas_, .on_host = on_host_};
+  }
+  [[nodiscard]] std::vector<CallWindow> order(const Sizes& sizes) const {
+    return order_call(limits(), sizes);
+  }
+  /// Numbers of items in the windows of a call.
+  [[nodiscard]] Indices counts(const Sizes& sizes) const {
+    Indices counts;
+    for (const CallWindow& window : order(sizes)) counts.push_back(window.items.size());
+    return counts;
+  }
+
+  GraphSpec spec_{.modalities = {Modality::kImage}};
+  GraphConfig config_{.token_budgets = {64, 512},
+                      .max_items = 8,
+                      .max_frames = 8,
+                      .max_seqs = 8,
+                      .path_budgets = {{64, 512}}};
+  std::size_t replicas_ = 1;
+  bool on_host_ = true;
+};
+
+TEST_F(CallPlan, AShortCallRunsAsItComes) {
+  for (const auto& [on_host, items] : {std::pair{true, 64U}, {false, 32U}}) {
+    on_host_ = on_host;
+    const std::vector<CallWindow> windows = order(Sizes(items));  // nobody asks for its sizes
+    ASSERT_EQ(windows.size(), 1U);
+    Indices all(items);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    EXPECT_EQ(windows[0].items, all);
+    EXPECT_TRUE(windows[0].replicas.empty());
+    EXPECT_EQ(head_items(limits(), items + 1), on_host ? 0U : 16U);
+  }
+}
+
+TEST_F(CallPlan, ALongCallIsPackedAsAWhole) {
+  Sizes sizes(100, item(64));
+  sizes[3] = item(512);
+  sizes[90] = item(1);
+  const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+  ASSERT_EQ(batches.size(), 1U);
+  ASSERT_EQ(batches[0].size(), 14U);  // 13 of eight items, the smallest of all among them, and one
+  EXPECT_EQ(batches[0].front().items.front(), 90U);
+  EXPECT_EQ(batches[0].back().items, Indices{3});
+  EXPECT_EQ(counts(sizes), (Indices{64, 36}));  // eight sub-batches, then six
+}
+
+TEST_F(CallPlan, AWindowHoldsTheLargestSubBatch) {
+  config_.max_items = 100;
+  config_.path_budgets = {{512}};
+  EXPECT_EQ(counts(Sizes(300, item(4))), (Indices{100, 100, 100}));
+  on_host_ = false;
+  EXPECT_EQ(counts(Sizes(300, item(4))), (Indices{16, 100, 100, 84}));
+}
+
+TEST_F(CallPlan, AWindowOfLargeItemsHoldsEightSubBatches) {
+  EXPECT_EQ(counts(Sizes(70, item(512))), (Indices{8, 8, 8, 8, 8, 8, 8, 8, 6}));
+}
+
+TEST_F(CallPlan, AGpuBeginsWithTheFirstItems) {
+  on_host_ = false;
+  replicas_ = 2;
+  Sizes sizes(100, item(64));
+  sizes[0] = item(512);
+  const std::vector<CallWindow> windows = order(sizes);
+  EXPECT_EQ(windows.front().items.size(), 32U);
+  EXPECT_EQ(windows.front().items.front(), 0U);
+  EXPECT_TRUE(windows.front().replicas.empty());
+  EXPECT_FALSE(windows.back().replicas.empty());
+}
+
+TEST_F(CallPlan, ItemsOfUnknownSizeComeBeforeTheOthers) {
+  Sizes sizes(200, item(64));
+  for (std::size_t i = 1; i < 140; i += 2) sizes[i].reset();  // 70 of them
+  const std::vector<CallWindow> windows = order(sizes);
+  ASSERT_GE(windows.size(), 3U);
+  EXPECT_EQ(windows[0].items.size(), 64U);
+  EXPECT_EQ(windows[1].items, (Indices{129, 131, 133, 135, 137, 139}));
+  EXPECT_TRUE(windows[1].replicas.empty());
+  EXPECT_EQ(windows[2].items.front(), 0U);
+}
+
+TEST_F(CallPlan, WhatGraphsDoNotServeRunsApart) {
+  Sizes sizes(100, item(8));
+  sizes[0] = item(8, Modality::kVideo);
+  const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+  EXPECT_FALSE(batches[0].back().replayed);
+  EXPECT_EQ(batches[0].back().items, Indices{0});
+  EXPECT_TRUE(batches[0].front().replayed);
+}
+
+TEST_F(CallPlan, EveryItemTravelsOnceWithTheReplicaThatItsShareIsPackedFor) {
+  test::for_all(100, [&](auto& random) {
+    replicas_ = static_cast<std::size_t>(test::uniform(random, 1, 4));
+    on_host_ = test::uniform(random, 0, 1) == 0;
+    Sizes sizes =
+        random_sizes(random, static_cast<std::size_t>(test::uniform(random, 1, 500)), 600);
+    for (auto& size : sizes) {
+      if (test::uniform(random, 0, 9) == 0) size.reset();
+    }
+    std::vector<int> seen(sizes.size());
+    for (const CallWindow& window : order(sizes)) {
+      for (const std::size_t i : window.items) ++seen[i];
+      EXPECT_TRUE(window.replicas.empty() || window.replicas.size() == window.items.size());
+      EXPECT_TRUE(std::ranges::is_sorted(window.replicas));
+    }
+    EXPECT_EQ(std::ranges::count(seen, 1), std::ssize(seen));
+  });
+}
+
+TEST_F(CallPlan, PackingAWindowAgainGivesTheSubBatchesOfTheCall) {
+  test::for_all(100, [&](auto& random) {
+    const Sizes sizes =
+        random_sizes(random, static_cast<std::size_t>(test::uniform(random, 65, 500)), 600);
+    std::vector<Indices> again;
+    for (const CallWindow& window : order(sizes)) {
+      std::vector<ItemSpec> specs;
+      for (const std::size_t i : window.items) specs.push_back(sizes[i]->spec);
+      const Packing packing = plan_packing(config_, specs, PackingPolicy::kGreedy);
+      for (const SubBatch& batch : packing.batches) {
+        Indices& items = again.emplace_back();
+        for (const std::int64_t place : packing.items(batch)) {
+          items.push_back(window.items[static_cast<std::size_t>(place)]);
+        }
+      }
+    }
+    std::vector<Indices> once;
+    const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+    for (const CallBatch& batch : batches[0]) once.push_back(batch.items);
+    EXPECT_EQ(again, once);
+  });
+}
+
+}  // namespace
+}  // namespace fovea
