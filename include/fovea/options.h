@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,9 @@ struct GraphOptions {
   bool cudagraph_mm_encoder = true;  ///< false: always eager
   std::vector<std::int64_t>
       encoder_cudagraph_token_budgets;  ///< each at most kMaxTokenBudget; empty: inferred
+  /// Instead of that list one for every path named: these budgets, cut to whole units, and no
+  /// others. A path that is not named has inferred ones.
+  std::map<std::string, std::vector<std::int64_t>> encoder_cudagraph_path_token_budgets;
   std::int64_t encoder_cudagraph_max_vision_items_per_batch = 0;  ///< 0: inferred
   /// Attention sequences; absent: inferred; 0: no video.
   std::optional<std::int64_t> encoder_cudagraph_max_frames_per_batch;

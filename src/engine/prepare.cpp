@@ -210,6 +210,8 @@ std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaIt
   try {
     return plan_undecoded(model.processor(), media, options);
   } catch (const Error&) {
+    return std::nullopt;  // prepare_media says why
+  } catch (const std::bad_alloc&) {
     return std::nullopt;
   }
 }

@@ -8,7 +8,7 @@ namespace fovea {
 
 namespace {
 
-/// The user's budgets as far as this path can use them.
+/// Budgets that hold whole units, from `minimum` on and with it.
 std::vector<std::int64_t> cut_to_units(std::span<const std::int64_t> budgets, std::int64_t minimum,
                                        std::int64_t unit) {
   std::vector<std::int64_t> kept{minimum};
@@ -19,11 +19,34 @@ std::vector<std::int64_t> cut_to_units(std::span<const std::int64_t> budgets, st
   return kept;
 }
 
-/// Drops what lies above the first budget that covers every possible load.
-void drop_unreachable(std::vector<std::int64_t>& budgets, std::int64_t unit, std::int64_t load) {
-  const auto covers = [&](std::int64_t budget) { return capacity_of_budget(budget, unit) >= load; };
-  const auto first = std::ranges::find_if(budgets, covers);
-  if (first != budgets.end()) budgets.erase(first + 1, budgets.end());
+/// The user's budgets as far as a path with a minimum can use them.
+std::vector<std::int64_t> adapt_to_path(const PathSpec& path,
+                                        std::span<const std::int64_t> token_budgets,
+                                        const PathBudgetRules& rules) {
+  const std::int64_t minimum = *path.min_token_budget;
+  std::vector<std::int64_t> budgets(token_budgets.begin(), token_budgets.end());
+  if (rules.inferred_top) {
+    const std::int64_t inferred = *rules.inferred_top;
+    const std::int64_t item = std::min(path.max_item_tokens.value_or(inferred), inferred);
+    const std::vector<std::int64_t> doubling =
+        generate_budgets(minimum, std::max(budgets.back(), item));
+    budgets.insert(budgets.end(), doubling.begin(), doubling.end());
+  }
+  return cut_to_units(budgets, minimum, path.unit);
+}
+
+/// Drops what lies above the first budget that covers every possible load, and puts the marker of a
+/// path that may be absent in front.
+void finish_list(const PathSpec& path, std::int64_t max_items, std::vector<std::int64_t>& budgets) {
+  const auto load = checked_mul(max_items, path.max_item_tokens.value_or(0));
+  const auto covers = [&](std::int64_t budget) {
+    return capacity_of_budget(budget, path.unit) >= *load;
+  };
+  if (path.max_item_tokens && load) {
+    const auto first = std::ranges::find_if(budgets, covers);
+    if (first != budgets.end()) budgets.erase(first + 1, budgets.end());
+  }
+  if (path.allow_zero_tokens) budgets.insert(budgets.begin(), 0);
 }
 
 }  // namespace
@@ -60,15 +83,26 @@ std::vector<std::int64_t> path_budgets(const PathSpec& path,
     FOVEA_CHECK(minimum > 0 && minimum <= top, kInvalidArgument,
                 "Invalid minimum budget of path \"", path.name, "\": expected 1 to ", top, ", got ",
                 minimum);
-    budgets = rules.user_budgets ? cut_to_units(token_budgets, minimum, path.unit)
+    budgets = rules.user_budgets ? adapt_to_path(path, token_budgets, rules)
                                  : generate_budgets(minimum, top);
   }
-  if (path.max_item_tokens) {
-    const auto load = checked_mul(rules.max_items, *path.max_item_tokens);
-    if (load) drop_unreachable(budgets, path.unit, *load);
-  }
-  if (path.allow_zero_tokens) budgets.insert(budgets.begin(), 0);
+  finish_list(path, rules.max_items, budgets);
   return budgets;
+}
+
+std::vector<std::int64_t> given_path_budgets(const PathSpec& path,
+                                             std::span<const std::int64_t> budgets,
+                                             std::int64_t max_items) {
+  std::vector<std::int64_t> given;
+  for (const std::int64_t budget : budgets) {
+    FOVEA_CHECK(budget >= path.unit, kInvalidArgument, "encoder_cudagraph_token_budgets of path \"",
+                path.name, "\" must hold a unit of ", path.unit, " tokens, got ",
+                list_text(budgets));
+    given.push_back(capacity_of_budget(budget, path.unit));
+  }
+  sort_unique(given);
+  finish_list(path, max_items, given);
+  return given;
 }
 
 std::string list_text(std::span<const std::int64_t> values) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "fovea/log.h"
@@ -19,6 +21,35 @@ void validate_spec(const GraphSpec& spec) {
   FOVEA_CHECK(!spec.paths.empty() && spec.paths.size() <= kMaxPaths, kInvalidArgument,
               "a model needs at least one path and at most ", kMaxPaths, ", got ",
               spec.paths.size());
+}
+
+void validate_budgets(const std::string& name, std::span<const std::int64_t> budgets) {
+  for (const std::int64_t budget : budgets) {
+    FOVEA_CHECK(budget > 0, kInvalidArgument, name, " must be positive, got ", list_text(budgets));
+    FOVEA_CHECK(budget <= kMaxTokenBudget, kInvalidArgument, name, " must be at most ",
+                kMaxTokenBudget, ", got ", list_text(budgets));
+  }
+}
+
+/// The paths of a model, for messages.
+std::string names_of(const std::vector<PathSpec>& paths) {
+  std::string names;
+  for (const PathSpec& path : paths) names += cat(names.empty() ? "\"" : ", \"", path.name, '"');
+  return names;
+}
+
+/// The user's options with a list for the only path of a model in the place of the common one.
+GraphOptions checked_options(const GraphSpec& spec, const GraphOptions& user) {
+  GraphOptions options = user;
+  for (const auto& [name, budgets] : user.encoder_cudagraph_path_token_budgets) {
+    const auto path = std::ranges::find(spec.paths, name, &PathSpec::name);
+    FOVEA_CHECK(path != spec.paths.end(), kInvalidArgument,
+                "encoder_cudagraph_token_budgets: the paths of this model are ",
+                names_of(spec.paths), ", got \"", name, '"');
+    if (spec.paths.size() == 1) options.encoder_cudagraph_token_budgets = budgets;
+  }
+  if (spec.paths.size() == 1) options.encoder_cudagraph_path_token_budgets.clear();
+  return options;
 }
 
 BudgetRange checked_range(const std::function<BudgetRange()>& range) {
@@ -87,6 +118,24 @@ std::int64_t resolve_frames(const GraphSpec& spec, const GraphConfigRequest& req
   return max_items * spec.max_frames_per_video;
 }
 
+/// The budgets of every path. @param user checked_options. @param config without them.
+std::vector<std::vector<std::int64_t>> resolve_paths(const GraphSpec& spec,
+                                                     const std::function<BudgetRange()>& range,
+                                                     const GraphOptions& user,
+                                                     const GraphConfig& config) {
+  PathBudgetRules rules{.user_budgets = !user.encoder_cudagraph_token_budgets.empty(),
+                        .max_items = config.max_items};
+  if (rules.user_budgets && spec.paths.size() > 1) rules.inferred_top = checked_range(range).max;
+  std::vector<std::vector<std::int64_t>> lists;
+  for (const PathSpec& path : spec.paths) {
+    const auto given = user.encoder_cudagraph_path_token_budgets.find(path.name);
+    lists.push_back(given == user.encoder_cudagraph_path_token_budgets.end()
+                        ? path_budgets(path, config.token_budgets, rules)
+                        : given_path_budgets(path, given->second, config.max_items));
+  }
+  return lists;
+}
+
 }  // namespace
 
 BudgetRange budget_range(const GraphSpec& spec, std::int64_t max_tokens) {
@@ -95,14 +144,16 @@ BudgetRange budget_range(const GraphSpec& spec, std::int64_t max_tokens) {
 }
 
 void validate_graph_options(const GraphOptions& user) {
-  for (const std::int64_t budget : user.encoder_cudagraph_token_budgets) {
-    FOVEA_CHECK(budget > 0, kInvalidArgument,
-                "encoder_cudagraph_token_budgets must be positive, got ",
-                list_text(user.encoder_cudagraph_token_budgets));
-    FOVEA_CHECK(budget <= kMaxTokenBudget, kInvalidArgument,
-                "encoder_cudagraph_token_budgets must be at most ", kMaxTokenBudget, ", got ",
-                list_text(user.encoder_cudagraph_token_budgets));
+  validate_budgets("encoder_cudagraph_token_budgets", user.encoder_cudagraph_token_budgets);
+  for (const auto& [path, budgets] : user.encoder_cudagraph_path_token_budgets) {
+    const std::string name = cat("encoder_cudagraph_token_budgets of path \"", path, '"');
+    FOVEA_CHECK(!budgets.empty(), kInvalidArgument, name, ": expected at least one");
+    validate_budgets(name, budgets);
   }
+  FOVEA_CHECK(user.encoder_cudagraph_token_budgets.empty() ||
+                  user.encoder_cudagraph_path_token_budgets.empty(),
+              kInvalidArgument,
+              "encoder_cudagraph_token_budgets: expected one list or a list per path, got both");
   if (!user.cudagraph_mm_encoder) return;
   FOVEA_CHECK(user.encoder_cudagraph_max_vision_items_per_batch >= 0, kInvalidArgument,
               "encoder_cudagraph_max_vision_items_per_batch must be non-negative (0 = auto-infer), "
@@ -119,15 +170,12 @@ GraphConfig resolve_graph_config(const GraphSpec& spec, const std::function<Budg
                                  const GraphConfigRequest& request) {
   validate_graph_options(request.user);
   validate_spec(spec);
+  const GraphOptions user = checked_options(spec, request.user);
   GraphConfig config;
-  resolve_budgets_and_items(request.user, range, request, config);
+  resolve_budgets_and_items(user, range, request, config);
   config.max_frames = resolve_frames(spec, request, config.max_items);
   config.max_seqs = std::max(config.max_items, config.max_frames);
-  const PathBudgetRules rules{.user_budgets = !request.user.encoder_cudagraph_token_budgets.empty(),
-                              .max_items = config.max_items};
-  for (const PathSpec& path : spec.paths) {
-    config.path_budgets.push_back(path_budgets(path, config.token_budgets, rules));
-  }
+  config.path_budgets = resolve_paths(spec, range, user, config);
   const std::int64_t graphs = count_graphs(config);
   if (graphs > kManyGraphs) {
     log_to(request.log, LogLevel::kWarning,

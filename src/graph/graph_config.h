@@ -41,7 +41,7 @@ struct GraphConfig {
 void validate_graph_options(const GraphOptions& user);
 
 /// Resolves budgets, items and frames. @param range of the model; asked only if something has to be
-/// inferred.
+/// inferred, or if one list of budgets is to serve several paths.
 /// @throws Error(kInvalidArgument) as above.
 /// Source: docs/reference/encoder_graphs.md, "Budgets and items".
 [[nodiscard]] GraphConfig resolve_graph_config(const GraphSpec& spec,

@@ -180,6 +180,26 @@ TEST(Plan, PaddingIsWhatGraphsOfWholeUnitsHave) {
   }
 }
 
+TEST(Plan, OneListOfBudgetsForTwoPathsIsNeverWorseThanInferredOnes) {
+  for (const auto& [family, smallest] : {std::pair{"deepseek_ocr", 272}, {"step3_vl", 169}}) {
+    const std::string model = test::golden_folder(family, "golden.safetensors");
+    for (const ItemSize& size : {ItemSize{90, 120}, {700, 300}, {1920, 1080}, {3000, 3000}}) {
+      const auto plan_with = [&, budget = smallest](bool one_list) {
+        EngineOptions options{.device = "cpu"};
+        if (one_list) options.graphs.encoder_cudagraph_token_budgets = {budget, budget + 300};
+        return plan(model, {&size, 1}, options).batches.front();
+      };
+      const PlannedBatch given = plan_with(true);
+      const PlannedBatch inferred = plan_with(false);
+      for (std::size_t path = 0; path < 2; ++path) {
+        if (!inferred.budgets[path]) continue;
+        ASSERT_TRUE(given.budgets[path]) << family << ' ' << size.width_px;
+        EXPECT_LE(*given.budgets[path], *inferred.budgets[path]) << family << ' ' << size.width_px;
+      }
+    }
+  }
+}
+
 TEST(Plan, OnlyReplaysArePadded) {
   const std::vector<ItemSize> sizes{{.width_px = 320, .height_px = 320},   // 100 tokens
                                     {.width_px = 640, .height_px = 640}};  // 400

@@ -90,6 +90,52 @@ TEST(Budgets, UserBudgetsOfAPathAreCutToUnits) {
   EXPECT_EQ(path_budgets(path(272), List{300, 500, 600}, user), (List{272, 544}));
 }
 
+TEST(Budgets, OneListForSeveralPathsIsFilledUpWithDoublings) {
+  const PathBudgetRules user{.user_budgets = true, .max_items = 8, .inferred_top = 8192};
+  PathSpec local = path(100, true);
+  local.max_item_tokens = 900;
+  EXPECT_EQ(path_budgets(local, List{272, 550}, user),
+            (List{0, 100, 200, 400, 500, 800, 900}));  // the largest item has a budget
+  local.max_item_tokens.reset();  // nobody knows the largest item: as far as inferred ones
+  EXPECT_EQ(path_budgets(local, List{272}, user),
+            (List{0, 100, 200, 400, 800, 1600, 3200, 6400, 8100}));
+}
+
+TEST(BudgetsProperty, OneListForSeveralPathsIsNeverWorseThanInferredOnes) {
+  test::for_all(500, [](auto& random) {
+    PathSpec some = path(test::uniform(random, 1, 300));
+    if (test::uniform(random, 0, 1) == 0) {
+      some.max_item_tokens = some.unit * test::uniform(random, 1, 40);
+    }
+    const std::int64_t top = test::uniform(random, 300, 9000);
+    List user;
+    for (std::int64_t i = test::uniform(random, 1, 6); i > 0; --i) {
+      user.push_back(test::uniform(random, 300, 9000));
+    }
+    sort_unique(user);
+    const auto given = path_budgets(some, user, {true, 8, top});
+    const auto inferred = path_budgets(some, List{top}, {false, 8, {}});
+    const auto largest = some.max_item_tokens.value_or(inferred.back());
+    for (std::int64_t load = some.unit; load <= largest; load += some.unit) {
+      const auto budget = find_budget(load, inferred);
+      if (!budget || capacity_of_budget(*budget, some.unit) < load) continue;  // runs eagerly
+      ASSERT_TRUE(find_budget(load, given)) << load;
+      EXPECT_LE(*find_budget(load, given), *budget) << load;
+    }
+  });
+}
+
+TEST(Budgets, GivenForAPathAreThoseAlone) {
+  EXPECT_EQ(given_path_budgets(path(100, true), List{750, 400, 799}, 8), (List{0, 400, 700}));
+  PathSpec global = path(272);
+  global.max_item_tokens = 272;
+  EXPECT_EQ(given_path_budgets(global, List{272, 816, 5440}, 2), (List{272, 816}));
+  expect_error(ErrorCode::kInvalidArgument,
+               "path \"p\" must hold a unit of 100 tokens, got [400, 99]", [] {
+                 (void)given_path_budgets(path(100), List{400, 99}, 8);
+               });
+}
+
 TEST(Budgets, UnreachableBudgetsAreDropped) {
   PathSpec global = path(272);
   global.max_item_tokens = 272;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "graph/budgets.h"
@@ -218,6 +219,41 @@ TEST(GraphConfig, EveryNonZeroBudgetOfEveryPathIsAGraph) {
   EXPECT_EQ(dual.path_budgets[1].size(), 10u);  // the marker 0 and nine budgets
   EXPECT_EQ(count_graphs(dual), 16);
   EXPECT_EQ(capture_order(dual).size(), 16u);
+}
+
+GraphConfig resolve_lists(const std::map<std::string, List>& lists, const GraphSpec& spec,
+                          const List& common = {}) {
+  GraphConfigRequest request = to_config_request({.budgets = common});
+  request.user.encoder_cudagraph_path_token_budgets = lists;
+  return resolve_graph_config(
+      spec,
+      [] {
+        return BudgetRange{272, 1088};
+      },
+      request);
+}
+
+TEST(GraphConfig, APathMayHaveAListOfItsOwn) {
+  const GraphConfig both = resolve_lists({{"global", {544}}, {"local", {300, 750}}}, dual_spec());
+  EXPECT_EQ(both.path_budgets, (std::vector<List>{{544}, {0, 300, 700}}));
+  const GraphConfig one = resolve_lists({{"local", {300}}}, dual_spec());
+  EXPECT_EQ(one.path_budgets, (std::vector<List>{{272, 544, 1088}, {0, 300}}));
+  EXPECT_EQ(resolve_lists({{"default", {16, 64}}}, {}).token_budgets, (List{16, 64}));
+}
+
+TEST(GraphConfig, ListsOfPathsAreRefusedWithTheNamesOfThePaths) {
+  const auto refused = [](const std::map<std::string, List>& lists, const std::string& message,
+                          const List& common = {}) {
+    expect_error(ErrorCode::kInvalidArgument, message,
+                 [&] { (void)resolve_lists(lists, dual_spec(), common); });
+  };
+  refused({{"page", {272}}},
+          "encoder_cudagraph_token_budgets: the paths of this model are \"global\", \"local\", got "
+          "\"page\"");
+  refused({{"local", {0}}}, "of path \"local\" must be positive, got [0]");
+  refused({{"local", {}}}, "of path \"local\": expected at least one");
+  refused({{"local", {99}}}, "of path \"local\" must hold a unit of 100 tokens, got [99]");
+  refused({{"local", {100}}}, "expected one list or a list per path, got both", {272});
 }
 
 TEST(GraphConfig, ManyGraphsAreLogged) {
