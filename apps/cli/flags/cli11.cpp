@@ -23,10 +23,9 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& va
 }
 
 CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
-                               std::vector<std::int64_t>& values, const std::string& description,
-                               std::int64_t max) {
-  const auto read = [&values, name, max](const std::string& text) {
-    values = parse_positive_list(text, name, max);
+                               std::vector<std::int64_t>& values, const std::string& description) {
+  const auto read = [&values, name](const std::string& text) {
+    values = parse_positive_list(text, name);
   };
   CLI::Option* option =
       verb.add_option_function<std::string>(name, read, description)->type_name("N,N,...");

@@ -9,10 +9,10 @@
 namespace fovea::cli {
 namespace {
 
+/// @param key with the flag that it stands in.
 [[noreturn]] void reject(const std::string& key, const std::string& expected,
                          const nlohmann::json& value) {
-  throw UsageError("--compilation-config: " + key + ": expected " + expected + ", got " +
-                   value.dump());
+  throw UsageError(key + ": expected " + expected + ", got " + value.dump());
 }
 
 std::int64_t integer_of(const nlohmann::json& value, const std::string& key, std::int64_t min,
@@ -27,8 +27,9 @@ bool boolean_of(const nlohmann::json& value, const std::string& key) {
   return value.get<bool>();
 }
 
-std::vector<std::int64_t> budgets_of(const nlohmann::json& value, const std::string& key) {
-  if (!value.is_array()) reject(key, "a list", value);
+std::vector<std::int64_t> list_of(const nlohmann::json& value, const std::string& key,
+                                  const std::string& expected) {
+  if (!value.is_array()) reject(key, expected, value);
   std::vector<std::int64_t> result;
   for (const nlohmann::json& element : value) {
     result.push_back(integer_of(element, key, 1, kMaxTokenBudget));
@@ -36,7 +37,28 @@ std::vector<std::int64_t> budgets_of(const nlohmann::json& value, const std::str
   return result;
 }
 
+/// Reads a list for all paths, or an object with lists of paths.
+void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOptions& graphs) {
+  graphs.encoder_cudagraph_token_budgets.clear();
+  graphs.encoder_cudagraph_path_token_budgets.clear();
+  if (!value.is_object()) {
+    graphs.encoder_cudagraph_token_budgets =
+        list_of(value, key, "a list, or an object with a list for each path");
+    return;
+  }
+  for (const auto& [path, list] : value.items()) {
+    graphs.encoder_cudagraph_path_token_budgets[path] = list_of(list, key + ": " + path, "a list");
+  }
+}
+
 }  // namespace
+
+void apply_path_budgets(const std::string& json_text, const std::string& what,
+                        GraphOptions& graphs) {
+  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) throw UsageError(what + ": expected a JSON object, got " + json_text);
+  apply_budgets(root, what, graphs);
+}
 
 void apply_compilation_config(const std::string& json_text, GraphOptions& graphs,
                               Console& console) {
@@ -46,15 +68,16 @@ void apply_compilation_config(const std::string& json_text, GraphOptions& graphs
   }
   for (const auto& [key, value] : root.items()) {
     if (value.is_null()) continue;
+    const std::string what = "--compilation-config: " + key;
     if (key == "cudagraph_mm_encoder") {
-      graphs.cudagraph_mm_encoder = boolean_of(value, key);
+      graphs.cudagraph_mm_encoder = boolean_of(value, what);
     } else if (key == "encoder_cudagraph_token_budgets") {
-      graphs.encoder_cudagraph_token_budgets = budgets_of(value, key);
+      apply_budgets(value, what, graphs);
     } else if (key == "encoder_cudagraph_max_vision_items_per_batch" ||
                key == "encoder_cudagraph_max_images_per_batch") {
-      graphs.encoder_cudagraph_max_vision_items_per_batch = integer_of(value, key, 0);
+      graphs.encoder_cudagraph_max_vision_items_per_batch = integer_of(value, what, 0);
     } else if (key == "encoder_cudagraph_max_frames_per_batch") {
-      graphs.encoder_cudagraph_max_frames_per_batch = integer_of(value, key, 0);
+      graphs.encoder_cudagraph_max_frames_per_batch = integer_of(value, what, 0);
     } else {
       console.warn("--compilation-config: key \"" + key + "\" is ignored");
     }

@@ -62,12 +62,25 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
   add_count(verb, "--seed", flags.seed, "Seed of dummy weights (default: 0)")->group(kDeviceGroup);
 }
 
+/// "64,256", or {"global": [272], "local": [100, 400]}.
+void read_token_budgets(const std::string& text, EngineFlags& flags) {
+  constexpr const char* kFlag = "--token-budgets";
+  const bool by_path = text.starts_with('{');
+  flags.path_token_budgets = by_path ? text : "";
+  flags.token_budgets.clear();
+  if (!by_path) flags.token_budgets = parse_positive_list(text, kFlag, kMaxTokenBudget);
+  GraphOptions checked;
+  if (by_path) apply_path_budgets(text, kFlag, checked);
+}
+
 void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_flag("--enforce-eager", flags.enforce_eager, "Run everything eagerly, without graphs")
       ->group(kGraphGroup);
-  add_positive_list(verb, "--token-budgets", flags.token_budgets,
-                    "Token budgets, one graph for each (default: inferred from the model)",
-                    kMaxTokenBudget)
+  verb.add_option_function<std::string>(
+          "--token-budgets", [&flags](const std::string& text) { read_token_budgets(text, flags); },
+          "Token budgets, one graph for each; as JSON a list for each path (default: inferred from "
+          "the model)")
+      ->type_name("N,N,...|JSON")
       ->group(kGraphGroup);
   add_count(verb, "--max-items-per-batch", flags.max_items_per_batch,
             "Most items in one replay; 0 infers it from the model (default: inferred)")
@@ -97,7 +110,12 @@ GraphOptions graph_options(const EngineFlags& flags, Console& console) {
     apply_compilation_config(flags.compilation_config, graphs, console);
   }
   if (flags.enforce_eager) graphs.cudagraph_mm_encoder = false;
-  if (!flags.token_budgets.empty()) graphs.encoder_cudagraph_token_budgets = flags.token_budgets;
+  if (!flags.path_token_budgets.empty()) {
+    apply_path_budgets(flags.path_token_budgets, "--token-budgets", graphs);
+  } else if (!flags.token_budgets.empty()) {
+    graphs.encoder_cudagraph_token_budgets = flags.token_budgets;
+    graphs.encoder_cudagraph_path_token_budgets.clear();
+  }
   if (flags.max_items_per_batch) {
     graphs.encoder_cudagraph_max_vision_items_per_batch = *flags.max_items_per_batch;
   }

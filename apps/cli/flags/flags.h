@@ -24,6 +24,7 @@ struct EngineFlags {
   MediaFlags media;
   bool enforce_eager = false;
   std::vector<std::int64_t> token_budgets;
+  std::string path_token_budgets;                    ///< JSON, instead of the list; or empty
   std::optional<std::int64_t> max_items_per_batch;   ///< absent or 0: inferred
   std::optional<std::int64_t> max_frames_per_batch;  ///< absent: inferred
   std::int64_t max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;

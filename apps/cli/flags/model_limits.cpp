@@ -41,8 +41,13 @@ constexpr std::array kSettings{
     Setting{"--min-pixels", "", always, [](EngineOptions& o) { o.media.min_pixels.reset(); }},
     Setting{"--max-pixels", "", always, [](EngineOptions& o) { o.media.max_pixels.reset(); }},
     Setting{"--token-budgets", "encoder_cudagraph_token_budgets",
-            [](const EngineFlags& f) { return !f.token_budgets.empty(); },
-            [](EngineOptions& o) { o.graphs.encoder_cudagraph_token_budgets.clear(); }},
+            [](const EngineFlags& f) {
+              return !f.token_budgets.empty() || !f.path_token_budgets.empty();
+            },
+            [](EngineOptions& o) {
+              o.graphs.encoder_cudagraph_token_budgets.clear();
+              o.graphs.encoder_cudagraph_path_token_budgets.clear();
+            }},
     Setting{"--max-items-per-batch", "encoder_cudagraph_max_vision_items_per_batch",
             [](const EngineFlags& f) { return f.max_items_per_batch.has_value(); },
             [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},

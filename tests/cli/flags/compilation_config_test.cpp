@@ -73,5 +73,18 @@ TEST(CompilationConfig, RefusesWrongTypesAndTexts) {
   }
 }
 
+TEST(CompilationConfig, BudgetsMayBeGivenByPath) {
+  const GraphOptions graphs =
+      graphs_of(R"({"encoder_cudagraph_token_budgets": {"global": [272, 544], "local": [100]}})");
+  EXPECT_TRUE(graphs.encoder_cudagraph_token_budgets.empty());
+  EXPECT_EQ(graphs.encoder_cudagraph_path_token_budgets.at("global"),
+            (std::vector<std::int64_t>{272, 544}));
+  EXPECT_EQ(graphs.encoder_cudagraph_path_token_budgets.at("local"),
+            std::vector<std::int64_t>{100});
+  expect_usage_error(
+      "--compilation-config: encoder_cudagraph_token_budgets: local: expected a list, got 100",
+      [] { (void)graphs_of(R"({"encoder_cudagraph_token_budgets": {"local": 100}})"); });
+}
+
 }  // namespace
 }  // namespace fovea::cli

@@ -114,6 +114,33 @@ TEST(EngineFlags, BudgetsHaveAMaximum) {
   });
 }
 
+TEST(EngineFlags, BudgetsMayBeGivenByPath) {
+  CLI::App verb;
+  EngineFlags flags;
+  add_engine_flags(verb, flags);
+  const auto graphs_of = [&](const std::string& text) {
+    verb.parse(std::vector<std::string>{text, "--token-budgets"});  // from the last to the first
+    flags.compilation_config = R"({"encoder_cudagraph_token_budgets": {"local": [200]}})";
+    Console console;
+    return engine_options(flags, console).graphs;
+  };
+  const GraphOptions by_path = graphs_of(R"({"global": [272, 544], "local": [100]})");
+  EXPECT_TRUE(by_path.encoder_cudagraph_token_budgets.empty());
+  EXPECT_EQ(
+      by_path.encoder_cudagraph_path_token_budgets,
+      (std::map<std::string, std::vector<std::int64_t>>{{"global", {272, 544}}, {"local", {100}}}));
+  const GraphOptions common = graphs_of("64");
+  EXPECT_EQ(common.encoder_cudagraph_token_budgets, std::vector<std::int64_t>{64});
+  EXPECT_TRUE(common.encoder_cudagraph_path_token_budgets.empty());
+  test::expect_usage_error(
+      "--token-budgets: local: expected a whole number from 1 to 16777216, got 0",
+      [&] { (void)graphs_of(R"({"local": [0]})"); });
+  test::expect_usage_error("--token-budgets: local: expected a list, got 100",
+                           [&] { (void)graphs_of(R"({"local": 100})"); });
+  test::expect_usage_error("--token-budgets: expected a JSON object, got {local",
+                           [&] { (void)graphs_of("{local"); });
+}
+
 TEST(EngineFlags, ReachTheOptionsTheyName) {
   Console console;
   EngineFlags flags;

@@ -67,7 +67,15 @@ TEST_F(ModelLimits, ASettingThatTheComplaintDoesNotNameIsFoundByLeavingItOut) {
   flags_.token_budgets.clear();
   flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": [64]})";
   expect_refused("--compilation-config: encoder_cudagraph_token_budgets: ");
+  flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": {"page": [272]}})";
+  expect_refused(
+      "--compilation-config: encoder_cudagraph_token_budgets: the paths of this model are "
+      "\"global\", \"local\", got \"page\"");
   flags_.compilation_config.clear();
+  flags_.path_token_budgets = R"({"page": [272]})";
+  expect_refused(
+      "--token-budgets: the paths of this model are \"global\", \"local\", got \"page\"");
+  flags_.path_token_budgets.clear();
   flags_.max_num_batched_tokens = 64;
   expect_refused("--max-num-batched-tokens: ");
 }
