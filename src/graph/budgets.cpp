@@ -28,8 +28,9 @@ std::vector<std::int64_t> adapt_to_path(const PathSpec& path,
   if (rules.inferred_top) {
     const std::int64_t inferred = *rules.inferred_top;
     const std::int64_t item = std::min(path.max_item_tokens.value_or(inferred), inferred);
-    const std::vector<std::int64_t> doubling =
-        generate_budgets(minimum, std::max(budgets.back(), item));
+    const std::int64_t top = std::max(budgets.back(), item);
+    const std::vector<std::int64_t> doubling = generate_budgets(minimum, top);
+    budgets.push_back(std::min(inferred, top));
     budgets.insert(budgets.end(), doubling.begin(), doubling.end());
   }
   return cut_to_units(budgets, minimum, path.unit);

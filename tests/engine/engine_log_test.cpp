@@ -54,8 +54,8 @@ TEST(EngineLog, TellsTheDeviceOfEveryReplica) {
 
 TEST(EngineLog, TellsTheBudgetsOfEveryPath) {
   EXPECT_EQ(initialized(model_dir("deepseek_ocr"), with_budgets({600}, 2)),
-            "devices=cpu replicas=1 graphs=4 max_items=2 max_frames=16 packing=greedy "
-            "budgets.global=272,544 budgets.local=100,600");
+            "devices=cpu replicas=1 graphs=6 max_items=2 max_frames=16 packing=greedy "
+            "budgets.global=272,544 budgets.local=100,200,400,600");
 }
 
 TEST(EngineLog, TellsThatThereAreNoGraphs) {

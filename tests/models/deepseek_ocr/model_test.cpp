@@ -204,11 +204,13 @@ TEST(DeepseekOcrModel, NewlineAndSeparatorRowsAreThoseOfTheCheckpoint) {
 }
 
 /// The model with a global path whose budgets are those of the user as they are: with budgets below
-/// 272 tokens no global view fits a graph, which the real lists rule out.
+/// 272 tokens no global view fits a graph, which the real lists rule out. Its local path expects no
+/// more than two tiles, so that a single list has no budget for six.
 class WithoutGlobalMinimum final : public EncoderGraphModel {
  public:
   WithoutGlobalMinimum() : spec_(golden().model->graph_spec()) {
     spec_.paths[kGlobal].min_token_budget.reset();
+    spec_.paths[kLocal].max_item_tokens = 200;
   }
   const GraphSpec& graph_spec() const noexcept override { return spec_; }
   const ItemProcessor& processor() const noexcept override { return model_.processor(); }
@@ -241,6 +243,7 @@ TEST(DeepseekOcrModel, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
     const char* name;
     Sizes sizes;
     List budgets;
+    List local;         // those of the local path, where they are others
     bool small_global;  // no budget holds a global view
     std::int64_t global_replays, global_eager, local_replays, local_eager;
     std::int64_t hits, partial, misses;  // items
@@ -250,6 +253,7 @@ TEST(DeepseekOcrModel, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
            Case{"global replay, local skipped",
                 {{320, 240}, {600, 600}},
                 {544},
+                {},
                 false,
                 1,
                 0,
@@ -258,16 +262,33 @@ TEST(DeepseekOcrModel, RowsAreThoseOfAnEagerRunHoweverThePathsRun) {
                 2,
                 0,
                 0},
-           Case{"both replay", {{641, 480}, {320, 240}}, {544, 600}, false, 1, 0, 1, 0, 2, 0, 0},
-           Case{"global replay, local eager", {{641, 480}}, {272, 500}, false, 1, 0, 0, 1, 0, 1, 0},
-           Case{"global eager, local replay", {{1920, 1080}}, {200}, true, 0, 1, 1, 0, 0, 1, 0},
-           Case{"global eager, local skipped", {{320, 240}}, {200}, true, 0, 1, 0, 0, 0, 0, 1},
-           Case{"both eager", {{641, 480}}, {200}, true, 0, 1, 0, 1, 0, 0, 1},
+           Case{
+               "both replay", {{641, 480}, {320, 240}}, {544, 600}, {}, false, 1, 0, 1, 0, 2, 0, 0},
+           Case{"global replay, local eager",
+                {{641, 480}},
+                {272},
+                {500},
+                false,
+                1,
+                0,
+                0,
+                1,
+                0,
+                1,
+                0},
+           Case{"global eager, local replay", {{1920, 1080}}, {200}, {}, true, 0, 1, 1, 0, 0, 1, 0},
+           Case{"global eager, local skipped", {{320, 240}}, {200}, {}, true, 0, 1, 0, 0, 0, 0, 1},
+           Case{"both eager", {{641, 480}}, {200}, {}, true, 0, 1, 0, 1, 0, 0, 1},
        }) {
     SCOPED_TRACE(c.name);
     const EncoderGraphModel& model =
         c.small_global ? static_cast<const EncoderGraphModel&>(without_minimum) : *golden().model;
-    GraphManager manager(model, *golden().device, with_budgets(c.budgets, 2));
+    GraphManagerOptions options = with_budgets(c.local.empty() ? c.budgets : List{}, 2);
+    if (!c.local.empty()) {
+      options.user.encoder_cudagraph_path_token_budgets = {{"global", c.budgets},
+                                                           {"local", c.local}};
+    }
+    GraphManager manager(model, *golden().device, options);
     const std::vector<PreparedItem> items = images(c.sizes);
     EXPECT_EQ(encode(manager, items), encode_alone(items));
     const Stats stats = manager.stats();
