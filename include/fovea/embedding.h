@@ -60,6 +60,9 @@ struct Embedding {
   /// Of a pruned video: which rows of the whole one these are, ascending. The grid stays that of
   /// the whole video.
   std::optional<std::vector<std::int64_t>> retained;
+  /// Of a video with known times: seconds of each temporal patch (grid_thw[0]; of each frame where
+  /// there is no grid), as prompts of the family name them (docs/models). Not of finished rows.
+  std::vector<double> timestamps;
   std::int64_t source_width_px = 0;  ///< both 0 if the item came as pixel values
   std::int64_t source_height_px = 0;
   std::int64_t num_frames = 1;

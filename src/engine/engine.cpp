@@ -35,6 +35,7 @@ Embedding describe(const MediaItem& media, const PreparedMedia& prepared) {
   result.source_width_px = plan.source_width_px;
   result.source_height_px = plan.source_height_px;
   result.num_frames = plan.num_frames;
+  result.timestamps = prepared.timestamps;
   result.resized_width_px = plan.resized_width_px;
   result.resized_height_px = plan.resized_height_px;
   return result;

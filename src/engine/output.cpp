@@ -108,6 +108,7 @@ nlohmann::json describe(const Embedding& item, std::size_t index) {
   entry["dtype"] = to_string(to_dtype(item.dtype));
   entry["shape"] = {item.rows, item.width};
   if (item.grid_thw) entry["grid_thw"] = *item.grid_thw;
+  if (!item.timestamps.empty()) entry["timestamps"] = item.timestamps;
   return entry;
 }
 

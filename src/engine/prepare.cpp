@@ -25,6 +25,7 @@ namespace {
 struct Frames {
   std::vector<media::Image> owned;
   std::vector<RgbView> views;
+  std::vector<double> seconds;  ///< of each frame of a video; empty if nobody knows
 };
 
 void decode_into(Frames& frames, std::span<const std::uint8_t> bytes, const std::string& name,
@@ -70,7 +71,14 @@ void decode_container(Frames& frames, const ItemProcessor& processor, const Medi
   times.read_ms += reading.elapsed_ms();
   const Stopwatch decoding;
   const auto sampler = [&](const media::VideoInfo& info) {
-    return processor.sample_frames(info.num_frames, info.fps, item.fps);
+    std::vector<std::int64_t> indices =
+        processor.sample_frames(info.num_frames, info.fps, item.fps);
+    if (info.fps > 0) {
+      for (const std::int64_t index : indices) {
+        frames.seconds.push_back(static_cast<double>(index) / info.fps);
+      }
+    }
+    return indices;
   };
   frames.owned = media::decode_video(bytes, item.name, sampler, options.limits).frames;
   times.decode_ms += decoding.elapsed_ms();
@@ -136,6 +144,17 @@ void prepare_pixel_values(const ItemProcessor& processor, const MediaItem& media
   result.times.resize_ms = watch.elapsed_ms();
 }
 
+/// Of the frames of a video: frames that were not sampled here are `fps` apart.
+std::vector<double> seconds_of(const Frames& frames, const MediaItem& media) {
+  const bool is_container = media.source == MediaItem::Source::kFile;
+  if (is_container || media.fps <= 0) return frames.seconds;
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < frames.views.size(); ++i) {
+    seconds.push_back(static_cast<double>(i) / media.fps);
+  }
+  return seconds;
+}
+
 void prepare(const EncoderGraphModel& model, const MediaItem& media, const MediaOptions& options,
              PreparedMedia& result) {
   const ItemProcessor& processor = model.processor();
@@ -148,6 +167,9 @@ void prepare(const EncoderGraphModel& model, const MediaItem& media, const Media
     return;
   }
   const Frames frames = load_frames(processor, media, options, result.times);
+  if (media.modality == Modality::kVideo) {
+    result.timestamps = processor.timestamps(seconds_of(frames, media));
+  }
   const RgbView& first = frames.views.front();
   const Stopwatch watch;
   result.item.plan = media.modality == Modality::kImage

@@ -17,6 +17,8 @@ namespace fovea {
 /// empty where the source is finished rows, which are checked alone.
 struct PreparedMedia {
   PreparedItem item;
+  std::vector<double>
+      timestamps;  ///< of the temporal patches of a video, ItemProcessor::timestamps
   StageTimes times;
   std::optional<Error> error;
 };

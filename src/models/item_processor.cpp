@@ -17,6 +17,10 @@ std::vector<std::int64_t> ItemProcessor::sample_frames(std::int64_t, double, dou
   FOVEA_CHECK(false, kUnsupported, "the model takes no videos");
 }
 
+std::vector<double> ItemProcessor::timestamps(std::span<const double> frame_seconds) const {
+  return {frame_seconds.begin(), frame_seconds.end()};
+}
+
 void ItemProcessor::fill_pixel_values(const ItemPlan&, const ConstTensorView&,
                                       std::span<std::uint8_t>) const {
   FOVEA_CHECK(false, kUnsupported, "the model takes images, no pixel values");

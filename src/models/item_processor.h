@@ -85,6 +85,11 @@ class ItemProcessor {
                                                                 double video_fps,
                                                                 double target_fps) const;
 
+  /// Seconds that stand for each temporal patch of a video, as prompts of the family name it.
+  /// @param frame_seconds of the sampled frames, ascending. @return the same where a patch is one
+  /// frame, which is the default.
+  [[nodiscard]] virtual std::vector<double> timestamps(std::span<const double> frame_seconds) const;
+
   /// Resizes source frames into `out` (plan.pixel_bytes bytes). One frame for an image; for a video
   /// plan.num_frames frames, all of the planned source size.
   /// @throws Error(kInvalidArgument) for another number or size of frames.

@@ -130,6 +130,7 @@ TEST_F(SaveSafetensors, DescribesEveryItemInTheMetadata) {
   std::vector<Embedding> items{row_of({1, 2}, RowDType::kBFloat16), {}};
   items[0].name = "photo\xff.jpg";  // no UTF-8
   items[0].modality = Modality::kVideo;
+  items[0].timestamps = {0.25, 1.5};
   items[1].error = Error(ErrorCode::kNotFound, "no such file");
   save_safetensors(path_, items, {});
   const checkpoint::SafetensorsFile file(path_);
@@ -142,6 +143,8 @@ TEST_F(SaveSafetensors, DescribesEveryItemInTheMetadata) {
   EXPECT_EQ(list[0].at("num_embeds").as_int(), 1);
   EXPECT_EQ(list[0].at("width").as_int(), 2);
   EXPECT_EQ(list[0].at("dtype").as_string(), "bfloat16");
+  ASSERT_EQ(list[0].at("timestamps").elements().size(), 2u);
+  EXPECT_EQ(list[0].at("timestamps").elements()[1].as_number(), 1.5);
   EXPECT_FALSE(list[0].find("grid_thw"));
   EXPECT_EQ(list[1].at("error").as_string(), "no such file");
   EXPECT_FALSE(list[1].find("num_embeds"));

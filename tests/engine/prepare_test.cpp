@@ -93,6 +93,7 @@ TEST_F(Prepare, ADirectoryOfFramesIsAVideoOfThem) {
   EXPECT_EQ(video.item.plan.modality, Modality::kVideo);
   EXPECT_EQ(video.item.plan.num_frames, 6);
   EXPECT_EQ(video.item.pixels.size(), video.item.plan.pixel_bytes);
+  EXPECT_EQ(video.timestamps, (std::vector<double>{0.25, 1.25, 2.25})) << "2 frames per second";
 }
 
 TEST_F(Prepare, FinishedRowsAreCheckedAndNothingElse) {

@@ -133,6 +133,7 @@ blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
     return by_length ? sample_by_length(clip, grid.temporal_patch_size)
                      : sample_at_rate(clip, max_duration, target_fps);
   };
+  p.timestamp = [](double first, double) { return std::floor(first); };
   return p;
 }
 

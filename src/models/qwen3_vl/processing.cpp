@@ -65,6 +65,7 @@ blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
   p.sample_frames = [bounds](std::int64_t total, double video_fps, double target_fps) {
     return sample_frames(bounds, total, video_fps, target_fps);
   };
+  p.timestamp = [](double first, double last) { return (first + last) / 2; };
   return p;
 }
 

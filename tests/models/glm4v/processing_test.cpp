@@ -67,6 +67,9 @@ TEST(Glm4vProcessing, SamplesByTimeAsTheReference) {
   const blocks::GridProcessor processor = sampler("Glm4vVideoProcessor");
   EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 13, 25, 38, 50, 63, 75, 88}));
   EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 5, 10, 15, 20, 25}));
+  EXPECT_EQ(processor.timestamps(std::vector<double>{0, 0.5, 1.04, 1.52, 2.96, 3.0}),
+            (std::vector<double>{0, 1, 2}))
+      << "whole seconds of the first frame of a temporal patch";
   EXPECT_EQ(processor.sample_frames(100, 29.97, 2), (Indices{0, 15, 30, 45, 60, 75}));
   EXPECT_EQ(processor.sample_frames(90, 25.5, 2), (Indices{0, 13, 26, 39, 51, 64, 77, 77}));
   EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 0}));

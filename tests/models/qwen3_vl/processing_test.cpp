@@ -54,6 +54,9 @@ using Indices = std::vector<std::int64_t>;
 TEST(Qwen3VlProcessing, SamplesFramesAsTheWorkedExamples) {
   const blocks::GridProcessor processor = processor_of();
   EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 14, 28, 42, 57, 71, 85, 99}));
+  EXPECT_EQ(processor.timestamps(std::vector<double>{0.0, 0.25, 1.0, 2.0, 3.0}),
+            (std::vector<double>{0.125, 1.5, 3.0}))
+      << "the middle of a temporal patch; an odd last frame is repeated";
   EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 6, 12, 17, 23, 29}));
   EXPECT_EQ(processor.sample_frames(3, 30, 2), (Indices{0, 1, 2}));
   EXPECT_EQ(processor.sample_frames(20, 24, 2), (Indices{0, 6, 13, 19}));

@@ -84,6 +84,17 @@ std::vector<std::int64_t> GridProcessor::sample_frames(std::int64_t total_frames
   return p_.sample_frames(total_frames, video_fps, target_fps);
 }
 
+std::vector<double> GridProcessor::timestamps(std::span<const double> frame_seconds) const {
+  const auto patch_frames = static_cast<std::size_t>(p_.geometry.temporal_patch_size);
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < frame_seconds.size(); i += patch_frames) {
+    const double first = frame_seconds[i];
+    const double last = frame_seconds[std::min(i + patch_frames, frame_seconds.size()) - 1];
+    seconds.push_back(p_.timestamp ? p_.timestamp(first, last) : first);
+  }
+  return seconds;
+}
+
 void GridProcessor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                                 std::span<std::uint8_t> out) const {
   check_frames(plan, frames, out);

@@ -38,6 +38,8 @@ struct GridProcessing {
   std::function<std::vector<std::int64_t>(std::int64_t total_frames, double video_fps,
                                           double target_fps)>
       sample_frames;
+  /// Seconds of a temporal patch, from those of its first and last frame; absent: the first.
+  std::function<double(double first, double last)> timestamp = {};
   std::string assumptions;  ///< ItemProcessor::assumptions
 };
 
@@ -59,6 +61,8 @@ class GridProcessor : public ItemProcessor {
                                    const std::array<std::int64_t, 3>& grid) const override;
   [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
                                                         double target_fps) const override;
+  [[nodiscard]] std::vector<double> timestamps(
+      std::span<const double> frame_seconds) const override;
   void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
                    std::span<std::uint8_t> out) const override;
   void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
