@@ -180,7 +180,6 @@ TEST_P(NormTest, LayerNormAddsAResidualBeforeItRounds) {
     for (std::size_t i = 0; i < want.size(); ++i) want[i] += static_cast<double>(residual[i]);
     f.expect_close(got, want, OpClass::kNorm);
     f.expect_untouched(got, shape.rows * shape.cols);
-
     args.out = added.view();  // in place
     auto in_place =
         f.run_in_place(added, residual, [&](ExecContext& ctx) { ops::layer_norm(ctx, args); });

@@ -143,10 +143,10 @@ TEST(DeepseekOcrProcessor, AllModesOfTheVendorHaveTheirCounts) {
 }
 
 TEST(DeepseekOcrProcessor, RefusesImagesWithoutArea) {
-  for (const auto& [width, height] :
+  for (const auto& size :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 5}, {5, 0}, {-1, 5}}) {
     test::expect_error(ErrorCode::kInvalidArgument, "pixels has no area",
-                       [&] { (void)released().plan_image(width, height); });
+                       [&] { (void)released().plan_image(size.first, size.second); });
   }
 }
 
