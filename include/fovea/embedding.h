@@ -79,9 +79,8 @@ struct Embedding {
 };
 
 /// An item that stands for rows encoded earlier, with their name, modality, grid and what pruning
-/// retained. A cache of
-/// embeddings passes it in place of an image that it knows. Copies the rows; see
-/// precomputed_rows().
+/// retained, but without timestamps. A cache of embeddings passes it in place of an image that it
+/// knows. Copies the rows; see precomputed_rows().
 /// @throws Error(kInvalidArgument) if the embedding holds an error instead of rows.
 [[nodiscard]] FOVEA_API MediaItem precomputed(const Embedding& item);
 
