@@ -218,8 +218,8 @@ TEST_P(NormTest, RmsNormMatchesDoublePrecisionForAnyShape) {
 
 TEST_P(NormTest, ALargeMeanDoesNotDrownTheVariance) {
   // Values 256 and 257 in turn: E[x^2] - E[x]^2 in f32 would lose 16 bits of the variance 1/4.
-  std::vector<float> x;
-  for (int c = 0; c < 500; ++c) x.push_back(c % 2 == 0 ? 256.0f : 258.0f);
+  std::vector<float> x(500, 256.0f);
+  for (std::size_t c = 1; c < x.size(); c += 2) x[c] = 258.0f;
   const Tensor in = f.activations({1, 500}, x);
   const Tensor weight = ones(500);
   const Tensor bias = zeros(500);
@@ -278,7 +278,7 @@ TEST_P(NormTest, AReplayReadsTheLiveCountAnew) {
     f.stream().replay(*graph);
     const auto got = f.read(r.out);
     auto want = naive_layer_norm(r.x, r.shape, r.weight, r.bias, kEpsilon);
-    want.resize(static_cast<std::size_t>(rows * 33));
+    want.resize(static_cast<std::size_t>(rows) * 33);
     f.expect_close(got, want, OpClass::kNorm);
     f.expect_untouched(got, rows * 33);
   }
