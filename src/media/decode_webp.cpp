@@ -62,7 +62,8 @@ void decode_bitstream(Bytes bitstream, const Canvas& canvas, std::string_view na
   FOVEA_CHECK(WebPInitDecoderConfig(&config) != 0, kInternal, "libwebp of another version");
   config.output.colorspace = canvas.mode;
   config.output.is_external_memory = 1;
-  config.output.u.RGBA = {canvas.data, static_cast<int>(canvas.stride_bytes), canvas.size_bytes};
+  WebPRGBABuffer& rgba = config.output.u.RGBA;  // NOLINT: libwebp's own union
+  rgba = {canvas.data, static_cast<int>(canvas.stride_bytes), canvas.size_bytes};
   const VP8StatusCode status = WebPDecode(bitstream.data(), bitstream.size(), &config);
   WebPFreeDecBuffer(&config.output);
   FOVEA_CHECK(status == VP8_STATUS_OK, kCorruptData, name,
@@ -110,7 +111,7 @@ ImageHeader read_webp_header(const EncodedImage& source) {
 Image decode_webp(const EncodedImage& source, const ImageInfo& info, const MediaOptions& options) {
   Image image = make_image(info);
   const WebPBitstreamFeatures features = read_features(source);
-  const std::size_t width = static_cast<std::size_t>(info.width_px);
+  const auto width = static_cast<std::size_t>(info.width_px);
   if (features.has_animation == 0 && features.has_alpha == 0) {
     decode_bitstream(source.bytes, {MODE_RGB, image.rgb.data(), image.rgb.size(), width * 3},
                      source.name);

@@ -111,7 +111,7 @@ std::vector<std::uint8_t> raw_profile_bytes(Bytes text) {
   std::vector<std::uint8_t> digits;
   std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
                [](std::uint8_t c) { return std::isspace(c) == 0; });
-  const std::vector<std::uint8_t> damaged(1);
+  std::vector<std::uint8_t> damaged(1);
   if (digits.size() % 2 != 0) return damaged;
   std::vector<std::uint8_t> bytes;
   for (std::size_t i = 0; i < digits.size(); i += 2) {

@@ -47,7 +47,8 @@ void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOpt
     return;
   }
   for (const auto& [path, list] : value.items()) {
-    graphs.encoder_cudagraph_path_token_budgets[path] = list_of(list, key + ": " + path, "a list");
+    graphs.encoder_cudagraph_path_token_budgets[path] =
+        list_of(list, std::string(key).append(": ").append(path), "a list");
   }
 }
 

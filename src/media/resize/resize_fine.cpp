@@ -28,8 +28,11 @@ std::vector<Taps> make_taps(std::int64_t in_size, std::int64_t out_size) {
   for (std::int64_t i = 0; i < out_size; ++i) {
     Taps& taps = all[static_cast<std::size_t>(i)];
     const float centre = scale * (static_cast<float>(i) + 0.5f);
-    taps.first = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5f), 0);
-    const auto end = std::min(static_cast<std::int64_t>(centre + support + 0.5f), in_size);
+    // Cut off after adding a half, as the reference does; std::lround differs below zero.
+    const float left = centre - support + 0.5f;
+    const float right = centre + support + 0.5f;
+    taps.first = std::max<std::int64_t>(static_cast<std::int64_t>(left), 0);
+    const auto end = std::min(static_cast<std::int64_t>(right), in_size);
     float sum = 0;
     for (std::int64_t j = taps.first; j < end; ++j) {
       const float distance = (static_cast<float>(j) - centre + 0.5f) * inverse;

@@ -18,7 +18,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 /// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it. The
 /// address is far from those of a measuring arena, which ops could take for an overlap.
 Tensor without_memory(const Shape& shape) {
-  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62);
+  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62);  // NOLINT: no memory
   const auto release = [](void*, std::byte*, std::size_t) noexcept {};
   return {Buffer(nowhere, 0, release, nullptr), DType::kF32, shape};
 }
@@ -304,7 +304,7 @@ DType WeightLoader::read_stack(const Stack& stack, const std::string& suffix, co
   const std::int64_t empty_rows = round_up(stack.part_rows, stack.row_multiple) - stack.part_rows;
   DType dtype = DType::kF32;
   for (const std::string& part : stack.parts) {
-    const ConstTensorView view = source_.tensor(prefix_ + part + suffix, shape);
+    const ConstTensorView view = source_.tensor(cat(prefix_, part, suffix), shape);
     FOVEA_CHECK(bytes.empty() || view.dtype == dtype, kUnsupported, prefix_, part, suffix, " is ",
                 to_string(view.dtype), ", its siblings are ", to_string(dtype));
     dtype = view.dtype;

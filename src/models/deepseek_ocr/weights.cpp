@@ -24,7 +24,7 @@ SamBlock load_sam_block(blocks::WeightLoader& loader, const Config& c, std::int6
     for (std::size_t path = 0; path < kNumPaths; ++path) {
       const std::int64_t grid = c.is_global_block(layer) ? views[path].grid() : side;
       const std::int64_t rows = 2 * grid - 1;
-      tables[path] = loader.f32_from(name + ".attn." + axis, {2 * side - 1, c.sam_head_dim()},
+      tables[path] = loader.f32_from(cat(name, ".attn.", axis), {2 * side - 1, c.sam_head_dim()},
                                      {rows, c.sam_head_dim()}, [&](std::span<const float> table) {
                                        return blocks::resize_relative_table(table, 2 * side - 1,
                                                                             rows, c.sam_head_dim());

@@ -93,7 +93,7 @@ ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
 
 std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, double video_fps,
                                                    double target_fps) const {
-  double most = static_cast<double>(std::min(total_frames, kMaxFrames));
+  auto most = static_cast<double>(std::min(total_frames, kMaxFrames));
   if (video_fps > 0) {
     most = std::min(most, std::floor(static_cast<double>(total_frames) / video_fps * target_fps));
   }
