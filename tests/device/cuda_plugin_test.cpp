@@ -96,6 +96,12 @@ TEST(CudaPlugin, CodeRunsOnTheComputeCapabilitiesThatCudaPromises) {
   }
 }
 
+TEST(CudaPlugin, HopperKernelsServeHopperWhereTheBuildHasThem) {
+  EXPECT_STREQ(cuda::kernels_of_compute(9, 0, true), "Hopper and portable kernels");
+  EXPECT_STREQ(cuda::kernels_of_compute(9, 0, false), "portable kernels");
+  EXPECT_STREQ(cuda::kernels_of_compute(8, 9, true), "portable kernels");
+}
+
 TEST(CudaPlugin, ARefusalNamesTheGpuAndTheBuild) {
   EXPECT_EQ(cuda::refusal_of_compute("80-real,90-real", 7, 5),
             "the plugin was built for the architectures 80-real,90-real; it needs one that compute "

@@ -18,9 +18,11 @@ CudaGpu ask(int index) {
     FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index));
     const std::string refusal =
         refusal_of_compute(FOVEA_CUDA_ARCHITECTURES, found.major, found.minor);
-    return {.description =
-                cat(found.name, ", compute ", found.major, ".", found.minor,
-                    refusal.empty() ? cat(", ", kernels_of_compute(found.major, found.minor)) : ""),
+    return {.description = cat(
+                found.name, ", compute ", found.major, ".", found.minor,
+                refusal.empty()
+                    ? cat(", ", kernels_of_compute(found.major, found.minor, has_hopper_build()))
+                    : ""),
             .unusable = refusal};
   } catch (const Error& error) {
     return {.description = "GPU without an answer", .unusable = error.what()};

@@ -40,9 +40,11 @@ namespace fovea::cuda {
          " runs, at least 8.0";
 }
 
-/// Which kernels serve a GPU that is not refused.
-[[nodiscard]] inline const char* kernels_of_compute(int major, int minor) {
-  return major == 9 && minor == 0 ? "Hopper and portable kernels" : "portable kernels";
+/// Which kernels serve a GPU that is not refused. @param has_hopper whether the build has those of
+/// sm_90a.
+[[nodiscard]] inline const char* kernels_of_compute(int major, int minor, bool has_hopper) {
+  return has_hopper && major == 9 && minor == 0 ? "Hopper and portable kernels"
+                                                : "portable kernels";
 }
 
 }  // namespace fovea::cuda

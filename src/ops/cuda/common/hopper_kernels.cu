@@ -9,6 +9,8 @@ __global__ void hopper_kernel() {}
 
 }  // namespace
 
+bool has_hopper_build() noexcept { return true; }
+
 cudaError_t find_hopper_kernels() {
   cudaFuncAttributes found{};
   return cudaFuncGetAttributes(&found, &hopper_kernel);

@@ -1,5 +1,5 @@
 // In the place of the kernels of sm_90a where they were not asked for. KernelSets::hopper is false,
-// so nothing but find_hopper_kernels is called.
+// so nothing but the two questions is called.
 #include "core/check.h"
 #include "ops/cuda/attention/packing.h"
 #include "ops/cuda/common/kernel_sets.h"
@@ -16,6 +16,7 @@ namespace {
 
 }  // namespace
 
+bool has_hopper_build() noexcept { return false; }
 cudaError_t find_hopper_kernels() { return cudaErrorNoKernelImageForDevice; }
 
 bool has_attention_wgmma(const AttentionWork&) { return false; }

@@ -16,6 +16,9 @@ struct KernelSets {
 /// @throws Error(kUnsupported) if the GPU cannot even run the portable kernels.
 [[nodiscard]] KernelSets kernel_sets_of(int device_index);
 
+/// Whether this build has kernels of sm_90a.
+[[nodiscard]] bool has_hopper_build() noexcept;
+
 /// Whether the kernels of sm_90a run on the current GPU, as an answer of the runtime.
 [[nodiscard]] cudaError_t find_hopper_kernels();
 
