@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "media/bytes.h"
 #include "media/decoders.h"
 #include "media/rgb_convert.h"
 
@@ -25,7 +26,6 @@ namespace fovea::media {
 namespace {
 
 using std::string_view_literals::operator""sv;
-using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::uint8_t kEndOfImage = 0xD9;
 constexpr std::uint8_t kStartOfScan = 0xDA;
@@ -106,10 +106,6 @@ Frame find_frame(const EncodedImage& source) {
               cat(source.name, ": JPEG ends or starts its pixels before a frame header"));
 }
 
-bool starts_with(Bytes bytes, std::string_view prefix) {
-  return bytes.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), bytes.begin());
-}
-
 /// From the metadata in front of the pixels: the EXIF segments together and the last XMP packet.
 Orientation find_orientation(Bytes file) {
   constexpr std::string_view kExif = "Exif\0\0"sv;
@@ -121,9 +117,9 @@ Orientation find_orientation(Bytes file) {
     if (segment->marker == kStartOfScan) break;
     if (segment->marker != kApp1) continue;
     const Bytes payload = segment->payload;
-    if (starts_with(payload, kExif))
+    if (text_of(payload).starts_with(kExif))
       exif.insert(exif.end(), payload.begin() + kExif.size(), payload.end());
-    else if (starts_with(payload, kXmp))
+    else if (text_of(payload).starts_with(kXmp))
       xmp = payload.subspan(kXmp.size());
   }
   return read_orientation(exif, xmp);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "media/bytes.h"
 #include "media/decoders.h"
 #include "media/png_metadata.h"
 #include "media/profile.h"
@@ -25,8 +26,6 @@
 
 namespace fovea::media {
 namespace {
-
-using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t kSignatureBytes = 8;
 constexpr std::size_t kChunkFrameBytes = 12;  // length, type and CRC
@@ -86,9 +85,11 @@ struct Transparency {
 /// The reading half of libpng for one file.
 class PngReader {
  public:
-  explicit PngReader(const EncodedImage& source) : name_(source.name), input_{source.bytes} {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input_, keep_reason_and_leave,
-                                  ignore_warning);
+  explicit PngReader(const EncodedImage& source)
+      : name_(source.name),
+        input_{source.bytes},
+        png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, &input_, keep_reason_and_leave,
+                                    ignore_warning)) {
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_read_struct(&png_, nullptr, nullptr);

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "core/check.h"
+#include "media/bytes.h"
 #include "media/decoders.h"
 #include "media/profile.h"
 #include "media/rgb_convert.h"
 
 namespace fovea::media {
 namespace {
-
-using Bytes = std::span<const std::uint8_t>;
 
 struct DeleteDemuxer {
   void operator()(WebPDemuxer* demuxer) const noexcept { WebPDemuxDelete(demuxer); }

@@ -14,20 +14,17 @@
 #include <string_view>
 #include <vector>
 
+#include "media/bytes.h"
+
 namespace fovea::media {
 namespace {
 
 using std::string_view_literals::operator""sv;
-using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t kHeaderBytes = 8;
 constexpr std::size_t kEntryBytes = 12;
 constexpr std::size_t kInlineBytes = 4;
 constexpr std::uint64_t kOrientationTag = 0x0112;
-
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 /// Types of TIFF values.
 enum Type : std::uint8_t {

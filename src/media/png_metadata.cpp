@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "core/check.h"
+#include "media/bytes.h"
 
 namespace fovea::media {
 namespace {
 
 using std::string_view_literals::operator""sv;
-using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t kSignatureBytes = 8;
 constexpr std::size_t kChunkFrameBytes = 12;                 // length, type and CRC
@@ -30,10 +30,6 @@ constexpr std::size_t kMaxTextBytes = std::size_t{1} << 20;  // inflated; Pillow
 std::uint32_t read_u32(Bytes bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 |
          std::uint32_t{bytes[2]} << 8 | bytes[3];
-}
-
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 struct Chunk {

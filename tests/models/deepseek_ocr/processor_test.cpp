@@ -13,6 +13,7 @@
 #include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
+#include "support/image_names.h"
 
 namespace fovea::deepseek_ocr {
 namespace {
@@ -293,22 +294,10 @@ class GoldenViews {
   std::string prefix_;
 };
 
-/// Names of the images whose tensors end with `suffix`.
-std::vector<std::string> image_names(const checkpoint::SafetensorsFile& file,
-                                     std::string_view suffix) {
-  std::vector<std::string> names;
-  for (const checkpoint::TensorEntry& entry : file.header().tensors) {
-    if (entry.name.ends_with(suffix)) {
-      names.push_back(entry.name.substr(0, entry.name.size() - suffix.size()));
-    }
-  }
-  return names;
-}
-
 TEST(DeepseekOcrProcessorGolden, ViewsOfEverySizeAreThoseOfTheReference) {
   for (const std::string& folder : test::golden_folders("deepseek_ocr", "preprocess.safetensors")) {
     const checkpoint::SafetensorsFile file(folder + "/preprocess.safetensors");
-    const std::vector<std::string> names = image_names(file, ".rgb");
+    const std::vector<std::string> names = test::image_names(file, ".rgb");
     EXPECT_FALSE(names.empty());
     for (const std::string& name : names) {
       SCOPED_TRACE(name);
@@ -322,7 +311,7 @@ TEST(DeepseekOcrProcessorGolden, ViewsOfEverySizeAreThoseOfTheReference) {
 TEST(DeepseekOcrProcessorGolden, ViewsOfTheImagesAreThoseOfTheReference) {
   for (const std::string& folder : test::golden_folders("deepseek_ocr", "golden.safetensors")) {
     const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");
-    for (const std::string& name : image_names(file, ".in.num_image_tokens")) {
+    for (const std::string& name : test::image_names(file, ".in.num_image_tokens")) {
       SCOPED_TRACE(name);
       for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
         if (entry.path().stem() != name) continue;

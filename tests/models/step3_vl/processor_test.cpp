@@ -13,6 +13,7 @@
 #include "models/step3_vl/crop.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
+#include "support/image_names.h"
 
 namespace fovea::step3_vl {
 namespace {
@@ -158,22 +159,10 @@ class GoldenPixels {
   std::string prefix_;
 };
 
-/// Names of the images whose tensors end with `suffix`.
-std::vector<std::string> image_names(const checkpoint::SafetensorsFile& file,
-                                     std::string_view suffix) {
-  std::vector<std::string> names;
-  for (const checkpoint::TensorEntry& entry : file.header().tensors) {
-    if (entry.name.ends_with(suffix)) {
-      names.push_back(entry.name.substr(0, entry.name.size() - suffix.size()));
-    }
-  }
-  return names;
-}
-
 TEST(Step3VlProcessorGolden, PixelsOfEverySizeAreThoseOfTheReference) {
   for (const std::string& folder : test::golden_folders("step3_vl", "preprocess.safetensors")) {
     const checkpoint::SafetensorsFile file(folder + "/preprocess.safetensors");
-    for (const std::string& name : image_names(file, ".rgb")) {
+    for (const std::string& name : test::image_names(file, ".rgb")) {
       SCOPED_TRACE(name);
       const ConstTensorView rgb = file.tensor(name + ".rgb");
       GoldenPixels(file, name + ".").expect({rgb.as<std::uint8_t>(), rgb.shape[1], rgb.shape[0]});
@@ -184,12 +173,12 @@ TEST(Step3VlProcessorGolden, PixelsOfEverySizeAreThoseOfTheReference) {
 TEST(Step3VlProcessorGolden, PixelsOfTheImagesAreThoseOfTheReference) {
   for (const std::string& folder : test::golden_folders("step3_vl", "golden.safetensors")) {
     const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");
-    const std::vector<std::string> names = image_names(file, ".in.num_patches");
+    const std::vector<std::string> names = test::image_names(file, ".in.num_patches");
     EXPECT_FALSE(names.empty());
     for (const std::string& name : names) {
       SCOPED_TRACE(name);
       const media::Image image = media::decode_image(
-          read_file(folder + "/images/" + name + ".png", 1 << 20), name, MediaOptions{});
+          read_file(cat(folder, "/images/", name, ".png"), 1 << 20), name, MediaOptions{});
       GoldenPixels(file, name + ".in.").expect({image.rgb.data(), image.width_px, image.height_px});
     }
   }
