@@ -17,6 +17,8 @@ enum class ErrorCode {
   kUnavailable,      ///< a limit was reached (queue, budget); retrying may help
   kDevice,           ///< a device library reported a failure
   kIo,               ///< the operating system reported a failure
+  kCancelled,        ///< the caller's stop_token asked for the end of the call
+  kDeadline,         ///< the time that the caller allowed has passed
   kInternal,         ///< a bug in Fovea
 };
 

@@ -20,6 +20,8 @@ const char* to_string(ErrorCode code) noexcept {
     case ErrorCode::kUnavailable: return "unavailable";
     case ErrorCode::kDevice: return "device";
     case ErrorCode::kIo: return "io";
+    case ErrorCode::kCancelled: return "cancelled";
+    case ErrorCode::kDeadline: return "deadline";
     case ErrorCode::kInternal: return "internal";
   }
   return "unknown";

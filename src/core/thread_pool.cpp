@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 
 namespace fovea {
 
@@ -117,10 +118,12 @@ struct ThreadPool::Impl {
   }
 
   void work(int worker) {
+    const InterruptScope scope(interrupt);
     const void* const outer_pool = std::exchange(running_pool, this);
     const int outer_worker = std::exchange(running_worker, worker);
     for (std::int64_t task = next.fetch_add(1); task < num_tasks; task = next.fetch_add(1)) {
       try {
+        check_interrupt();
         (*body)(task, worker);
       } catch (...) {
         const std::lock_guard lock(mutex);
@@ -136,7 +139,10 @@ struct ThreadPool::Impl {
     const void* const outer_pool = std::exchange(running_pool, this);
     const int outer_worker = std::exchange(running_worker, 0);
     try {
-      for (std::int64_t task = 0; task < count; ++task) loop_body(task, 0);
+      for (std::int64_t task = 0; task < count; ++task) {
+        check_interrupt();
+        loop_body(task, 0);
+      }
     } catch (...) {
       running_pool = outer_pool;
       running_worker = outer_worker;
@@ -156,6 +162,7 @@ struct ThreadPool::Impl {
       const std::lock_guard lock(mutex);
       body = &loop_body;
       num_tasks = count;
+      interrupt = current_interrupt();
       next.store(0);
       failure = nullptr;
       loop.fetch_add(kNextEpoch | kOpen, std::memory_order_release);
@@ -176,6 +183,7 @@ struct ThreadPool::Impl {
   std::atomic<std::int64_t> next{0};
   std::int64_t num_tasks = 0;
   const Body* body = nullptr;
+  const Interrupt* interrupt = nullptr;  // of the thread that called
   std::exception_ptr failure;
   std::atomic<bool> stopping{false};
   std::vector<std::thread> team;
@@ -193,7 +201,10 @@ int ThreadPool::size() const noexcept { return impl_->num_threads; }
 
 void ThreadPool::parallel_for(std::int64_t num_tasks, Body body) {
   if (running_pool == impl_.get()) {
-    for (std::int64_t task = 0; task < num_tasks; ++task) body(task, running_worker);
+    for (std::int64_t task = 0; task < num_tasks; ++task) {
+      check_interrupt();
+      body(task, running_worker);
+    }
   } else {
     impl_->run(num_tasks, body);
   }

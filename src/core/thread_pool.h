@@ -43,8 +43,10 @@ class ThreadPool {
   /// returns when all are done. `worker` is in [0, size()); two tasks with equal worker never run
   /// at the same time, so it may index scratch memory. Tasks are handed out one by one (dynamic
   /// schedule). Allocates nothing.
+  /// Tasks work under the interrupt of the calling thread, which is checked before each.
   /// The first exception of a body is rethrown here after all running tasks have ended; tasks not
   /// yet started are dropped then.
+  /// @throws also Error(kCancelled) or Error(kDeadline), as check_interrupt.
   void parallel_for(std::int64_t num_tasks, Body body);
 
  private:

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string_view>
+
+namespace fovea {
+
+/// When the work of one call ends early. A thread works under an Interrupt while an InterruptScope
+/// of it lives; ThreadPool::parallel_for carries it to the threads that help. Long work calls
+/// check_interrupt() every few milliseconds: loops of a pool do so before every task.
+class Interrupt {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// @param stop when a stop is requested, checks throw Error(kCancelled).
+  /// @param deadline after it, checks throw Error(kDeadline). Clock::time_point::max(): never.
+  /// @param subject what has the deadline, for the message. Must outlive this object.
+  /// @param outer also ends this work; must outlive this object. May be null.
+  Interrupt(std::stop_token stop, Clock::time_point deadline, std::string_view subject,
+            const Interrupt* outer = nullptr);
+
+  /// @throws Error(kCancelled) or Error(kDeadline) if this work, or that of an outer interrupt, is
+  /// to end.
+  void check() const;
+
+ private:
+  std::stop_token stop_;
+  Clock::time_point deadline_;
+  std::string_view subject_;
+  const Interrupt* outer_;
+};
+
+/// Puts the current thread under an interrupt for the lifetime of the scope; the interrupt of the
+/// time before returns afterwards. Null: the thread cannot be interrupted meanwhile.
+class InterruptScope {
+ public:
+  explicit InterruptScope(const Interrupt* interrupt) noexcept;
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  const Interrupt* before_;
+};
+
+/// The interrupt that the current thread works under; null if there is none. For those who hand
+/// work to another thread.
+[[nodiscard]] const Interrupt* current_interrupt() noexcept;
+
+/// Checks the interrupt of the current thread, if it has one. Some 30 ns.
+/// @throws as Interrupt::check.
+void check_interrupt();
+
+}  // namespace fovea
