@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,13 +23,24 @@ enum class ImageBackend : std::uint8_t {
 };
 
 /// Limits that are checked on file headers before pixels are allocated, on pixels that the caller
-/// has decoded, and on sizes to be planned. Values above a limit are Error(kInvalidArgument).
+/// has decoded, and on sizes to be planned. Values above a limit are Error(kInvalidArgument). Files
+/// of ordinary cameras and programs meet none of the defaults.
 struct MediaLimits {
   std::int64_t max_image_pixels = 178'956'970;  ///< twice Pillow's warning level
   std::int64_t max_image_side_px = 65'535;
   std::size_t max_image_bytes = std::size_t{32} << 20;   ///< encoded
   std::size_t max_video_bytes = std::size_t{512} << 20;  ///< encoded
   std::int64_t max_video_frames = 2'048;                 ///< after sampling
+  /// Host memory that decoding an image, or one frame of a video, may take: known from its header.
+  std::size_t max_item_bytes = std::size_t{384} << 20;
+  /// Patches that an item may have after it was resized, all frames of a video together.
+  std::int64_t max_patches_per_item = std::int64_t{1} << 20;
+  /// Host memory that all decoding threads together may take; what does not fit waits. 0: 448 MiB,
+  /// or 32 MiB per thread if that is more. At least max_item_bytes otherwise.
+  std::size_t max_decode_bytes = 0;
+  /// Time an item may take from the first byte read to resized pixels, Error(kDeadline) after it.
+  /// 0: any.
+  std::chrono::milliseconds decode_deadline{0};
 };
 
 /// Whose image loader is reproduced: what happens to EXIF orientation and to transparent pixels
