@@ -32,9 +32,30 @@ struct StageTimes {
   double output_ms = 0;  ///< rows to the caller's dtype and memory
 };
 
-/// Does not initialise new elements, for vectors that are filled completely after they grow.
+namespace detail {
+/// Memory of at least `bytes`, aligned to 64, not initialised. From 2 MiB on it comes from the
+/// system, in huge pages where they are to be had, and goes back there when it is freed: rows are
+/// as large as that, and a page fault every 4 KiB would take longer than to fill them.
+/// @throws std::bad_alloc.
+[[nodiscard]] FOVEA_API void* allocate_rows(std::size_t bytes);
+FOVEA_API void free_rows(void* memory, std::size_t bytes) noexcept;
+}  // namespace detail
+
+/// For vectors that are filled completely after they grow: does not initialise new elements, which
+/// would take as long as computing them.
 template <class T>
-struct UninitializedAllocator : std::allocator<T> {
+struct RowAllocator {
+  using value_type = T;
+  RowAllocator() = default;
+  template <class U>
+  RowAllocator(const RowAllocator<U>&) noexcept {}  // NOLINT: every allocator frees for every other
+
+  [[nodiscard]] T* allocate(std::size_t count) {
+    return static_cast<T*>(detail::allocate_rows(count * sizeof(T)));
+  }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    detail::free_rows(memory, count * sizeof(T));
+  }
   template <class U>
   void construct(U* at) noexcept {
     ::new (static_cast<void*>(at)) U;
@@ -43,10 +64,11 @@ struct UninitializedAllocator : std::allocator<T> {
   void construct(U* at, Args&&... args) {
     std::construct_at(at, std::forward<Args>(args)...);
   }
+  friend bool operator==(const RowAllocator&, const RowAllocator&) noexcept { return true; }
 };
 
-/// Elements of rows, not zeroed first: that would take as long as computing them.
-using RowBytes = std::vector<std::byte, UninitializedAllocator<std::byte>>;
+/// Elements of rows.
+using RowBytes = std::vector<std::byte, RowAllocator<std::byte>>;
 
 /// The rows of one item, owned, in host memory.
 struct Embedding {
