@@ -1,21 +1,10 @@
 #pragma once
 
-#include <cstddef>
-
-#include "core/dtype.h"
 #include "fovea/embedding.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
 
 namespace fovea {
-
-/// The DType of a RowDType.
-[[nodiscard]] DType to_dtype(RowDType dtype) noexcept;
-
-/// Copies `count` elements of a float dtype, converting them through f32, rounded to nearest even.
-/// The ranges must not overlap.
-void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
-                  std::size_t count) noexcept;
 
 /// Hands finished rows of an item (MediaItem::Source::kRows, checked) on to its result.
 void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result);

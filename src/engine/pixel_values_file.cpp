@@ -6,7 +6,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "core/check.h"
-#include "engine/output.h"
+#include "core/row_dtype.h"
 #include "fovea/media.h"
 
 namespace fovea {

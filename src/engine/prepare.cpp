@@ -12,7 +12,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/stopwatch.h"
-#include "engine/output.h"
+#include "core/row_dtype.h"
 #include "media/decode_image.h"
 #include "media/limits.h"
 #include "media/video.h"

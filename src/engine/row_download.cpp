@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 #include "core/stopwatch.h"
-#include "engine/output.h"
+#include "core/row_dtype.h"
 
 namespace fovea {
 

@@ -13,7 +13,7 @@
 
 #include "core/check.h"
 #include "core/stopwatch.h"
-#include "engine/output.h"
+#include "core/row_dtype.h"
 #include "models/registry.h"
 
 namespace fovea {

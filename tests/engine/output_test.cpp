@@ -10,6 +10,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "core/json.h"
+#include "core/row_dtype.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 

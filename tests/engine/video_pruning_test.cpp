@@ -9,7 +9,7 @@
 #include <random>
 
 #include "checkpoint/safetensors.h"
-#include "engine/output.h"
+#include "core/row_dtype.h"
 #include "fovea/fovea.h"
 #include "support/expect_error.h"
 #include "support/golden.h"

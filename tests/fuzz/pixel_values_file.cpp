@@ -1,6 +1,6 @@
 // Any header and data as a safetensors file of pixel values: what is accepted has the patches of
 // its grid and the bytes of its patches. Input: the header, a line "---", the data.
-#include "engine/output.h"
+#include "core/row_dtype.h"
 #include "fovea/media.h"
 #include "fuzz.h"
 #include "support/temporary_directory.h"

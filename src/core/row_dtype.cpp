@@ -1,0 +1,39 @@
+// Element types of rows.
+#include "core/row_dtype.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace fovea {
+
+DType to_dtype(RowDType dtype) noexcept {
+  switch (dtype) {
+    case RowDType::kFloat32: return DType::kF32;
+    case RowDType::kBFloat16: return DType::kBF16;
+    case RowDType::kFloat16: return DType::kF16;
+  }
+  return DType::kF32;
+}
+
+void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
+                  std::size_t count) noexcept {
+  if (count == 0) return;  // there may be no memory at all
+  const DType dtype = to_dtype(to);
+  if (from == dtype) {
+    std::memcpy(out, source, count * size_of(dtype));
+  } else if (from == DType::kF32) {
+    narrow_from_f32(reinterpret_cast<const float*>(source), dtype, out, count);
+  } else if (dtype == DType::kF32) {
+    widen_to_f32(from, source, reinterpret_cast<float*>(out), count);
+  } else {
+    std::array<float, 1024> wide;  // in the cache
+    for (std::size_t at = 0; at < count; at += wide.size()) {
+      const std::size_t part = std::min(wide.size(), count - at);
+      widen_to_f32(from, source + at * size_of(from), wide.data(), part);
+      narrow_from_f32(wide.data(), dtype, out + at * size_of(dtype), part);
+    }
+  }
+}
+
+}  // namespace fovea

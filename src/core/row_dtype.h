@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+
+#include "core/dtype.h"
+#include "fovea/options.h"
+
+namespace fovea {
+
+/// The DType of a RowDType.
+[[nodiscard]] DType to_dtype(RowDType dtype) noexcept;
+
+/// Copies `count` elements of a float dtype, converting them through f32, rounded to nearest even.
+/// The ranges must not overlap.
+void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
+                  std::size_t count) noexcept;
+
+}  // namespace fovea
