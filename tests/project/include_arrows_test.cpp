@@ -29,7 +29,8 @@ const std::map<std::string, std::set<std::string>> kAllowed{
     {"src/graph",
      {"core", "device", "models/encoder_graph_model.h", "models/inputs.h",
       "models/item_processor.h", "ops/context.h", "ops/cost_kernels.h"}},
-    {"src/engine", {"core", "device", "ops", "checkpoint", "media", "models", "graph"}},
+    {"src/cache", {"core"}},
+    {"src/engine", {"core", "device", "ops", "checkpoint", "media", "models", "graph", "cache"}},
     {"apps", {"flags", "report", "bench"}},  // the folders of apps/cli
     {"examples", {}},
 };

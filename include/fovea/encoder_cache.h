@@ -1,0 +1,171 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fovea/export.h"
+#include "fovea/placeholder.h"
+
+namespace fovea {
+
+class LogSink;
+
+/// An image or video of a request.
+struct CacheItem {
+  std::string key;               ///< names the encoder's rows: equal keys, equal rows
+  PlaceholderRange placeholder;  ///< where they go in the prompt
+};
+
+/// What the cache has to know of a request of the host engine.
+struct CacheRequest {
+  std::string id;                ///< of the request, unique among those that live
+  std::vector<CacheItem> items;  ///< by ascending offset
+};
+
+/// Which rows of an encoder are kept, for a scheduler that runs prompts window by window. The cache
+/// counts rows, never positions of placeholders: separators and timestamps take no memory. It holds
+/// no rows itself; the worker deletes those of drain_evicted().
+///
+/// An entry that a pair of request and item holds is never evicted. Entries that nobody holds stay
+/// until their memory is needed, and then go in the order in which they were last released.
+/// Items without rows are never entered.
+///
+/// Not thread-safe. Source: vLLM pull requests 22711 and 30475, `EncoderCacheManager`; unlike
+/// there, a request may hold the same key twice, and an entry knows its size.
+class FOVEA_API EncoderCache {
+ public:
+  /// @throws Error(kInvalidArgument) for a negative capacity.
+  explicit EncoderCache(std::int64_t capacity_rows);
+
+  /// Forgets all entries and evictions.
+  void reset();
+
+  /// Whether the rows of an item are here; then the item holds them.
+  /// @throws Error(kInvalidArgument) if they are, in another number; nothing changes.
+  bool lookup(const CacheRequest& request, std::size_t item);
+  /// Makes room for the rows of an item that is not here: evicts as many entries as needed, and
+  /// none if that would not do.
+  /// @param compute_budget rows that the encoder may compute in this step.
+  /// @param promised rows of items that allocate() is still to be called for.
+  /// @return whether the item fits into the budget and there is room. Source: `can_allocate`.
+  bool make_room(const CacheRequest& request, std::size_t item, std::int64_t compute_budget,
+                 std::int64_t promised = 0);
+  /// Enters an item that make_room() has made room for; the item holds the entry. An entry that
+  /// exists is looked up.
+  /// @throws Error(kInternal) if there is no room.
+  void allocate(const CacheRequest& request, std::size_t item);
+
+  /// The item, or every item of the request, holds nothing any more. The entry stays until its
+  /// memory is needed.
+  void release(const CacheRequest& request, std::size_t item);
+  void release_all(const CacheRequest& request);
+
+  /// Indices of the items whose rows are here, held or not.
+  [[nodiscard]] std::vector<std::size_t> cached_items(const CacheRequest& request) const;
+  /// Keys evicted since the last call, in order. A key may have been entered anew since.
+  [[nodiscard]] std::vector<std::string> drain_evicted();
+
+  [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
+  /// Rows that no entry takes.
+  [[nodiscard]] std::int64_t num_free() const noexcept { return num_free_; }
+  /// Rows that no entry takes or that nobody holds.
+  [[nodiscard]] std::int64_t num_freeable() const noexcept { return num_freeable_; }
+  /// Keys of the entries that nobody holds, in the order in which they would be evicted.
+  [[nodiscard]] std::vector<std::string> freeable_keys() const;
+
+ private:
+  using Holder = std::pair<std::string, std::size_t>;  // request and item
+  struct Entry {
+    std::int64_t size = 0;
+    std::set<Holder> holders;
+    std::list<std::string>::iterator freeable;  // its place there, while nobody holds it
+  };
+
+  void hold(Entry& entry, const CacheRequest& request, std::size_t item);
+  void evict_oldest();
+
+  std::int64_t capacity_;
+  std::int64_t num_free_;
+  std::int64_t num_freeable_;
+  std::unordered_map<std::string, Entry> entries_;
+  std::list<std::string> freeable_;  // oldest first
+  std::vector<std::string> evicted_;
+};
+
+/// What bounds the items that a window may have encoded.
+struct WindowLimits {
+  std::int64_t compute_budget = 0;  ///< rows left in this step, for all requests
+  std::int64_t look_ahead = 0;      ///< tokens behind the window that a draft model reads
+  bool no_split = false;            ///< a window holds a placeholder whole or not at all
+  /// Whether another store has the rows: they take room here, but no computation. May be empty.
+  std::function<bool(const std::string& key)> is_remote = {};
+};
+
+/// What to encode before a window of a prompt runs.
+struct WindowPlan {
+  std::vector<std::size_t> local;   ///< items to encode
+  std::vector<std::size_t> remote;  ///< items to fetch
+  std::int64_t length = 0;          ///< tokens of the window; fewer than asked for where room lacks
+  std::int64_t compute_budget = 0;  ///< rows left
+  std::int64_t rows_waited_for = 0;  ///< of the item that there was no room for; 0: none
+};
+
+/// Chooses the items of which a window needs a row first, and makes room for them. Items are
+/// encoded whole. The caller then calls allocate() for those of `local` and `remote`, or, if it
+/// cannot run the window, release_all(): a request that waits must hold nothing.
+/// @param window prompt positions from the first that is not computed.
+/// Source: vLLM, `Scheduler._try_schedule_encoder_inputs`; unlike there, an item without a row in
+/// the window evicts nothing.
+[[nodiscard]] FOVEA_API WindowPlan plan_window(EncoderCache& cache, const CacheRequest& request,
+                                               IndexRange window, const WindowLimits& limits);
+
+/// Releases the items of a running request whose positions are all computed.
+/// @param computed tokens of the prompt whose key-value pairs the host engine keeps.
+/// @param look_ahead tokens that may still be rolled back.
+FOVEA_API void release_consumed(EncoderCache& cache, const CacheRequest& request,
+                                std::int64_t computed, std::int64_t look_ahead = 0);
+
+/// Why a step moved nobody.
+struct CacheDeadlock {
+  std::int64_t rows_needed = 0;    ///< the fewest that a request waits for
+  std::int64_t rows_freeable = 0;  ///< that nobody holds
+};
+
+/// Looks whether no request of a step moved while one waits for room; then the host engine has to
+/// release what a waiting request holds, or to fail it.
+/// @param plans of all requests of the step.
+[[nodiscard]] FOVEA_API std::optional<CacheDeadlock> find_deadlock(
+    const EncoderCache& cache, std::span<const WindowPlan> plans);
+
+/// Sizes of a cache and of a step, in rows.
+struct CacheBudgets {
+  std::int64_t compute_rows = 0;   ///< that a step may encode
+  std::int64_t capacity_rows = 0;  ///< of the cache
+};
+
+/// What a host engine configures.
+struct CacheSettings {
+  std::int64_t max_num_batched_tokens = 8192;            ///< of a step
+  std::int64_t max_item_rows = 0;                        ///< largest item of any modality
+  std::optional<std::int64_t> max_batched_encoder_rows;  ///< absent: as the tokens
+  std::optional<std::int64_t> encoder_cache_size;        ///< rows; absent: as the line above
+};
+
+/// The budgets that follow: each at least the largest item, with a warning where that raises a
+/// setting. Both 0 if there is no item.
+/// @param log where warnings go; may be null.
+/// @throws Error(kInvalidArgument) for negative settings.
+/// Source: vLLM, `compute_mm_encoder_budget`.
+[[nodiscard]] FOVEA_API CacheBudgets cache_budgets(const CacheSettings& settings,
+                                                   LogSink* log = nullptr);
+
+}  // namespace fovea

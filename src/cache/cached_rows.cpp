@@ -1,0 +1,159 @@
+// Rows of the cache on their way into text embeddings, in host memory.
+#include "fovea/cached_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "core/check.h"
+#include "core/row_dtype.h"
+
+namespace fovea {
+
+namespace {
+
+std::size_t row_bytes(const RowsView& rows) {
+  return static_cast<std::size_t>(rows.width) * size_of(to_dtype(rows.dtype));
+}
+
+/// The rows of `range`.
+RowsView part_of(const RowsView& rows, IndexRange range) {
+  RowsView part = rows;
+  part.data += static_cast<std::size_t>(range.begin) * row_bytes(rows);
+  part.rows = range.size();
+  return part;
+}
+
+/// Appends what one item contributes to one window.
+void gather_item(const CacheItem& item, const RequestWindow& of, const RowSource& source,
+                 std::int64_t look_ahead, GatheredRows& gathered) {
+  const PlaceholderRange& placeholder = item.placeholder;
+  const std::int64_t offset = placeholder.offset();
+  const IndexRange positions{std::max(of.window.begin - offset, std::int64_t{0}),
+                             std::min(of.window.end - offset, placeholder.length())};
+  if (positions.empty()) return;
+  const IndexRange wanted = placeholder.embed_range(positions);
+  if (wanted.empty()) return;
+  const std::optional<RowsView> rows = source(item.key);
+  if (!rows && look_ahead > 0 && offset + look_ahead >= of.window.end) return;
+  FOVEA_CHECK(rows, kNotFound, "request ", of.request->id, ": the encoder cache has no rows for ",
+              item.key);
+  FOVEA_CHECK(rows->rows == placeholder.num_embeds(), kInvalidArgument, "request ", of.request->id,
+              ": the placeholder of ", item.key, " takes ", placeholder.num_embeds(),
+              " rows, the encoder cache has ", rows->rows);
+  gathered.rows.push_back(part_of(*rows, wanted));
+  const std::int64_t shift = of.first_position + offset - of.window.begin;
+  for (std::int64_t i = positions.begin; i < positions.end; ++i) {
+    if (placeholder.is_embed(i)) gathered.is_embed[static_cast<std::size_t>(shift + i)] = true;
+  }
+}
+
+/// Do the rows fit the target?
+void check_merge(const GatheredRows& gathered, const EmbeddingsView& target) {
+  std::int64_t num_rows = 0;
+  for (const RowsView& rows : gathered.rows) {
+    FOVEA_CHECK(rows.width == target.hidden * (1 + target.levels), kInvalidArgument, "rows of ",
+                rows.width, " elements do not fit embeddings of ", target.hidden, " with ",
+                target.levels, " deepstack levels");
+    num_rows += rows.rows;
+  }
+  const std::int64_t num_positions = std::ranges::count(gathered.is_embed, true);
+  FOVEA_CHECK(num_rows == num_positions, kInvalidArgument, num_rows, " rows do not fit ",
+              num_positions, " positions");
+  FOVEA_CHECK(std::ssize(gathered.is_embed) == target.positions, kInvalidArgument, "a mask of ",
+              gathered.is_embed.size(), " positions does not fit embeddings of ", target.positions);
+  FOVEA_CHECK(target.levels == 0 || target.deepstack != nullptr, kInvalidArgument, target.levels,
+              " deepstack levels need memory");
+}
+
+/// Writes one row: its first part over the embedding of a position, the others to the levels.
+void merge_row(const RowsView& rows, std::int64_t row, const EmbeddingsView& target,
+               std::int64_t position) {
+  const std::size_t element = size_of(to_dtype(target.dtype));
+  const auto hidden = static_cast<std::size_t>(target.hidden);
+  const std::byte* from = rows.data + static_cast<std::size_t>(row) * row_bytes(rows);
+  const std::size_t part_bytes = hidden * size_of(to_dtype(rows.dtype));
+  const auto write = [&](std::byte* memory, std::int64_t at) {
+    convert_rows(to_dtype(rows.dtype), from, target.dtype,
+                 memory + static_cast<std::size_t>(at) * hidden * element, hidden);
+    from += part_bytes;
+  };
+  write(target.data, position);
+  for (std::int64_t level = 0; level < target.levels; ++level) {
+    write(target.deepstack, level * target.positions + position);
+  }
+}
+
+/// Calls visit(position, row) for the positions that take rows.
+template <class Visit>
+void for_each_row(const PlaceholderRange& placeholder, Visit&& visit) {
+  std::int64_t row = 0;
+  for (std::int64_t i = 0; i < placeholder.length(); ++i) {
+    if (placeholder.is_embed(i)) visit(i, row++);
+  }
+}
+
+void check_rows(const RowsView& rows, std::int64_t expected, std::int64_t out_rows,
+                std::span<const std::byte> out) {
+  FOVEA_CHECK(rows.rows == expected, kInvalidArgument, "the placeholder needs ", expected,
+              " rows, got ", rows.rows);
+  const std::size_t bytes = static_cast<std::size_t>(out_rows) * row_bytes(rows);
+  FOVEA_CHECK(out.size() == bytes, kInvalidArgument, "expected ", bytes, " bytes for ", out_rows,
+              " rows, got ", out.size());
+}
+
+}  // namespace
+
+GatheredRows gather_rows(std::span<const RequestWindow> windows, std::int64_t num_positions,
+                         const RowSource& source, std::int64_t look_ahead) {
+  GatheredRows gathered{.is_embed = std::vector<bool>(static_cast<std::size_t>(num_positions))};
+  for (const RequestWindow& of : windows) {
+    FOVEA_CHECK(of.first_position >= 0 && of.window.size() >= 0 &&
+                    of.window.size() <= num_positions - of.first_position,
+                kInvalidArgument, "request ", of.request->id, ": a window of ", of.window.size(),
+                " positions at ", of.first_position, " leaves a batch of ", num_positions);
+    for (const CacheItem& item : of.request->items) {
+      gather_item(item, of, source, look_ahead, gathered);
+    }
+  }
+  return gathered;
+}
+
+void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target) {
+  check_merge(gathered, target);
+  const std::size_t level_bytes =
+      static_cast<std::size_t>(target.levels * target.positions * target.hidden) *
+      size_of(to_dtype(target.dtype));
+  if (level_bytes > 0) std::memset(target.deepstack, 0, level_bytes);
+  std::int64_t position = -1;
+  for (const RowsView& rows : gathered.rows) {
+    for (std::int64_t row = 0; row < rows.rows; ++row) {
+      do ++position;
+      while (!gathered.is_embed[static_cast<std::size_t>(position)]);
+      merge_row(rows, row, target, position);
+    }
+  }
+}
+
+void scatter_rows(const RowsView& rows, const PlaceholderRange& placeholder,
+                  std::span<std::byte> out) {
+  check_rows(rows, placeholder.num_embeds(), placeholder.length(), out);
+  std::ranges::fill(out, std::byte{0});
+  const std::size_t bytes = row_bytes(rows);
+  for_each_row(placeholder, [&](std::int64_t position, std::int64_t row) {
+    std::memcpy(out.data() + static_cast<std::size_t>(position) * bytes,
+                rows.data + static_cast<std::size_t>(row) * bytes, bytes);
+  });
+}
+
+void compact_rows(const RowsView& scattered, const PlaceholderRange& placeholder,
+                  std::span<std::byte> out) {
+  check_rows(scattered, placeholder.length(), placeholder.num_embeds(), out);
+  const std::size_t bytes = row_bytes(scattered);
+  for_each_row(placeholder, [&](std::int64_t position, std::int64_t row) {
+    std::memcpy(out.data() + static_cast<std::size_t>(row) * bytes,
+                scattered.data + static_cast<std::size_t>(position) * bytes, bytes);
+  });
+}
+
+}  // namespace fovea
