@@ -11,15 +11,13 @@ install(TARGETS fovea EXPORT foveaTargets
 install(DIRECTORY include/fovea DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# The program finds a shared libfovea relative to itself, so an install tree can be moved.
+# The program finds a shared libfovea and plugins relative to itself, so an install tree can be moved
+# (cmake/FoveaLayout.cmake).
 if(TARGET fovea_cli)
-  file(RELATIVE_PATH fovea_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(fovea_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${fovea_bin_to_lib}")
   install(TARGETS fovea_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-# Optional shared objects that the library opens at run time: built with the program, found beside it
-# (src/core/plugin.h).
+# Optional shared objects that the library opens at run time, built with the program.
 foreach(plugin fovea_cuda fovea_video)
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea)

@@ -2,13 +2,24 @@
 
 #include <string>
 
+#include "core/plugin_note.h"
+
 namespace fovea {
 
-/// Looks for a plugin file in lib/fovea of the folders above the running program and above this
-/// library: an installed tree (bin/../lib/fovea) or a build tree.
+/// Where a plugin is, or the reason why there is none.
+struct PluginFile {
+  std::string path;    ///< absolute
+  std::string reason;  ///< empty if `path` is set
+};
+
+/// Looks for a plugin in
+///   $FOVEA_PLUGIN_DIR     if that is set: an absolute path, and then nowhere else. Programs that
+///                         run with more rights than their caller do not look at it;
+///   <folder>/fovea        of the shared library that holds this code;
+///   <folder>/../lib/fovea of the running program (with the name of lib that it is installed to).
+/// Both folders are those that the system knows, absolute; the working folder has no part in it.
 /// @param file for example "libfovea_video.so".
-/// @return its path, or an empty string.
-[[nodiscard]] std::string find_plugin(const std::string& file);
+[[nodiscard]] PluginFile find_plugin(const std::string& file);
 
 /// A loaded shared object's entry, or the reason why there is none.
 struct PluginEntry {
@@ -16,7 +27,13 @@ struct PluginEntry {
   std::string reason;  ///< empty if `function` is set
 };
 
-/// Loads `path` for good (it is never unloaded) and looks up `symbol`.
-[[nodiscard]] PluginEntry load_plugin_entry(const std::string& path, const std::string& symbol);
+/// Loads a plugin for good (it is never unloaded) and looks up `symbol`. Before any code of it
+/// runs, it checks
+///   that the file and its folder belong to root, to the user who runs this process or to the owner
+///   of the program or the library, and that no other user can write to them; and
+///   that the plugin is built for `build`.
+/// @param path absolute.
+[[nodiscard]] PluginEntry load_plugin_entry(const std::string& path, const std::string& symbol,
+                                            const PluginBuild& build);
 
 }  // namespace fovea

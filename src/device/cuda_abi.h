@@ -34,7 +34,6 @@ struct CudaGpu {
 /// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception
 /// crosses into the library because both are compiled by the same C++ ABI.
 struct CudaPlugin {
-  const char* version;  ///< fovea::version() of the plugin's build
   /// All GPUs, at the index that the driver gives them; if there are none, `reason` says why. A GPU
   /// that does not answer counts as unusable.
   std::vector<CudaGpu> (*list_gpus)(std::string& reason);
@@ -44,8 +43,8 @@ struct CudaPlugin {
   std::unique_ptr<Device> (*create_device)(const CudaDeviceOptions& options);
 };
 
-/// Name and type of the plugin's only symbol. It returns null for an interface it does not speak.
+/// Name and type of the plugin's only symbol.
 inline constexpr const char* kCudaPluginEntry = "fovea_cuda_plugin";
-using CudaPluginEntry = const CudaPlugin* (*)(int interface_number);
+using CudaPluginEntry = const CudaPlugin* (*)();
 
 }  // namespace fovea

@@ -1,10 +1,13 @@
 #pragma once
 
+#include "core/plugin_note.h"
+
 namespace fovea {
 
 /// Tells builds of the library and the plugin apart whose classes differ: a number made from the
 /// text of the headers that both compile (src/device/CMakeLists.txt). In a header of its own
 /// because whoever includes it is compiled again when one of those changes.
-inline constexpr int kCudaPluginInterface = FOVEA_CUDA_INTERFACE;
+inline constexpr PluginBuild kCudaPluginBuild{.kind = {'c', 'u', 'd', 'a'},
+                                              .interface_number = FOVEA_CUDA_INTERFACE};
 
 }  // namespace fovea

@@ -4,13 +4,11 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
 #include <utility>
 
 #include "core/check.h"
 #include "core/plugin.h"
 #include "device/cuda_interface.h"
-#include "fovea/version.h"
 
 namespace fovea {
 
@@ -20,20 +18,12 @@ constexpr const char* kPluginFile = "libfovea_cuda.so";
 
 /// Loads `path` and asks it for its table; fills plugin or reason.
 void load_plugin(const std::string& path, CudaBackend& backend) {
-  const PluginEntry entry = load_plugin_entry(path, kCudaPluginEntry);
+  const PluginEntry entry = load_plugin_entry(path, kCudaPluginEntry, kCudaPluginBuild);
   if (entry.function == nullptr) {
-    backend.reason = cat("the GPU plugin ", entry.reason);
+    backend.reason = cat("the GPU plugin: ", entry.reason);
     return;
   }
-  const CudaPlugin* const plugin =
-      reinterpret_cast<CudaPluginEntry>(entry.function)(kCudaPluginInterface);
-  if (plugin == nullptr || std::strcmp(plugin->version, version()) != 0) {
-    backend.reason = cat(path, " was built for another Fovea: expected version ", version(),
-                         " with the same interface, got ",
-                         plugin == nullptr ? "another interface" : plugin->version);
-    return;
-  }
-  backend.plugin = plugin;
+  backend.plugin = reinterpret_cast<CudaPluginEntry>(entry.function)();
   backend.plugin_path = path;
 }
 
@@ -55,14 +45,13 @@ CudaBackend find_cuda(const CudaSearch& search) {
     backend.reason = cat("no NVIDIA driver: ", message != nullptr ? message : search.driver);
     return backend;
   }
-  const std::string path =
-      search.plugin_path.empty() ? find_plugin(kPluginFile) : search.plugin_path;
-  if (path.empty()) {
-    backend.reason =
-        cat("no GPU plugin: lib/fovea/", kPluginFile, " is in no folder above the program");
+  const PluginFile file =
+      search.plugin_path.empty() ? find_plugin(kPluginFile) : PluginFile{search.plugin_path, {}};
+  if (file.path.empty()) {
+    backend.reason = cat("no GPU plugin: ", file.reason);
     return backend;
   }
-  load_plugin(path, backend);
+  load_plugin(file.path, backend);
   if (backend.plugin == nullptr) return backend;
   backend.gpus = backend.plugin->list_gpus(backend.reason);
   return backend;

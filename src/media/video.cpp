@@ -1,11 +1,8 @@
 // Videos are decoded by a plugin, because its library depends on a hundred others.
 #include "media/video.h"
 
-#include <cstring>
-
 #include "core/check.h"
 #include "core/plugin.h"
-#include "fovea/version.h"
 #include "media/video_abi.h"
 
 namespace fovea::media {
@@ -20,24 +17,13 @@ struct Found {
 };
 
 Found find_video_plugin() {
-  Found found;
-  found.path = find_plugin(kVideoPluginFile);
-  if (found.path.empty()) {
-    found.reason = cat("lib/fovea/", kVideoPluginFile, " is not in a folder above the program");
-    return found;
-  }
-  const PluginEntry entry = load_plugin_entry(found.path, kVideoPluginEntry);
-  found.reason = entry.reason;
-  if (entry.function == nullptr) return found;
-  const VideoPlugin* const plugin = reinterpret_cast<VideoPluginEntry>(entry.function)();
-  if (plugin->interface_version != kVideoPluginInterface ||
-      std::strcmp(plugin->version, version()) != 0) {
-    found.reason =
-        cat(found.path, " was built for version ", plugin->version, ", this is ", version());
-    return found;
-  }
-  found.plugin = plugin;
-  return found;
+  const PluginFile file = find_plugin(kVideoPluginFile);
+  if (file.path.empty()) return {.path = {}, .reason = file.reason};
+  const PluginEntry entry = load_plugin_entry(file.path, kVideoPluginEntry, kVideoPluginBuild);
+  if (entry.function == nullptr) return {.path = file.path, .reason = entry.reason};
+  return {.plugin = reinterpret_cast<VideoPluginEntry>(entry.function)(),
+          .path = file.path,
+          .reason = {}};
 }
 
 }  // namespace

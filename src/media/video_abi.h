@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/plugin_note.h"
 #include "media/video.h"
 
 namespace fovea::media {
@@ -7,12 +8,12 @@ namespace fovea::media {
 /// Raised by one whenever this file, media/video.h, media/image.h or MediaLimits changes: the
 /// library and the plugin share these classes.
 inline constexpr int kVideoPluginInterface = 1;
+inline constexpr PluginBuild kVideoPluginBuild{.kind = {'v', 'i', 'd', 'e', 'o'},
+                                               .interface_number = kVideoPluginInterface};
 
 /// What the plugin `libfovea_video.so` offers. May throw fovea::Error across the boundary: both
 /// sides are compiled by the same C++ ABI.
 struct VideoPlugin {
-  int interface_version;
-  const char* version;    ///< fovea::version() of the plugin's build
   const char* libraries;  ///< what it decodes with, for `fovea env`
   VideoFrames (*decode)(std::span<const std::uint8_t> bytes, std::string_view name,
                         const FrameSampler& sampler, const MediaLimits& limits);

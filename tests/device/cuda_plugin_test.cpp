@@ -44,12 +44,6 @@ TEST(CudaPlugin, AFileThatIsNoSharedObjectIsAReason) {
   EXPECT_NE(backend.reason.find(path), std::string::npos) << backend.reason;
 }
 
-TEST(CudaPlugin, ASharedObjectWithoutTheEntryIsAReason) {
-  const CudaBackend backend = find_cuda({.plugin_path = "libm.so.6", .driver = kSomeLibrary});
-  EXPECT_EQ(backend.plugin, nullptr);
-  EXPECT_NE(backend.reason.find(kCudaPluginEntry), std::string::npos) << backend.reason;
-}
-
 TEST(CudaPlugin, ADeviceOfAnAbsentBackendSaysWhy) {
   CudaBackend backend;
   backend.reason = "it is a toaster";
@@ -156,11 +150,11 @@ TEST_F(BuiltCudaPlugin, IsFoundBesideTheTests) {
   EXPECT_EQ(backend.reason.empty(), !backend.gpus.empty());
 }
 
-TEST_F(BuiltCudaPlugin, SpeaksItsOwnInterfaceOnly) {
-  const auto entry = reinterpret_cast<CudaPluginEntry>(
-      load_plugin_entry(backend.plugin_path, kCudaPluginEntry).function);
-  EXPECT_EQ(entry(kCudaPluginInterface), backend.plugin);
-  EXPECT_EQ(entry(kCudaPluginInterface + 1), nullptr);
+TEST_F(BuiltCudaPlugin, IsNotLoadedForAnotherInterface) {
+  PluginBuild build = kCudaPluginBuild;
+  EXPECT_NE(load_plugin_entry(backend.plugin_path, kCudaPluginEntry, build).function, nullptr);
+  ++build.interface_number;
+  EXPECT_EQ(load_plugin_entry(backend.plugin_path, kCudaPluginEntry, build).function, nullptr);
 }
 
 TEST_F(BuiltCudaPlugin, ErrorsThrownInsideArriveWithTheirCode) {

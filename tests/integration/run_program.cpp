@@ -29,14 +29,15 @@ Pipe open_pipe() {
 
 /// Child side: never returns.
 [[noreturn]] void execute(std::vector<char*>& argv, const std::string& folder,
-                          const std::string& caches, const Pipe& out, const Pipe& err) {
+                          const std::string& caches, const std::string& program, const Pipe& out,
+                          const Pipe& err) {
   constexpr int kCannotStart = 127;
   if (!folder.empty() && ::chdir(folder.c_str()) != 0) ::_exit(kCannotStart);
   for (const char* variable : {"HOME", "XDG_CACHE_HOME"}) ::unsetenv(variable);
   if (!caches.empty()) ::setenv("XDG_CACHE_HOME", caches.c_str(), 1);
   ::dup2(out.write_end, STDOUT_FILENO);
   ::dup2(err.write_end, STDERR_FILENO);
-  ::execv(FOVEA_TEST_PROGRAM, argv.data());
+  ::execv(program.c_str(), argv.data());
   ::_exit(kCannotStart);
 }
 
@@ -63,7 +64,7 @@ void drain(const Pipe& out, const Pipe& err, ProgramResult& result) {
 }  // namespace
 
 ProgramResult run_fovea(std::vector<std::string> arguments, const std::string& folder,
-                        const std::string& caches) {
+                        const std::string& caches, const std::string& program) {
   arguments.insert(arguments.begin(), "fovea");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -73,7 +74,7 @@ ProgramResult run_fovea(std::vector<std::string> arguments, const std::string& f
   const Pipe err = open_pipe();
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) execute(argv, folder, caches, out, err);
+  if (child == 0) execute(argv, folder, caches, program, out, err);
   ::close(out.write_end);
   ::close(err.write_end);
 

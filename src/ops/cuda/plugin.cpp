@@ -1,9 +1,8 @@
-// The only door of libfovea_cuda.so.
+// The note of libfovea_cuda.so and its only symbol.
 #include "core/check.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_abi.h"
 #include "device/cuda_interface.h"
-#include "fovea/version.h"
 #include "ops/cuda/attention/cudnn.h"
 #include "ops/cuda/common/compute_capability.h"
 #include "ops/cuda/cuda_kernels.h"
@@ -57,14 +56,15 @@ std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
   return make_device(options.index, std::move(software), std::move(kernels), sets.start_early);
 }
 
+[[gnu::section(".note.fovea"), gnu::aligned(4), gnu::used]] constexpr PluginNote kNote{
+    .build = kCudaPluginBuild};
+
 }  // namespace
 
 }  // namespace fovea::cuda
 
-extern "C" __attribute__((visibility("default"))) const fovea::CudaPlugin* fovea_cuda_plugin(
-    int interface_number) {
-  static const fovea::CudaPlugin plugin{.version = fovea::version(),
-                                        .list_gpus = &fovea::cuda::list_gpus,
+extern "C" __attribute__((visibility("default"))) const fovea::CudaPlugin* fovea_cuda_plugin() {
+  static const fovea::CudaPlugin plugin{.list_gpus = &fovea::cuda::list_gpus,
                                         .create_device = &fovea::cuda::create_device};
-  return interface_number == fovea::kCudaPluginInterface ? &plugin : nullptr;
+  return &plugin;
 }
