@@ -1,5 +1,6 @@
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <string>
 
@@ -7,10 +8,12 @@
 
 namespace fovea {
 
-/// Joins printable things into one string; g++ 12 has no <format>.
+/// Joins printable things into one string, as the C locale writes them, whatever locale the program
+/// has chosen: files are made of these strings, too. (g++ 12 has no <format>.)
 template <class... Parts>
 [[nodiscard]] std::string cat(const Parts&... parts) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   (out << ... << parts);
   return std::move(out).str();
 }

@@ -2,7 +2,6 @@
 #include "graph/budgets.h"
 
 #include <algorithm>
-#include <sstream>
 
 namespace fovea {
 
@@ -107,11 +106,9 @@ std::vector<std::int64_t> given_path_budgets(const PathSpec& path,
 }
 
 std::string list_text(std::span<const std::int64_t> values) {
-  std::ostringstream text;
-  text << '[';
-  for (std::size_t i = 0; i < values.size(); ++i) text << (i == 0 ? "" : ", ") << values[i];
-  text << ']';
-  return std::move(text).str();
+  std::string text = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) text += cat(i == 0 ? "" : ", ", values[i]);
+  return text + "]";
 }
 
 }  // namespace fovea

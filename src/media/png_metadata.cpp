@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <vector>
 
 #include "core/check.h"
@@ -106,7 +105,7 @@ std::vector<std::uint8_t> raw_profile_bytes(Bytes text) {
   }
   std::vector<std::uint8_t> digits;
   std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
-               [](std::uint8_t c) { return std::isspace(c) == 0; });
+               [](std::uint8_t c) { return c != ' ' && (c < '\t' || c > '\r'); });
   std::vector<std::uint8_t> damaged(1);
   if (digits.size() % 2 != 0) return damaged;
   std::vector<std::uint8_t> bytes;

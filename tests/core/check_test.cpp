@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support/expect_error.h"
+#include "support/grouped_locale.h"
 
 namespace fovea {
 namespace {
@@ -29,6 +30,12 @@ TEST(Check, NamesTheSourceLineOfInternalErrorsOnly) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "disk");
   }
+}
+
+TEST(Check, WritesNumbersAlikeInEveryLocale) {
+  const test::GroupedLocale locale;
+  EXPECT_EQ(cat(1234567, " of ", 2.5, " at /proc/self/fd/", 1000),
+            "1234567 of 2.5 at /proc/self/fd/1000");
 }
 
 TEST(ErrorCodes, HaveDistinctNames) {

@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "core/row_dtype.h"
 #include "support/expect_error.h"
+#include "support/grouped_locale.h"
 #include "support/temporary_directory.h"
 
 namespace fovea {
@@ -157,6 +158,16 @@ TEST_F(SaveSafetensors, MetadataOfTheCallerComesBesideItsOwn) {
   EXPECT_EQ(file.header().metadata.at("fovea.model"), "tiny");
   EXPECT_EQ(file.header().metadata.at("format"), "pt");
   EXPECT_TRUE(file.header().metadata.contains("fovea.version"));
+}
+
+TEST_F(SaveSafetensors, WritesTheSameFileInEveryLocale) {
+  const std::vector<Embedding> items(1001, row_of({1.0f, 2.0f}));  // item_1000 at byte 8000
+  save_safetensors(path_, items, {});
+  const std::string expected = test::read_text(path_);
+  const test::GroupedLocale locale;
+  save_safetensors(path_, items, {});
+  EXPECT_EQ(test::read_text(path_), expected);
+  EXPECT_EQ(checkpoint::SafetensorsFile(path_).tensor("item_1000").shape, (Shape{1, 2}));
 }
 
 TEST_F(SaveSafetensors, AFolderThatIsNotThereIsAnError) {

@@ -10,6 +10,7 @@
 // same library version; the identity line carries that version.
 #include "ops/cuda/gemm/choices.h"
 
+#include <locale>
 #include <sstream>
 
 #include "core/check.h"
@@ -28,6 +29,7 @@ constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 /// Reads one line; false at damage or at a kernel that this build does not have.
 bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
   std::istringstream in(line);
+  in.imbue(std::locale::classic());
   std::string kind;
   in >> key.rows >> key.is_class >> key.in_features >> key.out_features >> key.out_stride >>
       key.activation >> key.bias >> key.residual >> key.head_dim >> key.alignment >> kind;
@@ -92,6 +94,7 @@ void save_gemm_choices(const std::string& path, const std::string& identity,
                        const std::map<GemmKey, GemmChoice>& choices) {
   if (path.empty()) return;
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   out << kHeader << '\n' << identity << '\n';
   for (const auto& [key, choice] : choices)
     if (choice.is_measured) write_choice(out, key, choice);
