@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "fovea/export.h"
 
@@ -25,10 +27,18 @@ enum class ErrorCode {
 /// Returns the name of a code as text, for example "corrupt_data".
 [[nodiscard]] FOVEA_API const char* to_string(ErrorCode code) noexcept;
 
-/// The only exception type Fovea throws.
+/// Most bytes of a message: names that come from a file may have any length.
+inline constexpr std::size_t kMaxMessageBytes = 4096;
+
+/// The text, or its beginning and its end with "..." between them if it has more than `max_bytes`
+/// bytes. Cuts between characters of UTF-8.
+[[nodiscard]] FOVEA_API std::string shortened(std::string_view text, std::size_t max_bytes);
+
+/// The only exception type Fovea throws. Its message is shortened to kMaxMessageBytes.
 class FOVEA_API Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ErrorCode code, std::string_view message)
+      : std::runtime_error(shortened(message, kMaxMessageBytes)), code_(code) {}
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
 
  private:

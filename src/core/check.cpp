@@ -27,6 +27,20 @@ const char* to_string(ErrorCode code) noexcept {
   return "unknown";
 }
 
+std::string shortened(std::string_view text, std::size_t max_bytes) {
+  constexpr std::string_view kCut = "...";
+  if (text.size() <= max_bytes) return std::string(text);
+  const auto splits_character = [&](std::size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  const std::size_t kept = max_bytes > kCut.size() ? max_bytes - kCut.size() : 0;
+  std::size_t head = kept - kept / 2;
+  std::size_t tail = text.size() - kept / 2;
+  for (int i = 0; i < 3 && head > 0 && splits_character(head); ++i) --head;
+  for (int i = 0; i < 3 && splits_character(tail); ++i) ++tail;
+  return std::string(text.substr(0, head)).append(kCut).append(text.substr(tail));
+}
+
 namespace detail {
 
 void fail_check(ErrorCode code, const std::string& message, const char* file, int line) {

@@ -38,6 +38,30 @@ TEST(Check, WritesNumbersAlikeInEveryLocale) {
             "1234567 of 2.5 at /proc/self/fd/1000");
 }
 
+TEST(Shortened, KeepsBothEndsOfALongText) {
+  EXPECT_EQ(shortened("short", 5), "short");
+  EXPECT_EQ(shortened("abcdefghij", 7), "ab...ij");
+  EXPECT_EQ(shortened("abcdefghij", 8), "abc...ij");
+  EXPECT_EQ(shortened("abcdefghij", 3), "...");
+}
+
+TEST(Shortened, CutsBetweenCharacters) {
+  EXPECT_EQ(shortened("aöööööööööz", 8), "aö...z");
+  EXPECT_EQ(shortened(std::string(100, '\x80'), 9).size(), 3u) << "no start of a character";
+}
+
+TEST(Error, KeepsBothEndsOfALongMessage) {
+  const std::string name(20'000'000, 'n');
+  try {
+    FOVEA_CHECK(false, kCorruptData, "model: tensor ", name, ": expected F32");
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    EXPECT_EQ(message.size(), kMaxMessageBytes);
+    EXPECT_TRUE(message.starts_with("model: tensor nnn"));
+    EXPECT_TRUE(message.ends_with("nnn: expected F32"));
+  }
+}
+
 TEST(ErrorCodes, HaveDistinctNames) {
   const auto last = static_cast<int>(ErrorCode::kInternal);
   std::set<std::string> names;
