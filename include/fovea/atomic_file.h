@@ -17,8 +17,10 @@ namespace fovea {
 /// A file that appears under its name complete or not at all. Bytes are written to an unnamed file
 /// in the same directory; commit() flushes it to the disk and gives it the name; destruction
 /// without commit leaves nothing. Symbolic links stay, and their target is replaced. If the process
-/// is killed, the old file remains, and a temporary one is left behind only on file systems without
-/// unnamed files (for example NFS). Not thread-safe.
+/// is killed, the old file remains, and a temporary one `.fovea-<pid>-<n>.tmp` is left behind only
+/// on file systems without unnamed files (for example NFS), or in the instant in which an older file
+/// is replaced. The next file that needs a temporary name in that folder removes it. Not
+/// thread-safe.
 class FOVEA_API AtomicFile {
  public:
   /// @throws Error(kIo) as output_target() does, or with the system's reason.

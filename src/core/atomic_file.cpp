@@ -3,12 +3,17 @@
 #include "fovea/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -53,13 +58,50 @@ fs::path follow_links(const std::string& path) {
   FOVEA_CHECK(false, kIo, path, ": more than ", kMaxLinks, " links, one after the other");
 }
 
+constexpr std::string_view kTemporaryStart = ".fovea-";
+constexpr std::string_view kTemporaryEnd = ".tmp";
+
+/// The process that a temporary name belongs to, absent for other names.
+std::optional<pid_t> owner_of(std::string_view name) {
+  if (!name.starts_with(kTemporaryStart) || !name.ends_with(kTemporaryEnd)) return std::nullopt;
+  pid_t owner = 0;
+  const char* const begin = name.data() + kTemporaryStart.size();
+  const auto [end, failure] = std::from_chars(begin, name.data() + name.size(), owner);
+  if (failure != std::errc{} || owner <= 0 || *end != '-') return std::nullopt;
+  return owner;
+}
+
+/// Removes a temporary file whose process was killed. Every writer holds a lock on its file, so
+/// that one on another machine or in another container, whose number means nothing here, keeps it.
+void remove_leftover(const fs::path& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return;
+  struct stat status {};
+  const bool ours = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                    status.st_uid == geteuid() && status.st_nlink == 1;
+  if (ours && flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlink(file.c_str());
+  close(descriptor);
+}
+
+/// Removes what killed processes left in a folder.
+void remove_leftovers(const fs::path& folder) {
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const std::optional<pid_t> owner = owner_of(entry->path().filename().native());
+    if (owner && kill(*owner, 0) != 0 && errno == ESRCH) remove_leftover(entry->path());
+  }
+}
+
 /// Calls `make`, which reports failure through errno, with names beside the target until one is
 /// free, and stores that name in `name`. The name does not contain the target's, which may already
 /// have the greatest length allowed.
 template <class Make>
 int make_temporary(const std::string& target, std::string& name, Make make) {
+  remove_leftovers(folder_of(target));
   for (int i = 0; i < kMaxTemporaryNames; ++i) {
-    std::string candidate = (folder_of(target) / cat(".fovea-", getpid(), "-", i, ".tmp")).string();
+    std::string candidate =
+        (folder_of(target) / cat(kTemporaryStart, getpid(), "-", i, kTemporaryEnd)).string();
     const int result = make(candidate.c_str());
     if (result >= 0) name = std::move(candidate);
     if (result >= 0 || errno != EEXIST) return result;
@@ -78,6 +120,14 @@ int open_unnamed(const std::string& target) {
   if (descriptor < 0 || path_exists(name_in_proc(descriptor))) return descriptor;
   close(descriptor);
   return -1;
+}
+
+/// Makes a new name last through a loss of power, where the file system can do that.
+void flush_folder(const std::string& target) {
+  const int descriptor = open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  (void)fsync(descriptor);
+  close(descriptor);
 }
 
 }  // namespace
@@ -101,7 +151,9 @@ AtomicFile::AtomicFile(std::string path)
     : path_(std::move(path)), target_(output_target(path_)), descriptor_(open_unnamed(target_)) {
   if (descriptor_ >= 0) return;
   descriptor_ = make_temporary(target_, temporary_, [](const char* name) {
-    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+    const int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+    if (descriptor >= 0) (void)flock(descriptor, LOCK_EX | LOCK_NB);
+    return descriptor;
   });
   if (descriptor_ < 0) fail("create a temporary file beside it");
 }
@@ -135,19 +187,25 @@ void AtomicFile::commit() {
   FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": committed twice");
   flush();
   give_name();
+  flush_folder(target_);
   if (close(std::exchange(descriptor_, -1)) != 0) fail("close");
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary file");
-  temporary_.clear();
 }
 
-/// A file without a name cannot take one that is in use, a file with a name can.
+/// A file without a name cannot take one that is in use, a file with a name can: only where an
+/// older file is replaced there are two steps, between which a killed process leaves a temporary
+/// file.
 void AtomicFile::give_name() {
-  if (!temporary_.empty()) return;
   const std::string unnamed = name_in_proc(descriptor_);
-  const int result = make_temporary(target_, temporary_, [&](const char* name) {
+  const auto link_as = [&](const char* name) {
     return linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
-  });
-  if (result < 0) fail("name the temporary file");
+  };
+  if (temporary_.empty()) {
+    if (link_as(target_.c_str()) == 0) return;
+    (void)flock(descriptor_, LOCK_EX | LOCK_NB);
+    if (make_temporary(target_, temporary_, link_as) < 0) fail("name the temporary file");
+  }
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename the temporary file");
+  temporary_.clear();
 }
 
 void AtomicFile::fail(const char* action) const {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 
 #include <csignal>
 #include <string_view>
+#include <vector>
 
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
@@ -196,6 +198,50 @@ TEST(AtomicFile, LeavesNothingWhenTheProcessIsKilled) {
   ASSERT_GT(child, 0);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_EQ(folder.entries(), 0u);
+}
+
+TEST(AtomicFile, TakesANewNameWithoutATemporaryOne) {
+  const TemporaryDirectory folder;
+  constexpr int kNamesTried = 1000;
+  for (int i = 0; i < kNamesTried; ++i)
+    write_text(folder / (".fovea-" + std::to_string(getpid()) + "-" + std::to_string(i) + ".tmp"),
+               "");
+  AtomicFile(folder / "out").commit();
+  EXPECT_TRUE(std::filesystem::exists(folder / "out"));
+}
+
+/// The number of a process that has ended.
+pid_t ended_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
+  const TemporaryDirectory folder;
+  const std::string left = folder / (".fovea-" + std::to_string(ended_process()) + "-0.tmp");
+  write_text(left, "half a file");
+  write_text(folder / "out", "old");
+  AtomicFile(folder / "out").commit();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(AtomicFile, LeavesFilesThatMayBeInUse) {
+  const TemporaryDirectory folder;
+  const std::string ended = std::to_string(ended_process());
+  const std::string of_parent = ".fovea-" + std::to_string(getppid()) + "-0.tmp";
+  const std::string locked = ".fovea-" + ended + "-1.tmp";  // by a process of another machine
+  const std::vector<std::string> names{of_parent,     locked,          ".fovea-" + ended + "-2.txt",
+                                       ".fovea-.tmp", ".fovea-1x.tmp", "out"};
+  for (const std::string& name : names) write_text(folder / name, "text");
+  std::filesystem::create_symlink("out", folder / (".fovea-" + ended + "-3.tmp"));
+  const int writer = open((folder / locked).c_str(), O_WRONLY);
+  ASSERT_EQ(flock(writer, LOCK_EX), 0);
+  AtomicFile(folder / "out").commit();
+  close(writer);
+  EXPECT_EQ(folder.entries(), names.size() + 1);
 }
 
 TEST(AtomicFile, MovesWithItsText) {
