@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "media/decoders.h"
+#include "media/formats/decoders.h"
 #include "media/image_format.h"
 #include "media/limits.h"
 #include "media/orientation.h"
@@ -29,23 +29,27 @@ void check_limits(const ImageInfo& info, std::string_view name, const MediaLimit
   FOVEA_CHECK(info.width_px >= 1 && info.height_px >= 1, kCorruptData, name,
               ": expected sides of at least 1 pixel, got ", info.width_px, " x ", info.height_px);
   check_image_size(info.width_px, info.height_px, name, limits);
+  check_decode_bytes(info.decode_bytes, name, limits);
 }
 
-ImageHeader read_checked_header(const EncodedImage& source, const MediaLimits& limits) {
+/// The orientation is upright if the profile turns no images.
+ImageHeader read_checked_header(const EncodedImage& source, const MediaOptions& options) {
+  const MediaLimits& limits = options.limits;
   FOVEA_CHECK(source.bytes.size() <= limits.max_image_bytes, kInvalidArgument, source.name,
               ": expected at most ", limits.max_image_bytes, " encoded bytes, got ",
               source.bytes.size());
-  const ImageHeader header = read_header(source);
+  ImageHeader header = read_header(source);
+  if (!rules_of(options.profile).turns_upright) header.orientation = Orientation::kUpright;
   check_limits(header.info, source.name, limits);
   return header;
 }
 
-Image decode_pixels(const EncodedImage& source, const ImageInfo& info,
+Image decode_pixels(const EncodedImage& source, const ImageHeader& header,
                     const MediaOptions& options) {
-  switch (info.format) {
-    case ImageFormat::kJpeg: return decode_jpeg(source, info);
-    case ImageFormat::kPng: return decode_png(source, info, options);
-    case ImageFormat::kWebp: return decode_webp(source, info, options);
+  switch (header.info.format) {
+    case ImageFormat::kJpeg: return decode_jpeg(source, header);
+    case ImageFormat::kPng: return decode_png(source, header, options);
+    case ImageFormat::kWebp: return decode_webp(source, header, options);
   }
   FOVEA_CHECK(false, kInternal, "image format without a decoder");
   return {};
@@ -55,31 +59,23 @@ Image decode_pixels(const EncodedImage& source, const ImageInfo& info,
 
 ImageInfo probe_image(std::span<const std::uint8_t> bytes, std::string_view name,
                       const MediaOptions& options) {
-  const ImageHeader header = read_checked_header({bytes, name}, options.limits);
+  const ImageHeader header = read_checked_header({bytes, name}, options);
   ImageInfo info = header.info;
-  if (rules_of(options.profile).turns_upright && swaps_sides(header.orientation))
-    std::swap(info.width_px, info.height_px);
+  if (swaps_sides(header.orientation)) std::swap(info.width_px, info.height_px);
   return info;
 }
 
 Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
                    const MediaOptions& options) {
   const EncodedImage source{bytes, name};
-  const ImageHeader header = read_checked_header(source, options.limits);
+  const ImageHeader header = read_checked_header(source, options);
   try {
-    Image image = decode_pixels(source, header.info, options);
-    if (!rules_of(options.profile).turns_upright) return image;
-    return apply_orientation(std::move(image), header.orientation);
+    return decode_pixels(source, header, options);
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kOutOfMemory,
                 cat(name, ": no memory for an image of ", header.info.width_px, " x ",
                     header.info.height_px, " pixels"));
   }
-}
-
-Image make_image(const ImageInfo& info) {
-  const auto num_pixels = static_cast<std::size_t>(info.width_px * info.height_px);
-  return {info.width_px, info.height_px, std::vector<std::uint8_t>(num_pixels * 3)};
 }
 
 }  // namespace fovea::media

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -16,6 +17,9 @@ struct ImageInfo {
   ImageFormat format = ImageFormat::kPng;
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
+  /// Host memory that decode_image() takes at most beyond the encoded bytes, the image included.
+  /// Left out is what no header tells: the code tables of a lossless WebP file.
+  std::size_t decode_bytes = 0;
 };
 
 /// Reads the header of an encoded image and checks it against options.limits. Allocates no pixels.
@@ -32,7 +36,9 @@ struct ImageInfo {
 /// expanded, grey replicated, 16-bit grey clipped and 16-bit colour cut to its high byte, CMYK by
 /// Pillow's formula, first frame of an animation, no colour management; transparency composited on
 /// options.background or ignored, image turned upright or not, by the rules of profile.h.
-/// @throws as probe_image; Error(kCorruptData) for truncated or damaged pixel data.
+/// Checks the interrupt of the thread (core/interrupt.h) while it works.
+/// @throws as probe_image; Error(kCorruptData) for truncated or damaged pixel data,
+/// Error(kInvalidArgument) for a JPEG whose scans are out of proportion to its size.
 /// Source: docs/reference/image_resize.md, "Decoding to RGB".
 [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
                                  const MediaOptions& options);

@@ -26,6 +26,13 @@ void check_image_size(std::int64_t width_px, std::int64_t height_px, std::string
               most, " pixels, got ", width_px, " x ", height_px);
 }
 
+void check_decode_bytes(std::size_t decode_bytes, std::string_view name,
+                        const MediaLimits& limits) {
+  FOVEA_CHECK(decode_bytes <= limits.max_item_bytes, kInvalidArgument, name,
+              ": expected an image that takes at most ", limits.max_item_bytes,
+              " bytes to decode, got ", decode_bytes);
+}
+
 void check_num_frames(std::int64_t num_frames, std::string_view name, const MediaLimits& limits) {
   FOVEA_CHECK(num_frames <= limits.max_video_frames, kInvalidArgument, name, ": expected at most ",
               limits.max_video_frames, " frames, got ", num_frames);

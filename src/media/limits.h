@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -13,6 +14,10 @@ namespace fovea::media {
 /// @throws Error(kInvalidArgument) with both numbers.
 void check_image_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,
                       const MediaLimits& limits);
+
+/// Refuses an image, or a frame of a video, whose decoding would take more host memory than
+/// `limits` allows. @throws as above.
+void check_decode_bytes(std::size_t decode_bytes, std::string_view name, const MediaLimits& limits);
 
 /// Refuses videos of more frames, after sampling, than `limits` allows. @throws as above.
 void check_num_frames(std::int64_t num_frames, std::string_view name, const MediaLimits& limits);

@@ -172,30 +172,4 @@ Orientation read_orientation(Bytes exif, Bytes xmp) noexcept {
   return orientation ? *orientation : xmp_orientation(text_of(xmp));
 }
 
-Image apply_orientation(Image image, Orientation orientation) {
-  if (orientation == Orientation::kUpright) return image;
-  const auto code = static_cast<int>(orientation);
-  const bool swaps_axes = swaps_sides(orientation);
-  const bool from_right = code == 2 || code == 3 || code == 7 || code == 8;   // source x runs back
-  const bool from_bottom = code == 3 || code == 4 || code == 6 || code == 7;  // source y runs back
-
-  constexpr std::ptrdiff_t kChannels = 3;
-  const std::ptrdiff_t row_bytes = image.width_px * kChannels;
-  const std::ptrdiff_t along_x = from_right ? -kChannels : kChannels;
-  const std::ptrdiff_t along_y = from_bottom ? -row_bytes : row_bytes;
-  const std::ptrdiff_t per_column = swaps_axes ? along_y : along_x;  // of the upright image
-  const std::ptrdiff_t per_row = swaps_axes ? along_x : along_y;
-  const std::uint8_t* const origin = image.rgb.data() + (from_right ? row_bytes - kChannels : 0) +
-                                     (from_bottom ? (image.height_px - 1) * row_bytes : 0);
-
-  Image upright{.width_px = swaps_axes ? image.height_px : image.width_px,
-                .height_px = swaps_axes ? image.width_px : image.height_px,
-                .rgb = std::vector<std::uint8_t>(image.rgb.size())};
-  std::uint8_t* out = upright.rgb.data();
-  for (std::int64_t y = 0; y < upright.height_px; ++y)
-    for (std::int64_t x = 0; x < upright.width_px; ++x)
-      out = std::copy_n(origin + y * per_row + x * per_column, kChannels, out);
-  return upright;
-}
-
 }  // namespace fovea::media

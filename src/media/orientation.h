@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <span>
 
-#include "media/image.h"
-
 namespace fovea::media {
 
 /// The operation that makes a stored image upright: values of EXIF tag 0x0112.
@@ -31,8 +29,5 @@ enum class Orientation : std::uint8_t {
 [[nodiscard]] constexpr bool swaps_sides(Orientation orientation) noexcept {
   return orientation >= Orientation::kTranspose;
 }
-
-/// Turns an image upright.
-[[nodiscard]] Image apply_orientation(Image image, Orientation orientation);
 
 }  // namespace fovea::media

@@ -104,18 +104,5 @@ TEST(Orientation, OfXmpCountsIfExifHasNone) {
   EXPECT_EQ(read_orientation(block, xmp), Orientation::kUpright) << "Pillow gives up";
 }
 
-TEST(Orientation, OrientationsUndoEachOther) {
-  const Image image{.width_px = 3, .height_px = 2, .rgb = test::checksum_pattern(3, 2, 3)};
-  const auto twice = [&](Orientation first, Orientation second) {
-    return apply_orientation(apply_orientation(image, first), second).rgb;
-  };
-  EXPECT_EQ(twice(Orientation::kRotate90, Orientation::kRotate270), image.rgb);
-  EXPECT_EQ(twice(Orientation::kRotate180, Orientation::kRotate180), image.rgb);
-  EXPECT_EQ(twice(Orientation::kMirrorHorizontal, Orientation::kMirrorHorizontal), image.rgb);
-  EXPECT_EQ(twice(Orientation::kMirrorVertical, Orientation::kMirrorVertical), image.rgb);
-  EXPECT_EQ(twice(Orientation::kTranspose, Orientation::kTranspose), image.rgb);
-  EXPECT_EQ(twice(Orientation::kTransverse, Orientation::kTransverse), image.rgb);
-}
-
 }  // namespace
 }  // namespace fovea::media

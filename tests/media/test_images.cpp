@@ -165,7 +165,7 @@ Bytes encode_jpeg(const JpegSpec& spec, std::span<const std::uint8_t> samples) {
   constexpr int kQuality = 90;
   const int status =
       tjCompress2(handle, samples.data(), spec.width, 0, spec.height,
-                  spec.cmyk ? TJPF_CMYK : TJPF_RGB, &data, &size, TJSAMP_444, kQuality,
+                  spec.cmyk ? TJPF_CMYK : TJPF_RGB, &data, &size, spec.subsampling, kQuality,
                   TJFLAG_ACCURATEDCT | (spec.progressive ? TJFLAG_PROGRESSIVE : 0));
   if (status != 0) throw std::runtime_error(tjGetErrorStr2(handle));
   const Bytes file(data, data + size);

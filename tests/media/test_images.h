@@ -56,10 +56,11 @@ struct JpegSpec {
   int width = 1;
   int height = 1;
   bool progressive = false;
-  bool cmyk = false;  ///< four channels, stored as YCCK
+  bool cmyk = false;    ///< four channels, stored as YCCK
+  int subsampling = 0;  ///< of TurboJPEG; TJSAMP_444 is 0
 };
 
-/// Encodes without chroma subsampling. @param samples HWC.
+/// @param samples HWC.
 Bytes encode_jpeg(const JpegSpec& spec, std::span<const std::uint8_t> samples);
 
 /// Encodes RGBA without loss, alpha-zero colours kept. An image that is all opaque gets no alpha.

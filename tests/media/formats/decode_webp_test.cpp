@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
+#include <webp/decode.h>
+#include <webp/encode.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "media/interrupted.h"
 #include "media/rgb_convert.h"
 #include "media/test_images.h"
 #include "support/expect_error.h"
@@ -92,6 +95,37 @@ TEST(DecodeWebp, ATruncatedAnimationIsCorrupt) {
   const Bytes file = test::webp_animation(6, 4, 2, 0, 4, 4, frame, true);
   expect_error(ErrorCode::kCorruptData, "cannot find the first frame of the WebP animation",
                [&] { (void)decode(Bytes(file.begin(), file.end() - 1)); });
+}
+
+/// Larger than the slices that the decoder is given.
+Bytes large_lossy_webp(int width, int height) {
+  const Bytes rgb = test::make_samples<std::uint8_t>(
+      width, height, 3, [](int x, int y, int c) { return (x * y * (c + 7) * 2654435 >> 9) % 256; });
+  std::uint8_t* data = nullptr;
+  const std::size_t size = WebPEncodeRGB(rgb.data(), width, height, width * 3, 95, &data);
+  const Bytes file(data, data + size);
+  WebPFree(data);
+  return file;
+}
+
+TEST(DecodeWebp, SlicesMakeTheImageOfTheWhole) {
+  constexpr int kWidth = 640;
+  constexpr int kHeight = 480;
+  const Bytes file = large_lossy_webp(kWidth, kHeight);
+  ASSERT_GT(file.size(), std::size_t{256} << 10);
+  Bytes expected(static_cast<std::size_t>(kWidth * kHeight * 3));
+  ASSERT_NE(
+      WebPDecodeRGBInto(file.data(), file.size(), expected.data(), expected.size(), kWidth * 3),
+      nullptr);
+  EXPECT_EQ(decode(file).rgb, expected);
+  expect_error(ErrorCode::kCorruptData, "cannot decode WebP: the file is truncated",
+               [&] { (void)decode(Bytes(file.begin(), file.end() - 1)); });
+}
+
+TEST(DecodeWebp, StopsWhenAskedTo) {
+  test::expect_stops([] { (void)decode(large_lossy_webp(64, 64)); });
+  test::expect_stops(
+      [] { (void)decode(test::encode_lossless_webp(9, 7, test::checksum_pattern(9, 7, 4))); });
 }
 
 TEST(DecodeWebp, ABrokenHeaderIsCorrupt) {

@@ -3,7 +3,8 @@
 // type 4, payload, CRC 4. The first chunk is
 //   IHDR: width 4, height 4, bits 1, colour type 1, compression 1, filter 1, interlace 1
 // libpng passes over all ancillary chunks, so that no text or profile costs memory or changes a
-// pixel; orientation and transparency are found by png_metadata.h.
+// pixel; orientation and transparency are found by png_metadata.h. The passes of an interlaced file
+// are put together here, because libpng would want memory for all rows as the file holds them.
 //
 // libpng reports errors by longjmp, which skips destructors. Code that it can leave in this way is
 // a function object that owns nothing, run by run_guarded().
@@ -13,14 +14,17 @@
 #include <array>
 #include <csetjmp>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "media/bytes.h"
-#include "media/decoders.h"
-#include "media/png_metadata.h"
+#include "media/formats/decoders.h"
+#include "media/formats/image_writer.h"
+#include "media/formats/png_metadata.h"
 #include "media/profile.h"
 #include "media/rgb_convert.h"
 
@@ -30,6 +34,13 @@ namespace {
 constexpr std::size_t kSignatureBytes = 8;
 constexpr std::size_t kChunkFrameBytes = 12;  // length, type and CRC
 constexpr std::size_t kIhdrBytes = 13;
+
+/// Compressed bytes behind the last row that are passed over. libpng inflates them; a stream that
+/// goes on for longer would cost time out of proportion to the image.
+constexpr std::size_t kMostBytesBehindRows = std::size_t{64} << 10;
+
+/// libpng keeps two rows of up to 8 bytes per pixel, this file one as the file holds it and RGB.
+constexpr std::size_t kRowBytesPerPixel = 8 + 8 + 8 + 3;
 
 std::uint32_t read_u32(Bytes bytes, std::size_t offset) {
   return std::uint32_t{bytes[offset]} << 24 | std::uint32_t{bytes[offset + 1]} << 16 |
@@ -41,12 +52,15 @@ bool has_type(Bytes chunk, const char* type) { return std::memcmp(chunk.data() +
 /// What libpng reads from, and its error message.
 struct Input {
   Bytes rest;
+  std::size_t allowance = std::numeric_limits<std::size_t>::max();  ///< bytes it may still read
   char reason[128] = "";
 };
 
 void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   Input& input = *static_cast<Input*>(png_get_io_ptr(png));
   if (count > input.rest.size()) png_error(png, "the file is truncated");
+  if (count > input.allowance) png_error(png, "the pixel data does not end behind the last row");
+  input.allowance -= count;
   std::memcpy(out, input.rest.data(), count);
   input.rest = input.rest.subspan(count);
 }
@@ -55,6 +69,11 @@ void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   Input& input = *static_cast<Input*>(png_get_error_ptr(png));
   std::strncpy(input.reason, reason, sizeof(input.reason) - 1);
   png_longjmp(png, 1);
+}
+
+/// Called with every row before libpng looks for what follows it.
+void limit_reading_behind(png_structp png, png_row_infop, png_bytep) {
+  static_cast<Input*>(png_get_io_ptr(png))->allowance = kMostBytesBehindRows;
 }
 
 void ignore_warning(png_structp, png_const_charp) {}
@@ -76,11 +95,33 @@ struct PixelLayout {
   int bits;        ///< per sample
 };
 
+/// A row that a file stores: of the image, or of one pass over it.
+struct StoredRow {
+  std::int64_t y;  ///< in the image
+  std::int64_t first_x;
+  std::int64_t step_x;
+  std::int64_t num_pixels;
+};
+
 /// What becomes of transparency.
 struct Transparency {
   Compositing compositing;
   bool by_palette;  ///< a palette, if there is one, has transparent entries to composite
 };
+
+/// The rows of the seven passes of an interlaced file, in their order; passes without pixels have
+/// none.
+template <class Visit>
+void for_each_row_of_passes(const ImageInfo& size, const Visit& visit) {
+  const auto width = static_cast<png_uint_32>(size.width_px);
+  for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; ++pass) {
+    const std::int64_t num_pixels = PNG_PASS_COLS(width, pass);
+    if (num_pixels == 0) continue;
+    for (std::int64_t y = PNG_PASS_START_ROW(pass); y < size.height_px;
+         y += PNG_PASS_ROW_OFFSET(pass))
+      visit(StoredRow{y, PNG_PASS_START_COL(pass), PNG_PASS_COL_OFFSET(pass), num_pixels});
+  }
+}
 
 /// The reading half of libpng for one file.
 class PngReader {
@@ -110,14 +151,16 @@ class PngReader {
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, known, 1);
       png_set_read_fn(png_, &input_, read_bytes);
       png_read_info(png_, info_);
+      png_set_read_user_transform_fn(png_, limit_reading_behind);
       choose_transformations(transparency);
-      num_passes_ = png_set_interlace_handling(png_);
       png_read_update_info(png_, info_);
     }));
   }
 
   [[nodiscard]] RowKind row_kind() const noexcept { return row_kind_; }
-  [[nodiscard]] bool is_interlaced() const noexcept { return num_passes_ > 1; }
+  [[nodiscard]] bool is_interlaced() const {
+    return png_get_interlace_type(png_, info_) == PNG_INTERLACE_ADAM7;
+  }
   [[nodiscard]] std::size_t row_bytes() const { return png_get_rowbytes(png_, info_); }
   [[nodiscard]] const PixelLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] std::span<const png_color> palette() const {
@@ -127,17 +170,23 @@ class PngReader {
     return {colors, static_cast<std::size_t>(count)};
   }
 
-  /// Reads all rows and what follows them. `row(y)` gives the memory of a row, the same in every
-  /// pass; `done(y)` is called once per row when it is complete. Both must own nothing.
-  template <class Row, class Done>
-  void read_rows(std::int64_t height_px, const Row& row, const Done& done) {
+  /// Reads all rows and what follows them. `memory(row)` gives the memory of a row, row_bytes()
+  /// whatever its number of pixels; `done(row)` is called when it is complete. Both must own
+  /// nothing.
+  template <class Memory, class Done>
+  void read_rows(const ImageInfo& size, const Memory& memory, const Done& done) {
+    const auto read_row = [&](const StoredRow& row) {
+      check_interrupt();
+      input_.allowance = std::numeric_limits<std::size_t>::max();
+      png_read_row(png_, memory(row), nullptr);
+      done(row);
+    };
     check(run_guarded(png_, [&] {
-      for (int pass = 0; pass < num_passes_; ++pass) {
-        for (std::int64_t y = 0; y < height_px; ++y) {
-          png_read_row(png_, row(y), nullptr);
-          if (pass + 1 == num_passes_) done(y);
-        }
-      }
+      if (is_interlaced())
+        for_each_row_of_passes(size, read_row);
+      else
+        for (std::int64_t y = 0; y < size.height_px; ++y) read_row({y, 0, 1, size.width_px});
+      input_.allowance = std::numeric_limits<std::size_t>::max();
       png_read_end(png_, nullptr);
     }));
   }
@@ -180,7 +229,6 @@ class PngReader {
   png_infop info_ = nullptr;
   RowKind row_kind_ = RowKind::kRgb;
   PixelLayout layout_{};
-  int num_passes_ = 1;
 };
 
 /// Turns rows as libpng returns them into RGB rows on the background.
@@ -253,11 +301,19 @@ ImageHeader read_png_header(const EncodedImage& source) {
   const Bytes header = file.subspan(kSignatureBytes);
   FOVEA_CHECK(read_u32(header, 0) == kIhdrBytes && has_type(header, "IHDR"), kCorruptData,
               source.name, ": PNG does not start with an IHDR chunk of ", kIhdrBytes, " bytes");
-  return {{ImageFormat::kPng, read_u32(header, 8), read_u32(header, 12)},
+  const std::int64_t width = read_u32(header, 8);
+  const std::int64_t height = read_u32(header, 12);
+  return {{.format = ImageFormat::kPng,
+           .width_px = width,
+           .height_px = height,
+           .decode_bytes = ImageWriter::memory_bytes(width, height) +
+                           static_cast<std::size_t>(width) * kRowBytesPerPixel + kDecoderBytes},
           read_png_orientation(file)};
 }
 
-Image decode_png(const EncodedImage& source, const ImageInfo& info, const MediaOptions& options) {
+Image decode_png(const EncodedImage& source, const ImageHeader& header,
+                 const MediaOptions& options) {
+  const ImageInfo& info = header.info;
   const Compositing compositing = rules_of(options.profile).compositing;
   const std::optional<Bytes> transparency = compositing == Compositing::kEvery
                                                 ? read_png_transparency(source.bytes, source.name)
@@ -265,31 +321,27 @@ Image decode_png(const EncodedImage& source, const ImageInfo& info, const MediaO
   PngReader reader(source);
   reader.start(info, {compositing, transparency.has_value()});
   const RowConverter converter(reader, transparency, options, source.name);
-  Image image = make_image(info);
-  const auto width = static_cast<std::size_t>(info.width_px);
-  std::uint8_t* const rgb = image.rgb.data();
-  const auto rgb_row = [&](std::int64_t y) {
-    return rgb + static_cast<std::size_t>(y) * width * 3;
-  };
+  const std::size_t rgb_row_bytes = static_cast<std::size_t>(info.width_px) * 3;
+  const bool is_rgb = reader.row_kind() == RowKind::kRgb;
+  FOVEA_CHECK(!is_rgb || reader.row_bytes() == rgb_row_bytes, kInternal, "PNG row of ",
+              reader.row_bytes(), " bytes for ", info.width_px, " RGB pixels");
 
-  if (reader.row_kind() == RowKind::kRgb) {
-    FOVEA_CHECK(reader.row_bytes() == width * 3, kInternal, "PNG row of ", reader.row_bytes(),
-                " bytes for ", width, " RGB pixels");
-    reader.read_rows(info.height_px, rgb_row,
-                     [&](std::int64_t y) { converter.convert(rgb_row(y), width, rgb_row(y)); });
-    return image;
-  }
-  // Rows that are not RGB yet: one at a time, or all where the passes of an interlaced file fill
-  // them.
-  const auto num_raw_rows = static_cast<std::size_t>(reader.is_interlaced() ? info.height_px : 1);
-  std::vector<std::uint8_t> raw(num_raw_rows * reader.row_bytes());
-  const std::size_t raw_stride = reader.is_interlaced() ? reader.row_bytes() : 0;
-  const auto raw_row = [&](std::int64_t y) {
-    return raw.data() + static_cast<std::size_t>(y) * raw_stride;
+  ImageWriter writer(info.width_px, info.height_px, header.orientation);
+  const bool in_passes = reader.is_interlaced();
+  std::vector<std::uint8_t> row_of_pass(in_passes ? rgb_row_bytes : 0);
+  std::vector<std::uint8_t> raw_row(is_rgb ? 0 : reader.row_bytes());
+  const auto rgb = [&](const StoredRow& row) {
+    return in_passes ? row_of_pass.data() : writer.row(row.y);
   };
-  reader.read_rows(info.height_px, raw_row,
-                   [&](std::int64_t y) { converter.convert(raw_row(y), width, rgb_row(y)); });
-  return image;
+  const auto raw = [&](const StoredRow& row) { return is_rgb ? rgb(row) : raw_row.data(); };
+  reader.read_rows(info, raw, [&](const StoredRow& row) {
+    converter.convert(raw(row), static_cast<std::size_t>(row.num_pixels), rgb(row));
+    if (in_passes)
+      writer.store(row.y, row.first_x, row.step_x, row.num_pixels, row_of_pass.data());
+    else
+      writer.finish_row(row.y);
+  });
+  return writer.take();
 }
 
 }  // namespace fovea::media

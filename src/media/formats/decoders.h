@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -11,7 +12,9 @@
 
 // One pair of functions per file format; only decode_image.cpp calls them. Reading a header
 // allocates nothing that depends on the image; when a decoder is called, the sides in the header
-// have passed the limits. All throw Error(kCorruptData) for broken bytes, and what else they say.
+// and the memory that it asks for have passed the limits. All throw Error(kCorruptData) for broken
+// bytes, and what else they say. Decoders check the interrupt of the thread as rows are completed,
+// and throw std::bad_alloc if there is no memory.
 
 namespace fovea::media {
 
@@ -27,19 +30,21 @@ struct ImageHeader {
   Orientation orientation = Orientation::kUpright;
 };
 
+/// Part of ImageInfo::decode_bytes for what a library keeps whatever the image: tables, windows.
+inline constexpr std::size_t kDecoderBytes = std::size_t{2} << 20;
+
 /// Damaged metadata never makes a header fail. @throws also Error(kUnsupported) for sample
 /// precisions other than 8 bits.
 [[nodiscard]] ImageHeader read_jpeg_header(const EncodedImage& source);
 [[nodiscard]] ImageHeader read_png_header(const EncodedImage& source);
 [[nodiscard]] ImageHeader read_webp_header(const EncodedImage& source);
 
-[[nodiscard]] Image decode_jpeg(const EncodedImage& source, const ImageInfo& info);
-[[nodiscard]] Image decode_png(const EncodedImage& source, const ImageInfo& info,
+/// Decodes to RGB, turned by the orientation of the header.
+/// @throws also Error(kInvalidArgument) for more scans, or more work in scans, than a decoder does.
+[[nodiscard]] Image decode_jpeg(const EncodedImage& source, const ImageHeader& header);
+[[nodiscard]] Image decode_png(const EncodedImage& source, const ImageHeader& header,
                                const MediaOptions& options);
-[[nodiscard]] Image decode_webp(const EncodedImage& source, const ImageInfo& info,
+[[nodiscard]] Image decode_webp(const EncodedImage& source, const ImageHeader& header,
                                 const MediaOptions& options);
-
-/// An RGB image of that size, zeroed.
-[[nodiscard]] Image make_image(const ImageInfo& info);
 
 }  // namespace fovea::media

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "media/interrupted.h"
 #include "media/profile.h"
 #include "media/rgb_convert.h"
 #include "media/test_images.h"
@@ -236,6 +237,52 @@ TEST(DecodePng, DamagedPixelsAreCorrupt) {
   Bytes file = small_png();
   file[file.size() - 30] ^= 0x55;  // inside IDAT, which ends 16 bytes before the end
   expect_error(ErrorCode::kCorruptData, "cannot decode PNG", [&] { (void)decode(file); });
+}
+
+void append_chunk(Bytes& file, std::string_view type, const Bytes& payload) {
+  const auto append_u32 = [&](std::uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+      file.push_back(static_cast<std::uint8_t>(value >> shift));
+  };
+  append_u32(static_cast<std::uint32_t>(payload.size()));
+  const std::size_t start = file.size();
+  file.insert(file.end(), type.begin(), type.end());
+  file.insert(file.end(), payload.begin(), payload.end());
+  append_u32(static_cast<std::uint32_t>(
+      crc32(0, file.data() + start, static_cast<unsigned>(payload.size() + 4))));
+}
+
+/// A black pixel whose stream goes on with this many zeros.
+Bytes pixel_and_zeros(std::size_t num_zeros) {
+  const Bytes samples(1 + 3 + num_zeros);
+  Bytes stream(compressBound(samples.size()));
+  uLongf size = stream.size();
+  constexpr int kFast = 1;
+  EXPECT_EQ(compress2(stream.data(), &size, samples.data(), samples.size(), kFast), Z_OK);
+  stream.resize(size);
+  constexpr std::size_t kHeaderBytes = 33;
+  Bytes file = test::encode_png({}, std::vector<std::uint16_t>{0, 0, 0});
+  file.resize(kHeaderBytes);
+  append_chunk(file, "IDAT", stream);
+  append_chunk(file, "IEND", {});
+  return file;
+}
+
+TEST(DecodePng, SomeBytesBehindTheLastRowAreHarmless) {
+  EXPECT_EQ(decode(pixel_and_zeros(100'000)).rgb, Bytes(3));
+}
+
+TEST(DecodePng, AStreamThatGoesOnBehindTheLastRowIsCorrupt) {
+  // zlib makes 140 KB of them.
+  expect_error(ErrorCode::kCorruptData, "the pixel data does not end behind the last row",
+               [] { (void)decode(pixel_and_zeros(std::size_t{32} << 20)); });
+}
+
+TEST(DecodePng, StopsWhenAskedTo) {
+  for (const bool interlaced : {false, true}) {
+    const PngSpec spec{.width = 9, .height = 7, .interlaced = interlaced};
+    test::expect_stops([&] { (void)decode(test::encode_png(spec, samples_of(spec))); });
+  }
 }
 
 TEST(DecodePng, AMissingHeaderChunkIsCorrupt) {

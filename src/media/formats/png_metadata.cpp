@@ -6,7 +6,7 @@
 //   iTXt: keyword, 0, deflated 0|1, method 0, language, 0, translated keyword, 0, text
 // Older programs store EXIF as a text "Raw profile type exif": line feed, "exif", line feed, number
 // of bytes, line feed, hex digits in lines. Of chunks of one kind the last counts, as in Pillow.
-#include "media/png_metadata.h"
+#include "media/formats/png_metadata.h"
 
 #include <zlib.h>
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "media/interrupted.h"
 #include "media/rgb_convert.h"
 #include "media/test_images.h"
 #include "support/expect_error.h"
@@ -71,6 +72,32 @@ TEST(DecodeJpeg, CmykFollowsTheFormula) {
   EXPECT_EQ(decode(file).rgb, expected);
 }
 
+/// Decoded by TurboJPEG, with the defaults that Pillow has.
+Bytes turbojpeg_rgb(const Bytes& file, int width, int height) {
+  Bytes rgb(static_cast<std::size_t>(width * height * 3));
+  const tjhandle handle = tjInitDecompress();
+  EXPECT_EQ(tjDecompress2(handle, file.data(), file.size(), rgb.data(), width, 0, height, TJPF_RGB,
+                          TJFLAG_ACCURATEDCT),
+            0);
+  tjDestroy(handle);
+  return rgb;
+}
+
+TEST(DecodeJpeg, EverySubsamplingHasThePixelsOfTurboJpeg) {
+  for (const int subsampling :
+       {TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_GRAY, TJSAMP_440, TJSAMP_411})
+    for (const bool progressive : {false, true})
+      for (const auto& [width, height] : {std::pair{61, 47}, {16, 16}, {1, 9}}) {
+        const Bytes file = test::encode_jpeg({.width = width,
+                                              .height = height,
+                                              .progressive = progressive,
+                                              .subsampling = subsampling},
+                                             smooth_samples(width, height, 3));
+        EXPECT_EQ(decode(file).rgb, turbojpeg_rgb(file, width, height))
+            << subsampling << (progressive ? " progressive" : "");
+      }
+}
+
 TEST(DecodeJpeg, EveryTruncationIsCorrupt) {
   for (const bool progressive : {false, true}) {
     const Bytes file = encode_rgb(40, 30, progressive);
@@ -103,6 +130,29 @@ TEST(DecodeJpeg, BytesBetweenSegmentsAreHarmless) {
   EXPECT_EQ(decode(file).rgb, expected);
 }
 
+TEST(DecodeJpeg, DamageBehindHarmlessBytesIsCorrupt) {
+  Bytes file = encode_rgb(40, 30);
+  file.erase(file.end() - 200, file.end() - 2);
+  file.insert(find_marker(file, 0xDB), 5, std::uint8_t{0x11});
+  expect_error(ErrorCode::kCorruptData, "cannot decode JPEG: Corrupt JPEG data",
+               [&] { (void)decode(file); });
+  file = encode_rgb(40, 30);
+  *(find_marker(file, 0xDB) + 1) = 0xE5;  // the tables become an application segment
+  *(find_marker(file, 0xDB) + 1) = 0xE5;
+  file.insert(find_marker(file, 0xC0), 5, std::uint8_t{0x11});
+  expect_error(ErrorCode::kCorruptData, "cannot decode JPEG: Quantization table 0x00",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, StopsWhenAskedTo) {
+  for (const bool progressive : {false, true})
+    test::expect_stops([&] { (void)decode(encode_rgb(40, 30, progressive)); });
+  test::expect_stops([&] {
+    (void)decode(
+        test::encode_jpeg({.width = 9, .height = 9, .cmyk = true}, smooth_samples(9, 9, 4)));
+  });
+}
+
 TEST(DecodeJpeg, BytesBehindTheEndAreHarmless) {
   Bytes file = encode_rgb(40, 30);
   const Bytes expected = decode(file).rgb;
@@ -131,6 +181,19 @@ TEST(DecodeJpeg, AMissingFrameHeaderIsCorrupt) {
 TEST(DecodeJpeg, AShortFrameHeaderIsCorrupt) {
   const Bytes file = {0xFF, 0xD8, 0xFF, 0xC0, 0, 6, 8, 0, 1, 0, 0xFF, 0xD9};
   expect_error(ErrorCode::kCorruptData, "expected a JPEG frame header of at least 6 bytes, got 4",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, AFrameHeaderCutShortIsCorrupt) {
+  const Bytes file = {0xFF, 0xD8, 0xFF, 0xC0, 0, 12, 8, 0, 1, 0, 1, 3, 1, 0x11, 0, 2, 0xFF, 0xD9};
+  expect_error(ErrorCode::kCorruptData, "expected a JPEG frame header of 15 bytes, got 10",
+               [&] { (void)decode(file); });
+}
+
+TEST(DecodeJpeg, SamplingFactorsOutOfRangeAreCorrupt) {
+  Bytes file = encode_rgb(8, 8);
+  *(find_marker(file, 0xC0) + 11) = 0x15;
+  expect_error(ErrorCode::kCorruptData, "expected JPEG sampling factors from 1 to 4, got 1 x 5",
                [&] { (void)decode(file); });
 }
 
