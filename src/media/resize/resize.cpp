@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "media/resize/leaf.h"
 #include "media/resize/weights.h"
 
@@ -79,6 +80,7 @@ class FilteredRows {
 
  private:
   void make_next() {
+    check_interrupt();
     std::array<const std::uint8_t*, kMaxRowsAtOnce> src{};
     std::array<std::uint8_t*, kMaxRowsAtOnce> dst{};
     const auto last = static_cast<std::size_t>(args_.src_height_px) - 1;
@@ -132,6 +134,7 @@ void filter_columns(const ResizeArgs& args, const AxisWeights& axis, const Resiz
   const std::size_t row_bytes = static_cast<std::size_t>(args.dst_width_px) * kChannels;
   std::vector<const std::uint8_t*> src(static_cast<std::size_t>(axis.taps));
   for (std::int64_t y = 0; y < axis.out_size; ++y) {
+    check_interrupt();
     const auto first = static_cast<std::size_t>(axis.first[static_cast<std::size_t>(y)]);
     const auto count = static_cast<std::size_t>(axis.count[static_cast<std::size_t>(y)]);
     prepare(first + count);

@@ -32,8 +32,8 @@ struct ResizeArgs {
 /// Antialiased separable resize of 8-bit RGB: horizontal pass, then vertical, rounded and clipped
 /// to bytes between the two; a pass whose size does not change is skipped. With kPillow the
 /// vertical pass comes first for images more than 100 times as high as wide that lose height, as in
-/// Pillow 12.2 and later. Runs on the calling thread. Memory beside the arguments: a few rows, and
-/// the filter weights.
+/// Pillow 12.2 and later. Runs on the calling thread and checks its interrupt between rows. Memory
+/// beside the arguments: a few rows, and the filter weights.
 /// @throws Error(kInvalidArgument) if a side is < 1 or > 2^24, or a span has the wrong size;
 /// Error(kUnsupported) for an instruction set this machine lacks.
 void resize_rgb(const ResizeArgs& args);

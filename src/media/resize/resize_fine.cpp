@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 
 namespace fovea::media {
 namespace {
@@ -91,12 +92,14 @@ void resize_rgb_fine(const ResizeFineArgs& args) {
   const std::vector<Taps> taps_x = make_taps(args.src_width_px, args.dst_width_px);
   std::vector<float> rows(static_cast<std::size_t>(args.src_height_px) * width);
   for (std::int64_t y = 0; y < args.src_height_px; ++y) {
+    check_interrupt();
     filter_row(taps_x, args.src.data() + y * args.src_width_px * kChannels,
                rows.data() + static_cast<std::size_t>(y) * width);
   }
   std::vector<float> levels(width);
   std::uint8_t* out = args.dst.data();
   for (const Taps& taps : make_taps(args.src_height_px, args.dst_height_px)) {
+    check_interrupt();
     std::ranges::fill(levels, 0.0f);
     const float* row = rows.data() + static_cast<std::size_t>(taps.first) * width;
     for (const float weight : taps.weights) {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "media/interrupted.h"
 #include "support/expect_error.h"
 
 namespace fovea::media {
@@ -77,6 +78,10 @@ TEST(ResizeFine, RefusesImagesOfAnotherSizeThanTheirMemory) {
   test::expect_error(ErrorCode::kInvalidArgument, "result must have sides >= 1", [&] {
     resize_rgb_fine({six, 2, 1, nine, 0, 1});
   });
+}
+
+TEST(ResizeFine, StopsWhenAskedTo) {
+  test::expect_stops([] { (void)resize(Bytes(48), 8, 6, 4, 3); });
 }
 
 }  // namespace

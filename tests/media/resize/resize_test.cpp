@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "media/interrupted.h"
 #include "media/test_images.h"
 #include "support/expect_error.h"
 #include "support/property.h"
@@ -305,6 +306,12 @@ TEST(Resize, RefusesSpansOfTheWrongSize) {
                      [&] {
                        resize_rgb({pixel, 2, 1, pixel, 1, 1, P, kBicubic});
                      });
+}
+
+TEST(Resize, StopsWhenAskedTo) {
+  const Bytes src = test::checksum_pattern(8, 6, 3);
+  for (const Size to : {Size{4, 6}, {8, 3}, {4, 3}})  // along x, along y, along both
+    test::expect_stops([&] { (void)resize(src, {8, 6}, to, U, kBilinear); });
 }
 
 }  // namespace
