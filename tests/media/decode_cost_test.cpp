@@ -56,10 +56,12 @@ Bytes png(PngColor color, int bits, bool interlaced) {
   return test::encode_png(spec, std::vector<std::uint16_t>(num_samples, 7));
 }
 
-Bytes lossy_webp() {
+Bytes lossy_webp(bool opaque) {
   const Bytes rgba = samples(4);
   std::uint8_t* data = nullptr;
-  const std::size_t size = WebPEncodeRGBA(rgba.data(), kWidth, kHeight, kWidth * 4, 50, &data);
+  const std::size_t size =
+      opaque ? WebPEncodeRGB(samples(3).data(), kWidth, kHeight, kWidth * 3, 50, &data)
+             : WebPEncodeRGBA(rgba.data(), kWidth, kHeight, kWidth * 4, 50, &data);
   const Bytes file(data, data + size);
   WebPFree(data);
   return file;
@@ -152,7 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Kind{"PngRgbaInterlaced", [] { return png(PngColor::kRgba, 8, true); }},
                       Kind{"PngPalette", [] { return png(PngColor::kPalette, 8, false); }},
                       Kind{"PngGrey16", [] { return png(PngColor::kGrey, 16, false); }},
-                      Kind{"WebpLossyWithAlpha", lossy_webp},
+                      Kind{"WebpLossy", [] { return lossy_webp(true); }},
+                      Kind{"WebpLossyWithAlpha", [] { return lossy_webp(false); }},
                       Kind{"WebpLossless", [] { return lossless_webp(true); }},
                       Kind{"WebpLosslessWithAlpha", [] { return lossless_webp(false); }},
                       Kind{"WebpAnimation",
