@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <iterator>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace {
 
 constexpr const char* kImageGroup = "Images";
 constexpr const char* kBackgroundFlag = "--rgba-background-color";
+constexpr const char* kDecodeBytesFlag = "--max-decode-bytes";
+constexpr const char* kDeadlineFlag = "--decode-deadline";
+constexpr std::int64_t kLongestDeadlineMs = std::int64_t{1000} * 60 * 60 * 24;
 
 struct ProfileName {
   const char* name;
@@ -51,6 +55,50 @@ void set_background(const std::string& text, std::uint8_t background[3]) {
   });
 }
 
+/// Flags that refuse items for what they would cost.
+void add_limit_flags(CLI::App& verb, MediaFlags& flags) {
+  add_positive(verb, "--max-image-pixels", flags.max_image_pixels,
+               "Refuse larger images before decoding them")
+      ->group(kImageGroup);
+  add_positive(verb, "--max-item-bytes", flags.max_item_bytes,
+               "Refuse images, and videos by one of their frames, whose decoding would take more "
+               "host memory. The file header tells: 3 bytes per pixel, 5 to 11 for a progressive "
+               "JPEG, up to 10 for a WebP")
+      ->group(kImageGroup);
+  add_positive(verb, "--max-patches-per-item", flags.max_patches_per_item,
+               "Refuse items that would have more patches after resizing, all frames of a video "
+               "together. The time of the tower grows with them, whatever the size of the file")
+      ->group(kImageGroup);
+  add_positive(verb, kDecodeBytesFlag, flags.max_decode_bytes,
+               "Host memory that all decoding threads may take together; what does not fit waits "
+               "for its turn (default: 448 MiB, or 32 MiB per thread if that is more)")
+      ->group(kImageGroup);
+  const auto read_deadline = [&flags](const std::string& text) {
+    flags.decode_deadline_ms = parse_whole(text, 1, kDeadlineFlag, kLongestDeadlineMs);
+  };
+  verb.add_option_function<std::string>(kDeadlineFlag, read_deadline,
+                                        "Milliseconds that an item may take from the first byte "
+                                        "read to resized pixels; it fails after them (default: "
+                                        "any time)")
+      ->type_name("MS")
+      ->group(kImageGroup);
+}
+
+MediaLimits limits_of(const MediaFlags& flags) {
+  if (flags.max_decode_bytes > 0 && flags.max_decode_bytes < flags.max_item_bytes) {
+    throw UsageError(std::string(kDecodeBytesFlag) + ": expected at least --max-item-bytes, " +
+                     std::to_string(flags.max_item_bytes) + ", got " +
+                     std::to_string(flags.max_decode_bytes));
+  }
+  MediaLimits limits;
+  limits.max_image_pixels = flags.max_image_pixels;
+  limits.max_item_bytes = static_cast<std::size_t>(flags.max_item_bytes);
+  limits.max_patches_per_item = flags.max_patches_per_item;
+  limits.max_decode_bytes = static_cast<std::size_t>(flags.max_decode_bytes);
+  limits.decode_deadline = std::chrono::milliseconds(flags.decode_deadline_ms);
+  return limits;
+}
+
 }  // namespace
 
 void add_media_flags(CLI::App& verb, MediaFlags& flags) {
@@ -74,16 +122,14 @@ void add_media_flags(CLI::App& verb, MediaFlags& flags) {
   add_positive(verb, "--max-pixels", flags.max_pixels,
                "Shrink larger images to this area (default: the checkpoint's)")
       ->group(kImageGroup);
-  add_positive(verb, "--max-image-pixels", flags.max_image_pixels,
-               "Refuse larger images before decoding them")
-      ->group(kImageGroup);
+  add_limit_flags(verb, flags);
 }
 
 MediaOptions media_options(const MediaFlags& flags) {
   MediaOptions media;
   if (flags.min_pixels > 0) media.min_pixels = flags.min_pixels;
   if (flags.max_pixels > 0) media.max_pixels = flags.max_pixels;
-  media.limits.max_image_pixels = flags.max_image_pixels;
+  media.limits = limits_of(flags);
   media.image_backend = image_backend(flags.image_backend);
   const ProfileName& profile =
       *std::ranges::find(kProfileNames, flags.profile,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "cli/expect_usage_error.h"
 
 namespace fovea::cli {
@@ -46,6 +48,39 @@ TEST(MediaFlags, RefuseABackgroundThatTheProfileDoesNotUse) {
   test::expect_usage_error(
       "--rgba-background-color: --media-profile sglang ignores transparency",
       [] { (void)parsed("--media-profile sglang --rgba-background-color 0,0,0"); });
+}
+
+TEST(MediaFlags, LimitsAreThoseOfTheLibraryUnlessGiven) {
+  const MediaLimits limits = parsed("").limits;
+  EXPECT_EQ(limits.max_item_bytes, MediaLimits{}.max_item_bytes);
+  EXPECT_EQ(limits.max_patches_per_item, MediaLimits{}.max_patches_per_item);
+  EXPECT_EQ(limits.max_decode_bytes, MediaLimits{}.max_decode_bytes);
+  EXPECT_EQ(limits.decode_deadline, MediaLimits{}.decode_deadline);
+}
+
+TEST(MediaFlags, TakeLimitsOnCost) {
+  const MediaLimits limits =
+      parsed(
+          "--max-item-bytes 1000 --max-patches-per-item 20 --max-decode-bytes 3000 "
+          "--decode-deadline 40")
+          .limits;
+  EXPECT_EQ(limits.max_item_bytes, 1000u);
+  EXPECT_EQ(limits.max_patches_per_item, 20);
+  EXPECT_EQ(limits.max_decode_bytes, 3000u);
+  EXPECT_EQ(limits.decode_deadline, std::chrono::milliseconds(40));
+}
+
+TEST(MediaFlags, AllThreadsNeedTheMemoryOfOneItem) {
+  EXPECT_EQ(parsed("--max-item-bytes 1000 --max-decode-bytes 1000").limits.max_decode_bytes, 1000u);
+  test::expect_usage_error("--max-decode-bytes: expected at least --max-item-bytes, 1000, got 999",
+                           [] { (void)parsed("--max-item-bytes 1000 --max-decode-bytes 999"); });
+}
+
+TEST(MediaFlags, ADeadlineIsAtMostADay) {
+  EXPECT_EQ(parsed("--decode-deadline 86400000").limits.decode_deadline, std::chrono::hours(24));
+  for (const char* const text : {"0", "86400001", "1.5"})
+    test::expect_usage_error("--decode-deadline: expected a whole number from 1 to 86400000, got",
+                             [&] { (void)parsed(std::string("--decode-deadline ") + text); });
 }
 
 }  // namespace
