@@ -28,9 +28,10 @@ enum class ImageBackend : std::uint8_t {
 struct MediaLimits {
   std::int64_t max_image_pixels = 178'956'970;  ///< twice Pillow's warning level
   std::int64_t max_image_side_px = 65'535;
-  std::size_t max_image_bytes = std::size_t{32} << 20;   ///< encoded
-  std::size_t max_video_bytes = std::size_t{512} << 20;  ///< encoded
-  std::int64_t max_video_frames = 2'048;                 ///< after sampling
+  std::size_t max_image_bytes = std::size_t{32} << 20;  ///< encoded
+  /// Encoded, in memory or in a file, which is read piece by piece: a bound on time.
+  std::size_t max_video_bytes = std::size_t{16} << 30;
+  std::int64_t max_video_frames = 2'048;  ///< after sampling
   /// Host memory that decoding an image, or one frame of a video, may take: known from its header.
   std::size_t max_item_bytes = std::size_t{384} << 20;
   /// Patches that an item may have after it was resized, all frames of a video together.

@@ -80,7 +80,8 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
       options(engine_options),
       files(checkpoint::read_hf_config(directory)),
       backends(make_backends(options)),
-      decode_pool(thread_count(options)) {
+      decode_pool(thread_count(options)),
+      decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())) {
   load();
 }
 
@@ -151,7 +152,7 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
   };
   try {
     const std::vector<CallWindow> call = order(media, how.enforce_eager);
-    PreparedWindows windows({model(), options.media, decode_pool, on_host()}, media, call);
+    PreparedWindows windows({prepare_context(), decode_pool, on_host()}, media, call);
     for (std::size_t done = 0; !windows.done();) {
       const std::size_t before = done;
       const PreparedWindows::Window window = windows.next();

@@ -31,6 +31,7 @@ struct Engine::Impl {
 
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
+  [[nodiscard]] PrepareContext prepare_context() { return {model(), options.media, decode_budget}; }
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
 
@@ -42,6 +43,7 @@ struct Engine::Impl {
   checkpoint::HfConfig files;
   std::vector<Backend> backends;  // one per replica
   ThreadPool decode_pool;
+  DecodeBudget decode_budget;
   std::vector<std::unique_ptr<EncoderGraphModel>> models;  // one per GPU; on the CPU one for all
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;

@@ -30,8 +30,10 @@ ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                                      is_video ? std::optional(size.num_frames) : std::nullopt);
   media::check_image_size(size.width_px, size.height_px, name, limits);
   media::check_num_frames(size.num_frames, name, limits);
-  return is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
-                  : processor.plan_image(size.width_px, size.height_px);
+  ItemPlan plan = is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
+                           : processor.plan_image(size.width_px, size.height_px);
+  media::check_num_patches(plan.spec.input_rows, name, limits);
+  return plan;
 }
 
 ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {

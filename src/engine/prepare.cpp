@@ -1,9 +1,8 @@
-// From files and bytes to what the tower reads: read, decode, plan, resize. Runs on the decode
+// From files and bytes to what the tower reads: read, plan, decode, resize. Runs on the decode
 // threads; touches no device.
 #include "engine/prepare.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <numeric>
 #include <string>
@@ -11,8 +10,12 @@
 
 #include "core/check.h"
 #include "core/file.h"
-#include "core/stopwatch.h"
+#include "core/interrupt.h"
 #include "core/row_dtype.h"
+#include "core/stopwatch.h"
+#include "engine/prepare/check_item.h"
+#include "engine/prepare/frame_writer.h"
+#include "engine/prepare/item_deadline.h"
 #include "media/decode_image.h"
 #include "media/limits.h"
 #include "media/video.h"
@@ -21,165 +24,167 @@ namespace fovea {
 
 namespace {
 
-/// Decoded images of one item, or a view of pixels the caller decoded.
-struct Frames {
-  std::vector<media::Image> owned;
-  std::vector<RgbView> views;
-  std::vector<double> seconds;  ///< of each frame of a video; empty if nobody knows
-};
-
-void decode_into(Frames& frames, std::span<const std::uint8_t> bytes, const std::string& name,
-                 const MediaOptions& options, StageTimes& times) {
-  const Stopwatch watch;
-  frames.owned.push_back(media::decode_image(bytes, name, options));
-  times.decode_ms += watch.elapsed_ms();
+/// Host memory that decoding an image takes, by its header.
+std::size_t decode_bytes(const media::ImageInfo& info) {
+  return static_cast<std::size_t>(info.width_px * info.height_px) * 3 * 2;
 }
 
-void read_and_decode(Frames& frames, const std::string& path, const MediaOptions& options,
-                     StageTimes& times) {
-  const Stopwatch watch;
-  const std::vector<std::uint8_t> bytes = read_file(path, options.limits.max_image_bytes);
-  times.read_ms += watch.elapsed_ms();
-  decode_into(frames, bytes, path, options, times);
-}
+/// The way of one item from its source to resized bytes.
+class Preparation {
+ public:
+  /// @param result is filled in. All must outlive this object.
+  Preparation(const PrepareContext& context, const MediaItem& media, PreparedMedia& result)
+      : context_(context),
+        processor_(context.model.processor()),
+        media_(media),
+        result_(result),
+        deadline_(media.name, limits().decode_deadline),
+        writer_(processor_, media, limits(), result.item) {}
 
-Frames view_rgb(const MediaItem& item, const MediaLimits& limits) {
-  FOVEA_CHECK(item.width_px >= 1 && item.height_px >= 1 && item.num_frames >= 1, kInvalidArgument,
-              item.name, ": expected at least 1 frame of at least 1x1 pixels, got ",
-              item.num_frames, " of ", item.width_px, "x", item.height_px);
-  media::check_image_size(item.width_px, item.height_px, item.name, limits);
-  media::check_num_frames(item.num_frames, item.name, limits);
-  const auto bytes = checked_mul(3 * item.width_px * item.height_px, item.num_frames);
-  FOVEA_CHECK(bytes && static_cast<std::uint64_t>(*bytes) == item.bytes.size(), kInvalidArgument,
-              item.name, ": ", item.num_frames, " frames of ", item.width_px, "x", item.height_px,
-              " RGB pixels do not take ", item.bytes.size(), " bytes");
-  Frames frames;
-  const std::size_t frame_bytes = item.bytes.size() / static_cast<std::size_t>(item.num_frames);
-  for (std::int64_t f = 0; f < item.num_frames; ++f) {
-    frames.views.push_back({item.bytes.data() + static_cast<std::size_t>(f) * frame_bytes,
-                            item.width_px, item.height_px});
-  }
-  return frames;
-}
-
-/// Sampled frames of a video container.
-void decode_container(Frames& frames, const ItemProcessor& processor, const MediaItem& item,
-                      const MediaOptions& options, StageTimes& times) {
-  const Stopwatch reading;
-  const std::vector<std::uint8_t> bytes =
-      read_file(item.paths.front(), options.limits.max_video_bytes);
-  times.read_ms += reading.elapsed_ms();
-  const Stopwatch decoding;
-  const auto sampler = [&](const media::VideoInfo& info) {
-    std::vector<std::int64_t> indices =
-        processor.sample_frames(info.num_frames, info.fps, item.fps);
-    if (info.fps > 0) {
-      for (const std::int64_t index : indices) {
-        frames.seconds.push_back(static_cast<double>(index) / info.fps);
-      }
+  void run() {
+    using Source = MediaItem::Source;
+    check_source(media_);
+    const bool is_video = media_.modality == Modality::kVideo;
+    switch (media_.source) {
+      case Source::kRows: check_rows(); return;
+      case Source::kPixelValues: add_pixel_values(); return;
+      case Source::kRgb: add_rgb(); break;
+      case Source::kFrameFiles: add_files(); break;
+      case Source::kBytes: is_video ? add_container_bytes() : add_image_bytes(); break;
+      case Source::kFile: is_video ? add_container_file() : add_files(); break;
     }
-    return indices;
-  };
-  frames.owned = media::decode_video(bytes, item.name, sampler, options.limits).frames;
-  times.decode_ms += decoding.elapsed_ms();
-}
-
-Frames load_frames(const ItemProcessor& processor, const MediaItem& item,
-                   const MediaOptions& options, StageTimes& times) {
-  if (item.source == MediaItem::Source::kRgb) return view_rgb(item, options.limits);
-  Frames frames;
-  if (item.source == MediaItem::Source::kBytes) {
-    FOVEA_CHECK(item.bytes.size() <= options.limits.max_image_bytes, kInvalidArgument, item.name,
-                ": ", item.bytes.size(), " bytes, the limit is ", options.limits.max_image_bytes);
-    decode_into(frames, item.bytes, item.name, options, times);
-  } else if (item.modality == Modality::kVideo && item.source == MediaItem::Source::kFile) {
-    decode_container(frames, processor, item, options, times);
-  } else {
-    media::check_num_frames(std::ssize(item.paths), item.name, options.limits);
-    for (const std::string& path : item.paths) read_and_decode(frames, path, options, times);
+    result_.times.resize_ms = writer_.resize_ms();
+    if (is_video) result_.timestamps = processor_.timestamps(seconds());
   }
-  for (const media::Image& image : frames.owned) {
-    frames.views.push_back({image.rgb.data(), image.width_px, image.height_px});
-  }
-  return frames;
-}
 
-/// Do the bytes fit the description? @param rows what a row is called.
-void check_matrix(const MediaItem& media, const char* rows) {
-  const auto elements = checked_mul(media.num_rows, media.row_width);
-  const auto element_bytes = static_cast<std::int64_t>(size_of(to_dtype(media.row_dtype)));
-  const auto bytes = elements ? checked_mul(*elements, element_bytes) : std::nullopt;
-  FOVEA_CHECK(bytes && media.num_rows >= 0 && media.row_width >= 0 &&
-                  static_cast<std::uint64_t>(*bytes) == media.bytes.size(),
-              kInvalidArgument, media.name, ": ", media.num_rows, " ", rows, " of ",
-              media.row_width, " x ", to_string(to_dtype(media.row_dtype)), " do not take ",
-              media.bytes.size(), " bytes");
-}
+ private:
+  [[nodiscard]] const MediaLimits& limits() const { return context_.options.limits; }
 
-/// Rows that need no tower: do they fit their description, and the model?
-void check_rows(const EncoderGraphModel& model, const MediaItem& media) {
-  check_matrix(media, "rows");
-  const std::int64_t width = model.graph_spec().out_width;
-  FOVEA_CHECK(media.row_width == width, kInvalidArgument, media.name, ": rows of this model are ",
-              width, " wide, got ", media.row_width);
-}
+  /// Rows that need no tower: do they fit their description, and the model?
+  void check_rows() const {
+    check_matrix(media_, "rows");
+    const std::int64_t width = context_.model.graph_spec().out_width;
+    FOVEA_CHECK(media_.row_width == width, kInvalidArgument, media_.name,
+                ": rows of this model are ", width, " wide, got ", media_.row_width);
+  }
 
-void prepare_pixel_values(const ItemProcessor& processor, const MediaItem& media,
-                          PreparedMedia& result) {
-  check_matrix(media, "patches");
-  FOVEA_CHECK(media.grid_thw, kInvalidArgument, media.name, ": pixel values need their grid_thw");
-  const Stopwatch watch;
-  const auto& [t, h, w] = *media.grid_thw;
-  result.item.plan = processor.plan_grid(media.modality, *media.grid_thw);
-  const ItemPlan& plan = result.item.plan;
-  FOVEA_CHECK(plan.spec.input_rows == media.num_rows, kInvalidArgument, media.name, ": grid_thw ",
-              t, "x", h, "x", w, " has ", plan.spec.input_rows, " patches, got pixel values of ",
-              media.num_rows);
-  result.item.pixels.resize(plan.pixel_bytes);
-  processor.fill_pixel_values(plan,
-                              {reinterpret_cast<const std::byte*>(media.bytes.data()),
-                               to_dtype(media.row_dtype),
-                               {media.num_rows, media.row_width}},
-                              result.item.pixels);
-  result.times.resize_ms = watch.elapsed_ms();
-}
+  void add_pixel_values() {
+    check_matrix(media_, "patches");
+    const Stopwatch watch;
+    const auto& [t, h, w] = *media_.grid_thw;
+    ItemPlan& plan = result_.item.plan;
+    plan = processor_.plan_grid(media_.modality, *media_.grid_thw);
+    media::check_num_patches(plan.spec.input_rows, media_.name, limits());
+    FOVEA_CHECK(plan.spec.input_rows == media_.num_rows, kInvalidArgument, media_.name,
+                ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
+                " patches, got pixel values of ", media_.num_rows);
+    result_.item.pixels.resize(plan.pixel_bytes);
+    processor_.fill_pixel_values(plan,
+                                 {reinterpret_cast<const std::byte*>(media_.bytes.data()),
+                                  to_dtype(media_.row_dtype),
+                                  {media_.num_rows, media_.row_width}},
+                                 result_.item.pixels);
+    result_.times.resize_ms = watch.elapsed_ms();
+  }
 
-/// Of the frames of a video: frames that were not sampled here are `fps` apart.
-std::vector<double> seconds_of(const Frames& frames, const MediaItem& media) {
-  const bool is_container = media.source == MediaItem::Source::kFile;
-  if (is_container || media.fps <= 0) return frames.seconds;
-  std::vector<double> seconds;
-  for (std::size_t i = 0; i < frames.views.size(); ++i) {
-    seconds.push_back(static_cast<double>(i) / media.fps);
+  void add_rgb() {
+    check_rgb(media_, limits());
+    writer_.expect(media_.num_frames);
+    const std::size_t frame_bytes =
+        media_.bytes.size() / static_cast<std::size_t>(media_.num_frames);
+    for (std::size_t begin = 0; begin < media_.bytes.size(); begin += frame_bytes) {
+      writer_.add({media_.bytes.data() + begin, media_.width_px, media_.height_px});
+    }
   }
-  return seconds;
-}
 
-void prepare(const EncoderGraphModel& model, const MediaItem& media, const MediaOptions& options,
-             PreparedMedia& result) {
-  const ItemProcessor& processor = model.processor();
-  if (media.source == MediaItem::Source::kPixelValues) {
-    prepare_pixel_values(processor, media, result);
-    return;
+  void add_files() {
+    writer_.expect(std::ssize(media_.paths));
+    for (const std::string& path : media_.paths) {
+      const Stopwatch watch;
+      const std::vector<std::uint8_t> bytes = read_file(path, limits().max_image_bytes);
+      result_.times.read_ms += watch.elapsed_ms();
+      add_image(bytes, path);
+    }
   }
-  if (media.source == MediaItem::Source::kRows) {
-    check_rows(model, media);
-    return;
+
+  void add_image_bytes() {
+    FOVEA_CHECK(media_.bytes.size() <= limits().max_image_bytes, kInvalidArgument, media_.name,
+                ": ", media_.bytes.size(), " bytes, the limit is ", limits().max_image_bytes);
+    add_image(media_.bytes, media_.name);
   }
-  const Frames frames = load_frames(processor, media, options, result.times);
-  if (media.modality == Modality::kVideo) {
-    result.timestamps = processor.timestamps(seconds_of(frames, media));
+
+  void add_image(std::span<const std::uint8_t> bytes, const std::string& name) {
+    const media::ImageInfo info = media::probe_image(bytes, name, context_.options);
+    writer_.announce(info.width_px, info.height_px);
+    const DecodeBudget::Share share = take(decode_bytes(info));
+    const Stopwatch watch;
+    const media::Image image = media::decode_image(bytes, name, context_.options);
+    result_.times.decode_ms += watch.elapsed_ms();
+    writer_.add({image.rgb.data(), image.width_px, image.height_px});
   }
-  const RgbView& first = frames.views.front();
-  const Stopwatch watch;
-  result.item.plan = media.modality == Modality::kImage
-                         ? processor.plan_image(first.width_px, first.height_px)
-                         : processor.plan_video(static_cast<std::int64_t>(frames.views.size()),
-                                                first.width_px, first.height_px);
-  result.item.pixels.resize(result.item.plan.pixel_bytes);
-  processor.fill_pixels(result.item.plan, frames.views, result.item.pixels);
-  result.times.resize_ms = watch.elapsed_ms();
-}
+
+  void add_container_bytes() { add_container({.bytes = media_.bytes, .name = media_.name}); }
+
+  void add_container_file() {
+    const InputFile file(media_.paths.front());
+    add_container(
+        {.file = file.descriptor(), .file_bytes = file.size_bytes(), .name = media_.name});
+  }
+
+  /// Sampled frames of a video container. Reading it counts as decoding.
+  void add_container(const media::EncodedVideo& video) {
+    const Stopwatch watch;
+    DecodeBudget::Share share;
+    const auto sampler = [&](const media::VideoInfo& info) {
+      const std::vector<std::int64_t> indices =
+          processor_.sample_frames(info.num_frames, info.fps, media_.fps);
+      writer_.expect(std::ssize(indices));
+      (void)writer_.plan_for(info.width_px, info.height_px);  // refuses what would be too large
+      keep_seconds(indices, info.fps);
+      share = take(info.decode_bytes);
+      return indices;
+    };
+    media::decode_video(video, sampler, limits(), [&](const media::Image& frame) {
+      writer_.add({frame.rgb.data(), frame.width_px, frame.height_px});
+    });
+    result_.times.decode_ms = watch.elapsed_ms() - waited_ms_ - writer_.resize_ms();
+  }
+
+  void keep_seconds(std::span<const std::int64_t> indices, double fps) {
+    if (fps <= 0) return;
+    for (const std::int64_t index : indices) {
+      container_seconds_.push_back(static_cast<double>(index) / fps);
+    }
+  }
+
+  /// Of the frames of a video: frames that were not sampled here are `fps` apart.
+  [[nodiscard]] std::vector<double> seconds() const {
+    const bool is_container =
+        media_.source == MediaItem::Source::kFile || media_.source == MediaItem::Source::kBytes;
+    if (is_container || media_.fps <= 0) return container_seconds_;
+    std::vector<double> seconds;
+    for (std::int64_t i = 0; i < writer_.num_frames(); ++i) {
+      seconds.push_back(static_cast<double>(i) / media_.fps);
+    }
+    return seconds;
+  }
+
+  [[nodiscard]] DecodeBudget::Share take(std::size_t bytes) {
+    const Stopwatch watch;
+    DecodeBudget::Share share = deadline_.exclude([&] { return context_.budget.take(bytes); });
+    waited_ms_ += watch.elapsed_ms();
+    return share;
+  }
+
+  const PrepareContext& context_;
+  const ItemProcessor& processor_;
+  const MediaItem& media_;
+  PreparedMedia& result_;
+  ItemDeadline deadline_;
+  FrameWriter writer_;
+  double waited_ms_ = 0;
+  std::vector<double> container_seconds_;  // of each sampled frame; empty if nobody knows
+};
 
 media::ImageInfo probe(const MediaItem& media, const MediaOptions& options) {
   constexpr std::size_t kHeaderBytes = 128 << 10;  // EXIF of 64 KiB and a colour profile included
@@ -194,30 +199,32 @@ media::ImageInfo probe(const MediaItem& media, const MediaOptions& options) {
 std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const MediaItem& media,
                                        const MediaOptions& options) {
   using Source = MediaItem::Source;
+  check_source(media);
   const bool is_video = media.modality == Modality::kVideo;
-  if (media.source == Source::kRows || (is_video && media.source == Source::kFile)) return {};
+  const bool is_encoded = media.source == Source::kFile || media.source == Source::kBytes;
+  if (media.source == Source::kRows || (is_video && is_encoded)) return {};
   if (media.source == Source::kPixelValues) {
-    if (!media.grid_thw) return {};
-    return processor.plan_grid(media.modality, *media.grid_thw);
+    ItemPlan plan = processor.plan_grid(media.modality, *media.grid_thw);
+    media::check_num_patches(plan.spec.input_rows, media.name, options.limits);
+    return plan;
   }
-  std::int64_t num_frames = std::ssize(media.paths);
-  media::ImageInfo size;
+  PreparedItem unused;
+  FrameWriter writer(processor, media, options.limits, unused);
   if (media.source == Source::kRgb) {
-    const Frames frames = view_rgb(media, options.limits);
-    num_frames = std::ssize(frames.views);
-    size.width_px = frames.views.front().width_px;
-    size.height_px = frames.views.front().height_px;
-  } else {
-    size = probe(media, options);
+    check_rgb(media, options.limits);
+    writer.expect(media.num_frames);
+    return writer.plan_for(media.width_px, media.height_px);
   }
-  return is_video ? processor.plan_video(num_frames, size.width_px, size.height_px)
-                  : processor.plan_image(size.width_px, size.height_px);
+  const media::ImageInfo size = probe(media, options);
+  writer.expect(media.source == Source::kBytes ? 1 : std::ssize(media.paths));
+  return writer.plan_for(size.width_px, size.height_px);
 }
 
 /// The error with the item's name in front, unless that, or the path of one of its files, is there
 /// already.
 Error named(const MediaItem& media, const Error& error) {
   const std::string text = error.what();
+  if (media.name.empty() && text.starts_with(": ")) return {error.code(), "item" + text};
   const auto begins = [&](const std::string& name) { return text.starts_with(name + ": "); };
   if (media.name.empty() || begins(media.name) || std::ranges::any_of(media.paths, begins)) {
     return error;
@@ -238,12 +245,12 @@ std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaIt
   }
 }
 
-PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,
-                            const MediaOptions& options) {
+PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media) {
   PreparedMedia result;
   try {
-    prepare(model, media, options, result);
+    Preparation(context, media, result).run();
   } catch (const Error& error) {
+    check_interrupt();  // what ends the call is no error of the item
     result.error = named(media, error);
   } catch (const std::bad_alloc&) {
     result.error = Error(ErrorCode::kOutOfMemory, cat(media.name, ": out of memory"));
@@ -252,24 +259,22 @@ PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& med
   return result;
 }
 
-std::vector<PreparedMedia> prepare_some(const EncoderGraphModel& model,
+std::vector<PreparedMedia> prepare_some(const PrepareContext& context,
                                         std::span<const MediaItem> media,
-                                        std::span<const std::size_t> which,
-                                        const MediaOptions& options, ThreadPool& pool) {
+                                        std::span<const std::size_t> which, ThreadPool& pool) {
   std::vector<PreparedMedia> results(which.size());
   pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
     const auto place = static_cast<std::size_t>(i);
-    results[place] = prepare_media(model, media[which[place]], options);
+    results[place] = prepare_media(context, media[which[place]]);
   });
   return results;
 }
 
-std::vector<PreparedMedia> prepare_all(const EncoderGraphModel& model,
-                                       std::span<const MediaItem> media,
-                                       const MediaOptions& options, ThreadPool& pool) {
+std::vector<PreparedMedia> prepare_all(const PrepareContext& context,
+                                       std::span<const MediaItem> media, ThreadPool& pool) {
   std::vector<std::size_t> which(media.size());
   std::iota(which.begin(), which.end(), std::size_t{0});
-  return prepare_some(model, media, which, options, pool);
+  return prepare_some(context, media, which, pool);
 }
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/thread_pool.h"
+#include "engine/prepare/decode_budget.h"
 #include "fovea/embedding.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
@@ -23,6 +24,13 @@ struct PreparedMedia {
   std::optional<Error> error;
 };
 
+/// What the items of an engine are prepared with; owns nothing.
+struct PrepareContext {
+  const EncoderGraphModel& model;
+  const MediaOptions& options;
+  DecodeBudget& budget;  ///< of everything that decodes for the engine
+};
+
 /// The size of an item as far as it can be told without decoding: by the description of pixels and
 /// pixel values, and by the header of an encoded image, as stored, before it is turned upright.
 /// Absent for videos in containers, for finished rows, which take part in no packing, and for
@@ -31,19 +39,20 @@ struct PreparedMedia {
                                                  const MediaItem& media,
                                                  const MediaOptions& options);
 
-/// Takes one item from its source to resized bytes. Never throws an Error: it is returned.
-[[nodiscard]] PreparedMedia prepare_media(const EncoderGraphModel& model, const MediaItem& media,
-                                          const MediaOptions& options);
+/// Takes one item from its source to resized bytes. An Error is returned; what the limits of
+/// `context` refuse is refused before memory is taken for it. Waits for its share of the budget,
+/// and then has options.limits.decode_deadline for the rest: missing that is an Error of the item.
+/// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt, if the thread is to end.
+[[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media);
 
 /// As prepare_media for the items `which` of `media` at once, spread over the pool, in that order.
-[[nodiscard]] std::vector<PreparedMedia> prepare_some(const EncoderGraphModel& model,
+[[nodiscard]] std::vector<PreparedMedia> prepare_some(const PrepareContext& context,
                                                       std::span<const MediaItem> media,
                                                       std::span<const std::size_t> which,
-                                                      const MediaOptions& options,
                                                       ThreadPool& pool);
 /// As prepare_some for all of `media`.
-[[nodiscard]] std::vector<PreparedMedia> prepare_all(const EncoderGraphModel& model,
+[[nodiscard]] std::vector<PreparedMedia> prepare_all(const PrepareContext& context,
                                                      std::span<const MediaItem> media,
-                                                     const MediaOptions& options, ThreadPool& pool);
+                                                     ThreadPool& pool);
 
 }  // namespace fovea

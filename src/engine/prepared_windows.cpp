@@ -14,7 +14,7 @@ void PreparedWindows::prepare_first() {
   const std::launch policy = source_.on_host ? std::launch::deferred : std::launch::async;
   const std::span<const std::size_t> items = windows_.front().items;
   next_ = std::async(policy, [items, media = media_, source = source_] {
-    return prepare_some(source.model, media, items, source.options, source.pool);
+    return prepare_some(source.context, media, items, source.pool);
   });
 }
 

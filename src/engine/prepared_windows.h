@@ -16,8 +16,7 @@ namespace fovea {
 class PreparedWindows {
  public:
   struct Source {
-    const EncoderGraphModel& model;
-    const MediaOptions& options;
+    PrepareContext context;
     ThreadPool& pool;
     bool on_host;
   };

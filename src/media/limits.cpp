@@ -38,4 +38,10 @@ void check_num_frames(std::int64_t num_frames, std::string_view name, const Medi
               limits.max_video_frames, " frames, got ", num_frames);
 }
 
+void check_num_patches(std::int64_t num_patches, std::string_view name, const MediaLimits& limits) {
+  FOVEA_CHECK(num_patches <= limits.max_patches_per_item, kInvalidArgument, name,
+              ": expected at most ", limits.max_patches_per_item, " patches after resizing, got ",
+              num_patches);
+}
+
 }  // namespace fovea::media

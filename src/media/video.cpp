@@ -2,6 +2,7 @@
 #include "media/video.h"
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "core/plugin.h"
 #include "media/video_abi.h"
 
@@ -28,13 +29,13 @@ Found find_video_plugin() {
 
 }  // namespace
 
-VideoFrames decode_video(std::span<const std::uint8_t> bytes, std::string_view name,
-                         const FrameSampler& sampler, const MediaLimits& limits) {
+VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,
+                       const MediaLimits& limits, const FrameSink& sink) {
   const Found found = find_video_plugin();
-  FOVEA_CHECK(found.plugin != nullptr, kUnsupported, name,
+  FOVEA_CHECK(found.plugin != nullptr, kUnsupported, video.name,
               ": video containers need the video plugin: ", found.reason,
               "; or give a directory of frame images");
-  return found.plugin->decode(bytes, name, sampler, limits);
+  return found.plugin->decode(video, sampler, limits, sink, current_interrupt());
 }
 
 std::string video_status() {

@@ -1,13 +1,14 @@
 #pragma once
 
+#include "core/interrupt.h"
 #include "core/plugin_note.h"
 #include "media/video.h"
 
 namespace fovea::media {
 
-/// Raised by one whenever this file, media/video.h, media/image.h or MediaLimits changes: the
-/// library and the plugin share these classes.
-inline constexpr int kVideoPluginInterface = 1;
+/// Raised by one whenever this file, media/video.h, media/image.h, Interrupt or MediaLimits changes:
+/// the library and the plugin share these classes.
+inline constexpr int kVideoPluginInterface = 2;
 inline constexpr PluginBuild kVideoPluginBuild{.kind = {'v', 'i', 'd', 'e', 'o'},
                                                .interface_number = kVideoPluginInterface};
 
@@ -15,8 +16,9 @@ inline constexpr PluginBuild kVideoPluginBuild{.kind = {'v', 'i', 'd', 'e', 'o'}
 /// sides are compiled by the same C++ ABI.
 struct VideoPlugin {
   const char* libraries;  ///< what it decodes with, for `fovea env`
-  VideoFrames (*decode)(std::span<const std::uint8_t> bytes, std::string_view name,
-                        const FrameSampler& sampler, const MediaLimits& limits);
+  /// @param interrupt of the calling thread, which the plugin cannot see; may be null.
+  VideoInfo (*decode)(const EncodedVideo& video, const FrameSampler& sampler,
+                      const MediaLimits& limits, const FrameSink& sink, const Interrupt* interrupt);
 };
 
 /// Name and type of the plugin's only symbol.

@@ -90,11 +90,12 @@ class ItemProcessor {
   /// frame, which is the default.
   [[nodiscard]] virtual std::vector<double> timestamps(std::span<const double> frame_seconds) const;
 
-  /// Resizes source frames into `out` (plan.pixel_bytes bytes). One frame for an image; for a video
-  /// plan.num_frames frames, all of the planned source size.
-  /// @throws Error(kInvalidArgument) for another number or size of frames.
-  virtual void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                           std::span<std::uint8_t> out) const = 0;
+  /// Resizes one source frame into its part of `out` (plan.pixel_bytes bytes). `out` is complete
+  /// when each of plan.num_frames frames was given once, in any order; an image is frame 0.
+  /// @throws Error(kInvalidArgument) for a frame of another size than the planned one, or of an
+  /// index that is not in [0, plan.num_frames).
+  virtual void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                          std::span<std::uint8_t> out) const = 0;
   /// Turns pixel values, as the reference's processor returns them, into `out` (plan.pixel_bytes
   /// bytes), so that the tower reads exactly what it would read of the image.
   /// @param plan of plan_grid. @param values host, [plan.spec.input_rows, values of a patch], f32,

@@ -18,7 +18,8 @@ using ::testing::StartsWith;
 class Prepare : public ::testing::Test {
  protected:
   [[nodiscard]] PreparedMedia prepare(const MediaItem& media) const {
-    return prepare_media(*model_, media, options_);
+    DecodeBudget budget(decode_budget_bytes(options_.limits, 1));
+    return prepare_media({*model_, options_, budget}, media);
   }
   /// The message of an item that cannot be prepared.
   [[nodiscard]] std::string refusal(const MediaItem& media) const {
@@ -147,7 +148,8 @@ TEST_F(Prepare, ManyItemsKeepTheirOrderWithFailuresAmongThem) {
   }
   media[4] = image_file("missing.jpg");
   ThreadPool pool(3);
-  const std::vector<PreparedMedia> prepared = prepare_all(*model_, media, options_, pool);
+  DecodeBudget budget(1);
+  const std::vector<PreparedMedia> prepared = prepare_all({*model_, options_, budget}, media, pool);
   ASSERT_EQ(prepared.size(), media.size());
   for (std::size_t i = 0; i < media.size(); ++i) {
     EXPECT_EQ(prepared[i].error.has_value(), i == 4) << i;

@@ -29,8 +29,8 @@ class DualModel final : public EncoderGraphModel, public ItemProcessor {
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
   [[nodiscard]] const ItemProcessor& processor() const noexcept override { return *this; }
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
-                   std::span<std::uint8_t>) const override {}
+  void fill_frame(const ItemPlan&, std::int64_t, const RgbView&,
+                  std::span<std::uint8_t>) const override {}
   [[nodiscard]] std::int64_t path_width(PathId) const override { return kColumns; }
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override;

@@ -27,8 +27,8 @@ class FillModel final : public EncoderGraphModel, public ItemProcessor {
   [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
   [[nodiscard]] const ItemProcessor& processor() const noexcept override { return *this; }
   [[nodiscard]] ItemPlan plan_image(std::int64_t, std::int64_t) const override { return {}; }
-  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
-                   std::span<std::uint8_t>) const override {}
+  void fill_frame(const ItemPlan&, std::int64_t, const RgbView&,
+                  std::span<std::uint8_t>) const override {}
   [[nodiscard]] std::int64_t path_width(PathId) const override { return 1; }
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId, const GraphCapacity&) const override {
     return {};

@@ -48,8 +48,8 @@ class MockModel final : public EncoderGraphModel, public ItemProcessor {
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
-  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
-                   std::span<std::uint8_t>) const override {}
+  void fill_frame(const ItemPlan&, std::int64_t, const RgbView&,
+                  std::span<std::uint8_t>) const override {}
   [[nodiscard]] std::int64_t path_width(PathId) const override { return options_.hidden; }
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override;

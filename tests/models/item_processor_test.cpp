@@ -11,8 +11,8 @@ namespace {
 class ImagesOnly final : public ItemProcessor {
  public:
   [[nodiscard]] ItemPlan plan_image(std::int64_t, std::int64_t) const override { return {}; }
-  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
-                   std::span<std::uint8_t>) const override {}
+  void fill_frame(const ItemPlan&, std::int64_t, const RgbView&,
+                  std::span<std::uint8_t>) const override {}
 };
 
 TEST(ItemProcessor, TakesNoVideosUnlessOverridden) {

@@ -152,7 +152,7 @@ TEST(WorkedPadding, ASmallerImageLiesInTheMiddleOfGrey) {
   const ItemPlan plan = processor.plan_image(64, 48);
   std::vector<std::uint8_t> view(plan.pixel_bytes);
   const RgbView image{rgb.data(), 64, 48};
-  processor.fill_pixels(plan, {&image, 1}, view);
+  processor.fill_frame(plan, 0, image, view);
   ASSERT_EQ(view.size(), static_cast<std::size_t>(kSide * kSide * 3));
   EXPECT_EQ(test::sha256_hex(view).substr(0, 16), "eda0732286726416");
 }

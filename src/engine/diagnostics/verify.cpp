@@ -189,7 +189,7 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   {
     const std::lock_guard lock(impl.mutex);
     const std::vector<PreparedMedia> prepared =
-        prepare_all(impl.model(), items, impl.options.media, impl.decode_pool);
+        prepare_all(impl.prepare_context(), items, impl.decode_pool);
     append(checks, check_replicas(*impl.replicas, prepared, batch, tolerance));
   }
   if (!exact) checks.push_back(check_against_cpu(impl.directory, impl.options, items, batch));

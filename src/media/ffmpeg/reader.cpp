@@ -1,11 +1,18 @@
-// Demuxing from memory. Only formats that hold their media themselves are allowed: no playlist, no
-// URL, no other file can be opened from inside a container.
+// Demuxing from memory or from an open file. Only formats that hold their media themselves are
+// allowed: no playlist, no URL, no other file can be opened from inside a container.
 #include "media/ffmpeg/reader.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "media/limits.h"
 
 namespace fovea::media::ffmpeg {
@@ -15,6 +22,25 @@ namespace {
 constexpr int kIoBufferBytes = 64 * 1024;
 constexpr const char* kAllowedFormats = "mov,mp4,matroska,webm,avi,gif";
 
+/// The same options for the decoder of every stream, for avformat_find_stream_info.
+class StreamOptions {
+ public:
+  StreamOptions(unsigned num_streams, std::int64_t max_pixels) : options_(num_streams) {
+    for (AVDictionary*& options : options_) {
+      av_dict_set_int(&options, "max_pixels", max_pixels, 0);
+    }
+  }
+  ~StreamOptions() {
+    for (AVDictionary*& options : options_) av_dict_free(&options);
+  }
+  StreamOptions(const StreamOptions&) = delete;
+  StreamOptions& operator=(const StreamOptions&) = delete;
+  [[nodiscard]] AVDictionary** data() { return options_.data(); }
+
+ private:
+  std::vector<AVDictionary*> options_;
+};
+
 }  // namespace
 
 std::string error_text(int error) {
@@ -23,19 +49,68 @@ std::string error_text(int error) {
   return text;
 }
 
-int Reader::read(void* self, std::uint8_t* buffer, int size) {
-  auto& reader = *static_cast<Reader*>(self);
-  const std::size_t left = reader.bytes_.size() - reader.position_;
-  if (left == 0) return AVERROR_EOF;
-  const std::size_t count = std::min(left, static_cast<std::size_t>(size));
-  std::memcpy(buffer, reader.bytes_.data() + reader.position_, count);
-  reader.position_ += count;
-  return static_cast<int>(count);
+std::int64_t most_frame_pixels(const MediaLimits& limits) {
+  const std::size_t pixels = limits.max_item_bytes / frame_bytes(1, 1);
+  return std::min(limits.max_image_pixels, static_cast<std::int64_t>(pixels));
 }
 
-std::int64_t Reader::seek(void* self, std::int64_t offset, int whence) {
+/// Keeps what the action throws for rethrow(), and ends FFmpeg's work.
+template <class Action>
+auto Reader::guarded(Action&& action) noexcept -> decltype(action()) {
+  try {
+    return action();
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+    return AVERROR_EXIT;
+  }
+}
+
+void Reader::rethrow() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+int Reader::is_interrupted(void* self) noexcept {
   auto& reader = *static_cast<Reader*>(self);
-  const auto size = static_cast<std::int64_t>(reader.bytes_.size());
+  return reader.guarded([&] {
+    check_interrupt();
+    return reader.failure_ ? 1 : 0;
+  });
+}
+
+int Reader::read(void* self, std::uint8_t* buffer, int size) noexcept {
+  auto& reader = *static_cast<Reader*>(self);
+  return reader.guarded([&] {
+    check_interrupt();
+    const std::size_t left = reader.video_.size_bytes() - reader.position_;
+    if (left == 0) return AVERROR_EOF;
+    return reader.read_some(buffer, std::min(left, static_cast<std::size_t>(size)));
+  });
+}
+
+int Reader::read_some(std::uint8_t* buffer, std::size_t size) {
+  bytes_of_packet_ += size;
+  FOVEA_CHECK(bytes_of_packet_ <= limits_.max_item_bytes, kInvalidArgument, video_.name,
+              ": a header or packet takes more than ", limits_.max_item_bytes, " bytes");
+  if (video_.file < 0) {
+    std::memcpy(buffer, video_.bytes.data() + position_, size);
+    position_ += size;
+    return static_cast<int>(size);
+  }
+  ssize_t got = 0;
+  do {
+    got = ::pread(video_.file, buffer, size, static_cast<off_t>(position_));
+  } while (got < 0 && errno == EINTR);
+  FOVEA_CHECK(got >= 0, kIo, video_.name,
+              ": cannot read: ", std::generic_category().message(errno));
+  FOVEA_CHECK(got > 0, kIo, video_.name, ": file ends after ", position_, " of ", video_.file_bytes,
+              " bytes");
+  position_ += static_cast<std::size_t>(got);
+  return static_cast<int>(got);
+}
+
+std::int64_t Reader::seek(void* self, std::int64_t offset, int whence) noexcept {
+  auto& reader = *static_cast<Reader*>(self);
+  const auto size = static_cast<std::int64_t>(reader.video_.size_bytes());
   if ((whence & AVSEEK_SIZE) != 0) return size;
   if (whence == SEEK_CUR) offset += static_cast<std::int64_t>(reader.position_);
   if (whence == SEEK_END) offset += size;
@@ -44,51 +119,78 @@ std::int64_t Reader::seek(void* self, std::int64_t offset, int whence) {
   return offset;
 }
 
-Reader::Reader(std::span<const std::uint8_t> bytes, std::string_view name,
-               const MediaLimits& limits)
-    : bytes_(bytes), name_(name) {
+Reader::Reader(const EncodedVideo& video, const MediaLimits& limits)
+    : video_(video), limits_(limits) {
+  FOVEA_CHECK(video.size_bytes() <= limits.max_video_bytes, kInvalidArgument, video.name, ": ",
+              video.size_bytes(), " bytes, the limit is ", limits.max_video_bytes);
   open();
-  const AVCodecParameters& codec = *stream_->codecpar;
-  FOVEA_CHECK(codec.width >= 1 && codec.height >= 1, kUnsupported, name_,
-              ": the video stream names no frame size");
-  check_image_size(codec.width, codec.height, name_, limits);
+  find_stream();
 }
 
 void Reader::open() {
   auto* const buffer = static_cast<std::uint8_t*>(av_malloc(kIoBufferBytes));
-  FOVEA_CHECK(buffer != nullptr, kOutOfMemory, name_, ": out of memory");
+  FOVEA_CHECK(buffer != nullptr, kOutOfMemory, video_.name, ": out of memory");
   io_.reset(
       avio_alloc_context(buffer, kIoBufferBytes, 0, this, &Reader::read, nullptr, &Reader::seek));
   AVFormatContext* format = avformat_alloc_context();
-  FOVEA_CHECK(io_ != nullptr && format != nullptr, kOutOfMemory, name_, ": out of memory");
+  FOVEA_CHECK(io_ != nullptr && format != nullptr, kOutOfMemory, video_.name, ": out of memory");
   format->pb = io_.get();
+  format->interrupt_callback = {&Reader::is_interrupted, this};
   format->format_whitelist = av_strdup(kAllowedFormats);
   format->protocol_whitelist = av_strdup("");
   const int opened = avformat_open_input(&format, nullptr, nullptr, nullptr);  // frees on failure
-  FOVEA_CHECK(opened == 0, kUnsupported, name_, ": not a video container of a supported format (",
-              kAllowedFormats, "): ", error_text(opened));
-  format_.reset(format);
-  const int probed = avformat_find_stream_info(format_.get(), nullptr);
-  FOVEA_CHECK(probed >= 0, kCorruptData, name_, ": ", error_text(probed));
+  if (opened == 0) format_.reset(format);
+  rethrow();
+  FOVEA_CHECK(opened == 0, kUnsupported, video_.name,
+              ": not a video container of a supported format (", kAllowedFormats,
+              "): ", error_text(opened));
+}
+
+/// Finding out about streams may decode frames: their size is checked before and after.
+void Reader::find_stream() {
+  for (unsigned i = 0; i < format_->nb_streams; ++i) check_frame_size(*format_->streams[i]);
+  StreamOptions options(format_->nb_streams, most_frame_pixels(limits_));
+  const int probed = avformat_find_stream_info(format_.get(), options.data());
+  rethrow();
+  FOVEA_CHECK(probed >= 0, kCorruptData, video_.name, ": ", error_text(probed));
   const int index = av_find_best_stream(format_.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
-  FOVEA_CHECK(index >= 0, kUnsupported, name_, ": the container holds no video stream");
+  FOVEA_CHECK(index >= 0, kUnsupported, video_.name, ": the container holds no video stream");
   stream_ = format_->streams[index];
+  const AVCodecParameters& codec = *stream_->codecpar;
+  FOVEA_CHECK(codec.width >= 1 && codec.height >= 1, kUnsupported, video_.name,
+              ": the video stream names no frame size");
+  check_frame_size(*stream_);
+}
+
+void Reader::check_frame_size(const AVStream& stream) const {
+  const std::int64_t width = stream.codecpar->width;
+  const std::int64_t height = stream.codecpar->height;
+  if (stream.codecpar->codec_type != AVMEDIA_TYPE_VIDEO || width < 1 || height < 1) return;
+  check_image_size(width, height, video_.name, limits_);
+  FOVEA_CHECK(frame_bytes(width, height) <= limits_.max_item_bytes, kInvalidArgument, video_.name,
+              ": decoding frames of ", width, "x", height, " pixels takes ",
+              frame_bytes(width, height), " bytes, the limit is ", limits_.max_item_bytes);
 }
 
 bool Reader::next(AVPacket& packet) {
   while (true) {
+    check_interrupt();
     av_packet_unref(&packet);
+    bytes_of_packet_ = 0;
     const int read = av_read_frame(format_.get(), &packet);
+    rethrow();
     if (read == AVERROR_EOF) return false;
-    FOVEA_CHECK(read >= 0, kCorruptData, name_, ": ", error_text(read));
+    FOVEA_CHECK(read >= 0, kCorruptData, video_.name, ": ", error_text(read));
     if (packet.stream_index == stream_->index) return true;
   }
 }
 
 void Reader::rewind() {
   const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
+  bytes_of_packet_ = 0;
   const int done = av_seek_frame(format_.get(), stream_->index, start, AVSEEK_FLAG_BACKWARD);
-  FOVEA_CHECK(done >= 0, kCorruptData, name_,
+  rethrow();
+  FOVEA_CHECK(done >= 0, kCorruptData, video_.name,
               ": cannot go back to the first frame: ", error_text(done));
 }
 

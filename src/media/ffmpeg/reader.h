@@ -1,7 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <exception>
 #include <string>
 
 #include "fovea/options.h"
@@ -13,28 +14,43 @@ namespace fovea::media::ffmpeg {
 /// FFmpeg's text for an error number.
 [[nodiscard]] std::string error_text(int error);
 
-/// The packets of the first video stream of a container in memory.
+/// Most pixels that a frame may have: the limit on pixels, and as many as max_item_bytes decodes.
+[[nodiscard]] std::int64_t most_frame_pixels(const MediaLimits& limits);
+
+/// The packets of the first video stream of a container.
 class Reader {
  public:
-  /// `bytes` must outlive the reader.
+  /// `video` and `limits` must outlive the reader.
   /// @throws Error(kUnsupported) if the bytes are not a container of the allowed formats or contain
-  /// no video, Error(kInvalidArgument) if the frame size exceeds a limit.
-  Reader(std::span<const std::uint8_t> bytes, std::string_view name, const MediaLimits& limits);
+  /// no video, Error(kInvalidArgument) if the bytes or the frame size exceed a limit; and as
+  /// next().
+  Reader(const EncodedVideo& video, const MediaLimits& limits);
 
   /// Moves to the next packet of the stream. @return false at the end.
+  /// @throws Error(kCorruptData), Error(kIo) with the system's reason and if the file has shrunk,
+  /// Error(kInvalidArgument) for a packet beyond max_item_bytes, and as check_interrupt.
   [[nodiscard]] bool next(AVPacket& packet);
   /// Goes back to the first packet.
   void rewind();
   [[nodiscard]] AVStream& stream() const noexcept { return *stream_; }
 
  private:
-  static int read(void* self, std::uint8_t* buffer, int size);
-  static std::int64_t seek(void* self, std::int64_t offset, int whence);
+  static int read(void* self, std::uint8_t* buffer, int size) noexcept;
+  static std::int64_t seek(void* self, std::int64_t offset, int whence) noexcept;
+  static int is_interrupted(void* self) noexcept;
+  template <class Action>
+  auto guarded(Action&& action) noexcept -> decltype(action());
+  int read_some(std::uint8_t* buffer, std::size_t size);
   void open();
+  void find_stream();
+  void check_frame_size(const AVStream& stream) const;
+  void rethrow();
 
-  std::span<const std::uint8_t> bytes_;
-  std::string name_;
+  const EncodedVideo& video_;
+  const MediaLimits& limits_;
   std::size_t position_ = 0;
+  std::size_t bytes_of_packet_ = 0;  // read since the last packet was asked for
+  std::exception_ptr failure_;       // of a callback: exceptions must not pass through C frames
   Io io_;
   FormatContext format_;
   AVStream* stream_ = nullptr;  // inside format_

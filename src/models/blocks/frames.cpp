@@ -12,17 +12,13 @@ void check_area(std::int64_t width_px, std::int64_t height_px) {
               height_px, " pixels has no area");
 }
 
-void check_frames(const ItemPlan& plan, std::span<const RgbView> frames,
-                  std::span<const std::uint8_t> out) {
-  FOVEA_CHECK(std::ssize(frames) == plan.num_frames, kInvalidArgument, "item was planned for ",
-              plan.num_frames, plan.num_frames == 1 ? " frame" : " frames", ", got ",
-              frames.size());
-  for (std::size_t f = 0; f < frames.size(); ++f) {
-    FOVEA_CHECK(
-        frames[f].width_px == plan.source_width_px && frames[f].height_px == plan.source_height_px,
-        kInvalidArgument, "frame ", f, " is ", frames[f].width_px, "x", frames[f].height_px,
-        " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
-  }
+void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                 std::span<const std::uint8_t> out) {
+  FOVEA_CHECK(index >= 0 && index < plan.num_frames, kInvalidArgument, "item was planned for ",
+              plan.num_frames, plan.num_frames == 1 ? " frame" : " frames", ", got frame ", index);
+  FOVEA_CHECK(frame.width_px == plan.source_width_px && frame.height_px == plan.source_height_px,
+              kInvalidArgument, "frame ", index, " is ", frame.width_px, "x", frame.height_px,
+              " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
   FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
               " bytes, got ", out.size());
 }

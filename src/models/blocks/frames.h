@@ -14,11 +14,11 @@ namespace fovea::blocks {
 /// @throws Error(kInvalidArgument) for an image without area.
 void check_area(std::int64_t width_px, std::int64_t height_px);
 
-/// Requires the frames that an item was planned for, and room for its pixels.
-/// @throws Error(kInvalidArgument) for another number or size of frames, Error(kInternal) if `out`
-/// has another size.
-void check_frames(const ItemPlan& plan, std::span<const RgbView> frames,
-                  std::span<const std::uint8_t> out);
+/// Requires a frame that an item was planned for, and room for all its pixels.
+/// @throws Error(kInvalidArgument) for another index or size, Error(kInternal) if `out` has another
+/// size.
+void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                 std::span<const std::uint8_t> out);
 
 [[nodiscard]] inline RgbView view_of(const media::Image& image) {
   return {image.rgb.data(), image.width_px, image.height_px};

@@ -88,10 +88,9 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   return plan;
 }
 
-void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                            std::span<std::uint8_t> out) const {
-  blocks::check_frames(plan, frames, out);
-  const RgbView& image = frames.front();
+void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& image,
+                           std::span<std::uint8_t> out) const {
+  blocks::check_frame(plan, index, image, out);
   const std::size_t global_bytes = p_.views[kGlobal].pixel_bytes();
   fill_global(image, out.first(global_bytes));
   if (const auto tiling = tiling_of(plan)) {

@@ -48,8 +48,8 @@ class Processor final : public ItemProcessor {
   /// @throws Error(kInvalidArgument) for images so thin that a side of the global view would
   /// vanish.
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                   std::span<std::uint8_t> out) const override;
+  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                  std::span<std::uint8_t> out) const override;
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
 
  private:

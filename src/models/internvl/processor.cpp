@@ -101,20 +101,20 @@ std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, do
                                std::max<std::int64_t>(1, static_cast<std::int64_t>(most)));
 }
 
-void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                            std::span<std::uint8_t> out) const {
-  blocks::check_frames(plan, frames, out);
+void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                           std::span<std::uint8_t> out) const {
+  blocks::check_frame(plan, index, frame, out);
   const std::int64_t side = p_.view.side_px;
   const Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
   const auto tile_bytes = static_cast<std::size_t>(tiling.count()) * p_.view.pixel_bytes();
-  for (const RgbView& frame : frames) {
-    const media::Image image =
-        blocks::resized(frame, plan.resized_width_px, plan.resized_height_px, p_.engine);
-    blocks::cut_tiles(blocks::view_of(image), tiling, side, out.first(tile_bytes));
-    out = out.subspan(tile_bytes);
-  }
-  if (!out.empty()) {  // the thumbnail
-    blocks::resize(frames.front(), side, side, p_.engine, media::ResizeFilter::kBicubic, out);
+  const media::Image image =
+      blocks::resized(frame, plan.resized_width_px, plan.resized_height_px, p_.engine);
+  blocks::cut_tiles(blocks::view_of(image), tiling, side,
+                    out.subspan(static_cast<std::size_t>(index) * tile_bytes, tile_bytes));
+  const bool has_thumbnail = plan.modality == Modality::kImage && out.size() > tile_bytes;
+  if (has_thumbnail) {
+    blocks::resize(frame, side, side, p_.engine, media::ResizeFilter::kBicubic,
+                   out.subspan(tile_bytes));
   }
 }
 

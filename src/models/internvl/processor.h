@@ -47,8 +47,8 @@ class Processor final : public ItemProcessor {
   /// Source: docs/reference/internvl.md, "Sampled frames".
   [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
                                                         double target_fps) const override;
-  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                   std::span<std::uint8_t> out) const override;
+  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                  std::span<std::uint8_t> out) const override;
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
 
  private:

@@ -123,10 +123,9 @@ void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& v
   GridProcessor::fill_pixel_values(plan, {ordered.data(), values.dtype, values.shape}, out);
 }
 
-void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                            std::span<std::uint8_t> out) const {
-  blocks::check_frames(plan, frames, out);
-  const RgbView& frame = frames.front();
+void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                           std::span<std::uint8_t> out) const {
+  blocks::check_frame(plan, index, frame, out);
   const Size2d content = content_size(frame.height_px, frame.width_px,
                                       processing().geometry.patch_size, in_token_limit_);
   const media::Image image =

@@ -37,8 +37,8 @@ class Processor final : public blocks::GridProcessor {
   /// @throws also for grids that the reference has no angles for.
   [[nodiscard]] ItemPlan plan_grid(Modality modality,
                                    const std::array<std::int64_t, 3>& grid) const override;
-  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                   std::span<std::uint8_t> out) const override;
+  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                  std::span<std::uint8_t> out) const override;
   void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
                          std::span<std::uint8_t> out) const override;
 

@@ -114,11 +114,10 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   return blocks::plan_tiles(width_px, height_px, canvas, {p_.tile, tiles});
 }
 
-void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                            std::span<std::uint8_t> out) const {
+void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& image,
+                           std::span<std::uint8_t> out) const {
   constexpr auto kBilinear = media::ResizeFilter::kBilinear;
-  blocks::check_frames(plan, frames, out);
-  const RgbView& image = frames.front();
+  blocks::check_frame(plan, index, image, out);
   const std::int64_t side = p_.tile.side_px;
   const Placement place = place_image(p_, image.width_px, image.height_px);
   const media::Image placed =

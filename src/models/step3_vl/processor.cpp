@@ -54,10 +54,10 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   return plan;
 }
 
-void Processor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                            std::span<std::uint8_t> out) const {
-  blocks::check_frames(plan, frames, out);
-  RgbView image = frames.front();
+void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                           std::span<std::uint8_t> out) const {
+  blocks::check_frame(plan, index, frame, out);
+  RgbView image = frame;
   const Crop crop = plan_crop(image.width_px, image.height_px, windows_);
   media::Image changed{crop.square_px, crop.square_px, {}};
   if (crop.square_px > 0) {

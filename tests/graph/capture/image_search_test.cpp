@@ -64,8 +64,8 @@ class BoundedModel final : public EncoderGraphModel, public ItemProcessor {
     return inner_.plan_image(std::min<std::int64_t>(width_px, 30),
                              std::min<std::int64_t>(height_px, 30));
   }
-  void fill_pixels(const ItemPlan&, std::span<const RgbView>,
-                   std::span<std::uint8_t>) const override {}
+  void fill_frame(const ItemPlan&, std::int64_t, const RgbView&,
+                  std::span<std::uint8_t>) const override {}
   [[nodiscard]] std::int64_t path_width(PathId path) const override {
     return inner_.path_width(path);
   }

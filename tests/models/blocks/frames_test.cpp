@@ -18,23 +18,23 @@ TEST(CheckArea, RefusesImagesWithoutOne) {
                      [] { check_area(3, 0); });
 }
 
-TEST(CheckFrames, TakesThePlannedNumberAndSizeAlone) {
+TEST(CheckFrame, TakesThePlannedFramesAndSizeAlone) {
   const std::vector<std::uint8_t> bytes(12);
-  const std::vector<RgbView> frames{{bytes.data(), 2, 2}, {bytes.data(), 2, 2}};
+  const RgbView frame{bytes.data(), 2, 2};
   const std::vector<std::uint8_t> out(5);
   ItemPlan plan;
   plan.num_frames = 2;
   plan.source_width_px = 2;
   plan.source_height_px = 2;
   plan.pixel_bytes = 5;
-  EXPECT_NO_THROW(check_frames(plan, frames, out));
-  test::expect_error(ErrorCode::kInvalidArgument, "item was planned for 2 frames, got 1",
-                     [&] { check_frames(plan, std::span(frames).first(1), out); });
+  EXPECT_NO_THROW(check_frame(plan, 1, frame, out));
+  test::expect_error(ErrorCode::kInvalidArgument, "item was planned for 2 frames, got frame 2",
+                     [&] { check_frame(plan, 2, frame, out); });
   test::expect_error(ErrorCode::kInternal, "pixels need 5 bytes, got 4",
-                     [&] { check_frames(plan, frames, std::span(out).first(4)); });
-  const std::vector<RgbView> turned{frames[0], {bytes.data(), 1, 4}};
+                     [&] { check_frame(plan, 0, frame, std::span(out).first(4)); });
+  const RgbView turned{bytes.data(), 1, 4};
   test::expect_error(ErrorCode::kInvalidArgument, "frame 1 is 1x4 pixels, planned was 2x2",
-                     [&] { check_frames(plan, turned, out); });
+                     [&] { check_frame(plan, 1, turned, out); });
 }
 
 TEST(Resized, HasTheSizeAskedForAndKeepsColours) {

@@ -80,7 +80,7 @@ class DeepseekOcrForward : public ::testing::TestWithParam<std::string> {
     const RgbView frame{image.rgb.data(), image.width_px, image.height_px};
     const ItemPlan plan = processor_.plan_image(frame.width_px, frame.height_px);
     std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-    processor_.fill_pixels(plan, {&frame, 1}, pixels);
+    processor_.fill_frame(plan, 0, frame, pixels);
     return pixels;
   }
 

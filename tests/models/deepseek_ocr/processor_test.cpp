@@ -165,7 +165,7 @@ TEST(DeepseekOcrProcessor, RefusesImagesThatWouldVanish) {
 std::vector<std::uint8_t> views_of(const Processor& processor, RgbView image) {
   const ItemPlan plan = processor.plan_image(image.width_px, image.height_px);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-  processor.fill_pixels(plan, {&image, 1}, pixels);
+  processor.fill_frame(plan, 0, image, pixels);
   return pixels;
 }
 
@@ -213,17 +213,18 @@ TEST(DeepseekOcrProcessor, RefusesWhatWasNotPlanned) {
   const ItemPlan plan = released().plan_image(64, 48);
   const std::vector<std::uint8_t> image(64 * 48 * 3);
   std::vector<std::uint8_t> out(plan.pixel_bytes);
-  const auto expect_refused = [&](ErrorCode code, const std::string& message,
-                                  const std::vector<RgbView>& frames, std::size_t bytes) {
-    test::expect_error(code, message,
-                       [&] { released().fill_pixels(plan, frames, std::span(out).first(bytes)); });
+  const auto expect_refused = [&](ErrorCode code, const std::string& message, std::int64_t index,
+                                  const RgbView& frame, std::size_t bytes) {
+    test::expect_error(code, message, [&] {
+      released().fill_frame(plan, index, frame, std::span(out).first(bytes));
+    });
   };
-  expect_refused(ErrorCode::kInvalidArgument, "frame 0 is 48x64 pixels, planned was 64x48",
-                 {{image.data(), 48, 64}}, out.size());
-  expect_refused(ErrorCode::kInvalidArgument, "item was planned for 1 frame, got 2",
-                 {{image.data(), 64, 48}, {image.data(), 64, 48}}, out.size());
-  expect_refused(ErrorCode::kInternal, "pixels need 3145728 bytes, got 3145727",
-                 {{image.data(), 64, 48}}, out.size() - 1);
+  expect_refused(ErrorCode::kInvalidArgument, "frame 0 is 48x64 pixels, planned was 64x48", 0,
+                 {image.data(), 48, 64}, out.size());
+  expect_refused(ErrorCode::kInvalidArgument, "item was planned for 1 frame, got frame 1", 1,
+                 {image.data(), 64, 48}, out.size());
+  expect_refused(ErrorCode::kInternal, "pixels need 3145728 bytes, got 3145727", 0,
+                 {image.data(), 64, 48}, out.size() - 1);
 }
 
 /// Sums over rows and columns of square views, and their bytes, against those of the reference.

@@ -135,7 +135,9 @@ std::vector<std::uint8_t> views_of(const std::string& folder, std::span<const Rg
           ? processor.plan_image(first.width_px, first.height_px)
           : processor.plan_video(std::ssize(frames), first.width_px, first.height_px);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-  processor.fill_pixels(plan, frames, pixels);
+  for (std::size_t f = 0; f < frames.size(); ++f) {
+    processor.fill_frame(plan, static_cast<std::int64_t>(f), frames[f], pixels);
+  }
   return channels_first(pixels, static_cast<std::size_t>(config.view.side_px));
 }
 

@@ -64,7 +64,7 @@ TEST(KimiVlProcessor, PadsWithBlackOnTheRightAndBelow) {
   const std::vector<std::uint8_t> white(20 * 30 * 3, 255);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes, 7);
   const RgbView image{white.data(), 20, 30};
-  processor.fill_pixels(plan, {&image, 1}, pixels);
+  processor.fill_frame(plan, 0, image, pixels);
   for (std::size_t y = 0; y < 56; ++y) {
     for (std::size_t x = 0; x < 28; ++x) {
       ASSERT_EQ(pixels[(y * 28 + x) * 3], x < 20 && y < 30 ? 255 : 0) << x << ", " << y;

@@ -75,7 +75,7 @@ TEST(Llama4Processor, TilesAreThoseOfTheReferenceAtEverySize) {
       const RgbView image{rgb.as<std::uint8_t>(), rgb.shape[1], rgb.shape[0]};
       const ItemPlan plan = processor.plan_image(image.width_px, image.height_px);
       std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-      processor.fill_pixels(plan, {&image, 1}, pixels);
+      processor.fill_frame(plan, 0, image, pixels);
       const ConstTensorView want =
           file.tensor(entry.name.substr(0, entry.name.size() - 3) + "pixel_values_u8");
       ASSERT_EQ(want.bytes(), pixels.size());

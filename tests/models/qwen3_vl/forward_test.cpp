@@ -53,7 +53,9 @@ class Qwen3VlForward : public ::testing::TestWithParam<std::string> {
     PreparedItem& item = items_.emplace_back();
     item.plan = plan;
     item.pixels.resize(plan.pixel_bytes);
-    processor_.fill_pixels(plan, frames, item.pixels);
+    for (std::size_t f = 0; f < frames.size(); ++f) {
+      processor_.fill_frame(plan, static_cast<std::int64_t>(f), frames[f], item.pixels);
+    }
   }
 
   [[nodiscard]] std::int64_t total(std::int64_t ItemSpec::*count) const {

@@ -26,7 +26,7 @@ const Processor& processor() {
 std::vector<std::uint8_t> pixels_of(RgbView image) {
   const ItemPlan plan = processor().plan_image(image.width_px, image.height_px);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-  processor().fill_pixels(plan, {&image, 1}, pixels);
+  processor().fill_frame(plan, 0, image, pixels);
   return pixels;
 }
 
@@ -83,17 +83,18 @@ TEST(Step3VlProcessor, RefusesWhatWasNotPlanned) {
   const ItemPlan plan = processor().plan_image(64, 48);
   const std::vector<std::uint8_t> image(64 * 48 * 3);
   std::vector<std::uint8_t> out(plan.pixel_bytes);
-  const auto expect_refused = [&](ErrorCode code, const std::string& message,
-                                  const std::vector<RgbView>& frames, std::size_t bytes) {
-    test::expect_error(code, message,
-                       [&] { processor().fill_pixels(plan, frames, std::span(out).first(bytes)); });
+  const auto expect_refused = [&](ErrorCode code, const std::string& message, std::int64_t index,
+                                  const RgbView& frame, std::size_t bytes) {
+    test::expect_error(code, message, [&] {
+      processor().fill_frame(plan, index, frame, std::span(out).first(bytes));
+    });
   };
-  expect_refused(ErrorCode::kInvalidArgument, "frame 0 is 48x64 pixels, planned was 64x48",
-                 {{image.data(), 48, 64}}, out.size());
-  expect_refused(ErrorCode::kInvalidArgument, "item was planned for 1 frame, got 0", {},
-                 out.size());
-  expect_refused(ErrorCode::kInternal, "pixels need 4769856 bytes, got 4769855",
-                 {{image.data(), 64, 48}}, out.size() - 1);
+  expect_refused(ErrorCode::kInvalidArgument, "frame 0 is 48x64 pixels, planned was 64x48", 0,
+                 {image.data(), 48, 64}, out.size());
+  expect_refused(ErrorCode::kInvalidArgument, "item was planned for 1 frame, got frame 1", 1,
+                 {image.data(), 64, 48}, out.size());
+  expect_refused(ErrorCode::kInternal, "pixels need 4769856 bytes, got 4769855", 0,
+                 {image.data(), 64, 48}, out.size() - 1);
 }
 
 /// What the reference's processor says of images: every 13th (9th) pixel of every 13th (9th) row of

@@ -21,12 +21,24 @@ bool is_addressable(const GridGeometry& geometry, const std::array<std::int64_t,
   return bytes && *bytes <= std::numeric_limits<std::int32_t>::max();
 }
 
+/// Bytes of resized frames. @throws Error(kInvalidArgument) for more than an item can have.
+std::int64_t checked_pixel_bytes(std::int64_t num_frames, Size2d resized) {
+  const auto frame = checked_mul(resized.height_px, resized.width_px);
+  const auto pixels = frame ? checked_mul(num_frames, *frame) : std::nullopt;
+  const auto bytes = pixels ? checked_mul(*pixels, 3) : std::nullopt;
+  FOVEA_CHECK(bytes && *bytes <= std::numeric_limits<std::int32_t>::max(), kInvalidArgument,
+              num_frames, num_frames == 1 ? " frame" : " frames", " resized to ", resized.width_px,
+              "x", resized.height_px, ": more pixels than one item can have");
+  return *bytes;
+}
+
 }  // namespace
 
 ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
                                   std::int64_t source_width_px, std::int64_t source_height_px,
                                   Size2d resized) const {
   const GridGeometry& g = p_.geometry;
+  const std::int64_t pixel_bytes = checked_pixel_bytes(num_frames, resized);
   ItemPlan plan;
   plan.modality = modality;
   plan.source_width_px = source_width_px;
@@ -37,8 +49,7 @@ ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
   const std::int64_t t = (num_frames + g.temporal_patch_size - 1) / g.temporal_patch_size;
   plan.grid = {t, resized.height_px / g.patch_size, resized.width_px / g.patch_size};
   plan.has_grid_thw = true;
-  plan.pixel_bytes =
-      static_cast<std::size_t>(num_frames * resized.height_px * resized.width_px * 3);
+  plan.pixel_bytes = static_cast<std::size_t>(pixel_bytes);
   plan.spec.input_rows = plan.grid[0] * plan.grid[1] * plan.grid[2];
   plan.spec.out_rows = plan.spec.input_rows / g.merge_area();
   plan.spec.num_seqs = t;
@@ -95,14 +106,12 @@ std::vector<double> GridProcessor::timestamps(std::span<const double> frame_seco
   return seconds;
 }
 
-void GridProcessor::fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                                std::span<std::uint8_t> out) const {
-  check_frames(plan, frames, out);
-  const std::size_t frame_bytes = plan.pixel_bytes / frames.size();
-  for (std::size_t f = 0; f < frames.size(); ++f) {
-    resize(frames[f], plan.resized_width_px, plan.resized_height_px, p_.engine, p_.filter,
-           out.subspan(f * frame_bytes, frame_bytes));
-  }
+void GridProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                               std::span<std::uint8_t> out) const {
+  check_frame(plan, index, frame, out);
+  const std::size_t frame_bytes = out.size() / static_cast<std::size_t>(plan.num_frames);
+  resize(frame, plan.resized_width_px, plan.resized_height_px, p_.engine, p_.filter,
+         out.subspan(static_cast<std::size_t>(index) * frame_bytes, frame_bytes));
 }
 
 void GridProcessor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,

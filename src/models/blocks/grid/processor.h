@@ -45,7 +45,7 @@ struct GridProcessing {
 
 /// The host side of every family whose items are grids of patches: resized frames whose sides are
 /// whole tokens. An odd last frame of a video is repeated. A family that does more than resize
-/// overrides fill_pixels.
+/// overrides fill_frame.
 class GridProcessor : public ItemProcessor {
  public:
   explicit GridProcessor(GridProcessing processing) : p_(std::move(processing)) {}
@@ -63,8 +63,8 @@ class GridProcessor : public ItemProcessor {
                                                         double target_fps) const override;
   [[nodiscard]] std::vector<double> timestamps(
       std::span<const double> frame_seconds) const override;
-  void fill_pixels(const ItemPlan& plan, std::span<const RgbView> frames,
-                   std::span<std::uint8_t> out) const override;
+  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                  std::span<std::uint8_t> out) const override;
   void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
                          std::span<std::uint8_t> out) const override;
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }

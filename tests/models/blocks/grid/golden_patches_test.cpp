@@ -36,7 +36,7 @@ std::vector<std::uint8_t> patch_bytes(const std::vector<std::uint8_t>& pixels,
 std::vector<std::uint8_t> patches_of(const GridProcessor& processor, const ItemPlan& plan,
                                      RgbView image, bool row_major) {
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
-  processor.fill_pixels(plan, {&image, 1}, pixels);
+  processor.fill_frame(plan, 0, image, pixels);
   const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
   std::vector<std::int32_t> positions(rows * 4);
   std::vector<std::int32_t> sources(rows * 4);

@@ -105,9 +105,9 @@ TEST(GridProcessor, FramesAreResizedOneAfterTheOther) {
   const ItemPlan plan = processor.plan_video(2, 16, 24);
   const std::vector<std::uint8_t> dark(16 * 24 * 3, 10);
   const std::vector<std::uint8_t> light(16 * 24 * 3, 200);
-  const std::vector<RgbView> frames{{dark.data(), 16, 24}, {light.data(), 16, 24}};
   std::vector<std::uint8_t> out(plan.pixel_bytes);
-  processor.fill_pixels(plan, frames, out);
+  processor.fill_frame(plan, 1, {light.data(), 16, 24}, out);
+  processor.fill_frame(plan, 0, {dark.data(), 16, 24}, out);
   std::vector<std::uint8_t> want(2 * 8 * 8 * 3, 10);
   std::fill(want.begin() + 8 * 8 * 3, want.end(), std::uint8_t{200});
   EXPECT_EQ(out, want);
@@ -117,14 +117,14 @@ TEST(GridProcessor, RefusesFramesOfAnotherSizeOrNumber) {
   const ItemPlan plan = small_processor().plan_video(2, 64, 48);
   const std::vector<std::uint8_t> pixels(64 * 48 * 3);
   std::vector<std::uint8_t> out(plan.pixel_bytes);
-  const std::vector<RgbView> frames{{pixels.data(), 64, 48}, {pixels.data(), 48, 64}};
-  const auto expect_refused = [&](std::size_t count, const std::string& text) {
-    test::expect_error(ErrorCode::kInvalidArgument, text, [&] {
-      small_processor().fill_pixels(plan, std::span(frames).first(count), out);
-    });
+  const auto expect_refused = [&](std::int64_t index, const RgbView& frame,
+                                  const std::string& text) {
+    test::expect_error(ErrorCode::kInvalidArgument, text,
+                       [&] { small_processor().fill_frame(plan, index, frame, out); });
   };
-  expect_refused(2, "frame 1 is 48x64 pixels, planned was 64x48");
-  expect_refused(1, "item was planned for 2 frames, got 1");
+  expect_refused(1, {pixels.data(), 48, 64}, "frame 1 is 48x64 pixels, planned was 64x48");
+  expect_refused(2, {pixels.data(), 64, 48}, "item was planned for 2 frames, got frame 2");
+  expect_refused(-1, {pixels.data(), 64, 48}, "item was planned for 2 frames, got frame -1");
 }
 
 }  // namespace

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "fovea/media.h"
+#include "fovea/options.h"
+
+namespace fovea {
+
+// Whether items are what their source says, before anything is read or decoded. Each function
+// throws Error(kInvalidArgument).
+
+/// Requires the paths or bytes that the source of an item needs: exactly one path of a file, frame
+/// files, bytes of what is encoded.
+void check_source(const MediaItem& media);
+
+/// Requires a size within the limits, and bytes that fit it, of an item of decoded pixels.
+void check_rgb(const MediaItem& media, const MediaLimits& limits);
+
+/// Requires bytes that fit num_rows x row_width elements. @param rows what a row is called.
+void check_matrix(const MediaItem& media, const char* rows);
+
+}  // namespace fovea

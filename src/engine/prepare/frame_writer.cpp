@@ -1,0 +1,44 @@
+// Plan before memory: pixels are allocated when the first frame is there and its plan is allowed.
+#include "engine/prepare/frame_writer.h"
+
+#include "core/check.h"
+#include "core/interrupt.h"
+#include "core/stopwatch.h"
+#include "media/limits.h"
+
+namespace fovea {
+
+void FrameWriter::expect(std::int64_t num_frames) {
+  FOVEA_CHECK(media_.modality == Modality::kVideo || num_frames == 1, kInvalidArgument,
+              "an image has 1 frame, got ", num_frames);
+  media::check_num_frames(num_frames, media_.name, limits_);
+  num_frames_ = num_frames;
+}
+
+ItemPlan FrameWriter::plan_for(std::int64_t width_px, std::int64_t height_px) const {
+  ItemPlan plan = media_.modality == Modality::kImage
+                      ? processor_.plan_image(width_px, height_px)
+                      : processor_.plan_video(num_frames_, width_px, height_px);
+  media::check_num_patches(plan.spec.input_rows, media_.name, limits_);
+  return plan;
+}
+
+void FrameWriter::announce(std::int64_t width_px, std::int64_t height_px) {
+  if (!is_planned_) item_.plan = plan_for(width_px, height_px);
+  is_planned_ = true;
+  const ItemPlan& plan = item_.plan;
+  FOVEA_CHECK(width_px == plan.source_width_px && height_px == plan.source_height_px,
+              kInvalidArgument, "frame ", next_, " is ", width_px, "x", height_px,
+              " pixels, the first one is ", plan.source_width_px, "x", plan.source_height_px);
+}
+
+void FrameWriter::add(const RgbView& frame) {
+  check_interrupt();
+  const Stopwatch watch;
+  announce(frame.width_px, frame.height_px);
+  item_.pixels.resize(item_.plan.pixel_bytes);
+  processor_.fill_frame(item_.plan, next_++, frame, item_.pixels);
+  resize_ms_ += watch.elapsed_ms();
+}
+
+}  // namespace fovea

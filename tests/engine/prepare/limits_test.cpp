@@ -1,0 +1,172 @@
+// What prepare_media refuses before it takes memory or time, and what ends it early.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "engine/prepare.h"
+#include "fovea/engine.h"
+#include "media/video.h"
+#include "models/load_model.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class PrepareLimits : public ::testing::Test {
+ protected:
+  [[nodiscard]] PreparedMedia prepare(const MediaItem& media) {
+    return prepare_media({*model_, options_, budget_}, media);
+  }
+  void expect_refused(const MediaItem& media, ErrorCode code, const std::string& text) {
+    const PreparedMedia prepared = prepare(media);
+    ASSERT_TRUE(prepared.error) << text;
+    EXPECT_EQ(prepared.error->code(), code) << prepared.error->what();
+    EXPECT_THAT(prepared.error->what(), HasSubstr(text));
+    EXPECT_EQ(prepared.item.pixels.capacity(), 0U);
+    EXPECT_FALSE(plan_ahead(*model_, media, options_));
+  }
+  [[nodiscard]] static std::unique_ptr<EncoderGraphModel> model_with(const MediaOptions& options) {
+    return plan_model(
+        checkpoint::read_hf_config(test::golden_folder("qwen3_vl", "golden.safetensors")), options);
+  }
+
+  const std::string folder_ = test::golden_folder("qwen3_vl", "golden.safetensors");
+  const std::string photo_ = folder_ + "/images/photo_180x180.jpg";
+  MediaOptions options_;
+  std::unique_ptr<EncoderGraphModel> model_ = model_with({});
+  DecodeBudget budget_{decode_budget_bytes({}, 1)};
+};
+
+MediaItem bare(MediaItem::Source source, Modality modality) {
+  MediaItem item;
+  item.source = source;
+  item.modality = modality;
+  return item;
+}
+
+TEST_F(PrepareLimits, ItemsWithoutWhatTheirSourceNeedsAreRefused) {
+  using Source = MediaItem::Source;
+  for (const Modality modality : {Modality::kImage, Modality::kVideo}) {
+    for (const Source source : {Source::kFile, Source::kFrameFiles, Source::kBytes, Source::kRgb,
+                                Source::kPixelValues, static_cast<Source>(99)}) {
+      SCOPED_TRACE(static_cast<int>(source));
+      expect_refused(bare(source, modality), ErrorCode::kInvalidArgument, "item: ");
+    }
+  }
+  MediaItem two = image_file(photo_);
+  two.paths.push_back(photo_);
+  expect_refused(two, ErrorCode::kInvalidArgument, "expected one path of a file, got 2");
+  two.source = Source::kFrameFiles;
+  expect_refused(two, ErrorCode::kInvalidArgument, "an image has 1 frame, got 2");
+}
+
+TEST_F(PrepareLimits, AnEngineRefusesADefaultItem) {
+  Engine engine = Engine::load(folder_, {.device = "cpu", .num_threads = 1});
+  test::expect_error(ErrorCode::kInvalidArgument, "item: expected one path",
+                     [&] { (void)engine.encode(std::vector<MediaItem>{MediaItem{}}); });
+}
+
+TEST_F(PrepareLimits, PatchesAreCountedBeforePixelsAreAllocated) {
+  const MediaItem image = image_rgb(std::vector<std::uint8_t>(64 * 64 * 3), 64, 64, "small");
+  options_.min_pixels = options_.max_pixels = 400'000'000;
+  model_ = model_with(options_);
+  expect_refused(image, ErrorCode::kInvalidArgument,
+                 "small: expected at most 1048576 patches after resizing, got 15");
+  options_.limits.max_patches_per_item = std::int64_t{1} << 40;
+  options_.min_pixels = options_.max_pixels = 1'000'000'000;
+  model_ = model_with(options_);
+  expect_refused(image, ErrorCode::kInvalidArgument,
+                 "small: 1 frame resized to 31648x31648: more pixels than one item can have");
+}
+
+TEST_F(PrepareLimits, PatchesOfEverySourceAreCounted) {
+  options_.limits.max_patches_per_item = 23;
+  expect_refused(image_file(photo_), ErrorCode::kInvalidArgument, "at most 23 patches");
+  expect_refused(image_bytes(read_file(photo_, 1 << 20), "photo"), ErrorCode::kInvalidArgument,
+                 "photo: expected at most 23 patches");
+  expect_refused(video_path(folder_ + "/video_frames"), ErrorCode::kInvalidArgument,
+                 "at most 23 patches");
+  expect_refused(pixel_values(std::vector<std::uint8_t>(24 * 1536 * 4), RowDType::kFloat32, 24,
+                              1536, {1, 4, 6}, "values"),
+                 ErrorCode::kInvalidArgument, "values: expected at most 23 patches");
+}
+
+TEST_F(PrepareLimits, PlansAreRefusedAsItemsAre) {
+  const std::vector<ItemSize> sizes{{.width_px = 64, .height_px = 64}};
+  EngineOptions options{.device = "cpu"};
+  options.media.min_pixels = options.media.max_pixels = 400'000'000;
+  test::expect_error(ErrorCode::kInvalidArgument, "64x64: expected at most 1048576 patches",
+                     [&] { (void)plan(folder_, sizes, options); });
+}
+
+TEST_F(PrepareLimits, FramesOfADirectoryHaveOneSize) {
+  MediaItem frames = video_path(folder_ + "/video_frames");
+  frames.paths.push_back(photo_);
+  EXPECT_THAT(prepare(frames).error->what(), HasSubstr("frame 6 is 180x180 pixels, the first one"));
+}
+
+// Time.
+
+TEST_F(PrepareLimits, AnItemThatMissesItsDeadlineIsAnErrorOfTheItem) {
+  options_.limits.decode_deadline = std::chrono::milliseconds(1);
+  const std::vector<std::uint8_t> frames(std::size_t{50} * 640 * 480 * 3);
+  const PreparedMedia late = prepare(video_rgb(frames, 50, 640, 480, 2.0, "long"));
+  ASSERT_TRUE(late.error);
+  EXPECT_EQ(late.error->code(), ErrorCode::kDeadline);
+  EXPECT_THAT(late.error->what(), StartsWith("long: not done before its deadline"));
+}
+
+TEST_F(PrepareLimits, WhatEndsTheCallIsNoErrorOfTheItem) {
+  options_.limits.decode_deadline = std::chrono::minutes(1);
+  std::stop_source source;
+  source.request_stop();
+  const Interrupt stopped(source.get_token(), Interrupt::Clock::time_point::max(), "call");
+  const Interrupt late({}, Interrupt::Clock::now() - std::chrono::seconds(1), "call");
+  {
+    const InterruptScope scope(&stopped);
+    test::expect_error(ErrorCode::kCancelled, "stopped",
+                       [&] { (void)prepare(image_file(photo_)); });
+  }
+  const InterruptScope scope(&late);
+  test::expect_error(ErrorCode::kDeadline, "call: ", [&] { (void)prepare(image_file(photo_)); });
+}
+
+TEST_F(PrepareLimits, WaitingForMemoryDoesNotCountAgainstAnItem) {
+  options_.limits.decode_deadline = std::chrono::seconds(1);
+  std::optional<DecodeBudget::Share> all = budget_.take(std::size_t{448} << 20);
+  std::jthread other([&] {
+    while (budget_.num_waiting() == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    all.reset();
+  });
+  const PreparedMedia photo = prepare(image_file(photo_));
+  EXPECT_FALSE(photo.error) << photo.error->what();
+}
+
+// Containers.
+
+class VideoLimits : public PrepareLimits {
+ protected:
+  void SetUp() override {
+    if (media::video_status().starts_with("not used")) GTEST_SKIP() << media::video_status();
+  }
+  const std::string clip_ =
+      std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/ramp_h264.mp4";
+};
+
+TEST_F(VideoLimits, PatchesOfAContainerAreCountedBeforeItIsDecoded) {
+  options_.limits.max_patches_per_item = 23;
+  expect_refused(video_path(clip_), ErrorCode::kInvalidArgument, "at most 23 patches");
+}
+
+}  // namespace
+}  // namespace fovea
