@@ -18,9 +18,9 @@ enum class Modality : std::uint8_t { kImage, kVideo };
 /// functions below. It owns its bytes; files are read by encode().
 struct MediaItem {
   enum class Source : std::uint8_t {
-    kFile,         ///< `paths[0]`: an encoded image, or a video container
+    kFile,         ///< `paths[0]`, the only one: an encoded image, or a video container
     kFrameFiles,   ///< `paths`: encoded images, the already sampled frames of a video
-    kBytes,        ///< `bytes`: an encoded image
+    kBytes,        ///< `bytes`: an encoded image, or a video container
     kRgb,          ///< `bytes`: interleaved 8-bit RGB, num_frames images of width_px x height_px
     kPixelValues,  ///< `bytes`: num_rows patches of row_width values of row_dtype, and `grid_thw`
     kRows,         ///< `bytes`: finished embeddings, num_rows x row_width elements of row_dtype
@@ -60,6 +60,9 @@ struct MediaItem {
 /// `fps`.
 /// @throws Error(kNotFound) if there is nothing at `path`, and as images_in() does.
 [[nodiscard]] FOVEA_API MediaItem video_path(const std::string& path, double fps = 2.0);
+/// A video container in memory, sampled at `fps`. `name` appears in error messages.
+[[nodiscard]] FOVEA_API MediaItem video_bytes(std::vector<std::uint8_t> bytes, std::string name,
+                                              double fps = 2.0);
 /// Decoded frames of equal size, already sampled at `fps`: num_frames * height_px * width_px * 3
 /// bytes, one frame after the other, each as in image_rgb(). encode() refuses as for image_rgb().
 [[nodiscard]] FOVEA_API MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames,

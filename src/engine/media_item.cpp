@@ -57,6 +57,13 @@ MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames, std:
   return item;
 }
 
+MediaItem video_bytes(std::vector<std::uint8_t> bytes, std::string name, double fps) {
+  MediaItem item = image_bytes(std::move(bytes), std::move(name));
+  item.modality = Modality::kVideo;
+  item.fps = fps;
+  return item;
+}
+
 MediaItem pixel_values(std::vector<std::uint8_t> bytes, RowDType dtype, std::int64_t num_patches,
                        std::int64_t patch_dim, const std::array<std::int64_t, 3>& grid_thw,
                        std::string name) {

@@ -33,6 +33,16 @@ TEST(MediaItemOfAnImage, KeepsItsSourceAndName) {
   for (const MediaItem* item : {&file, &bytes, &rgb}) EXPECT_EQ(item->modality, Modality::kImage);
 }
 
+TEST(MediaItem, AVideoInMemoryIsSampledAtItsRate) {
+  const MediaItem item = video_bytes({1, 2, 3}, "clip", 4.0);
+  EXPECT_EQ(item.modality, Modality::kVideo);
+  EXPECT_EQ(item.source, MediaItem::Source::kBytes);
+  EXPECT_EQ(item.name, "clip");
+  EXPECT_EQ(item.bytes.size(), 3);
+  EXPECT_EQ(item.fps, 4.0);
+  EXPECT_EQ(video_bytes({}, "clip").fps, 2.0);
+}
+
 TEST(MediaItemOfAVideo, KeepsItsFramesAndRate) {
   const MediaItem item = video_rgb(Bytes(18), 3, 2, 1, 5.0, "clip");
   EXPECT_EQ(item.modality, Modality::kVideo);

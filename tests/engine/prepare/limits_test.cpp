@@ -152,7 +152,7 @@ TEST_F(PrepareLimits, WaitingForMemoryDoesNotCountAgainstAnItem) {
   EXPECT_FALSE(photo.error) << photo.error->what();
 }
 
-// Containers.
+// Videos in memory.
 
 class VideoLimits : public PrepareLimits {
  protected:
@@ -162,6 +162,16 @@ class VideoLimits : public PrepareLimits {
   const std::string clip_ =
       std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/ramp_h264.mp4";
 };
+
+TEST_F(VideoLimits, AContainerInMemoryIsTheVideoOfItsFile) {
+  const PreparedMedia file = prepare(video_path(clip_));
+  const PreparedMedia bytes = prepare(video_bytes(read_file(clip_, 1 << 20), "clip"));
+  ASSERT_FALSE(bytes.error) << bytes.error->what();
+  EXPECT_EQ(bytes.item.plan.num_frames, file.item.plan.num_frames);
+  EXPECT_EQ(bytes.item.pixels, file.item.pixels);
+  EXPECT_EQ(bytes.timestamps, file.timestamps);
+  EXPECT_FALSE(bytes.timestamps.empty());
+}
 
 TEST_F(VideoLimits, PatchesOfAContainerAreCountedBeforeItIsDecoded) {
   options_.limits.max_patches_per_item = 23;
