@@ -24,11 +24,6 @@ namespace fovea {
 
 namespace {
 
-/// Host memory that decoding an image takes, by its header.
-std::size_t decode_bytes(const media::ImageInfo& info) {
-  return static_cast<std::size_t>(info.width_px * info.height_px) * 3 * 2;
-}
-
 /// The way of one item from its source to resized bytes.
 class Preparation {
  public:
@@ -116,7 +111,7 @@ class Preparation {
   void add_image(std::span<const std::uint8_t> bytes, const std::string& name) {
     const media::ImageInfo info = media::probe_image(bytes, name, context_.options);
     writer_.announce(info.width_px, info.height_px);
-    const DecodeBudget::Share share = take(decode_bytes(info));
+    const DecodeBudget::Share share = take(info.decode_bytes);
     const Stopwatch watch;
     const media::Image image = media::decode_image(bytes, name, context_.options);
     result_.times.decode_ms += watch.elapsed_ms();
