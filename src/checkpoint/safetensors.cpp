@@ -104,7 +104,8 @@ std::string_view header_text(std::span<const std::byte> file, std::uint64_t file
 
 std::map<std::string, std::string> parse_metadata(const JsonView& object) {
   std::map<std::string, std::string> metadata;
-  for (const std::string& key : object.keys()) metadata.emplace(key, object.at(key).as_string());
+  for (const std::string_view key : object.keys())
+    metadata.emplace(key, object.at(key).as_string());
   return metadata;
 }
 
@@ -135,17 +136,19 @@ std::uint64_t tensor_bytes(const TensorEntry& entry, const std::string& where) {
   return static_cast<std::uint64_t>(*bits / kBitsPerByte);
 }
 
-TensorEntry parse_entry(const std::string& name, const JsonView& object, std::uint64_t data_bytes) {
+TensorEntry parse_entry(std::string_view name, const JsonView& object, std::uint64_t data_bytes) {
   TensorEntry entry;
   entry.name = name;
   entry.dtype = object.at("dtype").as_string();
-  entry.shape = parse_sizes(object.at("shape"));
-  const std::string& where = object.path();
-  FOVEA_CHECK(entry.shape.size() <= kMaxEntryRank, kCorruptData, where, ": rank ",
-              entry.shape.size(), ", at most ", kMaxEntryRank, " is read");
-  const std::vector<std::int64_t> offsets = parse_sizes(object.at("data_offsets"));
-  FOVEA_CHECK(offsets.size() == 2, kCorruptData, where, ": expected 2 data_offsets, got ",
-              offsets.size());
+  const std::string where = object.path();
+  const JsonView shape = object.at("shape");
+  FOVEA_CHECK(shape.num_elements() <= kMaxEntryRank, kCorruptData, where, ": rank ",
+              shape.num_elements(), ", at most ", kMaxEntryRank, " is read");
+  entry.shape = parse_sizes(shape);
+  const JsonView span = object.at("data_offsets");
+  FOVEA_CHECK(span.num_elements() == 2, kCorruptData, where, ": expected 2 data_offsets, got ",
+              span.num_elements());
+  const std::vector<std::int64_t> offsets = parse_sizes(span);
   entry.begin = static_cast<std::uint64_t>(offsets[0]);
   entry.end = static_cast<std::uint64_t>(offsets[1]);
   FOVEA_CHECK(entry.begin <= entry.end, kCorruptData, where, ": begins at ", entry.begin,
@@ -241,7 +244,7 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
   SafetensorsHeader header;
   header.data_offset = kLengthBytes + text.size();
   const std::uint64_t data_bytes = file_bytes - header.data_offset;
-  for (const std::string& key : root.keys()) {
+  for (const std::string_view key : root.keys()) {
     if (key == kMetadataKey) {
       header.metadata = parse_metadata(root.at(key));
     } else {

@@ -36,7 +36,7 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   const JsonDocument document = JsonDocument::read(path);
   const JsonView weight_map = document.root().at("weight_map");
   std::map<std::string, std::string> files;
-  for (const std::string& tensor : weight_map.keys()) {
+  for (const std::string_view tensor : weight_map.keys()) {
     const std::string file = weight_map.at(tensor).as_string();
     FOVEA_CHECK(is_plain_file_name(file), kCorruptData, path, ": shard name ", json_quote(file),
                 " is not a plain file name");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@ namespace fovea {
 namespace {
 
 using detail::JsonNode;
+using detail::kMaxPathKeyBytes;
 using detail::kMaxQuotedBytes;
 
 /// First position at which two doubles around 2^63 differ from what std::int64_t can hold.
@@ -28,13 +30,32 @@ std::string describe(const JsonNode& node) {
     std::string operator()(std::int64_t value) const { return cat(value); }
     std::string operator()(std::uint64_t value) const { return cat(value); }
     std::string operator()(double value) const { return cat(value); }
-    std::string operator()(const std::string& value) const {
-      return json_quote(std::string_view(value).substr(0, kMaxQuotedBytes));
+    std::string operator()(const std::unique_ptr<std::string>& value) const {
+      return json_quote(std::string_view(*value).substr(0, kMaxQuotedBytes));
     }
-    std::string operator()(const JsonNode::Array&) const { return "an array"; }
-    std::string operator()(const JsonNode::Object&) const { return "an object"; }
+    std::string operator()(const std::unique_ptr<JsonNode::Array>&) const { return "an array"; }
+    std::string operator()(const std::unique_ptr<JsonNode::Object>&) const { return "an object"; }
   };
   return std::visit(Describer{}, node.value);
+}
+
+std::string cut(std::string_view key) {
+  return key.size() <= kMaxPathKeyBytes ? std::string(key)
+                                        : cat(key.substr(0, kMaxPathKeyBytes), "...");
+}
+
+/// What leads to a member of `object`.
+std::string member_step(const JsonNode& object, std::string_view key) {
+  return cat(object.parent == nullptr ? ": " : ".", cut(key));
+}
+
+/// What leads from the container of a node to the node.
+std::string last_step(const JsonNode& node) {
+  if (const auto* array = node.parent->get<JsonNode::Array>())
+    return cat("[", &node - array->data(), "]");
+  const auto& object = *node.parent->get<JsonNode::Object>();
+  return member_step(*node.parent,
+                     object.keys[static_cast<std::size_t>(&node - object.values.data())]);
 }
 
 }  // namespace
@@ -51,13 +72,20 @@ bool JsonView::is_integer() const noexcept {
   return node_->get<std::int64_t>() != nullptr || node_->get<std::uint64_t>() != nullptr;
 }
 
+std::string JsonView::path() const {
+  std::string steps;
+  for (const JsonNode* node = node_; node->parent != nullptr; node = node->parent)
+    steps.insert(0, last_step(*node));
+  return tree_->name + steps;
+}
+
 std::string JsonView::member_path(std::string_view key) const {
-  return cat(path_, separator_, key);
+  return path() + member_step(*node_, key);
 }
 
 void JsonView::fail(std::string_view expected) const {
   throw Error(ErrorCode::kCorruptData,
-              cat(path_, ": expected ", expected, ", got ", describe(*node_)));
+              cat(path(), ": expected ", expected, ", got ", describe(*node_)));
 }
 
 std::optional<JsonView> JsonView::find(std::string_view key) const {
@@ -65,7 +93,7 @@ std::optional<JsonView> JsonView::find(std::string_view key) const {
   if (object == nullptr) fail("an object");
   const JsonNode* member = object->find(key);
   if (member == nullptr || member->get<std::monostate>() != nullptr) return std::nullopt;
-  return JsonView(*member, member_path(key));
+  return JsonView(*member, *tree_);
 }
 
 JsonView JsonView::at(std::string_view key) const {
@@ -79,17 +107,22 @@ std::vector<JsonView> JsonView::elements() const {
   if (array == nullptr) fail("an array");
   std::vector<JsonView> views;
   views.reserve(array->size());
-  for (std::size_t i = 0; i < array->size(); ++i)
-    views.push_back(JsonView((*array)[i], cat(path_, "[", i, "]")));
+  for (const JsonNode& element : *array) views.push_back(JsonView(element, *tree_));
   return views;
 }
 
-std::vector<std::string> JsonView::keys() const {
+std::size_t JsonView::num_elements() const {
+  const auto* array = node_->get<JsonNode::Array>();
+  if (array == nullptr) fail("an array");
+  return array->size();
+}
+
+std::vector<std::string_view> JsonView::keys() const {
   const auto* object = node_->get<JsonNode::Object>();
   if (object == nullptr) fail("an object");
   std::vector<std::uint32_t> in_file_order = object->by_key;
   std::sort(in_file_order.begin(), in_file_order.end());
-  std::vector<std::string> keys;
+  std::vector<std::string_view> keys;
   keys.reserve(in_file_order.size());
   for (const std::uint32_t i : in_file_order) keys.push_back(object->keys[i]);
   return keys;
@@ -143,8 +176,7 @@ std::string JsonView::string_or(std::string_view key, std::string fallback) cons
   return member ? member->as_string() : std::move(fallback);
 }
 
-JsonDocument::JsonDocument(std::unique_ptr<detail::JsonNode> node, std::string name)
-    : node_(std::move(node)), name_(std::move(name)) {}
+JsonDocument::JsonDocument(std::unique_ptr<detail::JsonTree> tree) : tree_(std::move(tree)) {}
 JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
@@ -154,7 +186,7 @@ JsonDocument JsonDocument::read(const std::string& path) {
   return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 
-JsonView JsonDocument::root() const { return {*node_, name_, ": "}; }
+JsonView JsonDocument::root() const { return {tree_->root, *tree_}; }
 
 std::string json_quote(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace fovea {
@@ -16,18 +15,21 @@ namespace fovea {
 inline constexpr std::size_t kMaxJsonBytes = 100'000'000;
 inline constexpr std::size_t kMaxJsonValues = 4'000'000;
 inline constexpr std::size_t kMaxJsonDepth = 64;
+inline constexpr std::size_t kMaxJsonKeyBytes = 1'000;
+inline constexpr std::size_t kMaxJsonStringBytes = 32'000'000;
 
 namespace detail {
 struct JsonNode;  // one value of the parsed tree; hides the JSON library from headers
-}
+struct JsonTree;  // the tree with the name of the text
+}  // namespace detail
 
-/// A value inside a parsed document, with the path that leads to it, so that every error names
+/// A value inside a parsed document. It knows the path that leads to it, so that every error names
 /// file and key: `config.json: vision_config.num_heads: expected an integer, got "16"`.
-/// Valid as long as the document. Thread-safe.
+/// Two pointers, valid as long as the document. Thread-safe.
 class JsonView {
  public:
-  /// "file: a.b[2].c" for messages; "file" for the root.
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// "file: a.b[2].c" for messages; "file" for the root. Long keys are cut.
+  [[nodiscard]] std::string path() const;
   [[nodiscard]] bool is_object() const noexcept;
   [[nodiscard]] bool is_array() const noexcept;
   [[nodiscard]] bool is_string() const noexcept;
@@ -42,9 +44,11 @@ class JsonView {
   [[nodiscard]] JsonView at(std::string_view key) const;
   /// Elements of an array, nulls included. @throws Error(kCorruptData) if this is not an array.
   [[nodiscard]] std::vector<JsonView> elements() const;
-  /// Keys of an object in file order, each once. @throws Error(kCorruptData) if this is not an
-  /// object.
-  [[nodiscard]] std::vector<std::string> keys() const;
+  /// Their number. @throws as elements.
+  [[nodiscard]] std::size_t num_elements() const;
+  /// Keys of an object in file order, each once; valid as long as the document.
+  /// @throws Error(kCorruptData) if this is not an object.
+  [[nodiscard]] std::vector<std::string_view> keys() const;
 
   /// Typed values. @throws Error(kCorruptData) on another type and for integers beyond 63 bits;
   /// as_int also accepts 2.0 but not 2.5.
@@ -62,15 +66,14 @@ class JsonView {
  private:
   friend class JsonDocument;
 
-  JsonView(const detail::JsonNode& node, std::string path, const char* separator = ".")
-      : node_(&node), path_(std::move(path)), separator_(separator) {}
+  JsonView(const detail::JsonNode& node, const detail::JsonTree& tree)
+      : node_(&node), tree_(&tree) {}
 
   [[nodiscard]] std::string member_path(std::string_view key) const;
   [[noreturn]] void fail(std::string_view expected) const;
 
   const detail::JsonNode* node_;
-  std::string path_;
-  const char* separator_;  // between path_ and a key: ": " behind the name of the file, else "."
+  const detail::JsonTree* tree_;
 };
 
 /// What a key that occurs twice in one object means.
@@ -80,8 +83,8 @@ enum class DuplicateKeys {
 };
 
 /// A parsed JSON text. NaN, Infinity and -Infinity, which some published configuration files
-/// contain, are read as null. Size, number of values and nesting are bounded by the constants
-/// above.
+/// contain, are read as null. Size, number of values, nesting and lengths are bounded by the
+/// constants above.
 class JsonDocument {
  public:
   /// @param name of the text, for messages.
@@ -99,10 +102,9 @@ class JsonDocument {
   [[nodiscard]] JsonView root() const;
 
  private:
-  JsonDocument(std::unique_ptr<detail::JsonNode> node, std::string name);
+  explicit JsonDocument(std::unique_ptr<detail::JsonTree> tree);
 
-  std::unique_ptr<detail::JsonNode> node_;
-  std::string name_;
+  std::unique_ptr<detail::JsonTree> tree_;  // on the heap: views stay valid when this is moved
 };
 
 /// The text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.

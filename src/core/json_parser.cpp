@@ -46,25 +46,32 @@ std::string reason_of(std::string_view message) {
 }
 
 /// Python's json module writes NaN, Infinity and -Infinity, which are not JSON. This is the text
-/// with null in their place, and the way back from its offsets.
+/// with null in their place, and the way back from its offsets. It must not outlive the original.
 class TolerantText {
  public:
-  explicit TolerantText(std::string_view original) {
+  explicit TolerantText(std::string_view original) : text_(original) {
+    std::size_t copied = 0;
     for (std::size_t i = 0; i < original.size();) {
-      const std::size_t token = original[i] == '"' ? string_length(original.substr(i))
-                                                   : non_finite_length(original.substr(i));
-      const std::size_t length = std::max<std::size_t>(token, 1);
-      if (original[i] == '"' || token == 0) {
-        text_.append(original, i, length);
-      } else {
-        text_.append("null").append(length > 4 ? length - 4 : 0, ' ');
-        if (length < 4) inserted_.push_back(text_.size());
+      const bool is_string = original[i] == '"';
+      const std::size_t token =
+          is_string ? string_length(original.substr(i)) : non_finite_length(original.substr(i));
+      if (is_string) longest_string_ = std::max(longest_string_, token);
+      if (!is_string && token > 0) {
+        mended_.append(original, copied, i - copied).append("null");
+        mended_.append(token > 4 ? token - 4 : 0, ' ');
+        if (token < 4) inserted_.push_back(mended_.size());
+        copied = i + token;
       }
-      i += length;
+      i += std::max<std::size_t>(token, 1);
     }
+    if (copied > 0) text_ = mended_.append(original, copied);
   }
+  TolerantText(const TolerantText&) = delete;
+  TolerantText& operator=(const TolerantText&) = delete;
 
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  [[nodiscard]] std::string_view text() const noexcept { return text_; }
+  /// Bytes of the longest string, its quotes included.
+  [[nodiscard]] std::size_t longest_string() const noexcept { return longest_string_; }
 
   /// Offset in the original of an offset in text().
   [[nodiscard]] std::size_t original_offset(std::size_t offset) const {
@@ -92,7 +99,9 @@ class TolerantText {
     return 0;
   }
 
-  std::string text_;
+  std::string mended_;  // empty if nothing is replaced: texts may be large
+  std::string_view text_;
+  std::size_t longest_string_ = 0;
   std::vector<std::size_t> inserted_;  // ends of the words that grew by one byte
 };
 
@@ -110,20 +119,23 @@ class TreeBuilder {
   bool number_float(double value, const std::string& /*as_written*/) {
     return add(value) != nullptr;
   }
-  bool string(std::string& value) { return add(std::move(value)) != nullptr; }
+  bool string(std::string& value) { return add(box(std::move(value))) != nullptr; }
   bool binary(Library::binary_t& /*value*/) { return stop("binary values are not JSON"); }
 
-  bool start_object(std::size_t /*unknown*/) { return open(add(JsonNode::Object{})); }
-  bool start_array(std::size_t /*unknown*/) { return open(add(JsonNode::Array{})); }
+  bool start_object(std::size_t /*unknown*/) { return open(add(box(JsonNode::Object{}))); }
+  bool start_array(std::size_t /*unknown*/) { return open(add(box(JsonNode::Array{}))); }
   bool end_array() { return close(); }
 
   bool key(std::string& value) {
-    std::get<JsonNode::Object>(open_.back()->value).keys.push_back(std::move(value));
+    if (value.size() > kMaxJsonKeyBytes) {
+      return stop(cat("key of ", value.size(), " bytes, at most ", kMaxJsonKeyBytes, " are read"));
+    }
+    (*open_object())->keys.push_back(std::move(value));
     return true;
   }
 
   bool end_object() {
-    auto& object = std::get<JsonNode::Object>(open_.back()->value);
+    JsonNode::Object& object = **open_object();
     object.by_key.resize(object.keys.size());
     std::iota(object.by_key.begin(), object.by_key.end(), 0u);
     std::stable_sort(
@@ -144,12 +156,22 @@ class TreeBuilder {
   [[nodiscard]] std::optional<std::size_t> failure_offset() const noexcept {
     return failure_offset_;
   }
-  [[nodiscard]] std::unique_ptr<JsonNode> take() noexcept { return std::move(root_); }
+  [[nodiscard]] JsonNode take() noexcept { return std::move(root_); }
 
  private:
   bool stop(std::string why) {
     failure_ = std::move(why);
     return false;
+  }
+
+  template <class T>
+  static std::unique_ptr<T> box(T value) {
+    return std::make_unique<T>(std::move(value));
+  }
+
+  /// The object being read; null if that is an array.
+  [[nodiscard]] std::unique_ptr<JsonNode::Object>* open_object() {
+    return std::get_if<std::unique_ptr<JsonNode::Object>>(&open_.back()->value);
   }
 
   /// Appends a value to the container being read, or makes it the root. Null on a limit.
@@ -159,16 +181,15 @@ class TreeBuilder {
       stop(cat("more than ", kMaxJsonValues, " values"));
       return nullptr;
     }
-    JsonNode& node = open_.empty() ? *(root_ = std::make_unique<JsonNode>()) : add_sibling();
-    node.value.template emplace<T>(std::move(value));
+    JsonNode& node = open_.empty() ? root_ : add_sibling();
+    node.value = std::move(value);
     return &node;
   }
 
   /// Appends an empty value to the container being read.
   JsonNode& add_sibling() {
-    auto* const object = std::get_if<JsonNode::Object>(&open_.back()->value);
-    return object != nullptr ? object->values.emplace_back()
-                             : std::get<JsonNode::Array>(open_.back()->value).emplace_back();
+    if (auto* const object = open_object()) return (*object)->values.emplace_back();
+    return std::get<std::unique_ptr<JsonNode::Array>>(open_.back()->value)->emplace_back();
   }
 
   /// A container that is open is the last of its siblings, so its address stays until it closes.
@@ -204,12 +225,25 @@ class TreeBuilder {
   }
 
   const DuplicateKeys duplicates_;
-  std::unique_ptr<JsonNode> root_;
+  JsonNode root_;
   std::vector<JsonNode*> open_;  // from the root to the container being read
   std::size_t num_values_ = 0;
   std::string failure_;
   std::optional<std::size_t> failure_offset_;
 };
+
+/// Tells everything in a finished tree what it lies in. No deeper than kMaxJsonDepth.
+void link(JsonNode& node) {
+  const auto adopt = [&](std::vector<JsonNode>& children) {
+    for (JsonNode& child : children) {
+      child.parent = &node;
+      link(child);
+    }
+  };
+  if (auto* array = std::get_if<std::unique_ptr<JsonNode::Array>>(&node.value)) adopt(**array);
+  if (auto* object = std::get_if<std::unique_ptr<JsonNode::Object>>(&node.value))
+    adopt((*object)->values);
+}
 
 }  // namespace
 
@@ -222,6 +256,8 @@ JsonDocument JsonDocument::parse(std::string_view text, std::string name,
   FOVEA_CHECK(zero == std::string_view::npos, kCorruptData, name, ": ", place(text, zero),
               ": zero byte");
   const TolerantText tolerant(text);
+  FOVEA_CHECK(tolerant.longest_string() <= kMaxJsonStringBytes, kCorruptData, name, ": string of ",
+              tolerant.longest_string(), " bytes, at most ", kMaxJsonStringBytes, " are read");
   TreeBuilder builder(duplicates);
   if (!nlohmann::json::sax_parse(tolerant.text(), &builder)) {
     const auto offset = builder.failure_offset();
@@ -229,7 +265,10 @@ JsonDocument JsonDocument::parse(std::string_view text, std::string name,
                 cat(name, ": ", offset ? place(text, tolerant.original_offset(*offset)) + ": " : "",
                     builder.failure()));
   }
-  return {builder.take(), std::move(name)};
+  auto tree = std::make_unique<detail::JsonTree>(
+      detail::JsonTree{.root = builder.take(), .name = std::move(name)});
+  link(tree->root);
+  return JsonDocument(std::move(tree));
 }
 
 }  // namespace fovea

@@ -4,6 +4,7 @@
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_bytes.h"
 #include "core/check.h"
+#include "support/allocations.h"
 #include "support/expect_error.h"
 
 namespace fovea::checkpoint {
@@ -239,6 +240,36 @@ TEST(SafetensorsHeader, RefusesARankAboveTheLimit) {
   for (std::size_t i = 0; i < kMaxEntryRank; ++i) ones += ",1";
   expect_corrupt(cat(R"({"a": {"dtype": "U8", "shape": [)", ones, R"(], "data_offsets": [0, 1]}})"),
                  1, "a: rank 65, at most 64");
+}
+
+/// Expects that a header is refused with `message` in little memory beyond its text.
+void expect_refused_cheaply(const std::string& header, const std::string& message) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const std::string file = safetensors_bytes(header);
+  test::begin_peak();
+  expect_corrupt(file, message);
+  EXPECT_LT(test::peak_bytes(), kMost + 4 * static_cast<std::int64_t>(file.size()));
+}
+
+TEST(SafetensorsHeader, RefusesLongNamesInLittleMemory) {
+  const std::string entry = R"(": {"dtype": "F32", "shape": [0)";
+  std::string zeros;
+  for (int i = 0; i < 2000; ++i) zeros += ",0";
+  const std::string rest = zeros + R"(], "data_offsets": [0, 0]}})";
+  expect_refused_cheaply(R"({")" + std::string(1'000'000, 'n') + entry + rest,
+                         "key of 1000000 bytes, at most 1000 are read");
+  expect_refused_cheaply(R"({")" + std::string(1000, 'n') + entry + rest,
+                         std::string(128, 'n') + "...: rank 2001, at most 64 is read");
+}
+
+TEST(SafetensorsHeader, RefusesALongListInLittleMemory) {
+  std::string zeros = "0";
+  for (int i = 0; i < 1'000'000; ++i) zeros += ",0";
+  const std::string file = safetensors_bytes(R"({"a": {"dtype": "F32", "shape": [)" + zeros +
+                                             R"(], "data_offsets": [0, 0]}})");
+  test::begin_peak();
+  expect_corrupt(file, "a: rank 1000001, at most 64 is read");
+  EXPECT_LT(test::peak_bytes(), std::int64_t{64} << 20) << "24 bytes for each number";
 }
 
 TEST(SafetensorsHeader, RefusesPartsOfBytes) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "core/check.h"
 #include "support/expect_error.h"
@@ -65,9 +66,34 @@ TEST(Json, NamesThePathOfAValue) {
   EXPECT_EQ(document.root().at("a").at("b").elements()[1].at("c").path(), "x.json: a.b[1].c");
 }
 
+TEST(Json, CutsLongKeysOfAPath) {
+  const std::string key(kMaxJsonKeyBytes, 'k');
+  const JsonDocument document = parse("{\"" + key + "\": [1]}");
+  const JsonView list = document.root().at(key);
+  EXPECT_EQ(list.elements()[0].path(), "x.json: " + std::string(128, 'k') + "...[0]");
+}
+
+TEST(Json, ViewsStayValidWhenTheDocumentMoves) {
+  JsonDocument document = parse(R"({"a": [{}, 5]})");
+  const JsonView five = document.root().at("a").elements()[1];
+  const JsonDocument moved(std::move(document));
+  EXPECT_EQ(five.as_int(), 5);
+  EXPECT_EQ(five.path(), "x.json: a[1]");
+}
+
+TEST(Json, RefusesAKeyAboveTheLimit) {
+  const std::string key(kMaxJsonKeyBytes + 1, 'k');
+  expect_refused("{\"" + key + "\": 1}", "key of 1001 bytes, at most 1000 are read");
+}
+
+TEST(Json, RefusesAStringAboveTheLimit) {
+  expect_refused("[\"" + std::string(kMaxJsonStringBytes, 's') + "\"]",
+                 "string of 32000002 bytes, at most 32000000 are read");
+}
+
 TEST(Json, KeepsTheOrderOfKeys) {
   EXPECT_EQ(parse(R"({"b": 0, "a": 0, "c": 0})").root().keys(),
-            (std::vector<std::string>{"b", "a", "c"}));
+            (std::vector<std::string_view>{"b", "a", "c"}));
 }
 
 TEST(Json, TreatsNullAsAbsent) {
@@ -117,7 +143,7 @@ TEST(Json, LetsTheLastOfEqualKeysWin) {
   const JsonDocument document = parse(R"({"a": 1, "b": 2, "a": 3, "a": 4})");
   EXPECT_EQ(document.root().at("a").as_int(), 4);
   EXPECT_EQ(document.root().at("b").as_int(), 2);
-  EXPECT_EQ(document.root().keys(), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(document.root().keys(), (std::vector<std::string_view>{"b", "a"}));
 }
 
 TEST(Json, RefusesEqualKeysWhereAsked) {

@@ -24,7 +24,7 @@ void visit(const JsonView& view) {
     for (const JsonView& element : view.elements()) visit(element);
   }
   if (view.is_object()) {
-    for (const std::string& key : view.keys()) {
+    for (const std::string_view key : view.keys()) {
       if (const auto member = view.find(key)) visit(*member);
     }
   }

@@ -47,8 +47,8 @@ TEST(Golden, FilesAreThoseOfTheManifests) {
     EXPECT_FALSE(manifest.root().at("producer").as_string().empty()) << folder;
     const JsonView files = manifest.root().at("files");
     std::set<std::string> listed;
-    for (const std::string& name : files.keys()) {
-      listed.insert(name);
+    for (const std::string_view name : files.keys()) {
+      listed.emplace(name);
       ASSERT_TRUE(fs::exists(folder / name)) << folder / name;
       EXPECT_EQ(sha256_of_file(folder / name), files.at(name).at("sha256").as_string())
           << folder / name << ": see tests/golden/README.md";
