@@ -46,9 +46,18 @@ struct SafetensorsHeader {
                                                          std::uint64_t file_bytes,
                                                          const std::string& name);
 
-/// A safetensors file mapped into memory. Views stay valid as long as the object. Thread-safe.
+/// What a tensor is, apart from its data.
+struct TensorLayout {
+  DType dtype = DType::kF32;
+  Shape shape;
+  [[nodiscard]] std::size_t bytes() const { return ConstTensorView{nullptr, dtype, shape}.bytes(); }
+};
+
+/// A safetensors file whose tensors are read when they are asked for. It is not mapped into memory:
+/// a file that shrinks meanwhile is an error, not the end of the process. Thread-safe.
 class SafetensorsFile {
  public:
+  /// Opens the file and reads its header.
   /// @throws Error(kNotFound), Error(kIo), and what parse_safetensors_header throws.
   explicit SafetensorsFile(const std::string& path);
   ~SafetensorsFile();
@@ -57,10 +66,16 @@ class SafetensorsFile {
 
   [[nodiscard]] const SafetensorsHeader& header() const noexcept;
   [[nodiscard]] const TensorEntry* find(std::string_view name) const noexcept;
-  /// The tensor's bytes, unaligned, as a view into the mapping; data is not null even if the tensor
-  /// has no elements.
   /// @throws Error(kNotFound) if there is none of that name, Error(kUnsupported) if its dtype is
   /// not one of DType or its rank is above kMaxRank.
+  [[nodiscard]] TensorLayout layout(std::string_view name) const;
+  /// Fills `out` with bytes of a tensor, from `offset` on.
+  /// @throws Error(kNotFound) if there is none of that name, Error(kInvalidArgument) if it ends
+  /// before `out` does, Error(kIo), also if the file has shrunk.
+  void read(std::string_view name, std::size_t offset, std::span<std::byte> out) const;
+  /// A tensor whose bytes are read when it is first asked for and kept as long as the object; data
+  /// is not null even if the tensor has no elements.
+  /// @throws as layout and read.
   [[nodiscard]] ConstTensorView tensor(std::string_view name) const;
 
  private:

@@ -70,6 +70,24 @@ std::string only_safetensors_file(const std::string& directory) {
   return found.front();
 }
 
+/// Host memory that grows as needed. Its old bytes are lost then, its new ones not set.
+class Memory {
+ public:
+  [[nodiscard]] std::byte* get(std::size_t bytes) {
+    if (bytes > capacity_ || bytes_ == nullptr) {
+      capacity_ = 0;
+      bytes_.reset();  // first, so that the two never exist together
+      bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      capacity_ = bytes;
+    }
+    return bytes_.get();
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;  // a vector would zero them
+  std::size_t capacity_ = 0;
+};
+
 bool is_norm_weight(std::string_view name, const Shape& shape) {
   return shape.rank() == 1 && name.ends_with(".weight");
 }
@@ -109,17 +127,26 @@ struct WeightSource::Impl {
     shards.try_emplace(shard);
   }
 
+  /// Where tensors go that the current thread asks for.
+  Memory& own_memory() {
+    const std::lock_guard lock(mutex);
+    return memory_of_threads[std::this_thread::get_id()];
+  }
+
   ConstTensorView dummy_tensor(const std::string& name, const Shape& shape) {
     const auto count = static_cast<std::size_t>(shape.elements());
-    std::vector<std::uint16_t>* buffer = nullptr;
-    {
-      const std::lock_guard lock(mutex);
-      buffer = &dummy_buffers[std::this_thread::get_id()];
-    }
-    buffer->resize(std::max<std::size_t>(count, 1));  // data is not null even without elements
+    std::byte* const data = own_memory().get(count * size_of(DType::kBF16));
     fill_dummy_weights(seed, name, is_norm_weight(name, shape) ? 1.0f : 0.0f,
-                       std::span(*buffer).first(count));
-    return {reinterpret_cast<const std::byte*>(buffer->data()), DType::kBF16, shape};
+                       std::span(reinterpret_cast<std::uint16_t*>(data), count));
+    return {data, DType::kBF16, shape};
+  }
+
+  ConstTensorView stored_tensor(const std::string& name) {
+    const SafetensorsFile& file = file_with(name);
+    const TensorLayout layout = file.layout(name);
+    std::byte* const data = own_memory().get(layout.bytes());
+    file.read(name, 0, {data, layout.bytes()});
+    return {data, layout.dtype, layout.shape};
   }
 
   bool is_dummy = false;
@@ -129,8 +156,8 @@ struct WeightSource::Impl {
   std::vector<std::string> names;                  // the keys of shard_names
   std::map<std::string, Shard> shards;             // by name of the file
 
-  std::mutex mutex;  // guards the map below, not the buffers, each of which belongs to one thread
-  std::map<std::thread::id, std::vector<std::uint16_t>> dummy_buffers;
+  std::mutex mutex;  // guards the map below, not the memory, each of which belongs to one thread
+  std::map<std::thread::id, Memory> memory_of_threads;
 };
 
 WeightSource::WeightSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -169,6 +196,10 @@ const std::string& WeightSource::directory() const noexcept { return impl_->dire
 
 const std::vector<std::string>& WeightSource::names() const noexcept { return impl_->names; }
 
+const std::string& WeightSource::file_of(const std::string& name) const {
+  return impl_->shard_names.at(name);
+}
+
 std::optional<WeightSource::Listing> WeightSource::listing(const std::string& name) const {
   const auto it = impl_->shard_names.find(name);
   if (it == impl_->shard_names.end()) return std::nullopt;
@@ -177,8 +208,7 @@ std::optional<WeightSource::Listing> WeightSource::listing(const std::string& na
 }
 
 ConstTensorView WeightSource::tensor(const std::string& name, const Shape& shape) const {
-  if (impl_->is_dummy) return impl_->dummy_tensor(name, shape);
-  return impl_->file_with(name).tensor(name);
+  return impl_->is_dummy ? impl_->dummy_tensor(name, shape) : impl_->stored_tensor(name);
 }
 
 std::optional<std::string> find_prefix(const std::vector<std::string>& names,

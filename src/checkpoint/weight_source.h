@@ -43,15 +43,17 @@ class WeightSource {
   [[nodiscard]] const std::string& directory() const noexcept;
   /// Names of all tensors, ascending; empty for dummy weights. Opens no shard.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept;
+  /// The file that is said to hold one of names(). Opens no shard.
+  [[nodiscard]] const std::string& file_of(const std::string& name) const;
   /// Header entry of a tensor, or nothing if no file is said to hold it. Opens the shard's header.
   /// @throws Error(kNotFound) if the shard is missing, Error(kCorruptData) if it does not hold what
   /// the index says.
   [[nodiscard]] std::optional<Listing> listing(const std::string& name) const;
-  /// A tensor's data in host memory, possibly unaligned; valid as long as the source. A file's
-  /// tensor has the shape and dtype of the file, which the caller compares with what it wants. For
-  /// dummy weights `shape` decides, and the data lives until the next call from the same thread.
-  /// @throws Error(kNotFound), Error(kUnsupported) for dtypes Fovea does not compute with, and as
-  /// listing() does.
+  /// A tensor's data in host memory, valid until the next call from the same thread. A file's
+  /// tensor has the shape and dtype of the file, which the caller compares with what it wants; for
+  /// dummy weights `shape` decides.
+  /// @throws Error(kNotFound), Error(kUnsupported) for dtypes Fovea does not compute with,
+  /// Error(kIo), also if the file has shrunk, and as listing() does.
   [[nodiscard]] ConstTensorView tensor(const std::string& name, const Shape& shape) const;
 
  private:

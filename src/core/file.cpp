@@ -20,16 +20,9 @@ namespace {
 std::string system_reason() { return std::generic_category().message(errno); }
 
 /// The first bytes of a file that has so many.
-std::vector<std::uint8_t> read_bytes(const InputFile& file, const std::string& path,
-                                     std::size_t count) {
+std::vector<std::uint8_t> read_bytes(const InputFile& file, std::size_t count) {
   std::vector<std::uint8_t> bytes(count);
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t got = ::read(file.descriptor(), bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    FOVEA_CHECK(got >= 0, kIo, path, ": cannot read: ", system_reason());
-    FOVEA_CHECK(got > 0, kIo, path, ": file ends after ", done, " of ", bytes.size(), " bytes");
-    done += static_cast<std::size_t>(got);
-  }
+  file.read_at(0, std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 
@@ -58,7 +51,7 @@ std::vector<std::string> list_directory(const std::string& path) {
 
 // Without O_NONBLOCK, opening a pipe would wait for a writer.
 InputFile::InputFile(const std::string& path)
-    : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   FOVEA_CHECK(descriptor_ >= 0 || (errno != ENOENT && errno != ENOTDIR), kNotFound, path,
               ": no such file");
   FOVEA_CHECK(descriptor_ >= 0, kIo, path, ": cannot open: ", system_reason());
@@ -74,16 +67,28 @@ InputFile::InputFile(const std::string& path)
 
 InputFile::~InputFile() { close(descriptor_); }
 
+void InputFile::read_at(std::size_t offset, std::span<std::byte> out) const {
+  for (std::size_t done = 0; done < out.size();) {
+    const ssize_t got = ::pread(descriptor_, out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    FOVEA_CHECK(got >= 0, kIo, path_, ": cannot read: ", system_reason());
+    FOVEA_CHECK(got > 0, kIo, path_, ": file ends after ", offset + done, " of ", size_bytes_,
+                " bytes: it shrank while it was read");
+    done += static_cast<std::size_t>(got);
+  }
+}
+
 std::vector<std::uint8_t> read_file(const std::string& path, std::size_t max_bytes) {
   const InputFile file(path);
   FOVEA_CHECK(file.size_bytes() <= max_bytes, kInvalidArgument, path, ": file has ",
               file.size_bytes(), " bytes, at most ", max_bytes, " are read");
-  return read_bytes(file, path, file.size_bytes());
+  return read_bytes(file, file.size_bytes());
 }
 
 std::vector<std::uint8_t> read_file_start(const std::string& path, std::size_t max_bytes) {
   const InputFile file(path);
-  return read_bytes(file, path, std::min(file.size_bytes(), max_bytes));
+  return read_bytes(file, std::min(file.size_bytes(), max_bytes));
 }
 
 void replace_file(const std::string& path, std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,11 +27,14 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   /// Size when it was opened.
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
+  /// Fills `out` with the bytes from `offset` on. Thread-safe.
+  /// @throws Error(kIo) with the system's reason, or if the file has become shorter than that.
+  void read_at(std::size_t offset, std::span<std::byte> out) const;
 
  private:
+  std::string path_;  // for messages
   int descriptor_ = -1;
   std::size_t size_bytes_ = 0;
 };

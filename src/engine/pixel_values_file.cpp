@@ -55,24 +55,25 @@ void read_items(const std::string& path, const checkpoint::SafetensorsFile& file
                 const Tensors& names, std::vector<MediaItem>& items) {
   const std::string where = cat(path, ": ", names.values);
   FOVEA_CHECK(file.find(names.grids) != nullptr, kNotFound, where, " comes without ", names.grids);
-  const ConstTensorView values = file.tensor(names.values);
+  const checkpoint::TensorLayout values = file.layout(names.values);
   FOVEA_CHECK(values.shape.rank() == 2, kCorruptData, where, ": expected [patches, values], got ",
               values.shape);
   const RowDType dtype = row_dtype(where, values.dtype);
   const std::int64_t total = values.shape[0];
   const auto row_bytes = static_cast<std::size_t>(values.shape[1]) * size_of(values.dtype);
-  const auto* from = reinterpret_cast<const std::uint8_t*>(values.data);
+  std::size_t from = 0;
   std::int64_t used = 0;
   for (const Grid& grid : read_grids(cat(path, ": ", names.grids), file.tensor(names.grids))) {
     const auto patches = patches_of(grid);
     FOVEA_CHECK(patches && *patches <= total - used, kCorruptData, where, ": grid ", grid[0], "x",
                 grid[1], "x", grid[2], " does not fit the ", total - used,
                 " patches that are left");
-    const std::size_t bytes = static_cast<std::size_t>(*patches) * row_bytes;
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(*patches) * row_bytes);
+    file.read(names.values, from, std::as_writable_bytes(std::span(bytes)));
+    from += bytes.size();
     MediaItem& item = items.emplace_back(
-        pixel_values({from, from + bytes}, dtype, *patches, values.shape[1], grid, path));
+        pixel_values(std::move(bytes), dtype, *patches, values.shape[1], grid, path));
     item.modality = names.modality;
-    from += bytes;
     used += *patches;
   }
   FOVEA_CHECK(used == total, kCorruptData, where, ": ", total, " patches, the grids have ", used);

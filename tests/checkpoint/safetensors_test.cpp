@@ -38,6 +38,31 @@ std::string counting_file(const std::string& dtype, const std::string& shape, st
                            data);
 }
 
+TEST(SafetensorsFile, ReadsAPartOfATensor) {
+  const TemporaryDirectory folder;
+  test::write_text(folder / "x", counting_file("U8", "[10]", 10));
+  const SafetensorsFile file(folder / "x");
+  std::vector<std::byte> part(3);
+  file.read("a", 7, part);
+  EXPECT_EQ(part, (std::vector{std::byte{7}, std::byte{8}, std::byte{9}}));
+  test::expect_error(ErrorCode::kInvalidArgument, "x: \"a\" has 10 bytes, not 3 from 8 on",
+                     [&] { file.read("a", 8, part); });
+  test::expect_error(ErrorCode::kInvalidArgument, "not 3 from 18446744073709551615 on",
+                     [&] { file.read("a", SIZE_MAX, part); });
+}
+
+TEST(SafetensorsFile, SaysThatItShrank) {
+  const TemporaryDirectory folder;
+  test::write_text(folder / "x.safetensors", counting_file("F32", "[3,2]", 24));
+  const SafetensorsFile file(folder / "x.safetensors");
+  const std::size_t size = std::filesystem::file_size(folder / "x.safetensors");
+  std::filesystem::resize_file(folder / "x.safetensors", size - 10);
+  test::expect_error(ErrorCode::kIo,
+                     cat("x.safetensors: file ends after ", size - 10, " of ", size,
+                         " bytes: it shrank while it was read"),
+                     [&] { (void)file.tensor("a"); });
+}
+
 TEST(SafetensorsFile, GivesViewsOfItsTensors) {
   const TemporaryDirectory folder;
   test::write_text(folder / "x.safetensors", counting_file("F32", "[3,2]", 24));
@@ -48,7 +73,7 @@ TEST(SafetensorsFile, GivesViewsOfItsTensors) {
   EXPECT_EQ(std::memcmp(view.data, counting_bytes(24).data(), 24), 0);
 }
 
-TEST(SafetensorsFile, MapsEveryDTypeThatFoveaComputesWith) {
+TEST(SafetensorsFile, ReadsEveryDTypeThatFoveaComputesWith) {
   const std::vector<std::pair<std::string, DType>> dtypes{
       {"F32", DType::kF32}, {"F16", DType::kF16}, {"BF16", DType::kBF16},
       {"U8", DType::kU8},   {"I32", DType::kI32}, {"I64", DType::kI64}};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -265,6 +266,16 @@ TEST(DummySource, GivesEveryThreadMemoryOfItsOwn) {
   const std::vector<std::byte> before(mine.data, mine.data + mine.bytes());
   std::jthread([&] { (void)source.tensor("b", {16}); }).join();
   EXPECT_EQ(std::vector<std::byte>(mine.data, mine.data + mine.bytes()), before);
+}
+
+TEST(WeightSource, NamesTheFileThatShrinksWhileItIsLoaded) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model.safetensors", {"a", "b"});
+  const WeightSource source = WeightSource::open(folder.path());
+  EXPECT_EQ(number(source, "a"), 100);
+  std::filesystem::resize_file(folder / "model.safetensors", 0);
+  test::expect_error(ErrorCode::kIo, (folder / "model.safetensors") + ": file ends after ",
+                     [&] { (void)source.tensor("b", {1}); });
 }
 
 TEST(FindPrefix, GivesTheTextBeforeTheSuffix) {

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <span>
+
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 
@@ -99,6 +102,27 @@ TEST(ReadFile, GivesTheSystemsReason) {
   const std::string too_long(300, 'x');
   test::expect_error(ErrorCode::kIo, "cannot open: File name too long",
                      [&] { (void)read_file(folder / too_long, 1); });
+}
+
+TEST(InputFile, ReadsAnyPart) {
+  const TemporaryDirectory folder;
+  write_text(folder / "file", "0123456789");
+  const InputFile file(folder / "file");
+  std::string part(4, ' ');
+  file.read_at(3, std::as_writable_bytes(std::span(part)));
+  EXPECT_EQ(part, "3456");
+  file.read_at(10, {});
+}
+
+TEST(InputFile, SaysThatTheFileShrank) {
+  const TemporaryDirectory folder;
+  write_text(folder / "file", "0123456789");
+  const InputFile file(folder / "file");
+  std::filesystem::resize_file(folder / "file", 5);
+  std::string part(4, ' ');
+  test::expect_error(ErrorCode::kIo,
+                     "file: file ends after 5 of 10 bytes: it shrank while it was read",
+                     [&] { file.read_at(3, std::as_writable_bytes(std::span(part))); });
 }
 
 TEST(ReplaceFile, MakesTheFoldersAndReplacesAnOlderFile) {
