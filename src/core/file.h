@@ -29,6 +29,7 @@ class InputFile {
 
   /// Size when it was opened.
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   /// Fills `out` with the bytes from `offset` on. Thread-safe.
   /// @throws Error(kIo) with the system's reason, or if the file has become shorter than that.
   void read_at(std::size_t offset, std::span<std::byte> out) const;

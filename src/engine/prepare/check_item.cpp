@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/check.h"
+#include "core/row_dtype.h"
 #include "core/shape.h"
-#include "engine/output.h"
 #include "media/limits.h"
 
 namespace fovea {
