@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "fovea/error.h"
 #include "report/text.h"
 
 namespace fovea::cli {
@@ -17,6 +18,11 @@ std::size_t terminal_columns() {
   winsize size{};
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : kUsualColumns;
+}
+
+/// Names that come from a file, or a file given as a flag, may have any length.
+std::string bounded_line(std::string_view text) {
+  return shortened(one_line(text), kMaxMessageBytes);
 }
 
 std::string_view name_of(LogLevel level) {
@@ -79,7 +85,7 @@ void Console::set_status(std::string_view text) {
 
 void Console::print(std::string_view kind, std::string_view text) {
   erase_status();
-  const std::string line = "fovea: " + std::string(kind) + ": " + one_line(text) + "\n";
+  const std::string line = "fovea: " + std::string(kind) + ": " + bounded_line(text) + "\n";
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
 }

@@ -30,6 +30,14 @@ TEST(Console, MessagesAreOneLineWithTheirKind) {
             "fovea: warning: first second\nfovea: error: third\nfovea: error: fourth\n");
 }
 
+TEST(Console, LongMessagesKeepBothEnds) {
+  const std::string line = written(
+      [](Console& console) { console.error("start " + std::string(200'000, 'x') + " end"); });
+  EXPECT_LT(line.size(), 5'000u);
+  EXPECT_TRUE(line.starts_with("fovea: error: start x"));
+  EXPECT_TRUE(line.ends_with("x end\n"));
+}
+
 TEST(Console, LogLinesBelowTheLevelAreDropped) {
   const auto all_levels = [](Console& console) {
     console.write(LogLevel::kDebug, "d");

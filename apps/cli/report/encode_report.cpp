@@ -2,7 +2,8 @@
 #include "report/encode_report.h"
 
 #include <array>
-#include <cstdio>
+#include <charconv>
+#include <cmath>
 
 #include "report/graph_counts.h"
 #include "report/stages.h"
@@ -27,9 +28,11 @@ std::string source_text(const Embedding& item) {
 
 std::string difference_text(std::optional<double> difference) {
   if (!difference) return "-";
+  if (!std::isfinite(*difference)) return "not finite";
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1e", *difference);
-  return text.data();
+  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), *difference,
+                                            std::chars_format::scientific, 1);
+  return {text.data(), end};
 }
 
 void append_stages(std::vector<std::string>& cells, const StageTimes& times) {
@@ -39,7 +42,7 @@ void append_stages(std::vector<std::string>& cells, const StageTimes& times) {
 void append_item(std::vector<std::string>& cells, const Embedding& item) {
   cells.push_back(shorten_path(one_line(item.name), kNameLength));
   if (item.error) {
-    cells.push_back("failed");
+    cells.emplace_back("failed");
     return;
   }
   cells.insert(cells.end(),

@@ -6,6 +6,7 @@
 
 #include "report/table.h"
 #include "report/text.h"
+#include "report/utf8.h"
 
 namespace fovea::cli {
 namespace {
@@ -16,15 +17,19 @@ constexpr double kCharacterPx = 0.6 * kFontPx;
 constexpr std::array<std::string_view, 6> kPalette{"#0072B2", "#E69F00", "#009E73",
                                                    "#D55E00", "#CC79A7", "#56B4E9"};
 
+/// Characters that an XML document cannot hold.
+/// Source: W3C, Extensible Markup Language (XML) 1.0, fifth edition, section 2.2.
+bool is_no_xml(char32_t code) { return code < 0x20 || code == 0xfffe || code == 0xffff; }
+
 std::string escape(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : replace_characters(text, "?", is_no_xml)) {
     switch (c) {
       case '&': result += "&amp;"; break;
       case '<': result += "&lt;"; break;
       case '>': result += "&gt;"; break;
       case '"': result += "&quot;"; break;
-      default: result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+      default: result += c;
     }
   }
   return result;

@@ -3,17 +3,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cstdio>
+#include <charconv>
+#include <cmath>
+#include <limits>
 #include <numeric>
+
+#include "report/utf8.h"
 
 namespace fovea::cli {
 namespace {
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return result;
 }
 
@@ -33,12 +37,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// Control characters, and those that break lines or turn the direction of what follows.
+bool moves_text(char32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
+         code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
 }  // namespace
 
 std::string fixed(double value, int decimals) {
-  std::array<char, 64> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
-  return buffer.data();
+  if (!std::isfinite(value)) return "-";
+  constexpr std::size_t kMaxDecimals = 20;
+  std::array<char, std::numeric_limits<double>::max_exponent10 + kMaxDecimals> buffer{};
+  const auto [end, failure] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                            std::chars_format::fixed, decimals);
+  return failure == std::errc{} ? std::string(buffer.data(), end) : "-";
 }
 
 std::string percent(double share) { return fixed(share * 100.0, 1) + " %"; }
@@ -50,7 +63,7 @@ std::string counted(std::int64_t count, std::string_view noun, std::string_view 
 
 std::string bytes_text(std::size_t bytes) {
   constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
+  auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   while (value >= 1024.0 && unit + 1 < kUnits.size()) {
     value /= 1024.0;
@@ -91,14 +104,13 @@ std::string_view trimmed(std::string_view text) {
 std::string one_line(std::string_view text) {
   std::string result;
   for (const char c : trimmed(text)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n' || c == '\r' || c == '\t') {
-      if (!result.empty() && result.back() != ' ') result += ' ';
-    } else {
-      result += byte < 0x20 || byte == 0x7f ? '?' : c;
+    if (c != '\n' && c != '\r' && c != '\t') {
+      result += c;
+    } else if (!result.empty() && result.back() != ' ') {
+      result += ' ';
     }
   }
-  return result;
+  return replace_characters(result, "?", moves_text);
 }
 
 std::string shorten_path(std::string_view path, std::size_t max_length) {

@@ -10,7 +10,8 @@
 
 namespace fovea::cli {
 
-/// Formats with a fixed number of decimals: fixed(1.005, 1) is "1.0".
+/// Formats with a fixed number of decimals, at most 20: fixed(1.005, 1) is "1.0". What is not
+/// finite is "-".
 [[nodiscard]] std::string fixed(double value, int decimals);
 
 /// Formats a share of 1 as per cent: percent(0.985) is "98.5 %".
@@ -34,8 +35,9 @@ namespace fovea::cli {
 /// The text without white space at its ends; a view into `text`.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
-/// Makes a text fit for one line of a terminal: runs of line breaks and tabs become one space,
-/// other control characters a question mark.
+/// Makes a text fit for one line of a terminal: runs of line breaks and tabs become one space;
+/// other control characters, those that change the direction of a text, and bytes that are not
+/// UTF-8 become a question mark.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 /// Keeps at most `max_length` bytes from the end of a path, marking the cut with "...". Cuts before

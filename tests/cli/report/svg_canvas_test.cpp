@@ -36,6 +36,12 @@ TEST(SvgCanvas, TextsAndTooltipsAreEscaped) {
   EXPECT_THAT(document_of(canvas), HasSubstr("<title>1 &lt; 2</title></circle>"));
 }
 
+TEST(SvgCanvas, TextsAreUtf8WithoutWhatXmlForbids) {
+  Canvas canvas;
+  canvas.text({0, 0}, "start", "gr\xfc\xdf\uffff\u00e4");
+  EXPECT_THAT(document_of(canvas), HasSubstr(">gr???\u00e4</text>"));
+}
+
 TEST(SvgCanvas, ThePaletteRepeatsAfterSix) {
   EXPECT_EQ(color_of(0), color_of(6));
   EXPECT_NE(color_of(0), color_of(5));

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "support/grouped_locale.h"
+
 namespace fovea::cli {
 namespace {
 
@@ -40,6 +45,28 @@ TEST(Text, OneLineRemovesBreaksAndControlCharacters) {
   EXPECT_EQ(one_line("first\n\tsecond\r\nthird\n"), "first second third");
   EXPECT_EQ(one_line("bell\x07"), "bell?");
   EXPECT_EQ(one_line("Größe"), "Größe");
+}
+
+TEST(Text, OneLineRemovesWhatMovesTheTextOfATerminal) {
+  EXPECT_EQ(one_line("\u009b2J"), "?2J") << "a control sequence in one character";
+  EXPECT_EQ(one_line("photo\u202egpj.exe"), "photo?gpj.exe");
+  EXPECT_EQ(one_line("a\u2028b\u2066c\u061cd"), "a?b?c?d");
+  EXPECT_EQ(one_line("\x9b"
+                     "2J"),
+            "?2J")
+      << "the same as a byte that is not UTF-8";
+}
+
+TEST(Text, WhatIsNotFiniteIsNoNumber) {
+  EXPECT_EQ(fixed(std::numeric_limits<double>::infinity(), 1), "-");
+  EXPECT_EQ(fixed(std::nan(""), 1), "-");
+  EXPECT_EQ(fixed(1e300, 0).size(), 301u);
+}
+
+TEST(Text, NumbersAreAlikeInEveryLocale) {
+  const fovea::test::GroupedLocale locale;
+  EXPECT_EQ(fixed(1234567.25, 1), "1234567.2");
+  EXPECT_EQ(bytes_text(1'500'000'000), "1.4 GiB");
 }
 
 TEST(Text, ShortenPathKeepsTheEnd) {
