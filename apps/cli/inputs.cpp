@@ -12,11 +12,15 @@
 #include "errors.h"
 #include "flags/cli11.h"
 #include "output_file.h"
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Most files of a list: its lines may be patterns and directories.
+constexpr std::size_t kMaxListedFiles = 1'000'000;
 
 std::vector<std::string> matches_of(const std::string& pattern) {
   glob_t found{};
@@ -45,6 +49,10 @@ std::vector<std::string> listed_files(const std::string& list) {
       const fs::path path = is_url(line) ? fs::path(line) : fs::path(list).parent_path() / line;
       for (std::string& file : image_files(path.string(), /*lists_allowed=*/false)) {
         files.push_back(std::move(file));
+      }
+      if (files.size() > kMaxListedFiles) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    "expected at most " + counted(kMaxListedFiles, "file") + ", got more");
       }
     } catch (const Error& error) {
       throw Error(error.code(), list + ":" + std::to_string(number) + ": " + error.what());

@@ -1,6 +1,7 @@
 #include "output_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -82,6 +83,21 @@ TEST(OutputFile, WritingIntoNowhereNamesThePath) {
   const TemporaryDirectory folder;
   expect_error(ErrorCode::kIo, "out.json",
                [&] { write_text_file((folder / "none") + "/out.json", "text"); });
+}
+
+TEST(OutputFile, ReadingTakesRegularFilesOfBoundedSize) {
+  const TemporaryDirectory folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  write_text(folder / "large", "");
+  std::filesystem::resize_file(folder / "large", kMaxTextFileBytes + 1);
+  expect_error(ErrorCode::kIo, "pipe: expected a text file, got no regular file",
+               [&] { (void)read_text_file(folder / "pipe"); });
+  expect_error(ErrorCode::kIo, "/dev/zero: expected a text file, got no regular file",
+               [] { (void)read_text_file("/dev/zero"); });
+  expect_error(ErrorCode::kIo, "expected a text file, got a directory",
+               [&] { (void)read_text_file(folder.path()); });
+  expect_error(ErrorCode::kInvalidArgument, "large: expected a text file of at most 64.0 MiB",
+               [&] { (void)read_text_file(folder / "large"); });
 }
 
 TEST(OutputFile, ReadingAMissingFileNamesIt) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -40,6 +41,14 @@ TEST_F(EncodeProgram, FailureLeavesTheOldOutput) {
   write_text(output(), "old");
   expect_failure(encode({folder_ / "none.png"}), 1, "none.png");
   EXPECT_EQ(read_text(output()), "old");
+}
+
+TEST_F(EncodeProgram, ListsThatAreNoFilesFail) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const std::string& list : {folder_ / "pipe", std::string("/dev/zero")}) {
+    expect_failure(encode({"@" + list}), 1, list + ": expected a text file, got no regular file");
+    expect_failure(run_fovea({"plan", model_, "--sizes", "@" + list}), 1, "got no regular file");
+  }
 }
 
 TEST_F(EncodeProgram, MissingVideoFails) {

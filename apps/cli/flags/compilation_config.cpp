@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "errors.h"
+#include "flags/json_text.h"
 #include "flags/parse.h"
 
 namespace fovea::cli {
@@ -12,7 +13,7 @@ namespace {
 /// @param key with the flag that it stands in.
 [[noreturn]] void reject(const std::string& key, const std::string& expected,
                          const nlohmann::json& value) {
-  throw UsageError(key + ": expected " + expected + ", got " + value.dump());
+  throw UsageError(key + ": expected " + expected + ", got " + shown(value));
 }
 
 std::int64_t integer_of(const nlohmann::json& value, const std::string& key, std::int64_t min,
@@ -48,7 +49,7 @@ void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOpt
   }
   for (const auto& [path, list] : value.items()) {
     graphs.encoder_cudagraph_path_token_budgets[path] =
-        list_of(list, std::string(key).append(": ").append(path), "a list");
+        list_of(list, std::string(key).append(": ").append(shown(path)), "a list");
   }
 }
 
@@ -56,31 +57,33 @@ void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOpt
 
 void apply_path_budgets(const std::string& json_text, const std::string& what,
                         GraphOptions& graphs) {
-  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
-  if (!root.is_object()) throw UsageError(what + ": expected a JSON object, got " + json_text);
+  const nlohmann::json root = parse_json(json_text);
+  if (!root.is_object())
+    throw UsageError(what + ": expected a JSON object, got " + shown(json_text));
   apply_budgets(root, what, graphs);
 }
 
 void apply_compilation_config(const std::string& json_text, GraphOptions& graphs,
                               Console& console) {
-  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = parse_json(json_text);
   if (!root.is_object()) {
-    throw UsageError("--compilation-config: expected a JSON object, got " + json_text);
+    throw UsageError("--compilation-config: expected a JSON object, got " + shown(json_text));
   }
   for (const auto& [key, value] : root.items()) {
     if (value.is_null()) continue;
-    const std::string what = "--compilation-config: " + key;
+    const std::string what = "--compilation-config: " + shown(key);
     if (key == "cudagraph_mm_encoder") {
       graphs.cudagraph_mm_encoder = boolean_of(value, what);
     } else if (key == "encoder_cudagraph_token_budgets") {
       apply_budgets(value, what, graphs);
     } else if (key == "encoder_cudagraph_max_vision_items_per_batch" ||
                key == "encoder_cudagraph_max_images_per_batch") {
-      graphs.encoder_cudagraph_max_vision_items_per_batch = integer_of(value, what, 0);
+      graphs.encoder_cudagraph_max_vision_items_per_batch =
+          integer_of(value, what, 0, kMaxTokenBudget);
     } else if (key == "encoder_cudagraph_max_frames_per_batch") {
-      graphs.encoder_cudagraph_max_frames_per_batch = integer_of(value, what, 0);
+      graphs.encoder_cudagraph_max_frames_per_batch = integer_of(value, what, 0, kMaxTokenBudget);
     } else {
-      console.warn("--compilation-config: key \"" + key + "\" is ignored");
+      console.warn("--compilation-config: key \"" + shown(key) + "\" is ignored");
     }
   }
 }

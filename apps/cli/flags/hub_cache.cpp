@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+
+#include "fovea/error.h"
+#include "output_file.h"
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {
@@ -18,10 +21,11 @@ std::string variable(const char* name) {
 
 /// The commit that a branch or tag of a cached repository stands for; empty if it is not there.
 std::string commit_of(const fs::path& repository, const std::string& revision) {
-  std::ifstream file(repository / "refs" / revision);
-  std::string commit;
-  file >> commit;
-  return commit;
+  try {
+    return std::string(trimmed(read_text_file((repository / "refs" / revision).string())));
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/expect_usage_error.h"
+#include "errors.h"
 
 namespace fovea::cli {
 namespace {
@@ -70,6 +71,19 @@ TEST(CompilationConfig, RefusesWrongTypesAndTexts) {
         R"({"encoder_cudagraph_max_vision_items_per_batch": "8"})",
         R"({"encoder_cudagraph_max_frames_per_batch": -1})"}) {
     expect_usage_error("--compilation-config: ", [&] { (void)graphs_of(json); });
+  }
+}
+
+TEST(CompilationConfig, ComplaintsQuoteTheEndsOfALongText) {
+  const std::string name(100'000, 'x');
+  for (const std::string& json :
+       {"[\"" + name + "\"]", "{\"cudagraph_mm_encoder\": \"" + name + "\"}"}) {
+    try {
+      (void)graphs_of(json);
+      ADD_FAILURE() << "expected a complaint";
+    } catch (const UsageError& error) {
+      EXPECT_LT(std::string_view(error.what()).size(), 200u);
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "bench/mm_processor/sampling.h"
 #include "errors.h"
+#include "flags/json_text.h"
 #include "report/text.h"
 
 namespace fovea::cli {
@@ -53,7 +54,7 @@ class Scanner {
   [[noreturn]] void fail(const std::string& expected) const {
     const std::string rest(text_.substr(at_));
     throw UsageError("--random-mm-bucket-config: expected " + expected + ", got " +
-                     (rest.empty() ? "the end" : "\"" + one_line(rest) + "\""));
+                     (rest.empty() ? "the end" : "\"" + shown(rest) + "\""));
   }
 
  private:
@@ -105,7 +106,7 @@ std::int64_t scan_limit(const std::string& key, const nlohmann::json& value) {
   if (limit >= 0 && limit <= kMaxItems) return limit;
   throw UsageError("--random-mm-limit-mm-per-prompt: " + key +
                    ": expected a whole number from 0 to " + std::to_string(kMaxItems) + ", got " +
-                   value.dump());
+                   shown(value));
 }
 
 }  // namespace
@@ -131,15 +132,16 @@ std::vector<SizeBucket> parse_bucket_config(const std::string& text) {
 }
 
 ItemLimits parse_item_limits(const std::string& json_text) {
-  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = parse_json(json_text);
   if (!root.is_object()) {
-    throw UsageError("--random-mm-limit-mm-per-prompt: expected a JSON object, got " + json_text);
+    throw UsageError("--random-mm-limit-mm-per-prompt: expected a JSON object, got " +
+                     shown(json_text));
   }
   ItemLimits limits{.images = std::nullopt, .videos = std::nullopt};
   for (const auto& [key, value] : root.items()) {
     if (key != "image" && key != "video") {
       throw UsageError("--random-mm-limit-mm-per-prompt: expected \"image\" and \"video\", got \"" +
-                       one_line(key) + "\"");
+                       shown(key) + "\"");
     }
     (key == "image" ? limits.images : limits.videos) = scan_limit(key, value);
   }

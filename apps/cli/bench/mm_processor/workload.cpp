@@ -12,10 +12,10 @@
 
 #include "bench/png_writer.h"
 #include "bench/random.h"
+#include "flags/json_text.h"
 #include "flags/sizes.h"
 #include "inputs.h"
 #include "output_file.h"
-#include "report/text.h"
 
 namespace fovea::cli {
 namespace {
@@ -29,8 +29,8 @@ class RequestLine {
   /// @param place "file:line", for messages.
   RequestLine(const std::string& text, std::string place, std::filesystem::path folder)
       : place_(std::move(place)), folder_(std::move(folder)) {
-    line_ = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!line_.is_object()) fail("a JSON object", text);
+    line_ = parse_json(text);
+    if (!line_.is_object()) fail("a JSON object", shown(text));
   }
 
   [[nodiscard]] MmRequest request() const {
@@ -40,7 +40,7 @@ class RequestLine {
     }
     if (line_.contains("images")) {
       constexpr const char* kExpected = "\"images\": a list of paths";
-      if (!line_["images"].is_array()) fail(kExpected, line_["images"].dump());
+      if (!line_["images"].is_array()) fail(kExpected, shown(line_["images"]));
       for (const nlohmann::json& image : line_["images"]) {
         request.files.push_back(image_file(path_of(image, kExpected)));
       }
@@ -49,7 +49,7 @@ class RequestLine {
       request.files.push_back(video_path(path_of(line_["video"], "\"video\": a path")));
     }
     if (request.files.empty()) {
-      fail("\"image\", \"images\" or \"video\"", line_.dump());
+      fail("\"image\", \"images\" or \"video\"", shown(line_));
     }
     return request;
   }
@@ -57,16 +57,13 @@ class RequestLine {
  private:
   [[nodiscard]] std::string path_of(const nlohmann::json& value,
                                     const std::string& expected) const {
-    if (!value.is_string()) fail(expected, value.dump());
+    if (!value.is_string()) fail(expected, shown(value));
     const std::string path = value.get<std::string>();
-    if (is_url(path)) fail(expected + ", URLs are not read", path);
+    if (is_url(path)) fail(expected + ", URLs are not read", shown(path));
     return folder_ / path;
   }
   [[noreturn]] void fail(const std::string& expected, const std::string& got) const {
-    constexpr std::size_t kShown = 60;
-    throw Error(ErrorCode::kCorruptData, place_ + ": expected " + expected + ", got " +
-                                             one_line(got.substr(0, kShown)) +
-                                             (got.size() > kShown ? "..." : ""));
+    throw Error(ErrorCode::kCorruptData, place_ + ": expected " + expected + ", got " + got);
   }
 
   nlohmann::json line_;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <set>
@@ -168,6 +169,21 @@ TEST_F(FileWorkload, WrongLinesAreNamed) {
   for (const auto& [text, complaint] : kCases) {
     SCOPED_TRACE(text);
     expect_error(ErrorCode::kCorruptData, complaint, [&] { (void)read(text); });
+  }
+}
+
+TEST_F(FileWorkload, DeeplyNestedLinesAreErrors) {
+  constexpr std::size_t kLevels = 200'000;
+  const std::string nested = std::string(kLevels, '[') + std::string(kLevels, ']');
+  expect_error(ErrorCode::kCorruptData, ":1: expected \"image\": a path, got [[[[",
+               [&] { (void)read("{\"image\":" + nested + "}"); });
+}
+
+TEST_F(FileWorkload, PipesAndDevicesAreErrors) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder_ / "pipe", std::string("/dev/zero")}) {
+    expect_error(ErrorCode::kIo, path + ": expected a text file, got no regular file",
+                 [&] { (void)jsonl_requests(path); });
   }
 }
 

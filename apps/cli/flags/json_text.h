@@ -1,0 +1,19 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace fovea::cli {
+
+/// Parses JSON of the command line or of a request file: nesting deeper than 64 levels is left out,
+/// so that nothing can be too deep for whoever walks through the value.
+/// @returns a value that is_discarded() if the text is no JSON or larger than 16 MiB.
+[[nodiscard]] nlohmann::json parse_json(const std::string& text);
+
+/// The value as JSON for a message, its middle left out if it is long.
+[[nodiscard]] std::string shown(const nlohmann::json& value);
+
+/// A text of a user or a file for a message: on one line, its middle left out if it is long.
+[[nodiscard]] std::string shown(const std::string& text);
+
+}  // namespace fovea::cli

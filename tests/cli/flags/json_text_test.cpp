@@ -1,0 +1,33 @@
+#include "flags/json_text.h"
+
+#include <gtest/gtest.h>
+
+namespace fovea::cli {
+namespace {
+
+TEST(ParseJson, ReadsJsonAndNothingElse) {
+  EXPECT_EQ(parse_json(R"({"a": [1, "b"]})")["a"][1], "b");
+  for (const char* text : {"", "{", "{} {}", "\"\xff\""}) {
+    EXPECT_TRUE(parse_json(text).is_discarded()) << text;
+  }
+}
+
+TEST(ParseJson, LeavesOutWhatIsNestedDeeply) {
+  constexpr std::size_t kLevels = 1'000'000;  // a walk over these would overflow the stack
+  const nlohmann::json value = parse_json(std::string(kLevels, '[') + std::string(kLevels, ']'));
+  EXPECT_TRUE(value.is_array());
+  EXPECT_LT(value.dump().size(), 200u);
+}
+
+TEST(ParseJson, RefusesALargeText) {
+  EXPECT_TRUE(parse_json(std::string(20'000'000, ' ') + "{}").is_discarded());
+}
+
+TEST(Shown, IsOneShortLine) {
+  EXPECT_EQ(shown(nlohmann::json{{"a", 1}}), R"({"a":1})");
+  EXPECT_EQ(shown(std::string("two\nlines")), "two lines");
+  EXPECT_EQ(shown(nlohmann::json(std::string(1000, 'x'))).size(), 60u);
+}
+
+}  // namespace
+}  // namespace fovea::cli
