@@ -91,21 +91,23 @@ std::string with_hint(const std::string& complaint, const std::string& typed,
   return nearest ? complaint + "; did you mean " + *nearest + "?" : complaint;
 }
 
+/// A complaint about a word that the verb does not know, absent if it knows all.
+std::optional<std::string> unknown_word(const CLI::App* verb) {
+  const std::vector<std::string> unknown = verb->remaining();
+  if (unknown.empty()) return std::nullopt;
+  const std::string typed = unknown.front().substr(0, unknown.front().find('='));
+  if (typed.starts_with('-')) return with_hint("unknown flag " + typed, typed, flag_names(verb));
+  if (!verb->get_subcommands({}).empty()) {
+    return with_hint("unknown verb \"" + typed + "\"", typed, verb_names(verb));
+  }
+  return "unexpected argument \"" + typed + "\"";
+}
+
 /// What is wrong with the command line. A word that no verb knows explains more than the
 /// requirement that was missed because of it, so it comes first.
 std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
   CLI::App* verb = chosen_verb(app);
-  const std::vector<std::string> unknown = verb->remaining();
-  if (!unknown.empty()) {
-    const std::string typed = unknown.front().substr(0, unknown.front().find('='));
-    if (typed.starts_with('-')) {
-      return with_hint("unknown flag " + typed, typed, flag_names(verb));
-    }
-    if (!verb->get_subcommands({}).empty()) {
-      return with_hint("unknown verb \"" + typed + "\"", typed, verb_names(verb));
-    }
-    return "unexpected argument \"" + typed + "\"";
-  }
+  if (const std::optional<std::string> unknown = unknown_word(verb)) return *unknown;
   if (!verb->get_subcommands({}).empty()) {
     return "expected a verb: one of " + join(verb_names(verb), ", ");
   }
@@ -117,6 +119,12 @@ std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
 int report_usage(Program& program, const CLI::App* verb, const std::string& complaint) {
   program.console.error(complaint + " (see " + full_name(verb) + " --help)");
   return kExitUsage;
+}
+
+/// Results that could not be written to stdout are a failure.
+void check_written() {
+  std::cout.flush();
+  if (!std::cout) throw Error(ErrorCode::kIo, "stdout: cannot write the results");
 }
 
 /// Parses and, if that went well, leaves the action in `program`. Returns an exit code if the run
@@ -134,16 +142,17 @@ std::optional<int> parse(CLI::App& app, Program& program, std::vector<std::strin
   } catch (const CLI::ParseError& error) {
     return report_usage(program, chosen_verb(app), usage_complaint(app, error));
   } catch (const UsageError& error) {
-    return report_usage(program, chosen_verb(app), error.what());
+    return report_usage(program, chosen_verb(app),
+                        unknown_word(chosen_verb(app)).value_or(error.what()));
   }
+  check_written();
   return kExitOk;
 }
 
-/// Runs the chosen verb; results that could not be written to stdout are a failure.
+/// Runs the chosen verb.
 int act(Program& program) {
   const int code = program.action();
-  std::cout.flush();
-  if (!std::cout) throw Error(ErrorCode::kIo, "stdout: cannot write the results");
+  check_written();
   return code;
 }
 

@@ -238,12 +238,18 @@ TEST_F(BenchMmProcessor, RefusesWhatCannotBeMeant) {
       {{"--compare", "--enforce-eager"}, "--compare needs graphs"},
       {{"--compare", "--request-rate", "3"}, "--compare sends one request at a time"},
       {{"--compare", "--max-concurrency", "3"}, "--compare sends one request at a time"},
-      {{"--request-rate", "0"}, "--request-rate: expected a number above 0"},
+      {{"--request-rate", "0"}, "--request-rate: expected a number from 0.001 to 1000000"},
+      {{"--request-rate", "1e-320"}, "--request-rate: expected a number from 0.001 to 1000000"},
+      {{"--num-prompts", "9223372036854775807"},
+       "--num-prompts: expected a whole number from 1 to"},
+      {{"--max-concurrency", "100000"},
+       "--max-concurrency: expected a whole number from 1 to 1024"},
+      {{"--limit-mm-per-prompt", ""}, "--limit-mm-per-prompt: expected a JSON object, got"},
       {{"--metric-percentiles", "200"}, "--metric-percentiles: expected numbers from 0 to 100"},
       {{"--random-mm-num-mm-items-range-ratio", "2"}, "expected a number from 0 to 1"},
       {{"--random-mm-bucket-config", "{}"}, "expected a probability above 0"},
       {{"--random-mm-limit-mm-per-prompt", "3"}, "expected a JSON object"},
-      {{"--num-warmups", "-1"}, "--num-warmups: expected a whole number >= 0"},
+      {{"--num-warmups", "-1"}, "--num-warmups: expected a whole number from 0 to"},
   };
   for (const auto& [arguments, complaint] : kCases) {
     SCOPED_TRACE(complaint);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <tuple>
 
 #include "integration/run_program.h"
@@ -78,10 +79,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "--token-budgets: expected a whole number from 1 to 16777216, got"},
         UsageCase{"NegativeItems",
                   {"encode", "m", "a.png", "-o", "x", "--max-items-per-batch", "-1"},
-                  "--max-items-per-batch: expected a whole number >= 0"},
+                  "--max-items-per-batch: expected a whole number from 0 to 16777216"},
         UsageCase{"BadFrames",
                   {"encode", "m", "a.png", "-o", "x", "--max-frames-per-batch", "-1"},
-                  "--max-frames-per-batch: expected a whole number >= 0"},
+                  "--max-frames-per-batch: expected a whole number from 0 to 16777216"},
         UsageCase{"BadSeed", {"inspect", "m", "--seed", "-5"}, "--seed: expected"},
         UsageCase{"BadFps",
                   {"encode", "m", "--video", "v", "-o", "x", "--fps", "0"},
@@ -89,12 +90,42 @@ INSTANTIATE_TEST_SUITE_P(
         UsageCase{"BadThreads", {"verify", "m", "--threads", "two"}, "--threads: expected"},
         UsageCase{"BadThreadList",
                   {"bench", "latency", "m", "--threads", "1,,2"},
-                  "--threads: expected a whole number >= 1, got \"\""},
+                  "--threads: expected a whole number from 1 to 1024, got \"\""},
         UsageCase{"BadSize", {"plan", "m", "--sizes", "640"}, "expected WIDTHxHEIGHT"},
         UsageCase{"BadImageSize", {"inspect", "m", "--image", "1x2x3"}, "expected WIDTHxHEIGHT"},
         UsageCase{"BadCompilationConfig",
                   {"inspect", "m", "--compilation-config", "[]"},
                   "--compilation-config: expected a JSON object, got []"},
+        UsageCase{"EmptyCompilationConfig",
+                  {"inspect", "m", "--compilation-config", ""},
+                  "--compilation-config: expected a JSON object, got"},
+        UsageCase{"DeviceOfNoMachine",
+                  {"encode", "m", "a.png", "-o", "x", "--device", "cuda:99999999999"},
+                  "--device: expected auto, cpu, cuda or cuda:<index>, got \"cuda:99999999999\""},
+        UsageCase{"DevicesOfTwoKinds",
+                  {"encode", "m", "a.png", "-o", "x", "--device", "cpu,cuda"},
+                  "--device: expected all cpu or all cuda, got \"cpu,cuda\""},
+        UsageCase{"DevicesOfAutoAndCpu",
+                  {"encode", "m", "a.png", "-o", "x", "--device", "auto,cpu"},
+                  "--device: expected all cpu or all cuda, got \"auto,cpu\""},
+        UsageCase{"TooManyThreads",
+                  {"encode", "m", "a.png", "-o", "x", "--threads", "10000"},
+                  "--threads: expected a whole number from 1 to 1024, got \"10000\""},
+        UsageCase{"TooManyTokens",
+                  {"inspect", "m", "--max-num-batched-tokens", "281474976710656"},
+                  "--max-num-batched-tokens: expected a whole number from 1 to 16777216"},
+        UsageCase{"TooManyRuns",
+                  {"bench", "throughput", "m", "a.png", "--repeat", "9223372036854775807"},
+                  "--repeat: expected a whole number from 1 to 1000000"},
+        UsageCase{"TooManyPatches",
+                  {"bench", "latency", "m", "--patches", "9223372036854775807"},
+                  "--patches: expected a whole number from 1 to 1000000"},
+        UsageCase{"TooManyPatchesOfACase",
+                  {"bench", "latency", "m", "--cases", "1x9223372036854775807"},
+                  "--cases: expected a whole number from 1 to 1000000"},
+        UsageCase{"UnknownFlagBeforeMissingInput",
+                  {"bench", "throughput", "m", "--repaet", "3"},
+                  "unknown flag --repaet; did you mean --repeat?"},
         UsageCase{"BadLogLevel", {"env", "--log-level", "loud"}, "--log-level: "}),
     [](const auto& test) { return std::string(test.param.name); });
 
@@ -105,7 +136,7 @@ TEST(UsageOfModels, NamesTheFlagThatTheModelCannotWorkWith) {
       {qwen, "--max-pixels", "1", "got 4096 (the checkpoint's) and 1"},
       {qwen, "--min-pixels", "99999999", "got 99999999 and 16777216 (the checkpoint's)"},
       {qwen, "--data-parallel-size", "100", "number of replicas must be in [0, 64], got 100"},
-      {qwen, "--max-items-per-batch", "99999999999", "the model's largest budget (8192)"},
+      {qwen, "--max-items-per-batch", "9999999", "the model's largest budget (8192)"},
       {deepseek, "--token-budgets", "64", "expected 1 to 64, got 272"}};
   for (const auto& [model, flag, value, part] : cases) {
     const ProgramResult result = run_fovea({"encode", model, "a.png", "-o", "rows", flag, value});
@@ -162,6 +193,21 @@ TEST(Help, ShowsDefaults) {
   EXPECT_THAT(help, HasSubstr("(default: auto)"));
   EXPECT_THAT(help, HasSubstr("(default: vllm)"));
   EXPECT_THAT(help, HasSubstr("(required)"));
+}
+
+TEST(Stdout, ThatCannotBeWrittenIsAFailure) {
+  for (const char* arguments : {"--help", "--version", "encode --help", "version"}) {
+    const std::string command =
+        std::string(FOVEA_TEST_PROGRAM) + " " + arguments + " >/dev/full 2>/dev/null";
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1) << arguments;
+  }
+}
+
+TEST(UsageOfDevices, SixtyFiveDevicesAreTooMany) {
+  std::string devices = "cuda:0";
+  for (int i = 1; i < 65; ++i) devices += ",cuda:" + std::to_string(i);
+  expect_failure(run_fovea({"encode", "m", "a.png", "-o", "x", "--device", devices}), 2,
+                 "--device: expected at most 64 devices");
 }
 
 TEST(Version, VerbAndFlagAgree) {

@@ -35,7 +35,8 @@ HostLoad::HostLoad(std::int64_t num_threads) {
 
 void add_host_load(CLI::App& verb, std::int64_t& num_threads) {
   add_positive(verb, "--host-load", num_threads,
-               "Busy threads beside the measured runs, as on a machine shared with others")
+               "Busy threads beside the measured runs, as on a machine shared with others",
+               kMaxThreads)
       ->group(kBenchmarkGroup);
 }
 

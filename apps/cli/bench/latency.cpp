@@ -60,8 +60,8 @@ std::vector<LatencyCase> parse_cases(const std::string& text) {
     if (cross == std::string::npos) {
       throw UsageError("--cases: expected COUNTxPATCHES, got \"" + one_line(part) + "\"");
     }
-    cases.push_back({.count = parse_whole(part.substr(0, cross), 1, "--cases"),
-                     .patches = parse_whole(part.substr(cross + 1), 1, "--cases")});
+    cases.push_back({.count = parse_whole(part.substr(0, cross), 1, "--cases", kMaxEqualItems),
+                     .patches = parse_whole(part.substr(cross + 1), 1, "--cases", kMaxPatches)});
   }
   return cases;
 }
@@ -149,13 +149,14 @@ int run_latency(const LatencyFlags& flags, Console& console) {
 void add_flags(CLI::App& verb, LatencyFlags& flags) {
   add_model(verb, flags.engine);
   add_positive_list(verb, "--threads", flags.threads,
-                    "CPU threads; a list shows how the tower scales (default: all)")
+                    "CPU threads; a list shows how the tower scales (default: all)", kMaxThreads)
       ->group(kBenchmarkGroup);
   CLI::Option* patches = add_positive_list(verb, "--patches", flags.patches,
-                                           "Patches of each image, one run per number")
+                                           "Patches of each image, one run per number", kMaxPatches)
                              ->group(kBenchmarkGroup);
   CLI::Option* count =
-      add_positive(verb, "--count", flags.count, "Equal images per run")->group(kBenchmarkGroup);
+      add_positive(verb, "--count", flags.count, "Equal images per run", kMaxEqualItems)
+          ->group(kBenchmarkGroup);
   verb.add_option_function<std::string>(
           "--cases", [&flags](const std::string& text) { flags.cases = parse_cases(text); },
           "Numbers of images and patches together, one run per pair")
@@ -163,9 +164,10 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
       ->excludes(patches)
       ->excludes(count)
       ->group(kBenchmarkGroup);
-  add_positive(verb, "--warmups", flags.warmups, "Runs of each kind before the measured ones")
+  add_positive(verb, "--warmups", flags.warmups, "Runs of each kind before the measured ones",
+               kMaxRuns)
       ->group(kBenchmarkGroup);
-  add_positive(verb, "--repetitions", flags.repetitions, "Measured runs of each kind")
+  add_positive(verb, "--repetitions", flags.repetitions, "Measured runs of each kind", kMaxRuns)
       ->group(kBenchmarkGroup);
   add_host_load(verb, flags.host_load);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");

@@ -158,8 +158,8 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
 void add_flags(CLI::App& verb, ThroughputFlags& flags) {
   add_model(verb, flags.engine);
   add_input_flags(verb, flags.inputs);
-  add_positive(verb, "--repeat", flags.repeat, "Measured runs")->group(kBenchmarkGroup);
-  add_positive(verb, "--warmups", flags.warmups, "Runs before the measured ones")
+  add_positive(verb, "--repeat", flags.repeat, "Measured runs", kMaxRuns)->group(kBenchmarkGroup);
+  add_positive(verb, "--warmups", flags.warmups, "Runs before the measured ones", kMaxRuns)
       ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_output_file(verb, "--plot", flags.plot,

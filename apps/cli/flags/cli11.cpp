@@ -23,9 +23,10 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& va
 }
 
 CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
-                               std::vector<std::int64_t>& values, const std::string& description) {
-  const auto read = [&values, name](const std::string& text) {
-    values = parse_positive_list(text, name);
+                               std::vector<std::int64_t>& values, const std::string& description,
+                               std::int64_t max) {
+  const auto read = [&values, name, max](const std::string& text) {
+    values = parse_positive_list(text, name, max);
   };
   CLI::Option* option =
       verb.add_option_function<std::string>(name, read, description)->type_name("N,N,...");
@@ -33,17 +34,30 @@ CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
 }
 
 CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
-                          const std::string& description) {
-  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 1, name); };
+                          const std::string& description, std::int64_t max) {
+  const auto read = [&value, name, max](const std::string& text) {
+    value = parse_whole(text, 1, name, max);
+  };
   CLI::Option* option =
       verb.add_option_function<std::string>(name, read, description)->type_name("N");
   return value == 0 ? option : option->default_str(std::to_string(value));
 }
 
 CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
-                       const std::string& description) {
-  const auto read = [&value, name](const std::string& text) { value = parse_whole(text, 0, name); };
+                       const std::string& description, std::int64_t max) {
+  const auto read = [&value, name, max](const std::string& text) {
+    value = parse_whole(text, 0, name, max);
+  };
   return verb.add_option_function<std::string>(name, read, description)->type_name("N");
+}
+
+CLI::Option* add_json(CLI::App& verb, const std::string& name, std::string& value,
+                      const std::string& description) {
+  return verb.add_option(name, value, description)
+      ->type_name("JSON")
+      ->check(check([](const std::string& text) {
+        return text.empty() ? "expected a JSON object, got \"\"" : std::string();
+      }));
 }
 
 CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::string& path,

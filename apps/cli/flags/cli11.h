@@ -22,17 +22,24 @@ namespace fovea::cli {
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description);
 
-/// Adds a flag that takes "a,b,c", whole numbers >= 1; the help shows `values` as the default.
+/// Adds a flag that takes "a,b,c", whole numbers from 1 to `max`; the help shows `values` as the
+/// default.
 CLI::Option* add_positive_list(CLI::App& verb, const std::string& name,
-                               std::vector<std::int64_t>& values, const std::string& description);
+                               std::vector<std::int64_t>& values, const std::string& description,
+                               std::int64_t max);
 
-/// Adds a flag that takes one whole number >= 1; the help shows `value` as the default unless 0.
+/// Adds a flag that takes one whole number from 1 to `max`; the help shows `value` as the default
+/// unless 0.
 CLI::Option* add_positive(CLI::App& verb, const std::string& name, std::int64_t& value,
-                          const std::string& description);
+                          const std::string& description, std::int64_t max = kNoLimit);
 
-/// Adds a flag that takes one whole number >= 0; the help shows no default.
+/// Adds a flag that takes one whole number from 0 to `max`; the help shows no default.
 CLI::Option* add_count(CLI::App& verb, const std::string& name, std::optional<std::int64_t>& value,
-                       const std::string& description);
+                       const std::string& description, std::int64_t max = kNoLimit);
+
+/// Adds a flag that takes JSON, which `value` holds as text; empty: not given.
+CLI::Option* add_json(CLI::App& verb, const std::string& name, std::string& value,
+                      const std::string& description);
 
 /// The flags about what a verb writes, under one heading of --help.
 inline constexpr const char* kOutputGroup = "Output";

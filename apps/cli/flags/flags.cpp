@@ -7,6 +7,7 @@
 #include "flags/cli11.h"
 #include "flags/compilation_config.h"
 #include "flags/hub_cache.h"
+#include "flags/json_text.h"
 #include "flags/parse.h"
 #include "report/text.h"
 
@@ -19,17 +20,26 @@ constexpr const char* kGraphGroup = "Graphs";
 bool is_device(std::string_view name) {
   constexpr std::string_view kCuda = "cuda:";
   if (name == "auto" || name == "cpu" || name == "cuda") return true;
+  constexpr std::size_t kMaxIndexDigits = 4;
   return name.starts_with(kCuda) && name.size() > kCuda.size() &&
+         name.size() <= kCuda.size() + kMaxIndexDigits &&
          std::all_of(name.begin() + kCuda.size(), name.end(),
                      [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Complains about a list with something else than devices in it, and drops blanks from others.
+/// Complains about a list that no machine can have, and drops blanks from others.
 std::string complaint_about_devices(std::string& list) {
+  constexpr std::size_t kMaxDevices = 64;
   const std::vector<std::string> names = split_commas(list);
-  if (!std::all_of(names.begin(), names.end(), is_device)) {
-    return "expected auto, cpu, cuda or cuda:<index>, got \"" + list + "\"";
+  const std::string got = ", got \"" + shown(list) + "\"";
+  if (!std::ranges::all_of(names, is_device)) {
+    return "expected auto, cpu, cuda or cuda:<index>" + got;
   }
+  if (names.size() > kMaxDevices) return "expected at most 64 devices" + got;
+  const bool cpus = std::ranges::all_of(names, [](const auto& name) { return name == "cpu"; });
+  const bool gpus =
+      std::ranges::all_of(names, [](const auto& name) { return name.starts_with("cuda"); });
+  if (names.size() > 1 && !cpus && !gpus) return "expected all cpu or all cuda" + got;
   list = join(names, ",");
   return "";
 }
@@ -83,14 +93,16 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
       ->type_name("N,N,...|JSON")
       ->group(kGraphGroup);
   add_count(verb, "--max-items-per-batch", flags.max_items_per_batch,
-            "Most items in one replay; 0 infers it from the model (default: inferred)")
+            "Most items in one replay; 0 infers it from the model (default: inferred)",
+            kMaxTokenBudget)
       ->group(kGraphGroup);
   add_count(verb, "--max-frames-per-batch", flags.max_frames_per_batch,
             "Most attention sequences in a replay with a video: an image is one, a video one per "
-            "temporal patch; 0 runs videos eagerly (default: inferred)")
+            "temporal patch; 0 runs videos eagerly (default: inferred)",
+            kMaxTokenBudget)
       ->group(kGraphGroup);
   add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,
-               "Upper end of inferred token budgets")
+               "Upper end of inferred token budgets", kMaxTokenBudget)
       ->group(kGraphGroup);
   add_choice(verb, "--packing", flags.packing, {"greedy", "cost"},
              "How items share budgets: smallest first, or least total cost")
@@ -98,9 +110,8 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   verb.add_flag("--measure-graphs,!--no-measure-graphs", flags.measure_graphs,
                 "On a GPU, time every graph and run eagerly where that is faster (default: on)")
       ->group(kGraphGroup);
-  verb.add_option("--compilation-config", flags.compilation_config,
-                  "The same settings under vLLM's names; flags take precedence")
-      ->type_name("JSON")
+  add_json(verb, "--compilation-config", flags.compilation_config,
+           "The same settings under vLLM's names; flags take precedence")
       ->group(kGraphGroup);
 }
 
@@ -138,7 +149,7 @@ void add_model(CLI::App& verb, EngineFlags& flags) {
 
 void add_threads(CLI::App& verb, EngineFlags& flags) {
   add_positive(verb, "--threads", flags.threads,
-               "CPU threads for math and decoding (default: all this process may use)")
+               "CPU threads for math and decoding (default: all this process may use)", kMaxThreads)
       ->group(kDeviceGroup);
 }
 

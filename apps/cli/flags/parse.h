@@ -11,6 +11,12 @@ namespace fovea::cli {
 /// The largest number that a flag without a limit of its own takes.
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
+/// Limits of flags that would otherwise ask for more than a machine has.
+inline constexpr std::int64_t kMaxThreads = 1024;
+inline constexpr std::int64_t kMaxRuns = 1'000'000;     ///< repetitions and requests
+inline constexpr std::int64_t kMaxPatches = 1'000'000;  ///< of one image
+inline constexpr std::int64_t kMaxEqualItems = 65'536;  ///< in one run
+
 /// "a whole number >= 1", or "a whole number from 1 to 99": what a flag expects.
 [[nodiscard]] std::string whole_number_text(std::int64_t min, std::int64_t max);
 

@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
+#include "flags/json_text.h"
 #include "flags/parse.h"
 #include "report/text.h"
 
@@ -36,17 +37,17 @@ constexpr std::array kAttentionNames{
 /// Most videos of a prompt: a number, or an object with "count". @returns absent: not limited.
 std::optional<std::int64_t> video_limit(const std::string& json_text) {
   constexpr const char* kFlag = "--limit-mm-per-prompt";
-  const nlohmann::json root = nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = parse_json(json_text);
   if (!root.is_object()) {
-    throw UsageError(std::string(kFlag) + ": expected a JSON object, got " + one_line(json_text));
+    throw UsageError(std::string(kFlag) + ": expected a JSON object, got " + shown(json_text));
   }
   std::optional<std::int64_t> videos;
   for (const auto& [modality, limit] : root.items()) {
     const nlohmann::json& count =
         limit.is_object() && limit.contains("count") ? limit["count"] : limit;
     if (!count.is_number_integer() || count.get<std::int64_t>() < 0) {
-      throw UsageError(std::string(kFlag) + ": " + one_line(modality) + ": expected " +
-                       whole_number_text(0, kNoLimit) + ", got " + limit.dump());
+      throw UsageError(std::string(kFlag) + ": " + shown(modality) + ": expected " +
+                       whole_number_text(0, kNoLimit) + ", got " + shown(limit));
     }
     if (modality == "video") videos = count.get<std::int64_t>();
   }
@@ -71,9 +72,8 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
              "data puts a replica of the tower on each GPU; weights would divide it, which only a "
              "single GPU does")
       ->group(kVllmGroup);
-  verb.add_option("--limit-mm-per-prompt", flags.limit_mm_per_prompt,
-                  "Most items of each modality; {\"video\": 0} leaves videos out of the graphs")
-      ->type_name("JSON")
+  add_json(verb, "--limit-mm-per-prompt", flags.limit_mm_per_prompt,
+           "Most items of each modality; {\"video\": 0} leaves videos out of the graphs")
       ->group(kVllmGroup);
   add_positive(verb, "--max-model-len", flags.max_model_len,
                "Longest prompt: bounds inferred token budgets like --max-num-batched-tokens")

@@ -63,10 +63,26 @@ TEST_F(Flags, ACountMayBeZeroAndIsAbsentUntilGiven) {
 
 TEST_F(Flags, AListHasCommasAndNumbersAboveZero) {
   list_ = {1, 2};
-  EXPECT_EQ(add_positive_list(app_, "--list", list_, "N")->get_default_str(), "1,2");
+  EXPECT_EQ(add_positive_list(app_, "--list", list_, "N", 100)->get_default_str(), "1,2");
   parse("--list 8,64");
   EXPECT_EQ(list_, (std::vector<std::int64_t>{8, 64}));
-  expect_usage_error("--list: expected a whole number >= 1", [&] { parse("--list 8,0"); });
+  for (const char* line : {"--list 8,0", "--list 8,101"}) {
+    expect_usage_error("--list: expected a whole number from 1 to 100", [&] { parse(line); });
+  }
+}
+
+TEST_F(Flags, NumbersMayHaveALimit) {
+  add_positive(app_, "--runs", number_, "N", 9);
+  add_count(app_, "--count", count_, "N", 9);
+  expect_usage_error("--runs: expected a whole number from 1 to 9", [&] { parse("--runs 10"); });
+  expect_usage_error("--count: expected a whole number from 0 to 9", [&] { parse("--count 10"); });
+}
+
+TEST_F(Flags, JsonIsNotEmpty) {
+  add_json(app_, "--config", text_, "Settings");
+  app_.parse(std::vector<std::string>{"{}", "--config"});
+  EXPECT_EQ(text_, "{}");
+  EXPECT_THROW(app_.parse(std::vector<std::string>{"", "--config"}), CLI::ParseError);
 }
 
 TEST_F(Flags, ACheckShowsNothingInHelp) {

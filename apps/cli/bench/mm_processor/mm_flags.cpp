@@ -11,6 +11,8 @@ namespace fovea::cli {
 namespace {
 
 constexpr const char* kWorkloadGroup = "Workload";
+constexpr double kMinRate = 1e-3;  // of requests per second
+constexpr double kMaxRate = 1e6;
 constexpr const char* kIgnoredGroup = "Ignored, because no text reaches the encoder";
 
 CLI::Option* add_text(CLI::App& verb, const std::string& name, const std::string& type,
@@ -46,13 +48,13 @@ void add_workload_flags(CLI::App& verb, MmFlags& flags) {
       ->type_name("PATH")
       ->group(kWorkloadGroup);
   add_hub_flags(verb, flags.hub);
-  add_positive(verb, "--num-prompts", flags.num_prompts, "Measured requests")
+  add_positive(verb, "--num-prompts", flags.num_prompts, "Measured requests", kMaxRuns)
       ->group(kWorkloadGroup);
   add_count(verb, "--num-warmups", flags.num_warmups,
-            "Requests before the measured ones, from the next seed (default: 1)")
+            "Requests before the measured ones, from the next seed (default: 1)", kMaxRuns)
       ->group(kWorkloadGroup);
   add_positive(verb, "--random-mm-base-items-per-request", flags.sampling.items_per_request,
-               "Images and videos per random request")
+               "Images and videos per random request", kMaxEqualItems)
       ->group(kWorkloadGroup);
   add_text(verb, "--random-mm-num-mm-items-range-ratio", "R",
            "Vary that number between (1 - R) and (1 + R) times its value",
@@ -80,14 +82,16 @@ void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
                 "Run every request eagerly and with graphs, in turn, and show both")
       ->group(kBenchmarkGroup);
   add_positive(verb, "--max-concurrency", flags.arrivals.max_concurrency,
-               "Most requests in flight at a time")
+               "Most requests in flight at a time", kMaxThreads)
       ->group(kBenchmarkGroup);
   add_text(verb, "--request-rate", "R",
            "Random arrivals, R per second on average (default: each follows the previous answer)",
            [&flags](const std::string& text) {
              flags.arrivals.per_second = parse_number(text, "--request-rate");
-             if (flags.arrivals.per_second > 0) return;
-             throw UsageError("--request-rate: expected a number above 0, got \"" + text + "\"");
+             if (flags.arrivals.per_second >= kMinRate && flags.arrivals.per_second <= kMaxRate)
+               return;
+             throw UsageError("--request-rate: expected a number from 0.001 to 1000000, got \"" +
+                              text + "\"");
            })
       ->group(kBenchmarkGroup);
   add_host_load(verb, flags.host_load);
