@@ -18,8 +18,8 @@ namespace fovea {
 /// in the same directory; commit() flushes it to the disk and gives it the name; destruction
 /// without commit leaves nothing. Symbolic links stay, and their target is replaced. If the process
 /// is killed, the old file remains, and a temporary one `.fovea-<pid>-<n>.tmp` is left behind only
-/// on file systems without unnamed files (for example NFS), or in the instant in which an older file
-/// is replaced. The next file that needs a temporary name in that folder removes it. Not
+/// on file systems without unnamed files (for example NFS), or in the instant in which an older
+/// file is replaced. The next file that needs a temporary name in that folder removes it. Not
 /// thread-safe.
 class FOVEA_API AtomicFile {
  public:
