@@ -131,7 +131,7 @@ class Preparation {
     const Stopwatch watch;
     DecodeBudget::Share share;
     const auto sampler = [&](const media::VideoInfo& info) {
-      const std::vector<std::int64_t> indices =
+      std::vector<std::int64_t> indices =
           processor_.sample_frames(info.num_frames, info.fps, media_.fps);
       writer_.expect(std::ssize(indices));
       (void)writer_.plan_for(info.width_px, info.height_px);  // refuses what would be too large
