@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <stop_token>
 #include <string_view>
 
@@ -51,5 +53,19 @@ class InterruptScope {
 /// Checks the interrupt of the current thread, if it has one. Some 30 ns.
 /// @throws as Interrupt::check.
 void check_interrupt();
+
+/// Waits for `ready()`, whose change `condition` tells of. Under an interrupt, which tells nobody,
+/// the thread looks at it every 10 ms.
+/// @throws as Interrupt::check, with `lock` held, if `ready()` does not hold.
+template <class Ready>
+void wait_under_interrupt(std::condition_variable& condition, std::unique_lock<std::mutex>& lock,
+                          Ready&& ready) {
+  constexpr std::chrono::milliseconds kLook{10};
+  if (current_interrupt() == nullptr) {
+    condition.wait(lock, ready);
+  } else {
+    while (!condition.wait_for(lock, kLook, ready)) check_interrupt();
+  }
+}
 
 }  // namespace fovea

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <stop_token>
 #include <thread>
 #include <vector>
+
+#include "support/expect_error.h"
 
 namespace fovea {
 namespace {
@@ -25,22 +29,92 @@ TEST(FairMutex, WhoWaitsComesBeforeWhoLocksAgain) {
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
-TEST(FairMutex, ThreadsAreServedInTheOrderOfTheirComing) {
+/// The order in which threads with so much work get a held mutex, in which they came.
+std::vector<std::int64_t> order_of(const std::vector<std::int64_t>& work) {
   FairMutex mutex;
-  std::vector<std::uint64_t> order;
-  std::vector<std::thread> threads;
+  std::vector<std::int64_t> order;
+  std::vector<std::jthread> threads;
   mutex.lock();
-  for (std::uint64_t i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < work.size(); ++i) {
     threads.emplace_back([&, i] {
-      const std::lock_guard lock(mutex);
-      order.push_back(i);
+      mutex.lock(work[i]);
+      order.push_back(static_cast<std::int64_t>(i));
+      mutex.unlock();
     });
     while (mutex.num_waiting() != i + 1) std::this_thread::yield();
   }
   mutex.unlock();
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  threads.clear();
   EXPECT_EQ(mutex.num_waiting(), 0u);
+  return order;
+}
+
+TEST(FairMutex, ThreadsOfEqualWorkAreServedInTheOrderOfTheirComing) {
+  EXPECT_EQ(order_of({5, 5, 5, 5, 5, 5}), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(FairMutex, TheThreadWithTheLeastWorkIsNext) {
+  EXPECT_EQ(order_of({9, 9, 1, 4}), (std::vector<std::int64_t>{2, 3, 0, 1}));
+}
+
+TEST(FairMutex, NoThreadIsOvertakenMoreThanEightTimes) {
+  EXPECT_EQ(order_of({100, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),
+            (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10}));
+}
+
+TEST(FairMutex, WhoGivesWayGoesOnIfItHasTheLeastWork) {
+  FairMutex mutex;
+  std::vector<int> order;
+  mutex.lock();
+  std::thread other([&] {
+    mutex.lock(5);
+    order.push_back(5);
+    mutex.unlock();
+  });
+  while (mutex.num_waiting() == 0) std::this_thread::yield();
+  mutex.give_way(4);
+  order.push_back(4);
+  mutex.give_way(6);
+  order.push_back(6);
+  mutex.unlock();
+  other.join();
+  EXPECT_EQ(order, (std::vector<int>{4, 5, 6}));
+}
+
+TEST(FairMutex, WhoStopsWaitingLeavesTheQueue) {
+  FairMutex mutex;
+  std::stop_source stop;
+  bool entered = false;
+  mutex.lock();
+  std::thread cancelled([&] {
+    const Interrupt interrupt(stop.get_token(), Interrupt::Clock::time_point::max(), "a call");
+    const InterruptScope scope(&interrupt);
+    test::expect_error(ErrorCode::kCancelled, "stopped", [&] { mutex.lock(); });
+  });
+  while (mutex.num_waiting() != 1) std::this_thread::yield();
+  std::thread behind([&] {
+    const std::lock_guard lock(mutex);
+    entered = true;
+  });
+  while (mutex.num_waiting() != 2) std::this_thread::yield();
+  stop.request_stop();
+  cancelled.join();
+  EXPECT_EQ(mutex.num_waiting(), 1u);
+  mutex.unlock();
+  behind.join();
+  EXPECT_TRUE(entered);
+}
+
+TEST(FairMutex, WaitingEndsAtTheDeadline) {
+  FairMutex mutex;
+  mutex.lock();
+  const Interrupt interrupt({}, Interrupt::Clock::now() + std::chrono::milliseconds(1), "a call");
+  const InterruptScope scope(&interrupt);
+  test::expect_error(ErrorCode::kDeadline, "a call: ", [&] { mutex.lock(); });
+  EXPECT_EQ(mutex.num_waiting(), 0u);
+  mutex.unlock();
+  mutex.lock();  // nobody has it: no wait, and no look at the deadline
+  mutex.unlock();
 }
 
 TEST(FairMutex, OnlyOneThreadIsInside) {
