@@ -45,7 +45,7 @@ thread_local int running_worker = 0;              // NOLINT(*-avoid-non-const-gl
 }  // namespace
 
 struct ThreadPool::Impl {
-  explicit Impl(int threads) : num_threads(threads) {
+  Impl(int threads, WhenBusy busy) : num_threads(threads), when_busy(busy) {
     team.reserve(static_cast<std::size_t>(threads - 1));
     try {
       for (int worker = 1; worker < threads; ++worker)
@@ -153,7 +153,31 @@ struct ThreadPool::Impl {
   }
 
   void run(std::int64_t count, Body loop_body) {
-    const std::lock_guard turn(one_loop);
+    if (when_busy == WhenBusy::kRunAlone) {
+      run_from_now(count, loop_body);
+    } else {
+      const std::lock_guard turn(one_loop);
+      run_by_team(count, loop_body);
+    }
+  }
+
+  /// Tasks one by one until the team is free, the others by the team.
+  void run_from_now(std::int64_t count, Body loop_body) {
+    for (std::int64_t begin = 0; begin < count; ++begin) {
+      const auto body_from_there = [&](std::int64_t task, int worker) {
+        loop_body(begin + task, worker);
+      };
+      std::unique_lock turn(one_loop, std::defer_lock);
+      if (begin + 1 < count && turn.try_lock()) {  // the last one needs nobody
+        run_by_team(count - begin, body_from_there);
+        return;
+      }
+      run_alone(1, body_from_there);
+    }
+  }
+
+  /// With the team, which belongs to the caller.
+  void run_by_team(std::int64_t count, Body loop_body) {
     if (num_threads == 1 || count <= 1) {  // not worth waking anybody
       run_alone(count, loop_body);
       return;
@@ -174,6 +198,7 @@ struct ThreadPool::Impl {
   }
 
   const int num_threads;
+  const WhenBusy when_busy;
   std::mutex one_loop;  // held for the whole of one loop
 
   std::mutex mutex;  // guards the members below where they are not atomic
@@ -189,10 +214,10 @@ struct ThreadPool::Impl {
   std::vector<std::thread> team;
 };
 
-ThreadPool::ThreadPool(int num_threads) {
+ThreadPool::ThreadPool(int num_threads, WhenBusy when_busy) {
   FOVEA_CHECK(num_threads >= 1, kInvalidArgument, "a thread pool needs at least 1 thread, got ",
               num_threads);
-  impl_ = std::make_unique<Impl>(num_threads);
+  impl_ = std::make_unique<Impl>(num_threads, when_busy);
 }
 
 ThreadPool::~ThreadPool() = default;

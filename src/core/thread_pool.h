@@ -8,14 +8,22 @@
 namespace fovea {
 
 /// A fixed team of threads for data-parallel loops. The calling thread works too, so a pool of one
-/// starts no thread at all. One loop runs at a time; a second caller waits for the first.
+/// starts no thread at all. The team runs one loop at a time.
 /// Loops must not be nested: parallel_for inside a loop body of the same pool runs serially.
 class ThreadPool {
  public:
+  /// What a caller does while the team runs the loop of another.
+  enum class WhenBusy : std::uint8_t {
+    kWait,  ///< waits
+    /// Begins alone: a short loop does not wait for a long one. The team joins when it is free.
+    /// Tasks of several callers then run under worker 0 at a time, so it must not index memory.
+    kRunAlone,
+  };
+
   /// @param num_threads threads that take part, the caller included; >= 1.
   /// @throws Error(kInvalidArgument) if num_threads < 1, Error(kIo) if the system cannot
   /// start that many.
-  explicit ThreadPool(int num_threads);
+  explicit ThreadPool(int num_threads, WhenBusy when_busy = WhenBusy::kWait);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -41,11 +49,10 @@ class ThreadPool {
 
   /// Calls body(task, worker) once for every task in [0, num_tasks), in no particular order, and
   /// returns when all are done. `worker` is in [0, size()); two tasks with equal worker never run
-  /// at the same time, so it may index scratch memory. Tasks are handed out one by one (dynamic
-  /// schedule). Allocates nothing.
-  /// Tasks work under the interrupt of the calling thread, which is checked before each.
-  /// The first exception of a body is rethrown here after all running tasks have ended; tasks not
-  /// yet started are dropped then.
+  /// at the same time (but see WhenBusy), so it may index scratch memory. Tasks are handed out one
+  /// by one (dynamic schedule). Allocates nothing. Tasks work under the interrupt of the calling
+  /// thread, which is checked before each. The first exception of a body is rethrown here after all
+  /// running tasks have ended; tasks not yet started are dropped then.
   /// @throws also Error(kCancelled) or Error(kDeadline), as check_interrupt.
   void parallel_for(std::int64_t num_tasks, Body body);
 

@@ -192,6 +192,50 @@ TEST(ThreadPool, DoesNotWaitForAWorkerThatHasNotBegun) {
   EXPECT_EQ(runs, 10);
 }
 
+TEST(ThreadPool, ACallerThatFindsTheTeamAtWorkBeginsAlone) {
+  ThreadPool pool(2, ThreadPool::WhenBusy::kRunAlone);
+  std::atomic<int> inside = 0;
+  std::atomic<bool> other_is_done = false;
+  std::thread long_loop([&] {
+    pool.parallel_for(2, [&](std::int64_t, int) {
+      ++inside;
+      while (!other_is_done) std::this_thread::yield();
+    });
+  });
+  while (inside < 2) std::this_thread::yield();
+  std::vector<std::thread::id> ran;
+  pool.parallel_for(5, [&](std::int64_t, int) { ran.push_back(std::this_thread::get_id()); });
+  EXPECT_EQ(ran, std::vector(5, std::this_thread::get_id()));
+  other_is_done = true;
+  long_loop.join();
+}
+
+TEST(ThreadPool, TheTeamJoinsACallerThatBeganAloneWhenItIsFree) {
+  ThreadPool pool(2, ThreadPool::WhenBusy::kRunAlone);
+  std::atomic<int> inside = 0;
+  std::atomic<bool> go = false;
+  std::thread long_loop([&] {
+    pool.parallel_for(2, [&](std::int64_t, int) {
+      ++inside;
+      while (!go) std::this_thread::yield();
+    });
+  });
+  while (inside < 2) std::this_thread::yield();
+  std::vector<int> runs(4);
+  std::atomic<int> together = 0;
+  pool.parallel_for(4, [&](std::int64_t task, int) {
+    ++runs[static_cast<std::size_t>(task)];
+    if (task == 0) {  // alone; the team is free afterwards
+      go = true;
+      long_loop.join();
+    } else if (task < 3) {  // two tasks that wait for each other
+      ++together;
+      while (together < 2) std::this_thread::yield();
+    }
+  });
+  EXPECT_EQ(runs, std::vector(4, 1));
+}
+
 TEST(ThreadPool, RefusesZeroThreads) {
   test::expect_error(ErrorCode::kInvalidArgument, "at least 1 thread, got 0",
                      [] { ThreadPool pool(0); });
