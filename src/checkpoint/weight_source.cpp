@@ -14,6 +14,7 @@
 #include "checkpoint/safetensors.h"
 #include "core/check.h"
 #include "core/file.h"
+#include "core/interrupt.h"
 #include "core/json.h"
 
 namespace fovea::checkpoint {
@@ -208,6 +209,7 @@ std::optional<WeightSource::Listing> WeightSource::listing(const std::string& na
 }
 
 ConstTensorView WeightSource::tensor(const std::string& name, const Shape& shape) const {
+  check_interrupt();
   return impl_->is_dummy ? impl_->dummy_tensor(name, shape) : impl_->stored_tensor(name);
 }
 

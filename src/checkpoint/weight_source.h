@@ -53,7 +53,8 @@ class WeightSource {
   /// tensor has the shape and dtype of the file, which the caller compares with what it wants; for
   /// dummy weights `shape` decides.
   /// @throws Error(kNotFound), Error(kUnsupported) for dtypes Fovea does not compute with,
-  /// Error(kIo), also if the file has shrunk, and as listing() does.
+  /// Error(kIo), also if the file has shrunk, as listing() does, and as
+  /// check_interrupt() does.
   [[nodiscard]] ConstTensorView tensor(const std::string& name, const Shape& shape) const;
 
  private:

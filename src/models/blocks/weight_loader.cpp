@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 
 namespace fovea::blocks {
 
@@ -83,6 +84,7 @@ WeightLoader::Bias WeightLoader::decided(Bias bias, const std::string& layer) co
 }
 
 void WeightLoader::check(const std::string& name, const Shape& shape) {
+  check_interrupt();
   if (!reported_.insert(prefix_ + name).second) return;
   parameters_ += shape.elements();
   TensorReport entry{prefix_ + name, "", {shape.sizes().begin(), shape.sizes().end()}, ""};

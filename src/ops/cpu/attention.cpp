@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/interrupt.h"
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/row_loop.h"
@@ -121,8 +122,10 @@ void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
   std::atomic<std::int64_t> next{0};
   pool.parallel_for(std::min(lanes, num_tasks), [&](std::int64_t lane, int) {
     float* const scratch = workspace.as<float>() + lane * scratch_floats;
-    for (std::int64_t task = next++; task < num_tasks; task = next++)
+    for (std::int64_t task = next++; task < num_tasks; task = next++) {
+      check_interrupt();
       run_task(args, tasks, task, scratch, kernels);
+    }
   });
 }
 

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/interrupt.h"
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/row_loop.h"
@@ -283,6 +284,7 @@ void run(ThreadPool& pool, const ops::GridAttentionArgs& args, TensorView worksp
   pool.parallel_for(lanes, [&](std::int64_t lane, int) {
     float* const scratch = all_scratch + lane * plan.scratch_floats();
     for (std::int64_t task = next++; task < num_tasks; task = next++) {
+      check_interrupt();
       const std::int64_t block = task % plan.blocks;
       const std::int64_t head = task / plan.blocks % args.num_heads;
       const std::int64_t number = task / plan.blocks / args.num_heads;
