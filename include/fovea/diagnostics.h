@@ -30,12 +30,13 @@ struct Check {
 /// item in a batch, order is kept, every captured graph gives the same rows under a full load as an
 /// eager run, and, with a golden directory, rows equal the stored reference rows. A graph that is
 /// not replayed under its load fails its check, so load the engine with
-/// EngineOptions::measure_graphs off; otherwise slow graphs are not replayed. Returns when all
-/// checks have run.
+/// EngineOptions::measure_graphs off; otherwise slow graphs are not replayed. Calls of other
+/// threads meanwhile may fail the checks that count replays. Returns when all checks have run.
 /// @param golden directory with golden.safetensors and images/, or empty.
 /// @throws Error(kNotFound) if there is no such directory, Error(kDevice) or Error(kOutOfMemory) as
 /// Engine::encode. Differences are failed checks, not errors.
-[[nodiscard]] FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
+[[nodiscard]] FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden,
+                                                  const CallBounds& bounds = {});
 
 /// Relative L2 difference between an item's rows and the stored reference rows of the same name:
 /// `<stem>.out.pooler_output.0`, `<stem>.out.pooler_output` per view or `<stem>.out.projected`, and
@@ -64,10 +65,11 @@ struct TowerTiming {
 
 /// Times the tower alone on `count` equal images whose sides are chosen to give `patches` patches
 /// each: from prepared pixels in host memory to rows on the device, eager runs and replays in
-/// turns. Takes the engine for itself until it returns.
+/// turns. Calls of other threads meanwhile are part of the times.
 /// @throws Error(kInvalidArgument) for numbers that are not positive, negative warmups, or if no
 /// image of the model has that many patches.
 [[nodiscard]] FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches,
-                                               std::int64_t count, int warmups, int repetitions);
+                                               std::int64_t count, int warmups, int repetitions,
+                                               const CallBounds& bounds = {});
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fovea/call_bounds.h"
 #include "fovea/embedding.h"
 #include "fovea/export.h"
 #include "fovea/media.h"
@@ -30,14 +32,21 @@ struct EncodeOptions {
   /// Called on the calling thread whenever more items are done, with their number and the number
   /// of all items. Must not use the engine.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  CallBounds bounds = {};  ///< end the call as a whole, whatever on_error says
 };
 
 struct Check;        // diagnostics.h
 struct TowerTiming;  // diagnostics.h
 
-/// A loaded vision encoder on one device, or a replica of it on each of several. encode() may be
-/// called from several threads; calls run one after the other. The other functions may be called
-/// while encode() runs. A moved-from engine may only be destroyed or assigned to.
+/// A loaded vision encoder on one device, or a replica of it on each of several. All functions may
+/// be called from several threads at the same time. Calls of encode() prepare their items side by
+/// side and take turns on the devices after every sub-batch. The call with the least left is next,
+/// so that a small one waits for one sub-batch of large ones, but none is overtaken more than 8
+/// times between two sub-batches. Rows do not depend on what runs beside. A moved-from engine may
+/// only be destroyed or assigned to.
+///
+/// Functions that can take long have CallBounds, and throw Error(kCancelled) or Error(kDeadline) if
+/// these end them, while they wait for other calls too.
 class FOVEA_API Engine {
  public:
   /// Loads the tower of the checkpoint in directory `model` and returns when the weights are on the
@@ -46,7 +55,8 @@ class FOVEA_API Engine {
   /// misshapen tensors, which inspect() lists), Error(kUnsupported) for an unknown architecture or
   /// an unusable device, Error(kCorruptData) for broken files, Error(kInvalidArgument) for options
   /// that contradict each other or the model, Error(kOutOfMemory).
-  [[nodiscard]] static Engine load(const std::string& model, const EngineOptions& options = {});
+  [[nodiscard]] static Engine load(const std::string& model, const EngineOptions& options = {},
+                                   const CallBounds& bounds = {});
 
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
@@ -67,15 +77,29 @@ class FOVEA_API Engine {
   /// a CPU captures a graph when a batch first needs it, and a GPU captures all of them in the
   /// background from the moment of loading, while batches run eagerly. Graphs that do not fit into
   /// the memory are left out.
+  /// @param bounds a call that they end leaves the graphs that it has captured; what captures in
+  /// the background goes on.
   /// @throws Error(kDevice) if a capture fails.
-  void warm_up();
+  void warm_up(const CallBounds& bounds = {});
+
+  /// Gives back memory that only calls of the past needed: rows and pinned memory of calls that
+  /// have ended, and what eager runs have grown to. Keeps the weights, the graphs and the memory
+  /// they are recorded over, and what calls use that run meanwhile. The next calls are slower by
+  /// the allocations that they do again.
+  ///
+  /// Without this call memory follows the load: what eager runs have grown to is given back when 32
+  /// sub-batches on a device have needed less than half of it, memory for rows when 32 batches of a
+  /// caller have, and what was made for callers at the same time when 32 calls did without it.
+  /// @return bytes of device memory given back.
+  std::size_t trim();
 
   /// Computes sizes, grids and packing of items of the given sizes, as one call of encode() packs
   /// them. Host arithmetic; reads no weights.
   /// @throws Error(kInvalidArgument) for a size beyond the limits of EngineOptions::media, as
   /// encode() does, or that the model cannot take; Error(kUnsupported) for a video if the model
   /// takes none.
-  [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes) const;
+  [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes,
+                                 const CallBounds& bounds = {}) const;
 
   /// The loaded model: what it is, its tensors, the size of its weights. Valid while the engine
   /// lives.
@@ -91,9 +115,10 @@ class FOVEA_API Engine {
   [[nodiscard]] std::string device() const;
 
  private:
-  friend FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden);
+  friend FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden,
+                                             const CallBounds& bounds);
   friend FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
-                                          int warmups, int repetitions);
+                                          int warmups, int repetitions, const CallBounds& bounds);
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
@@ -104,13 +129,15 @@ class FOVEA_API Engine {
 /// @throws as Engine::plan, and Error(kNotFound), Error(kCorruptData) or Error(kUnsupported) for
 /// the files of `model` as Engine::load does.
 [[nodiscard]] FOVEA_API PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
-                                         const EngineOptions& options = {});
+                                         const EngineOptions& options = {},
+                                         const CallBounds& bounds = {});
 
 /// Describes the checkpoint in `model`, tensor headers included, without loading weights. Missing
 /// and misshapen tensors are listed in the report, not thrown.
 /// @throws Error(kNotFound), Error(kCorruptData) or Error(kUnsupported) as Engine::load does for
 /// everything else.
 [[nodiscard]] FOVEA_API ModelReport inspect(const std::string& model,
-                                            const EngineOptions& options = {});
+                                            const EngineOptions& options = {},
+                                            const CallBounds& bounds = {});
 
 }  // namespace fovea

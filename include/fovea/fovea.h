@@ -3,6 +3,7 @@
 /// Everything of the public interface.
 #include "fovea/atomic_file.h"
 #include "fovea/cached_rows.h"
+#include "fovea/call_bounds.h"
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
 #include "fovea/encoder_cache.h"

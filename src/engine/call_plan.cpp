@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/load_balance.h"
+#include "core/interrupt.h"
+#include "engine/replicas/load_balance.h"
 
 namespace fovea {
 
@@ -45,6 +46,7 @@ std::vector<CallBatch> pack_share(const CallLimits& limits, CallSizes sizes,
   const auto num_replayed = static_cast<std::size_t>(eager - share.begin());
   std::vector<CallBatch> batches;
   for (std::size_t begin = 0, count = 0; begin < share.size(); begin += count) {
+    check_interrupt();
     const bool replayed = begin < num_replayed;
     count = (replayed ? num_replayed : share.size()) - begin;
     if (limits.packing == PackingPolicy::kCost) count = std::min(count, kSearchedTogether);

@@ -1,9 +1,12 @@
 // The engine: what happens to a batch, in order. Start reading at Engine::Impl::encode.
 #include "fovea/engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
+#include "core/interrupt.h"
+#include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/graph_times.h"
 #include "engine/output.h"
@@ -80,8 +83,9 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
       options(engine_options),
       files(checkpoint::read_hf_config(directory)),
       backends(make_backends(options)),
-      decode_pool(thread_count(options)),
-      decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())) {
+      decode_pool(thread_count(options), ThreadPool::WhenBusy::kRunAlone),
+      decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())),
+      sessions([this] { return std::make_unique<GroupSession>(*replicas); }) {
   load();
 }
 
@@ -145,7 +149,8 @@ void Engine::Impl::log_initialized() {
 
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
                                             const EncodeOptions& how) {
-  const std::lock_guard lock(mutex);
+  const CallScope scope(how.bounds, "encode");
+  const auto session = sessions.take();
   std::vector<Embedding> results(media.size());
   const auto tell = [&](std::size_t done) {
     if (how.progress && done > 0) how.progress(static_cast<std::int64_t>(done), std::ssize(media));
@@ -156,13 +161,14 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
     for (std::size_t done = 0; !windows.done();) {
       const std::size_t before = done;
       const PreparedWindows::Window window = windows.next();
-      submit(window, media, how, results);
+      check_interrupt();  // the end of a call is no error of its items
+      submit(*session, window, {media, how, results});
       done += window.prepared.size();
       tell(on_host() ? done : before);  // a GPU is still at work on this window
     }
-    replicas->finish();
+    session->finish();
   } catch (...) {
-    replicas->abandon();  // it writes to the results, which are about to go
+    session->abandon();  // it writes to the results, which are about to go
     throw;
   }
   prune_videos(media, results);
@@ -199,19 +205,19 @@ std::vector<CallWindow> Engine::Impl::order(std::span<const MediaItem> media, bo
   return order_call(limits, sizes);
 }
 
-void Engine::Impl::submit(const PreparedWindows::Window& window, std::span<const MediaItem> media,
-                          const EncodeOptions& how, std::span<Embedding> results) {
+void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& window,
+                          const Call& call) {
   std::vector<const PreparedItem*> items;
   std::vector<Embedding*> rows;
   Assignment assignment{.counts = std::vector<std::size_t>(replicas->size())};
   for (std::size_t i = 0; i < window.prepared.size(); ++i) {
-    const MediaItem& source = media[window.call.items[i]];
-    Embedding& result = results[window.call.items[i]];
+    const MediaItem& source = call.media[window.call.items[i]];
+    Embedding& result = call.results[window.call.items[i]];
     result = describe(source, window.prepared[i]);
     if (result.error) {
-      if (how.on_error == OnError::kFail) throw Error(*result.error);
+      if (call.how.on_error == OnError::kFail) throw Error(*result.error);
     } else if (source.source == MediaItem::Source::kRows) {
-      hand_on_rows(source, how.dtype, result);
+      hand_on_rows(source, call.how.dtype, result);
       ++precomputed_items;
     } else {
       if (!window.call.replicas.empty()) {
@@ -223,13 +229,15 @@ void Engine::Impl::submit(const PreparedWindows::Window& window, std::span<const
     }
   }
   if (window.call.replicas.empty()) {
-    replicas->begin(items, how, rows);
+    session.begin(items, call.how, rows);
   } else {
-    replicas->begin(items, assignment, how, rows);
+    session.begin(items, assignment, call.how, rows);
   }
 }
 
-Engine Engine::load(const std::string& model, const EngineOptions& options) {
+Engine Engine::load(const std::string& model, const EngineOptions& options,
+                    const CallBounds& bounds) {
+  const CallScope scope(bounds, "load");
   return Engine(std::make_unique<Impl>(model, options));
 }
 
@@ -243,13 +251,24 @@ std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
   return impl_->encode(items, options);
 }
 
-void Engine::warm_up() {
-  // One after the other: GPUs capture on threads of their own, and the group's belong to encode().
-  for (std::size_t rank = 0; rank < impl_->replicas->size(); ++rank) {
-    GraphManager& graphs = (*impl_->replicas)[rank].graphs();
-    graphs.wait_for_background();
-    graphs.capture();
-  }
+void Engine::warm_up(const CallBounds& bounds) {
+  const CallScope scope(bounds, "warm_up");
+  impl_->replicas->for_each([](Replica& replica) {  // GPUs capture on threads of their own already
+    replica.graphs().wait_for_background();
+    replica.graphs().capture();
+  });
+}
+
+std::size_t Engine::trim() {
+  const auto allocated = [this] {
+    std::size_t bytes = 0;
+    for (const Backend& backend : impl_->backends) bytes += backend.device->allocated_bytes();
+    return bytes;
+  };
+  const std::size_t before = allocated();
+  impl_->sessions.clear();
+  impl_->replicas->for_each([](Replica& replica) { replica.graphs().trim(); });
+  return before - std::min(before, allocated());
 }
 
 const ModelReport& Engine::report() const { return impl_->report; }
@@ -275,7 +294,9 @@ std::string Engine::device() const {
   return text;
 }
 
-ModelReport inspect(const std::string& model, const EngineOptions& options) {
+ModelReport inspect(const std::string& model, const EngineOptions& options,
+                    const CallBounds& bounds) {
+  const CallScope scope(bounds, "inspect");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
   check_video_pruning(files.architecture(), options.video_pruning_rate);
   CheckedModel checked = check_model(files, options.media, open_weights(files, options));

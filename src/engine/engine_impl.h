@@ -3,19 +3,20 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
+#include "core/spares.h"
 #include "core/thread_pool.h"
 #include "device/device.h"
 #include "engine/backend.h"
 #include "engine/call_plan.h"
 #include "engine/prepare.h"
 #include "engine/prepared_windows.h"
-#include "engine/replica_group.h"
+#include "engine/replicas/group_session.h"
+#include "engine/replicas/replica_group.h"
 #include "fovea/engine.h"
 #include "models/encoder_graph_model.h"
 
@@ -47,19 +48,23 @@ struct Engine::Impl {
   std::vector<std::unique_ptr<EncoderGraphModel>> models;  // one per GPU; on the CPU one for all
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
-
-  std::mutex mutex;                                // one batch at a time
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
+  Spares<GroupSession> sessions;                   // one per call that runs
 
  private:
+  /// What encode() was called with, and its results.
+  struct Call {
+    std::span<const MediaItem> media;
+    const EncodeOptions& how;
+    std::span<Embedding> results;
+  };
   void load();
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
   /// The order in which a call is worked off, from the headers of what it names.
   [[nodiscard]] std::vector<CallWindow> order(std::span<const MediaItem> media, bool eager);
   /// Fills in the results of a window, without rows, and has the replicas begin to write those.
-  void submit(const PreparedWindows::Window& window, std::span<const MediaItem> media,
-              const EncodeOptions& how, std::span<Embedding> results);
+  void submit(GroupSession& session, const PreparedWindows::Window& window, const Call& call);
   /// Prunes the videos among the results that are there, if the options ask for it.
   void prune_videos(std::span<const MediaItem> media, std::span<Embedding> results);
 };

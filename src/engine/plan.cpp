@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "engine/call_plan.h"
+#include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/video_pruning.h"
 #include "graph/capture/graph_set.h"
@@ -99,6 +101,7 @@ PackingPlan plan_items(const ItemProcessor& processor, std::span<const ItemSize>
   }
   std::vector<std::optional<ItemPlan>> items;
   for (const ItemSize& size : sizes) {
+    check_interrupt();
     items.emplace_back(plan_item(processor, size, options.media.limits));
     plan.items.push_back(describe(*items.back(), options.video_pruning_rate));
   }
@@ -110,13 +113,15 @@ PackingPlan plan_items(const ItemProcessor& processor, std::span<const ItemSize>
 
 }  // namespace
 
-PackingPlan Engine::plan(std::span<const ItemSize> sizes) const {
+PackingPlan Engine::plan(std::span<const ItemSize> sizes, const CallBounds& bounds) const {
+  const CallScope scope(bounds, "plan");
   return plan_items(impl_->model().processor(), sizes, impl_->call_limits(/*eager=*/false),
                     impl_->options);
 }
 
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
-                 const EngineOptions& options) {
+                 const EngineOptions& options, const CallBounds& bounds) {
+  const CallScope scope(bounds, "plan");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
   check_video_pruning(files.architecture(), options.video_pruning_rate);
   const auto planner = plan_model(files, options.media);

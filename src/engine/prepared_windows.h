@@ -12,7 +12,8 @@
 namespace fovea {
 
 /// The items of a call, prepared window by window. On a GPU the next window is prepared on a thread
-/// of its own while the tower runs on the last; a CPU has no idle cores for that. Not thread-safe.
+/// of its own while the tower runs on the last; a CPU has no idle cores for that. All of it works
+/// under the interrupt of the thread that makes this object. Not thread-safe.
 class PreparedWindows {
  public:
   struct Source {

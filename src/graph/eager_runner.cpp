@@ -2,6 +2,8 @@
 // which is skipped when the last run of the path had the same capacity.
 #include "graph/eager_runner.h"
 
+#include <utility>
+
 #include "core/stopwatch.h"
 
 namespace fovea {
@@ -18,6 +20,7 @@ const SizedForward& EagerRunner::prepare(PathId path, const GraphCapacity& capac
     forward.emplace(model_, lane_.device(), path, capacity);
   }
   memory_.reserve(path, forward->need());
+  needed_ += forward->need().total();
   return *forward;
 }
 
@@ -29,6 +32,11 @@ PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> it
   forward.feed(lane_, memory_, items, scratch);
   forward.submit(lane_, memory_, false);
   return forward.output(memory_, items);
+}
+
+void EagerRunner::give_back_idle_memory() {
+  recent_.add(std::exchange(needed_, 0));
+  if (recent_.is_far_below(memory_.device_bytes())) clear();
 }
 
 void EagerRunner::forget_sizes() noexcept {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "device/recent_need.h"
 #include "graph/lane.h"
 #include "graph/run_memory.h"
 #include "graph/sized_forward.h"
@@ -12,7 +13,7 @@
 namespace fovea {
 
 /// Runs forwards kernel by kernel at the exact size of the batch, in memory that grows on demand
-/// and is kept. Not thread-safe.
+/// and is kept while sub-batches need it. Not thread-safe.
 class EagerRunner {
  public:
   /// Both must outlive the runner.
@@ -25,6 +26,9 @@ class EagerRunner {
   [[nodiscard]] PathOutput run(PathId path, std::span<const PreparedItem* const> items,
                                InputScratch& scratch);
 
+  /// To be called after every sub-batch, whether it ran eagerly or not. Gives all memory back if
+  /// the last 32 sub-batches have needed less than half of it.
+  void give_back_idle_memory();
   /// Lets the next run of every path be sized anew, as one of a new size is; keeps the memory.
   void forget_sizes() noexcept;
   /// Gives all memory back; waits for all work.
@@ -39,6 +43,8 @@ class EagerRunner {
   const EncoderGraphModel& model_;
   Lane& lane_;
   RunMemory memory_;
+  RecentNeed recent_;                                  // of sub-batches
+  std::size_t needed_ = 0;                             // of the sub-batch that runs: all its paths
   std::vector<std::optional<SizedForward>> forwards_;  // of the last run of each path
 };
 

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <mutex>
+#include <memory>
 
+#include "core/interrupt.h"
 #include "core/stopwatch.h"
 #include "ops/context.h"
 
@@ -16,6 +17,12 @@ namespace {
 bool needs_no_path(const PreparedItem* item) {
   return std::ranges::all_of(item->plan.spec.path_tokens,
                              [](std::int64_t tokens) { return tokens == 0; });
+}
+
+std::int64_t patches_of(std::span<const PreparedItem* const> items) {
+  std::int64_t patches = 0;
+  for (const PreparedItem* item : items) patches += item->plan.spec.input_rows;
+  return patches;
 }
 
 /// Key of the graph that a sub-batch would replay on a path; absent if none could be.
@@ -39,6 +46,7 @@ GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
       stats_(model.graph_spec()),
       batch_log_(model.graph_spec(), device.properties().name, options.log),
       warnings_(options.log),
+      scratch_([] { return std::make_unique<Scratch>(); }),
       capture_(model, config_, options_, runners_) {}
 
 // --- graphs ---
@@ -52,6 +60,13 @@ void GraphManager::capture_in_background() {
 }
 
 void GraphManager::wait_for_background() { capture_.wait_for_background(); }
+
+void GraphManager::trim() {
+  const std::lock_guard lock(runners_.mutex);
+  runners_.eager.clear();
+  if (runners_.graphs.graphs().empty()) runners_.graphs.clear();
+  scratch_.clear();
+}
 
 void GraphManager::clear() {
   const std::lock_guard lock(runners_.mutex);
@@ -75,28 +90,48 @@ void GraphManager::capture_for(const SubBatch& plan) {
 
 // --- execution ---
 
-void GraphManager::execute(Items items, Rows out) {
-  run(items, out, options_.user.cudagraph_mm_encoder ? Forced() : MissReason::kDisabled);
+RunTimes GraphManager::execute(Items items, Rows out) {
+  return run(items, out, options_.user.cudagraph_mm_encoder ? Forced() : MissReason::kDisabled);
 }
 
-void GraphManager::execute_eager(Items items, Rows out) { run(items, out, MissReason::kRequested); }
+RunTimes GraphManager::execute_eager(Items items, Rows out) {
+  return run(items, out, MissReason::kRequested);
+}
 
-void GraphManager::run(Items items, Rows out, Forced forced) {
-  const std::lock_guard lock(runners_.mutex);
+RunTimes GraphManager::run(Items items, Rows out, Forced forced) {
   check_destinations(items, out);
-  const double fed_before = inputs_.host_ms;
+  const auto scratch = scratch_.take();
+  Run run{.items = items, .out = out, .scratch = *scratch, .patches_left = patches_of(items)};
+  scratch->inputs.host_ms = 0;
+  take_turn(run);
   try {
-    submit(items, out, forced);
+    submit(run, forced);
+    runners_.lane.synchronize();
   } catch (...) {
+    if (runners_.lane.device().properties().host_memory) throw;  // nothing is in flight
     // What was submitted before the failure still writes to `out`, which the caller is free to
     // release once this exception arrives.
     const std::exception_ptr failure = std::current_exception();
+    const InterruptScope to_the_end(nullptr);
+    if (!run.turn) take_turn(run);
     runners_.lane.synchronize();
     std::rethrow_exception(failure);
   }
-  runners_.lane.synchronize();
-  packing_ms_ += inputs_.host_ms - fed_before;
+  run.times.packing_ms += scratch->inputs.host_ms;
   stats_.log_progress(options_.log, options_.log_interval);
+  return run.times;
+}
+
+void GraphManager::take_turn(Run& run) {
+  const Stopwatch waiting;
+  if (run.turn.owns_lock()) {
+    run.turn.release();  // if the wait ends early, nothing is locked
+    runners_.mutex.give_way(run.patches_left);
+  } else {
+    runners_.mutex.lock(run.patches_left);
+  }
+  run.turn = std::unique_lock(runners_.mutex, std::adopt_lock);
+  run.times.waiting_ms += waiting.elapsed_ms();
 }
 
 void GraphManager::check_destinations(Items items, Rows out) const {
@@ -110,13 +145,15 @@ void GraphManager::check_destinations(Items items, Rows out) const {
   }
 }
 
-void GraphManager::submit(Items items, Rows out, Forced forced) {
+void GraphManager::submit(Run& run, Forced forced) {
+  const Items items = run.items;
   const auto run_those = [&](Forced reason, auto&& wanted) {
-    selection_.indices.clear();
+    std::vector<std::size_t>& indices = run.scratch.selection.indices;
+    indices.clear();
     for (std::size_t i = 0; i < items.size(); ++i) {
-      if (!needs_no_path(items[i]) && wanted(items[i]->plan)) selection_.indices.push_back(i);
+      if (!needs_no_path(items[i]) && wanted(items[i]->plan)) indices.push_back(i);
     }
-    if (!selection_.indices.empty()) run_selection(items, out, reason, selection_);
+    if (!indices.empty()) run_selection(run, reason);
   };
   const auto is_served = [&](const ItemPlan& plan) {
     return serves(model_.graph_spec(), config_, plan.modality);
@@ -135,11 +172,12 @@ void GraphManager::submit(Items items, Rows out, Forced forced) {
   }
 }
 
-void GraphManager::run_selection(Items items, Rows out, Forced forced, Selection& selection) {
+void GraphManager::run_selection(Run& run, Forced forced) {
+  Selection& selection = run.scratch.selection;
   const Stopwatch packing;
   selection.specs.clear();
   for (const std::size_t index : selection.indices) {
-    selection.specs.push_back(items[index]->plan.spec);
+    selection.specs.push_back(run.items[index]->plan.spec);
   }
   pack(selection.specs, limits_of(config_, !forced), capture_.costs(), options_.packing,
        selection.packing);
@@ -147,17 +185,22 @@ void GraphManager::run_selection(Items items, Rows out, Forced forced, Selection
   selection.out.clear();
   for (const std::int64_t packed : selection.packing.order) {
     const std::size_t index = selection.indices[static_cast<std::size_t>(packed)];
-    selection.items.push_back(items[index]);
-    selection.out.push_back(out[index]);
+    selection.items.push_back(run.items[index]);
+    selection.out.push_back(run.out[index]);
   }
-  packing_ms_ += packing.elapsed_ms();
+  run.times.packing_ms += packing.elapsed_ms();
   for (const SubBatch& plan : selection.packing.batches) {
+    check_interrupt();
+    take_turn(run);
     const auto begin = static_cast<std::size_t>(plan.begin);
     const auto count = static_cast<std::size_t>(plan.count);
+    const Items items = Items(selection.items).subspan(begin, count);
     run_batch({.plan = plan,
-               .items = Items(selection.items).subspan(begin, count),
-               .out = Rows(selection.out).subspan(begin, count)},
+               .items = items,
+               .out = Rows(selection.out).subspan(begin, count),
+               .inputs = run.scratch.inputs},
               forced);
+    run.patches_left -= patches_of(items);
   }
 }
 
@@ -174,7 +217,7 @@ void GraphManager::run_batch(const Batch& batch, Forced forced) {
     misses[i] = forced ? forced : try_replay(path, batch, outputs[i]);
     if (!misses[i]) continue;
     any_eager = true;
-    outputs[i] = runners_.eager.run(path, batch.items, inputs_);
+    outputs[i] = runners_.eager.run(path, batch.items, batch.inputs);
     stats_.count_eager(path);
     batch_log_.ran_eagerly(path, batch.items, *misses[i]);
   }
@@ -183,6 +226,7 @@ void GraphManager::run_batch(const Batch& batch, Forced forced) {
   ExecContext ctx = runners_.lane.context(scratch);
   model_.assemble(ctx, std::span(outputs).first(num_paths), batch.items, batch.out);
   stats_.count_sub_batch(batch.items, misses);
+  runners_.eager.give_back_idle_memory();
 }
 
 std::optional<MissReason> GraphManager::try_replay(PathId path, const Batch& batch,
@@ -200,13 +244,14 @@ std::optional<MissReason> GraphManager::try_replay(PathId path, const Batch& bat
     return MissReason::kSlower;
   }
   try {
-    output = graph->replay(runners_.lane, runners_.graphs.memory(), batch.items, inputs_);
+    output = graph->replay(runners_.lane, runners_.graphs.memory(), batch.items, batch.inputs);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
-    const auto slot = std::ranges::find(inputs_.slots, true, &InputWriter::Slot::too_small);
+    const std::vector<InputWriter::Slot>& slots = batch.inputs.slots;
+    const auto slot = std::ranges::find(slots, true, &InputWriter::Slot::too_small);
     warnings_.warn(cat("encoder_graphs.input_too_small path=",
                        model_.graph_spec().paths[static_cast<std::size_t>(path)].name,
-                       " buffer=", slot == inputs_.slots.end() ? "?" : slot->decl->name));
+                       " buffer=", slot == slots.end() ? "?" : slot->decl->name));
     return MissReason::kCapacity;
   }
   stats_.count_replay(path, batch.items, graph->capacity().tokens);

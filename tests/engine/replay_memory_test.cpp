@@ -9,7 +9,7 @@
 #include <random>
 
 #include "engine/backend.h"
-#include "engine/replica.h"
+#include "engine/replicas/replica_session.h"
 #include "fovea/engine.h"
 #include "models/load_model.h"
 #include "support/golden.h"
@@ -65,6 +65,7 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
     replica_ = std::make_unique<Replica>(*model_, *backend_.device,
                                          GraphManagerOptions{.max_num_batched_tokens = 2048});
     replica_->graphs().capture();
+    session_ = std::make_unique<ReplicaSession>(*replica_);
   }
 
   /// One to twelve images of random sizes and bytes.
@@ -87,8 +88,8 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
       items.push_back(&batch[i]);
       out.push_back(&rows[i]);
     }
-    replica_->begin(items, {.dtype = RowDType::kBFloat16}, out);
-    replica_->finish();
+    session_->begin(items, {.dtype = RowDType::kBFloat16}, out);
+    session_->finish();
     std::vector<RowBytes> bytes;
     for (Embedding& one : rows) bytes.push_back(std::move(one.data));
     return bytes;
@@ -98,6 +99,7 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
   Backend backend_;
   std::unique_ptr<EncoderGraphModel> model_;
   std::unique_ptr<Replica> replica_;
+  std::unique_ptr<ReplicaSession> session_;
 };
 
 TEST_P(ReplayMemory, MixedReplaysGrowNothingAndForgetNothing) {

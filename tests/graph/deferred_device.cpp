@@ -36,7 +36,12 @@ void DeferredStream::fill_zero(std::byte* dst, std::size_t bytes) {
 std::unique_ptr<RecordedGraph> DeferredStream::capture(const std::function<void()>& record) {
   auto graph = std::make_unique<Recording>();
   recording_ = graph.get();
-  record();
+  try {
+    record();
+  } catch (...) {
+    recording_ = nullptr;
+    throw;
+  }
   recording_ = nullptr;
   return graph;
 }

@@ -163,6 +163,7 @@ void MockModel::forward(ExecContext& ctx, PathId, const GraphCapacity& capacity,
       }
     }
   });
+  if (options_.in_forward) options_.in_forward();
   submit_closure(ctx.stream, [=, this] {
     for (std::int64_t row = 0; row < live[0]; ++row) {
       project(pixels.data + row * row_bytes(), projected.as<float>() + row * options_.hidden);

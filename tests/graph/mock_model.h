@@ -26,6 +26,7 @@ struct MockOptions {
   std::int64_t narrow_rows_by = 0;         ///< "pixel_values" is declared that much too small
   std::int64_t narrow_only_at = 0;         ///< ... only for a capacity of so many items; 0: always
   std::function<void()> before_fill = {};  ///< called by every fill_inputs
+  std::function<void()> in_forward = {};   ///< called in every forward, to size it, too
   std::shared_ptr<double> clock_ms = {};   ///< a forward that runs adds its capacity in tokens ...
   double launch_ms = 0;                    ///< ... and submitting one adds this
 };

@@ -115,8 +115,9 @@ std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem*
   std::vector<Embedding> rows(items.size());
   std::vector<Embedding*> pointers;
   for (Embedding& one : rows) pointers.push_back(&one);
-  replica.begin(items, how, pointers);
-  replica.finish();
+  ReplicaSession session(replica);
+  session.begin(items, how, pointers);
+  session.finish();
   return rows;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/replica.h"
+#include "engine/replicas/replica_session.h"
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
 #include "graph/capture/budget_graph.h"

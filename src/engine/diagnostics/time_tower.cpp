@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/stopwatch.h"
+#include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
 #include "graph/capture/forward_cost.h"
@@ -68,11 +69,12 @@ std::int64_t largest_budget(const GraphManager& graphs, std::span<const Prepared
 }  // namespace
 
 TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count, int warmups,
-                       int repetitions) {
+                       int repetitions, const CallBounds& bounds) {
   FOVEA_CHECK(patches >= 1 && count >= 1 && warmups >= 0 && repetitions >= 1, kInvalidArgument,
               "time_tower: patches, count and repetitions must be positive");
   Engine::Impl& impl = *engine.impl_;
-  const std::lock_guard lock(impl.mutex);
+  const CallScope scope(bounds, "time_tower");
+  const auto session = impl.sessions.take();
   MediaOptions any_size = impl.options.media;
   any_size.min_pixels = 1;
   const auto planner = plan_model(impl.files, any_size);
@@ -89,7 +91,7 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
                  flops_of(impl.model(), *impl.backends.front().device, items.front());
   const auto run_ms = [&](bool eager) {
     const Stopwatch watch;
-    impl.replicas->run(items, {.enforce_eager = eager});
+    session->run(items, {.enforce_eager = eager});
     return watch.elapsed_ms();
   };
   bool all_replayed = true;  // a mix of replays and eager runs is neither

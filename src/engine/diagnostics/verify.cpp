@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/check.h"
+#include "engine/call_scope.h"
 #include "engine/diagnostics/compare.h"
 #include "engine/diagnostics/graph_checks.h"
 #include "engine/engine_impl.h"
@@ -156,7 +157,8 @@ Check check_against_cpu(const std::string& directory, EngineOptions options,
 
 }  // namespace
 
-std::vector<Check> verify(Engine& engine, const std::string& golden) {
+std::vector<Check> verify(Engine& engine, const std::string& golden, const CallBounds& bounds) {
+  const CallScope scope(bounds, "verify");
   Engine::Impl& impl = *engine.impl_;
   std::vector<MediaItem> reference;
   if (!golden.empty()) reference = golden_items(golden);
@@ -186,12 +188,9 @@ std::vector<Check> verify(Engine& engine, const std::string& golden) {
   std::ranges::reverse(back);
   checks.push_back(check_equal("order does not matter", compare(back, batch), tolerance));
   append(checks, check_leaks(engine, *impl.replicas, tolerance));
-  {
-    const std::lock_guard lock(impl.mutex);
-    const std::vector<PreparedMedia> prepared =
-        prepare_all(impl.prepare_context(), items, impl.decode_pool);
-    append(checks, check_replicas(*impl.replicas, prepared, batch, tolerance));
-  }
+  const std::vector<PreparedMedia> prepared =
+      prepare_all(impl.prepare_context(), items, impl.decode_pool);
+  append(checks, check_replicas(*impl.replicas, prepared, batch, tolerance));
   if (!exact) checks.push_back(check_against_cpu(impl.directory, impl.options, items, batch));
   if (!golden.empty()) {
     append(checks,

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <utility>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "fovea/log.h"
 
 namespace fovea {
@@ -46,18 +46,26 @@ void GraphCapture::capture_all(const std::stop_token& stop) {
 void GraphCapture::start_in_background() {
   in_background_ = true;
   background_ = std::jthread([this](const std::stop_token& stop) {
+    std::exception_ptr failure;
     try {
       capture_all(stop);
     } catch (const std::exception& error) {  // a thread must answer for everything
       log_to(options_.log, LogLevel::kError,
              cat("encoder_graphs.capture_failed message=", error.what()));
-      failure_ = std::current_exception();
+      failure = std::current_exception();
     }
-    in_background_ = false;
+    {
+      const std::lock_guard lock(ending_);
+      failure_ = failure;
+      in_background_ = false;
+    }
+    ended_.notify_all();
   });
 }
 
 void GraphCapture::wait_for_background() {
+  std::unique_lock lock(ending_);
+  wait_under_interrupt(ended_, lock, [&] { return !in_background_; });
   if (background_.joinable()) background_.join();
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
@@ -114,6 +122,7 @@ const GraphTimes* GraphCapture::times_of(const BudgetGraph& graph) const {
 
 void GraphCapture::measure(const BudgetGraph& graph) {
   if (times_of(graph) != nullptr) return;
+  const InterruptScope to_the_end(nullptr);  // which is near
   const std::optional<GraphTimes> times = time(graph);
   runners_.eager.clear();  // had grown to the size of the graph
   if (!times) return;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -36,10 +38,13 @@ class GraphCapture {
   /// Captures every graph of the configuration that is missing, largest first. Graphs that there is
   /// no memory for are left out, the largest first, until clear().
   /// @param stop ends early, between two graphs.
+  /// @throws Error(kCancelled) or Error(kDeadline) if the interrupt of this thread ends it: graphs
+  /// captured so far stay.
   void capture_all(const std::stop_token& stop = {});
   /// As capture_all, on a thread of its own; ends early when this object is destroyed.
   void start_in_background();
-  /// Waits for the end of that thread. @throws what it failed with.
+  /// Waits for the end of that thread, which goes on if the interrupt of this one ends the wait.
+  /// @throws what it failed with.
   void wait_for_background();
   [[nodiscard]] bool runs_in_background() const noexcept { return in_background_; }
 
@@ -92,8 +97,10 @@ class GraphCapture {
   LogOnce warnings_;
 
   std::atomic<bool> in_background_{false};
-  std::exception_ptr failure_;  // written by background_, read after it has ended
-  std::jthread background_;     // last: it ends before what it uses
+  std::mutex ending_;  // guards the end of background_ and what follows it
+  std::condition_variable ended_;
+  std::exception_ptr failure_;
+  std::jthread background_;  // last: it ends before what it uses
 };
 
 }  // namespace fovea

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/interrupt.h"
 #include "graph/budgets.h"
 
 namespace fovea {
@@ -63,6 +64,7 @@ std::span<const std::unique_ptr<BudgetGraph>> GraphSet::ensure(std::span<const G
   make_room(missing);
   const std::size_t first = graphs_.size();
   for (auto& graph : missing) {
+    check_interrupt();
     graph->capture(lane_, memory_);
     graphs_.push_back(std::move(graph));
   }

@@ -38,7 +38,8 @@ class GraphSet {
   /// Captures what is missing of `keys`, in that order.
   /// @return the graphs captured by this call.
   /// @throws Error(kOutOfMemory): the graphs of the old memory, if it had to move, have left the
-  /// set.
+  /// set. Error(kCancelled) or Error(kDeadline) of the thread's interrupt, as Error of the model:
+  /// of those, the ones that were not recorded anew.
   std::span<const std::unique_ptr<BudgetGraph>> ensure(std::span<const GraphKey> keys);
   /// Makes room for what is missing of `keys`, so that capturing it later moves nothing. Graphs of
   /// the old memory, if it has to move, leave the set.

@@ -1,6 +1,6 @@
 // Rows reach the memory of their embeddings unchanged, whatever device they come from, in pieces or
 // not, with others on the way or not.
-#include "engine/row_download.h"
+#include "engine/replicas/row_download.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // One device of an engine: rows reach their embeddings, whatever runs at the same time.
-#include "engine/replica.h"
+#include "engine/replicas/replica_session.h"
 
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ struct Results {
 };
 
 /// On the CPU, and on a device whose work runs as late as it may.
-class ReplicaTest : public ::testing::TestWithParam<bool> {
+class ReplicaSessionTest : public ::testing::TestWithParam<bool> {
  protected:
-  ReplicaTest() { replica_.graphs().capture(); }
+  ReplicaSessionTest() { replica_.graphs().capture(); }
 
   [[nodiscard]] Batch batch(const std::vector<Grid>& grids, std::uint64_t seed = 0) const {
     return test::mock_batch(model_, grids, seed);
@@ -49,47 +49,48 @@ class ReplicaTest : public ::testing::TestWithParam<bool> {
       GetParam() ? std::make_unique<test::DeferredDevice>(*kernels_, test::Schedule::kLast)
                  : make_cpu_device(1, *kernels_);
   Replica replica_{model_, *device_, test::small_options()};
+  ReplicaSession session_{replica_};
 };
 
-TEST_P(ReplicaTest, ReplaysAndEagerRunsGiveTheRowsOfTheModel) {
+TEST_P(ReplicaSessionTest, ReplaysAndEagerRunsGiveTheRowsOfTheModel) {
   const Batch items = batch({{1, 4, 4}, {2, 2, 4}, {1, 8, 8}});
   for (const bool eager : {false, true}) {
     Results results(items);
-    replica_.begin(items.pointers(), {.enforce_eager = eager}, results.out);
-    replica_.finish();
+    session_.begin(items.pointers(), {.enforce_eager = eager}, results.out);
+    session_.finish();
     expect_rows(results, items);
   }
   EXPECT_EQ(replica_.graphs().stats().graph_hits, 3);
 }
 
-TEST_P(ReplicaTest, RowsLeaveWhileTheNextBatchesRun) {
+TEST_P(ReplicaSessionTest, RowsLeaveWhileTheNextBatchesRun) {
   const Batch first = batch({{1, 4, 4}, {1, 8, 8}}, 1);
   const Batch second = batch({{1, 8, 8}, {1, 4, 4}}, 2);
   const Batch third = batch({{1, 2, 2}}, 3);
   Results results[] = {Results(first), Results(second), Results(third)};
-  replica_.begin(first.pointers(), {}, results[0].out);
-  replica_.begin(second.pointers(), {}, results[1].out);
-  replica_.begin(third.pointers(), {}, results[2].out);
-  replica_.finish();
+  session_.begin(first.pointers(), {}, results[0].out);
+  session_.begin(second.pointers(), {}, results[1].out);
+  session_.begin(third.pointers(), {}, results[2].out);
+  session_.finish();
   expect_rows(results[0], first);
   expect_rows(results[1], second);
   expect_rows(results[2], third);
 }
 
-TEST_P(ReplicaTest, RowsOfABatchLieOneAfterTheOther) {
+TEST_P(ReplicaSessionTest, RowsOfABatchLieOneAfterTheOther) {
   const Batch items = batch({{1, 4, 4}, {1, 2, 2}});
-  const std::span<const TensorView> rows = replica_.run(items.pointers(), {});
+  const std::span<const TensorView> rows = session_.run(items.pointers(), {});
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].shape, (Shape{4, model_.graph_spec().out_width}));
   EXPECT_EQ(rows[1].data, rows[0].data + rows[0].bytes());
 }
 
-TEST_P(ReplicaTest, RowMemoryGrowsToTheLargestBatchAndStays) {
+TEST_P(ReplicaSessionTest, RowMemoryGrowsToTheLargestBatchAndStays) {
   const auto encode = [&](const Batch& items) {
     for (int turn = 0; turn < 2; ++turn) {  // there are two row memories
       Results results(items);
-      replica_.begin(items.pointers(), {}, results.out);
-      replica_.finish();
+      session_.begin(items.pointers(), {}, results.out);
+      session_.finish();
     }
     return device_->allocated_bytes();
   };
@@ -99,11 +100,26 @@ TEST_P(ReplicaTest, RowMemoryGrowsToTheLargestBatchAndStays) {
   EXPECT_EQ(encode(batch({{1, 2, 2}})), large);
 }
 
-TEST_P(ReplicaTest, TimesOfABatchAreSharedByRows) {
+TEST_P(ReplicaSessionTest, RowMemoryShrinksAfter32BatchesThatNeededLess) {
+  const auto encode = [&](const Batch& items, int times) {
+    for (int turn = 0; turn < 2 * times; ++turn) {  // there are two row memories
+      Results results(items);
+      session_.begin(items.pointers(), {}, results.out);
+      session_.finish();
+      expect_rows(results, items);
+    }
+    return device_->allocated_bytes();
+  };
+  const std::size_t large = encode(batch({{1, 8, 8}}), 1);
+  EXPECT_EQ(encode(batch({{1, 2, 2}}), 15), large);
+  EXPECT_LT(encode(batch({{1, 2, 2}}), 18), large);
+}
+
+TEST_P(ReplicaSessionTest, TimesOfABatchAreSharedByRows) {
   const Batch items = batch({{1, 2, 2}, {1, 4, 4}});  // 1 row and 4
   Results results(items);
-  replica_.begin(items.pointers(), {}, results.out);
-  replica_.finish();
+  session_.begin(items.pointers(), {}, results.out);
+  session_.finish();
   const StageTimes& one = results.embeddings[0].times;
   const StageTimes& four = results.embeddings[1].times;
   EXPECT_GT(one.encode_ms, 0);
@@ -111,25 +127,26 @@ TEST_P(ReplicaTest, TimesOfABatchAreSharedByRows) {
   EXPECT_DOUBLE_EQ(four.pack_ms, 4 * one.pack_ms);
 }
 
-TEST_P(ReplicaTest, NoItemsAreFine) {
+TEST_P(ReplicaSessionTest, NoItemsAreFine) {
   Results results{Batch()};
-  replica_.begin({}, {}, results.out);
-  replica_.finish();
+  session_.begin({}, {}, results.out);
+  session_.finish();
   EXPECT_EQ(replica_.graphs().stats().sub_batches, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ReplicaTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Devices, ReplicaSessionTest, ::testing::Bool(),
                          [](const auto& device) { return device.param ? "deferred" : "cpu"; });
 
-TEST(Replica, WorksAgainAfterMemoryWasShort) {
+TEST(ReplicaSession, WorksAgainAfterMemoryWasShort) {
   const test::MockModel model;
   const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
   test::DeferredDevice device(*kernels, test::Schedule::kLast);
   Replica replica(model, device, test::small_options());
+  ReplicaSession session(replica);
   const Batch items = test::mock_batch(model, {{1, 4, 4}});
   device.fail_once_after(0);
-  test::expect_error(ErrorCode::kOutOfMemory, "", [&] { (void)replica.run(items.pointers(), {}); });
-  EXPECT_EQ(replica.run(items.pointers(), {}).size(), 1u);
+  test::expect_error(ErrorCode::kOutOfMemory, "", [&] { (void)session.run(items.pointers(), {}); });
+  EXPECT_EQ(session.run(items.pointers(), {}).size(), 1u);
 }
 
 }  // namespace

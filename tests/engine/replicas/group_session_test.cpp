@@ -1,6 +1,6 @@
 // Replicas of mock models on simulated devices: any number gives the rows of one, in order, and an
 // error names its replica.
-#include "engine/replica_group.h"
+#include "engine/replicas/group_session.h"
 
 #include <gtest/gtest.h>
 
@@ -59,6 +59,7 @@ class Group {
       parts_.push_back(std::make_unique<Replica>(models_[rank], *devices_.back(), options));
     }
     group_ = std::make_unique<ReplicaGroup>(std::move(parts_));
+    session_ = std::make_unique<GroupSession>(*group_);
   }
 
   [[nodiscard]] std::vector<Embedding> encode(const Items& items, const EncodeOptions& how = {}) {
@@ -72,10 +73,10 @@ class Group {
     std::vector<Embedding*> out;
     for (Embedding& one : rows) out.push_back(&one);
     try {
-      group_->begin(pointers(items), how, out);
-      group_->finish();
+      session_->begin(pointers(items), how, out);
+      session_->finish();
     } catch (...) {
-      group_->abandon();
+      session_->abandon();
       throw;
     }
   }
@@ -90,8 +91,8 @@ class Group {
     }
   }
 
-  [[nodiscard]] ReplicaGroup& operator*() { return *group_; }
-  [[nodiscard]] ReplicaGroup* operator->() { return group_.get(); }
+  [[nodiscard]] std::vector<ReplicaStats> stats() const { return group_->stats(); }
+  [[nodiscard]] GroupSession* operator->() { return session_.get(); }
   [[nodiscard]] DeferredDevice& gpu(std::size_t rank) {
     return dynamic_cast<DeferredDevice&>(*devices_[rank]);
   }
@@ -108,6 +109,7 @@ class Group {
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Replica>> parts_;
   std::unique_ptr<ReplicaGroup> group_;
+  std::unique_ptr<GroupSession> session_;
 };
 
 using MockGroup = Group<MockModel>;
@@ -122,45 +124,45 @@ Items mock_items(const std::vector<Grid>& grids) {
 // 4, 16, 81, 8 and 1 tokens; the third fits no budget.
 Items five_items() { return mock_items({{1, 4, 4}, {1, 8, 8}, {1, 18, 18}, {2, 4, 4}, {1, 2, 2}}); }
 
-TEST(ReplicaGroup, AnyNumberOfReplicasGivesTheRowsOfTheModel) {
+TEST(GroupSession, AnyNumberOfReplicasGivesTheRowsOfTheModel) {
   for (std::size_t replicas = 1; replicas <= 8; ++replicas) {
     SCOPED_TRACE(replicas);
     MockGroup group(replicas);
     for (int round = 0; round < 3; ++round) group.expect_right(five_items());
-    const Stats all = sum(group->stats());
+    const Stats all = sum(group.stats());
     EXPECT_EQ(all.graph_hits + all.graph_misses, 3 * 5);
   }
 }
 
-TEST(ReplicaGroup, ReplicasWithoutItemsRunNothing) {
+TEST(GroupSession, ReplicasWithoutItemsRunNothing) {
   MockGroup group(4);
   group.expect_right(mock_items({{1, 8, 8}}));
-  const std::vector<ReplicaStats> stats = group->stats();
+  const std::vector<ReplicaStats> stats = group.stats();
   EXPECT_EQ(stats[0].stats.sub_batches, 1);
   for (std::size_t rank = 1; rank < 4; ++rank) EXPECT_EQ(stats[rank].stats.sub_batches, 0);
 }
 
-TEST(ReplicaGroup, EmptyBatchesAndEmptyItemsAreSkipped) {
+TEST(GroupSession, EmptyBatchesAndEmptyItemsAreSkipped) {
   MockGroup group(3);
   EXPECT_TRUE(group.encode({}).empty());
-  EXPECT_EQ(sum(group->stats()).sub_batches, 0);
+  EXPECT_EQ(sum(group.stats()).sub_batches, 0);
   group.expect_right(mock_items({{1, 0, 0}, {1, 4, 4}, {1, 0, 0}, {1, 0, 0}}));
-  EXPECT_EQ(sum(group->stats()).skipped, 3);
+  EXPECT_EQ(sum(group.stats()).skipped, 3);
 }
 
-TEST(ReplicaGroup, GraphsMayBeOffOnOneReplica) {
+TEST(GroupSession, GraphsMayBeOffOnOneReplica) {
   MockGroup group(3, MockModel(), [](std::size_t rank, GraphManagerOptions& options) {
     options.user.cudagraph_mm_encoder = rank != 1;
   });
   group.expect_right(mock_items(std::vector<Grid>(6, {1, 4, 4})));
-  const std::vector<ReplicaStats> stats = group->stats();
+  const std::vector<ReplicaStats> stats = group.stats();
   EXPECT_EQ(stats[0].stats.graph_hits, 2);
   EXPECT_EQ(stats[1].stats.graph_misses, 2);
   EXPECT_EQ(stats[1].stats.miss_reasons.at("disabled"), 2);
   EXPECT_EQ(stats[2].stats.graph_hits, 2);
 }
 
-TEST(ReplicaGroup, TwoTowersGiveTheRowsOfTheModel) {
+TEST(GroupSession, TwoTowersGiveTheRowsOfTheModel) {
   const DualModel model(1088);
   Items items;
   for (const auto& [w, h] : {std::pair{1, 1}, {2, 3}, {1, 1}, {2, 2}, {3, 1}}) {
@@ -174,7 +176,7 @@ TEST(ReplicaGroup, TwoTowersGiveTheRowsOfTheModel) {
   }
 }
 
-TEST(ReplicaGroup, AFailingReplicaLeavesTheRowsOfTheOthers) {
+TEST(GroupSession, AFailingReplicaLeavesTheRowsOfTheOthers) {
   const Items items = mock_items(std::vector<Grid>(6, {1, 8, 8}));
   MockGroup group(3);
   group.gpu(1).set_limit(0);
@@ -189,7 +191,7 @@ TEST(ReplicaGroup, AFailingReplicaLeavesTheRowsOfTheOthers) {
   group.expect_right(items);
 }
 
-TEST(ReplicaGroup, RowsLeaveWhileTheNextBatchRuns) {
+TEST(GroupSession, RowsLeaveWhileTheNextBatchRuns) {
   MockGroup group(2);
   const std::vector<Items> batches{five_items(), mock_items({{1, 6, 6}, {1, 4, 4}}), five_items()};
   std::vector<std::vector<Embedding>> rows;
@@ -206,7 +208,7 @@ TEST(ReplicaGroup, RowsLeaveWhileTheNextBatchRuns) {
   }
 }
 
-TEST(ReplicaGroup, WhatWasBegunCanBeGivenUp) {
+TEST(GroupSession, WhatWasBegunCanBeGivenUp) {
   MockGroup group(2);
   const Items items = five_items();
   {
@@ -219,7 +221,7 @@ TEST(ReplicaGroup, WhatWasBegunCanBeGivenUp) {
   group.expect_right(items);
 }
 
-TEST(ReplicaGroup, TheFirstOfSeveralErrorsIsReported) {
+TEST(GroupSession, TheFirstOfSeveralErrorsIsReported) {
   const Items items = mock_items(std::vector<Grid>(8, {1, 4, 4}));
   MockGroup group(4);
   group.gpu(1).set_limit(0);
@@ -230,7 +232,7 @@ TEST(ReplicaGroup, TheFirstOfSeveralErrorsIsReported) {
   }
 }
 
-TEST(ReplicaGroup, ASingleReplicaDoesNotNameItself) {
+TEST(GroupSession, ASingleReplicaDoesNotNameItself) {
   MockModel broken(test::MockOptions{.forgotten_buffer = "live"});
   MockGroup group(1, broken);
   try {
@@ -241,56 +243,12 @@ TEST(ReplicaGroup, ASingleReplicaDoesNotNameItself) {
   }
 }
 
-TEST(ReplicaGroup, TimesOfAShareAddUpByRows) {
+TEST(GroupSession, TimesOfAShareAddUpByRows) {
   MockGroup group(2);
   const std::vector<Embedding> rows = group.encode(mock_items({{1, 8, 8}, {1, 4, 4}, {1, 4, 8}}));
   // Replica 0 has the first item alone, replica 1 the others, of 4 and 8 rows.
   EXPECT_GT(rows[0].times.encode_ms, 0);
   EXPECT_DOUBLE_EQ(rows[2].times.encode_ms, 2 * rows[1].times.encode_ms);
-}
-
-TEST(ReplicaGroup, CountersOfReplicasAddUp) {
-  Stats one;
-  one.graph_hits = 3;
-  one.num_budgets = 2;
-  one.token_budgets = {16, 64};
-  one.sub_batches = 2;
-  one.miss_reasons["frames"] = 1;
-  one.paths.push_back({.name = "default", .replays = 2, .live_rows = 30, .padded_rows = 2});
-  one.capture_seconds = 0.5;
-  one.graph_bytes = 100;
-  Stats two = one;
-  two.capture_seconds = 0.75;
-  two.graph_partial = 4;
-  two.graph_misses = 5;
-  two.skipped = 6;
-  two.miss_reasons["oversized"] = 5;
-  two.paths[0].eager_runs = 7;
-  two.paths[0].replayed_items = 3;
-  const std::vector<ReplicaStats> replicas{{"cuda:0", one}, {"cuda:1", two}};
-  const Stats all = sum(replicas);
-  EXPECT_EQ(all.graph_hits, 6);
-  EXPECT_EQ(all.graph_partial, 4);
-  EXPECT_EQ(all.graph_misses, 5);
-  EXPECT_EQ(all.skipped, 6);
-  EXPECT_EQ(all.num_budgets, 4);
-  EXPECT_EQ(all.token_budgets, (std::vector<std::int64_t>{16, 64}));
-  EXPECT_EQ(all.sub_batches, 4);
-  EXPECT_EQ(all.miss_reasons.at("frames"), 2);
-  EXPECT_EQ(all.miss_reasons.at("oversized"), 5);
-  ASSERT_EQ(all.paths.size(), 1u);
-  EXPECT_EQ(all.paths[0].replays, 4);
-  EXPECT_EQ(all.paths[0].live_rows, 60);
-  EXPECT_EQ(all.paths[0].padded_rows, 4);
-  EXPECT_EQ(all.paths[0].eager_runs, 7);
-  EXPECT_EQ(all.paths[0].replayed_items, 3);
-  EXPECT_EQ(all.capture_seconds, 0.75);  // side by side
-  EXPECT_EQ(all.graph_bytes, 200);
-}
-
-TEST(ReplicaGroup, AGroupNeedsAReplica) {
-  test::expect_error(ErrorCode::kInvalidArgument, "at least 1",
-                     [] { const ReplicaGroup group({}); });
 }
 
 }  // namespace

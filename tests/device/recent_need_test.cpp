@@ -1,4 +1,4 @@
-#include "core/recent_need.h"
+#include "device/recent_need.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which replica gets which item: the table of the specification, and what holds for any sizes.
-#include "engine/load_balance.h"
+#include "engine/replicas/load_balance.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Rows on their way from a device to the caller. Fresh memory of the caller costs a page fault
 // every 4 KiB, which takes longer than the copy: hence the threads, and no pass over it but the
 // last.
-#include "engine/row_download.h"
+#include "engine/replicas/row_download.h"
 
 #include <algorithm>
 #include <new>

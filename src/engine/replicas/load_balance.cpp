@@ -1,5 +1,5 @@
 // Largest first, always to the replica that has least to do.
-#include "engine/load_balance.h"
+#include "engine/replicas/load_balance.h"
 
 #include <algorithm>
 #include <numeric>

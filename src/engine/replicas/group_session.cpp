@@ -1,0 +1,101 @@
+// Shares a batch among devices, for one caller.
+#include "engine/replicas/group_session.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "core/check.h"
+
+namespace fovea {
+
+namespace {
+
+/// The elements of `all` at `indices`.
+template <class T>
+std::vector<T> select(std::span<T const> all, std::span<const std::size_t> indices) {
+  std::vector<T> selected;
+  selected.reserve(indices.size());
+  for (const std::size_t index : indices) selected.push_back(all[index]);
+  return selected;
+}
+
+}  // namespace
+
+GroupSession::GroupSession(ReplicaGroup& group)
+    : group_(group), workers_(static_cast<int>(group.size())) {
+  for (std::size_t rank = 0; rank < group.size(); ++rank) {
+    sessions_.push_back(std::make_unique<ReplicaSession>(group[rank]));
+  }
+}
+
+Assignment GroupSession::assign(std::span<const PreparedItem* const> items) const {
+  std::vector<ItemSpec> specs;
+  specs.reserve(items.size());
+  for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
+  return assign_items(sessions_.front()->replica().model().graph_spec(), specs, sessions_.size());
+}
+
+void GroupSession::run(std::span<const PreparedItem* const> items, const EncodeOptions& how) {
+  if (sessions_.size() == 1) {
+    (void)sessions_.front()->run(items, how);
+    return;
+  }
+  const Assignment assignment = assign(items);
+  for_each_rank([&](std::size_t rank) {
+    const std::span<const std::size_t> share = assignment.items(rank);
+    if (!share.empty()) (void)sessions_[rank]->run(select(items, share), how);
+  });
+}
+
+void GroupSession::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
+                         std::span<Embedding* const> out) {
+  begin(items, assign(items), how, out);
+}
+
+void GroupSession::begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
+                         const EncodeOptions& how, std::span<Embedding* const> out) {
+  if (sessions_.size() == 1) {
+    sessions_.front()->begin(items, how, out);
+    return;
+  }
+  for_each_rank([&](std::size_t rank) {
+    const std::span<const std::size_t> share = assignment.items(rank);
+    if (!share.empty()) sessions_[rank]->begin(select(items, share), how, select(out, share));
+  });
+}
+
+void GroupSession::finish() {
+  for_each_rank([&](std::size_t rank) { sessions_[rank]->finish(); });
+}
+
+void GroupSession::abandon() noexcept {
+  for (const auto& session : sessions_) {
+    try {
+      session->finish();
+    } catch (...) {  // NOLINT: the caller has a failure to report already
+    }
+  }
+}
+
+void GroupSession::for_each_rank(const std::function<void(std::size_t)>& work) {
+  std::vector<std::exception_ptr> failures(sessions_.size());
+  workers_.parallel_for(std::ssize(sessions_), [&](std::int64_t task, int) {
+    const auto rank = static_cast<std::size_t>(task);
+    try {
+      work(rank);
+    } catch (...) {  // the others go on: none waits for this one
+      failures[rank] = std::current_exception();
+    }
+  });
+  for (std::size_t rank = 0; rank < failures.size(); ++rank) {
+    if (!failures[rank]) continue;
+    try {
+      std::rethrow_exception(failures[rank]);
+    } catch (const Error& error) {
+      rethrow_of_replica(error, group_, rank);
+    }
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "engine/replicas/load_balance.h"
+#include "engine/replicas/replica_group.h"
+#include "engine/replicas/replica_session.h"
+
+namespace fovea {
+
+/// What one caller has of its own on the replicas of a group. Every replica takes its share of a
+/// batch by itself, on a thread of its own, and writes finished rows where the caller keeps them;
+/// there is nothing to gather, to pad or to wait for but the end. With a group of one it runs on
+/// the calling thread and starts no other. One thread at a time may use a session; those of several
+/// threads run at the same time, and take turns on the devices.
+class GroupSession {
+ public:
+  /// `group` must outlive the session.
+  explicit GroupSession(ReplicaGroup& group);
+
+  /// Runs the tower on items spread over the replicas (assign_items), and leaves the rows on the
+  /// devices.
+  /// @throws Error of the first replica, in their order, that failed; with several replicas its
+  /// message names it. All replicas have ended by then, and are usable afterwards.
+  void run(std::span<const PreparedItem* const> items, const EncodeOptions& how);
+
+  /// As run; *out[i] holds the rows of items[i] after finish(). The next call may be a begin: its
+  /// tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
+  /// abandon(); `out` is then in part as it was.
+  void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
+             std::span<Embedding* const> out);
+  /// As above with the items spread as the caller says.
+  void begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
+             const EncodeOptions& how, std::span<Embedding* const> out);
+  /// @throws as run.
+  void finish();
+  /// Gives up what was begun: returns when nothing refers to its results any more.
+  void abandon() noexcept;
+
+ private:
+  /// Calls work(rank) for every replica, on a thread each.
+  void for_each_rank(const std::function<void(std::size_t)>& work);
+  [[nodiscard]] Assignment assign(std::span<const PreparedItem* const> items) const;
+
+  ReplicaGroup& group_;
+  std::vector<std::unique_ptr<ReplicaSession>> sessions_;  // of its replicas
+  ThreadPool workers_;  // a thread per replica, the calling one included
+};
+
+}  // namespace fovea

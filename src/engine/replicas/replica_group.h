@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/replicas/replica.h"
+#include "fovea/stats.h"
+
+namespace fovea {
+
+/// Replicas of one model that share the items of a batch: data parallelism inside one process.
+/// Callers run them through group sessions of their own.
+/// Source: docs/reference/encoder_graphs.md, "Data parallelism".
+class ReplicaGroup {
+ public:
+  /// @param replicas at least one, all of one model.
+  explicit ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas);
+
+  /// Calls work(replica) for every replica, one after the other.
+  /// @throws what `work` throws; of several replicas an Error names the one that failed.
+  void for_each(const std::function<void(Replica&)>& work);
+
+  [[nodiscard]] std::size_t size() const noexcept { return replicas_.size(); }
+  [[nodiscard]] Replica& operator[](std::size_t rank) const { return *replicas_[rank]; }
+
+  /// Counters of every replica by itself, in their order.
+  [[nodiscard]] std::vector<ReplicaStats> stats() const;
+
+ private:
+  std::vector<std::unique_ptr<Replica>> replicas_;
+};
+
+/// Throws `error` again, with the replica of this rank in front if it is one of several. The end of
+/// a call by its interrupt is no replica's error, and stays as it is.
+[[noreturn]] void rethrow_of_replica(const Error& error, const ReplicaGroup& group,
+                                     std::size_t rank);
+
+/// Counters added up. Replicas have the same budgets, so these are the first one's; they capture
+/// side by side, so capture_seconds are those of the slowest.
+[[nodiscard]] Stats sum(std::span<const ReplicaStats> replicas);
+
+}  // namespace fovea
