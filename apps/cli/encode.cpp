@@ -7,6 +7,7 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
+#include "flags/deadline.h"
 #include "flags/flags.h"
 #include "flags/model_limits.h"
 #include "fovea/fovea.h"
@@ -33,6 +34,7 @@ struct EncodeFlags {
   std::string stats;
   std::string plot;
   std::string golden;
+  std::optional<double> deadline;
   bool table = true;
 };
 
@@ -52,6 +54,7 @@ OnError on_error(const EncodeFlags& flags) {
 }
 
 EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs, Console& console) {
+  const CallBounds bounds = bounds_from_now(flags.deadline);
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
   if (on_error(flags) == OnError::kFail) require_all(inputs);
@@ -59,15 +62,17 @@ EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs, Co
   EncodeRun run;
   const Stopwatch load_watch;
   Progress loading(console, "loading " + flags.engine.model);
-  Engine engine = Engine::load(flags.engine.model, options);
+  Engine engine = Engine::load(flags.engine.model, options, bounds);
   run.load_ms = load_watch.ms();
 
   const Stopwatch encode_watch;
   Progress encoding(console, "encoding", std::ssize(inputs));
   const auto progress = [&](std::int64_t done, std::int64_t total) { encoding.set(done, total); };
-  run.items = encode_inputs(
-      engine, inputs,
-      {.dtype = row_dtype(flags.dtype), .on_error = on_error(flags), .progress = progress});
+  run.items = encode_inputs(engine, inputs,
+                            {.dtype = row_dtype(flags.dtype),
+                             .on_error = on_error(flags),
+                             .progress = progress,
+                             .bounds = bounds});
   run.encode_ms = encode_watch.ms();
   run.stats = engine.stats();
   run.replicas = engine.replica_stats();
@@ -204,6 +209,7 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_model(verb, flags.engine);
   add_input_flags(verb, flags.inputs);
   add_output_flags(verb, flags);
+  add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
   flags.engine.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);

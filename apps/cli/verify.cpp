@@ -1,7 +1,9 @@
 // fovea verify: the engine checks itself on a checkpoint.
 #include <iostream>
+#include <optional>
 
 #include "errors.h"
+#include "flags/deadline.h"
 #include "flags/flags.h"
 #include "flags/model_limits.h"
 #include "fovea/diagnostics.h"
@@ -18,6 +20,7 @@ namespace {
 struct VerifyFlags {
   EngineFlags engine;
   std::string golden;
+  std::optional<double> deadline;
   bool json = false;
 };
 
@@ -43,14 +46,15 @@ void print_checks(const std::vector<Check>& checks, bool json) {
 }
 
 int run_verify(const VerifyFlags& flags, Console& console) {
+  const CallBounds bounds = bounds_from_now(flags.deadline);
   EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
   options.measure_graphs = false;  // a graph that is slower than eager execution is checked as well
   std::vector<Check> checks;
   {
     const Progress progress(console, "checking " + flags.engine.model);
-    Engine engine = Engine::load(flags.engine.model, options);
-    checks = verify(engine, flags.golden);
+    Engine engine = Engine::load(flags.engine.model, options, bounds);
+    checks = verify(engine, flags.golden, bounds);
   }
   print_checks(checks, flags.json);
   std::vector<std::string> failed;
@@ -68,6 +72,7 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
                   "Also compare with reference rows: directory with golden.safetensors and images/")
       ->type_name("DIR");
   verb.add_flag("--json", flags.json, "Print JSON instead of a table");
+  add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
   flags.engine.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
