@@ -117,15 +117,14 @@ TEST_P(EndedCall, LeavesAnEngineThatGivesTheSameRows) {
   const EngineOptions options{
       .device = "cpu", .data_parallel_size = replicas, .num_threads = 2 * replicas};
   const std::string model = model_of(family);
-  std::vector<MediaItem> items{noise(320, 240, 1), noise(700, 300, 2), noise(64, 64, 3),
-                               noise(90, 120, 4)};
+  std::vector<MediaItem> items{noise(100, 80, 1), noise(700, 64, 2), noise(64, 64, 3)};
   const std::vector<Embedding> expected = Engine::load(model, options).encode(items);
   const auto expect_same = [&](const std::vector<Embedding>& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].data, expected[i].data) << i;
   };
   // Deadlines from the first capture to the last row, with fresh engines for the captures.
-  auto time = std::chrono::microseconds(200);
-  for (int ended = 0, round = 0; round < 60; ++round) {
+  auto time = std::chrono::microseconds(500);
+  for (int ended = 0, round = 0; round < 20; ++round) {
     Engine engine = Engine::load(model, options);
     bool done = true;
     for (const bool eager : {false, true, false}) {
@@ -137,14 +136,13 @@ TEST_P(EndedCall, LeavesAnEngineThatGivesTheSameRows) {
         ++ended;
         done = false;
       }
-      if (round % 4 == 0) expect_same(engine.encode(items, {.enforce_eager = eager}));
     }
     expect_same(engine.encode(items));
     if (done) {
       EXPECT_GT(ended, 0);
       break;
     }
-    time = time * 5 / 4;
+    time *= 2;
   }
 }
 
