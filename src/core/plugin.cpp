@@ -76,22 +76,6 @@ std::string describe(const PluginBuild& build) {
              " with interface ", build.interface_number);
 }
 
-/// Why a plugin may not be loaded, empty if it may.
-std::string refusal(const std::string& path, const PluginBuild& expected) try {
-  const InputFile file(path);
-  for (const std::string& checked : {fs::path(path).parent_path().string(), path}) {
-    if (std::string reason = distrust(checked); !reason.empty()) return reason;
-  }
-  const std::optional<PluginBuild> build = read_plugin_build(file);
-  if (!build || build->kind != expected.kind)
-    return cat(path, " is not the plugin \"", expected.kind.data(), "\" of Fovea");
-  if (*build == expected) return {};
-  return cat(path, " was built for another Fovea: expected ", describe(expected), ", got ",
-             describe(*build));
-} catch (const Error& error) {
-  return cat("cannot be loaded: ", error.what());
-}
-
 std::string loader_message() {
   const char* const message = dlerror();
   return message != nullptr ? message : "no reason given";
@@ -115,9 +99,24 @@ PluginFile find_plugin(const std::string& file) {
   return {{}, cat(file, " is not in ", searched)};
 }
 
+std::string plugin_refusal(const std::string& path, const PluginBuild& expected) try {
+  const InputFile file(path);
+  for (const std::string& checked : {fs::path(path).parent_path().string(), path}) {
+    if (std::string reason = distrust(checked); !reason.empty()) return reason;
+  }
+  const std::optional<PluginBuild> build = read_plugin_build(file);
+  if (!build || build->kind != expected.kind)
+    return cat(path, " is not the plugin \"", expected.kind.data(), "\" of Fovea");
+  if (*build == expected) return {};
+  return cat(path, " was built for another Fovea: expected ", describe(expected), ", got ",
+             describe(*build));
+} catch (const Error& error) {
+  return cat("cannot be loaded: ", error.what());
+}
+
 PluginEntry load_plugin_entry(const std::string& path, const std::string& symbol,
                               const PluginBuild& build) {
-  if (std::string reason = refusal(path, build); !reason.empty())
+  if (std::string reason = plugin_refusal(path, build); !reason.empty())
     return {nullptr, std::move(reason)};
   // RTLD_NODELETE: libraries behind a plugin register exit handlers, they cannot be unloaded.
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

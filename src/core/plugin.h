@@ -21,18 +21,20 @@ struct PluginFile {
 /// @param file for example "libfovea_video.so".
 [[nodiscard]] PluginFile find_plugin(const std::string& file);
 
+/// Why no code of a plugin, or of a program that lies beside them, may run; empty if it may. It
+/// must be built for `build`, and its file and folder must belong to root, to the user who runs
+/// this process or to the owner of the program or the library, and no other user may write to them.
+/// @param path absolute.
+[[nodiscard]] std::string plugin_refusal(const std::string& path, const PluginBuild& build);
+
 /// A loaded shared object's entry, or the reason why there is none.
 struct PluginEntry {
   void* function = nullptr;
   std::string reason;  ///< empty if `function` is set
 };
 
-/// Loads a plugin for good (it is never unloaded) and looks up `symbol`. Before any code of it
-/// runs, it checks
-///   that the file and its folder belong to root, to the user who runs this process or to the owner
-///   of the program or the library, and that no other user can write to them; and
-///   that the plugin is built for `build`.
-/// @param path absolute.
+/// Loads a plugin for good (it is never unloaded) and looks up `symbol`, unless plugin_refusal()
+/// has a reason against it.
 [[nodiscard]] PluginEntry load_plugin_entry(const std::string& path, const std::string& symbol,
                                             const PluginBuild& build);
 
