@@ -27,6 +27,12 @@ foreach(plugin fovea_cuda fovea_video)
   endif()
 endforeach()
 
+# The program that decodes for the library, found as plugins are.
+install(TARGETS fovea_decoder RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea)
+if(TARGET fovea_cli)
+  add_dependencies(fovea_cli fovea_decoder)
+endif()
+
 configure_package_config_file(
   cmake/foveaConfig.cmake.in ${PROJECT_BINARY_DIR}/foveaConfig.cmake
   INSTALL_DESTINATION ${fovea_package_dir})

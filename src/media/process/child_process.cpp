@@ -1,0 +1,206 @@
+// Starting, talking to and ending a child. The socket does not block: a process that neither reads
+// nor answers is waited for in poll, between checks of the interrupt.
+#include "media/process/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "core/check.h"
+#include "core/interrupt.h"
+
+namespace fovea::media {
+namespace {
+
+constexpr int kPollMs = 20;
+constexpr int kSocketBufferBytes = 1 << 20;  // fewer changes between the two processes
+constexpr auto kTimeToEnd = std::chrono::seconds(1);
+
+/// Descriptors of the child: 0 the socket, 1 and 2 nowhere, no others.
+class FileActions {
+ public:
+  explicit FileActions(int socket) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_adddup2(&actions_, socket, STDIN_FILENO);
+    for (const int output : {STDOUT_FILENO, STDERR_FILENO}) {
+      posix_spawn_file_actions_addopen(&actions_, output, "/dev/null", O_WRONLY, 0);
+    }
+    posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+  }
+  ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
+  FileActions(const FileActions&) = delete;
+  FileActions& operator=(const FileActions&) = delete;
+  [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+};
+
+/// No signal blocked, none ignored, a session of its own.
+class Attributes {
+ public:
+  Attributes() {
+    posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  }
+  ~Attributes() { posix_spawnattr_destroy(&attributes_); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+  [[nodiscard]] const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_{};
+};
+
+/// What the program needs to find its libraries and plugins, and no secret of the host.
+std::vector<std::string> environment(const std::string& program) {
+  std::vector<std::string> variables{
+      cat("FOVEA_PLUGIN_DIR=", std::filesystem::path(program).parent_path().string())};
+  const char* const libraries = std::getenv("LD_LIBRARY_PATH");
+  if (libraries != nullptr) variables.push_back(cat("LD_LIBRARY_PATH=", libraries));
+  return variables;
+}
+
+/// With the null pointer that ends such a list. Refers to `texts`.
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result(texts.size() + 1);
+  std::ranges::transform(texts, result.begin(), [](std::string& text) { return text.data(); });
+  return result;
+}
+
+/// As the system's send(), with a descriptor unless that is -1.
+ssize_t send_some(int socket, std::span<const std::uint8_t> bytes, int descriptor) {
+  iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(int));
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool is_gone(int error) { return error == EPIPE || error == ECONNRESET; }
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<std::string> texts{program};
+  texts.insert(texts.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> variables = environment(program);
+  int ends[2] = {-1, -1};
+  FOVEA_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, kUnavailable,
+              "cannot start ", program, ": ", std::strerror(errno));
+  socket_ = ends[0];
+  for (const int end : ends) {
+    setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof(kSocketBufferBytes));
+  }
+  const int failed =
+      posix_spawn(&pid_, program.c_str(), FileActions(ends[1]).get(), Attributes().get(),
+                  pointers(texts).data(), pointers(variables).data());
+  close(ends[1]);
+  if (failed == 0) return;
+  close(socket_);
+  FOVEA_CHECK(false, kUnavailable, "cannot start ", program, ": ", std::strerror(failed));
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      socket_(std::exchange(other.socket_, -1)),
+      status_(other.status_) {}
+
+ChildProcess::~ChildProcess() {
+  if (socket_ >= 0) close(socket_);
+  kill();
+}
+
+void ChildProcess::kill() noexcept {
+  if (!is_running()) return;
+  ::kill(pid_, SIGKILL);
+  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+}
+
+bool ChildProcess::is_running() {
+  if (pid_ < 0) return false;
+  const int found = waitpid(pid_, &status_, WNOHANG);
+  if (found == 0 || (found < 0 && errno == EINTR)) return true;
+  pid_ = -1;  // it ended; where the host reaps every child, nobody knows how
+  return false;
+}
+
+int ChildProcess::end() {
+  const auto last = std::chrono::steady_clock::now() + kTimeToEnd;
+  while (is_running() && std::chrono::steady_clock::now() < last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill();
+  return WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
+}
+
+void ChildProcess::wait_until(short events) const {
+  check_interrupt();
+  pollfd entry{socket_, events, 0};
+  (void)poll(&entry, 1, kPollMs);
+}
+
+bool ChildProcess::send(std::span<const std::uint8_t> bytes, int descriptor) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send_some(socket_, bytes, descriptor);
+    if (sent < 0 && is_gone(errno)) return false;
+    FOVEA_CHECK(sent >= 0 || errno == EAGAIN || errno == EINTR, kIo,
+                "cannot write to a decoder process: ", std::strerror(errno));
+    if (sent < 0) {
+      wait_until(POLLOUT);
+      continue;
+    }
+    descriptor = -1;
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+bool ChildProcess::receive(std::span<std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t received = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (received == 0 || (received < 0 && is_gone(errno))) return false;
+    FOVEA_CHECK(received >= 0 || errno == EAGAIN || errno == EINTR, kIo,
+                "cannot read from a decoder process: ", std::strerror(errno));
+    if (received < 0) {
+      wait_until(POLLIN);
+      continue;
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(received));
+  }
+  return true;
+}
+
+}  // namespace fovea::media

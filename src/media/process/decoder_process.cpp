@@ -1,0 +1,95 @@
+// One item through a decoder process.
+#include "media/process/decoder_process.h"
+
+#include <csignal>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "core/interrupt.h"
+
+namespace fovea::media {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTimeToStart = 30s;  // a cold disk and a hundred libraries
+
+Error error_of_end(int signal, std::string_view name) {
+  if (signal == SIGXCPU) {
+    return {ErrorCode::kDeadline, cat(name, ": its decoder process ran out of CPU time")};
+  }
+  if (signal == SIGKILL || signal == 0) {
+    return {ErrorCode::kUnavailable, cat(name, ": its decoder process was ended")};
+  }
+  return {ErrorCode::kCorruptData, cat(name, ": its decoder process crashed: ", strsignal(signal))};
+}
+
+}  // namespace
+
+DecoderProcess::DecoderProcess(ChildProcess child) : child_(std::move(child)) {
+  constexpr std::string_view kName = "decoder process";
+  const Interrupt late({}, Interrupt::Clock::now() + kTimeToStart, kName, current_interrupt());
+  const InterruptScope scope(&late);
+  isolation_ = receive(ReplyKind::kReady, kName).isolation;
+}
+
+Image DecoderProcess::decode_image(const EncodedImage& source, const ImageInfo& info,
+                                   const MediaOptions& options) {
+  ++num_items_;
+  ask({.kind = RequestKind::kImage, .options = options, .payload_bytes = source.bytes.size()},
+      source.bytes, source.name);
+  Image image{.width_px = info.width_px, .height_px = info.height_px, .rgb = {}};
+  receive_pixels(image, source.name);
+  is_idle_ = true;
+  return image;
+}
+
+bool DecoderProcess::is_idle() { return is_idle_ && child_.is_running(); }
+
+bool DecoderProcess::is_worn_out() const noexcept {
+  constexpr int kMostItems = 1000;
+  return num_items_ >= kMostItems || age_.elapsed_ms() >= kMostItemTime / 1ms;
+}
+
+void DecoderProcess::ask(const Request& request, std::span<const std::uint8_t> payload,
+                         std::string_view name, int file) {
+  is_idle_ = false;
+  if (!child_.send(to_header(request), file) || !child_.send(payload)) fail_after_end(name);
+}
+
+Reply DecoderProcess::receive(ReplyKind wanted, std::string_view name) {
+  ReplyHeader header{};
+  if (!child_.receive(header)) fail_after_end(name);
+  const Reply reply = parse_reply(header, name);
+  if (reply.kind == ReplyKind::kError) fail_with(reply, name);
+  FOVEA_CHECK(reply.kind == wanted, kCorruptData, name, ": expected reply ",
+              static_cast<int>(wanted), " of its decoder process, got ",
+              static_cast<int>(reply.kind));
+  return reply;
+}
+
+void DecoderProcess::receive_pixels(Image& image, std::string_view name) {
+  const Reply reply = receive(ReplyKind::kPixels, name);
+  FOVEA_CHECK(reply.width_px == image.width_px && reply.height_px == image.height_px, kCorruptData,
+              name, ": expected ", image.width_px, " x ", image.height_px,
+              " pixels of its decoder process, got ", reply.width_px, " x ", reply.height_px);
+  image.rgb.resize(reply.payload_bytes);
+  if (!child_.receive(image.rgb)) fail_after_end(name);
+}
+
+void DecoderProcess::fail_with(const Reply& reply, std::string_view name) {
+  std::vector<std::uint8_t> text(reply.payload_bytes);
+  if (!child_.receive(text)) fail_after_end(name);
+  // Out of memory once, its address space may be in pieces: the next item gets a new process.
+  is_idle_ = reply.code != ErrorCode::kOutOfMemory;
+  const std::string message = printable(text);
+  throw Error(reply.code, cat(name, message.starts_with(':') ? "" : ": ", message));
+}
+
+void DecoderProcess::fail_after_end(std::string_view name) {
+  throw error_of_end(child_.end(), name);
+}
+
+}  // namespace fovea::media

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "core/stopwatch.h"
+#include "media/decoders.h"
+#include "media/process/child_process.h"
+#include "media/process/messages.h"
+
+namespace fovea::media {
+
+/// An item that takes longer is given up, with or without a deadline of the caller.
+inline constexpr std::chrono::minutes kMostItemTime{60};
+
+/// The host's side of a conversation with a decoder process, which it takes to be hostile: what is
+/// received must be what the host can tell from the header of the file, or within the limits. If a
+/// function throws, is_idle() says whether the process can be asked again.
+class DecoderProcess {
+ public:
+  /// Waits until it is ready.
+  /// @throws Error(kUnavailable) if it ends instead, Error(kDeadline) if that takes too long.
+  explicit DecoderProcess(ChildProcess child);
+
+  /// As media::decode_image. @param info as probe_image gave it.
+  /// @throws besides what the process throws: as check_interrupt; where the process ends instead of
+  /// answering, Error(kDeadline) for lack of CPU time, Error(kUnavailable) if it was killed,
+  /// Error(kCorruptData) after a crash; Error(kCorruptData) for an answer that makes no sense.
+  [[nodiscard]] Image decode_image(const EncodedImage& source, const ImageInfo& info,
+                                   const MediaOptions& options);
+
+  /// Whether it can be asked: it runs, and the last conversation came to its end.
+  [[nodiscard]] bool is_idle();
+  /// Whether it has done enough to make room for another: what libraries leak stays bounded, and
+  /// so does the CPU time left to an item.
+  [[nodiscard]] bool is_worn_out() const noexcept;
+  [[nodiscard]] Isolation isolation() const noexcept { return isolation_; }
+
+ private:
+  void ask(const Request& request, std::span<const std::uint8_t> payload, std::string_view name,
+           int file = -1);
+  /// The next reply, of the kind wanted. @throws what a kError says.
+  [[nodiscard]] Reply receive(ReplyKind wanted, std::string_view name);
+  /// Pixels of the size of `image`, into it.
+  void receive_pixels(Image& image, std::string_view name);
+  [[noreturn]] void fail_with(const Reply& reply, std::string_view name);
+  [[noreturn]] void fail_after_end(std::string_view name);
+
+  ChildProcess child_;
+  Isolation isolation_ = Isolation::kNone;
+  bool is_idle_ = true;
+  int num_items_ = 0;
+  Stopwatch age_;
+};
+
+}  // namespace fovea::media

@@ -1,0 +1,59 @@
+// fovea-decoder KIND HOST_PID ADDRESS_BYTES CPU_SECONDS: decodes what it is sent on its standard
+// input, a socket, until the other side hangs up. Started by media/process/child_process.cpp.
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <new>
+#include <string_view>
+
+#include "core/check.h"
+#include "media/decode_image.h"
+#include "media/process/host_socket.h"
+#include "media/process/sandbox.h"
+
+namespace fovea::media {
+namespace {
+
+[[gnu::section(".note.fovea"), gnu::aligned(4), gnu::used]] constexpr PluginNote kNote{
+    .build = kDecoderBuild};
+
+/// Answers one request. Names are the host's business.
+void serve(const Request& request) try {
+  FOVEA_CHECK(request.kind == RequestKind::kImage, kUnsupported, ": decode processes take images");
+  send_pixels(decode_image(receive_payload(request), "", request.options));
+} catch (const Error& error) {
+  send_text({.kind = ReplyKind::kError, .code = error.code()}, error.what());
+} catch (const std::bad_alloc&) {
+  send_text({.kind = ReplyKind::kError, .code = ErrorCode::kOutOfMemory}, ": out of memory");
+}
+
+std::uint64_t number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+[[noreturn]] void run(const char* const* arguments) {
+  const Isolation isolation = enter_sandbox({.address_bytes = number(arguments[2]),
+                                             .cpu_seconds = number(arguments[3]),
+                                             .host_pid = static_cast<int>(number(arguments[1]))});
+  send_reply({.kind = ReplyKind::kReady, .isolation = isolation});
+  while (true) {
+    const auto [request, file] = receive_request();
+    serve(request);
+    if (file >= 0) close(file);
+  }
+}
+
+}  // namespace
+}  // namespace fovea::media
+
+int main(int argc, char** argv) {
+  constexpr int kUsage = 2;
+  if (argc != 5) {
+    std::fputs("fovea-decoder is a part of Fovea, which starts it\n", stderr);
+    return kUsage;
+  }
+  fovea::media::run(argv + 1);
+}
