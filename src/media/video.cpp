@@ -27,11 +27,17 @@ Found find_video_plugin() {
           .reason = {}};
 }
 
+/// Looked for once: a decoder process cannot open files later.
+const Found& video_plugin() {
+  static const Found found = find_video_plugin();
+  return found;
+}
+
 }  // namespace
 
 VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,
                        const MediaLimits& limits, const FrameSink& sink) {
-  const Found found = find_video_plugin();
+  const Found& found = video_plugin();
   FOVEA_CHECK(found.plugin != nullptr, kUnsupported, video.name,
               ": video containers need the video plugin: ", found.reason,
               "; or give a directory of frame images");
@@ -39,7 +45,7 @@ VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,
 }
 
 std::string video_status() {
-  const Found found = find_video_plugin();
+  const Found& found = video_plugin();
   if (found.plugin == nullptr) return "not used: " + found.reason;
   return cat(found.plugin->libraries, " (", found.path, ")");
 }

@@ -1,8 +1,12 @@
 // Decoding in other processes, from the outside.
 #include "media/process/decode_processes.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "core/check.h"
@@ -16,6 +20,32 @@ namespace fovea::media {
 namespace {
 
 constexpr std::uint64_t kSlackBytes = std::uint64_t{64} << 20;  // of libraries and the allocator
+constexpr std::uint64_t kVideoSlackBytes = std::uint64_t{256} << 20;
+
+/// A file in memory that holds a copy of some bytes.
+class MemoryFile {
+ public:
+  MemoryFile(std::span<const std::uint8_t> bytes, std::string_view name)
+      : descriptor_(memfd_create("fovea", MFD_CLOEXEC)) {
+    FOVEA_CHECK(descriptor_ >= 0, kUnavailable, name,
+                ": no file in memory: ", std::strerror(errno));
+    while (!bytes.empty()) {
+      check_interrupt();
+      constexpr std::size_t kAtOnce = std::size_t{16} << 20;
+      const ssize_t done = write(descriptor_, bytes.data(), std::min(bytes.size(), kAtOnce));
+      FOVEA_CHECK(done > 0 || errno == EINTR, kOutOfMemory, name,
+                  ": no memory for a copy of it: ", std::strerror(errno));
+      bytes = bytes.subspan(done > 0 ? static_cast<std::size_t>(done) : 0);
+    }
+  }
+  ~MemoryFile() { close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
 
 }  // namespace
 
@@ -23,7 +53,8 @@ struct DecodeProcesses::Impl {
   Impl(int count, const MediaOptions& media_options, std::string path)
       : options(media_options),
         program(std::move(path)),
-        images(count, [this] { return start("image", image_bytes()); }) {}
+        images(count, [this] { return start("image", image_bytes()); }),
+        videos(count, [this] { return start("video", video_bytes()); }) {}
 
   std::unique_ptr<DecoderProcess> start(const char* kind, std::uint64_t address_bytes) {
     return std::make_unique<DecoderProcess>(
@@ -36,10 +67,16 @@ struct DecodeProcesses::Impl {
     return options.limits.max_image_bytes + options.limits.max_item_bytes + kSlackBytes;
   }
 
+  /// Of the frames that a codec holds, and of the packets and tables that lead to them.
+  [[nodiscard]] std::uint64_t video_bytes() const {
+    return 2 * options.limits.max_item_bytes + kVideoSlackBytes;
+  }
+
   const MediaOptions options;
   const std::string program;
   ProcessStarter starter;  // outlives the processes, which end with it
   ProcessPool images;
+  ProcessPool videos;
 };
 
 DecodeProcesses::DecodeProcesses(int count, const MediaOptions& options,
@@ -56,6 +93,21 @@ Image DecodeProcesses::decode_image(std::span<const std::uint8_t> bytes, std::st
   const Interrupt late({}, Interrupt::Clock::now() + kMostItemTime, name, current_interrupt());
   const InterruptScope scope(&late);
   return process->decode_image({bytes, name}, info, impl_->options);
+}
+
+VideoInfo DecodeProcesses::decode_video(const EncodedVideo& video, const FrameSampler& sampler,
+                                        const FrameSink& sink) {
+  if (video.file < 0) {
+    const MemoryFile copy(video.bytes, video.name);
+    return decode_video(
+        {.file = copy.descriptor(), .file_bytes = video.bytes.size(), .name = video.name}, sampler,
+        sink);
+  }
+  ProcessPool::Lease process(impl_->videos);
+  const Interrupt late({}, Interrupt::Clock::now() + kMostItemTime, video.name,
+                       current_interrupt());
+  const InterruptScope scope(&late);
+  return process->decode_video(video, sampler, impl_->options, sink);
 }
 
 Isolation DecodeProcesses::isolation() { return ProcessPool::Lease(impl_->images)->isolation(); }

@@ -9,17 +9,19 @@
 #include "fovea/options.h"
 #include "media/image.h"
 #include "media/process/messages.h"
+#include "media/video.h"
 
 namespace fovea::media {
 
-/// Decodes as media::decode_image does, in processes of their own: code that an image has taken
-/// over, that crashes, hangs or takes all memory costs this item and its process, which is
-/// replaced. Headers of images are read by the calling process. Thread-safe: callers that find all
-/// processes busy wait in order of arrival.
+/// Decodes as media::decode_image and media::decode_video do, in processes of their own: code that
+/// an image has taken over, that crashes, hangs or takes all memory costs this item and its
+/// process, which is replaced. Headers of images are read by the calling process; videos are read
+/// by the others, one frame ahead of the sink. Thread-safe: callers that find all processes busy
+/// wait in order of arrival.
 class DecodeProcesses {
  public:
   /// Starts nothing: processes start when they are needed.
-  /// @param count most processes at a time, >= 1.
+  /// @param count most processes for images at a time, and as many for videos, >= 1.
   /// @param program file of the decoder.
   /// @throws Error(kInvalidArgument) for other numbers.
   DecodeProcesses(int count, const MediaOptions& options, const std::string& program);
@@ -31,6 +33,10 @@ class DecodeProcesses {
   /// @throws as media::decode_image with the same messages, and as DecoderProcess::decode_image,
   /// Error(kUnavailable) if no process can be started.
   [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name);
+
+  /// @throws as media::decode_video, and as above. Exceptions of `sampler` and `sink` end the call.
+  VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,
+                         const FrameSink& sink);
 
   /// How the processes are kept apart; starts one if there is none. @throws as decode_image.
   [[nodiscard]] Isolation isolation();

@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
+#include "media/limits.h"
 
 namespace fovea::media {
 namespace {
@@ -46,6 +47,25 @@ Image DecoderProcess::decode_image(const EncodedImage& source, const ImageInfo& 
   return image;
 }
 
+VideoInfo DecoderProcess::decode_video(const EncodedVideo& video, const FrameSampler& sampler,
+                                       const MediaOptions& options, const FrameSink& sink) {
+  ++num_items_;
+  ask({.kind = RequestKind::kVideo, .options = options, .file_bytes = video.file_bytes}, {},
+      video.name, video.file);
+  const VideoInfo info = receive_info(video.name, options.limits);
+  const std::vector<std::int64_t> indices = sampler(info);
+  const std::vector<std::uint8_t> payload = to_payload(indices);
+  ask({.kind = RequestKind::kFrames, .payload_bytes = payload.size()}, payload, video.name);
+  Image frame{.width_px = info.width_px, .height_px = info.height_px, .rgb = {}};
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    receive_pixels(frame, video.name);
+    sink(frame);
+  }
+  (void)receive(ReplyKind::kDone, video.name);
+  is_idle_ = true;
+  return info;
+}
+
 bool DecoderProcess::is_idle() { return is_idle_ && child_.is_running(); }
 
 bool DecoderProcess::is_worn_out() const noexcept {
@@ -68,6 +88,20 @@ Reply DecoderProcess::receive(ReplyKind wanted, std::string_view name) {
               static_cast<int>(wanted), " of its decoder process, got ",
               static_cast<int>(reply.kind));
   return reply;
+}
+
+VideoInfo DecoderProcess::receive_info(std::string_view name, const MediaLimits& limits) {
+  const Reply reply = receive(ReplyKind::kVideoInfo, name);
+  check_image_size(reply.width_px, reply.height_px, name, limits);
+  const VideoInfo info{.num_frames = reply.num_frames,
+                       .fps = reply.fps,
+                       .width_px = reply.width_px,
+                       .height_px = reply.height_px,
+                       .decode_bytes = frame_bytes(reply.width_px, reply.height_px)};
+  FOVEA_CHECK(info.decode_bytes <= limits.max_item_bytes, kCorruptData, name,
+              ": its decoder process took a frame of ", info.width_px, " x ", info.height_px,
+              " pixels for one within the limits");
+  return info;
 }
 
 void DecoderProcess::receive_pixels(Image& image, std::string_view name) {

@@ -7,6 +7,7 @@
 #include "media/decoders.h"
 #include "media/process/child_process.h"
 #include "media/process/messages.h"
+#include "media/video.h"
 
 namespace fovea::media {
 
@@ -29,6 +30,10 @@ class DecoderProcess {
   [[nodiscard]] Image decode_image(const EncodedImage& source, const ImageInfo& info,
                                    const MediaOptions& options);
 
+  /// As media::decode_video. @param video in a file. @throws as decode_image.
+  VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,
+                         const MediaOptions& options, const FrameSink& sink);
+
   /// Whether it can be asked: it runs, and the last conversation came to its end.
   [[nodiscard]] bool is_idle();
   /// Whether it has done enough to make room for another: what libraries leak stays bounded, and
@@ -41,6 +46,8 @@ class DecoderProcess {
            int file = -1);
   /// The next reply, of the kind wanted. @throws what a kError says.
   [[nodiscard]] Reply receive(ReplyKind wanted, std::string_view name);
+  /// What a process says about a video, within the limits.
+  [[nodiscard]] VideoInfo receive_info(std::string_view name, const MediaLimits& limits);
   /// Pixels of the size of `image`, into it.
   void receive_pixels(Image& image, std::string_view name);
   [[noreturn]] void fail_with(const Reply& reply, std::string_view name);

@@ -11,6 +11,7 @@
 #include "media/decode_image.h"
 #include "media/process/host_socket.h"
 #include "media/process/sandbox.h"
+#include "media/video.h"
 
 namespace fovea::media {
 namespace {
@@ -18,10 +19,25 @@ namespace {
 [[gnu::section(".note.fovea"), gnu::aligned(4), gnu::used]] constexpr PluginNote kNote{
     .build = kDecoderBuild};
 
-/// Answers one request. Names are the host's business.
-void serve(const Request& request) try {
-  FOVEA_CHECK(request.kind == RequestKind::kImage, kUnsupported, ": decode processes take images");
-  send_pixels(decode_image(receive_payload(request), "", request.options));
+/// What the host wants of a video.
+std::vector<std::int64_t> ask_for_frames(const VideoInfo& info) {
+  send_reply({.kind = ReplyKind::kVideoInfo,
+              .width_px = info.width_px,
+              .height_px = info.height_px,
+              .num_frames = info.num_frames,
+              .fps = info.fps});
+  return parse_indices(receive_payload(receive_request().request));
+}
+
+/// Answers one request. Names are the host's business. @param file of a video.
+void serve(const Request& request, int file) try {
+  if (request.kind == RequestKind::kImage) {
+    send_pixels(decode_image(receive_payload(request), "", request.options));
+    return;
+  }
+  decode_video({.file = file, .file_bytes = request.file_bytes}, &ask_for_frames,
+               request.options.limits, &send_pixels);
+  send_reply({.kind = ReplyKind::kDone});
 } catch (const Error& error) {
   send_text({.kind = ReplyKind::kError, .code = error.code()}, error.what());
 } catch (const std::bad_alloc&) {
@@ -35,13 +51,14 @@ std::uint64_t number(std::string_view text) {
 }
 
 [[noreturn]] void run(const char* const* arguments) {
+  if (std::string_view(arguments[0]) == "video") (void)video_status();  // loads the plugin
   const Isolation isolation = enter_sandbox({.address_bytes = number(arguments[2]),
                                              .cpu_seconds = number(arguments[3]),
                                              .host_pid = static_cast<int>(number(arguments[1]))});
   send_reply({.kind = ReplyKind::kReady, .isolation = isolation});
   while (true) {
     const auto [request, file] = receive_request();
-    serve(request);
+    serve(request, file);
     if (file >= 0) close(file);
   }
 }

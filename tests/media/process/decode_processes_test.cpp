@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <optional>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "media/decode_image.h"
 #include "media/process/own_children.h"
 #include "media/test_images.h"
+#include "media/video.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 
@@ -190,6 +192,80 @@ TEST_F(DecodeProcessesTest, EndAWaitInLineAtTheDeadline) {
   }
   kill(worker, SIGCONT);
   EXPECT_EQ(item.get().width_px, 180);
+}
+
+/// Sampled frames of a video, one after the other.
+Outcome frames_of(const std::function<VideoInfo(const FrameSampler&, const FrameSink&)>& decode) {
+  return outcome_of([&] {
+    Image frames;
+    VideoInfo seen;
+    const VideoInfo info = decode(
+        [&](const VideoInfo& before) {
+          seen = before;
+          const std::int64_t last = before.num_frames - 1;
+          return std::vector<std::int64_t>{0, last / 3, last / 2, last / 2, last};
+        },
+        [&](const Image& frame) {
+          frames.width_px = frame.width_px;
+          frames.height_px += frame.height_px;
+          frames.rgb.insert(frames.rgb.end(), frame.rgb.begin(), frame.rgb.end());
+        });
+    EXPECT_EQ(info.decode_bytes, seen.decode_bytes);
+    EXPECT_EQ(info.fps, seen.fps);
+    return frames;
+  });
+}
+
+class DecodeVideosTest : public DecodeProcessesTest {
+ protected:
+  void SetUp() override {
+    if (video_status().starts_with("not used")) GTEST_SKIP() << video_status();
+  }
+  void expect_same_video(const EncodedVideo& video) {
+    const Outcome here = frames_of([&](const FrameSampler& sampler, const FrameSink& sink) {
+      return decode_video(video, sampler, {}, sink);
+    });
+    const Outcome there = frames_of([&](const FrameSampler& sampler, const FrameSink& sink) {
+      return processes_.decode_video(video, sampler, sink);
+    });
+    EXPECT_EQ(there.image.width_px, here.image.width_px);
+    EXPECT_EQ(there.image.height_px, here.image.height_px);
+    EXPECT_TRUE(there.image.rgb == here.image.rgb) << "pixels differ";
+    EXPECT_EQ(there.code, here.code);
+    EXPECT_EQ(there.message, here.message);
+  }
+};
+
+constexpr const char* kVideos = FOVEA_TEST_SOURCE_DIR "/tests/media/videos";
+
+TEST_F(DecodeVideosTest, GiveTheFramesOfThisProcess) {
+  for (const auto& entry : std::filesystem::directory_iterator(kVideos)) {
+    const std::string path = entry.path().string();
+    SCOPED_TRACE(path);
+    const InputFile file(path);
+    expect_same_video({.file = file.descriptor(), .file_bytes = file.size_bytes(), .name = path});
+    const Bytes bytes = read_file(path, kMostFileBytes);
+    expect_same_video({.bytes = bytes, .name = "from memory"});
+  }
+}
+
+TEST_F(DecodeVideosTest, GiveTheErrorsOfThisProcess) {
+  const Bytes whole = read_file(std::string(kVideos) + "/ramp_h264.mp4", kMostFileBytes);
+  for (const std::size_t size : {std::size_t{0}, whole.size() / 2, whole.size() - 40}) {
+    SCOPED_TRACE(size);
+    expect_same_video({.bytes = std::span(whole).first(size), .name = "cut.mp4"});
+  }
+}
+
+TEST_F(DecodeVideosTest, EndWithTheExceptionOfTheSink) {
+  const Bytes bytes = read_file(std::string(kVideos) + "/ramp_h264.mp4", kMostFileBytes);
+  const auto sampler = [](const VideoInfo&) { return std::vector<std::int64_t>{0, 1, 2}; };
+  expect_error(ErrorCode::kUnavailable, "enough", [&] {
+    (void)processes_.decode_video({.bytes = bytes, .name = "v.mp4"}, sampler, [](const Image&) {
+      throw Error(ErrorCode::kUnavailable, "enough");
+    });
+  });
+  expect_same_video({.bytes = bytes, .name = "v.mp4"});
 }
 
 TEST(DecodeProcesses, FailTheItemThatNeedsMoreMemoryThanItMayHave) {

@@ -44,6 +44,26 @@ void answer(const std::vector<std::uint8_t>& file) {
   }
 }
 
+/// Claims a video of 3 frames of 4 x 2 pixels, or what the last byte says.
+void answer_video(const Request& request, int file) {
+  char order = 0;
+  (void)pread(file, &order, 1, static_cast<off_t>(request.file_bytes) - 1);
+  close(file);
+  Reply info{.kind = ReplyKind::kVideoInfo, .width_px = 4, .height_px = 2, .num_frames = 3};
+  if (order == 'w') info.width_px = 70'000;
+  if (order == 'n') info.num_frames = 2'000'000;
+  if (order == 'l') info.width_px = info.height_px = 10'000;
+  send_reply(info);
+  const std::vector<std::int64_t> indices =
+      parse_indices(receive_payload(receive_request().request));
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (order == 'k' && i == 1) raise(SIGKILL);
+    send_grey(order == 's' && i == 1 ? 5 : 4, 2);
+  }
+  if (order == 'm') send_grey(4, 2);
+  send_reply({.kind = ReplyKind::kDone});
+}
+
 }  // namespace
 }  // namespace fovea::media
 
@@ -51,7 +71,11 @@ int main() {
   using namespace fovea::media;
   send_reply({.kind = ReplyKind::kReady});
   while (true) {
-    const Request request = receive_request().request;
-    answer(receive_payload(request));
+    const auto [request, file] = receive_request();
+    if (request.kind == RequestKind::kImage) {
+      answer(receive_payload(request));
+    } else {
+      answer_video(request, file);
+    }
   }
 }

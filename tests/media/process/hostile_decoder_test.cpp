@@ -105,6 +105,33 @@ TEST_F(HostileDecoder, IsReplacedAfterAThousandItems) {
   EXPECT_NE(test::own_children(), before);
 }
 
+/// Frames that arrive of a video whose last byte is `order`.
+int count_frames(DecodeProcesses& processes, char order) {
+  int count = 0;
+  const auto bytes = static_cast<std::uint8_t>(order);
+  (void)processes.decode_video(
+      {.bytes = {&bytes, 1}, .name = "v.mp4"},
+      [](const VideoInfo&) {
+        return std::vector<std::int64_t>{0, 1, 2};
+      },
+      [&](const Image& frame) { count += frame.rgb.size() == 24 ? 1 : 0; });
+  return count;
+}
+
+TEST_F(HostileDecoder, OfVideosIsOneFailedItem) {
+  const auto expect_failure = [&](char order, ErrorCode code, const std::string& part) {
+    SCOPED_TRACE(order);
+    expect_error(code, "v.mp4: " + part, [&] { (void)count_frames(processes_, order); });
+    EXPECT_EQ(count_frames(processes_, '.'), 3);
+  };
+  expect_failure('w', ErrorCode::kInvalidArgument, "expected sides of at most");
+  expect_failure('n', ErrorCode::kCorruptData, "message with its decoder process");
+  expect_failure('l', ErrorCode::kCorruptData, "its decoder process took a frame");
+  expect_failure('s', ErrorCode::kCorruptData, "expected 4 x 2 pixels");
+  expect_failure('m', ErrorCode::kCorruptData, "expected reply 4 of its decoder process, got 2");
+  expect_failure('k', ErrorCode::kUnavailable, "its decoder process was ended");
+}
+
 TEST(DecoderProcess, ThatIsNoneIsRefused) {
   expect_error(ErrorCode::kUnavailable, "cannot start /no/such/program: No such file",
                [] { (void)ChildProcess("/no/such/program", {}); });
