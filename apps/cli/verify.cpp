@@ -74,6 +74,7 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
   verb.add_flag("--json", flags.json, "Print JSON instead of a table");
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
+  add_decode_processes(verb, flags.engine);
   flags.engine.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
 }

@@ -104,6 +104,10 @@ struct EngineOptions {
   /// the weights and divide the threads. 0: one per name in `device`.
   int data_parallel_size = 0;
   int num_threads = 0;  ///< CPU threads for math and decoding; 0: all that this process may use
+  /// Decode images in so many processes of their own, and videos in as many: a file that crashes a
+  /// decoder, or makes it hang or take all memory, costs its item (docs/decode_processes.md). Needs
+  /// the program fovea-decoder, Error(kNotFound) without it. 0: decode in this process.
+  int decode_processes = 0;
   bool dummy_weights =
       false;               ///< fills the tower with seeded random weights; needs config.json only
   std::uint64_t seed = 0;  ///< of dummy weights

@@ -32,7 +32,9 @@ struct Engine::Impl {
 
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
-  [[nodiscard]] PrepareContext prepare_context() { return {model(), options.media, decode_budget}; }
+  [[nodiscard]] PrepareContext prepare_context() {
+    return {model(), options.media, decode_budget, decode_processes.get()};
+  }
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
 
@@ -45,7 +47,8 @@ struct Engine::Impl {
   std::vector<Backend> backends;  // one per replica
   ThreadPool decode_pool;
   DecodeBudget decode_budget;
-  std::vector<std::unique_ptr<EncoderGraphModel>> models;  // one per GPU; on the CPU one for all
+  std::unique_ptr<media::DecodeProcesses> decode_processes;  // null: items are decoded here
+  std::vector<std::unique_ptr<EncoderGraphModel>> models;    // one per GPU; on the CPU one for all
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them

@@ -113,7 +113,10 @@ class Preparation {
     writer_.announce(info.width_px, info.height_px);
     const DecodeBudget::Share share = take(info.decode_bytes);
     const Stopwatch watch;
-    const media::Image image = media::decode_image(bytes, name, context_.options);
+    media::DecodeProcesses* const others = context_.processes;
+    const media::Image image = others != nullptr
+                                   ? others->decode_image(bytes, name)
+                                   : media::decode_image(bytes, name, context_.options);
     result_.times.decode_ms += watch.elapsed_ms();
     writer_.add({image.rgb.data(), image.width_px, image.height_px});
   }
@@ -139,9 +142,14 @@ class Preparation {
       share = take(info.decode_bytes);
       return indices;
     };
-    media::decode_video(video, sampler, limits(), [&](const media::Image& frame) {
+    const auto sink = [&](const media::Image& frame) {
       writer_.add({frame.rgb.data(), frame.width_px, frame.height_px});
-    });
+    };
+    if (context_.processes != nullptr) {
+      context_.processes->decode_video(video, sampler, sink);
+    } else {
+      media::decode_video(video, sampler, limits(), sink);
+    }
     result_.times.decode_ms = watch.elapsed_ms() - waited_ms_ - writer_.resize_ms();
   }
 

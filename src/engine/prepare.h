@@ -10,6 +10,7 @@
 #include "fovea/embedding.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "media/process/decode_processes.h"
 #include "models/encoder_graph_model.h"
 
 namespace fovea {
@@ -28,7 +29,8 @@ struct PreparedMedia {
 struct PrepareContext {
   const EncoderGraphModel& model;
   const MediaOptions& options;
-  DecodeBudget& budget;  ///< of everything that decodes for the engine
+  DecodeBudget& budget;                         ///< of everything that decodes for the engine
+  media::DecodeProcesses* processes = nullptr;  ///< where items are decoded; null: here
 };
 
 /// The size of an item as far as it can be told without decoding: by the description of pixels and

@@ -85,6 +85,7 @@ TEST(EnvProgram, WorksOnAnyMachine) {
   EXPECT_THAT(result.out, HasSubstr("fovea"));
   EXPECT_THAT(result.out, HasSubstr("processor"));
   EXPECT_THAT(result.out, HasSubstr("cuda"));
+  EXPECT_THAT(result.out, HasSubstr("fovea-decoder)"));
 }
 
 TEST(EnvProgram, PrintsJsonOnRequest) {

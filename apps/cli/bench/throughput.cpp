@@ -165,6 +165,7 @@ void add_flags(CLI::App& verb, ThroughputFlags& flags) {
   add_output_file(verb, "--plot", flags.plot,
                   "Write the mean, median and p99 of each stage as SVG");
   add_threads(verb, flags.engine);
+  add_decode_processes(verb, flags.engine);
   add_engine_flags(verb, flags.engine);
 }
 

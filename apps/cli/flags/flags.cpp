@@ -153,6 +153,13 @@ void add_threads(CLI::App& verb, EngineFlags& flags) {
       ->group(kDeviceGroup);
 }
 
+void add_decode_processes(CLI::App& verb, EngineFlags& flags) {
+  add_positive(verb, "--decode-processes", flags.decode_processes,
+               "Decode files in N processes of their own: what breaks a decoder costs one item "
+               "(default: in this process)")
+      ->group(kDeviceGroup);
+}
+
 std::string user_cache_dir() {
   const auto absolute = [](const char* variable) {
     const char* const value = std::getenv(variable);
@@ -186,6 +193,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.device = flags.device;
   options.data_parallel_size = to_int(flags.data_parallel_size, "--data-parallel-size");
   options.num_threads = to_int(flags.threads, "--threads");
+  options.decode_processes = to_int(flags.decode_processes, "--decode-processes");
   options.dummy_weights = flags.load_format == "dummy";
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;

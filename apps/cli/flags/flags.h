@@ -19,6 +19,7 @@ struct EngineFlags {
   std::string device = "auto";
   std::int64_t data_parallel_size = 0;  ///< 0: one replica per device named
   std::int64_t threads = 0;             ///< 0: all
+  std::int64_t decode_processes = 0;    ///< 0: decode in this process
   std::string load_format = "auto";
   std::optional<std::int64_t> seed;
   MediaFlags media;
@@ -42,6 +43,9 @@ void add_model(CLI::App& verb, EngineFlags& flags);
 
 /// Adds --threads N. A verb that compares numbers of threads has a flag of that name of its own.
 void add_threads(CLI::App& verb, EngineFlags& flags);
+
+/// Adds --decode-processes N, to verbs that decode files.
+void add_decode_processes(CLI::App& verb, EngineFlags& flags);
 
 /// Directory for files that can be made again: $XDG_CACHE_HOME/fovea, or else $HOME/.cache/fovea,
 /// if the variable holds an absolute path; "none" without such a variable. The default of encode

@@ -8,6 +8,7 @@
 #include "graph/budgets.h"
 #include "graph/capture/forward_cost.h"
 #include "graph/graph_config.h"
+#include "media/process/decode_processes.h"
 #include "media/video.h"
 #include "models/registry.h"
 #include "ops/cpu/cpu_kernels.h"
@@ -27,6 +28,7 @@ std::vector<EnvironmentFact> describe_environment() {
   facts.emplace_back("cpu kernels", to_string(detect_cpu_isa()));
   facts.emplace_back("cuda", cuda_status());
   facts.emplace_back("video", media::video_status());
+  facts.emplace_back("decode processes", media::decoder_status());
   for (const ModelFamily* family : model_families()) {
     std::string names;
     for (const std::string_view name : family->architectures) {
