@@ -33,8 +33,7 @@ ImageWriter::ImageWriter(std::int64_t width_px, std::int64_t height_px, Orientat
   per_y_ = (swaps ? kChannels : row_bytes) * (from_bottom ? -1 : 1);
   origin_ =
       (from_right ? (1 - width_px) * per_x_ : 0) + (from_bottom ? (1 - height_px) * per_y_ : 0);
-  rows_stay_rows_ = per_x_ == kChannels;
-  band_rows_ = rows_stay_rows_ ? 0 : swaps ? kRowsTogether : 1;
+  band_rows_ = rows_stay_rows() ? 0 : swaps ? kRowsTogether : 1;
 
   image_.rgb.resize(static_cast<std::size_t>(width_px * height_px * kChannels));
   band_.resize(static_cast<std::size_t>(band_rows_ * width_px * kChannels));
@@ -46,12 +45,12 @@ std::size_t ImageWriter::memory_bytes(std::int64_t width_px, std::int64_t height
 }
 
 std::uint8_t* ImageWriter::row(std::int64_t y) noexcept {
-  if (rows_stay_rows_) return place(0, y);
+  if (rows_stay_rows()) return place(0, y);
   return band_.data() + y % band_rows_ * width_px_ * kChannels;
 }
 
 void ImageWriter::finish_row(std::int64_t y) noexcept {
-  if (rows_stay_rows_) return;
+  if (rows_stay_rows()) return;
   const std::int64_t num_rows = y % band_rows_ + 1;
   if (num_rows < band_rows_ && y + 1 < height_px_) return;
   for (std::int64_t x = 0; x < width_px_; ++x) {

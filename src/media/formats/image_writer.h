@@ -35,6 +35,8 @@ class ImageWriter {
   [[nodiscard]] Image take() noexcept { return std::move(image_); }
 
  private:
+  /// And run forwards: they are decoded in place.
+  [[nodiscard]] bool rows_stay_rows() const noexcept { return per_x_ == 3; }
   [[nodiscard]] std::uint8_t* place(std::int64_t x, std::int64_t y) noexcept {
     return image_.rgb.data() + origin_ + x * per_x_ + y * per_y_;
   }
@@ -45,7 +47,6 @@ class ImageWriter {
   std::ptrdiff_t origin_;  ///< byte of the upright image that stored pixel (0, 0) goes to
   std::ptrdiff_t per_x_;   ///< bytes from a stored pixel to the next of its row
   std::ptrdiff_t per_y_;   ///< bytes from a stored pixel to the one below
-  bool rows_stay_rows_;    ///< and run forwards: they are decoded in place
   std::int64_t band_rows_;
   std::vector<std::uint8_t> band_;  ///< stored rows that have yet to be put in their places
 };

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/stopwatch.h"
-#include "media/decoders.h"
+#include "media/formats/decoders.h"
 #include "media/process/child_process.h"
 #include "media/process/messages.h"
 #include "media/video.h"
