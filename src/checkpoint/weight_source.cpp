@@ -213,19 +213,21 @@ ConstTensorView WeightSource::tensor(const std::string& name, const Shape& shape
   return impl_->is_dummy ? impl_->dummy_tensor(name, shape) : impl_->stored_tensor(name);
 }
 
-std::optional<std::string> find_prefix(const std::vector<std::string>& names,
-                                       std::string_view anchor, std::string_view suffix) {
+std::optional<std::string> find_prefix(const WeightSource& weights, std::string_view anchor,
+                                       std::string_view suffix) {
   const std::string wanted = cat(anchor, suffix);
-  std::optional<std::string> prefix;
-  for (const std::string& name : names) {
+  const std::string* found = nullptr;
+  for (const std::string& name : weights.names()) {
     if (!name.ends_with(wanted)) continue;
     const std::size_t front = name.size() - wanted.size();
     if (front != 0 && name[front - 1] != '.') continue;
-    FOVEA_CHECK(!prefix.has_value(), kCorruptData, "two tensors end with ", json_quote(wanted),
-                ", one of them after ", json_quote(*prefix));
-    prefix = name.substr(0, name.size() - suffix.size());
+    FOVEA_CHECK(found == nullptr, kCorruptData, weights.directory(), ": two tensors end with ",
+                json_quote(wanted), ": ", json_quote(*found), " in ", weights.file_of(*found),
+                " and ", json_quote(name), " in ", weights.file_of(name));
+    found = &name;
   }
-  return prefix;
+  if (found == nullptr) return std::nullopt;
+  return found->substr(0, found->size() - suffix.size());
 }
 
 }  // namespace fovea::checkpoint

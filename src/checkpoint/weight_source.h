@@ -63,12 +63,12 @@ class WeightSource {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Finds the only name that ends with anchor + suffix, the anchor at the start of the name or after
-/// a dot, and returns what stands in front of the suffix: "model.visual." for the name
-/// "model.visual.patch_embed.proj.weight", anchor "visual." and suffix "patch_embed.proj.weight".
-/// Nothing if no name fits.
-/// @throws Error(kCorruptData) if several fit.
-[[nodiscard]] std::optional<std::string> find_prefix(const std::vector<std::string>& names,
+/// Finds the only name of `weights` that ends with anchor + suffix, the anchor at the start of the
+/// name or after a dot, and returns what stands in front of the suffix: "model.visual." for the
+/// name "model.visual.patch_embed.proj.weight", anchor "visual." and suffix
+/// "patch_embed.proj.weight". Nothing if no name fits.
+/// @throws Error(kCorruptData) if several fit, naming the directory and the files that hold them.
+[[nodiscard]] std::optional<std::string> find_prefix(const WeightSource& weights,
                                                      std::string_view anchor,
                                                      std::string_view suffix);
 

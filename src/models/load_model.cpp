@@ -3,6 +3,7 @@
 #include "models/load_model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/check.h"
 #include "models/blocks/weight_loader.h"
@@ -12,13 +13,20 @@ namespace fovea {
 
 namespace {
 
+/// "model.safetensors", or "3 files" of an index.
+std::string files_text(const checkpoint::WeightSource& weights) {
+  std::set<std::string_view> files;
+  for (const std::string& name : weights.names()) files.insert(weights.file_of(name));
+  return files.size() == 1 ? std::string(*files.begin()) : cat(files.size(), " files");
+}
+
 /// What stands before the names of the tower's tensors.
 std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSource& weights) {
   if (weights.is_dummy()) return cat("model.", family.anchor_folder);
-  const auto prefix =
-      checkpoint::find_prefix(weights.names(), family.anchor_folder, family.anchor_tensor);
-  FOVEA_CHECK(prefix.has_value(), kNotFound, "checkpoint holds no vision tower: none of its ",
-              weights.names().size(), " tensors ends with \"", family.anchor_folder,
+  const auto prefix = checkpoint::find_prefix(weights, family.anchor_folder, family.anchor_tensor);
+  FOVEA_CHECK(prefix.has_value(), kNotFound, weights.directory(),
+              ": checkpoint holds no vision tower: none of the ", weights.names().size(),
+              " tensors in ", files_text(weights), " ends with \"", family.anchor_folder,
               family.anchor_tensor, "\"");
   return *prefix;
 }

@@ -278,29 +278,45 @@ TEST(WeightSource, NamesTheFileThatShrinksWhileItIsLoaded) {
                      [&] { (void)source.tensor("b", {1}); });
 }
 
+/// find_prefix in a checkpoint with tensors of these names.
+std::optional<std::string> prefix_among(const Names& names, std::string_view anchor,
+                                        std::string_view suffix) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model.safetensors", names);
+  return find_prefix(WeightSource::open(folder.path()), anchor, suffix);
+}
+
 TEST(FindPrefix, GivesTheTextBeforeTheSuffix) {
   const std::string suffix = "patch_embed.proj.weight";
   EXPECT_EQ(
-      find_prefix({"lm_head.weight", "model.visual.patch_embed.proj.weight"}, "visual.", suffix),
+      prefix_among({"lm_head.weight", "model.visual.patch_embed.proj.weight"}, "visual.", suffix),
       "model.visual.");
-  EXPECT_EQ(find_prefix({"visual.patch_embed.proj.weight"}, "visual.", suffix), "visual.");
-  EXPECT_EQ(find_prefix({"model.patch_embed.proj.weight"}, "", suffix), "model.");
+  EXPECT_EQ(prefix_among({"visual.patch_embed.proj.weight"}, "visual.", suffix), "visual.");
+  EXPECT_EQ(prefix_among({"model.patch_embed.proj.weight"}, "", suffix), "model.");
 }
 
 TEST(FindPrefix, GivesNothingIfNoNameFits) {
-  EXPECT_EQ(find_prefix({}, "visual.", "w"), std::nullopt);
-  EXPECT_EQ(find_prefix({"visual.w.bias", "vision.w"}, "visual.", "w"), std::nullopt);
+  EXPECT_EQ(prefix_among({}, "visual.", "w"), std::nullopt);
+  EXPECT_EQ(prefix_among({"visual.w.bias", "vision.w"}, "visual.", "w"), std::nullopt);
 }
 
 TEST(FindPrefix, WantsTheAnchorAtADot) {
-  EXPECT_EQ(find_prefix({"nonvisual.w"}, "visual.", "w"), std::nullopt);
-  EXPECT_EQ(find_prefix({"nonvisual.w", "a.visual.w"}, "visual.", "w"), "a.visual.");
+  EXPECT_EQ(prefix_among({"nonvisual.w"}, "visual.", "w"), std::nullopt);
+  EXPECT_EQ(prefix_among({"nonvisual.w", "a.visual.w"}, "visual.", "w"), "a.visual.");
 }
 
-TEST(FindPrefix, RefusesTwoCandidates) {
-  test::expect_error(ErrorCode::kCorruptData, "two tensors end with \"visual.w\"", [] {
-    (void)find_prefix({"a.visual.w", "visual.w"}, "visual.", "w");
-  });
+TEST(FindPrefix, NamesTwoCandidatesAndTheirFiles) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model-1.safetensors", {"a.visual.w"});
+  write_numbers(folder / "model-2.safetensors", {"visual.w"});
+  test::write_text(folder / kIndex, R"({"weight_map": {"a.visual.w": "model-1.safetensors",)"
+                                    R"( "visual.w": "model-2.safetensors"}})");
+  const WeightSource source = WeightSource::open(folder.path());
+  test::expect_error(ErrorCode::kCorruptData,
+                     folder.path() +
+                         ": two tensors end with \"visual.w\": \"a.visual.w\" in "
+                         "model-1.safetensors and \"visual.w\" in model-2.safetensors",
+                     [&] { (void)find_prefix(source, "visual.", "w"); });
 }
 
 }  // namespace

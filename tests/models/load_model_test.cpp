@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_bytes.h"
 #include "device/cpu/cpu_device.h"
 #include "models/config_files.h"
 #include "ops/cpu/cpu_kernels.h"
@@ -103,12 +104,27 @@ TEST(CheckModel, ReportsWhatIsMissingUnderThePrefixOfTheCheckpoint) {
             "missing, expected [16]");
 }
 
+TEST(CheckModel, ReportsATensorWhoseRankIsAboveOurs) {
+  const test::TemporaryDirectory folder;
+  test::write_text(folder / "model.safetensors",
+                   test::safetensors_bytes(R"({"visual.patch_embed.proj.weight": {"dtype": "F32",)"
+                                           R"("shape": [1, 1, 1, 1, 1, 1, 1, 1, 2],)"
+                                           R"("data_offsets": [0, 8]}})",
+                                           8));
+  const auto weights = checkpoint::WeightSource::open(folder.path());
+  const ModelReport report = check_model(small_files(), {}, weights).report;
+  EXPECT_EQ(problem_of(report, "visual.patch_embed.proj.weight"),
+            "has shape [1, 1, 1, 1, 1, 1, 1, 1, 2] in model.safetensors, "
+            "expected [16, 3, 2, 16, 16]");
+}
+
 TEST(CheckModel, RefusesACheckpointWithoutATower) {
   const test::TemporaryDirectory folder;
   const auto weights = checkpoint_with(folder, {"lm_head.weight", "patch_embed.proj.weight"});
   test::expect_error(ErrorCode::kNotFound,
-                     "checkpoint holds no vision tower: none of its 2 tensors ends with "
-                     "\"visual.patch_embed.proj.weight\"",
+                     folder.path() +
+                         ": checkpoint holds no vision tower: none of the 2 tensors in "
+                         "model.safetensors ends with \"visual.patch_embed.proj.weight\"",
                      [&] { (void)check_model(small_files(), {}, weights); });
 }
 

@@ -16,6 +16,13 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// A shape of any rank as a Shape is written: files may hold ranks that ours cannot.
+std::string sizes_text(std::span<const std::int64_t> sizes) {
+  std::string text = "[";
+  for (const std::int64_t size : sizes) text += cat(text.size() == 1 ? "" : ", ", size);
+  return text + "]";
+}
+
 /// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it. The
 /// address is far from those of a measuring arena, which ops could take for an overlap.
 Tensor without_memory(const Shape& shape) {
@@ -95,8 +102,8 @@ void WeightLoader::check(const std::string& name, const Shape& shape) {
   } else if (const auto listing = source_.listing(entry.name)) {
     entry.dtype = listing->dtype;
     if (listing->shape != entry.shape) {
-      entry.problem =
-          cat("has shape ", Shape(listing->shape), " in ", listing->file, ", expected ", shape);
+      entry.problem = cat("has shape ", sizes_text(listing->shape), " in ", listing->file,
+                          ", expected ", shape);
     } else if (entry.dtype != "BF16" && entry.dtype != "F16" && entry.dtype != "F32") {
       entry.problem = cat("has dtype ", entry.dtype, " in ", listing->file,
                           ", supported are BF16, F16 and F32");
