@@ -1,6 +1,8 @@
 // Sizes of towers, read with bounds.
 #include "models/blocks/config_reader.h"
 
+#include <utility>
+
 #include "core/check.h"
 #include "models/blocks/processor_file.h"
 
@@ -23,10 +25,15 @@ void require_size(const JsonView& object, std::string_view key, std::int64_t onl
 
 std::int64_t as_size(const JsonView& value, std::int64_t most) {
   if (value.is_array()) {
+    const std::size_t count = value.num_elements();
+    FOVEA_CHECK(count == 1 || count == 2, kCorruptData, value.path(),
+                ": expected a number, got a list of ", count);
     const std::vector<JsonView> list = value.elements();
-    FOVEA_CHECK(!list.empty(), kCorruptData, value.path(),
-                ": expected a number, got an empty list");
-    return as_size(list.front(), most);
+    const std::int64_t first = as_size(list.front(), most);
+    FOVEA_CHECK(as_size(list.back(), most) == first, kUnsupported, value.path(),
+                ": only equal numbers are supported, got ", first, " and ",
+                as_size(list.back(), most));
+    return first;
   }
   const std::int64_t number = value.as_int();
   FOVEA_CHECK(number >= 1 && number <= most, kCorruptData, value.path(),
@@ -64,15 +71,23 @@ void require_flag(const JsonView& object, std::string_view key, bool only) {
   if (const auto value = object.find(key)) require(*value, text(value->as_bool()), text(only));
 }
 
+std::vector<JsonView> elements_of(const JsonView& list, std::size_t count) {
+  FOVEA_CHECK(list.num_elements() == count, kCorruptData, list.path(), ": expected ", count,
+              " numbers, got ", list.num_elements());
+  return list.elements();
+}
+
 std::vector<std::int64_t> read_block_indexes(const JsonView& list, std::int64_t depth) {
-  const std::vector<JsonView> entries = list.elements();
-  FOVEA_CHECK(static_cast<std::int64_t>(entries.size()) <= depth, kCorruptData, list.path(),
-              ": expected at most ", depth, " block indexes, got ", entries.size());
+  FOVEA_CHECK(std::cmp_less_equal(list.num_elements(), depth), kCorruptData, list.path(),
+              ": expected at most ", depth, " block indexes, got ", list.num_elements());
   std::vector<std::int64_t> indexes;
-  for (const JsonView& entry : entries) {
-    indexes.push_back(entry.as_int());
-    FOVEA_CHECK(indexes.back() >= 0 && indexes.back() < depth, kCorruptData, entry.path(),
-                ": expected a block index below ", depth, ", got ", indexes.back());
+  for (const JsonView& entry : list.elements()) {
+    const std::int64_t index = entry.as_int();
+    FOVEA_CHECK(index >= 0 && index < depth, kCorruptData, entry.path(),
+                ": expected a block index below ", depth, ", got ", index);
+    FOVEA_CHECK(indexes.empty() || index > indexes.back(), kCorruptData, entry.path(),
+                ": expected ascending block indexes, got ", index, " after ", indexes.back());
+    indexes.push_back(index);
   }
   return indexes;
 }

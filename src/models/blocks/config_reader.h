@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,9 @@ inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
 inline constexpr std::int64_t kMaxDepth = 1024;
 
 /// A number in [1, most]; `fallback` where the key is absent. Some files write a list of one or two
-/// equal numbers, whose first is taken.
-/// @throws Error(kCorruptData) naming the key for anything else.
+/// equal numbers for it.
+/// @throws Error(kCorruptData) naming the key for anything else, Error(kUnsupported) for two
+/// numbers that differ.
 [[nodiscard]] std::int64_t read_size(const JsonView& object, std::string_view key,
                                      std::int64_t fallback, std::int64_t most = kMaxSize);
 
@@ -53,8 +55,12 @@ void require_number(const JsonView& object, std::string_view key, double only);
 void require_text(const JsonView& object, std::string_view key, std::string_view only);
 void require_flag(const JsonView& object, std::string_view key, bool only);
 
-/// The numbers of `list`, indexes of blocks of a tower of `depth` blocks.
-/// @throws Error(kCorruptData) for anything else, and for more indexes than there are blocks.
+/// The elements of a list that must have `count`. @throws Error(kCorruptData) for another number.
+[[nodiscard]] std::vector<JsonView> elements_of(const JsonView& list, std::size_t count);
+
+/// The numbers of `list`, ascending indexes of blocks of a tower of `depth` blocks.
+/// @throws Error(kCorruptData) naming file and key for anything else: more indexes than there are
+/// blocks, one beyond them, one that occurs twice.
 [[nodiscard]] std::vector<std::int64_t> read_block_indexes(const JsonView& list,
                                                            std::int64_t depth);
 

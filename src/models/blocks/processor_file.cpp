@@ -20,9 +20,7 @@ std::array<float, 3> read_channels(const JsonView& object, std::string_view key,
                                    const std::array<float, 3>& fallback) {
   const auto list = object.find(key);
   if (!list) return fallback;
-  const std::vector<JsonView> values = list->elements();
-  FOVEA_CHECK(values.size() == 3, kCorruptData, list->path(), ": expected 3 numbers, got ",
-              values.size());
+  const std::vector<JsonView> values = elements_of(*list, 3);
   std::array<float, 3> result{};
   for (std::size_t c = 0; c < 3; ++c) {
     result[c] = static_cast<float>(values[c].as_number());

@@ -18,9 +18,7 @@ void read_sam(const JsonView& sam, Config& c) {
     c.global_attn_indexes = blocks::read_block_indexes(*list, c.sam_layers);
   }
   if (const auto list = sam.find("downsample_channels")) {
-    const std::vector<JsonView> channels = list->elements();
-    FOVEA_CHECK(channels.size() == 2, kCorruptData, list->path(), ": expected 2 numbers, got ",
-                channels.size());
+    const std::vector<JsonView> channels = blocks::elements_of(*list, 2);
     for (std::size_t i = 0; i < 2; ++i) c.downsample_channels[i] = blocks::as_size(channels[i]);
   }
 }

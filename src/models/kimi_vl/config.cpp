@@ -11,9 +11,7 @@ namespace fovea::kimi_vl {
 std::int64_t read_square(const JsonView& object, std::string_view key, std::int64_t fallback) {
   const auto list = object.find(key);
   if (!list) return fallback;
-  const std::vector<JsonView> sides = list->elements();
-  FOVEA_CHECK(sides.size() == 2, kCorruptData, list->path(), ": expected 2 numbers, got ",
-              sides.size());
+  const std::vector<JsonView> sides = blocks::elements_of(*list, 2);
   const std::int64_t height = blocks::as_size(sides[0]);
   const std::int64_t width = blocks::as_size(sides[1]);
   FOVEA_CHECK(height == width, kUnsupported, list->path(), ": only squares are supported, got ",

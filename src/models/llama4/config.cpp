@@ -3,6 +3,7 @@
 
 #include "core/check.h"
 #include "models/blocks/config_reader.h"
+#include "models/blocks/processor_file.h"
 
 namespace fovea::llama4 {
 
@@ -25,7 +26,8 @@ Config parse_config(const checkpoint::HfConfig& files) {
   blocks::read_transformer(vision, c);
   c.view = blocks::read_square_view(vision, c.view);
   c.vision_output_dim = blocks::read_size(vision, "vision_output_dim", c.vision_output_dim);
-  c.rope_theta = blocks::read_rope_theta(vision, vision.number_or("rope_theta", c.rope_theta));
+  c.rope_theta = blocks::read_positive(vision, "rope_theta", c.rope_theta);
+  c.rope_theta = blocks::read_rope_theta(vision, c.rope_theta);
   c.text_hidden_size = blocks::as_size(root.at("text_config").at("hidden_size"));
 
   check_width(vision, "intermediate_size", c.intermediate_size, c.joined_width());

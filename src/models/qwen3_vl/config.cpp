@@ -12,10 +12,17 @@ namespace fovea::qwen3_vl {
 
 namespace {
 
-/// What the reference's configuration class of an architecture assumes where the key is absent.
-std::vector<std::int64_t> default_deepstack(const std::string& architecture) {
+/// The blocks whose rows are levels of their own; where the key is absent, what the reference's
+/// configuration class of the architecture assumes.
+std::vector<std::int64_t> read_deepstack(const JsonView& vision, std::int64_t depth,
+                                         const std::string& architecture) {
+  constexpr const char* kKey = "deepstack_visual_indexes";
+  if (const auto levels = vision.find(kKey)) return blocks::read_block_indexes(*levels, depth);
   if (architecture.starts_with("Qwen3_5")) return {};
-  return {8, 16, 24};
+  const std::vector<std::int64_t> assumed{8, 16, 24};
+  FOVEA_CHECK(assumed.back() < depth, kCorruptData, vision.path(), ".", kKey,
+              ": absent, and the default 8, 16, 24 needs more than ", depth, " blocks");
+  return assumed;
 }
 
 }  // namespace
@@ -37,9 +44,7 @@ Config parse_config(const checkpoint::HfConfig& files) {
   read("out_hidden_size", c.out_hidden_size);
   read("num_position_embeddings", c.num_position_embeddings);
   c.grid = blocks::read_grid_geometry(vision, c.grid);
-  const auto levels = vision.find("deepstack_visual_indexes");
-  c.deepstack_visual_indexes = levels ? blocks::read_block_indexes(*levels, c.depth)
-                                      : default_deepstack(files.architecture());
+  c.deepstack_visual_indexes = read_deepstack(vision, c.depth, files.architecture());
   c.rope_theta = blocks::read_rope_theta(vision, c.rope_theta);
   c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
                                           vision.path() + ".hidden_act");

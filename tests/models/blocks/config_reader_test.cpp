@@ -17,10 +17,11 @@ std::int64_t depth_of(const std::string& text, std::int64_t most = kMaxSize) {
   return read_size(document.root(), "depth", 12, most);
 }
 
-TEST(ReadSize, TakesNumbersAndTheFirstOfAList) {
+TEST(ReadSize, TakesNumbersAndListsOfEqualOnes) {
   EXPECT_EQ(depth_of(R"({"depth": 1})"), 1);
   EXPECT_EQ(depth_of(R"({"depth": 1048576})"), kMaxSize);
-  EXPECT_EQ(depth_of(R"({"depth": [14, 15]})"), 14);
+  EXPECT_EQ(depth_of(R"({"depth": [14]})"), 14);
+  EXPECT_EQ(depth_of(R"({"depth": [14, 14]})"), 14);
 }
 
 TEST(ReadSize, FallsBackWhereTheKeyIsAbsent) { EXPECT_EQ(depth_of("{}"), 12); }
@@ -33,11 +34,18 @@ TEST(ReadSize, RefusalsNameTheKeyAndTheBounds) {
   expect_refused("0", "expected a number in [1, 8], got 0");
   expect_refused("-3", "expected a number in [1, 8], got -3");
   expect_refused("9", "expected a number in [1, 8], got 9");
-  expect_refused("[]", "expected a number, got an empty list");
+  expect_refused("[]", "expected a number, got a list of 0");
+  expect_refused("[8, 8, 8]", "expected a number, got a list of 3");
   test::expect_error(ErrorCode::kCorruptData, "config.json: depth",
                      [] { (void)depth_of(R"({"depth": "8"})"); });
   test::expect_error(ErrorCode::kCorruptData, "depth[0]: expected a number in [1, 8], got 9",
                      [] { (void)depth_of(R"({"depth": [9]})", 8); });
+}
+
+TEST(ReadSize, RefusesTwoNumbersThatDiffer) {
+  test::expect_error(ErrorCode::kUnsupported,
+                     "config.json: depth: only equal numbers are supported, got 14 and 15",
+                     [] { (void)depth_of(R"({"depth": [14, 15]})"); });
 }
 
 Sizes indexes_of(const std::string& list, std::int64_t depth) {
@@ -45,8 +53,9 @@ Sizes indexes_of(const std::string& list, std::int64_t depth) {
   return read_block_indexes(document.root().at("indexes"), depth);
 }
 
-TEST(ReadBlockIndexes, KeepsTheOrderOfTheList) {
-  EXPECT_EQ(indexes_of("[2, 0]", 3), (Sizes{2, 0}));
+TEST(ReadBlockIndexes, TakesAscendingLists) {
+  EXPECT_EQ(indexes_of("[0, 2]", 3), (Sizes{0, 2}));
+  EXPECT_EQ(indexes_of("[0, 1, 2]", 3), (Sizes{0, 1, 2}));
   EXPECT_EQ(indexes_of("[]", 3), Sizes{});
 }
 
@@ -59,6 +68,23 @@ TEST(ReadBlockIndexes, RefusesBlocksThatTheTowerLacks) {
   expect_refused("[-1]", "[0]: expected a block index below 3, got -1");
   expect_refused("[0, 1, 2, 0]", ": expected at most 3 block indexes, got 4");
   expect_refused("3", "");
+}
+
+TEST(ReadBlockIndexes, RefusesABlockThatOccursTwice) {
+  test::expect_error(ErrorCode::kCorruptData,
+                     "config.json: indexes[2]: expected ascending block indexes, got 1 after 1",
+                     [] { (void)indexes_of("[0, 1, 1]", 4); });
+  test::expect_error(ErrorCode::kCorruptData,
+                     "config.json: indexes[2]: expected ascending block indexes, got 0 after 2",
+                     [] { (void)indexes_of("[0, 2, 0]", 4); });
+}
+
+TEST(ElementsOf, RefusesAnotherNumber) {
+  const JsonDocument document = parse(R"({"sides": [1, 2, 3]})");
+  const JsonView sides = document.root().at("sides");
+  EXPECT_EQ(elements_of(sides, 3).size(), 3u);
+  test::expect_error(ErrorCode::kCorruptData, "config.json: sides: expected 2 numbers, got 3",
+                     [&] { (void)elements_of(sides, 2); });
 }
 
 TEST(CheckHeads, RequiresWholeVectorsOfEight) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/check.h"
 #include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -46,6 +47,14 @@ TEST(Llama4Config, ReadsRopeThetaInBothSpellings) {
   EXPECT_EQ(
       parse(with("\"rope_theta\": 10000", "\"rope_parameters\": {\"rope_theta\": 400}")).rope_theta,
       400.0);
+}
+
+TEST(Llama4Config, RefusesARopeThetaThatIsNotPositive) {
+  for (const char* value : {"0", "-1", "1e-308"}) {
+    test::expect_error(
+        ErrorCode::kCorruptData, "config.json: vision_config.rope_theta: expected a number above 0",
+        [&] { (void)parse(with("\"rope_theta\": 10000", cat("\"rope_theta\": ", value))); });
+  }
 }
 
 TEST(Llama4Config, RefusesWhatTheTowerDoesNotHave) {

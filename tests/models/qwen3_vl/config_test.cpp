@@ -106,6 +106,17 @@ TEST(Qwen3VlConfig, RefusalsNameFileAndKey) {
       "{\"deepstack_visual_indexes\": [27]}");
 }
 
+TEST(Qwen3VlConfig, RefusesLevelsThatWouldStayEmpty) {
+  expect_refused(ErrorCode::kCorruptData,
+                 "vision_config.deepstack_visual_indexes[1]: expected ascending block indexes, got "
+                 "3 after 3",
+                 "{\"deepstack_visual_indexes\": [3, 3, 3]}");
+  expect_refused(ErrorCode::kCorruptData,
+                 "vision_config.deepstack_visual_indexes: absent, and the default 8, 16, 24 needs "
+                 "more than 24 blocks",
+                 "{\"depth\": 24}");
+}
+
 TEST(Qwen3VlConfig, RefusesHeadsThatKernelsCannotRun) {
   expect_refused(ErrorCode::kCorruptData,
                  "config.json: vision_config: 5 heads do not divide a width of 1152",
@@ -117,7 +128,7 @@ TEST(Qwen3VlConfig, RefusesHeadsThatKernelsCannotRun) {
 
 TEST(Qwen3VlConfig, RefusesSizesThatWouldOverflowOrFillTheMemory) {
   expect_refused(ErrorCode::kCorruptData,
-                 "config.json: vision_config.patch_size: expected a number, got an empty list",
+                 "config.json: vision_config.patch_size: expected a number, got a list of 0",
                  "{\"patch_size\": []}");
   expect_refused(ErrorCode::kCorruptData,
                  "config.json: vision_config.hidden_size: expected a number in [1, 1048576], got "
