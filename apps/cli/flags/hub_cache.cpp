@@ -19,10 +19,14 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The commit that a branch or tag of a cached repository stands for; empty if it is not there.
+/// The commit that a branch or tag of a cached repository stands for; empty if it is not there or
+/// is no number in base 16: anything else might lead out of the cache.
 std::string commit_of(const fs::path& repository, const std::string& revision) {
   try {
-    return std::string(trimmed(read_text_file((repository / "refs" / revision).string())));
+    const std::string text = read_text_file((repository / "refs" / revision).string());
+    const std::string_view commit = trimmed(text);
+    const bool is_number = commit.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    return is_number ? std::string(commit) : "";
   } catch (const Error&) {
     return "";
   }

@@ -73,6 +73,18 @@ TEST_F(HubCache, SaysHowToGetAModelThatIsNotThere) {
           "there");
 }
 
+TEST_F(HubCache, AReferenceThatIsNoCommitIsNotFollowed) {
+  add("models--Qwen--model", "0123abc");
+  const std::string reference = folder_ / "models--Qwen--model/refs/main";
+  for (const char* text : {"../snapshots/0123abc", ".", "", "0123abc/."}) {
+    test::write_text(reference, text);
+    EXPECT_THAT(complaint("Qwen/model"), HasSubstr("hf download Qwen/model")) << text;
+  }
+  fs::remove(reference);
+  fs::create_symlink("/dev/zero", reference);
+  EXPECT_THAT(complaint("Qwen/model"), HasSubstr("hf download Qwen/model"));
+}
+
 TEST_F(HubCache, ACacheThatIsNotCompleteHasNoModel) {
   fs::remove_all(add("models--Qwen--model", "0123abc"));
   EXPECT_THAT(complaint("Qwen/model"), HasSubstr("hf download Qwen/model"));
