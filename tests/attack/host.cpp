@@ -1,0 +1,144 @@
+// A program that uses the library as a careless one would. usage: fovea_attack_host CASE MODEL
+// [OUT] Ends like the program `fovea`: a line on stdout and 0, or an error line and 1.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <locale>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fovea/fovea.h"
+
+namespace {
+
+using fovea::Engine;
+using fovea::MediaItem;
+
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+
+Engine load(const std::string& model) {
+  return Engine::load(model, {.device = "cpu", .num_threads = 2});
+}
+
+MediaItem noise(std::int64_t width_px, std::int64_t height_px) {
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(3 * width_px * height_px));
+  std::minstd_rand random(1);
+  for (std::uint8_t& value : pixels) value = static_cast<std::uint8_t>(random() >> 8);
+  return fovea::image_rgb(std::move(pixels), width_px, height_px, "noise");
+}
+
+/// Runs actions that must all throw fovea::Error: another exception ends this program.
+std::string refusals(const std::vector<std::function<void()>>& actions) {
+  int refused = 0;
+  for (const std::function<void()>& action : actions) {
+    try {
+      action();
+    } catch (const fovea::Error&) {
+      ++refused;
+    }
+  }
+  return std::to_string(refused) + " refused";
+}
+
+/// Numbers as German programs write them.
+struct Grouping : std::numpunct<char> {
+  char do_thousands_sep() const override { return '.'; }
+  char do_decimal_point() const override { return ','; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+std::string locale(const std::string& model, const std::string& out) {
+  std::locale::global(std::locale(std::locale::classic(), new Grouping));
+  Engine engine = load(model);
+  fovea::save_safetensors(out, engine.encode(std::vector<MediaItem>(1200, noise(64, 64))), {});
+  std::ifstream file(out, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const bool grouped = bytes.find("item_1.199") != std::string::npos;
+  if (grouped || bytes.find("\"item_1199\"") == std::string::npos)
+    throw std::runtime_error("the names of tensors follow the locale");
+  return "1200 items";
+}
+
+std::string no_paths(const std::string& model, const std::string&) {
+  Engine engine = load(model);
+  const auto encode = [&](fovea::Modality modality, MediaItem::Source source) {
+    MediaItem item;
+    item.modality = modality;
+    item.source = source;
+    return [&engine, item] { (void)engine.encode(std::vector{item}); };
+  };
+  return refusals({encode(fovea::Modality::kImage, MediaItem::Source::kFile),
+                   encode(fovea::Modality::kVideo, MediaItem::Source::kFile),
+                   encode(fovea::Modality::kVideo, MediaItem::Source::kFrameFiles)});
+}
+
+std::string too_much(const std::string& model, const std::string&) {
+  Engine engine = load(model);
+  return refusals({
+      [&] { (void)fovea::time_tower(engine, 64, std::int64_t{1} << 62, 1, 1); },
+      [&] { (void)fovea::time_tower(engine, kHuge, 1, 1, 1); },
+      [&] {
+        (void)fovea::plan(model, std::vector<fovea::ItemSize>{{kHuge, kHuge, kHuge}});
+      },
+  });
+}
+
+/// Three threads encode large images one by one. How many of their calls begin and end while a
+/// small call waits? A call that came later may be ahead of it once, while it is prepared.
+std::string fairness(const std::string& model, const std::string&) {
+  constexpr int kBusyThreads = 3;
+  constexpr int kSmallCalls = 20;
+  Engine engine = load(model);
+  std::atomic<int> small_call = 0;
+  std::vector<std::atomic<int>> overtook(kSmallCalls + 1);
+  {
+    std::vector<std::jthread> busy;
+    busy.reserve(kBusyThreads);
+    for (int i = 0; i < kBusyThreads; ++i) {
+      busy.emplace_back([&](const std::stop_token& stop) {
+        const std::vector<MediaItem> items{noise(640, 480)};
+        while (!stop.stop_requested()) {
+          const int began = small_call;
+          (void)engine.encode(items);
+          if (small_call == began) ++overtook[static_cast<std::size_t>(began)];
+        }
+      });
+    }
+    const std::vector<MediaItem> small{noise(64, 64)};
+    while (overtook[0] < kBusyThreads) std::this_thread::yield();
+    for (int i = 0; i < kSmallCalls; ++i) {
+      ++small_call;
+      (void)engine.encode(small);
+    }
+  }
+  const int most = *std::max_element(overtook.begin() + 1, overtook.end());
+  if (most <= kBusyThreads) return "fair";
+  throw fovea::Error(fovea::ErrorCode::kInternal,
+                     std::to_string(most) + " calls that came later ended before a small one");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, std::string (*)(const std::string&, const std::string&)> cases{
+      {"locale", locale}, {"no_paths", no_paths}, {"too_much", too_much}, {"fairness", fairness}};
+  try {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const std::string text = cases.at(words.at(0))(words.at(1), words.size() > 2 ? words[2] : "");
+    return std::puts(text.c_str()) < 0;
+  } catch (const fovea::Error& error) {
+    std::fprintf(stderr, "fovea: error: %s\n", error.what());
+    return 1;
+  } catch (const std::exception& other) {
+    std::fprintf(stderr, "not a fovea::Error: %s\n", other.what());
+    return 3;
+  }
+}

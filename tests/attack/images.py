@@ -1,0 +1,142 @@
+"""Small image files that ask for much: flat, so that kilobytes stand for hundreds of megabytes."""
+import struct
+import zlib
+
+
+def zeros(count):
+    """A zlib stream of `count` zero bytes. Its blocks are equal, so it costs no time to make."""
+    block = 1 << 20
+    packer = zlib.compressobj(9, wbits=-15)
+    one = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)
+    last = zlib.compressobj(9, wbits=-15)
+    tail = last.compress(bytes(count % block)) + last.flush()
+    adler = (count % 65521) << 16 | 1
+    return b"\x78\xda" + one * (count // block) + tail + struct.pack(">I", adler)
+
+
+def _chunk(kind, payload):
+    checksum = zlib.crc32(payload, zlib.crc32(kind))
+    return struct.pack(">I", len(payload)) + kind + payload + struct.pack(">I", checksum)
+
+
+def _pass_bytes(width, height, bits, interlaced):
+    """Bytes of all rows, each with its filter byte; those of Adam7's seven passes if interlaced."""
+    passes = [(0, 0, 1, 1)]
+    if interlaced:
+        passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4),
+                  (1, 0, 2, 2), (0, 1, 1, 2)]
+    total = 0
+    for x, y, dx, dy in passes:
+        columns, rows = -(-(width - x) // dx), -(-(height - y) // dy)
+        if columns > 0 and rows > 0:
+            total += rows * (1 + (columns * bits + 7) // 8)
+    return total
+
+
+PNG_KINDS = {"grey1": (1, 0, 1), "rgb": (8, 2, 24), "rgba": (8, 6, 32)}
+
+
+def png(width, height, kind="grey1", interlaced=False, surplus=0):
+    """A black PNG; `surplus` zero bytes follow its last row in the compressed stream."""
+    depth, color, bits = PNG_KINDS[kind]
+    head = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, int(interlaced))
+    data = zeros(_pass_bytes(width, height, bits, interlaced) + surplus)
+    return (b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + _chunk(b"IDAT", data) +
+            _chunk(b"IEND", b""))
+
+
+class Bits:
+    """Bits of a stream, first bit highest."""
+
+    def __init__(self):
+        self.text = []
+
+    def put(self, value, count):
+        self.text.append(format(value, f"0{count}b") if count else "")
+        return self
+
+    def bytes(self, fill="0"):
+        text = "".join(self.text)
+        text += fill * (-len(text) % 8)
+        return int(text, 2).to_bytes(len(text) // 8, "big") if text else b""
+
+
+def _segment(marker, payload):
+    return bytes([0xFF, marker]) + struct.pack(">H", len(payload) + 2) + payload
+
+
+def _huffman(table, lengths, symbols):
+    counts = bytes(lengths.get(bits, 0) for bits in range(1, 17))
+    return _segment(0xC4, bytes([table]) + counts + bytes(symbols))
+
+
+def _scan(component, first, last, high, data):
+    head = bytes([1, component, 0, first, last, high << 4])
+    return _segment(0xDA, head) + data
+
+
+def _blocks_without_coefficients(blocks):
+    """Entropy-coded data that says "end of band" for all blocks, 32,767 at a time."""
+    bits = Bits()
+    while blocks > 0:
+        run = min(blocks, 32767)
+        size = run.bit_length() - 1
+        bits.put(size, 4).put(run - (1 << size), size)
+        blocks -= run
+    return bits.bytes("1").replace(b"\xff", b"\xff\x00")
+
+
+def progressive_jpeg(width, height, components=1, scans=1, complete=True):
+    """A flat progressive JPEG whose scans refine nothing, but visit every block. Complete ones also
+    have the scan of mean values without which a decoder warns."""
+    blocks = -(-width // 8) * -(-height // 8)
+    ids = range(1, components + 1)
+    frame = struct.pack(">BHHB", 8, height, width, components)
+    frame += b"".join(bytes([i, 0x11, 0]) for i in ids)
+    out = b"\xff\xd8" + _segment(0xDB, b"\0" + b"\1" * 64) + _segment(0xC2, frame)
+    out += _huffman(0x00, {2: 2}, [0, 1])
+    out += _huffman(0x10, {4: 15}, [run << 4 for run in range(15)])
+    if complete:
+        means = bytes((2 * blocks + 7) // 8)
+        out += b"".join(_scan(i, 0, 0, 0, means) for i in ids)
+    empty = _blocks_without_coefficients(blocks)
+    out += b"".join(_scan(1 + n % components, 1, 63, 1, empty) for n in range(scans))
+    return out + b"\xff\xd9"
+
+
+def exif_jpeg(jpeg, entries):
+    """`jpeg` with an EXIF block of these (tag, type, count, value) entries, true or not."""
+    tiff = b"II*\0" + struct.pack("<IH", 8, len(entries))
+    tiff += b"".join(struct.pack("<HHII", *entry) for entry in entries) + bytes(4)
+    return jpeg[:2] + _segment(0xE1, b"Exif\0\0" + tiff) + jpeg[2:]
+
+
+def _vp8l(width, height):
+    """A lossless WebP image of one colour: each of its five codes has one symbol and no bits."""
+    text = format(width - 1, "014b")[::-1] + format(height - 1, "014b")[::-1] + "0" + "000"
+    text += "000"  # no transform, no colour cache, one group of codes
+    text += "1000" * 5
+    text += "0" * (-len(text) % 8)
+    data = b"\x2f" + int(text[::-1], 2).to_bytes(len(text) // 8, "little")
+    return b"VP8L" + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
+
+
+def _riff(chunks):
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WEBP" + chunks
+
+
+def webp(width, height):
+    return _riff(_vp8l(width, height))
+
+
+def _u24(*values):
+    return b"".join(struct.pack("<I", value)[:3] for value in values)
+
+
+def webp_animation(canvas_width, canvas_height, width, height):
+    """One small frame on a large canvas."""
+    canvas = b"VP8X" + struct.pack("<I", 10) + b"\x02\0\0\0" + _u24(canvas_width - 1,
+                                                                   canvas_height - 1)
+    head = b"ANIM" + struct.pack("<I", 6) + bytes(6)
+    frame = _u24(0, 0, width - 1, height - 1, 100) + b"\0" + _vp8l(width, height)
+    return _riff(canvas + head + b"ANMF" + struct.pack("<I", len(frame)) + frame)
