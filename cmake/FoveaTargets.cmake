@@ -76,7 +76,8 @@ endfunction()
 # fovea_fuzz(<name> SOURCES <file>... LINK <target>...)
 # One fuzz target fovea_fuzz_<name> that defines LLVMFuzzerTestOneInput. The test fuzz.<name> (label
 # fuzz-corpus) runs every file of tests/fuzz/corpus/<name>. With FOVEA_FUZZ, search.<name> (label
-# fuzz) then looks for new inputs for FOVEA_FUZZ_SECONDS; what it finds stays in the build folder.
+# fuzz) then looks for new inputs for FOVEA_FUZZ_SECONDS, an environment variable whose default is
+# the option of this name; what it finds stays in the build folder.
 # The target fovea_fuzzers builds all of them.
 function(fovea_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
@@ -93,9 +94,10 @@ function(fovea_fuzz name)
     file(MAKE_DIRECTORY ${found})
     target_link_options(fovea_fuzz_${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz.${name} COMMAND fovea_fuzz_${name} -runs=0 ${corpus})
-    add_test(NAME search.${name} COMMAND fovea_fuzz_${name} -max_total_time=${FOVEA_FUZZ_SECONDS}
-      -timeout=20 -rss_limit_mb=2048 -artifact_prefix=${found}- ${found} ${corpus})
-    set_tests_properties(search.${name} PROPERTIES LABELS fuzz TIMEOUT 3600)
+    add_test(NAME search.${name}
+      COMMAND sh -c "exec \"$0\" -max_total_time=\${FOVEA_FUZZ_SECONDS:-${FOVEA_FUZZ_SECONDS}} \"$@\""
+      $<TARGET_FILE:fovea_fuzz_${name}> -timeout=20 -rss_limit_mb=2048 -artifact_prefix=${found}- ${found} ${corpus})
+    set_tests_properties(search.${name} PROPERTIES LABELS fuzz TIMEOUT 86400)
   else()
     target_sources(fovea_fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cpp)
     add_test(NAME fuzz.${name} COMMAND fovea_fuzz_${name} ${corpus})

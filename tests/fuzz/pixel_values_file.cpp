@@ -3,7 +3,7 @@
 #include "core/row_dtype.h"
 #include "fovea/media.h"
 #include "fuzz.h"
-#include "support/temporary_directory.h"
+#include "support/memory_file.h"
 
 using fovea::MediaItem;
 using fovea::test::require;
@@ -31,11 +31,10 @@ void check_item(const MediaItem& item) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const fovea::test::TemporaryDirectory directory;
-  const std::string path = directory / "pixel_values.safetensors";
-  fovea::test::write_text(path, safetensors_of(fovea::test::text_of(data, size)));
+  static const fovea::test::MemoryFile file;
+  file.write(safetensors_of(fovea::test::text_of(data, size)));
   std::vector<MediaItem> items;
-  if (!fovea::test::accepts([&] { items = fovea::pixel_values_file(path); })) return 0;
+  if (!fovea::test::accepts([&] { items = fovea::pixel_values_file(file.path()); })) return 0;
   require(!items.empty());
   for (const MediaItem& item : items) check_item(item);
   return 0;

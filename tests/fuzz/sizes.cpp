@@ -4,7 +4,7 @@
 
 #include "errors.h"
 #include "fuzz.h"
-#include "support/temporary_directory.h"
+#include "support/memory_file.h"
 
 using fovea::ItemSize;
 using fovea::cli::parse_sizes;
@@ -25,14 +25,13 @@ std::string text_of(const std::vector<ItemSize>& sizes) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const fovea::test::TemporaryDirectory directory;
-  const std::string path = directory / "sizes";
+  static const fovea::test::MemoryFile file;
   const std::string text(fovea::test::text_of(data, size));
   if (text.starts_with('@')) return -1;  // the name of a file
-  fovea::test::write_text(path, text);
+  file.write(text);
   std::vector<ItemSize> in_file;
   std::vector<ItemSize> given;
-  const bool file_accepted = accepts("@" + path, in_file);
+  const bool file_accepted = accepts("@" + file.path(), in_file);
   if (!accepts(text, given)) return 0;
   require(!given.empty());
   for (const ItemSize& one : given)

@@ -1,0 +1,28 @@
+// Any text as a list of inputs: what is accepted names images, one path each, in the order of the
+// lines.
+#include <algorithm>
+
+#include "fuzz.h"
+#include "inputs.h"
+#include "support/memory_file.h"
+
+using fovea::cli::Input;
+using fovea::test::require;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fovea::test::MemoryFile file;
+  const std::string_view text = fovea::test::text_of(data, size);
+  if (text.find_first_of("*?[/.") != std::string_view::npos)
+    return -1;  // would list directories of this machine
+  file.write(text);
+  const fovea::cli::InputArgument list{.text = "@" + file.path()};
+  const std::vector<Input> inputs = fovea::cli::expand_inputs({&list, 1}, 2.0);
+  require(!inputs.empty());
+  if (inputs.front().error) {
+    require(inputs.size() == 1 && inputs.front().error->code() != fovea::ErrorCode::kInternal);
+    return 0;
+  }
+  require(std::ssize(inputs) <= std::ranges::count(text, '\n') + 1);
+  for (const Input& input : inputs) require(input.item.paths.size() == 1);
+  return 0;
+}
