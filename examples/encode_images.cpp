@@ -2,10 +2,12 @@
 // short video in one call, reads single elements, and writes everything as safetensors.
 //
 // usage: encode_images MODEL OUTPUT.safetensors IMAGE...
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -74,6 +76,13 @@ void run(const std::string& model, const std::string& output, std::span<char*> i
   const std::vector<fovea::Embedding> embeddings =
       engine.encode(items, {.dtype = fovea::RowDType::kFloat32, .on_error = fovea::OnError::kSkip});
   for (const fovea::Embedding& item : embeddings) print_item(item);
+
+  // A call ends early if another thread wants it, or at a time.
+  std::stop_source stop;  // request_stop() from any thread
+  const fovea::CallBounds bounds{
+      .stop = stop.get_token(),
+      .deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5)};
+  print_item(engine.encode({items.data(), 1}, {.bounds = bounds}).front());
 
   fovea::save_safetensors(output, embeddings, {{"example", "encode_images"}});
   const fovea::Stats stats = engine.stats();

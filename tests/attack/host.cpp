@@ -1,18 +1,15 @@
 // A program that uses the library as a careless one would. usage: fovea_attack_host CASE MODEL
 // [OUT] Ends like the program `fovea`: a line on stdout and 0, or an error line and 1.
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <locale>
 #include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "fovea/fovea.h"
@@ -21,8 +18,6 @@ namespace {
 
 using fovea::Engine;
 using fovea::MediaItem;
-
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
 Engine load(const std::string& model) {
   return Engine::load(model, {.device = "cpu", .num_threads = 2});
@@ -80,56 +75,11 @@ std::string no_paths(const std::string& model, const std::string&) {
                    encode(fovea::Modality::kVideo, MediaItem::Source::kFrameFiles)});
 }
 
-std::string too_much(const std::string& model, const std::string&) {
-  Engine engine = load(model);
-  return refusals({
-      [&] { (void)fovea::time_tower(engine, 64, std::int64_t{1} << 62, 1, 1); },
-      [&] { (void)fovea::time_tower(engine, kHuge, 1, 1, 1); },
-      [&] {
-        (void)fovea::plan(model, std::vector<fovea::ItemSize>{{kHuge, kHuge, kHuge}});
-      },
-  });
-}
-
-/// Three threads encode large images one by one. How many of their calls begin and end while a
-/// small call waits? A call that came later may be ahead of it once, while it is prepared.
-std::string fairness(const std::string& model, const std::string&) {
-  constexpr int kBusyThreads = 3;
-  constexpr int kSmallCalls = 20;
-  Engine engine = load(model);
-  std::atomic<int> small_call = 0;
-  std::vector<std::atomic<int>> overtook(kSmallCalls + 1);
-  {
-    std::vector<std::jthread> busy;
-    busy.reserve(kBusyThreads);
-    for (int i = 0; i < kBusyThreads; ++i) {
-      busy.emplace_back([&](const std::stop_token& stop) {
-        const std::vector<MediaItem> items{noise(640, 480)};
-        while (!stop.stop_requested()) {
-          const int began = small_call;
-          (void)engine.encode(items);
-          if (small_call == began) ++overtook[static_cast<std::size_t>(began)];
-        }
-      });
-    }
-    const std::vector<MediaItem> small{noise(64, 64)};
-    while (overtook[0] < kBusyThreads) std::this_thread::yield();
-    for (int i = 0; i < kSmallCalls; ++i) {
-      ++small_call;
-      (void)engine.encode(small);
-    }
-  }
-  const int most = *std::max_element(overtook.begin() + 1, overtook.end());
-  if (most <= kBusyThreads) return "fair";
-  throw fovea::Error(fovea::ErrorCode::kInternal,
-                     std::to_string(most) + " calls that came later ended before a small one");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::string (*)(const std::string&, const std::string&)> cases{
-      {"locale", locale}, {"no_paths", no_paths}, {"too_much", too_much}, {"fairness", fairness}};
+      {"locale", locale}, {"no_paths", no_paths}};
   try {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const std::string text = cases.at(words.at(0))(words.at(1), words.size() > 2 ? words[2] : "");

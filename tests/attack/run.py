@@ -20,7 +20,7 @@ import cases
 import mutations
 import sandbox
 
-LINE_BYTES = 2048  # longest line on stderr
+LINE_BYTES = 4096 + 64  # longest line on stderr: an Error and what stands in front of it
 MODEL = str(cases.MODEL)
 HIDDEN = {"Cc", "Cf"}  # control characters, and those that turn a line around
 

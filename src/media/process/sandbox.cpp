@@ -98,11 +98,17 @@ bool filter_system_calls() {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/// Leaves a limit that is lower already.
 /// @param last for CPU time: a process that goes on gets a signal at `most`, and its end here.
 void limit(int resource, std::uint64_t most, const char* what, std::uint64_t last = 0) {
-  const rlimit both{most, std::max(most, last)};
-  FOVEA_CHECK(setrlimit(static_cast<__rlimit_resource>(resource), &both) == 0, kIo, "cannot limit ",
-              what, " to ", most, ": ", std::strerror(errno));
+  const auto kind = static_cast<__rlimit_resource>(resource);
+  rlimit both{};
+  FOVEA_CHECK(getrlimit(kind, &both) == 0, kIo, "cannot read the limit of ", what, ": ",
+              std::strerror(errno));
+  both.rlim_max = std::min<rlim_t>(both.rlim_max, std::max(most, last));
+  both.rlim_cur = std::min<rlim_t>({both.rlim_cur, both.rlim_max, most});
+  FOVEA_CHECK(setrlimit(kind, &both) == 0, kIo, "cannot limit ", what, " to ", most, ": ",
+              std::strerror(errno));
 }
 
 std::uint64_t address_space_bytes() {

@@ -270,7 +270,7 @@ TEST_F(DecodeVideosTest, EndWithTheExceptionOfTheSink) {
 
 TEST(DecodeProcesses, FailTheItemThatNeedsMoreMemoryThanItMayHave) {
   MediaOptions options;
-  options.limits.max_item_bytes = std::size_t{1} << 20;
+  options.limits.max_item_bytes = std::size_t{16} << 20;
   options.limits.max_image_bytes = std::size_t{1} << 20;
   DecodeProcesses processes(1, options, FOVEA_TEST_DECODER);
   if (processes.isolation() == Isolation::kNone) GTEST_SKIP() << "no limits in this build";

@@ -67,11 +67,11 @@ TEST_F(Step3VlLoaded, LevelBytesGiveWhatTheNormalisedLevelGives) {
   const media::NormalizeTable table = media::to_tensor_normalize_table(Config::kMean, Config::kStd);
   const ConstTensorView weight =
       source_.tensor("vision_model.embeddings.patch_embedding.weight", {128, 3, 14, 14});
+  std::vector<float> w(128 * 3 * kArea);
+  widen_to_f32(weight.dtype, weight.data, w.data(), w.size());
   const ConstTensorView bias =
       source_.tensor("vision_model.embeddings.patch_embedding.bias", {128});
-  std::vector<float> w(128 * 3 * kArea);
   std::vector<float> b(128);
-  widen_to_f32(weight.dtype, weight.data, w.data(), w.size());
   widen_to_f32(bias.dtype, bias.data, b.data(), b.size());
   std::vector<float> x;
   double normalised[3];
