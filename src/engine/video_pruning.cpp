@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/check.h"
-#include "core/stopwatch.h"
 #include "core/row_dtype.h"
+#include "core/stopwatch.h"
 #include "models/registry.h"
 
 namespace fovea {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/stopwatch.h"
 #include "core/row_dtype.h"
+#include "core/stopwatch.h"
 
 namespace fovea {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
-#include "device/cpu/cpu_device.h"
 #include "core/row_dtype.h"
+#include "device/cpu/cpu_device.h"
 #include "graph/deferred_device.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"

@@ -39,8 +39,7 @@ TEST(Glm4vWeights, HaveABiasOfQkvOnlyWhereTheConfigurationSaysSo) {
 TEST(Glm4vWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("glm4v", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    const auto prefix =
-        checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
+    const auto prefix = checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
     blocks::WeightLoader loader(source, prefix.value());
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),

@@ -25,8 +25,7 @@ TEST(Qwen25VlWeights, AreTheTensorsOfThePublishedTower) {
 TEST(Qwen25VlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("qwen2_5_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    const auto prefix =
-        checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
+    const auto prefix = checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
     blocks::WeightLoader loader(source, prefix.value());
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),

@@ -24,8 +24,7 @@ TEST(Qwen2VlWeights, AreTheTensorsOfThePublishedTower) {
 TEST(Qwen2VlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("qwen2_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    const auto prefix =
-        checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
+    const auto prefix = checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
     blocks::WeightLoader loader(source, prefix.value());
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),

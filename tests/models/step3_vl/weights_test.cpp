@@ -84,7 +84,7 @@ TEST_F(Step3VlLoaded, LevelBytesGiveWhatTheNormalisedLevelGives) {
   }
   const std::vector<float> got = embed(x);
   for (std::size_t row = 0; row < got.size(); ++row) {
-    double want = double{b[row]};
+    auto want = double{b[row]};
     for (std::size_t i = 0; i < 3 * kArea; ++i) {
       want += double{w[row * 3 * kArea + i]} * normalised[i / kArea];
     }
