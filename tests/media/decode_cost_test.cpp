@@ -111,9 +111,16 @@ Outcome decode_within(const Bytes& file, std::size_t bytes) {
   return WIFEXITED(status) ? static_cast<Outcome>(WEXITSTATUS(status)) : Outcome::kOther;
 }
 
-/// Sanitizers need much address space of their own.
+/// Sanitizers need much address space of their own. GCC tells of them by macros, clang by features.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FOVEA_TEST_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FOVEA_TEST_SANITIZED
+#endif
 constexpr bool limits_memory() noexcept {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(FOVEA_TEST_SANITIZED)
   return false;
 #else
   return true;
