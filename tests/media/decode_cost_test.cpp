@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/check.h"
 #include "media/decode_image.h"
 #include "media/test_images.h"
 #include "support/expect_error.h"
@@ -52,7 +53,8 @@ Bytes png(PngColor color, int bits, bool interlaced) {
                            .interlaced = interlaced,
                            .palette = Bytes(color == PngColor::kPalette ? 768 : 0),
                            .transparent = color == PngColor::kPalette};
-  const auto num_samples = static_cast<std::size_t>(kWidth * kHeight * test::num_channels(color));
+  const auto num_samples =
+      std::size_t{kWidth} * kHeight * static_cast<std::size_t>(test::num_channels(color));
   return test::encode_png(spec, std::vector<std::uint16_t>(num_samples, 7));
 }
 
@@ -62,7 +64,7 @@ Bytes lossy_webp(bool opaque) {
   const std::size_t size =
       opaque ? WebPEncodeRGB(samples(3).data(), kWidth, kHeight, kWidth * 3, 50, &data)
              : WebPEncodeRGBA(rgba.data(), kWidth, kHeight, kWidth * 4, 50, &data);
-  const Bytes file(data, data + size);
+  Bytes file(data, data + size);
   WebPFree(data);
   return file;
 }
@@ -179,12 +181,11 @@ TEST(DecodeBytes, AreCheckedBeforeMemoryIsTaken) {
     MediaOptions options;
     options.limits.max_item_bytes = probe_image(file, "x", {}).decode_bytes;
     EXPECT_NO_THROW((void)decode_image(file, "x", options));
-    const std::string got = ", got " + std::to_string(options.limits.max_item_bytes);
-    const std::string most = std::to_string(--options.limits.max_item_bytes);
+    const std::size_t needed = options.limits.max_item_bytes--;
+    const std::string refusal = cat("x: expected an image that takes at most ", needed - 1,
+                                    " bytes to decode, got ", needed);
     const auto expect_refused = [&](const auto& read) {
-      expect_error(ErrorCode::kInvalidArgument,
-                   "x: expected an image that takes at most " + most + " bytes to decode" + got,
-                   read);
+      expect_error(ErrorCode::kInvalidArgument, refusal, read);
     };
     expect_refused([&] { (void)probe_image(file, "x", options); });
     expect_refused([&] { (void)decode_image(file, "x", options); });

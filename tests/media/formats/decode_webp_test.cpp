@@ -99,8 +99,9 @@ TEST(DecodeWebp, ATruncatedAnimationIsCorrupt) {
 
 /// Larger than the slices that the decoder is given.
 Bytes large_lossy_webp(int width, int height) {
-  const Bytes rgb = test::make_samples<std::uint8_t>(
-      width, height, 3, [](int x, int y, int c) { return (x * y * (c + 7) * 2654435 >> 9) % 256; });
+  const Bytes rgb = test::make_samples<std::uint8_t>(width, height, 3, [](int x, int y, int c) {
+    return x * y * (c + 7) * 2654435LL / 512 % 256;
+  });
   std::uint8_t* data = nullptr;
   const std::size_t size = WebPEncodeRGB(rgb.data(), width, height, width * 3, 95, &data);
   const Bytes file(data, data + size);
