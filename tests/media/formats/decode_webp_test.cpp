@@ -104,7 +104,7 @@ Bytes large_lossy_webp(int width, int height) {
   });
   std::uint8_t* data = nullptr;
   const std::size_t size = WebPEncodeRGB(rgb.data(), width, height, width * 3, 95, &data);
-  const Bytes file(data, data + size);
+  Bytes file(data, data + size);
   WebPFree(data);
   return file;
 }
