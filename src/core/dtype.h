@@ -7,7 +7,7 @@
 namespace fovea {
 
 /// Element types that tensors inside Fovea can have.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kU8, kI32, kI64 };
+enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kU8, kI32, kI64 };
 
 /// Bytes of one element.
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) noexcept {
@@ -16,13 +16,15 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kU8, kI32, kI64 };
     case DType::kI32: return 4;
     case DType::kF16:
     case DType::kBF16: return 2;
+    case DType::kF8E4M3:
     case DType::kU8: return 1;
     case DType::kI64: return 8;
   }
   return 0;
 }
 
-/// Name as users write it: "float32", "float16", "bfloat16", "uint8", "int32", "int64".
+/// Name as users write it: "float32", "float16", "bfloat16", "float8_e4m3fn", "uint8", "int32",
+/// "int64".
 [[nodiscard]] const char* to_string(DType dtype) noexcept;
 
 /// bfloat16 keeps the upper half of a float32.
@@ -42,6 +44,14 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kU8, kI32, kI64 };
 
 /// Rounds to nearest even; overflow gives infinity, NaN stays NaN.
 [[nodiscard]] std::uint16_t f32_to_f16(float value) noexcept;
+
+/// The largest finite number of E4M3.
+inline constexpr float kMaxE4M3 = 448.0f;
+/// E4M3 (4 bits of exponent, 3 of mantissa, no infinity) to binary32, exact.
+/// Source: Micikevicius et al., "FP8 Formats for Deep Learning", arXiv:2209.05433.
+[[nodiscard]] float e4m3_to_f32(std::uint8_t bits) noexcept;
+/// Rounds to nearest even; beyond kMaxE4M3 gives kMaxE4M3 with the sign, NaN stays NaN.
+[[nodiscard]] std::uint8_t f32_to_e4m3(float value) noexcept;
 
 /// Converts `count` elements of a float dtype (f32, f16, bf16) to f32. Unaligned input is legal;
 /// the ranges must not overlap.

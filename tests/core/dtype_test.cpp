@@ -158,17 +158,53 @@ TEST(DTypeConversion, OfNothingTouchesNothing) {
   }
 }
 
+TEST(E4M3, EveryNumberComesBack) {
+  for (int bits = 0; bits < 256; ++bits) {
+    const auto byte = static_cast<std::uint8_t>(bits);
+    const float value = e4m3_to_f32(byte);
+    EXPECT_EQ(std::isnan(value), (bits & 0x7f) == 0x7f);
+    EXPECT_EQ(f32_to_e4m3(value), byte);
+  }
+  EXPECT_EQ(e4m3_to_f32(0x7e), kMaxE4M3);
+  EXPECT_EQ(e4m3_to_f32(0x08), 0x1p-6f);  // the smallest normal number
+  EXPECT_EQ(e4m3_to_f32(0x01), 0x1p-9f);  // and the smallest
+  EXPECT_EQ(e4m3_to_f32(0xc4), -3.0f);
+}
+
+TEST(E4M3, RoundsToTheNearestNumberAndTiesToTheEvenOne) {
+  for (int bits = 0; bits < 0x7e; ++bits) {
+    const float low = e4m3_to_f32(static_cast<std::uint8_t>(bits));
+    const float high = e4m3_to_f32(static_cast<std::uint8_t>(bits + 1));
+    const float middle = (low + high) / 2;  // exact
+    for (const float sign : {1.0f, -1.0f}) {
+      const int flag = sign < 0 ? 0x80 : 0;
+      EXPECT_EQ(f32_to_e4m3(sign * std::nextafter(middle, 0.0f)), bits | flag);
+      EXPECT_EQ(f32_to_e4m3(sign * std::nextafter(middle, 1000.0f)), (bits + 1) | flag);
+      EXPECT_EQ(f32_to_e4m3(sign * middle), ((bits + 1) & ~1) | flag);
+    }
+  }
+}
+
+TEST(E4M3, BeyondTheLargestNumberGivesIt) {
+  for (const float value : {449.0f, 464.0f, 1e30f, kInfinity}) {
+    EXPECT_EQ(f32_to_e4m3(value), 0x7e);
+    EXPECT_EQ(f32_to_e4m3(-value), 0xfe);
+  }
+  EXPECT_EQ(f32_to_e4m3(-0.0f), 0x80);
+  EXPECT_EQ(f32_to_e4m3(1e-30f), 0);
+}
+
 TEST(DType, HasASizeAndANameOfItsOwn) {
-  const std::vector<std::pair<DType, std::size_t>> sizes{{DType::kF32, 4},  {DType::kF16, 2},
-                                                         {DType::kBF16, 2}, {DType::kU8, 1},
-                                                         {DType::kI32, 4},  {DType::kI64, 8}};
+  const std::vector<std::pair<DType, std::size_t>> sizes{
+      {DType::kF32, 4}, {DType::kF16, 2}, {DType::kBF16, 2}, {DType::kF8E4M3, 1},
+      {DType::kU8, 1},  {DType::kI32, 4}, {DType::kI64, 8}};
   std::set<std::string> names;
   for (const auto& [dtype, size] : sizes) {
     EXPECT_EQ(size_of(dtype), size) << to_string(dtype);
     names.insert(to_string(dtype));
   }
-  EXPECT_EQ(names,
-            (std::set<std::string>{"float32", "float16", "bfloat16", "uint8", "int32", "int64"}));
+  EXPECT_EQ(names, (std::set<std::string>{"float32", "float16", "bfloat16", "float8_e4m3fn",
+                                          "uint8", "int32", "int64"}));
 }
 
 }  // namespace
