@@ -128,9 +128,9 @@ Tensor Bench::ints(const std::vector<std::int32_t>& values) {
                 host_view(values, DType::kI32, {static_cast<std::int64_t>(values.size())}));
 }
 
-ops::PackedLinear Bench::linear(std::int64_t in, std::int64_t out) {
+ops::PackedLinear Bench::linear(std::int64_t in, std::int64_t out, ops::WeightFormat format) {
   return ops::pack_linear(*device_, host_view(small_, DType::kBF16, {out, in}),
-                          host_view(small_, DType::kBF16, {out}));
+                          host_view(small_, DType::kBF16, {out}), format);
 }
 
 Timing Bench::time(const Work& work, double seconds) {

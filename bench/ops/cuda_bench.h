@@ -53,7 +53,8 @@ class Bench {
   [[nodiscard]] Tensor floats(std::int64_t count, float value);
   [[nodiscard]] Tensor ints(const std::vector<std::int32_t>& values);
   /// Random weights of deviation 0.02 and a bias.
-  [[nodiscard]] ops::PackedLinear linear(std::int64_t in, std::int64_t out);
+  [[nodiscard]] ops::PackedLinear linear(std::int64_t in, std::int64_t out,
+                                         ops::WeightFormat format = ops::WeightFormat::kNative);
 
   /// Runs `work` once, which measures the algorithms of its GEMMs, records it and times replays.
   /// @param seconds of the sustained loop; 0: only the burst, without the rest before it.

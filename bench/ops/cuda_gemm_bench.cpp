@@ -1,7 +1,8 @@
 // The GEMMs of a block of the Qwen3-VL-30B tower by every kernel named, side by side: a file of
 // choices makes a kernel compute a shape (src/ops/cuda/gemm/choices.cpp). Without a name the
 // backend chooses, and the choices are printed. Weights rotate, so that they come from memory as
-// they do in a tower.
+// they do in a tower. Kernels for E4M3 compute the products of that format, on rows that are
+// quantized already.
 //
 //   fovea_bench_cuda_gemm ROWS SECONDS [KERNEL...]
 //
@@ -16,7 +17,10 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "ops/cuda_bench.h"
+#include "ops/mlp.h"
+#include "ops/norm.h"
 #include "ops/projected_attention.h"
+#include "ops/quantized.h"
 
 namespace fovea::bench {
 namespace {
@@ -31,6 +35,13 @@ struct Product {
   ops::Activation activation = ops::Activation::kNone;
   bool residual = false;
   int head_dim = 0;  ///< with attention over sequences of 1024 rows behind it
+  bool is_fp8 = false;
+  /// A second layer behind it, back to in_features, as one op: the first gives quantized rows.
+  bool is_mlp = false;
+
+  [[nodiscard]] ops::WeightFormat format() const {
+    return is_fp8 ? ops::WeightFormat::kFp8 : ops::WeightFormat::kNative;
+  }
 };
 constexpr Product kProducts[] = {
     {.name = "qkv", .in_features = 1152, .out_features = 3456},
@@ -44,15 +55,50 @@ constexpr Product kProducts[] = {
     {.name = "merge",
      .in_features = 4608,
      .out_features = 4608,
-     .activation = ops::Activation::kGeluErf}};
+     .activation = ops::Activation::kGeluErf},
+    {.name = "qkv", .in_features = 1152, .out_features = 3456, .is_fp8 = true},
+    {.name = "heads", .in_features = 1152, .out_features = 3456, .head_dim = 72, .is_fp8 = true},
+    {.name = "proj", .in_features = 1152, .out_features = 1152, .residual = true, .is_fp8 = true},
+    {.name = "fc2", .in_features = 4304, .out_features = 1152, .residual = true, .is_fp8 = true},
+    {.name = "mlp",
+     .in_features = 1152,
+     .out_features = 4304,
+     .activation = ops::Activation::kGeluTanh,
+     .is_fp8 = true,
+     .is_mlp = true}};
+
+/// Memory of a quantized tensor of random rows.
+Buffer quantized_rows(Bench& bench, const Shape& shape) {
+  Buffer memory = bench.device().allocate(ops::quantized_bytes(shape));
+  const Tensor x = make_tensor(bench.device(), DType::kBF16, shape);
+  bench.fill(x);
+  const Tensor weight = bench.floats(shape[1], 1.0f);
+  const Tensor bias = bench.floats(shape[1], 0.0f);
+  (void)bench.time([&](ExecContext& ctx) {
+    ops::layer_norm(ctx, {.x = x.view(),
+                          .weight = weight.view(),
+                          .bias = bias.view(),
+                          .epsilon = 1e-6f,
+                          .out = {memory.data(), DType::kF8E4M3, shape}});
+  });
+  return memory;
+}
 
 Timing time_product(Bench& bench, const Product& p, std::int64_t rows, double seconds) {
-  const Tensor x = make_tensor(bench.device(), DType::kBF16, {rows, p.in_features});
+  const Shape x_shape{rows, p.in_features};
+  const Tensor plain = make_tensor(bench.device(), DType::kBF16, x_shape);
+  const Buffer quantized = p.is_fp8 ? quantized_rows(bench, x_shape) : Buffer{};
+  const ConstTensorView x = p.is_fp8 ? ConstTensorView{quantized.data(), DType::kF8E4M3, x_shape}
+                                     : ConstTensorView(plain.view());
   const Tensor out = make_tensor(bench.device(), DType::kBF16, {rows, p.out_features});
-  bench.fill(x);
+  bench.fill(plain);
   bench.fill(out);
   std::vector<ops::PackedLinear> weights;
-  for (int i = 0; i < kWeights; ++i) weights.push_back(bench.linear(p.in_features, p.out_features));
+  std::vector<ops::PackedLinear> second_layers;
+  for (int i = 0; i < kWeights; ++i) {
+    weights.push_back(bench.linear(p.in_features, p.out_features, p.format()));
+    if (p.is_mlp) second_layers.push_back(bench.linear(p.out_features, p.in_features, p.format()));
+  }
   std::vector<std::int32_t> cu;
   for (std::int64_t row = 0; row < rows; row += kSequence)
     cu.push_back(static_cast<std::int32_t>(row));
@@ -65,7 +111,7 @@ Timing time_product(Bench& bench, const Product& p, std::int64_t rows, double se
   const Shape angle_shape{rows, p.head_dim / 2};
   const Tensor mixed = make_tensor(bench.device(), DType::kBF16, {rows, p.out_features / 3});
   const auto attend = [&](ExecContext& ctx, const ops::PackedLinear& weight) {
-    ops::projected_attention(ctx, {.x = x.view(),
+    ops::projected_attention(ctx, {.x = x,
                                    .projection = weight,
                                    .qkv = out.view(),
                                    .cos = {angles.buffer.data(), DType::kF32, angle_shape},
@@ -81,12 +127,24 @@ Timing time_product(Bench& bench, const Product& p, std::int64_t rows, double se
   Timing timing = bench.time(
       [&](ExecContext& ctx) {
         for (const ops::PackedLinear& weight : weights) {
+          if (p.is_mlp) {
+            const auto i = static_cast<std::size_t>(&weight - weights.data());
+            ops::mlp(ctx, {.x = x,
+                           .fc1 = weight,
+                           .fc2 = second_layers[i],
+                           .activation = p.activation,
+                           .residual = plain.view(),
+                           .rows = live,
+                           .wide = out.view(),
+                           .out = plain.view()});
+            continue;
+          }
           if (p.head_dim > 0) {
             attend(ctx, weight);
             continue;
           }
           ops::linear(ctx,
-                      {.x = x.view(),
+                      {.x = x,
                        .weight = weight,
                        .activation = p.activation,
                        .residual = p.residual ? ConstTensorView(out.view()) : ConstTensorView{},
@@ -102,14 +160,17 @@ Timing time_product(Bench& bench, const Product& p, std::int64_t rows, double se
 /// The line that makes `kernel` compute a recorded product.
 std::string choice_line(const Product& p, std::int64_t rows, const std::string& kernel) {
   return cat(rows, " 0 ", p.in_features, ' ', p.out_features, ' ', p.out_features, ' ',
-             static_cast<int>(p.activation), " 1 ", p.residual ? 1 : 0, ' ', p.head_dim,
-             " 16 own 1 ", kernel, p.head_dim > 0 ? ", heads of 72" : "", '\n');
+             static_cast<int>(p.activation), " 1 ", p.residual ? 1 : 0, ' ', p.head_dim, ' ',
+             (p.is_fp8 ? 1 : 0) + (p.is_mlp ? 1 : 0), " 16 own 1 ", kernel,
+             p.head_dim > 0 ? ", heads of 72" : "", '\n');
 }
 
 void print(const Product& p, std::int64_t rows, const std::string& kernel, const Timing& t) {
-  const double flops = 2.0 * static_cast<double>(rows * p.in_features * p.out_features);
-  std::printf("%-6s %6lld %-30s %9.2f us %5.0f", p.name, static_cast<long long>(rows),
-              kernel.c_str(), t.burst_ms * 1e3, flops / t.burst_ms * 1e-9);
+  const double flops =
+      (p.is_mlp ? 4.0 : 2.0) * static_cast<double>(rows * p.in_features * p.out_features);
+  std::printf("%-5s %-4s %6lld %-38s %9.2f us %5.0f", p.name, p.is_fp8 ? "fp8" : "bf16",
+              static_cast<long long>(rows), kernel.c_str(), t.burst_ms * 1e3,
+              flops / t.burst_ms * 1e-9);
   if (t.sustained_ms > 0)
     std::printf("  sustained %9.2f us %5.0f  %5.0f MHz %4.0f W %7.4f J", t.sustained_ms * 1e3,
                 flops / t.sustained_ms * 1e-9, t.mhz, t.watts, t.joules);
@@ -150,7 +211,8 @@ int run(int argc, char** argv) {
     Bench bench(options);
     for (const Product& p : kProducts)
       for (const std::int64_t rows : all_rows)
-        print(p, rows, kernel, time_product(bench, p, rows, seconds));
+        if (kernel.empty() || kernel.starts_with("fp8") == p.is_fp8)
+          print(p, rows, kernel, time_product(bench, p, rows, seconds));
   };
   if (kernels.empty()) {
     print_all("");

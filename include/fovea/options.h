@@ -95,6 +95,14 @@ enum class AttentionBackend : std::uint8_t {
   kCudnn,     ///< cuDNN 9.15 or newer; attention with relative positions as kAuto
 };
 
+/// How weights are kept on the device.
+enum class Quantization : std::uint8_t {
+  kNone,
+  /// The GEMMs of all blocks but the first three in E4M3, with a scale per row of weights and of
+  /// activations (docs/quantization.md). Hopper only.
+  kFp8,
+};
+
 /// Everything an Engine is built from. The defaults work.
 struct EngineOptions {
   /// "auto", "cpu", "cuda", "cuda:<index>", or several names separated by commas: a replica of the
@@ -119,6 +127,7 @@ struct EngineOptions {
   /// rows of the frame before. Videos then run without graphs. Qwen2.5-VL and Qwen3-VL only.
   double video_pruning_rate = 0;
   AttentionBackend attention = AttentionBackend::kAuto;
+  Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run
   /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.
   bool measure_graphs = true;
   /// Folder in which measurements on a GPU are kept for the next process: the times above, and the

@@ -51,6 +51,10 @@ checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
                                : checkpoint::WeightSource::open(files.directory);
 }
 
+ops::WeightFormat weight_format(Quantization quantization) {
+  return quantization == Quantization::kFp8 ? ops::WeightFormat::kFp8 : ops::WeightFormat::kNative;
+}
+
 /// Sizes of the graphs, the same on every device: " graphs=2 ... budgets.<path>=16,64 ...".
 std::string graphs_text(const GraphSpec& spec, const GraphConfig& config, PackingPolicy packing) {
   std::string text = cat(" graphs=", count_graphs(config), " max_items=", config.max_items,
@@ -113,7 +117,8 @@ void Engine::Impl::load() {
   for (const Backend& backend : backends) {
     if (models.empty() || !on_host()) {  // replicas in host memory read the same weights
       const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
-      models.push_back(load_model(files, options.media, weights, *backend.device, *stream));
+      models.push_back(load_model(files, options.media, weights, *backend.device, *stream,
+                                  weight_format(options.quantization)));
       stream->synchronize();
       if (models.size() == 1) report.weight_bytes = backend.device->allocated_bytes();
     }

@@ -91,7 +91,8 @@ std::string graph_times_identity(const std::string& model_directory, const Devic
                                  const EngineOptions& options) {
   return cat("fovea ", version(), ", measurement ", kMeasurement, ", ", device.description, ", ",
              device.parallelism, " multiprocessors, ", device.software, ", attention ",
-             static_cast<int>(options.attention), ", model ", std::hex,
+             static_cast<int>(options.attention), ", quantization ",
+             static_cast<int>(options.quantization), ", model ", std::hex,
              fnv1a(model_configuration(model_directory)), std::dec, ", pixels ",
              options.media.min_pixels.value_or(0), " to ", options.media.max_pixels.value_or(0));
 }

@@ -88,9 +88,10 @@ void throw_if_incomplete(const ModelReport& report, const checkpoint::WeightSour
 std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                               const MediaOptions& media,
                                               const checkpoint::WeightSource& weights,
-                                              Device& device, Stream& stream) {
+                                              Device& device, Stream& stream,
+                                              ops::WeightFormat blocks) {
   const ModelFamily& family = find_family(files.architecture());
-  blocks::WeightLoader loader(weights, weight_prefix(family, weights), device, stream);
+  blocks::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, blocks);
   return family.make(files, media, loader);
 }
 

@@ -9,6 +9,7 @@
 #include "fovea/options.h"
 #include "fovea/reports.h"
 #include "models/encoder_graph_model.h"
+#include "ops/linear.h"
 
 namespace fovea {
 
@@ -35,10 +36,12 @@ void throw_if_incomplete(const ModelReport& report, const checkpoint::WeightSour
 
 /// Builds the model with its weights on `device`, which must outlive it. Copies are submitted to
 /// `stream`; the caller synchronises it before the model runs. `weights` must be complete.
-/// @throws as check_model; Error(kOutOfMemory), Error(kIo).
+/// @param blocks the format of the layers of blocks.
+/// @throws as check_model and ops::pack_linear; Error(kOutOfMemory), Error(kIo).
 [[nodiscard]] std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                                             const MediaOptions& media,
                                                             const checkpoint::WeightSource& weights,
-                                                            Device& device, Stream& stream);
+                                                            Device& device, Stream& stream,
+                                                            ops::WeightFormat blocks = {});
 
 }  // namespace fovea

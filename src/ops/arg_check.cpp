@@ -32,6 +32,16 @@ void check_activation(const char* op, const char* name, const ConstTensorView& t
   check_memory(op, name, tensor);
 }
 
+void check_layer_input(const char* op, const ConstTensorView& x, const PackedLinear& layer) {
+  if (x.dtype == DType::kF8E4M3 && layer.dtype == DType::kF8E4M3 && x.shape.rank() == 2) {
+    check_memory(op, "x", x);
+  } else {
+    check_activation(op, "x", x, 2);
+  }
+  FOVEA_CHECK(x.shape[1] == layer.in_features, kInvalidArgument, op, ": x must be [rows, ",
+              layer.in_features, "], got ", x.shape);
+}
+
 void check_disjoint(const char* op, const char* name, const ConstTensorView& tensor,
                     const char* other_name, const ConstTensorView& other) {
   const bool overlap =

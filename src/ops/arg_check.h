@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/tensor_view.h"
+#include "ops/linear.h"
 
 namespace fovea::ops {
 
@@ -11,6 +12,9 @@ void check_tensor(const char* op, const char* name, const ConstTensorView& tenso
                   const Shape& shape);
 /// f32 | f16 | bf16 of the given rank, with at least one column where it is a matrix.
 void check_activation(const char* op, const char* name, const ConstTensorView& tensor, int rank);
+/// What a layer multiplies: [rows, features] in the activation dtype, or quantized where its
+/// weights are.
+void check_layer_input(const char* op, const ConstTensorView& x, const PackedLinear& layer);
 /// No byte belongs to both.
 void check_disjoint(const char* op, const char* name, const ConstTensorView& tensor,
                     const char* other_name, const ConstTensorView& other);

@@ -12,16 +12,39 @@ void take(Arena& arena, std::size_t bytes) {
   (void)arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)});
 }
 
+/// For the rest of the caller's scope.
+void keep(Arena& arena, std::size_t bytes) {
+  if (bytes > 0) (void)arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)});
+}
+
 }  // namespace
 
-ops::PackedLinear CostKernels::pack_linear(Device&, ConstTensorView, ConstTensorView) const {
+ops::PackedLinear CostKernels::pack_linear(Device&, ConstTensorView, ConstTensorView,
+                                           ops::WeightFormat) const {
   FOVEA_CHECK(false, kInternal, "cost kernels count work, they pack no weights");
 }
 
-void CostKernels::linear(const Submission&, const ops::LinearArgs& args) const {
+void CostKernels::count(const ops::LinearArgs& args) const {
   flops_ += 2.0 * static_cast<double>(args.x.shape[0]) *
             static_cast<double>(args.weight.in_features) *
             static_cast<double>(args.weight.out_features);
+}
+
+void CostKernels::linear(const Submission& submission, const ops::LinearArgs& args) const {
+  take(submission.arena, linear_workspace(args));
+  count(args);
+}
+
+std::size_t CostKernels::linear_workspace(const ops::LinearArgs& args) const {
+  return backend_.linear_workspace(args);
+}
+
+void CostKernels::mlp(const Submission& submission, const ops::MlpArgs& args) const {
+  const Arena::Scope scope(submission.arena);
+  for (const ops::LinearArgs& layer : {ops::first_layer(args), ops::second_layer(args)}) {
+    keep(submission.arena, linear_workspace(layer));
+    count(layer);
+  }
 }
 
 void CostKernels::layer_norm(const Submission&, const ops::LayerNormArgs&) const {}
@@ -47,7 +70,10 @@ std::size_t CostKernels::attention_workspace(const ops::AttentionArgs& args) con
 
 void CostKernels::projected_attention(const Submission& submission,
                                       const ops::ProjectedAttentionArgs& args) const {
-  linear(submission, ops::projection_args(args));
+  const Arena::Scope scope(submission.arena);
+  const ops::LinearArgs projection = ops::projection_args(args);
+  keep(submission.arena, linear_workspace(projection));
+  count(projection);
   attention(submission, ops::attention_args(args));
 }
 

@@ -19,8 +19,11 @@ class CostKernels final : public Kernels {
   [[nodiscard]] double flops() const noexcept { return flops_; }
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
-                                              ConstTensorView bias) const override;
+                                              ConstTensorView bias,
+                                              ops::WeightFormat format) const override;
   void linear(const Submission& submission, const ops::LinearArgs& args) const override;
+  [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override;
+  void mlp(const Submission& submission, const ops::MlpArgs& args) const override;
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override;
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override;
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override;
@@ -46,6 +49,8 @@ class CostKernels final : public Kernels {
       const ops::GridAttentionArgs& args) const override;
 
  private:
+  void count(const ops::LinearArgs& args) const;
+
   const Kernels& backend_;
   mutable double flops_ = 0;  // counters: the interface is const because backends are stateless
 };

@@ -6,6 +6,7 @@
 #include "ops/gated.h"
 #include "ops/grid.h"
 #include "ops/linear.h"
+#include "ops/mlp.h"
 #include "ops/norm.h"
 #include "ops/patch.h"
 #include "ops/projected_attention.h"
@@ -24,8 +25,13 @@ class Kernels {
   virtual ~Kernels() = default;
 
   [[nodiscard]] virtual ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
-                                                      ConstTensorView bias) const = 0;
+                                                      ConstTensorView bias,
+                                                      ops::WeightFormat format) const = 0;
   virtual void linear(const Submission& submission, const ops::LinearArgs& args) const = 0;
+  /// Bytes that linear() takes from the arena, and projected_attention() and mlp() for each of
+  /// their GEMMs; what pointers refer to is not read. For those who size arenas.
+  [[nodiscard]] virtual std::size_t linear_workspace(const ops::LinearArgs& args) const = 0;
+  virtual void mlp(const Submission& submission, const ops::MlpArgs& args) const = 0;
   virtual void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const = 0;
   virtual void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const = 0;
   virtual void activate(const Submission& submission, const ops::ActivateArgs& args) const = 0;
@@ -35,7 +41,7 @@ class Kernels {
   /// Bytes that attention() takes from the arena for these shapes; what pointers refer to is not
   /// read. For those who size arenas.
   [[nodiscard]] virtual std::size_t attention_workspace(const ops::AttentionArgs& args) const = 0;
-  /// Takes what attention() over attention_args(args) takes.
+  /// Takes what linear() over projection_args(args) and attention() over attention_args(args) take.
   virtual void projected_attention(const Submission& submission,
                                    const ops::ProjectedAttentionArgs& args) const = 0;
   virtual void patchify(const Submission& submission, const ops::PatchifyArgs& args) const = 0;

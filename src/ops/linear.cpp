@@ -21,15 +21,17 @@ bool may_be_residual(const LinearArgs& args) {
   return same_elements || !overlap(args.residual, args.out);
 }
 
-void check(const LinearArgs& args) {
+}  // namespace
+
+void check_linear(const LinearArgs& args) {
   const PackedLinear& weight = args.weight;
-  check_activation("linear", "x", args.x, 2);
-  FOVEA_CHECK(args.x.shape[1] == weight.in_features, kInvalidArgument, "linear: x must be [rows, ",
-              weight.in_features, "], got ", args.x.shape);
+  check_layer_input("linear", args.x, weight);
   const std::int64_t rows = args.x.shape[0];
   check_activation("linear", "out", args.out, 2);
-  FOVEA_CHECK(args.out.dtype == args.x.dtype, kInvalidArgument, "linear: out must be ",
-              to_string(args.x.dtype), " as x, got ", to_string(args.out.dtype));
+  const bool is_quantized = args.x.dtype == DType::kF8E4M3;
+  FOVEA_CHECK(is_quantized || args.out.dtype == args.x.dtype, kInvalidArgument,
+              "linear: out must be ", to_string(args.x.dtype), " as x, got ",
+              to_string(args.out.dtype));
   FOVEA_CHECK(args.out.shape[0] == rows, kInvalidArgument, "linear: out must be [", rows,
               ", columns], got ", args.out.shape);
   FOVEA_CHECK(args.out_column >= 0 && weight.out_features <= args.out.shape[1] &&
@@ -38,14 +40,13 @@ void check(const LinearArgs& args) {
               args.out_column, " do not fit out ", args.out.shape);
   FOVEA_CHECK(!overlap(args.x, args.out), kInvalidArgument, "linear: out must not overlap x");
   if (!args.residual) return;
-  check_tensor("linear", "residual", args.residual, args.x.dtype, {rows, weight.out_features});
+  check_tensor("linear", "residual", args.residual, args.out.dtype, {rows, weight.out_features});
   FOVEA_CHECK(may_be_residual(args), kInvalidArgument,
               "linear: residual must be out itself or not overlap it");
 }
 
-}  // namespace
-
-PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView bias) {
+PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView bias,
+                         WeightFormat format) {
   check_activation("pack_linear", "weight", weight, 2);
   FOVEA_CHECK(weight.shape[0] > 0, kInvalidArgument,
               "pack_linear: weight must have out_features, got shape ", weight.shape);
@@ -54,11 +55,11 @@ PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView
     FOVEA_CHECK(bias.shape[0] == weight.shape[0], kInvalidArgument, "pack_linear: bias must be [",
                 weight.shape[0], "], got ", bias.shape);
   }
-  return device.kernels().pack_linear(device, weight, bias);
+  return device.kernels().pack_linear(device, weight, bias, format);
 }
 
 void linear(ExecContext& ctx, const LinearArgs& args) {
-  check(args);
+  check_linear(args);
   if (args.x.shape[0] == 0) return;
   ctx.kernels.linear(ctx.submission(), args);
 }

@@ -15,6 +15,12 @@ namespace fovea::ops {
 /// kSilu     "silu":              x sigmoid(x)
 enum class Activation : std::uint8_t { kNone, kGeluTanh, kGeluErf, kQuickGelu, kSilu };
 
+/// How the weights of a layer are kept: in the dtype that the backend computes in, or as E4M3 with
+/// a scale per row, where the backend has kernels for that (Hopper) and the sizes suit them. Rows
+/// of x are then quantized likewise before they are multiplied: to the multiples of max |x[r, :]| /
+/// 448 that E4M3 has.
+enum class WeightFormat : std::uint8_t { kNative, kFp8 };
+
 /// A weight matrix and its bias in the layout the backend multiplies with; made once at load by
 /// pack_linear. Move-only. The device must outlive it.
 struct PackedLinear {
@@ -24,19 +30,28 @@ struct PackedLinear {
   DType dtype = DType::kF32;  ///< of the stored weights; chosen by the backend
   Buffer weight;              ///< layout private to the backend
   Buffer bias;                ///< layout private to the backend
+  Buffer scale;               ///< with E4M3: what a row of weights is multiplied by, f32
+  /// With E4M3, bounds for |x W^T + bias| <= |x| * largest_row + largest_bias, |x| the Euclidean
+  /// norm.
+  float largest_row = 0;   ///< Euclidean norm of a row of weights
+  float largest_bias = 0;  ///< magnitude
 
-  [[nodiscard]] std::size_t bytes() const noexcept { return weight.bytes() + bias.bytes(); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return weight.bytes() + bias.bytes() + scale.bytes();
+  }
 };
 
 /// Packs a weight matrix for `device`; returns when the copy is complete.
 /// @param weight host memory, [out_features, in_features], f32 | f16 | bf16, any alignment.
 /// @param bias   host memory, [out_features], f32 | f16 | bf16; absent when data is null.
-/// @throws Error(kInvalidArgument) on other shapes or dtypes, Error(kOutOfMemory).
-[[nodiscard]] PackedLinear pack_linear(Device& device, ConstTensorView weight,
-                                       ConstTensorView bias);
+/// @param format kFp8 is a wish: layers whose sizes do not suit the kernels stay kNative.
+/// @throws Error(kInvalidArgument) on other shapes or dtypes, Error(kOutOfMemory),
+/// Error(kUnsupported) if the backend has no kernels for the format.
+[[nodiscard]] PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView bias,
+                                       WeightFormat format = WeightFormat::kNative);
 
 struct LinearArgs {
-  ConstTensorView x;           ///< [rows, in_features], activation dtype
+  ConstTensorView x;           ///< [rows, in_features], activation dtype or ops/quantized.h
   const PackedLinear& weight;  ///< must outlive recorded work
   Activation activation = Activation::kNone;
   ConstTensorView residual =
@@ -51,8 +66,12 @@ struct LinearArgs {
 /// row's bits are the same whatever else is in the batch (CPU). Rounds once, to the activation
 /// dtype. Exception: on a GPU, if rows are not multiples of 16 bytes and there is an activation
 /// with a residual, the sum is also rounded before the activation. `out` must not overlap `x`.
+/// With quantized weights x is quantized first, unless it is, in memory from ctx.arena.
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 void linear(ExecContext& ctx, const LinearArgs& args);
+
+/// The checks of linear() by themselves, for ops that hold such a layer.
+void check_linear(const LinearArgs& args);
 
 }  // namespace fovea::ops

@@ -11,7 +11,9 @@ struct LayerNormArgs {
   ConstTensorView bias;    ///< [cols], f32, on the device
   float epsilon;           ///< added to the variance, > 0
   LiveRows rows = {};
-  TensorView out;                 ///< [rows, cols], activation dtype; may be the same memory as x
+  /// [rows, cols], activation dtype; may be the same memory as x. Or quantized (ops/quantized.h),
+  /// apart from x and without a residual.
+  TensorView out;
   ConstTensorView residual = {};  ///< [rows, cols], activation dtype, or absent; may be the same
                                   ///< memory as out
 };
@@ -29,7 +31,7 @@ struct RmsNormArgs {
   ConstTensorView weight;  ///< [cols], f32, on the device
   float epsilon;           ///< added to the mean square, > 0
   LiveRows rows = {};
-  TensorView out;  ///< [rows, cols], activation dtype; may be the same memory as x
+  TensorView out;  ///< as in LayerNormArgs
 };
 
 /// out[r, c] = round(x[r, c] / sqrt(mean_c(x[r, c]^2) + epsilon)) * weight[c]

@@ -17,7 +17,9 @@ void check(const ProjectedAttentionArgs& args) {
   FOVEA_CHECK(projection.out_features == args.qkv.shape[1], kInvalidArgument, kOp,
               ": projection must be to ", args.qkv.shape[1], " features, got ",
               projection.out_features);
-  check_tensor(kOp, "x", args.x, args.qkv.dtype, {rows, projection.in_features});
+  check_layer_input(kOp, args.x, projection);
+  FOVEA_CHECK(args.x.shape[0] == rows, kInvalidArgument, kOp, ": x must have ", rows, " rows, got ",
+              args.x.shape);
   check_disjoint(kOp, "qkv", args.qkv, "x", args.x);
   if (!args.cos && !args.sin) return;
   check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});

@@ -8,7 +8,7 @@
 namespace fovea::ops {
 
 struct ProjectedAttentionArgs {
-  ConstTensorView x;               ///< [rows, in_features], activation dtype
+  ConstTensorView x;               ///< [rows, in_features], activation dtype or ops/quantized.h
   const PackedLinear& projection;  ///< to 3 * num_heads * head_dim features: q | k | v, heads
                                    ///< contiguous; must outlive recorded work
   TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: memory to work in, no

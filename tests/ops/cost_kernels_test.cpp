@@ -108,7 +108,7 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
 
 TEST_F(CostKernelsTest, PacksNoWeights) {
   expect_error(ErrorCode::kInternal, "pack no weights",
-               [&] { (void)cost_.pack_linear(*device_, {}, {}); });
+               [&] { (void)cost_.pack_linear(*device_, {}, {}, {}); });
 }
 
 }  // namespace

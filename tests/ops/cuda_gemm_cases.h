@@ -11,6 +11,7 @@
 #include <optional>
 #include <ostream>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,30 @@ inline std::int64_t width_of(const GemmCase& c) {
   return c.column == 0 ? c.out_features : c.column + c.out_features + 8;
 }
 
+/// Whether a case is computed with quantized weights if they are asked for.
+inline bool suits_fp8(const GemmCase& c) {
+  return c.in_features % 16 == 0 && c.out_features % 16 == 0;
+}
+
+/// Every row divided by max |row| / 448, rounded to E4M3, and multiplied again. Weights are
+/// divided, rows of x multiplied by the inverse.
+inline std::vector<double> through_fp8(std::span<const float> values, std::int64_t cols,
+                                       bool is_weight) {
+  std::vector<double> result;
+  for (std::size_t first = 0; first < values.size(); first += static_cast<std::size_t>(cols)) {
+    const auto row = values.subspan(first, static_cast<std::size_t>(cols));
+    float largest = 0;
+    for (const float value : row) largest = std::max(largest, std::abs(value));
+    const float scale = largest > 0 ? largest / kMaxE4M3 : 1.0f;
+    const float inverse = 1.0f / scale;
+    for (const float value : row) {
+      const std::uint8_t bits = f32_to_e4m3(is_weight ? value / scale : value * inverse);
+      result.push_back(double{e4m3_to_f32(bits)} * scale);
+    }
+  }
+  return result;
+}
+
 /// The random operands of a case, as the GPU rounds them, and the result in double precision. They
 /// are computed once: every kernel is asked for the same.
 struct Operands {
@@ -89,7 +114,8 @@ inline std::vector<float> random_bf16(std::mt19937_64& generator, std::int64_t c
   return values;
 }
 
-inline Operands make_operands(const GemmCase& c) {
+inline Operands make_operands(const GemmCase& c,
+                              ops::WeightFormat format = ops::WeightFormat::kNative) {
   std::mt19937_64 generator(static_cast<std::uint64_t>(c.rows * 7919 + c.out_features));
   Operands o;
   o.x = random_bf16(generator, c.rows * c.in_features, 1.0f);
@@ -97,8 +123,11 @@ inline Operands make_operands(const GemmCase& c) {
                          1.0f / std::sqrt(static_cast<float>(c.in_features)));
   o.bias = random_bf16(generator, c.out_features, 1.0f);
   o.residual = random_bf16(generator, c.rows * c.out_features, 1.0f);
-  const std::vector<double> x(o.x.begin(), o.x.end());
-  const std::vector<double> weight(o.weight.begin(), o.weight.end());
+  const bool is_fp8 = format == ops::WeightFormat::kFp8;
+  const std::vector<double> x =
+      is_fp8 ? through_fp8(o.x, c.in_features, false) : std::vector<double>(o.x.begin(), o.x.end());
+  const std::vector<double> weight = is_fp8 ? through_fp8(o.weight, c.in_features, true)
+                                            : std::vector<double>(o.weight.begin(), o.weight.end());
   const auto depth = static_cast<std::size_t>(c.in_features);
   for (std::size_t r = 0; r < static_cast<std::size_t>(c.rows); ++r) {
     for (std::size_t n = 0; n < static_cast<std::size_t>(c.out_features); ++n) {
@@ -141,11 +170,12 @@ inline OpCase case_with_choices(const std::string& folder) {
 enum class By : std::uint8_t { kOwnKernel, kMeasuredChoice };
 
 /// Runs a case eagerly and recorded.
-inline void check(OpFixture& f, const GemmCase& c, const Operands& o, By by = By::kMeasuredChoice) {
+inline void check(OpFixture& f, const GemmCase& c, const Operands& o, By by = By::kMeasuredChoice,
+                  ops::WeightFormat format = ops::WeightFormat::kNative) {
   SCOPED_TRACE(::testing::PrintToString(c));
   const ops::PackedLinear packed =
       ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, c.in_features}),
-                       c.bias ? view_of(o.bias, {c.out_features}) : ConstTensorView{});
+                       c.bias ? view_of(o.bias, {c.out_features}) : ConstTensorView{}, format);
   const std::int64_t width = width_of(c);
   const std::int64_t live = c.live.value_or(static_cast<std::int32_t>(c.rows));
   std::vector<float> x = o.x;
@@ -193,12 +223,12 @@ inline void check(OpFixture& f, const GemmCase& c, const Operands& o, By by = By
 /// The line of a choices file that makes `kernel` compute a case; see
 /// src/ops/cuda/gemm/choices.cpp.
 inline std::string choice_line(const GemmCase& c, const std::string& kernel, int splits,
-                               int head_dim = 0) {
+                               int head_dim = 0, int format = 0) {
   const auto octave = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(c.rows)));
   const std::int64_t step = std::max<std::int64_t>(64, octave / 16);
   return cat((c.rows + step - 1) / step * step, " 1 ", c.in_features, ' ', c.out_features, ' ',
              width_of(c), ' ', static_cast<int>(c.activation), ' ', c.bias ? 1 : 0, ' ',
-             c.residual ? 1 : 0, ' ', head_dim, " 16 own ", splits, ' ', kernel, '\n');
+             c.residual ? 1 : 0, ' ', head_dim, ' ', format, " 16 own ", splits, ' ', kernel, '\n');
 }
 
 }  // namespace fovea::test

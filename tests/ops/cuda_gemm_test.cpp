@@ -7,30 +7,20 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/check.h"
-#include "core/file.h"
-#include "device/cuda_plugin.h"
 #include "ops/cuda_gemm_cases.h"
+#include "ops/cuda_gemm_fixture.h"
 #include "ops/linear.h"
 #include "ops/projected_attention_steps.h"
 #include "support/op_fixture.h"
-#include "support/temporary_directory.h"
 
 namespace fovea::test {
 namespace {
 
 using ops::Activation;
-
-/// A kernel, by its name in src/ops/cuda/gemm/hopper/*.cu, and the numbers of thread blocks that
-/// share a sum to try: even and odd parts of a tile, and the most.
-struct Kernel {
-  std::string name;
-  std::vector<int> splits = {1};
-};
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all{{.name = "64x32"},
@@ -93,38 +83,11 @@ struct Placed {
   Tensor out;
 };
 
-class CudaGemmTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_gpu_with(CudaAttention::kHopper)) GTEST_SKIP() << "no GPU that runs our kernels";
-    // A first GEMM makes the library write a file, which tells how this GPU is named in it.
-    {
-      OpFixture f(case_with_choices(folder()));
-      check(f, cases().front(), operands_of(0));
-    }
-    const std::vector<std::string> files = list_directory(folder());
-    ASSERT_EQ(files.size(), 1u);
-    path_ = folder() + "/" + files.front();
-    std::istringstream file(read_text(path()));
-    for (std::string line; header_lines_ < 2 && std::getline(file, line); ++header_lines_)
-      header_ += line + '\n';
-    ASSERT_EQ(header_lines_, 2) << "no choices were kept";
-  }
-
-  [[nodiscard]] std::string folder() const { return folder_ / "made/when/needed"; }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
-  TemporaryDirectory folder_;
-  std::string path_;  // of the file
-  std::string header_;
-  int header_lines_ = 0;
-};
-
 TEST_F(CudaGemmTest, EveryKernelComputesEveryCase) {
   for (const Kernel& kernel : kernels()) {
     for (const int splits : kernel.splits) {
       SCOPED_TRACE(cat(kernel.name, " with ", splits, " splits"));
-      std::string choices = header_;
+      std::string choices = header();
       for (const Case& c : cases())
         if (accepts(kernel, c)) choices += choice_line(c, kernel.name, splits);
       write_text(path(), choices);
@@ -156,7 +119,7 @@ TEST_F(CudaGemmTest, EveryKernelForHeadsBringsThemWhereAttentionReadsThem) {
         const Case gemm{.rows = offsets(lengths).back() + ProjectedAttention::kIdleRows,
                         .in_features = ProjectedAttention::kFeatures,
                         .out_features = 3 * heads.width()};
-        const std::string choices = header_ + choice_line(gemm, kernel.plain, 1) +
+        const std::string choices = header() + choice_line(gemm, kernel.plain, 1) +
                                     choice_line(gemm, kernel.name, 1, kernel.head_dim);
         write_text(path(), choices);
         OpFixture f(case_with_choices(folder()));
@@ -187,7 +150,7 @@ TEST_F(CudaGemmTest, BlocksGoOnToFurtherTiles) {
       const Kernel kernel{.name = name};
       if (!accepts(kernel, c)) continue;
       SCOPED_TRACE(name);
-      write_text(path(), header_ + choice_line(c, name, 1));
+      write_text(path(), header() + choice_line(c, name, 1));
       OpFixture f(case_with_choices(folder()));
       check(f, c, o, By::kOwnKernel);
     }
@@ -199,7 +162,7 @@ TEST_F(CudaGemmTest, ARecordingServesEveryLiveCount) {
   const Operands o = make_operands(c);
   for (const Kernel& kernel : kernels()) {
     SCOPED_TRACE(kernel.name);
-    write_text(path(), header_ + choice_line(c, kernel.name, kernel.splits.front()));
+    write_text(path(), header() + choice_line(c, kernel.name, kernel.splits.front()));
     OpFixture f(case_with_choices(folder()));
     const Placed on_gpu(f, c, o);
     const Tensor count = f.ints({1}, {static_cast<std::int32_t>(c.rows)});
@@ -236,9 +199,9 @@ TEST_F(CudaGemmTest, ARecordedSizeIsMeasuredForItself) {
     ops::linear(ctx, {.x = on_gpu.in.view(), .weight = on_gpu.weight, .out = on_gpu.out.view()});
     f.stream().synchronize();
   };
-  write_text(path(), header_ + of_class);
+  write_text(path(), header() + of_class);
   compute(false);
-  EXPECT_EQ(read_text(path()), header_ + of_class) << "the class was good enough";
+  EXPECT_EQ(read_text(path()), header() + of_class) << "the class was good enough";
   compute(true);
   const std::string kept = read_text(path());
   EXPECT_NE(kept.find(of_class), std::string::npos) << "other sizes keep their choice:\n" << kept;
@@ -276,7 +239,7 @@ TEST_F(CudaGemmTest, ARecordingWithALiveCountTakesAKernelThatStopsThere) {
 TEST_F(CudaGemmTest, ADamagedChoiceIsMeasuredAgain) {
   const Case& c = cases()[1];
   for (const char* kernel : {"no such kernel", "64x32 by 1x3", ""}) {
-    const std::string choices = header_ + choice_line(c, kernel, 1);
+    const std::string choices = header() + choice_line(c, kernel, 1);
     write_text(path(), choices);
     OpFixture f(case_with_choices(folder()));
     check(f, c, operands_of(1));
@@ -288,7 +251,7 @@ TEST_F(CudaGemmTest, AChoiceThatCannotAddTheResidualIsMeasuredAgain) {
   const Case& c = cases()[kWithResidual];
   ASSERT_TRUE(c.residual);
   for (const char* kernel : {"128x144 by 2x1 alternating", "64x128 by 2x2"}) {
-    const std::string choices = header_ + choice_line(c, kernel, 1);
+    const std::string choices = header() + choice_line(c, kernel, 1);
     write_text(path(), choices);
     OpFixture f(case_with_choices(folder()));
     check(f, c, operands_of(kWithResidual));
@@ -311,7 +274,7 @@ TEST_F(CudaGemmTest, TheNextDeviceMeasuresNothing) {
 TEST_F(CudaGemmTest, AnAlgorithmThatTheLibraryRefusesIsMeasuredAgain) {
   const Case& c = cases()[2];
   const std::string line = choice_line(c, "", 1);
-  const std::string choices = header_ + line.substr(0, line.find("own")) +
+  const std::string choices = header() + line.substr(0, line.find("own")) +
                               "library ffff ffff ffff ffff ffff ffff ffff ffff\n";
   write_text(path(), choices);
   {

@@ -20,8 +20,8 @@ constexpr HopperGemmKernel kKernel{.name = "128x64 by 2x1 split", .split = true}
 const HopperGemmKernel* HopperGemm::find_kernel(const std::string& name) {
   return name == kKernel.name ? &kKernel : nullptr;
 }
-bool HopperGemm::is_possible(const HopperGemmPlan& plan, bool /*residual*/, int head_dim) {
-  return plan.kernel != nullptr && plan.splits <= 4 && head_dim == 0;
+bool HopperGemm::is_possible(const HopperGemmPlan& plan, const GemmKey& key) {
+  return plan.kernel != nullptr && plan.splits <= 4 && key.head_dim == 0;
 }
 
 namespace {
@@ -40,6 +40,7 @@ GemmKey key_of_rows(std::int64_t rows, bool is_class = false) {
           .bias = true,
           .residual = false,
           .head_dim = 0,
+          .format = 0,
           .alignment = 16};
 }
 

@@ -31,11 +31,12 @@ inline std::vector<std::int32_t> offsets(const std::vector<std::int32_t>& length
 /// offsets beyond them nonsense.
 class ProjectedAttention {
  public:
-  static constexpr std::int64_t kFeatures = 136;  ///< two blocks of columns and a tail
-  static constexpr std::int64_t kIdleRows = 21;   ///< beyond the sequences
+  static constexpr std::int64_t kFeatures = 136;     ///< two blocks of columns and a tail
+  static constexpr std::int64_t kFp8Features = 272;  ///< likewise, of E4M3
+  static constexpr std::int64_t kIdleRows = 21;      ///< beyond the sequences
 
   ProjectedAttention(OpFixture& f, Heads heads, const std::vector<std::int32_t>& lengths,
-                     bool rotates)
+                     bool rotates, ops::WeightFormat format = ops::WeightFormat::kNative)
       : f_(f),
         heads_(heads),
         rotates_(rotates),
@@ -50,11 +51,12 @@ class ProjectedAttention {
       return with_idle_rows(std::move(values), columns);
     };
     const std::int64_t width = heads.width();
-    const std::vector<float> weight = f.rounded(normal_values(generator, 3 * width * kFeatures));
+    const std::int64_t features = format == ops::WeightFormat::kFp8 ? kFp8Features : kFeatures;
+    const std::vector<float> weight = f.rounded(normal_values(generator, 3 * width * features));
     const std::vector<float> bias = f.rounded(normal_values(generator, 3 * width));
-    projection_ = ops::pack_linear(f.device(), view_of(weight, {3 * width, kFeatures}),
-                                   view_of(bias, {3 * width}));
-    x_ = f.activations({rows, kFeatures}, random(kFeatures, 0.1f));
+    projection_ = ops::pack_linear(f.device(), view_of(weight, {3 * width, features}),
+                                   view_of(bias, {3 * width}), format);
+    x_ = f.activations({rows, features}, random(features, 0.1f));
     qkv_ = f.poisoned({rows, 3 * width});
     std::vector<float> cos = random(heads.dim / 2, 1.0f);
     std::vector<float> sin = cos;

@@ -31,6 +31,7 @@ struct EngineFlags {
   std::int64_t max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
   std::string packing = "greedy";
   std::string attention = "auto";
+  std::string quantization = "none";
   bool measure_graphs = true;
   std::string cache_dir = "none";  ///< or a folder
   std::string compilation_config;

@@ -5,8 +5,10 @@
 
 #include "ops/gated.h"
 #include "ops/grid.h"
+#include "ops/mlp.h"
 #include "ops/norm.h"
 #include "ops/patch.h"
+#include "ops/quantized.h"
 
 namespace fovea::blocks {
 
@@ -45,8 +47,8 @@ void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows ro
 void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, ConstTensorView x,
             ConstTensorView residual, TensorView out) {
   const Arena::Scope scope(ctx.arena);
-  const TensorView qkv = ctx.arena.tensor(x.dtype, {x.shape[0], layer.qkv.out_features});
-  const TensorView mixed = ctx.arena.tensor(x.dtype, {x.shape[0], layer.proj.in_features});
+  const TensorView qkv = ctx.arena.tensor(out.dtype, {x.shape[0], layer.qkv.out_features});
+  const TensorView mixed = ctx.arena.tensor(out.dtype, {x.shape[0], layer.proj.in_features});
   ops::projected_attention(ctx, {.x = x,
                                  .projection = layer.qkv,
                                  .qkv = qkv,
@@ -62,6 +64,11 @@ void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, 
       {.x = mixed, .weight = layer.proj, .residual = residual, .rows = rows.live(), .out = out});
 }
 
+TensorView rows_for(ExecContext& ctx, const ops::PackedLinear& layer, TensorView x) {
+  if (layer.dtype == DType::kF8E4M3) return ops::quantized_tensor(ctx.arena, x.shape);
+  return ctx.arena.tensor(x.dtype, x.shape);
+}
+
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x) {
   attend(ctx, layer, rows, normed, x, x);
@@ -71,12 +78,14 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
              TensorView x) {
   const Arena::Scope scope(ctx.arena);
   const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], layer.fc1.out_features});
-  ops::linear(ctx, {.x = normed,
-                    .weight = layer.fc1,
-                    .activation = layer.activation,
-                    .rows = rows,
-                    .out = wide});
-  ops::linear(ctx, {.x = wide, .weight = layer.fc2, .residual = x, .rows = rows, .out = x});
+  ops::mlp(ctx, {.x = normed,
+                 .fc1 = layer.fc1,
+                 .fc2 = layer.fc2,
+                 .activation = layer.activation,
+                 .residual = x,
+                 .rows = rows,
+                 .wide = wide,
+                 .out = x});
 }
 
 void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView normed,
@@ -104,11 +113,14 @@ void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int
 
 void mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView x, TensorView wide,
          TensorView out, std::int64_t column) {
-  ops::linear(
-      ctx,
-      {.x = x, .weight = layer.fc1, .activation = layer.activation, .rows = rows, .out = wide});
-  ops::linear(ctx,
-              {.x = wide, .weight = layer.fc2, .rows = rows, .out = out, .out_column = column});
+  ops::mlp(ctx, {.x = x,
+                 .fc1 = layer.fc1,
+                 .fc2 = layer.fc2,
+                 .activation = layer.activation,
+                 .rows = rows,
+                 .wide = wide,
+                 .out = out,
+                 .out_column = column});
 }
 
 }  // namespace fovea::blocks

@@ -103,7 +103,7 @@ void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows ro
 void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, ConstTensorView x,
             ConstTensorView residual, TensorView out);
 
-/// x += proj(attention(qkv(normed))), as attend.
+/// x += proj(attention(qkv(normed))), as attend; normed may be quantized, as for the next two.
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x);
 
@@ -114,6 +114,18 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
 /// x += down(activation(gate(normed)) * up(normed)); normed and x [rows, features].
 void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView normed,
              TensorView x);
+
+/// What a part of a block multiplies first.
+[[nodiscard]] inline const ops::PackedLinear& first_layer(const Attention& layer) {
+  return layer.qkv;
+}
+[[nodiscard]] inline const ops::PackedLinear& first_layer(const Mlp& layer) { return layer.fc1; }
+[[nodiscard]] inline const ops::PackedLinear& first_layer(const GatedMlp& layer) {
+  return layer.gate_up;
+}
+/// Memory for rows of x, normalised, as `layer` reads them: quantized if its weights are. Until the
+/// caller's scope of the arena ends.
+[[nodiscard]] TensorView rows_for(ExecContext& ctx, const ops::PackedLinear& layer, TensorView x);
 
 /// out[:, column ...] = fc2(activation(fc1(x))), for mergers and projectors.
 /// @param wide scratch [rows, wide], of the caller because the work may go to a second queue.
@@ -126,14 +138,19 @@ void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int
              LiveRows rows, TensorView out);
 
 /// x += attention(norm1(x)); x += mlp(norm2(x)); x is [rows, features].
-/// @tparam PreNormBlock has members norm1, norm2, attn and mlp, of types above.
+/// @tparam PreNormBlock has members norm1, norm2, attn and mlp, of types above or with overloads of
+/// their functions.
 template <class PreNormBlock>
 void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& rows,
                TensorView x) {
+  {
+    const Arena::Scope scope(ctx.arena);
+    const TensorView normed = rows_for(ctx, first_layer(block.attn), x);
+    norm(ctx, block.norm1, x, rows.live(), normed);
+    add_attention(ctx, block.attn, rows, normed, x);
+  }
   const Arena::Scope scope(ctx.arena);
-  const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
-  norm(ctx, block.norm1, x, rows.live(), normed);
-  add_attention(ctx, block.attn, rows, normed, x);
+  const TensorView normed = rows_for(ctx, first_layer(block.mlp), x);
   norm(ctx, block.norm2, x, rows.live(), normed);
   add_mlp(ctx, block.mlp, rows.live(), normed, x);
 }

@@ -78,8 +78,12 @@ WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string p
     : source_(source), prefix_(std::move(prefix)) {}
 
 WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix,
-                           Device& device, Stream& stream)
-    : source_(source), prefix_(std::move(prefix)), device_(&device), stream_(&stream) {}
+                           Device& device, Stream& stream, ops::WeightFormat block_format)
+    : source_(source),
+      prefix_(std::move(prefix)),
+      device_(&device),
+      stream_(&stream),
+      block_format_(block_format) {}
 
 bool WeightLoader::exists(const std::string& name) const {
   return source_.is_dummy() || std::ranges::binary_search(source_.names(), prefix_ + name);
@@ -171,7 +175,7 @@ ops::PackedLinear WeightLoader::conv(const std::string& name, std::int64_t out_c
                                         ? source_.tensor(prefix_ + name + ".bias", {out_channels})
                                         : ConstTensorView{};
   return ops::pack_linear(*device_, {turned.data(), stored.dtype, {out_channels, in_features}},
-                          bias_view);
+                          bias_view, format_);
 }
 
 Conv3x3 WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels,
@@ -218,7 +222,7 @@ ops::PackedLinear WeightLoader::linear_from(
     return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
   };
   return ops::pack_linear(*device_, view(weight, {out_features, in_features}),
-                          view(bias, {out_features}));
+                          view(bias, {out_features}), format_);
 }
 
 ops::PackedLinear WeightLoader::scaled_linear(const std::string& name, const std::string& scale,
@@ -301,8 +305,9 @@ ops::PackedLinear WeightLoader::pack(const Stack& stack, Bias bias) {
     const DType bias_dtype = read_stack(stack, ".bias", {stack.part_rows}, bias_bytes);
     bias_view = {bias_bytes.data(), bias_dtype, {out_features}};
   }
-  return ops::pack_linear(
-      *device_, {weight_bytes.data(), weight_dtype, {out_features, in_features}}, bias_view);
+  return ops::pack_linear(*device_,
+                          {weight_bytes.data(), weight_dtype, {out_features, in_features}},
+                          bias_view, format_);
 }
 
 DType WeightLoader::read_stack(const Stack& stack, const std::string& suffix, const Shape& shape,

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/weight_source.h"
@@ -26,9 +27,30 @@ class WeightLoader {
  public:
   /// Checks only. `source` must outlive the loader.
   WeightLoader(const checkpoint::WeightSource& source, std::string prefix);
-  /// Loads onto `device`.
+  /// Loads onto `device`, the layers of blocks (see block()) in a format of their own.
   WeightLoader(const checkpoint::WeightSource& source, std::string prefix, Device& device,
-               Stream& stream);
+               Stream& stream, ops::WeightFormat block_format = ops::WeightFormat::kNative);
+
+  /// While it lives, layers are loaded in a format.
+  class FormatScope {
+   public:
+    FormatScope(WeightLoader& loader, ops::WeightFormat format) noexcept
+        : loader_(loader), before_(std::exchange(loader.format_, format)) {}
+    ~FormatScope() { loader_.format_ = before_; }
+    FormatScope(const FormatScope&) = delete;
+    FormatScope& operator=(const FormatScope&) = delete;
+
+   private:
+    WeightLoader& loader_;
+    ops::WeightFormat before_;
+  };
+  /// While the result lives, the layers of block number `index` of a tower are loaded. The first
+  /// three stay in the native format: their rows differ most in size, and what they lose every
+  /// later block works on.
+  [[nodiscard]] FormatScope block(std::int64_t index) noexcept {
+    constexpr std::int64_t kNativeBlocks = 3;
+    return {*this, index < kNativeBlocks ? ops::WeightFormat::kNative : block_format_};
+  }
 
   enum class Bias : std::uint8_t {
     kYes,
@@ -128,6 +150,8 @@ class WeightLoader {
   std::string prefix_;
   Device* device_ = nullptr;  // null: check only
   Stream* stream_ = nullptr;
+  ops::WeightFormat block_format_ = ops::WeightFormat::kNative;
+  ops::WeightFormat format_ = ops::WeightFormat::kNative;
   std::vector<TensorReport> report_;
   std::unordered_set<std::string> reported_;  // names in report_
   std::int64_t parameters_ = 0;

@@ -61,6 +61,7 @@ Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views,
                         });
   }
   for (std::int64_t layer = 0; layer < c.sam_layers; ++layer) {
+    const auto block = loader.block(layer);
     w.blocks.push_back(load_sam_block(loader, c, layer, views));
   }
   constexpr std::int64_t kNeck = Config::kNeckChannels;
@@ -102,6 +103,7 @@ Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views
   }
   w.pre_layrnorm = loader.layer_norm("vision_model.pre_layrnorm", c.clip_width, kClipEpsilon);
   for (std::int64_t i = 0; i < c.clip_layers; ++i) {
+    const auto block = loader.block(i);
     w.layers.push_back(load_clip_layer(loader, c, cat("vision_model.transformer.layers.", i)));
   }
   return w;

@@ -46,6 +46,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
   w.position_embedding = loader.f32("embeddings.position_embedding.weight",
                                     {c.position_side() * c.position_side(), width});
   for (std::int64_t i = 0; i < c.depth; ++i) {
+    const auto block = loader.block(i);
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.post_layernorm = loader.rms_norm("post_layernorm", width, epsilon);

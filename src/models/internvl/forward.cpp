@@ -39,11 +39,14 @@ void norm_q_and_k(ExecContext& ctx, const std::array<blocks::RmsNorm, 2>& norms,
 
 }  // namespace
 
-// This and the next are not in the unnamed namespace: blocks::add_block finds them by the layer.
+// This and the next two are not in the unnamed namespace: blocks::add_block finds them by the
+// layer.
 static void norm(ExecContext& ctx, const Norm& layer, ConstTensorView x, LiveRows rows,
                  TensorView out) {
   std::visit([&](const auto& kind) { blocks::norm(ctx, kind, x, rows, out); }, layer.kind);
 }
+
+static const ops::PackedLinear& first_layer(const Attention& layer) { return layer.plain.qkv; }
 
 /// x += proj(attention(norm(q), norm(k), v)); normed and x [rows, hidden_size]
 static void add_attention(ExecContext& ctx, const Attention& layer,

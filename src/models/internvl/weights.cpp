@@ -116,6 +116,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
       [&](std::span<const float> table) { return blocks::in_patch_order(c.view, 1, table); });
   const Loading loading{loader, c, names};
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const auto block = loader.block(i);
     w.layers.push_back(loading.layer(cat(names.layers, i, ".")));
   }
   w.projector_norm = loader.layer_norm(names.projector_norm, c.joined_width(), kProjectorEpsilon);

@@ -46,6 +46,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
   w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight", {side, side, c.hidden_size});
   w.pos_emb.shape = {side * side, c.hidden_size};
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const auto block = loader.block(i);
     w.blocks.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
   }
   w.final_layernorm =

@@ -56,6 +56,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
       [&](std::span<const float> table) { return blocks::in_patch_order(c.view, 0, table); });
   w.layernorm_pre = loader.layer_norm("vision_model.layernorm_pre", width, kNormEpsilon);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const auto block = loader.block(i);
     w.layers.push_back(load_layer(loader, c, cat("vision_model.model.layers.", i)));
   }
   w.layernorm_post = loader.layer_norm("vision_model.layernorm_post", width, kNormEpsilon);

@@ -42,6 +42,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size})};
   w.pos_embed = loader.f32("pos_embed.weight", {c.num_position_embeddings, c.hidden_size});
   for (std::int64_t i = 0; i < c.depth; ++i) {
+    const auto block = loader.block(i);
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.merger = load_merger(loader, c, "merger", c.hidden_size);

@@ -32,12 +32,20 @@ class CpuKernels final : public Kernels {
   CpuKernels(CpuIsa isa, int num_threads) noexcept : isa_(isa), num_threads_(num_threads) {}
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
-                                              ConstTensorView bias) const override {
+                                              ConstTensorView bias,
+                                              ops::WeightFormat format) const override {
+    FOVEA_CHECK(format == ops::WeightFormat::kNative, kUnsupported,
+                "fp8 weights need a GPU with compute capability 9.0 (Hopper), not the CPU");
     return cpu::pack_linear(device, weight, bias);
   }
   void linear(const Submission& submission, const ops::LinearArgs& args) const override {
     check_f32("linear", args.x);
     cpu::linear(submission.stream, args, isa_);
+  }
+  [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs&) const override { return 0; }
+  void mlp(const Submission& submission, const ops::MlpArgs& args) const override {
+    linear(submission, ops::first_layer(args));
+    linear(submission, ops::second_layer(args));
   }
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override {
     check_f32("layer_norm", args.x);

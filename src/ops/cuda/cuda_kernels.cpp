@@ -25,6 +25,7 @@ class CudaKernels final : public Kernels {
   CudaKernels(const CudaDeviceOptions& options, const KernelSets& sets)
       : device_index_(options.index),
         num_multiprocessors_(count_multiprocessors(options.index)),
+        has_hopper_kernels_(sets.hopper),
         has_hopper_attention_(sets.hopper && options.attention != CudaAttention::kPortable),
         gemm_(options.index, options.cache_dir, sets.hopper),
         attention_(options, has_hopper_attention_, num_multiprocessors_, gemm_) {
@@ -35,12 +36,22 @@ class CudaKernels final : public Kernels {
   }
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
-                                              ConstTensorView bias) const override {
-    return cuda::pack_linear(device, device_index_, weight, bias);
+                                              ConstTensorView bias,
+                                              ops::WeightFormat format) const override {
+    FOVEA_CHECK(format == ops::WeightFormat::kNative || has_hopper_kernels_, kUnsupported,
+                "cuda:", device_index_,
+                ": fp8 weights need a GPU with compute capability 9.0 (Hopper) and a plugin built "
+                "for it");
+    return cuda::pack_linear(device, device_index_, weight, bias, format);
   }
   void linear(const Submission& submission, const ops::LinearArgs& args) const override {
-    check_bf16("linear", "x", args.x);
-    gemm_.run(stream_of(submission), gemm_of(args, submission.is_recorded));
+    cuda::linear(submission, args, gemm_, num_multiprocessors_);
+  }
+  [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override {
+    return cuda::linear_workspace(args);
+  }
+  void mlp(const Submission& submission, const ops::MlpArgs& args) const override {
+    cuda::mlp(submission, args, gemm_, num_multiprocessors_);
   }
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override {
     cuda::layer_norm(stream_of(submission), args, num_multiprocessors_);
@@ -103,6 +114,7 @@ class CudaKernels final : public Kernels {
  private:
   int device_index_;
   int num_multiprocessors_;
+  bool has_hopper_kernels_;
   bool has_hopper_attention_;  // and may use it
   mutable GemmLibrary gemm_;   // remembers which algorithm was fastest
   Attention attention_;

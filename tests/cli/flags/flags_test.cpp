@@ -20,6 +20,7 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   EXPECT_EQ(options.max_num_batched_tokens, library.max_num_batched_tokens);
   EXPECT_EQ(options.packing, library.packing);
   EXPECT_EQ(options.attention, library.attention);
+  EXPECT_EQ(options.quantization, library.quantization);
   EXPECT_EQ(options.measure_graphs, library.measure_graphs);
   EXPECT_EQ(options.cache_dir, library.cache_dir);
   EXPECT_EQ(options.media.image_backend, library.media.image_backend);
@@ -151,6 +152,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   flags.media.profile = "transformers";
   flags.packing = "cost";
   flags.attention = "portable";
+  flags.quantization = "fp8";
   flags.measure_graphs = false;
   flags.media.min_pixels = 100;
   flags.media.max_pixels = 200;
@@ -162,6 +164,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   EXPECT_EQ(options.media.profile, MediaProfile::kTransformers);
   EXPECT_EQ(options.packing, PackingPolicy::kCost);
   EXPECT_EQ(options.attention, AttentionBackend::kPortable);
+  EXPECT_EQ(options.quantization, Quantization::kFp8);
   EXPECT_FALSE(options.measure_graphs);
   EXPECT_EQ(options.media.min_pixels, 100);
   EXPECT_EQ(options.media.max_pixels, 200);

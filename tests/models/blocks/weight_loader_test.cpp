@@ -54,6 +54,23 @@ class WeightLoaderTest : public ::testing::Test {
   std::unique_ptr<Stream> stream_ = device_->create_stream();
 };
 
+TEST_F(WeightLoaderTest, BlocksFromTheFourthOnAreLoadedInTheirFormat) {
+  add("layer.weight", {16, 16}, 0);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_, ops::WeightFormat::kFp8);
+  const auto load = [&] { (void)loader.linear("layer", 16, {16}, WeightLoader::Bias::kNo); };
+  load();
+  for (std::int64_t block = 0; block < 3; ++block) {
+    const auto scope = loader.block(block);
+    load();
+  }
+  {
+    const auto scope = loader.block(3);  // a CPU has no kernels for it
+    test::expect_error(ErrorCode::kUnsupported, "compute capability 9.0 (Hopper)", load);
+  }
+  load();
+}
+
 TEST_F(WeightLoaderTest, FusedAndSplitProjectionsGiveTheSameLayer) {
   add("fused.qkv.weight", {6, 2}, 0);
   add("fused.qkv.bias", {6}, 100);

@@ -8,6 +8,7 @@
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
+#include "ops/cuda/gemm/linear.h"
 #include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
@@ -130,13 +131,14 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
   Plan call = plan(kOp, ops::attention_args(args));
   const Arena::Scope scope(submission.arena);
   call.work.workspace = take_scratch(submission, workspace_bytes(call));
-  Gemm gemm = gemm_of(ops::projection_args(args), submission.is_recorded);
+  Gemm gemm = prepare_gemm(submission, ops::projection_args(args), num_multiprocessors_);
   // The kernels that pack keys can rotate, too, unless the scale is not positive: then keep and
   // flip of AttentionWork would have to be applied before the rotation.
   if (call.kernel == Kernel::kHopper && args.scale > 0.0f) {
     call.work.cos = args.cos.as<float>();
     call.work.sin = args.sin.as<float>();
-    call.is_packed = HopperGemm::has_heads(call.work.head_dim) && HopperGemm::accepts(gemm);
+    call.is_packed =
+        HopperGemm::has_heads(call.work.head_dim, gemm.format) && HopperGemm::accepts(gemm);
     if (call.is_packed) gemm.attention = &call.work;
   }
   CudaStream& stream = stream_of(submission);

@@ -31,5 +31,6 @@ std::span<const HopperGemmKernel> small_gemm_kernels() { return {}; }
 std::span<const HopperGemmKernel> wide_gemm_kernels() { return {}; }
 std::span<const HopperGemmKernel> alternating_gemm_kernels() { return {}; }
 std::span<const HopperGemmKernel> head_gemm_kernels() { return {}; }
+std::span<const HopperGemmKernel> fp8_gemm_kernels() { return {}; }
 
 }  // namespace fovea::cuda

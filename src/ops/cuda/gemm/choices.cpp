@@ -1,8 +1,8 @@
 // A text file of measured choices:
-//   fovea-gemm-choices 6
+//   fovea-gemm-choices 7
 //   <identity of GPU and software>
-//   <rows> <is class> <k> <n> <out stride> <activation> <bias> <residual> <head dim> <alignment>
-//   and then
+//   <rows> <is class> <k> <n> <out stride> <activation> <bias> <residual> <head dim> <format>
+//   <alignment> and then
 //     own <splits> <name of the kernel>
 //     library <8 words of hex>
 //     unfused
@@ -23,7 +23,7 @@ namespace {
 
 using Way = GemmChoice::Way;
 
-constexpr const char* kHeader = "fovea-gemm-choices 6";
+constexpr const char* kHeader = "fovea-gemm-choices 7";
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 /// Reads one line; false at damage or at a kernel that this build does not have.
@@ -32,7 +32,8 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
   in.imbue(std::locale::classic());
   std::string kind;
   in >> key.rows >> key.is_class >> key.in_features >> key.out_features >> key.out_stride >>
-      key.activation >> key.bias >> key.residual >> key.head_dim >> key.alignment >> kind;
+      key.activation >> key.bias >> key.residual >> key.head_dim >> key.format >> key.alignment >>
+      kind;
   if (!in) return false;
   if (kind == "unfused") {
     choice = {.way = Way::kUnfused};
@@ -43,7 +44,7 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
     std::string name;
     std::getline(in >> choice.own.splits >> std::ws, name);
     choice.own.kernel = HopperGemm::find_kernel(name);
-    return in && HopperGemm::is_possible(choice.own, key.residual, key.head_dim);
+    return in && HopperGemm::is_possible(choice.own, key);
   }
   choice = {.way = Way::kLibrary};  // of no rows yet: the library is asked before it is used
   in >> std::hex;
@@ -54,7 +55,7 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
 void write_choice(std::ostream& out, const GemmKey& key, const GemmChoice& choice) {
   out << std::dec << key.rows << ' ' << key.is_class << ' ' << key.in_features << ' '
       << key.out_features << ' ' << key.out_stride << ' ' << key.activation << ' ' << key.bias
-      << ' ' << key.residual << ' ' << key.head_dim << ' ' << key.alignment;
+      << ' ' << key.residual << ' ' << key.head_dim << ' ' << key.format << ' ' << key.alignment;
   switch (choice.way) {
     case Way::kOwn: out << " own " << choice.own.splits << ' ' << choice.own.kernel->name; break;
     case Way::kLibrary:

@@ -66,6 +66,7 @@ GemmKey key_of(const Gemm& gemm) {
           .bias = gemm.bias != nullptr,
           .residual = gemm.residual != nullptr,
           .head_dim = head_dim_of(gemm),
+          .format = static_cast<int>(gemm.format),
           .alignment = common_alignment(gemm)};
 }
 
@@ -138,6 +139,7 @@ std::string path_in(const std::string& cache_dir, const std::string& identity) {
 }  // namespace
 
 Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded) {
+  const bool is_fp8 = args.weight.dtype == DType::kF8E4M3;
   return {.rows = args.x.shape[0],
           .in_features = args.weight.in_features,
           .out_features = args.weight.out_features,
@@ -149,7 +151,11 @@ Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded) {
           .out = args.out.data + args.out_column * kElementBytes,
           .out_stride = args.out.shape[1],
           .live = args.rows.count,
-          .is_recorded = is_recorded};
+          .is_recorded = is_recorded,
+          .format = is_fp8 ? GemmFormat::kFp8 : GemmFormat::kBf16,
+          .scales = {.weight = reinterpret_cast<const float*>(args.weight.scale.data()),
+                     .largest_row = args.weight.largest_row,
+                     .largest_bias = args.weight.largest_bias}};
 }
 
 GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir, bool has_hopper_kernels)
@@ -201,7 +207,8 @@ bool GemmLibrary::has_own(const Gemm& gemm) const {
 }
 
 bool GemmLibrary::is_ours(const Gemm& gemm) const {
-  return gemm.attention != nullptr || (gemm.is_recorded && gemm.live != nullptr && has_own(gemm));
+  return gemm.attention != nullptr || gemm.format != GemmFormat::kBf16 ||
+         (gemm.is_recorded && gemm.live != nullptr && has_own(gemm));
 }
 
 std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm) const {

@@ -16,7 +16,28 @@
 
 namespace fovea::cuda {
 
-/// One GEMM, everything bf16 and row-major:
+/// Dtypes of a GEMM's x, weight and out. Bias and residual are bf16.
+enum class GemmFormat : std::uint8_t {
+  kBf16,
+  kFp8,       ///< x and weight are E4M3, out is bf16
+  kFp8ToFp8,  ///< all three are E4M3
+};
+/// What makes numbers of E4M3: the scale of their row.
+struct Fp8Scales {
+  const float* x = nullptr;       ///< [rows]
+  const float* weight = nullptr;  ///< [out_features]
+  float* out = nullptr;           ///< [rows], written with kFp8ToFp8 only, as are the next three
+  /// [rows], at least the Euclidean norm of a row of x. With it, largest_row and largest_bias,
+  /// those of PackedLinear, rows of the result are bounded before they are computed, which their
+  /// scale is taken from: |out[r, n]| <= x_norm[r] largest_row + largest_bias, activations only
+  /// shrink it. The bound exceeds the result by some factor of 10 to 30. That costs range, of which
+  /// E4M3 has 2^17, but no precision.
+  const float* x_norm = nullptr;
+  float largest_row = 0;
+  float largest_bias = 0;
+};
+
+/// One GEMM, everything bf16, unless `format` says otherwise, and row-major:
 ///   out[r, n] = activation(sum_k x[r, k] * weight[n, k] + bias[n]) + residual[r, n]
 /// accumulated in f32 and rounded once, but see GemmChoice::Way::kUnfused.
 struct Gemm {
@@ -37,8 +58,10 @@ struct Gemm {
   /// keys and values to the workspace, rotated where there are angles. Null: plain rows. Only our
   /// kernels do that, see HopperGemm::has_heads.
   const AttentionWork* attention = nullptr;
+  GemmFormat format = GemmFormat::kBf16;  ///< others by our kernels only
+  Fp8Scales scales = {};
 };
-/// The GEMM of a linear layer.
+/// The GEMM of a linear layer, of whose quantized operands only weights are known.
 [[nodiscard]] Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded);
 [[nodiscard]] inline int head_dim_of(const Gemm& gemm) {
   return gemm.attention == nullptr ? 0 : gemm.attention->head_dim;
@@ -57,6 +80,7 @@ struct GemmKey {
   bool bias;
   bool residual;
   int head_dim;   ///< of queries, keys and values; 0: plain rows
+  int format;     ///< GemmFormat
   int alignment;  ///< bytes to which every operand is aligned: 2, 4, 8 or 16
   friend auto operator<=>(const GemmKey&, const GemmKey&) = default;
 };

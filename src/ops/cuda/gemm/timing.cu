@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/dtype.h"
 #include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/e4m3.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/gemm/timing.h"
 
@@ -21,16 +23,22 @@ constexpr int kReplays = 3;
 constexpr float kLongestLoopMs = 8.0f;
 constexpr std::int64_t kElementBytes = sizeof(__nv_bfloat16);
 
+__device__ void store_rounded(__nv_bfloat16* to, float value) { *to = __float2bfloat16_rn(value); }
+/// As quantization leaves it: close to the largest number.
+__device__ void store_rounded(std::uint8_t* to, float value) {
+  *to = static_cast<std::uint8_t>(pack_e4m3(2.0f * kMaxE4M3 * value, 0.0f));
+}
+
 /// Values in [-0.5, 0.5) from a hash of the position: all bits of the mantissa vary.
-__global__ void __launch_bounds__(kBlock)
-    fill_random_kernel(__nv_bfloat16* out, std::size_t count) {
+template <class Element>
+__global__ void __launch_bounds__(kBlock) fill_random_kernel(Element* out, std::size_t count) {
   wait_for_predecessor();
   const std::size_t stride = std::size_t{gridDim.x} * kBlock;
   for (std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x; i < count; i += stride) {
     auto bits = static_cast<std::uint32_t>(i) * 2654435761u;
     bits = (bits ^ (bits >> 15)) * 2246822519u;
     bits ^= bits >> 13;
-    out[i] = __float2bfloat16_rn(static_cast<float>(bits) * 0x1p-32f - 0.5f);
+    store_rounded(out + i, static_cast<float>(bits) * 0x1p-32f - 0.5f);
   }
 }
 
@@ -43,18 +51,23 @@ struct MemoryTraits {
 };
 using Memory = UniqueHandle<MemoryTraits>;
 
-/// Random bf16 operands, or nothing if memory is short.
+/// Random operands, or nothing if memory is short.
+template <class Element = __nv_bfloat16>
 Memory random_operand(CudaStream& stream, std::int64_t count) {
   std::byte* data = nullptr;
   const auto elements = static_cast<std::size_t>(count);
-  if (cudaMalloc(&data, elements * kElementBytes) != cudaSuccess) {
+  if (cudaMalloc(&data, elements * sizeof(Element)) != cudaSuccess) {
     (void)cudaGetLastError();
     return {};
   }
   Memory memory(data);
-  launch(stream, &fill_random_kernel, dim3(kFillBlocks), dim3(kBlock), 0,
-         reinterpret_cast<__nv_bfloat16*>(data), elements);
+  launch(stream, &fill_random_kernel<Element>, dim3(kFillBlocks), dim3(kBlock), 0,
+         reinterpret_cast<Element*>(data), elements);
   return memory;
+}
+/// The same of E4M3 or bf16.
+Memory random_operand(CudaStream& stream, std::int64_t count, bool is_fp8) {
+  return is_fp8 ? random_operand<std::uint8_t>(stream, count) : random_operand(stream, count);
 }
 
 UniqueEvent make_event() {
@@ -70,6 +83,7 @@ struct GemmStopwatch::Operands {
   Memory weights, x, out, bias;
   Memory cu_seqlens;  // of one sequence of all rows
   Memory live;        // one count
+  Memory scales;      // of a row or a column, for whatever asks
   AttentionWork attention;
   UniqueEvent begin = make_event();
   UniqueEvent end = make_event();
@@ -80,9 +94,10 @@ GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(str
   const std::int64_t weight_size = gemm.in_features * gemm.out_features;
   operands_ = std::make_unique<Operands>();
   Operands& o = *operands_;
+  const bool is_fp8 = gemm.format != GemmFormat::kBf16;
   o.copies = std::max<std::int64_t>(1, kRotatedBytes / (weight_size * kElementBytes));
-  o.weights = random_operand(stream, weight_size * o.copies);
-  o.x = random_operand(stream, gemm.rows * gemm.in_features);
+  o.weights = random_operand(stream, weight_size * o.copies, is_fp8);
+  o.x = random_operand(stream, gemm.rows * gemm.in_features, is_fp8);
   o.out = random_operand(stream, gemm.rows * gemm.out_stride);
   o.bias = random_operand(stream, gemm.out_features);
   if (gemm.attention != nullptr) {  // the op that measures has not begun to use its workspace
@@ -98,6 +113,7 @@ GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(str
     o.attention.max_seqs = 1;
     gemm_.attention = &o.attention;
   }
+  if (is_fp8) place_scales();
   FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream.handle()));
   gemm_.x = o.x.get();
   gemm_.bias = gemm.bias != nullptr ? o.bias.get() : nullptr;
@@ -110,12 +126,28 @@ GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(str
   set_live(gemm.rows);
 }
 
+void GemmStopwatch::place_scales() {
+  constexpr int kByte = 0x3a;  // of 7.1e-4, which keeps results near 1
+  const std::int64_t count = std::max(gemm_.rows, gemm_.out_features);
+  const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(float));
+  operands_->scales = random_operand(stream_, 2 * bytes / kElementBytes);
+  if (!operands_->scales.get()) return;
+  FOVEA_CUDA_CHECK(cudaMemsetAsync(operands_->scales.get(), kByte, static_cast<std::size_t>(bytes),
+                                   stream_.handle()));
+  auto* const scales = reinterpret_cast<float*>(operands_->scales.get());
+  gemm_.scales.x = scales;
+  gemm_.scales.weight = scales;
+  gemm_.scales.x_norm = scales;
+  gemm_.scales.out = scales + count;
+}
+
 GemmStopwatch::~GemmStopwatch() = default;
 
 bool GemmStopwatch::is_ready() const noexcept {
   const Operands& o = *operands_;
   return o.weights.get() && o.x.get() && o.out.get() && o.bias.get() &&
-         (gemm_.attention == nullptr || o.cu_seqlens.get());
+         (gemm_.attention == nullptr || o.cu_seqlens.get()) &&
+         (gemm_.format == GemmFormat::kBf16 || o.scales.get());
 }
 
 void GemmStopwatch::set_live(std::int64_t rows) {
@@ -128,7 +160,8 @@ void GemmStopwatch::set_live(std::int64_t rows) {
 }
 
 std::unique_ptr<RecordedGraph> GemmStopwatch::record(const Way& way, int runs) {
-  const std::int64_t weight_bytes = gemm_.in_features * gemm_.out_features * kElementBytes;
+  const std::int64_t element_bytes = gemm_.format == GemmFormat::kBf16 ? kElementBytes : 1;
+  const std::int64_t weight_bytes = gemm_.in_features * gemm_.out_features * element_bytes;
   return stream_.capture([&] {
     for (int i = 0; i < runs; ++i) {
       gemm_.weight = operands_->weights.get() + i % operands_->copies * weight_bytes;

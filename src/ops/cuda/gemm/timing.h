@@ -42,6 +42,8 @@ class GemmStopwatch {
   static constexpr int kRunsOfLoop = 10;
   struct Operands;
 
+  /// Gives an E4M3 GEMM scales.
+  void place_scales();
   [[nodiscard]] std::unique_ptr<RecordedGraph> record(const Way& way, int runs);
   /// Milliseconds of so many replays, one after the other.
   [[nodiscard]] float replay_ms(const RecordedGraph& graph, int replays);

@@ -79,6 +79,10 @@ __device__ inline void store_two_matrices(std::uint32_t shared, const std::uint3
                "r"(m[1])
                : "memory");
 }
+/// Writes two bytes to shared memory; the address is a multiple of 2.
+__device__ inline void store_shared(std::uint32_t shared, std::uint16_t value) {
+  asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"(value) : "memory");
+}
 /// 16 bytes of shared memory; the address is a multiple of 16.
 __device__ inline void load_shared(std::uint32_t shared, std::uint32_t (&words)[4]) {
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

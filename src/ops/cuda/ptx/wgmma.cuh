@@ -1,7 +1,8 @@
 #pragma once
 
 // WGMMA, Hopper's matrix instructions of a warp group (128 threads): d[64 x N] (+)= a[64 x 16]
-// b[16 x N] with bf16 operands and f32 sums. They run in the background.
+// b[16 x N] with bf16 operands and f32 sums, or with 32 summed dims of E4M3. They run in the
+// background.
 
 #include <cstdint>
 
@@ -64,6 +65,10 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
 //     d += a b of the same operands, or d = a b without `accumulate`.
 //   product_add(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
 //     d += a b, of a in registers, as ptx::multiply_add takes it, and b [16][N] in shared memory.
+//   product_start_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
+//   product_add_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
+//     as the first two, of E4M3 a [64][32] and b [N][32] in shared memory: the same bytes. Hopper
+//     keeps some 14 bits of mantissa of these sums, far more than the operands have.
 //
 // Lane l of warp w holds in d[j] rows 16 w + l / 4 (first two) and 8 further (last two) of columns
 // 8 j + 2 (l % 4) and the next.
@@ -148,6 +153,33 @@ FOVEA_PRODUCTS(144, "%72", "%73", "%74", "%75", "%76")
 FOVEA_PRODUCTS(192, "%96", "%97", "%98", "%99", "%100")
 FOVEA_PRODUCTS(216, "%108", "%109", "%110", "%111", "%112")
 FOVEA_PRODUCTS(256, "%128", "%129", "%130", "%131", "%132")
+
+/// The E4M3 functions for one N. i0 and i1 are the names of the operands after those of d.
+#define FOVEA_WGMMA_E4M3(N, operands)                                                              \
+  "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32.e4m3.e4m3 "                                      \
+  "{%0" FOVEA_REST_##N(FOVEA_NAME) "}, " operands ";\n"
+#define FOVEA_PRODUCTS_E4M3(N, i0, i1)                                                             \
+  __device__ inline void product_start_e4m3(float (&d)[N / 8][4], std::uint64_t a,                 \
+                                            std::uint64_t b) {                                     \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, 0, 0;\n"                                           \
+                 FOVEA_WGMMA_E4M3(N, i0 ", " i1 ", p, 1, 1") "}"                                   \
+                 : "=f"(d[0][0]) FOVEA_REST_##N(FOVEA_RESULT)                                      \
+                 : "l"(a), "l"(b));                                                                \
+  }                                                                                                \
+  __device__ inline void product_add_e4m3(float (&d)[N / 8][4], std::uint64_t a,                   \
+                                          std::uint64_t b) {                                       \
+    asm volatile(FOVEA_WGMMA_E4M3(N, i0 ", " i1 ", 1, 1, 1")                                       \
+                 : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
+                 : "l"(a), "l"(b));                                                                \
+  }
+
+FOVEA_PRODUCTS_E4M3(32, "%16", "%17")
+FOVEA_PRODUCTS_E4M3(64, "%32", "%33")
+FOVEA_PRODUCTS_E4M3(128, "%64", "%65")
+FOVEA_PRODUCTS_E4M3(144, "%72", "%73")
+FOVEA_PRODUCTS_E4M3(192, "%96", "%97")
+FOVEA_PRODUCTS_E4M3(216, "%108", "%109")
+FOVEA_PRODUCTS_E4M3(256, "%128", "%129")
 
 // clang-format on
 

@@ -7,11 +7,13 @@
 // Widths that 16-byte loads do not suit take a slow kernel that reads the row three times.
 // Sums run in a fixed order: equal inputs give bit-equal outputs, captured or not.
 // Traffic: 4 * rows * cols bytes, and 2 more with a residual. Rounding: LayerNorm once at the end;
-// RMSNorm also after the normalisation, as its contract says. `out` may be `x` or `residual`.
+// RMSNorm also after the normalisation, as its contract says. `out` may be `x` or `residual`. Rows
+// that a quantized layer reads leave as E4M3 with the scale of their largest number, from f32.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/rowwise/quantize.cuh"
 #include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
@@ -39,6 +41,7 @@ struct NormWork {
   int cols;
   const std::int32_t* live;
   __nv_bfloat16* out;
+  ops::QuantizedRows quantized;  ///< instead of out, unless values is null
 };
 
 /// Sum over the warp, given to every lane.
@@ -58,6 +61,17 @@ __device__ float block_sum(float value, float* scratch) {
   __syncthreads();
   float total = 0.0f;
   for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) total += scratch[warp];
+  return total;
+}
+
+/// Of what the threads of a block have, given to each. `scratch` as in block_sum.
+__device__ RowExtent block_extent(RowExtent extent, float2* scratch) {
+  extent.reduce();
+  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = {extent.largest, extent.square};
+  __syncthreads();
+  RowExtent total;
+  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp)
+    total.add_other({scratch[warp].x, scratch[warp].y});
   return total;
 }
 
@@ -84,6 +98,7 @@ template <bool kCentred>
 __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
   __shared__ float sums[kMaxThreads / kWarp];
   __shared__ float squares[kMaxThreads / kWarp];
+  __shared__ float2 extents[kMaxThreads / kWarp];
   const int col = static_cast<int>(threadIdx.x) * kWidth;
   const bool active = col < w.cols;
   const auto cols = static_cast<float>(w.cols);
@@ -114,7 +129,15 @@ __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
     for (int j = 0; j < kWidth; ++j) {
       values[j] = finish<kCentred>(values[j], inv_std, weight[j], bias[j]);
     }
-    if (active) {
+    if (w.quantized.values != nullptr) {
+      RowExtent mine;
+      if (active) mine.add(values);
+      const RowExtent extent = block_extent(mine, extents);
+      if (threadIdx.x == 0) extent.store(w.quantized, row);
+      if (active) {
+        store_e4m3(w.quantized.values + row * w.cols + col, values, 1.0f / extent.scale());
+      }
+    } else if (active) {
       add_residual<kCentred>(w, row * w.cols + col, values);
       store_floats(w.out + row * w.cols + col, values);
     }
@@ -152,6 +175,7 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWor
       }
     }
     const float inv_std = rsqrtf(warp_sum(square) / cols + w.epsilon);
+    RowExtent extent;
 #pragma unroll
     for (int p = 0; p < kPieces; ++p) {
       if (column(p) >= w.cols) continue;
@@ -163,8 +187,21 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWor
       for (int j = 0; j < kWidth; ++j) {
         values[p][j] = finish<kCentred>(values[p][j], inv_std, weight[j], bias[j]);
       }
+      if (w.quantized.values != nullptr) {
+        extent.add(values[p]);
+        continue;
+      }
       add_residual<kCentred>(w, row * w.cols + column(p), values[p]);
       store_floats(w.out + row * w.cols + column(p), values[p]);
+    }
+    if (w.quantized.values == nullptr) continue;
+    extent.reduce();
+    if (lane == 0) extent.store(w.quantized, row);
+    const float inverse = 1.0f / extent.scale();
+#pragma unroll
+    for (int p = 0; p < kPieces; ++p) {
+      if (column(p) < w.cols)
+        store_e4m3(w.quantized.values + row * w.cols + column(p), values[p], inverse);
     }
   }
 }
@@ -225,6 +262,8 @@ void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocesso
                        is_aligned(work.x, 16) && is_aligned(work.out, 16) &&
                        is_aligned(work.weight, 16) && is_aligned(work.bias, 16) &&
                        is_aligned(work.residual, 16);
+  FOVEA_CHECK(vectors || work.quantized.values == nullptr, kUnsupported,
+              "quantized norms have at most ", kMaxThreads * kWidth, " columns, got ", work.cols);
   if (vectors && work.rows >= kManyRows && work.cols <= kMaxWarpCols) {
     constexpr int kBlocksPerMultiprocessor = 8;
     const std::int64_t blocks = (work.rows + kRowsPerBlock - 1) / kRowsPerBlock;
@@ -242,6 +281,11 @@ void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocesso
          dim3(static_cast<unsigned>(threads)), 0, work);
 }
 
+/// The parts of a quantized result, or none.
+ops::QuantizedRows quantized_of(const TensorView& out) {
+  return out.dtype == DType::kF8E4M3 ? ops::parts_of(out) : ops::QuantizedRows{};
+}
+
 }  // namespace
 
 void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_multiprocessors) {
@@ -255,7 +299,8 @@ void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_mult
                      .rows = args.x.shape[0],
                      .cols = static_cast<int>(args.x.shape[1]),
                      .live = args.rows.count,
-                     .out = args.out.as<__nv_bfloat16>()},
+                     .out = args.out.as<__nv_bfloat16>(),
+                     .quantized = quantized_of(args.out)},
                     num_multiprocessors);
 }
 
@@ -270,7 +315,8 @@ void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multipro
                       .rows = args.x.shape[0],
                       .cols = static_cast<int>(args.x.shape[1]),
                       .live = args.rows.count,
-                      .out = args.out.as<__nv_bfloat16>()},
+                      .out = args.out.as<__nv_bfloat16>(),
+                      .quantized = quantized_of(args.out)},
                      num_multiprocessors);
 }
 

@@ -67,7 +67,7 @@ class Copier {
   static constexpr int kWeightRows = P::kCols / P::kRowsOfTiles;
 
   /// First column of x of block `b` of the slice.
-  [[nodiscard]] __device__ int column(int b) const { return (slice_.first + b) * kBlockCols; }
+  [[nodiscard]] __device__ int column(int b) const { return (slice_.first + b) * P::kSumCols; }
   /// First of the weights that this block brings for the tile whose columns begin at `col`.
   [[nodiscard]] __device__ int first_weight(int col) const {
     return col + place_.row * kWeightRows;

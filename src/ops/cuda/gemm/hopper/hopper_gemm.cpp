@@ -11,12 +11,20 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kBlockCols = 64;  // of x, that a stage holds
-constexpr int kChunkRows = 16;  // of the output, that a warp stores at once
-constexpr std::int64_t kElementBytes = 2;
+constexpr std::int64_t kBlockBytes = 128;  // of a row of x, that a stage holds
+constexpr int kChunkRows = 16;             // of the output, that a warp stores at once
+constexpr std::int64_t kBf16Bytes = 2;
 constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses, for TMA
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Bytes of an element of x and weights, and of the output.
+std::int64_t operand_bytes(GemmFormat format) { return format == GemmFormat::kBf16 ? 2 : 1; }
+std::int64_t result_bytes(GemmFormat format) { return format == GemmFormat::kFp8ToFp8 ? 1 : 2; }
+/// Blocks of x along the sum.
+std::int64_t num_blocks(const Gemm& gemm) {
+  return ceil_div(gemm.in_features * operand_bytes(gemm.format), kBlockBytes);
+}
 
 /// Clusters of neighbouring tiles.
 std::int64_t num_clusters(const Gemm& gemm, const HopperGemmKernel& kernel) {
@@ -29,8 +37,8 @@ int cluster_size(const HopperGemmPlan& plan) {
 
 std::vector<const HopperGemmKernel*> all_kernels() {
   std::vector<const HopperGemmKernel*> kernels;
-  for (const auto& family :
-       {small_gemm_kernels(), wide_gemm_kernels(), alternating_gemm_kernels(), head_gemm_kernels()})
+  for (const auto& family : {small_gemm_kernels(), wide_gemm_kernels(), alternating_gemm_kernels(),
+                             head_gemm_kernels(), fp8_gemm_kernels()})
     for (const HopperGemmKernel& kernel : family) kernels.push_back(&kernel);
   return kernels;
 }
@@ -40,36 +48,35 @@ std::vector<const HopperGemmKernel*> all_kernels() {
 /// the way out.
 double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_blocks,
                        int num_multiprocessors) {
-  constexpr double kMultiplyAddsPerCycle = 2048;  // multiply-adds of one SM
-  constexpr double kBytesPerCycle = 60;           // into one SM
-  constexpr double kCacheBytesPerCycle = 4000;    // out of the L2 cache
-  constexpr double kMemoryBytesPerCycle = 1700;   // out of memory
-  constexpr double kBlockLatency = 150;           // of one block of columns
+  constexpr double kBytesMultipliedPerCycle = 4096;  // of operands of multiply-adds of one SM
+  constexpr double kBytesPerCycle = 60;              // into one SM
+  constexpr double kCacheBytesPerCycle = 4000;       // out of the L2 cache
+  constexpr double kMemoryBytesPerCycle = 1700;      // out of memory
+  constexpr double kBlockLatency = 150;              // of one block of columns
   constexpr double kStoring = 600;
   constexpr double kStoredPerCycle = 5;
   constexpr double kSharing = 1500;           // of a sum between the blocks of a cluster,
   constexpr double kSharedBytesPerCycle = 7;  // next to the parts themselves
   const HopperGemmKernel& kernel = *plan.kernel;
-  const auto bytes = [](std::int64_t rows, std::int64_t cols) {
-    return static_cast<double>(rows * cols * kElementBytes);
-  };
   const auto area = static_cast<double>(kernel.rows * kernel.cols);
   const std::int64_t all = num_clusters(gemm, kernel) * cluster_size(plan);
   const auto busy = static_cast<double>(std::min<std::int64_t>(all, most_blocks));
   const double busy_each = std::max(1.0, busy / num_multiprocessors);
-  const double cache_bytes = bytes(kernel.rows, kBlockCols) / kernel.cluster_cols +
-                             bytes(kernel.cols, kBlockCols) / kernel.cluster_rows;
+  const auto block_bytes = [](int rows) { return static_cast<double>(rows * kBlockBytes); };
+  const double cache_bytes = block_bytes(kernel.rows) / kernel.cluster_cols +
+                             block_bytes(kernel.cols) / kernel.cluster_rows;
   const double block =
-      std::max({busy_each * area * kBlockCols / kMultiplyAddsPerCycle,
-                busy_each * bytes(kernel.rows + kernel.cols, kBlockCols) / kBytesPerCycle,
+      std::max({busy_each * area * kBlockBytes / kBytesMultipliedPerCycle,
+                busy_each * block_bytes(kernel.rows + kernel.cols) / kBytesPerCycle,
                 cache_bytes * busy / kCacheBytesPerCycle, kBlockLatency});
-  const std::int64_t blocks = ceil_div(ceil_div(gemm.in_features, kBlockCols), plan.splits);
+  const std::int64_t blocks = ceil_div(num_blocks(gemm), plan.splits);
   const double multiplying = static_cast<double>(blocks) * block;
   const double sent = area * sizeof(float) * (plan.splits - 1) / plan.splits;
   const double storing = kStoring + area / kStoredPerCycle / plan.splits +
                          (plan.splits > 1 ? kSharing + sent / kSharedBytesPerCycle : 0);
   const auto waves = static_cast<double>(ceil_div(all, most_blocks));
-  const double reading = bytes(gemm.in_features, gemm.out_features) / kMemoryBytesPerCycle;
+  const double reading = static_cast<double>(num_blocks(gemm) * kBlockBytes * gemm.out_features) /
+                         kMemoryBytesPerCycle;
   return kernel.alternating
              ? std::max(reading, waves * std::max(multiplying, storing)) + storing
              : std::max(reading, waves * multiplying + (waves - 1) * storing) + storing;
@@ -99,12 +106,13 @@ bool HopperGemm::accepts(const Gemm& gemm) {
        {gemm.x, gemm.weight, gemm.bias, gemm.residual, static_cast<const std::byte*>(gemm.out)}) {
     bits |= reinterpret_cast<std::uintptr_t>(operand);
   }
-  for (const std::int64_t columns : {gemm.in_features, gemm.out_features, gemm.out_stride})
-    bits |= static_cast<std::uintptr_t>(columns * kElementBytes);
+  for (const std::int64_t columns : {gemm.out_features, gemm.out_stride})
+    bits |= static_cast<std::uintptr_t>(columns * result_bytes(gemm.format));
+  bits |= static_cast<std::uintptr_t>(gemm.in_features * operand_bytes(gemm.format));
   constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;  // sizes and tile numbers are ints
   return bits % kAlignment == 0 && gemm.rows < kMaxSize && gemm.in_features < kMaxSize &&
          gemm.out_features < kMaxSize &&
-         ceil_div(gemm.rows, kBlockCols) * ceil_div(gemm.out_features, 32) * kMaxCluster < kMaxSize;
+         ceil_div(gemm.rows, 64) * ceil_div(gemm.out_features, 32) * kMaxCluster < kMaxSize;
 }
 
 std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
@@ -114,10 +122,10 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   };
   constexpr int kBlocksEach = 2;  // per SM
   std::vector<Rated> rated;
-  const std::int64_t blocks = ceil_div(gemm.in_features, kBlockCols);
+  const std::int64_t blocks = num_blocks(gemm);
   for (const auto& [kernel, most_blocks] : most_blocks_) {
     if (gemm.residual != nullptr && !kernel->adds_residual) continue;
-    if (kernel->head_dim != head_dim_of(gemm)) continue;
+    if (kernel->head_dim != head_dim_of(gemm) || kernel->format != gemm.format) continue;
     const int most_splits =
         kernel->split ? kMaxCluster / (kernel->cluster_rows * kernel->cluster_cols) : 1;
     for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
@@ -136,16 +144,16 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   return plans;
 }
 
-bool HopperGemm::has_heads(int head_dim) {
-  return std::ranges::any_of(head_gemm_kernels(), [&](const HopperGemmKernel& kernel) {
-    return kernel.head_dim == head_dim;
-  });
+bool HopperGemm::has_heads(int head_dim, GemmFormat format) {
+  const auto kernels = format == GemmFormat::kBf16 ? head_gemm_kernels() : fp8_gemm_kernels();
+  return std::ranges::find(kernels, head_dim, &HopperGemmKernel::head_dim) != kernels.end();
 }
 
-bool HopperGemm::is_possible(const HopperGemmPlan& plan, bool residual, int head_dim) {
+bool HopperGemm::is_possible(const HopperGemmPlan& plan, const GemmKey& key) {
   if (plan.kernel == nullptr || plan.splits < 1) return false;
-  if (plan.kernel->head_dim != head_dim) return false;
-  if (residual && !plan.kernel->adds_residual) return false;
+  if (plan.kernel->head_dim != key.head_dim) return false;
+  if (static_cast<int>(plan.kernel->format) != key.format) return false;
+  if (key.residual && !plan.kernel->adds_residual) return false;
   return plan.kernel->split ? cluster_size(plan) <= kMaxCluster : plan.splits == 1;
 }
 
@@ -160,20 +168,24 @@ CUtensorMap HopperGemm::describe(const Matrix& matrix) const {
   const std::array<cuuint64_t, 2> sizes{static_cast<cuuint64_t>(matrix.cols),
                                         static_cast<cuuint64_t>(matrix.rows)};
   const std::array<cuuint64_t, 1> strides{
-      static_cast<cuuint64_t>(matrix.row_stride * kElementBytes)};
+      static_cast<cuuint64_t>(matrix.row_stride * matrix.element_bytes)};
   const std::array<cuuint32_t, 2> tile{static_cast<cuuint32_t>(matrix.tile_cols),
                                        static_cast<cuuint32_t>(matrix.tile_rows)};
   const std::array<cuuint32_t, 2> every{1, 1};
   // Rows of 128 and 64 bytes would lie in few banks.
-  const CUtensorMapSwizzle swizzle = matrix.tile_cols == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
-                                     : matrix.tile_cols == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                              : CU_TENSOR_MAP_SWIZZLE_NONE;
+  const std::int64_t row_bytes = matrix.tile_cols * matrix.element_bytes;
+  const CUtensorMapSwizzle swizzle = row_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                                     : row_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                       : CU_TENSOR_MAP_SWIZZLE_NONE;
+  const CUtensorMapDataType type = matrix.element_bytes == kBf16Bytes
+                                       ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                       : CU_TENSOR_MAP_DATA_TYPE_UINT8;
   // The interface takes a plain pointer although the matrix is only described, not written.
   void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(matrix.data));
   const CUresult result =
-      encode_(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, address, sizes.data(), strides.data(),
-              tile.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      encode_(&map, type, 2, address, sizes.data(), strides.data(), tile.data(), every.data(),
+              CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
               static_cast<int>(result), " for a matrix of ", matrix.rows, " x ", matrix.cols);
   return map;
@@ -184,26 +196,32 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
   HopperGemmWork work{};
   // A matrix without gaps between its rows, in tiles as stages hold them.
   const auto in_stages = [&](const std::byte* data, std::int64_t rows, std::int64_t cols,
-                             int tile_rows) {
+                             int tile_rows, std::int64_t element_bytes) {
     return describe({.data = data,
                      .rows = rows,
                      .cols = cols,
                      .row_stride = cols,
                      .tile_rows = tile_rows,
-                     .tile_cols = kBlockCols});
+                     .tile_cols = static_cast<int>(kBlockBytes / element_bytes),
+                     .element_bytes = element_bytes});
   };
-  work.x = in_stages(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.cluster_cols);
+  const std::int64_t element_bytes = operand_bytes(gemm.format);
+  work.x = in_stages(gemm.x, gemm.rows, gemm.in_features, kernel.rows / kernel.cluster_cols,
+                     element_bytes);
   work.weight = in_stages(gemm.weight, gemm.out_features, gemm.in_features,
-                          kernel.cols / kernel.cluster_rows);
-  if (gemm.residual != nullptr && !kernel.split)
-    work.residual_map = in_stages(gemm.residual, gemm.rows, gemm.out_features, kernel.rows);
+                          kernel.cols / kernel.cluster_rows, element_bytes);
+  if (gemm.residual != nullptr && !kernel.split) {
+    work.residual_map =
+        in_stages(gemm.residual, gemm.rows, gemm.out_features, kernel.rows, kBf16Bytes);
+  }
   if (kernel.chunk_cols > 0) {
     work.out_map = describe({.data = gemm.out,
                              .rows = gemm.rows,
                              .cols = gemm.out_features,
                              .row_stride = gemm.out_stride,
                              .tile_rows = kChunkRows,
-                             .tile_cols = kernel.chunk_cols});
+                             .tile_cols = kernel.chunk_cols,
+                             .element_bytes = result_bytes(gemm.format)});
   }
   work.bias = gemm.bias;
   work.residual = gemm.residual;
@@ -212,9 +230,10 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
   work.live = gemm.live;
   work.rows = static_cast<int>(gemm.rows);
   work.out_features = static_cast<int>(gemm.out_features);
-  work.sum_blocks = static_cast<int>(ceil_div(gemm.in_features, kBlockCols));
+  work.sum_blocks = static_cast<int>(num_blocks(gemm));
   work.splits = plan.splits;
   work.activation = gemm.activation;
+  work.scales = gemm.scales;
   if (gemm.attention != nullptr) work.attention = *gemm.attention;
   const int cluster = cluster_size(plan);
   std::int64_t clusters = num_clusters(gemm, kernel);

@@ -13,7 +13,8 @@
 
 namespace fovea::cuda {
 
-/// What a kernel of this family receives. Columns are counted in blocks of 64 along the sum.
+/// What a kernel of this family receives. Along the sum, columns are counted in blocks of 128
+/// bytes.
 struct HopperGemmWork {
   CUtensorMap x;        ///< [rows, in_features] in tiles of the kernel's rows
   CUtensorMap weight;   ///< [out_features, in_features] in tiles of the kernel's columns
@@ -26,9 +27,10 @@ struct HopperGemmWork {
   const std::int32_t* live;
   int rows;
   int out_features;
-  int sum_blocks;  ///< of 64 columns of x
+  int sum_blocks;  ///< of 128 bytes of a row of x
   int splits;      ///< thread blocks that share the sum of a tile
   ops::Activation activation;
+  Fp8Scales scales;
   AttentionWork attention;  ///< where queries, keys and values go, for kernels with a head dim
 };
 
@@ -44,17 +46,19 @@ struct HopperGemmKernel {
   bool adds_residual;
   int head_dim;    ///< of the queries, keys and values that it brings on; 0: plain rows
   int chunk_cols;  ///< columns that TMA stores at once; 0: it does not store
+  GemmFormat format;
   /// Once per GPU, which is the current one, before the first launch.
   /// @return thread blocks that it can have at work at once; 0: it cannot run the kernel.
   int (*prepare)();
   void (*launch)(CudaStream& stream, const HopperGemmWork& work, int thread_blocks);
 };
 /// Kernels with one warp group, with two or three that share a tile, and with two that take turns;
-/// those with a head dim.
+/// those with a head dim; those for E4M3.
 [[nodiscard]] std::span<const HopperGemmKernel> small_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> wide_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> alternating_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> head_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> fp8_gemm_kernels();
 
 /// GEMMs by our own kernels: TMA and WGMMA, live rows only, every
 /// activation and the residual in the epilogue with one rounding. Thread-safe.
@@ -68,11 +72,11 @@ class HopperGemm {
   [[nodiscard]] static bool accepts(const Gemm& gemm);
   /// Ways to compute an accepted GEMM, the most promising by a simple model first.
   [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
-  /// Whether there is such a kernel, made for that head dim (0: none), and it can run with that
-  /// many splits, and add a residual.
-  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan, bool residual, int head_dim);
+  /// Whether there is such a kernel, made for the head dim and the format of the key, and it can
+  /// run with that many splits, and add a residual.
+  [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan, const GemmKey& key);
   /// Whether there are kernels for queries, keys and values of that head dim.
-  [[nodiscard]] static bool has_heads(int head_dim);
+  [[nodiscard]] static bool has_heads(int head_dim, GemmFormat format);
   /// The kernel of that name; null if this build has none.
   [[nodiscard]] static const HopperGemmKernel* find_kernel(const std::string& name);
 
@@ -93,6 +97,7 @@ class HopperGemm {
     std::int64_t row_stride;
     int tile_rows;
     int tile_cols;
+    std::int64_t element_bytes;  ///< 2: bf16, 1: E4M3
   };
   [[nodiscard]] CUtensorMap describe(const Matrix& matrix) const;
 

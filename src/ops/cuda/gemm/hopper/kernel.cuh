@@ -3,11 +3,11 @@
 // out[r, n] = activation(sum_k x[r, k] weight[n, k] + bias[n]) + residual[r, n] on Hopper.
 //
 // A thread block computes tiles of the output, one after the other. Its last warp only starts
-// copies: tiles of 64 columns of x and weight move through a ring of stages in shared memory. The
-// other warps, in groups of four, multiply. Groups either share a tile, each with its rows, or take
-// whole tiles in turn, so that one multiplies while the other stores. Sums stay in registers until
-// they are finished and rounded. The residual of a tile comes through the ring behind its operands,
-// so that it is there when the sums are.
+// copies: tiles of 128 bytes of rows of x and weight move through a ring of stages in shared
+// memory. The other warps, in groups of four, multiply. Groups either share a tile, each with its
+// rows, or take whole tiles in turn, so that one multiplies while the other stores. Sums stay in
+// registers until they are finished and rounded. The residual of a tile comes through the ring
+// behind its operands, so that it is there when the sums are.
 //
 // Weights never change, so the first stages of them are loaded before the kernel waits for its
 // predecessor: a chain of GEMMs of few rows, whose time is that of reading weights, reads those of
@@ -65,11 +65,23 @@ __device__ inline void pass_turn(int group) {
   ptx::named_barrier_arrive(kFirstTurnBarrier + (group ^ 1), 2 * kGroup);
 }
 
+/// Starts one WGMMA. With kFirst, the first ones of every chain do not read the sums.
+template <class P, bool kFirst, class Sums>
+__device__ void multiply_step(bool is_first_of_chain, Sums& sums, std::uint64_t a,
+                              std::uint64_t b) {
+  const bool starts = kFirst && is_first_of_chain;
+  if constexpr (P::kFp8) {
+    starts ? ptx::product_start_e4m3(sums, a, b) : ptx::product_add_e4m3(sums, a, b);
+  } else {
+    starts ? ptx::product_start(sums, a, b) : ptx::product_add(sums, a, b);
+  }
+}
+
 /// Starts the WGMMAs of one block of columns. The first ones of a tile do not read the sums.
 template <class P, bool kFirst>
 __device__ void multiply_block(const Shared<P>& s, const Stage<P>& stage, int first_row,
                                typename P::Sums (&chains)[P::kChains]) {
-  constexpr int kStepBytes = 32;  // 16 columns, of one instruction
+  constexpr int kStepBytes = 32;  // of a row, that one instruction multiplies
   constexpr int kUnitBytes = kUnitRows * kRowBytes;
   ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
   const std::uint64_t x =
@@ -77,17 +89,13 @@ __device__ void multiply_block(const Shared<P>& s, const Stage<P>& stage, int fi
   const std::uint64_t weight = ptx::tile_descriptor(ptx::shared_address(s.weight[stage.index]));
   ptx::products_begin();
 #pragma unroll
-  for (int step = 0; step < kBlockCols / 16; ++step) {
+  for (int step = 0; step < kRowBytes / kStepBytes; ++step) {
 #pragma unroll
     for (int unit = 0; unit < P::kUnits; ++unit) {
       auto& sums = chains[step % P::kChains][unit];
       const std::uint64_t a = ptx::advance_operand(x, unit * kUnitBytes + step * kStepBytes);
       const std::uint64_t b = ptx::advance_operand(weight, step * kStepBytes);
-      if (kFirst && step < P::kChains) {
-        ptx::product_start(sums, a, b);
-      } else {
-        ptx::product_add(sums, a, b);
-      }
+      multiply_step<P, kFirst>(step < P::kChains, sums, a, b);
     }
   }
   ptx::products_commit();
@@ -309,6 +317,7 @@ constexpr HopperGemmKernel kernel_of(const char* name) {
           .adds_residual = P::kAddsResidual,
           .head_dim = P::kHeadDim,
           .chunk_cols = P::kBulkStores ? P::kChunk : 0,
+          .format = P::kFormat,
           .prepare = &prepare<P>,
           .launch = &launch_gemm<P>};
 }

@@ -13,11 +13,11 @@ namespace fovea::cuda::gemm {
 using ops::Activation;
 
 constexpr int kWarp = 32;
-constexpr int kGroup = 128;     // threads of a warp group
-constexpr int kUnitRows = 64;   // of one instruction
-constexpr int kWarpRows = 16;   // of those, one warp's
-constexpr int kBlockCols = 64;  // of x and weight in a stage: 128 bytes
-constexpr int kRowBytes = 2 * kBlockCols;
+constexpr int kGroup = 128;           // threads of a warp group
+constexpr int kUnitRows = 64;         // of one instruction
+constexpr int kWarpRows = 16;         // of those, one warp's
+constexpr int kRowBytes = 128;        // of x and weight in a stage
+constexpr int kBlockCols = 64;        // of the residual in a stage
 constexpr int kVector = 8;            // bf16 in 16 bytes
 constexpr int kRegisters = 65536;     // of an SM
 constexpr int kFirstTurnBarrier = 1;  // one per group; 0 is __syncthreads
@@ -58,10 +58,16 @@ struct Neighbours {
 /// Sizes of a kernel. Registers hold group_rows / 64 * cols / 2 sums of a thread. With a head dim
 /// the columns are queries, keys and values of heads of that size, which go where attention reads
 /// them (gemm/hopper/heads.cuh).
-template <Teamwork kWay, class T, int kStageCount, class N = Neighbours<1, 1>, int kHead = 0>
+template <Teamwork kWay, class T, int kStageCount, class N = Neighbours<1, 1>, int kHead = 0,
+          GemmFormat kDtypes = GemmFormat::kBf16>
 struct Plan {
+  static constexpr GemmFormat kFormat = kDtypes;
+  static constexpr bool kFp8 = kFormat != GemmFormat::kBf16;
+  static constexpr bool kFp8Out = kFormat == GemmFormat::kFp8ToFp8;
   static constexpr int kHeadDim = kHead;
-  static_assert(kHeadDim == 0 || kWay == Teamwork::kTogether);
+  static_assert(kHeadDim == 0 || (kWay == Teamwork::kTogether && !kFp8Out));
+  static_assert(!kFp8Out || kWay != Teamwork::kSplit);
+  static constexpr int kSumCols = kRowBytes / (kFp8 ? 1 : 2);  // of x and weight in a stage
   static constexpr int kGroups = T::kGroups;
   static constexpr int kGroupRows = T::kGroupRows;
   static constexpr bool kTogether = kWay == Teamwork::kTogether;
@@ -112,20 +118,22 @@ struct Plan {
   /// stage that a neighbour still reads. In clusters of one row or one column all blocks send parts
   /// to each other, and the rule holds again. Alternating groups rely on the same pace.
   static constexpr bool kResidualInStages =
-      kTogether && kHeadDim == 0 && (kRowsOfTiles == 1 || kColsOfTiles == 1);
+      kTogether && kHeadDim == 0 && !kFp8Out && (kRowsOfTiles == 1 || kColsOfTiles == 1);
   static constexpr bool kAddsResidual = kResidualInStages || kSplit;
   static constexpr int kResidualStages = (kCols + kBlockCols - 1) / kBlockCols;
   /// Columns that a warp stores at once, a head where there are heads, and its buffers for them.
   /// Rows of 64 bytes are swizzled and those of 128 padded; others spread over the banks by
   /// themselves.
-  static constexpr int kChunk = kHeadDim > 0      ? kHeadDim
+  static constexpr int kChunk = kFp8Out           ? (kCols % 64 == 0 ? 64 : kCols)
+                                : kHeadDim > 0    ? kHeadDim
                                 : kCols % 32 == 0 ? 32
                                 : kCols % 48 == 0 ? 48
                                 : kCols % 72 == 0 ? 72
                                                   : 40;
-  static_assert(kCols % kChunk == 0);
-  static constexpr bool kSwizzled = kChunk == 32;
-  static constexpr int kChunkStride = kChunk % 64 == 0 ? kChunk + kVector : kChunk;  // of rows
+  static constexpr int kOutSize = kFp8Out ? 1 : 2;  // of an element
+  static_assert(kCols % kChunk == 0 && kChunk * kOutSize % 16 == 0);
+  static constexpr bool kSwizzled = kChunk * kOutSize == 64;
+  static constexpr int kChunkStride = kChunk * kOutSize % 128 == 0 ? kChunk + kVector : kChunk;
   /// Whether TMA stores rows. Where no group multiplies meanwhile, it is busy with the stages of
   /// the next tile.
   static constexpr bool kBulkStores = kAlternating;
@@ -134,7 +142,7 @@ struct Plan {
   static constexpr int kTileStride = row_stride(kCols);
   static constexpr int kOutBytes =
       kSplit ? (kRows + HopperGemm::kMaxCluster) * kTileStride * static_cast<int>(sizeof(float))
-             : kConsumerWarps * kOutBuffers * kWarpRows * kChunkStride * 2;
+             : kConsumerWarps * kOutBuffers * kWarpRows * kChunkStride * kOutSize;
 
   /// WGMMAs into the same registers wait for each other, some 65 cycles each; narrow ones would
   /// leave the tensor cores idle. Then a thread keeps several sums of every element.
@@ -227,7 +235,7 @@ class Tiles {
   int step_;
 };
 
-/// The blocks of 64 columns of x that one thread block sums.
+/// The blocks of 128 bytes of rows of x that one thread block sums.
 struct Slice {
   __device__ Slice(const HopperGemmWork& w, int part)
       : first(part * w.sum_blocks / w.splits),

@@ -159,6 +159,7 @@ class SplitStore {
 #pragma unroll
           for (int j = 0; j < kVector; ++j) values[j] += more[j];
         }
+        if constexpr (P::kFp8) scale(first_row + i / kVectors, i % kVectors, values);
         add_vector(added, values);
         activate(w_.activation, values);
         add_vector(residual, values);
@@ -170,6 +171,14 @@ class SplitStore {
     }
     __syncwarp();
     ptx::cluster_wait();  // no block ends while its sums are on their way to another
+  }
+
+  /// Of vector number `vector` of a row of the tile.
+  __device__ void scale(int row, int vector, float (&values)[kVector]) const {
+    const float of_row = w_.scales.x[row];
+    const float* const of_cols = w_.scales.weight + col_ + vector * kVector;
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) values[j] *= of_row * of_cols[j];
   }
 
   const HopperGemmWork& w_;

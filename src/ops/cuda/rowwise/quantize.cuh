@@ -1,0 +1,59 @@
+#pragma once
+
+// A row on its way to E4M3.
+
+#include "core/dtype.h"
+#include "ops/cuda/common/e4m3.cuh"
+#include "ops/cuda/common/lanes.cuh"
+#include "ops/quantized.h"
+
+namespace fovea::cuda {
+
+/// Rounding to E4M3 changes a number by up to 2^-4 of it, and by 2^-10 of its scale near zero.
+inline constexpr float kNormMargin = 1.07f;
+
+/// What the scale and the norm of a row are taken from.
+struct RowExtent {
+  float largest = 0.0f;  ///< magnitude
+  float square = 0.0f;   ///< sum of squares
+
+  template <int kCount>
+  __device__ void add(const float (&values)[kCount]) {
+#pragma unroll
+    for (const float value : values) {
+      largest = fmaxf(largest, fabsf(value));
+      square = fmaf(value, value, square);
+    }
+  }
+  /// Over the lanes of a warp, given to each.
+  __device__ void reduce() {
+#pragma unroll
+    for (int offset = kWarp / 2; offset > 0; offset /= 2)
+      add_other({__shfl_xor_sync(kAllLanes, largest, offset),
+                 __shfl_xor_sync(kAllLanes, square, offset)});
+  }
+  __device__ void add_other(const RowExtent& other) {
+    largest = fmaxf(largest, other.largest);
+    square += other.square;
+  }
+  [[nodiscard]] __device__ float scale() const {
+    return largest > 0.0f ? largest / kMaxE4M3 : 1.0f;
+  }
+  /// By one thread of the row.
+  __device__ void store(const ops::QuantizedRows& out, std::int64_t row) const {
+    out.scale[row] = scale();
+    out.norm[row] = kNormMargin * sqrtf(square);
+  }
+};
+
+/// Eight neighbouring numbers at a multiple of 8 bytes, each multiplied by `inverse`.
+__device__ inline void store_e4m3(std::byte* to, const float (&values)[8], float inverse) {
+  ushort4 packed;
+  packed.x = pack_e4m3(values[0] * inverse, values[1] * inverse);
+  packed.y = pack_e4m3(values[2] * inverse, values[3] * inverse);
+  packed.z = pack_e4m3(values[4] * inverse, values[5] * inverse);
+  packed.w = pack_e4m3(values[6] * inverse, values[7] * inverse);
+  *reinterpret_cast<ushort4*>(to) = packed;
+}
+
+}  // namespace fovea::cuda
