@@ -47,10 +47,10 @@ class ThreadPool {
     void (*call_)(void*, std::int64_t, int);
   };
 
-  /// Calls body(task, worker) once for every task in [0, num_tasks), in no particular order, and
+  /// Calls body(task, worker) once for every task in [0, num_tasks), several at a time, and
   /// returns when all are done. `worker` is in [0, size()); two tasks with equal worker never run
   /// at the same time (but see WhenBusy), so it may index scratch memory. Tasks are handed out one
-  /// by one (dynamic schedule). Allocates nothing. Tasks work under the interrupt of the calling
+  /// by one in ascending order. Allocates nothing. Tasks work under the interrupt of the calling
   /// thread, which is checked before each. The first exception of a body is rethrown here after all
   /// running tasks have ended; tasks not yet started are dropped then.
   /// @throws also Error(kCancelled) or Error(kDeadline), as check_interrupt.

@@ -127,6 +127,12 @@ std::vector<std::string> replica_devices(const EngineOptions& options) {
   return names;
 }
 
+int thread_count(const EngineOptions& options) {
+  FOVEA_CHECK(options.num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
+              options.num_threads);
+  return options.num_threads == 0 ? available_cpus() : options.num_threads;
+}
+
 std::vector<Backend> make_backends(const EngineOptions& options) {
   std::vector<std::string> names = replica_devices(options);
   std::vector<Backend> backends;
@@ -136,7 +142,7 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
   }
   if (names.front() == "auto") names = choose_devices(names.size(), options.log);
   const int count = static_cast<int>(names.size());
-  const int threads = options.num_threads == 0 ? available_cpus() : options.num_threads;
+  const int threads = thread_count(options);
   EngineOptions own = options;
   for (int rank = 0; rank < count; ++rank) {
     own.num_threads = std::max(threads / count + (rank < threads % count ? 1 : 0), 1);

@@ -26,6 +26,9 @@ struct Backend {
 /// name and cannot be used, with the reason.
 [[nodiscard]] Backend make_backend(const std::string& name, const EngineOptions& options = {});
 
+/// Threads that options.num_threads stands for. @throws Error(kInvalidArgument) if it is negative.
+[[nodiscard]] int thread_count(const EngineOptions& options);
+
 /// What "auto" is for `count` replicas: the first GPUs that can be used, or CPUs if none can.
 /// @throws Error(kUnsupported) if GPUs can be used, but fewer than `count`.
 [[nodiscard]] std::vector<std::string> auto_devices(const CudaBackend& cuda, std::size_t count);

@@ -55,14 +55,25 @@ std::vector<CallBatch> pack_share(const CallLimits& limits, CallSizes sizes,
   return batches;
 }
 
+/// Bytes of the prepared pixels of items, as far as they are known.
+std::size_t bytes_of(CallSizes sizes) noexcept {
+  std::size_t bytes = 0;
+  for (const std::optional<ItemPlan>& size : sizes) bytes += size ? size->pixel_bytes : 0;
+  return bytes;
+}
+
 /// Moves the next sub-batches of a replica to a window. @param left of them.
-void take_batches(std::span<const CallBatch>& left, std::size_t most_items, std::size_t replica,
-                  CallWindow& window) {
+void take_batches(const CallLimits& limits, CallSizes sizes, std::span<const CallBatch>& left,
+                  std::size_t replica, CallWindow& window) {
   std::size_t count = 0;
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < kBatchesInWindow && !left.empty(); ++i) {
     const std::vector<std::size_t>& items = left.front().items;
     count += items.size();
-    if (i > 0 && count > most_items) return;
+    for (const std::size_t item : items) bytes += sizes[item]->pixel_bytes;
+    const bool has_room =
+        count <= window_items(limits.on_host) && bytes <= limits.window_bytes / limits.num_replicas;
+    if (i > 0 && !has_room) return;
     window.items.insert(window.items.end(), items.begin(), items.end());
     window.replicas.resize(window.items.size(), replica);
     left = left.subspan(1);
@@ -71,9 +82,14 @@ void take_batches(std::span<const CallBatch>& left, std::size_t most_items, std:
 
 }  // namespace
 
-std::size_t head_items(const CallLimits& limits, std::size_t total) noexcept {
-  if (total <= window_items(limits.on_host) * limits.num_replicas) return total;
-  return limits.on_host ? 0 : kFirstOnGpu * limits.num_replicas;
+std::size_t head_items(const CallLimits& limits, CallSizes sizes) noexcept {
+  const auto fits = [&](std::size_t count) {
+    return bytes_of(sizes.first(count)) <= limits.window_bytes;
+  };
+  const std::size_t total = sizes.size();
+  if (total <= window_items(limits.on_host) * limits.num_replicas && fits(total)) return total;
+  const std::size_t first = limits.on_host ? 0 : std::min(total, kFirstOnGpu * limits.num_replicas);
+  return fits(first) ? first : 0;
 }
 
 std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits, CallSizes sizes,
@@ -97,7 +113,7 @@ std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits, CallSize
 
 std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes) {
   const std::size_t most_items = window_items(limits.on_host);
-  const std::size_t head = head_items(limits, sizes.size());
+  const std::size_t head = head_items(limits, sizes);
   std::vector<CallWindow> windows;
   for (std::size_t item = 0; item < sizes.size(); ++item) {
     if (item >= head && sizes[item]) continue;
@@ -112,7 +128,7 @@ std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes) {
   while (std::ranges::any_of(left, [](const auto& some) { return !some.empty(); })) {
     CallWindow& window = windows.emplace_back();
     for (std::size_t replica = 0; replica < left.size(); ++replica) {
-      take_batches(left[replica], most_items, replica, window);
+      take_batches(limits, sizes, left[replica], replica, window);
     }
   }
   return windows;

@@ -20,16 +20,18 @@ struct CallLimits {
   bool graphs = true;  ///< false: everything runs eagerly
   std::size_t num_replicas = 1;
   bool on_host = true;  ///< the devices compute in host memory
+  /// Most bytes of prepared pixels in a window, of all replicas together.
+  std::size_t window_bytes = std::size_t{1} << 40;
 };
 
 /// Sizes of the items of a call; absent where only preparing an item tells its size.
 using CallSizes = std::span<const std::optional<ItemPlan>>;
 
-/// How many items at the beginning of a call of `total` run as they come: a short call as a whole
-/// (64 items per replica on the host, 32 on a GPU). A long call is packed as a whole, but on a GPU,
-/// where the tower runs while others are prepared, it begins with the first 16 items per replica,
-/// so that there is soon something to overlap with.
-[[nodiscard]] std::size_t head_items(const CallLimits& limits, std::size_t total) noexcept;
+/// How many items at the beginning of a call run as they come: a short call as a whole (64 items
+/// per replica on the host, 32 on a GPU) that fits into one window. A long call is packed as a
+/// whole, but on a GPU, where the tower runs while others are prepared, it begins with the first 16
+/// items per replica, so that there is soon something to overlap with.
+[[nodiscard]] std::size_t head_items(const CallLimits& limits, CallSizes sizes) noexcept;
 
 /// A sub-batch of a call.
 struct CallBatch {
@@ -57,7 +59,8 @@ struct CallWindow {
 /// 1. head_items, as they come;
 /// 2. items of unknown size, as they come: what cannot be read fails before the bulk of the work;
 /// 3. the sub-batches of the others (pack_call), of each replica as many at a time as hold no more
-///    than 64 items on the host and 32 on a GPU, at least one and at most 8.
+///    than 64 items on the host and 32 on a GPU, and its part of window_bytes; at least one and at
+///    most 8.
 /// A graph manager that packs the items of a window of the third kind greedily finds the same
 /// sub-batches again.
 [[nodiscard]] std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes);

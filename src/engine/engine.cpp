@@ -19,12 +19,6 @@ namespace fovea {
 
 namespace {
 
-int thread_count(const EngineOptions& options) {
-  FOVEA_CHECK(options.num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
-              options.num_threads);
-  return options.num_threads == 0 ? available_cpus() : options.num_threads;
-}
-
 /// Everything about a result but its rows.
 Embedding describe(const MediaItem& media, const PreparedMedia& prepared) {
   Embedding result;
@@ -162,8 +156,9 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
     if (how.progress && done > 0) how.progress(static_cast<std::int64_t>(done), std::ssize(media));
   };
   try {
-    const std::vector<CallWindow> call = order(media, how.enforce_eager);
-    PreparedWindows windows({prepare_context(), decode_pool, on_host()}, media, call);
+    PreparedWindows windows(
+        {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())}, media,
+        order(media, how.enforce_eager));
     for (std::size_t done = 0; !windows.done();) {
       const std::size_t before = done;
       const PreparedWindows::Window window = windows.next();
@@ -197,18 +192,19 @@ CallLimits Engine::Impl::call_limits(bool eager) const {
           .packing = options.packing,
           .graphs = options.graphs.cudagraph_mm_encoder && !eager,
           .num_replicas = replicas->size(),
-          .on_host = on_host()};
+          .on_host = on_host(),
+          .window_bytes = window_budget_bytes(decode_pool.size())};
 }
 
 std::vector<CallWindow> Engine::Impl::order(std::span<const MediaItem> media, bool eager) {
-  const CallLimits limits = call_limits(eager);
   std::vector<std::optional<ItemPlan>> sizes(media.size());
-  const std::size_t head = head_items(limits, media.size());
-  decode_pool.parallel_for(std::ssize(media.subspan(head)), [&](std::int64_t i, int) {
-    const std::size_t item = head + static_cast<std::size_t>(i);
-    sizes[item] = plan_ahead(model(), media[item], options.media);
-  });
-  return order_call(limits, sizes);
+  if (media.size() > 1) {  // a single item goes with none
+    decode_pool.parallel_for(std::ssize(media), [&](std::int64_t i, int) {
+      const auto item = static_cast<std::size_t>(i);
+      sizes[item] = plan_ahead(model(), media[item], options.media);
+    });
+  }
+  return order_call(call_limits(eager), sizes);
 }
 
 void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& window,

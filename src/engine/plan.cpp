@@ -105,7 +105,7 @@ PackingPlan plan_items(const ItemProcessor& processor, std::span<const ItemSize>
     items.emplace_back(plan_item(processor, size, options.media.limits));
     plan.items.push_back(describe(*items.back(), options.video_pruning_rate));
   }
-  const std::size_t head = head_items(limits, items.size());
+  const std::size_t head = head_items(limits, items);
   add_batches(limits, items, 0, head, plan);
   add_batches(limits, items, head, items.size(), plan);
   return plan;
@@ -136,7 +136,8 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                           .packing = options.packing,
                           .graphs = options.graphs.cudagraph_mm_encoder,
                           .num_replicas = devices.size(),
-                          .on_host = !devices.front().starts_with("cuda")};
+                          .on_host = !devices.front().starts_with("cuda"),
+                          .window_bytes = window_budget_bytes(thread_count(options))};
   return plan_items(planner->processor(), sizes, limits, options);
 }
 

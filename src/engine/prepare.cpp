@@ -24,20 +24,27 @@ namespace fovea {
 
 namespace {
 
+/// Thrown where the window has no room for an item.
+struct Postponed {};
+
 /// The way of one item from its source to resized bytes.
 class Preparation {
  public:
-  /// @param result is filled in. All must outlive this object.
-  Preparation(const PrepareContext& context, const MediaItem& media, PreparedMedia& result)
+  /// @param place as prepare_media. @param result is filled in. All must outlive this object.
+  Preparation(const PrepareContext& context, const MediaItem& media, WindowBudget::Place* place,
+              PreparedMedia& result)
       : context_(context),
         processor_(context.model.processor()),
         media_(media),
+        place_(place),
         result_(result),
         deadline_(media.name, limits().decode_deadline),
         writer_(processor_, media, limits(), result.item) {}
 
+  /// @throws Postponed.
   void run() {
     using Source = MediaItem::Source;
+    if (place_ != nullptr && place_->is_too_late()) throw Postponed();
     check_source(media_);
     const bool is_video = media_.modality == Modality::kVideo;
     switch (media_.source) {
@@ -73,6 +80,7 @@ class Preparation {
     FOVEA_CHECK(plan.spec.input_rows == media_.num_rows, kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
                 " patches, got pixel values of ", media_.num_rows);
+    claim(plan);
     result_.item.pixels.resize(plan.pixel_bytes);
     processor_.fill_pixel_values(plan,
                                  {reinterpret_cast<const std::byte*>(media_.bytes.data()),
@@ -85,6 +93,7 @@ class Preparation {
   void add_rgb() {
     check_rgb(media_, limits());
     writer_.expect(media_.num_frames);
+    claim(writer_.plan_for(media_.width_px, media_.height_px));
     const std::size_t frame_bytes =
         media_.bytes.size() / static_cast<std::size_t>(media_.num_frames);
     for (std::size_t begin = 0; begin < media_.bytes.size(); begin += frame_bytes) {
@@ -111,6 +120,7 @@ class Preparation {
   void add_image(std::span<const std::uint8_t> bytes, const std::string& name) {
     const media::ImageInfo info = media::probe_image(bytes, name, context_.options);
     writer_.announce(info.width_px, info.height_px);
+    claim(result_.item.plan);
     const DecodeBudget::Share share = take(info.decode_bytes);
     const Stopwatch watch;
     media::DecodeProcesses* const others = context_.processes;
@@ -137,7 +147,7 @@ class Preparation {
       std::vector<std::int64_t> indices =
           processor_.sample_frames(info.num_frames, info.fps, media_.fps);
       writer_.expect(std::ssize(indices));
-      (void)writer_.plan_for(info.width_px, info.height_px);  // refuses what would be too large
+      claim(writer_.plan_for(info.width_px, info.height_px));  // refuses what would be too large
       keep_seconds(indices, info.fps);
       share = take(info.decode_bytes);
       return indices;
@@ -172,16 +182,30 @@ class Preparation {
     return seconds;
   }
 
-  [[nodiscard]] DecodeBudget::Share take(std::size_t bytes) {
+  /// Waiting for others is no time of the item.
+  template <class Take>
+  [[nodiscard]] auto wait(Take&& take) {
     const Stopwatch watch;
-    DecodeBudget::Share share = deadline_.exclude([&] { return context_.budget.take(bytes); });
+    auto taken = deadline_.exclude(take);
     waited_ms_ += watch.elapsed_ms();
-    return share;
+    return taken;
+  }
+
+  /// Room in the window for the pixels of the item, asked for once and before anything is decoded.
+  void claim(const ItemPlan& plan) {
+    WindowBudget::Place* const place = std::exchange(place_, nullptr);
+    if (place == nullptr) return;
+    if (!wait([&] { return place->take(plan.pixel_bytes); })) throw Postponed();
+  }
+
+  [[nodiscard]] DecodeBudget::Share take(std::size_t bytes) {
+    return wait([&] { return context_.budget.take(bytes); });
   }
 
   const PrepareContext& context_;
   const ItemProcessor& processor_;
   const MediaItem& media_;
+  WindowBudget::Place* place_;  // null: there is room
   PreparedMedia& result_;
   ItemDeadline deadline_;
   FrameWriter writer_;
@@ -248,10 +272,13 @@ std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaIt
   }
 }
 
-PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media) {
+PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
+                            WindowBudget::Place* place) {
   PreparedMedia result;
   try {
-    Preparation(context, media, result).run();
+    Preparation(context, media, place, result).run();
+  } catch (const Postponed&) {
+    return {.postponed = true};
   } catch (const Error& error) {
     check_interrupt();  // what ends the call is no error of the item
     result.error = named(media, error);
@@ -264,11 +291,15 @@ PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& medi
 
 std::vector<PreparedMedia> prepare_some(const PrepareContext& context,
                                         std::span<const MediaItem> media,
-                                        std::span<const std::size_t> which, ThreadPool& pool) {
+                                        std::span<const std::size_t> which, ThreadPool& pool,
+                                        std::size_t most_bytes) {
   std::vector<PreparedMedia> results(which.size());
+  WindowBudget window(most_bytes, which.size());
   pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
-    const auto place = static_cast<std::size_t>(i);
-    results[place] = prepare_media(context, media[which[place]]);
+    const auto index = static_cast<std::size_t>(i);
+    WindowBudget::Place place(window, index);
+    results[index] =
+        prepare_media(context, media[which[index]], most_bytes == 0 ? nullptr : &place);
   });
   return results;
 }
@@ -277,7 +308,7 @@ std::vector<PreparedMedia> prepare_all(const PrepareContext& context,
                                        std::span<const MediaItem> media, ThreadPool& pool) {
   std::vector<std::size_t> which(media.size());
   std::iota(which.begin(), which.end(), std::size_t{0});
-  return prepare_some(context, media, which, pool);
+  return prepare_some(context, media, which, pool, 0);
 }
 
 }  // namespace fovea

@@ -7,6 +7,7 @@
 
 #include "core/thread_pool.h"
 #include "engine/prepare/decode_budget.h"
+#include "engine/prepare/window_budget.h"
 #include "fovea/embedding.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
@@ -23,6 +24,7 @@ struct PreparedMedia {
       timestamps;  ///< of the temporal patches of a video, ItemProcessor::timestamps
   StageTimes times;
   std::optional<Error> error;
+  bool postponed = false;  ///< the window has no room for the item, which is empty
 };
 
 /// What the items of an engine are prepared with; owns nothing.
@@ -44,15 +46,19 @@ struct PrepareContext {
 /// Takes one item from its source to resized bytes. An Error is returned; what the limits of
 /// `context` refuse is refused before memory is taken for it. Waits for its share of the budget,
 /// and then has options.limits.decode_deadline for the rest: missing that is an Error of the item.
+/// @param place of the item in its window: without room there it is postponed before it is decoded.
+/// Null: there is room.
 /// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt, if the thread is to end.
-[[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media);
+[[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
+                                          WindowBudget::Place* place = nullptr);
 
 /// As prepare_media for the items `which` of `media` at once, spread over the pool, in that order.
+/// @param most_bytes of their pixels together; 0: any. Later items are postponed, the first is not.
 [[nodiscard]] std::vector<PreparedMedia> prepare_some(const PrepareContext& context,
                                                       std::span<const MediaItem> media,
                                                       std::span<const std::size_t> which,
-                                                      ThreadPool& pool);
-/// As prepare_some for all of `media`.
+                                                      ThreadPool& pool, std::size_t most_bytes);
+/// As prepare_some for all of `media`, however large.
 [[nodiscard]] std::vector<PreparedMedia> prepare_all(const PrepareContext& context,
                                                      std::span<const MediaItem> media,
                                                      ThreadPool& pool);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <future>
 #include <span>
 #include <vector>
@@ -20,16 +21,17 @@ class PreparedWindows {
     PrepareContext context;
     ThreadPool& pool;
     bool on_host;
+    std::size_t window_bytes;  ///< CallLimits::window_bytes
   };
   struct Window {
-    const CallWindow& call;
+    CallWindow call;
     std::vector<PreparedMedia> prepared;  ///< of each of its items
   };
 
-  /// All of `source`, `media` and `windows` must outlive this object, which waits for its thread at
-  /// the end.
+  /// Items of a window without replicas that do not fit into it make up the next one.
+  /// @param source and `media` must outlive this object, which waits for its thread at the end.
   PreparedWindows(const Source& source, std::span<const MediaItem> media,
-                  std::span<const CallWindow> windows);
+                  std::vector<CallWindow> windows);
 
   /// Whether next() has nothing left to return.
   [[nodiscard]] bool done() const noexcept { return windows_.empty(); }
@@ -41,7 +43,7 @@ class PreparedWindows {
 
   Source source_;
   std::span<const MediaItem> media_;
-  std::span<const CallWindow> windows_;  // those that next() has not returned
+  std::deque<CallWindow> windows_;  // those that next() has not returned
   std::future<std::vector<PreparedMedia>> next_;
 };
 

@@ -98,6 +98,13 @@ COST = [
          {"a.png": lambda: images.png(13000, 13000)}),
     Case("W2.largest_image_of_the_processor", ENCODE + "a.png --deadline 1", refused("deadline"),
          {"a.png": lambda: images.png(4096, 4096)}, cpu=4, memory=768),  # 65,536 patches
+    Case("W3.many_large_images", ENCODE + "@list --threads 2 --deadline 2", refused("deadline"),
+         {"a.png": lambda: images.png(3000, 3000), "list": "a.png\n" * 40}, cpu=6),
+    Case("W3.many_large_videos", ENCODE.replace("MODEL", "m") + "--video video.mkv " * 12
+         + "--threads 2 --deadline 3", refused("deadline"), {
+             "video.mkv": lambda: videos.large_frames(1250, 16), "m": ck.with_config(
+                 MODEL, "video_preprocessor_config.json", max_video_tokens=24576,
+                 size={"longest_edge": 25165824, "shortest_edge": 4096})}, cpu=8),
     Case("W3.decoding_threads", ENCODE + "a.png a.png a.png a.png --threads 4 --max-pixels 100000",
          answered(), {"a.png": lambda: images.png(10000, 10000)}, cpu=6),
     Case("W6.bomb_in_a_decode_process", ENCODE + f"bomb.webp {PHOTO} --on-error skip "

@@ -20,6 +20,7 @@ std::optional<ItemPlan> item(std::int64_t tokens, Modality modality = Modality::
   plan.modality = modality;
   plan.spec = {.input_rows = 4 * tokens, .out_rows = tokens, .num_seqs = 1};
   plan.spec.path_tokens[0] = tokens;
+  plan.pixel_bytes = static_cast<std::size_t>(tokens);
   return plan;
 }
 
@@ -33,7 +34,11 @@ Sizes random_sizes(std::mt19937_64& random, std::size_t count, std::int64_t most
 class CallPlan : public ::testing::Test {
  protected:
   [[nodiscard]] CallLimits limits() const {
-    return {.spec = spec_, .config = config_, .num_replicas = replicas_, .on_host = on_host_};
+    return {.spec = spec_,
+            .config = config_,
+            .num_replicas = replicas_,
+            .on_host = on_host_,
+            .window_bytes = window_bytes_};
   }
   [[nodiscard]] std::vector<CallWindow> order(const Sizes& sizes) const {
     return order_call(limits(), sizes);
@@ -53,6 +58,7 @@ class CallPlan : public ::testing::Test {
                       .path_budgets = {{64, 512}}};
   std::size_t replicas_ = 1;
   bool on_host_ = true;
+  std::size_t window_bytes_ = 1 << 20;
 };
 
 TEST_F(CallPlan, AShortCallRunsAsItComes) {
@@ -64,7 +70,7 @@ TEST_F(CallPlan, AShortCallRunsAsItComes) {
     std::iota(all.begin(), all.end(), std::size_t{0});
     EXPECT_EQ(windows[0].items, all);
     EXPECT_TRUE(windows[0].replicas.empty());
-    EXPECT_EQ(head_items(limits(), items + 1), on_host ? 0U : 16U);
+    EXPECT_EQ(head_items(limits(), Sizes(items + 1)), on_host ? 0U : 16U);
   }
 }
 
@@ -90,6 +96,34 @@ TEST_F(CallPlan, AWindowHoldsTheLargestSubBatch) {
 
 TEST_F(CallPlan, AWindowOfLargeItemsHoldsEightSubBatches) {
   EXPECT_EQ(counts(Sizes(70, item(512))), (Indices{8, 8, 8, 8, 8, 8, 8, 8, 6}));
+}
+
+TEST_F(CallPlan, AWindowHoldsAsManyBytesAsItMay) {
+  for (const std::size_t bytes : {1U, 1024U, 1100U}) {
+    window_bytes_ = bytes;
+    const std::size_t most = bytes == 1 ? 1 : 2;  // one sub-batch in any case
+    EXPECT_EQ(counts(Sizes(4, item(512))), Indices(4 / most, most)) << "a short call";
+    EXPECT_EQ(counts(Sizes(70, item(512))), Indices(70 / most, most)) << "a long call";
+  }
+}
+
+TEST_F(CallPlan, ACallThatFitsIntoNoWindowIsPackedAsAWhole) {
+  for (const bool on_host : {true, false}) {
+    on_host_ = on_host;
+    const Sizes sizes{item(300), item(200), item(300), item(200)};
+    window_bytes_ = 1000;
+    EXPECT_EQ(order(sizes)[0].items, (Indices{0, 1, 2, 3})) << "as it comes";
+    window_bytes_ = 999;
+    EXPECT_EQ(head_items(limits(), sizes), 0U);
+    EXPECT_EQ(order(sizes)[0].items, (Indices{1, 3, 0})) << "the smallest first";
+    EXPECT_EQ(counts(sizes), (Indices{3, 1}));
+  }
+}
+
+TEST_F(CallPlan, ReplicasShareTheBytesOfAWindow) {
+  replicas_ = 2;
+  window_bytes_ = 1024;
+  EXPECT_EQ(counts(Sizes(8, item(512))), Indices(4, 2));
 }
 
 TEST_F(CallPlan, AGpuBeginsWithTheFirstItems) {
