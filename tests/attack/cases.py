@@ -74,6 +74,10 @@ COST = [
          {"a.png": lambda: images.png(2000, 2000)}),
     Case("D6.one_bomb_is_one_error", ENCODE + f"bomb.webp {PHOTO} --on-error skip", answered(),
          {"bomb.webp": lambda: images.webp(16383, 10922)}),
+    Case("D6.png_of_large_texts", ENCODE + "bomb.png", refused("bomb.png", "metadata"),
+         {"bomb.png": lambda: images.png_of_texts(20000, 1 << 20)}),
+    Case("D6.png_of_many_texts", ENCODE + "bomb.png", refused("bomb.png", "metadata"),
+         {"bomb.png": lambda: images.png_of_texts(500000, 1)}),
     Case("D13.resized_to_a_gigapixel", ENCODE + "a.png --min-pixels 1000000000 "
          "--max-pixels 1000000000", refused("a.png"),
          {"a.png": lambda: images.png(64, 64)}),

@@ -36,13 +36,19 @@ def _pass_bytes(width, height, bits, interlaced):
 PNG_KINDS = {"grey1": (1, 0, 1), "rgb": (8, 2, 24), "rgba": (8, 6, 32)}
 
 
-def png(width, height, kind="grey1", interlaced=False, surplus=0):
+def png(width, height, kind="grey1", interlaced=False, surplus=0, chunks=b""):
     """A black PNG; `surplus` zero bytes follow its last row in the compressed stream."""
     depth, color, bits = PNG_KINDS[kind]
     head = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, int(interlaced))
     data = zeros(_pass_bytes(width, height, bits, interlaced) + surplus)
-    return (b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + _chunk(b"IDAT", data) +
+    return (b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + chunks + _chunk(b"IDAT", data) +
             _chunk(b"IEND", b""))
+
+
+def png_of_texts(count, text_bytes):
+    """A PNG with `count` texts that might be EXIF, each of so many bytes when it is inflated."""
+    text = b"Raw profile type exif\0\0" + zeros(text_bytes)
+    return png(64, 64, chunks=_chunk(b"zTXt", text) * count)
 
 
 class Bits:

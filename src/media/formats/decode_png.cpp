@@ -308,7 +308,7 @@ ImageHeader read_png_header(const EncodedImage& source) {
            .height_px = height,
            .decode_bytes = ImageWriter::memory_bytes(width, height) +
                            static_cast<std::size_t>(width) * kRowBytesPerPixel + kDecoderBytes},
-          read_png_orientation(file)};
+          read_png_orientation(file, source.name)};
 }
 
 Image decode_png(const EncodedImage& source, const ImageHeader& header,

@@ -24,7 +24,9 @@ using std::string_view_literals::operator""sv;
 
 constexpr std::size_t kSignatureBytes = 8;
 constexpr std::size_t kChunkFrameBytes = 12;                 // length, type and CRC
-constexpr std::size_t kMaxTextBytes = std::size_t{1} << 20;  // inflated; Pillow's limit
+constexpr std::size_t kMaxTextBytes = std::size_t{1} << 20;  // inflated; Pillow's limits
+constexpr std::size_t kMaxBytesOfTexts = std::size_t{64} << 20;
+constexpr std::size_t kLeastCountedBytes = std::size_t{16} << 10;  // beginning takes time, too
 
 std::uint32_t read_u32(Bytes bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 |
@@ -62,30 +64,47 @@ Bytes take_string(Bytes& rest) {
   return string;
 }
 
-/// Empty if the text is damaged or longer than kMaxTextBytes.
-std::vector<std::uint8_t> inflate_text(Bytes deflated) {
-  std::vector<std::uint8_t> text(kMaxTextBytes);
-  uLongf size = text.size();
-  if (uncompress(text.data(), &size, deflated.data(), deflated.size()) != Z_OK) size = 0;
-  text.resize(size);
-  return text;
-}
+/// Inflates the texts of one file.
+class TextInflater {
+ public:
+  explicit TextInflater(std::string_view name) : name_(name) {}
+
+  /// Empty if the text is damaged or longer than kMaxTextBytes.
+  /// @throws Error(kInvalidArgument) if the texts so far are longer than kMaxBytesOfTexts.
+  [[nodiscard]] std::vector<std::uint8_t> inflate(Bytes deflated) {
+    buffer_.resize(kMaxTextBytes);
+    uLongf size = buffer_.size();
+    const int done = uncompress(buffer_.data(), &size, deflated.data(), deflated.size());
+    inflated_bytes_ += std::max<std::size_t>(size, kLeastCountedBytes);
+    FOVEA_CHECK(inflated_bytes_ <= kMaxBytesOfTexts, kInvalidArgument, name_,
+                ": expected metadata of at most ", kMaxBytesOfTexts, " bytes after inflating");
+    if (done != Z_OK) return {};
+    return {buffer_.data(), buffer_.data() + size};
+  }
+
+ private:
+  std::string_view name_;
+  std::vector<std::uint8_t> buffer_;
+  std::size_t inflated_bytes_ = 0;
+};
 
 /// The text of a chunk if it is one with this keyword, otherwise empty.
-std::vector<std::uint8_t> text_with_keyword(const Chunk& chunk, std::string_view keyword) {
+std::vector<std::uint8_t> text_with_keyword(const Chunk& chunk, std::string_view keyword,
+                                            TextInflater& inflater) {
   const bool deflated = chunk.type == "zTXt";
   const bool international = chunk.type == "iTXt";
   if (!deflated && !international && chunk.type != "tEXt") return {};
   Bytes rest = chunk.payload;
   if (text_of(take_string(rest)) != keyword) return {};
-  if (deflated) return rest.empty() ? std::vector<std::uint8_t>{} : inflate_text(rest.subspan(1));
+  if (deflated && rest.empty()) return {};
+  if (deflated) return inflater.inflate(rest.subspan(1));
   if (!international) return {rest.begin(), rest.end()};
   if (rest.size() < 2) return {};
   const bool is_deflated = rest[0] != 0;
   rest = rest.subspan(2);
   (void)take_string(rest);  // language
   (void)take_string(rest);  // translated keyword
-  if (is_deflated) return inflate_text(rest);
+  if (is_deflated) return inflater.inflate(rest);
   return {rest.begin(), rest.end()};
 }
 
@@ -120,20 +139,20 @@ std::vector<std::uint8_t> raw_profile_bytes(Bytes text) {
 
 }  // namespace
 
-Orientation read_png_orientation(Bytes file) {
+Orientation read_png_orientation(Bytes file, std::string_view name) {
+  TextInflater inflater(name);
   Bytes exif;
   std::vector<std::uint8_t> raw_profile;
   std::vector<std::uint8_t> xmp;
   for_each_chunk(file, [&](const Chunk& chunk) {
     if (chunk.type == "eXIf") exif = chunk.payload;
-    if (std::vector<std::uint8_t> text = text_with_keyword(chunk, "Raw profile type exif");
-        !text.empty())
-      raw_profile = raw_profile_bytes(text);
-    if (std::vector<std::uint8_t> text = text_with_keyword(chunk, "XML:com.adobe.xmp");
-        !text.empty())
+    if (auto text = text_with_keyword(chunk, "Raw profile type exif", inflater); !text.empty())
+      raw_profile = std::move(text);
+    if (auto text = text_with_keyword(chunk, "XML:com.adobe.xmp", inflater); !text.empty())
       xmp = std::move(text);
   });
-  return read_orientation(exif.empty() ? Bytes(raw_profile) : exif, xmp);
+  if (!exif.empty()) return read_orientation(exif, xmp);
+  return read_orientation(raw_profile_bytes(raw_profile), xmp);
 }
 
 std::optional<Bytes> read_png_transparency(Bytes file, std::string_view name) {

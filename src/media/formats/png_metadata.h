@@ -13,8 +13,10 @@ namespace fovea::media {
 
 /// From the EXIF chunk, a text that holds EXIF in hex digits, or the XMP text, on either side of
 /// the pixels.
-/// @param file a PNG file, signature included; may end anywhere.
-[[nodiscard]] Orientation read_png_orientation(std::span<const std::uint8_t> file);
+/// @param file a PNG file, signature included; may end anywhere. @param name as below.
+/// @throws Error(kInvalidArgument) if such texts inflate to more than 64 MiB, as in Pillow.
+[[nodiscard]] Orientation read_png_orientation(std::span<const std::uint8_t> file,
+                                               std::string_view name);
 
 /// Payload of the tRNS chunk, a view of the file; nothing if there is none.
 /// @param name of the image, for messages.
