@@ -85,6 +85,8 @@ COST = [
          {"a.png": lambda: images.png(64, 64), "m": ck.with_config(
              MODEL, "preprocessor_config.json",
              size={"longest_edge": 2**40, "shortest_edge": 2**40})}),
+    Case("D13.padded_to_a_square", f"encode {MODEL.parent / 'step3_vl'} -o out.st a.png",
+         refused("a.png", "square"), {"a.png": lambda: images.png(31, 16384)}),
     Case("W1.deadline_of_a_tower", ENCODE + "a.png --deadline 1", refused("deadline"),
          {"a.png": lambda: images.png(3000, 3000)}, cpu=4),  # two threads for a second, and loading
     Case("W1.deadline_of_a_video", VIDEO + "--deadline 1", refused("deadline"),

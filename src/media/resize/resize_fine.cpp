@@ -57,6 +57,41 @@ void filter_row(const std::vector<Taps>& taps, const std::uint8_t* in, float* ou
   }
 }
 
+/// The source rows, filtered along x, that the last rows of the result were made of. The rows that
+/// a row of the result needs begin and end no earlier than those of the row before.
+class FilteredRows {
+ public:
+  /// @param taps_y for which rows are asked.
+  FilteredRows(const ResizeFineArgs& args, const std::vector<Taps>& taps_y)
+      : args_(args),
+        taps_x_(make_taps(args.src_width_px, args.dst_width_px)),
+        kept_(std::ranges::max(taps_y, {}, [](const Taps& t) { return t.weights.size(); })
+                  .weights.size()),
+        row_floats_(static_cast<std::size_t>(args.dst_width_px * kChannels)),
+        memory_(kept_ * row_floats_) {}
+
+  /// A row of the source, [dst_width_px, 3]; valid until a later one is asked for.
+  [[nodiscard]] const float* operator[](std::int64_t y) {
+    for (next_ = std::max(next_, y + 1 - static_cast<std::int64_t>(kept_)); next_ <= y; ++next_) {
+      const std::uint8_t* const in = args_.src.data() + next_ * args_.src_width_px * kChannels;
+      filter_row(taps_x_, in, place_of(next_));
+    }
+    return place_of(y);
+  }
+
+ private:
+  [[nodiscard]] float* place_of(std::int64_t y) {
+    return memory_.data() + static_cast<std::size_t>(y) % kept_ * row_floats_;
+  }
+
+  const ResizeFineArgs& args_;
+  std::vector<Taps> taps_x_;
+  std::size_t kept_;  // rows
+  std::size_t row_floats_;
+  std::vector<float> memory_;
+  std::int64_t next_ = 0;  // those before are filtered, or needed by nobody
+};
+
 /// Writes one row of levels into the planes of its bytes, which are `plane` bytes apart.
 void store_levels(const std::vector<float>& levels, std::uint8_t* out, std::size_t plane) {
   constexpr float kSteps = 65536;
@@ -89,22 +124,17 @@ void resize_rgb_fine(const ResizeFineArgs& args) {
     return;
   }
   const auto width = static_cast<std::size_t>(args.dst_width_px * kChannels);
-  const std::vector<Taps> taps_x = make_taps(args.src_width_px, args.dst_width_px);
-  std::vector<float> rows(static_cast<std::size_t>(args.src_height_px) * width);
-  for (std::int64_t y = 0; y < args.src_height_px; ++y) {
-    check_interrupt();
-    filter_row(taps_x, args.src.data() + y * args.src_width_px * kChannels,
-               rows.data() + static_cast<std::size_t>(y) * width);
-  }
+  const std::vector<Taps> taps_y = make_taps(args.src_height_px, args.dst_height_px);
+  FilteredRows rows(args, taps_y);
   std::vector<float> levels(width);
   std::uint8_t* out = args.dst.data();
-  for (const Taps& taps : make_taps(args.src_height_px, args.dst_height_px)) {
+  for (const Taps& taps : taps_y) {
     check_interrupt();
     std::ranges::fill(levels, 0.0f);
-    const float* row = rows.data() + static_cast<std::size_t>(taps.first) * width;
+    std::int64_t y = taps.first;
     for (const float weight : taps.weights) {
+      const float* const row = rows[y++];
       for (std::size_t i = 0; i < width; ++i) levels[i] += weight * row[i];
-      row += width;
     }
     store_levels(levels, out, args.dst.size() / kLevelBytes);
     out += width;

@@ -22,8 +22,8 @@ struct ResizeFineArgs {
 /// filter weights and sums in f32, horizontal pass, then vertical, no rounding to bytes between or
 /// after. Since the weights of a pixel add up to 1, normalising the result gives what resizing the
 /// normalised image gives, up to 1e-6. An image that keeps its size keeps its bytes. Runs on the
-/// calling thread and checks its interrupt between rows. Memory beside the arguments: src_height_px
-/// * dst_width_px * 12 bytes.
+/// calling thread and checks its interrupt between rows. Memory beside the arguments: the source
+/// rows of one result row, dst_width_px * 12 bytes each, and the filter weights.
 /// @throws Error(kInvalidArgument) if a side is < 1 or a span has the wrong size.
 /// Source: docs/reference/image_resize.md, "Resize in floats".
 void resize_rgb_fine(const ResizeFineArgs& args);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMaxSide = 3024;
 constexpr std::int64_t kWindow = 504;
 constexpr std::int64_t kLarge = 728;        // longer side from which images have windows of kWindow
-constexpr std::int64_t kMaxSquare = 16384;  // 768 MiB
+constexpr std::int64_t kMaxSquare = 8192;  // 192 MiB
 constexpr std::int64_t kMaxWindows = 900;   // 2 GB of pixels
 
 double ratio(std::int64_t a, std::int64_t b) {

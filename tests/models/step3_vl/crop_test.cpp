@@ -82,7 +82,7 @@ TEST(Step3VlCrop, RefusesWhatHasNoAreaOrFillsTheMemory) {
   };
   expect_refused(0, 5, "image of 0x5 pixels has no area");
   expect_refused(5, -1, "has no area");
-  expect_refused(31, 16385, "would be padded to a square, at most of side 16384");
+  expect_refused(31, 8193, "would be padded to a square, at most of side 8192");
   expect_refused(32, 100000, "is too thin: limited to 3024 pixels it would vanish");
   expect_refused(32, 60000, "has 3024 windows, at most 900");
 }
