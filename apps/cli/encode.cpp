@@ -53,8 +53,8 @@ OnError on_error(const EncodeFlags& flags) {
   return flags.on_error == "skip" ? OnError::kSkip : OnError::kFail;
 }
 
-EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs, Console& console) {
-  const CallBounds bounds = bounds_from_now(flags.deadline);
+EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs,
+                     const CallBounds& bounds, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
   if (on_error(flags) == OnError::kFail) require_all(inputs);
@@ -171,11 +171,12 @@ std::string golden_file(const std::string& folder) {
 }
 
 int run_encode(const EncodeFlags& flags, Console& console) {
-  const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps);
+  const CallBounds bounds = bounds_from_now(flags.deadline);
+  const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps, bounds);
   std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order, inputs);
   if (!flags.golden.empty()) files.push_back(golden_file(flags.golden));
   check_output_paths({flags.output, flags.stats, flags.plot}, files);
-  EncodeRun run = encode_all(flags, inputs, console);
+  EncodeRun run = encode_all(flags, inputs, bounds, console);
   report_skipped(run.items, console);
   warn_of_rows_not_finite(run.items, console);
   if (!flags.golden.empty()) {

@@ -1,17 +1,17 @@
 // From the command line's words to items, in the order they were written.
 #include "inputs.h"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 
 #include "errors.h"
 #include "flags/cli11.h"
 #include "output_file.h"
+#include "patterns.h"
 #include "report/text.h"
 
 namespace fovea::cli {
@@ -22,22 +22,29 @@ namespace fs = std::filesystem;
 /// Most files of a list: its lines may be patterns and directories.
 constexpr std::size_t kMaxListedFiles = 1'000'000;
 
-std::vector<std::string> matches_of(const std::string& pattern) {
-  glob_t found{};
-  const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> files;
-  if (status == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (files.empty()) throw Error(ErrorCode::kNotFound, pattern + ": the pattern matches no file");
-  return files;
+/// Most entries of their directories, whether they are images or not.
+constexpr std::size_t kMaxListedEntries = 1'000'000;
+
+/// What a name stands for: a file, the images of a directory, or what matches a pattern.
+std::vector<std::string> named_files(const std::string& name, PatternSearch& search) {
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored)) {
+    search.count_entries(name);
+    return images_in(name);
+  }
+  if (fs::exists(name, ignored)) return {name};
+  if (is_url(name)) {
+    throw Error(ErrorCode::kNotFound, name + ": URLs are not read, expected a path");
+  }
+  if (is_pattern(name)) return search.files(name);
+  return {name};  // the engine says what is wrong with it
 }
 
-std::vector<std::string> image_files(const std::string& argument, bool lists_allowed = true);
-
 /// The images that the lines of a list name; relative names start at its folder.
-std::vector<std::string> listed_files(const std::string& list) {
+std::vector<std::string> listed_files(const std::string& list, const CallBounds& bounds) {
   constexpr const char* kBlanks = " \t\r";
   std::vector<std::string> files;
+  PatternSearch search(bounds, kMaxListedEntries);
   std::istringstream stream(read_text_file(list));
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
@@ -47,7 +54,7 @@ std::vector<std::string> listed_files(const std::string& list) {
     if (line.empty() || line.front() == '#') continue;
     try {
       const fs::path path = is_url(line) ? fs::path(line) : fs::path(list).parent_path() / line;
-      for (std::string& file : image_files(path.string(), /*lists_allowed=*/false)) {
+      for (std::string& file : named_files(path.string(), search)) {
         files.push_back(std::move(file));
       }
       if (files.size() > kMaxListedFiles) {
@@ -62,26 +69,24 @@ std::vector<std::string> listed_files(const std::string& list) {
   return files;
 }
 
-std::vector<std::string> image_files(const std::string& argument, bool lists_allowed) {
+std::vector<std::string> image_files(const std::string& argument, const CallBounds& bounds) {
   std::error_code ignored;
-  if (fs::is_directory(argument, ignored)) return images_in(argument);
-  if (fs::exists(argument, ignored)) return {argument};
-  if (argument == "-") {
-    throw UsageError("INPUT: stdin is not read, expected a path; ./- is a file named -");
+  if (!fs::exists(argument, ignored)) {
+    if (argument == "-") {
+      throw UsageError("INPUT: stdin is not read, expected a path; ./- is a file named -");
+    }
+    if (argument.starts_with('@')) return listed_files(argument.substr(1), bounds);
   }
-  if (is_url(argument)) {
-    throw Error(ErrorCode::kNotFound, argument + ": URLs are not read, expected a path");
-  }
-  if (lists_allowed && argument.starts_with('@')) return listed_files(argument.substr(1));
-  if (argument.find_first_of("*?[") != std::string::npos) return matches_of(argument);
-  return {argument};  // the engine says what is wrong with it
+  PatternSearch search(bounds, std::numeric_limits<std::size_t>::max());
+  return named_files(argument, search);
 }
 
-std::vector<MediaItem> items_of(const InputArgument& argument, double fps) {
+std::vector<MediaItem> items_of(const InputArgument& argument, double fps,
+                                const CallBounds& bounds) {
   if (argument.pixel_values) return pixel_values_file(argument.text);
   if (argument.modality == Modality::kVideo) return {video_path(argument.text, fps)};
   std::vector<MediaItem> items;
-  for (std::string& file : image_files(argument.text)) {
+  for (std::string& file : image_files(argument.text, bounds)) {
     items.push_back(image_file(std::move(file)));
   }
   return items;
@@ -157,11 +162,12 @@ bool is_url(std::string_view text) {
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps) {
+std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
+                                 const CallBounds& bounds) {
   std::vector<Input> inputs;
   for (const InputArgument& argument : arguments) {
     try {
-      for (MediaItem& item : items_of(argument, fps)) {
+      for (MediaItem& item : items_of(argument, fps, bounds)) {
         inputs.push_back({.item = std::move(item), .error = std::nullopt});
       }
     } catch (const Error& error) {

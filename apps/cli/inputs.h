@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/call_bounds.h"
 #include "fovea/engine.h"
 #include "fovea/media.h"
 
@@ -46,10 +47,12 @@ struct Input {
 ///
 /// An argument that yields nothing becomes one Input with an error: kNotFound for a directory
 /// without images, a pattern without matches, a URL, or a list or video that does not exist, and
-/// what pixel_values_file() throws; what is wrong in a list is said with FILE:LINE.
+/// what pixel_values_file() throws; what is wrong in a list is said with FILE:LINE. So are
+/// kInvalidArgument for a list of more than a million files, or whose directories and patterns have
+/// more entries together, and what ends a search by `bounds`.
 /// @throws UsageError for "-".
-[[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments,
-                                               double fps);
+[[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
+                                               const CallBounds& bounds = {});
 
 /// @throws Error of the first input that has one.
 void require_all(std::span<const Input> inputs);

@@ -145,6 +145,8 @@ INPUTS = [
     Case("D14.requests_are_a_pipe", JSONL + "pipe", refused("pipe"), {"pipe": ck.fifo()}),
     Case("D14.image_is_a_pipe", ENCODE + "pipe", refused("pipe"), {"pipe": ck.fifo()}),
     Case("D14.list_names_itself", ENCODE + "@list", refused("@list"), {"list": "@list\n"}),
+    Case("D14.list_of_patterns", ENCODE + "@list", refused("list:1001", "d/0*"),
+         {**{f"d/{i}": "" for i in range(1000)}, "list": "d/0*\n" * 5000}),
     Case("W7.other_files_of_the_machine", ENCODE + "../../../../../../etc/passwd",
          refused("etc/passwd"), unsaid=("root:",)),
     Case("W7.link_out_of_the_folder", ENCODE + "a.png", refused("a.png"),
