@@ -12,6 +12,7 @@ from case import (Case, answered, bounded, interrupted, interrupted_or_answered,
 from sandbox import after, send, shrink
 
 MODEL = ck.golden_folder()
+CONFIGS = MODEL.parents[2] / "bench" / "configs"
 PHOTO = "MODEL/images/photo_180x180.jpg"
 PHOTO_BYTES = (MODEL / "images" / "photo_180x180.jpg").read_bytes()
 HUGE = str(2**63 - 1)
@@ -93,6 +94,23 @@ COST = [
          {"video.mkv": lambda: videos.skipped_frames(120, 68, 20000, 10)}, cpu=4),
     Case("W1.decode_deadline_of_a_video", VIDEO + "--decode-deadline 500", refused("video.mkv"),
          {"video.mkv": lambda: videos.skipped_frames(120, 68, 20000, 10)}),
+    Case("W1.ctrl_c_while_loading", f"encode {CONFIGS / 'qwen3_vl_2b'} --load-format dummy "
+         "-o out.st " + PHOTO, interrupted(), cpu=4, memory=8192,
+         meanwhile=after(0.5, send(signal.SIGINT))),
+    Case("W1.ctrl_c_in_a_list", ENCODE + "@list", interrupted(),
+         {"a.png": lambda: images.png(64, 64), "list": "a.png\n" * 1000000}, cpu=4,
+         meanwhile=after(0.4, send(signal.SIGINT))),
+    Case("W1.ctrl_c_in_an_image", ENCODE + "a.jpg " * 20 + "--max-pixels 100000", interrupted(),
+         {"a.jpg": lambda: images.progressive_jpeg(6000, 6000, scans=50)}, cpu=4,
+         meanwhile=after(0.5, send(signal.SIGINT))),
+    Case("W1.ctrl_c_in_a_decode_process", ENCODE + "a.jpg " * 20 + "--max-pixels 100000 "
+         "--decode-processes 1", interrupted(),
+         {"a.jpg": lambda: images.progressive_jpeg(6000, 6000, scans=50)}, cpu=4,
+         meanwhile=after(0.5, send(signal.SIGINT))),
+    Case("W1.ctrl_c_in_replays", "verify MODEL", interrupted(), cpu=4, memory=1024,
+         meanwhile=after(1, send(signal.SIGINT))),
+    Case("W1.ctrl_c_while_writing", ENCODE + PHOTO, interrupted(), slow_calls=True,
+         environment={"SLOW_RENAME": "1"}, meanwhile=after(0.7, send(signal.SIGINT))),
     Case("W1.ctrl_c_in_the_tower", ENCODE + "a.png", interrupted(),
          {"a.png": lambda: images.png(3000, 3000)}, cpu=4, meanwhile=after(1, send(signal.SIGINT))),
     Case("W1.ctrl_c_in_a_video", VIDEO, interrupted(),

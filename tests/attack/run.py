@@ -13,6 +13,7 @@ import argparse
 import fnmatch
 import pathlib
 import shlex
+import signal
 import sys
 import unicodedata
 
@@ -22,6 +23,7 @@ import sandbox
 
 LINE_BYTES = 4096 + 64  # longest line on stderr: an Error and what stands in front of it
 MODEL = str(cases.MODEL)
+LINGER_SECONDS = 1  # most from a signal to the end
 HIDDEN = {"Cc", "Cf"}  # control characters, and those that turn a line around
 
 
@@ -78,6 +80,10 @@ def objections(case, outcome, idle):
         yield f"exit code {outcome.code}, expected {case.expected.codes}"
     if 0 <= outcome.code < 128 and not outcome.hung:
         yield from stderr_objections(outcome, failed=outcome.code != 0)
+    if outcome.lingered > LINGER_SECONDS:
+        yield f"ended {outcome.lingered:.1f} s after a signal"
+    if outcome.code in (-signal.SIGINT, 128 + signal.SIGINT) and "fovea: error" in outcome.err:
+        yield "an error line, although the user knows why it ended"
     for part in case.expected.parts:
         if part not in outcome.out + outcome.err:
             yield f"'{part}' is not said"

@@ -23,6 +23,7 @@ class Outcome:
     memory: int         # peak of resident memory in MiB
     left: list          # names in the folder that were not there before
     hung: bool
+    lingered: float     # seconds from a signal of `send` to the end
 
 
 def _limits(cpu):
@@ -89,12 +90,13 @@ def run(command, folder, *, cpu=2, environment=None, stdout=None, meanwhile=None
         if meanwhile:
             meanwhile(process, folder)
         usage, hung = _wait(process, seconds)
+        lingered = time.monotonic() - getattr(process, "signalled", time.monotonic())
         texts = []
         for stream in (out, err):
             stream.seek(0)
             texts.append(stream.read(1 << 20).decode(errors="backslashreplace"))
     return Outcome(process.returncode, *texts, usage.ru_utime + usage.ru_stime,
-                   usage.ru_maxrss >> 10, sorted(_listing(folder) - before), hung)
+                   usage.ru_maxrss >> 10, sorted(_listing(folder) - before), hung, lingered)
 
 
 class TemporaryFolder:
@@ -119,7 +121,11 @@ def after(seconds, action):
 
 
 def send(number):
-    return lambda process, _: os.killpg(process.pid, number)
+    def action(process, _):
+        os.killpg(process.pid, number)
+        process.signalled = time.monotonic()
+
+    return action
 
 
 def shrink(name):

@@ -1,8 +1,9 @@
 // Preloaded into a program, it holds open the windows in which another process could interfere:
-// after a file of SLOW_MAP_BYTES or more was mapped, and before a file is renamed (SLOW_RENAME).
+// after a file of SLOW_MAP_BYTES or more was mapped, and before a file gets its name (SLOW_RENAME).
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -29,6 +30,11 @@ void* mmap(void* address, std::size_t size, int protection, int flags, int file,
       size >= std::strtoull(least, nullptr, 10))
     hold();
   return mapped;
+}
+
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  if (std::getenv("SLOW_RENAME") != nullptr) hold();
+  return original<decltype(linkat)>("linkat")(from_folder, from, to_folder, to, flags);
 }
 
 int rename(const char* from, const char* to) {
