@@ -17,8 +17,8 @@ struct ImageInfo {
   ImageFormat format = ImageFormat::kPng;
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
-  /// Host memory that decode_image() takes at most beyond the encoded bytes, the image included.
-  /// Left out is what no header tells: the code tables of a lossless WebP file.
+  /// Host memory that decode_image() takes at most beyond the encoded bytes, the image included. Of
+  /// a lossless WebP file that ends too soon, its code tables are left out.
   std::size_t decode_bytes = 0;
 };
 

@@ -117,11 +117,13 @@ def exif_jpeg(jpeg, entries):
     return jpeg[:2] + _segment(0xE1, b"Exif\0\0" + tiff) + jpeg[2:]
 
 
-def _vp8l(width, height):
-    """A lossless WebP image of one colour: each of its five codes has one symbol and no bits."""
-    text = format(width - 1, "014b")[::-1] + format(height - 1, "014b")[::-1] + "0" + "000"
-    text += "000"  # no transform, no colour cache, one group of codes
-    text += "1000" * 5
+ONE_SYMBOL = "1000"  # a code that takes no bits
+
+
+def _vp8l(width, height, text="000" + ONE_SYMBOL * 5):
+    """A lossless WebP image. By default, it has one colour: no transform, no colour cache, and one
+    group of five codes."""
+    text = format(width - 1, "014b")[::-1] + format(height - 1, "014b")[::-1] + "0" + "000" + text
     text += "0" * (-len(text) % 8)
     data = b"\x2f" + int(text[::-1], 2).to_bytes(len(text) // 8, "little")
     return b"VP8L" + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
@@ -133,6 +135,25 @@ def _riff(chunks):
 
 def webp(width, height):
     return _riff(_vp8l(width, height))
+
+
+def webp_of_transforms(width, height):
+    """A WebP of one colour after three transforms whose images take no bits, and an image of codes."""
+    image = "000" + "0" + ONE_SYMBOL * 5  # one pixel for 4 x 4, no cache
+    kinds = ("00", "10", "01")  # predictor, colour, green
+    transforms = "".join("1" + kind + ("" if kind == "01" else image) for kind in kinds)
+    return _riff(_vp8l(width, height, transforms + "0" + "0" + "1" + image + ONE_SYMBOL * 5))
+
+
+def webp_of_codes(side, groups):
+    """A WebP of one colour with so many groups of codes, for blocks of 4 x 4 pixels in turn."""
+    lengths = "0" + format(8, "04b")[::-1] + "000" * 11 + "100"  # every symbol has 8 bits
+    first_256 = "1" + format(3, "03b")[::-1] + format(254, "08b")[::-1]
+    image = "0" + lengths + first_256 + lengths + "0" + ONE_SYMBOL * 3
+    for block in range((side // 4) ** 2):
+        group = block % groups
+        image += format(group & 255, "08b") + format(group >> 8, "08b")
+    return _riff(_vp8l(side, side, "00" + "1000" + image + ONE_SYMBOL * 5 * groups))
 
 
 def _u24(*values):

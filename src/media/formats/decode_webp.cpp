@@ -13,6 +13,7 @@
 #include "media/bytes.h"
 #include "media/formats/decoders.h"
 #include "media/formats/image_writer.h"
+#include "media/formats/webp_codes.h"
 #include "media/profile.h"
 #include "media/rgb_convert.h"
 
@@ -87,14 +88,51 @@ Frame find_frame(const EncodedImage& source, const WebPBitstreamFeatures& canvas
           frame.has_alpha != 0};
 }
 
+std::uint32_t read_u32(Bytes bytes) {
+  return bytes[0] | std::uint32_t{bytes[1]} << 8 | std::uint32_t{bytes[2]} << 16 |
+         std::uint32_t{bytes[3]} << 24;
+}
+
+/// What a chunk of a frame makes libwebp keep for prefix codes: one without loss, or with alpha
+/// that is coded in the same way.
+std::size_t code_bytes(std::string_view type, Bytes payload, const Frame& frame) {
+  constexpr std::size_t kHeaderBytes = 5;  // a signature; 14 bits for either side less 1; 4 others
+  if (type == "VP8L" && payload.size() >= kHeaderBytes) {
+    const std::uint32_t sides = read_u32(payload.subspan(1));
+    return webp_code_bytes(payload.subspan(kHeaderBytes), (sides & 0x3fff) + 1,
+                           (sides >> 14 & 0x3fff) + 1);
+  }
+  const bool is_coded_alpha = type == "ALPH" && !payload.empty() && (payload[0] & 3) == 1;
+  return is_coded_alpha ? webp_code_bytes(payload.subspan(1), frame.width_px, frame.height_px) : 0;
+}
+
+/// The most that a chunk of a frame takes for prefix codes. A chunk is: type 4, length 4 (little
+/// endian, of the payload), payload, a 0 if its length is odd.
+std::size_t code_bytes(const Frame& frame) {
+  constexpr std::size_t kChunkHeaderBytes = 8;
+  constexpr std::size_t kFileHeaderBytes = 12;  // "RIFF", length, "WEBP"
+  Bytes rest = frame.bitstream;
+  if (text_of(rest).starts_with("RIFF"))
+    rest = rest.subspan(std::min(rest.size(), kFileHeaderBytes));
+  std::size_t most = 0;
+  while (rest.size() >= kChunkHeaderBytes) {
+    const std::string_view type = text_of(rest.first(4));
+    const std::size_t size = read_u32(rest.subspan(4));
+    rest = rest.subspan(kChunkHeaderBytes);
+    most = std::max(most, code_bytes(type, rest.first(std::min(size, rest.size())), frame));
+    rest = rest.subspan(std::min(size + size % 2, rest.size()));
+  }
+  return most;
+}
+
 /// What libwebp takes beside the pixels that it returns. Without loss, and for the alpha of an
-/// image with loss, it keeps 4 bytes per pixel and three tables of one entry per 4 x 4 pixels; with
-/// loss, some rows.
-std::size_t library_bytes(const Frame& frame) noexcept {
+/// image with loss, it keeps 4 bytes per pixel, three tables of one entry per 4 x 4 pixels and the
+/// tables of codes; with loss, some rows.
+std::size_t library_bytes(const Frame& frame) {
   constexpr std::size_t kRowsKept = 64;
   const auto width = static_cast<std::size_t>(frame.width_px);
   const auto height = static_cast<std::size_t>(frame.height_px);
-  const std::size_t rows = width * kRowsKept * 4;
+  const std::size_t rows = width * kRowsKept * 4 + code_bytes(frame);
   const std::size_t lossless = width * height * 4 + (width + 3) * (height + 3) / 16 * 4 * 3;
   if (!frame.is_lossy) return rows + lossless;
   return frame.has_alpha ? rows + lossless + width * height : rows;
@@ -110,7 +148,7 @@ bool is_decoded_in_place(const WebPBitstreamFeatures& canvas, Orientation orient
 }
 
 std::size_t decode_bytes(const WebPBitstreamFeatures& canvas, const Frame& frame,
-                         Orientation orientation) noexcept {
+                         Orientation orientation) {
   const std::size_t image = ImageWriter::memory_bytes(canvas.width, canvas.height);
   const std::size_t library = library_bytes(frame);
   if (is_decoded_in_place(canvas, orientation)) return image + library + kDecoderBytes;
