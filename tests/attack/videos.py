@@ -1,4 +1,4 @@
-"""Small Matroska files with many or large frames."""
+"""Small video files with many or large frames."""
 import struct
 
 import images
@@ -110,3 +110,41 @@ def skipped_frames(columns, rows, count, frame_ms):
     packets = {id(frame): struct.pack(">I", len(frame)) + frame for frame in frames}
     return matroska(b"V_MPEG4/ISO/AVC", private, 16 * columns, 16 * rows,
                     [packets[id(frame)] for frame in frames], frame_ms)
+
+
+def _box(name, *parts):
+    payload = b"".join(parts)
+    return struct.pack(">I4s", 8 + len(payload), name) + payload
+
+
+def _table(name, *numbers):
+    return _box(name, bytes(4), struct.pack(f">{len(numbers)}I", *numbers))
+
+
+def _mp4(track, *fragments):
+    """An MP4 file whose one track has these tables, and whose frames are 64x64 PNG files."""
+    matrix = struct.pack(">9I", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
+    entry = _box(b"png ", bytes(6), struct.pack(">H", 1), bytes(16), struct.pack(">HH", 64, 64),
+                 bytes(50))
+    movie = _box(b"mvhd", bytes(12), struct.pack(">II", 1000, 1000), bytes(12), matrix, bytes(28))
+    header = _box(b"tkhd", bytes(3), b"\x03", bytes(8), struct.pack(">II", 1, 0), bytes(24), matrix,
+                  struct.pack(">II", 64 << 16, 64 << 16))
+    tables = _box(b"stbl", _box(b"stsd", bytes(4), struct.pack(">I", 1), entry), track)
+    media = _box(b"mdia", _box(b"mdhd", bytes(12), struct.pack(">II", 1000, 1000), bytes(4)),
+                 _box(b"hdlr", bytes(8), b"vide", bytes(13)), _box(b"minf", tables))
+    extends = _box(b"mvex", _table(b"trex", 1, 1, 1, 1, 0))
+    return (_box(b"ftyp", b"isom", bytes(4)) +
+            _box(b"moov", movie, _box(b"trak", header, media), extends) + b"".join(fragments))
+
+
+def mp4_of_samples(count):
+    """A header of some hundred bytes that speaks of `count` samples."""
+    return _mp4(_table(b"stts", 1, count, 1) + _table(b"stsc", 1, 1, count, 1) +
+                _table(b"stsz", 1, count) + _table(b"stco", 1, 1000)) + bytes(4096)
+
+
+def mp4_of_fragments(count):
+    """A fragment of some dozen bytes that speaks of `count` samples."""
+    empty = _table(b"stts", 0) + _table(b"stsc", 0) + _table(b"stsz", 0, 0) + _table(b"stco", 0)
+    run = _box(b"traf", _table(b"tfhd", 1), _table(b"trun", count))
+    return _mp4(empty, _box(b"moof", _table(b"mfhd", 1), run)) + _box(b"mdat", bytes(4096))

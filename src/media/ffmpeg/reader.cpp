@@ -13,6 +13,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
+#include "media/ffmpeg/mp4_samples.h"
 #include "media/limits.h"
 
 namespace fovea::media::ffmpeg {
@@ -123,6 +124,7 @@ Reader::Reader(const EncodedVideo& video, const MediaLimits& limits)
     : video_(video), limits_(limits) {
   FOVEA_CHECK(video.size_bytes() <= limits.max_video_bytes, kInvalidArgument, video.name, ": ",
               video.size_bytes(), " bytes, the limit is ", limits.max_video_bytes);
+  check_mp4_samples(video, limits);
   open();
   find_stream();
 }

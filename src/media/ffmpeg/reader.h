@@ -22,8 +22,8 @@ class Reader {
  public:
   /// `video` and `limits` must outlive the reader.
   /// @throws Error(kUnsupported) if the bytes are not a container of the allowed formats or contain
-  /// no video, Error(kInvalidArgument) if the bytes or the frame size exceed a limit; and as
-  /// next().
+  /// no video, Error(kInvalidArgument) if the bytes or the frame size exceed a limit; as
+  /// check_mp4_samples, and as next().
   Reader(const EncodedVideo& video, const MediaLimits& limits);
 
   /// Moves to the next packet of the stream. @return false at the end.
