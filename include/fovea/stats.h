@@ -31,13 +31,36 @@ struct GraphReport {
   bool stored_times = false;  ///< both were measured by an earlier process
 };
 
+/// What the encoder cache of an engine holds, and what became of the items that asked it. An item
+/// counts once, as exactly one of hit, join, miss and bypass, when that is known.
+struct EncoderCacheStats {
+  std::int64_t capacity_bytes = 0;  ///< 0: there is no cache, and nothing is counted
+  std::int64_t bytes = 0;           ///< of the rows that are here
+  std::int64_t freeable_bytes = 0;  ///< of rows that nobody reads at the moment
+  std::int64_t rows = 0;
+  std::int64_t items = 0;
+  std::int64_t queries = 0;
+  std::int64_t hits = 0;       ///< the rows were here, or another item of the call has the same
+  std::int64_t joins = 0;      ///< another call was encoding the same item
+  std::int64_t misses = 0;     ///< encoded and kept, or failed
+  std::int64_t bypasses = 0;   ///< encoded and not kept: no room
+  std::int64_t evictions = 0;  ///< items
+  std::int64_t waiting = 0;    ///< for rows that another call encodes, at the moment
+
+  /// Part of the items that were not encoded, 0 without items.
+  [[nodiscard]] double hit_rate() const {
+    const std::int64_t all = hits + joins + misses + bypasses;
+    return all == 0 ? 0.0 : static_cast<double>(hits + joins) / static_cast<double>(all);
+  }
+};
+
 /// Counters since the engine was built. An item counts once, as exactly one of hit, partial, miss
 /// and skipped.
 struct Stats {
   std::int64_t graph_hits = 0;     ///< every non-empty path was replayed
   std::int64_t graph_partial = 0;  ///< some paths were replayed, some ran eagerly
   std::int64_t graph_misses = 0;   ///< no path was replayed
-  std::int64_t skipped = 0;        ///< nothing to compute: no tokens, or precomputed rows
+  std::int64_t skipped = 0;        ///< nothing to compute: no tokens, precomputed or cached rows
   std::int64_t num_budgets = 0;    ///< captured graphs over all paths
   std::vector<std::int64_t> token_budgets;
   std::int64_t sub_batches = 0;
@@ -48,6 +71,7 @@ struct Stats {
   double capture_seconds = 0;  ///< of several replicas: of the one that took longest
   std::int64_t graph_bytes = 0;
   std::vector<GraphReport> graphs;  ///< in order of capture
+  EncoderCacheStats encoder_cache;
 
   /// hits / (hits + partial + misses), 0 without items.
   [[nodiscard]] double hit_rate() const {

@@ -82,9 +82,13 @@ void EncoderCache::release(const CacheRequest& request, std::size_t item) {
   const auto found = entries_.find(request.items.at(item).key);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
-  if (entry.holders.erase({request.id, item}) == 0 || !entry.holders.empty()) return;
-  entry.freeable = freeable_.insert(freeable_.end(), found->first);
-  num_freeable_ += entry.size;
+  const auto holder = entry.holders.find({request.id, item});
+  if (holder == entry.holders.end()) return;
+  if (entry.holders.size() == 1) {  // first what may fail for want of memory
+    entry.freeable = freeable_.insert(freeable_.end(), found->first);
+    num_freeable_ += entry.size;
+  }
+  entry.holders.erase(holder);
 }
 
 void EncoderCache::release_all(const CacheRequest& request) {
