@@ -158,14 +158,44 @@ struct CacheSettings {
   std::int64_t max_item_rows = 0;                        ///< largest item of any modality
   std::optional<std::int64_t> max_batched_encoder_rows;  ///< absent: as the tokens
   std::optional<std::int64_t> encoder_cache_size;        ///< rows; absent: as the line above
+  bool no_split = false;                                 ///< as WindowLimits::no_split
 };
 
 /// The budgets that follow: each at least the largest item, with a warning where that raises a
 /// setting. Both 0 if there is no item.
 /// @param log where warnings go; may be null.
-/// @throws Error(kInvalidArgument) for negative settings.
-/// Source: vLLM, `compute_mm_encoder_budget`.
+/// @throws Error(kInvalidArgument) for negative settings, and if items must not be split and the
+/// largest is larger than a step. Source: vLLM, `compute_mm_encoder_budget`.
 [[nodiscard]] FOVEA_API CacheBudgets cache_budgets(const CacheSettings& settings,
                                                    LogSink* log = nullptr);
+
+/// The items of one modality, as far as memory is reserved for them.
+struct ModalityBounds {
+  std::string name;
+  std::int64_t max_item_rows = 0;
+  std::int64_t max_per_prompt = 1;
+};
+
+/// How many items a host engine may run at once.
+struct ProfileSettings {
+  CacheBudgets budgets;
+  std::int64_t max_model_len = 0;  ///< tokens of a prompt
+  std::int64_t max_num_seqs = 256;
+  std::int64_t max_num_batched_tokens = 8192;
+  bool chunked_prefill = true;
+};
+
+/// The largest batch of an encoder, for which a host engine reserves memory besides the cache.
+struct ProfileCounts {
+  std::string modality;  ///< the one with the largest item; of several the last by name
+  std::int64_t items_per_prompt = 0;
+  std::int64_t items_per_batch = 0;
+};
+
+/// The batch to measure before the cache is given its memory; absent without modalities that have
+/// rows. @throws Error(kInvalidArgument) for negative settings.
+/// Source: vLLM, `MultiModalBudget.get_max_items`.
+[[nodiscard]] FOVEA_API std::optional<ProfileCounts> profile_counts(
+    std::span<const ModalityBounds> modalities, const ProfileSettings& settings);
 
 }  // namespace fovea
