@@ -154,8 +154,8 @@ void print_report(const EncodeFlags& flags, const EncodeRun& run) {
   std::cout << items_table(run.items, run.differences) << "\n"
             << "device  " << run.device << "\n"
             << "graphs  " << graphs_text(run.stats) << "\n"
-            << replica_lines(run.replicas) << "time    load " << fixed(run.load_ms, 1)
-            << " ms, all items " << fixed(run.encode_ms, 1) << " ms\n"
+            << replica_lines(run.replicas) << cache_line(run.stats.encoder_cache) << "time    load "
+            << fixed(run.load_ms, 1) << " ms, all items " << fixed(run.encode_ms, 1) << " ms\n"
             << "output  " << flags.output << ", rows of " << width << " x " << flags.dtype << ", "
             << bytes_text(bytes) << "\n";
 }
@@ -213,6 +213,7 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
+  add_encoder_cache_size(verb, flags.engine.encoder_cache);
   flags.engine.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
 }

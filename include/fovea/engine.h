@@ -28,7 +28,8 @@ enum class OnError : std::uint8_t {
 struct EncodeOptions {
   RowDType dtype = RowDType::kFloat32;  ///< of the returned rows
   OnError on_error = OnError::kFail;
-  bool enforce_eager = false;  ///< runs this call without graphs
+  bool enforce_eager = false;  ///< runs this call without graphs, and without the encoder cache
+  bool use_cache = true;  ///< false: neither reads nor fills the encoder cache, if there is one
   /// Called on the calling thread whenever more items are done, with their number and the number
   /// of all items. Must not use the engine.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
@@ -66,7 +67,10 @@ class FOVEA_API Engine {
   /// Encodes items and returns when all rows are in host memory: one Embedding per item, in the
   /// same order, [rows, width] in options.dtype, each in memory of its own. Long calls are worked
   /// off in the order in which items pack well; items whose size cannot be read from a header come
-  /// first.
+  /// first. With an encoder cache, items of equal content are encoded once: those that are in it
+  /// are copied, and those that another call is encoding are waited for. If that call ends early,
+  /// this one encodes them; if an item fails there, it fails here. Rows are those of a call without
+  /// a cache; only StageTimes of items that were not encoded are 0 but for output_ms.
   /// @throws Error of the first failing item, in that order, unless options.on_error is kSkip,
   /// Error(kDevice) or Error(kOutOfMemory) if a replica fails, after all others have ended. The
   /// engine is usable afterwards.
@@ -84,8 +88,8 @@ class FOVEA_API Engine {
 
   /// Gives back memory that only calls of the past needed: rows and pinned memory of calls that
   /// have ended, and what eager runs have grown to. Keeps the weights, the graphs and the memory
-  /// they are recorded over, and what calls use that run meanwhile. The next calls are slower by
-  /// the allocations that they do again.
+  /// they are recorded over, the encoder cache, and what calls use that run meanwhile. The next
+  /// calls are slower by the allocations that they do again.
   ///
   /// Without this call memory follows the load: what eager runs have grown to is given back when 32
   /// sub-batches on a device have needed less than half of it, memory for rows when 32 batches of a

@@ -126,6 +126,11 @@ struct EngineOptions {
   /// Part q of the rows of a video that is dropped after the tower, 0 <= q < 1: those most like the
   /// rows of the frame before. Videos then run without graphs. Qwen2.5-VL and Qwen3-VL only.
   double video_pruning_rate = 0;
+  /// Host memory for the rows of items that were encoded before, so that equal items are encoded
+  /// once (docs/encoder_cache.md): in rows, each as large as one of float32, or in bytes. At most
+  /// one of the two; both 0: no cache.
+  std::int64_t encoder_cache_size = 0;
+  std::int64_t encoder_cache_bytes = 0;
   AttentionBackend attention = AttentionBackend::kAuto;
   Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run
   /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.

@@ -12,7 +12,7 @@ namespace fovea {
 using StoredRows = std::function<void(std::span<std::byte> out)>;
 
 /// A store: copies rows from host memory to where it keeps them. Thread-safe.
-/// @throws Error(kOutOfMemory) or std::bad_alloc; then nothing is kept.
+/// @throws std::bad_alloc; then nothing is kept.
 using RowStore = std::function<StoredRows(std::span<const std::byte> rows)>;
 
 /// The store in host memory: rows as they are, nothing between them.

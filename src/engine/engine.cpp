@@ -2,18 +2,16 @@
 #include "fovea/engine.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/check.h"
 #include "core/interrupt.h"
+#include "engine/cached/cached_call.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
-#include "engine/graph_times.h"
 #include "engine/output.h"
 #include "engine/video_pruning.h"
-#include "fovea/log.h"
-#include "models/load_model.h"
-#include "models/registry.h"
 
 namespace fovea {
 
@@ -38,151 +36,86 @@ Embedding describe(const MediaItem& media, const PreparedMedia& prepared) {
   return result;
 }
 
-checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
-                                      const EngineOptions& options) {
-  (void)find_family(files.architecture());  // an unknown one is worse news than missing weights
-  return options.dummy_weights ? checkpoint::WeightSource::dummy(options.seed)
-                               : checkpoint::WeightSource::open(files.directory);
-}
-
-ops::WeightFormat weight_format(Quantization quantization) {
-  return quantization == Quantization::kFp8 ? ops::WeightFormat::kFp8 : ops::WeightFormat::kNative;
-}
-
-/// Sizes of the graphs, the same on every device: " graphs=2 ... budgets.<path>=16,64 ...".
-std::string graphs_text(const GraphSpec& spec, const GraphConfig& config, PackingPolicy packing) {
-  std::string text = cat(" graphs=", count_graphs(config), " max_items=", config.max_items,
-                         " max_frames=", config.max_frames,
-                         " packing=", packing == PackingPolicy::kCost ? "cost" : "greedy");
-  for (std::size_t path = 0; path < spec.paths.size(); ++path) {
-    text += cat(" budgets.", spec.paths[path].name, "=");
-    const char* separator = "";
-    for (const std::int64_t budget : config.path_budgets[path]) {
-      if (budget == 0) continue;  // stands for a path that an item does not need
-      text += cat(separator, budget);
-      separator = ",";
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
-void warn_of_assumptions(const ItemProcessor& processor, const EngineOptions& options) {
-  if (options.dummy_weights) return;
-  const std::string assumed = processor.assumptions();
-  if (!assumed.empty()) {
-    log_to(options.log, LogLevel::kWarning, cat("preprocessing.assumed ", assumed));
-  }
-}
-
-Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engine_options)
-    : directory(model_directory),
-      options(engine_options),
-      files(checkpoint::read_hf_config(directory)),
-      backends(make_backends(options)),
-      decode_pool(thread_count(options), ThreadPool::WhenBusy::kRunAlone),
-      decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())),
-      decode_processes(media::make_decode_processes(options.decode_processes, options.media)),
-      sessions([this] { return std::make_unique<GroupSession>(*replicas); }) {
-  load();
-}
-
-void Engine::Impl::load() {
-  check_video_pruning(files.architecture(), options.video_pruning_rate);
-  const checkpoint::WeightSource weights = open_weights(files, options);
-  {
-    CheckedModel checked = check_model(files, options.media, weights);
-    report = std::move(checked.report);
-    warn_of_assumptions(checked.planner->processor(), options);
-  }
-  throw_if_incomplete(report, weights);
-  // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures
-  // in the background, and measures where a graph pays.
-  const GraphManagerOptions graph_options{
-      .user = options.graphs,
-      .max_num_batched_tokens = options.max_num_batched_tokens,
-      .videos_are_pruned = options.video_pruning_rate > 0,
-      .packing = options.packing,
-      .missing = on_host() ? MissingGraph::kCapture : MissingGraph::kRunEager,
-      .measure = !on_host() && options.measure_graphs,
-      .log = options.log};
-  std::vector<std::unique_ptr<Replica>> loaded;
-  for (const Backend& backend : backends) {
-    if (models.empty() || !on_host()) {  // replicas in host memory read the same weights
-      const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
-      models.push_back(load_model(files, options.media, weights, *backend.device, *stream,
-                                  weight_format(options.quantization)));
-      stream->synchronize();
-      if (models.size() == 1) report.weight_bytes = backend.device->allocated_bytes();
-    }
-    GraphManagerOptions own_options = graph_options;
-    if (graph_options.measure && !options.cache_dir.empty()) {
-      keep_graph_times(own_options, directory, backend.device->properties(), options);
-    }
-    loaded.push_back(std::make_unique<Replica>(*models.back(), *backend.device, own_options));
-  }
-  replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
-  log_initialized();
-  if (on_host() || !options.graphs.cudagraph_mm_encoder) return;
-  replicas->for_each([](Replica& replica) { replica.graphs().capture_in_background(); });
-}
-
-void Engine::Impl::log_initialized() {
-  if (!is_wanted(options.log, LogLevel::kInfo)) return;
-  std::string devices;
-  for (const Backend& backend : backends) {
-    devices += cat(devices.empty() ? "" : ",", backend.device->properties().name);
-  }
-  const GraphConfig& config = (*replicas)[0].graphs().config();
-  log_to(
-      options.log, LogLevel::kInfo,
-      cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
-          " weight_bytes=", report.weight_bytes, " devices=", devices,
-          " replicas=", replicas->size(),
-          options.video_pruning_rate > 0 ? cat(" video_pruning_rate=", options.video_pruning_rate)
-                                         : "",
-          options.graphs.cudagraph_mm_encoder
-              ? graphs_text(model().graph_spec(), config, options.packing)
-              : " graphs=off"));
+void Engine::Impl::Call::tell(std::int64_t items_done) const {
+  if (how.progress && items_done > 0) how.progress(items_done, std::ssize(media));
 }
 
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
                                             const EncodeOptions& how) {
   const CallScope scope(how.bounds, "encode");
-  const auto session = sessions.take();
   std::vector<Embedding> results(media.size());
-  const auto tell = [&](std::size_t done) {
-    if (how.progress && done > 0) how.progress(static_cast<std::int64_t>(done), std::ssize(media));
-  };
+  Call call{media, how, results};
+  if (row_cache && how.use_cache && !how.enforce_eager) {
+    run_cached(call);
+  } else {
+    std::vector<std::size_t> all(media.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    run(call, all, [](std::size_t) {});
+  }
+  return results;
+}
+
+void Engine::Impl::run(Call& call, std::span<const std::size_t> which, const Finished& finished) {
+  const auto session = sessions.take();
   try {
     PreparedWindows windows(
-        {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())}, media,
-        order(media, how.enforce_eager));
-    for (std::size_t done = 0; !windows.done();) {
-      const std::size_t before = done;
+        {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())},
+        call.media, order(call, which));
+    while (!windows.done()) {
+      const std::int64_t before = call.done;
       const PreparedWindows::Window window = windows.next();
       check_interrupt();  // the end of a call is no error of its items
-      submit(*session, window, {media, how, results});
-      done += window.prepared.size();
-      tell(on_host() ? done : before);  // a GPU is still at work on this window
+      submit(*session, window, call);
+      call.done += std::ssize(window.prepared);
+      if (on_host()) finish(call, window.call.items, finished);
+      call.tell(on_host() ? call.done : before);  // a GPU is still at work on this window
     }
     session->finish();
   } catch (...) {
     session->abandon();  // it writes to the results, which are about to go
     throw;
   }
-  prune_videos(media, results);
-  if (!on_host()) tell(media.size());
-  return results;
+  if (on_host()) return;
+  finish(call, which, finished);
+  call.tell(call.done);
 }
 
-void Engine::Impl::prune_videos(std::span<const MediaItem> media, std::span<Embedding> results) {
-  if (options.video_pruning_rate == 0) return;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const bool is_encoded = media[i].source != MediaItem::Source::kRows && !results[i].error;
-    if (!is_encoded || results[i].modality != Modality::kVideo) continue;
-    prune_video(results[i], options.video_pruning_rate, decode_pool);
+void Engine::Impl::run_cached(Call& call) {
+  CachedCall cached(*row_cache, item_keys(call), call.media, call.results);
+  const auto encoded = [&](std::size_t item) { cached.encoded(item); };
+  try {
+    if (!cached.to_encode().empty()) run(call, std::vector(cached.to_encode()), encoded);
+    while (const std::optional<std::size_t> item = cached.wait_for_others(call.how.on_error)) {
+      run(call, {&*item, 1}, encoded);
+    }
+  } catch (const Error& error) {
+    cached.failed(error);
+    throw;
+  }
+  if (call.done < std::ssize(call.media)) call.tell(std::ssize(call.media));
+}
+
+std::vector<std::optional<ItemKey>> Engine::Impl::item_keys(const Call& call) {
+  const KeyContext context{fingerprint, options, call.how.dtype};
+  std::vector<std::optional<ItemKey>> keys(call.media.size());
+  decode_pool.parallel_for(std::ssize(call.media), [&](std::int64_t i, int) {
+    const auto item = static_cast<std::size_t>(i);
+    keys[item] = item_key(context, call.media[item]);
+  });
+  return keys;
+}
+
+void Engine::Impl::finish(const Call& call, std::span<const std::size_t> items,
+                          const Finished& finished) {
+  for (const std::size_t item : items) {
+    Embedding& result = call.results[item];
+    const bool is_encoded = call.media[item].source != MediaItem::Source::kRows && !result.error;
+    if (options.video_pruning_rate > 0 && is_encoded && result.modality == Modality::kVideo) {
+      prune_video(result, options.video_pruning_rate, decode_pool);
+    }
+    finished(item);
   }
 }
 
@@ -196,15 +129,19 @@ CallLimits Engine::Impl::call_limits(bool eager) const {
           .window_bytes = window_budget_bytes(decode_pool.size())};
 }
 
-std::vector<CallWindow> Engine::Impl::order(std::span<const MediaItem> media, bool eager) {
-  std::vector<std::optional<ItemPlan>> sizes(media.size());
-  if (media.size() > 1) {  // a single item goes with none
-    decode_pool.parallel_for(std::ssize(media), [&](std::int64_t i, int) {
-      const auto item = static_cast<std::size_t>(i);
-      sizes[item] = plan_ahead(model(), media[item], options.media);
+std::vector<CallWindow> Engine::Impl::order(const Call& call, std::span<const std::size_t> which) {
+  std::vector<std::optional<ItemPlan>> sizes(which.size());
+  if (which.size() > 1) {  // a single item goes with none
+    decode_pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
+      const auto place = static_cast<std::size_t>(i);
+      sizes[place] = plan_ahead(model(), call.media[which[place]], options.media);
     });
   }
-  return order_call(call_limits(eager), sizes);
+  std::vector<CallWindow> windows = order_call(call_limits(call.how.enforce_eager), sizes);
+  for (CallWindow& window : windows) {
+    for (std::size_t& item : window.items) item = which[item];
+  }
+  return windows;
 }
 
 void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& window,
@@ -235,12 +172,6 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
   } else {
     session.begin(items, assignment, call.how, rows);
   }
-}
-
-Engine Engine::load(const std::string& model, const EngineOptions& options,
-                    const CallBounds& bounds) {
-  const CallScope scope(bounds, "load");
-  return Engine(std::make_unique<Impl>(model, options));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -281,6 +212,8 @@ Stats Engine::stats() const {
     stats.skipped += items;
     stats.miss_reasons[std::string(to_string(MissReason::kPrecomputed))] += items;
   }
+  if (impl_->row_cache) stats.encoder_cache = impl_->row_cache->stats();
+  stats.skipped += stats.encoder_cache.hits + stats.encoder_cache.joins;
   return stats;
 }
 
@@ -294,18 +227,6 @@ std::string Engine::device() const {
                 properties.parallelism, properties.host_memory ? " threads" : " SMs");
   }
   return text;
-}
-
-ModelReport inspect(const std::string& model, const EngineOptions& options,
-                    const CallBounds& bounds) {
-  const CallScope scope(bounds, "inspect");
-  const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_video_pruning(files.architecture(), options.video_pruning_rate);
-  CheckedModel checked = check_model(files, options.media, open_weights(files, options));
-  const std::string device = replica_devices(options).front();
-  const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});
-  add_memory_plan(checked.report, *checked.planner, *backend.device, options);
-  return std::move(checked.report);
 }
 
 }  // namespace fovea

@@ -2,16 +2,20 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cache/row_cache.h"
 #include "checkpoint/hf_config.h"
+#include "checkpoint/weight_source.h"
 #include "core/spares.h"
 #include "core/thread_pool.h"
 #include "device/device.h"
 #include "engine/backend.h"
+#include "engine/cached/item_key.h"
 #include "engine/call_plan.h"
 #include "engine/prepare.h"
 #include "engine/prepared_windows.h"
@@ -51,6 +55,8 @@ struct Engine::Impl {
   std::vector<std::unique_ptr<EncoderGraphModel>> models;    // one per GPU; on the CPU one for all
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
+  std::unique_ptr<RowCache> row_cache;             // null: none
+  std::string fingerprint;                         // of the model, for keys; empty without a cache
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
 
@@ -60,16 +66,29 @@ struct Engine::Impl {
     std::span<const MediaItem> media;
     const EncodeOptions& how;
     std::span<Embedding> results;
+    std::int64_t done = 0;  // items, for how.progress
+
+    void tell(std::int64_t items_done) const;
   };
+  /// What is done with an item when its result is complete.
+  using Finished = std::function<void(std::size_t item)>;
+
   void load();
+  /// Makes the encoder cache that the options ask for, and names the model for it.
+  void make_cache(const checkpoint::WeightSource& weights);
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
-  /// The order in which a call is worked off, from the headers of what it names.
-  [[nodiscard]] std::vector<CallWindow> order(std::span<const MediaItem> media, bool eager);
+  /// Encodes the items `which` of a call, in the order that suits them.
+  void run(Call& call, std::span<const std::size_t> which, const Finished& finished);
+  /// As run for all items; those that the encoder cache knows, or is about to, are not encoded.
+  void run_cached(Call& call);
+  [[nodiscard]] std::vector<std::optional<ItemKey>> item_keys(const Call& call);
+  /// The order in which items are worked off, from the headers of what the call names.
+  [[nodiscard]] std::vector<CallWindow> order(const Call& call, std::span<const std::size_t> which);
   /// Fills in the results of a window, without rows, and has the replicas begin to write those.
   void submit(GroupSession& session, const PreparedWindows::Window& window, const Call& call);
-  /// Prunes the videos among the results that are there, if the options ask for it.
-  void prune_videos(std::span<const MediaItem> media, std::span<Embedding> results);
+  /// Completes results whose rows are there: prunes videos, if the options ask for it.
+  void finish(const Call& call, std::span<const std::size_t> items, const Finished& finished);
 };
 
 /// Warns of what preprocessing assumes for want of a processor file. Random weights, which need

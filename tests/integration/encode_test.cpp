@@ -48,6 +48,16 @@ TEST_F(EncodeProgram, EqualsTheReferenceOnAllImagesAndTheVideo) {
   }
 }
 
+TEST_F(EncodeProgram, EncodesEqualItemsOnceWithACache) {
+  const ProgramResult result = encode({photo_, noise_, photo_, "--video", frames_, "--video",
+                                       frames_, "--encoder-cache-size", "64Mi"});
+  expect_success(result);
+  EXPECT_THAT(result.out,
+              HasSubstr("cache   2 of 5 items not encoded again (40.0 %), 3 items kept"));
+  EXPECT_EQ(shape_of(2), shape_of(0));
+  EXPECT_EQ(shape_of(4), shape_of(3));
+}
+
 TEST_F(EncodeProgram, NumbersItemsInCommandLineOrder) {
   expect_success(encode({photo_, "--video", frames_, noise_, "--video", frames_, gradient_}));
   const std::vector<std::int64_t> rows{36, 90, 6, 90, 12};

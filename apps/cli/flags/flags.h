@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "console.h"
+#include "flags/cache_size.h"
 #include "flags/media_flags.h"
 #include "flags/vllm_flags.h"
 #include "fovea/options.h"
@@ -20,6 +21,7 @@ struct EngineFlags {
   std::int64_t data_parallel_size = 0;  ///< 0: one replica per device named
   std::int64_t threads = 0;             ///< 0: all
   std::int64_t decode_processes = 0;    ///< 0: decode in this process
+  CacheSize encoder_cache;
   std::string load_format = "auto";
   std::optional<std::int64_t> seed;
   MediaFlags media;

@@ -125,4 +125,17 @@ std::string replica_lines(std::span<const ReplicaStats> replicas) {
   return lines;
 }
 
+std::string cache_line(const EncoderCacheStats& cache) {
+  if (cache.capacity_bytes == 0) return "";
+  const std::int64_t asked = cache.hits + cache.joins + cache.misses + cache.bypasses;
+  std::string line = "cache   " + std::to_string(cache.hits + cache.joins) + " of " +
+                     counted(asked, "item") + " not encoded again (" + percent(cache.hit_rate()) +
+                     "), " + counted(cache.items, "item") + " kept in " +
+                     bytes_text(static_cast<std::size_t>(cache.bytes)) + " of " +
+                     bytes_text(static_cast<std::size_t>(cache.capacity_bytes));
+  if (cache.evictions > 0) line += ", " + std::to_string(cache.evictions) + " evicted";
+  if (cache.bypasses > 0) line += ", no room for " + std::to_string(cache.bypasses);
+  return line + "\n";
+}
+
 }  // namespace fovea::cli

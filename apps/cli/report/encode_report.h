@@ -22,4 +22,7 @@ namespace fovea::cli {
 /// What each of several replicas did, one indented line per replica; empty for a single one.
 [[nodiscard]] std::string replica_lines(std::span<const ReplicaStats> replicas);
 
+/// What the encoder cache did, as a line of its own; empty without a cache.
+[[nodiscard]] std::string cache_line(const EncoderCacheStats& cache);
+
 }  // namespace fovea::cli

@@ -34,6 +34,21 @@ ordered_json to_json(const GraphReport& graph) {
           {"stored_times", graph.stored_times}};
 }
 
+ordered_json to_json(const EncoderCacheStats& cache) {
+  return {{"capacity_bytes", cache.capacity_bytes},
+          {"bytes", cache.bytes},
+          {"freeable_bytes", cache.freeable_bytes},
+          {"rows", cache.rows},
+          {"items", cache.items},
+          {"queries", cache.queries},
+          {"hits", cache.hits},
+          {"joins", cache.joins},
+          {"misses", cache.misses},
+          {"bypasses", cache.bypasses},
+          {"evictions", cache.evictions},
+          {"hit_rate", cache.hit_rate()}};
+}
+
 ordered_json to_json(const ItemInfo& item) {
   return {{"modality", name_of(item.modality)},
           {"source_width_px", item.source_width_px},
@@ -73,19 +88,21 @@ ordered_json list_of(const std::vector<T>& values) {
 }  // namespace
 
 ordered_json to_json(const Stats& stats) {
-  return {{"graph_hits", stats.graph_hits},
-          {"graph_partial", stats.graph_partial},
-          {"graph_misses", stats.graph_misses},
-          {"skipped", stats.skipped},
-          {"hit_rate", stats.hit_rate()},
-          {"num_budgets", stats.num_budgets},
-          {"token_budgets", stats.token_budgets},
-          {"sub_batches", stats.sub_batches},
-          {"miss_reasons", ordered_json(stats.miss_reasons)},
-          {"paths", list_of(stats.paths)},
-          {"capture_seconds", stats.capture_seconds},
-          {"graph_bytes", stats.graph_bytes},
-          {"graphs", list_of(stats.graphs)}};
+  ordered_json json = {{"graph_hits", stats.graph_hits},
+                       {"graph_partial", stats.graph_partial},
+                       {"graph_misses", stats.graph_misses},
+                       {"skipped", stats.skipped},
+                       {"hit_rate", stats.hit_rate()},
+                       {"num_budgets", stats.num_budgets},
+                       {"token_budgets", stats.token_budgets},
+                       {"sub_batches", stats.sub_batches},
+                       {"miss_reasons", ordered_json(stats.miss_reasons)},
+                       {"paths", list_of(stats.paths)},
+                       {"capture_seconds", stats.capture_seconds},
+                       {"graph_bytes", stats.graph_bytes},
+                       {"graphs", list_of(stats.graphs)}};
+  if (stats.encoder_cache.capacity_bytes > 0) json["encoder_cache"] = to_json(stats.encoder_cache);
+  return json;
 }
 
 ordered_json to_json(const ReplicaStats& replica) {

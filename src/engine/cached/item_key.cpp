@@ -1,0 +1,195 @@
+// What of an item its rows depend on, and what of the options.
+#include "engine/cached/item_key.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cache/content_key.h"
+#include "core/check.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/row_dtype.h"
+#include "engine/prepare/check_item.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+FileState state_of(const std::string& path) {
+  struct stat now = {};
+  FOVEA_CHECK(::stat(path.c_str(), &now) == 0, kIo, path, ": cannot be examined");
+  const auto nanoseconds = [](const timespec& time) {
+    return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+  };
+  return {path,
+          {static_cast<std::int64_t>(now.st_dev), static_cast<std::int64_t>(now.st_ino),
+           now.st_size, nanoseconds(now.st_mtim), nanoseconds(now.st_ctim)}};
+}
+
+/// Calls add(piece) for the bytes of a file, one after the other.
+template <class Add>
+void read_pieces(const InputFile& file, Add&& add) {
+  std::vector<std::byte> piece(std::min(file.size_bytes(), kPieceBytes));
+  for (std::size_t at = 0; at < file.size_bytes(); at += piece.size()) {
+    check_interrupt();
+    piece.resize(std::min(kPieceBytes, file.size_bytes() - at));
+    file.read_at(at, piece);
+    add(piece);
+  }
+}
+
+std::string hash_of_file(const InputFile& file) {
+  Sha256 hash;
+  read_pieces(file, [&](std::span<const std::byte> piece) { hash.add(piece); });
+  return hash.hex();
+}
+
+const char* name_of(MediaProfile profile) {
+  switch (profile) {
+    case MediaProfile::kVllm: return "vllm";
+    case MediaProfile::kVllm023: return "vllm-0.23";
+    case MediaProfile::kTransformers: return "transformers";
+    case MediaProfile::kSglang: return "sglang";
+  }
+  return "";
+}
+
+const char* name_of(ImageBackend backend) {
+  switch (backend) {
+    case ImageBackend::kModelDefault: return "default";
+    case ImageBackend::kTorchvision: return "torchvision";
+    case ImageBackend::kPillow: return "pillow";
+  }
+  return "";
+}
+
+/// All options that rows depend on. Those of the checkpoint are part of the model's fingerprint.
+std::string options_of(const KeyContext& context, const MediaItem& media) {
+  const MediaOptions& options = context.options.media;
+  nlohmann::json json = {{"background", options.background},
+                         {"image_backend", name_of(options.image_backend)},
+                         {"profile", name_of(options.profile)},
+                         {"quantization", static_cast<int>(context.options.quantization)},
+                         {"row_dtype", to_string(to_dtype(context.dtype))}};
+  if (options.min_pixels) json["min_pixels"] = *options.min_pixels;
+  if (options.max_pixels) json["max_pixels"] = *options.max_pixels;
+  if (media.modality == Modality::kVideo) {
+    json["fps"] = media.fps;
+    json["pruning_rate"] = context.options.video_pruning_rate;
+  }
+  const bool has_grid = media.source == MediaItem::Source::kPixelValues && media.grid_thw;
+  if (has_grid) json["grid_thw"] = *media.grid_thw;
+  return json.dump();
+}
+
+/// The way of one item to its key.
+class KeyMaker {
+ public:
+  KeyMaker(const KeyContext& context, const MediaItem& media)
+      : media_(media),
+        limits_(context.options.media.limits),
+        options_(options_of(context, media)),
+        fields_{.model = context.model, .modality = media.modality, .options = options_} {}
+
+  ItemKey run() {
+    using Source = MediaItem::Source;
+    check_source(media_);
+    switch (media_.source) {
+      case Source::kRows: break;
+      case Source::kPixelValues: add_pixel_values(); break;
+      case Source::kRgb: add_rgb(); break;
+      case Source::kFrameFiles: add_frames(); break;
+      case Source::kBytes: add_bytes(); break;
+      case Source::kFile: add_file(); break;
+    }
+    return std::move(key_);
+  }
+
+ private:
+  void add_bytes() { key_.text = key_of(std::as_bytes(std::span(media_.bytes))); }
+
+  void add_rgb() {
+    check_rgb(media_, limits_);
+    fields_.element = "u8";
+    fields_.shape = {to_u64(media_.num_frames), to_u64(media_.height_px), to_u64(media_.width_px),
+                     3};
+    add_bytes();
+  }
+
+  void add_pixel_values() {
+    check_matrix(media_, "patches");
+    fields_.element = to_string(to_dtype(media_.row_dtype));
+    fields_.shape = {to_u64(media_.num_rows), to_u64(media_.row_width)};
+    add_bytes();
+  }
+
+  void add_file() {
+    const InputFile file = open(media_.paths.front());
+    ContentKey key(fields_, file.size_bytes());
+    read_pieces(file, [&](std::span<const std::byte> piece) { key.add(piece); });
+    key_.text = key.hex();
+  }
+
+  /// The content of frames in files are the hashes of these.
+  void add_frames() {
+    std::string hashes;
+    for (const std::string& path : media_.paths) hashes += hash_of_file(open(path));
+    fields_.element = "file";
+    fields_.shape = {media_.paths.size()};
+    key_.text = key_of(std::as_bytes(std::span(hashes)));
+  }
+
+  InputFile open(const std::string& path) {
+    key_.files.push_back(state_of(path));
+    const bool is_video =
+        media_.modality == Modality::kVideo && media_.source == MediaItem::Source::kFile;
+    const std::size_t most = is_video ? limits_.max_video_bytes : limits_.max_image_bytes;
+    FOVEA_CHECK(std::cmp_less_equal(key_.files.back().facts[2], most), kInvalidArgument, path,
+                ": larger than the limit of ", most, " bytes");
+    return InputFile(path);
+  }
+
+  [[nodiscard]] std::string key_of(std::span<const std::byte> content) const {
+    ContentKey key(fields_, content.size());
+    key.add(content);
+    return key.hex();
+  }
+
+  static std::uint64_t to_u64(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+  const MediaItem& media_;
+  const MediaLimits& limits_;
+  std::string options_;
+  ContentFields fields_;
+  ItemKey key_;
+};
+
+}  // namespace
+
+bool ItemKey::is_current() const {
+  try {
+    for (const FileState& file : files) {
+      if (state_of(file.path) != file) return false;
+    }
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::optional<ItemKey> item_key(const KeyContext& context, const MediaItem& media) {
+  if (media.source == MediaItem::Source::kRows) return std::nullopt;
+  try {
+    return KeyMaker(context, media).run();
+  } catch (const Error&) {
+    check_interrupt();    // what ends the call is no error of the item
+    return std::nullopt;  // prepare_media says why
+  }
+}
+
+}  // namespace fovea

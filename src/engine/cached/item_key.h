@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/embedding.h"
+#include "fovea/media.h"
+#include "fovea/options.h"
+
+namespace fovea {
+
+/// A state of a file: another one after it was written to or replaced.
+struct FileState {
+  std::string path;
+  std::vector<std::int64_t> facts;  // what the system says about it
+
+  friend bool operator==(const FileState&, const FileState&) = default;
+};
+
+/// The name of what encode() makes of an item, for the encoder cache.
+struct ItemKey {
+  std::string text;
+  std::vector<FileState> files;  ///< that were read for it
+
+  /// Whether the files are still in the state in which they were read.
+  [[nodiscard]] bool is_current() const;
+};
+
+/// What a key depends on besides the item.
+struct KeyContext {
+  const std::string& model;      ///< model_fingerprint()
+  const EngineOptions& options;  ///< of which media and video_pruning_rate are used
+  RowDType dtype = RowDType::kFloat32;
+};
+
+/// Reads the item, all of its files, and names its content (src/cache/content_key.h). Equal
+/// encoded bytes have one key whatever their path; so have equal pixels of equal shape. Absent for
+/// finished rows, and for what prepare_media would refuse before it reads all of it.
+/// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt.
+[[nodiscard]] std::optional<ItemKey> item_key(const KeyContext& context, const MediaItem& media);
+
+}  // namespace fovea

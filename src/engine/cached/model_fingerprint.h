@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "checkpoint/hf_config.h"
+#include "checkpoint/weight_source.h"
+#include "core/dtype.h"
+#include "core/thread_pool.h"
+#include "fovea/options.h"
+#include "fovea/reports.h"
+
+namespace fovea {
+
+/// Names what a tower computes: a SHA-256 over the JSON files of the model and the names, dtypes,
+/// shapes and hashes of the tensors it reads, as hexadecimal digits, then ";dtype=<compute>" and
+/// ";quant=none". Reads all these tensors, on the threads of `pool`. Dummy weights are named by
+/// their seed.
+/// @param tensors of the tower, in any order. @param compute element type of activations.
+/// @throws as WeightSource::tensor; Error(kIo).
+[[nodiscard]] std::string model_fingerprint(const checkpoint::HfConfig& files,
+                                            const checkpoint::WeightSource& weights,
+                                            std::span<const TensorReport> tensors, DType compute,
+                                            std::uint64_t seed, ThreadPool& pool);
+
+}  // namespace fovea

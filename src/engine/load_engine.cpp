@@ -1,0 +1,171 @@
+// From a directory to an engine that can run: weights, devices, replicas, the encoder cache.
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "core/shape.h"
+#include "engine/cached/model_fingerprint.h"
+#include "engine/call_scope.h"
+#include "engine/engine_impl.h"
+#include "engine/graph_times.h"
+#include "engine/video_pruning.h"
+#include "fovea/engine.h"
+#include "fovea/log.h"
+#include "models/load_model.h"
+#include "models/registry.h"
+
+namespace fovea {
+
+namespace {
+
+checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
+                                      const EngineOptions& options) {
+  (void)find_family(files.architecture());  // an unknown one is worse news than missing weights
+  return options.dummy_weights ? checkpoint::WeightSource::dummy(options.seed)
+                               : checkpoint::WeightSource::open(files.directory);
+}
+
+ops::WeightFormat weight_format(Quantization quantization) {
+  return quantization == Quantization::kFp8 ? ops::WeightFormat::kFp8 : ops::WeightFormat::kNative;
+}
+
+/// Sizes of the graphs, the same on every device: " graphs=2 ... budgets.<path>=16,64 ...".
+std::string graphs_text(const GraphSpec& spec, const GraphConfig& config, PackingPolicy packing) {
+  std::string text = cat(" graphs=", count_graphs(config), " max_items=", config.max_items,
+                         " max_frames=", config.max_frames,
+                         " packing=", packing == PackingPolicy::kCost ? "cost" : "greedy");
+  for (std::size_t path = 0; path < spec.paths.size(); ++path) {
+    text += cat(" budgets.", spec.paths[path].name, "=");
+    const char* separator = "";
+    for (const std::int64_t budget : config.path_budgets[path]) {
+      if (budget == 0) continue;  // stands for a path that an item does not need
+      text += cat(separator, budget);
+      separator = ",";
+    }
+  }
+  return text;
+}
+
+/// Capacity of the encoder cache. @param width elements of a row.
+std::int64_t cache_bytes(const EngineOptions& options, std::int64_t width) {
+  const std::int64_t rows = options.encoder_cache_size;
+  const std::int64_t bytes = options.encoder_cache_bytes;
+  FOVEA_CHECK(rows >= 0 && bytes >= 0 && (rows == 0 || bytes == 0), kInvalidArgument,
+              "the size of the encoder cache is a number of rows or of bytes, at least 0, got ",
+              rows, " and ", bytes);
+  const auto of_rows = checked_mul(rows, width * std::int64_t{sizeof(float)});
+  FOVEA_CHECK(of_rows, kInvalidArgument, "an encoder cache of ", rows, " rows is too large");
+  return bytes + *of_rows;
+}
+
+}  // namespace
+
+void warn_of_assumptions(const ItemProcessor& processor, const EngineOptions& options) {
+  if (options.dummy_weights) return;
+  const std::string assumed = processor.assumptions();
+  if (!assumed.empty()) {
+    log_to(options.log, LogLevel::kWarning, cat("preprocessing.assumed ", assumed));
+  }
+}
+
+Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engine_options)
+    : directory(model_directory),
+      options(engine_options),
+      files(checkpoint::read_hf_config(directory)),
+      backends(make_backends(options)),
+      decode_pool(thread_count(options), ThreadPool::WhenBusy::kRunAlone),
+      decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())),
+      decode_processes(media::make_decode_processes(options.decode_processes, options.media)),
+      sessions([this] { return std::make_unique<GroupSession>(*replicas); }) {
+  load();
+}
+
+void Engine::Impl::load() {
+  check_video_pruning(files.architecture(), options.video_pruning_rate);
+  const checkpoint::WeightSource weights = open_weights(files, options);
+  {
+    CheckedModel checked = check_model(files, options.media, weights);
+    report = std::move(checked.report);
+    warn_of_assumptions(checked.planner->processor(), options);
+  }
+  throw_if_incomplete(report, weights);
+  // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures
+  // in the background, and measures where a graph pays.
+  const GraphManagerOptions graph_options{
+      .user = options.graphs,
+      .max_num_batched_tokens = options.max_num_batched_tokens,
+      .videos_are_pruned = options.video_pruning_rate > 0,
+      .packing = options.packing,
+      .missing = on_host() ? MissingGraph::kCapture : MissingGraph::kRunEager,
+      .measure = !on_host() && options.measure_graphs,
+      .log = options.log};
+  std::vector<std::unique_ptr<Replica>> loaded;
+  for (const Backend& backend : backends) {
+    if (models.empty() || !on_host()) {  // replicas in host memory read the same weights
+      const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
+      models.push_back(load_model(files, options.media, weights, *backend.device, *stream,
+                                  weight_format(options.quantization)));
+      stream->synchronize();
+      if (models.size() == 1) report.weight_bytes = backend.device->allocated_bytes();
+    }
+    GraphManagerOptions own_options = graph_options;
+    if (graph_options.measure && !options.cache_dir.empty()) {
+      keep_graph_times(own_options, directory, backend.device->properties(), options);
+    }
+    loaded.push_back(std::make_unique<Replica>(*models.back(), *backend.device, own_options));
+  }
+  replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
+  make_cache(weights);
+  log_initialized();
+  if (on_host() || !options.graphs.cudagraph_mm_encoder) return;
+  replicas->for_each([](Replica& replica) { replica.graphs().capture_in_background(); });
+}
+
+void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
+  const std::int64_t bytes = cache_bytes(options, report.width);
+  if (bytes == 0) return;
+  fingerprint = model_fingerprint(files, weights, report.tensors,
+                                  backends.front().device->properties().activation_dtype,
+                                  options.seed, decode_pool);
+  row_cache = std::make_unique<RowCache>(bytes);
+}
+
+void Engine::Impl::log_initialized() {
+  if (!is_wanted(options.log, LogLevel::kInfo)) return;
+  std::string devices;
+  for (const Backend& backend : backends) {
+    devices += cat(devices.empty() ? "" : ",", backend.device->properties().name);
+  }
+  const GraphConfig& config = (*replicas)[0].graphs().config();
+  log_to(
+      options.log, LogLevel::kInfo,
+      cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
+          " weight_bytes=", report.weight_bytes, " devices=", devices,
+          " replicas=", replicas->size(),
+          row_cache ? cat(" encoder_cache_bytes=", row_cache->stats().capacity_bytes) : "",
+          options.video_pruning_rate > 0 ? cat(" video_pruning_rate=", options.video_pruning_rate)
+                                         : "",
+          options.graphs.cudagraph_mm_encoder
+              ? graphs_text(model().graph_spec(), config, options.packing)
+              : " graphs=off"));
+}
+
+Engine Engine::load(const std::string& model, const EngineOptions& options,
+                    const CallBounds& bounds) {
+  const CallScope scope(bounds, "load");
+  return Engine(std::make_unique<Impl>(model, options));
+}
+
+ModelReport inspect(const std::string& model, const EngineOptions& options,
+                    const CallBounds& bounds) {
+  const CallScope scope(bounds, "inspect");
+  const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
+  check_video_pruning(files.architecture(), options.video_pruning_rate);
+  CheckedModel checked = check_model(files, options.media, open_weights(files, options));
+  const std::string device = replica_devices(options).front();
+  const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});
+  add_memory_plan(checked.report, *checked.planner, *backend.device, options);
+  return std::move(checked.report);
+}
+
+}  // namespace fovea

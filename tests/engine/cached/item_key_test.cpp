@@ -1,0 +1,140 @@
+// What of an item is in its key, and which model.
+#include "engine/cached/item_key.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "checkpoint/hf_config.h"
+#include "engine/cached/model_fingerprint.h"
+#include "engine/cached/noise.h"
+#include "fovea/engine.h"
+#include "support/temporary_directory.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ItemKeyTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string key(const MediaItem& item) const {
+    const std::optional<ItemKey> key = item_key({model_, options_, dtype_}, item);
+    return key ? key->text : "";
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    const fs::path path = folder_ / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  test::TemporaryDirectory folder_;
+  std::string model_ = "m0";
+  EngineOptions options_;
+  RowDType dtype_ = RowDType::kFloat32;
+};
+
+TEST_F(ItemKeyTest, DoesNotDependOnWhereAFileLies) {
+  const std::string a = key(image_file(write("a.png", "content")));
+  EXPECT_EQ(a, key(image_file(write("b.png", "content"))));
+  EXPECT_EQ(a, key(image_bytes({'c', 'o', 'n', 't', 'e', 'n', 't'}, "c")));
+  EXPECT_NE(a, key(image_file(write("d.png", "contenT"))));
+}
+
+TEST_F(ItemKeyTest, DependsOnWhatChangesTheRows) {
+  const MediaItem image = image_bytes({1, 2, 3}, "image");
+  std::vector<std::string> keys{key(image)};
+  const auto add = [&] { keys.push_back(key(image)); };
+  model_ = "m1", add();
+  dtype_ = RowDType::kBFloat16, add();
+  options_.media.max_pixels = 5, add();
+  options_.media.min_pixels = 5, add();
+  options_.media.image_backend = ImageBackend::kPillow, add();
+  options_.media.profile = MediaProfile::kSglang, add();
+  options_.media.background[1] = 7, add();
+  std::ranges::sort(keys);
+  EXPECT_EQ(std::ranges::adjacent_find(keys), keys.end());
+}
+
+TEST_F(ItemKeyTest, DependsOnPruningAndRateOfVideosAlone) {
+  const MediaItem image = image_bytes({1, 2, 3}, "image");
+  const MediaItem video = video_bytes({1, 2, 3}, "video");
+  const std::string image_key = key(image);
+  const std::string video_key = key(video);
+  EXPECT_NE(video_key, key(video_bytes({1, 2, 3}, "video", 4)));
+  options_.video_pruning_rate = 0.5;
+  EXPECT_EQ(image_key, key(image));
+  EXPECT_NE(video_key, key(video));
+}
+
+TEST_F(ItemKeyTest, DoesNotDependOnWhatChangesNoRow) {
+  const MediaItem image = image_bytes({1, 2, 3}, "image");
+  const std::string before = key(image);
+  options_.num_threads = 3;
+  options_.packing = PackingPolicy::kCost;
+  options_.graphs.cudagraph_mm_encoder = false;
+  options_.media.limits.max_image_side_px = 9;
+  EXPECT_EQ(before, key(image));
+}
+
+TEST_F(ItemKeyTest, TellsFramesFromOneAnother) {
+  const auto video = [&](const std::vector<std::string>& frames) {
+    MediaItem item = video_bytes({}, "frames");
+    item.source = MediaItem::Source::kFrameFiles;
+    for (const std::string& frame : frames) item.paths.push_back(write(frame, frame));
+    return item;
+  };
+  EXPECT_EQ(key(video({"ab", "c"})), key(video({"ab", "c"})));
+  EXPECT_NE(key(video({"ab", "c"})), key(video({"a", "bc"})));
+  EXPECT_NE(key(video({"ab", "c"})), key(video({"c", "ab"})));
+}
+
+TEST_F(ItemKeyTest, KnowsWhetherAFileHasChanged) {
+  const std::string path = write("a.png", "content");
+  const std::optional<ItemKey> before = item_key({model_, options_, dtype_}, image_file(path));
+  ASSERT_TRUE(before);
+  EXPECT_TRUE(before->is_current());
+  write("a.png", "more content");
+  EXPECT_FALSE(before->is_current());
+  fs::remove(path);
+  EXPECT_FALSE(before->is_current());
+}
+
+TEST_F(ItemKeyTest, IsAbsentForWhatCannotBeEncoded) {
+  EXPECT_EQ(key(image_file("/nowhere.png")), "");
+  EXPECT_EQ(key(image_bytes({}, "empty")), "");
+  EXPECT_EQ(key(image_rgb({1, 2, 3}, 2, 2, "too short")), "");
+  EXPECT_EQ(key(precomputed_rows({}, RowDType::kFloat32, 0, 4, "rows")), "");
+  options_.media.limits.max_image_bytes = 3;
+  EXPECT_EQ(key(image_file(write("a.png", "content"))), "");
+}
+
+/// The fingerprint of a copy of a model, whose file `changed` has its last byte altered.
+std::string fingerprint(const std::string& changed, DType compute = DType::kF32) {
+  const test::TemporaryDirectory folder;
+  fs::copy(test::golden_folder("qwen3_vl", "golden.safetensors"), folder.path());
+  if (!changed.empty()) {
+    std::fstream file(folder / changed, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-1, std::ios::end);
+    const int last = file.get();
+    file.seekp(-1, std::ios::end);
+    file.put(changed.ends_with("json") ? ' ' : static_cast<char>(last ^ 1));
+  }
+  const checkpoint::HfConfig files = checkpoint::read_hf_config(folder.path());
+  const checkpoint::WeightSource weights = checkpoint::WeightSource::open(folder.path());
+  ThreadPool pool(2);
+  return model_fingerprint(files, weights, inspect(folder.path()).tensors, compute, 0, pool);
+}
+
+TEST(ModelFingerprint, ChangesWithEveryFileThatRowsDependOn) {
+  const std::string before = fingerprint("");
+  EXPECT_EQ(before, fingerprint(""));
+  EXPECT_EQ(before, fingerprint("manifest.json"));
+  EXPECT_NE(before, fingerprint("model.safetensors"));
+  EXPECT_NE(before, fingerprint("", DType::kBF16));
+  EXPECT_TRUE(before.ends_with(";dtype=float32;quant=none")) << before;
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/fovea.h"
+#include "support/golden.h"
+
+namespace fovea::test {
+
+/// An image of random pixels, the same for the same seed.
+inline MediaItem noise(std::int64_t width, std::int64_t height, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
+  for (std::uint8_t& value : rgb) value = static_cast<std::uint8_t>(random());
+  return image_rgb(std::move(rgb), width, height, "noise " + std::to_string(seed));
+}
+
+/// The tiny Qwen3-VL on the CPU, with an encoder cache of so many bytes.
+inline Engine load_cached(std::int64_t cache_bytes, double pruning_rate = 0) {
+  return Engine::load(golden_folder("qwen3_vl", "golden.safetensors"),
+                      {.device = "cpu",
+                       .num_threads = 2,
+                       .video_pruning_rate = pruning_rate,
+                       .encoder_cache_bytes = cache_bytes});
+}
+
+}  // namespace fovea::test
