@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "integration/run_program.h"
@@ -181,6 +182,34 @@ TEST(BenchThroughput, CapturesBeforeItCountsAndCountsRepetitionsAlone) {
 TEST(BenchThroughput, StopsAtAnUnreadableFile) {
   expect_failure(run_fovea({"bench", "throughput", golden_model(), "/nonexistent/a.png"}), 1,
                  "/nonexistent/a.png");
+}
+
+TEST(BenchCache, ReportsBothStoragesAtEverySize) {
+  const TemporaryDirectory folder;
+  const ProgramResult result =
+      run_fovea({"bench", "cache", "--shapes", "100,8x20", "--num-requests", "20", "--seed", "3",
+                 "--encoder-cache-size", "500,5000", "--chunk-size", "256", "--output-json",
+                 folder / "out.json", "--plot", folder / "out.svg"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("scattered"));
+  const json report = json::parse(read_text(folder / "out.json"));
+  EXPECT_EQ(report["benchmark"], "cache");
+  ASSERT_EQ(report["results"].size(), 4U);
+  for (const json& entry : report["results"]) {
+    EXPECT_LE(entry["peak_used"].get<int>(), entry["capacity"].get<int>());
+    EXPECT_EQ(entry["items"], report["results"][0]["items"]);
+    EXPECT_GT(entry["hits"].get<int>(), 0);
+  }
+  EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("scattered"));
+}
+
+TEST(BenchCache, ReplaysTheRequestsOfAFile) {
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "trace") << R"({"items": [{"key": "a", "patches": 2, "rows": 9}]})";
+  const ProgramResult result = run_fovea({"bench", "cache", "--trace", folder / "trace"});
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("1 request, steps of 8192 tokens"));
+  expect_failure(run_fovea({"bench", "cache", "--trace", folder / "none"}), 1, "none");
 }
 
 }  // namespace

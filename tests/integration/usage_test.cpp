@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
         UsageCase{"NoVerb", {}, "expected a verb"},
         UsageCase{"UnknownVerb", {"encoed"}, "unknown verb \"encoed\"; did you mean encode?"},
         UsageCase{"UnknownFlagOfTheProgram", {"--verbose"}, "unknown flag --verbose"},
-        UsageCase{"NoBenchmark", {"bench"}, "expected a verb: one of capture, latency"},
+        UsageCase{"NoBenchmark", {"bench"}, "expected a verb: one of cache, capture, latency"},
         UsageCase{"UnknownBenchmark", {"bench", "latncy"}, "did you mean latency?"},
         UsageCase{"NoModel", {"encode"}, "MODEL is required"},
         UsageCase{"NoOutput", {"encode", "m", "a.png"}, "--output is required"},

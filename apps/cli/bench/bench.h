@@ -8,6 +8,7 @@ namespace fovea::cli {
 inline constexpr const char* kBenchmarkGroup = "Benchmark";
 
 /// Each adds one benchmark below the verb `bench`.
+void add_bench_cache(CLI::App& bench, Program& program);
 void add_bench_capture(CLI::App& bench, Program& program);
 void add_bench_latency(CLI::App& bench, Program& program);
 void add_bench_mm_processor(CLI::App& bench, Program& program);

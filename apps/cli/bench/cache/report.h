@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "bench/cache/replay.h"
+#include "report/svg_chart.h"
+
+namespace fovea::cli {
+
+/// A trace replayed once.
+struct CacheRun {
+  Storage storage = Storage::kCompact;
+  std::int64_t cache_size = 0;  ///< slots that were asked for
+  ReplayResult result;
+};
+
+/// "compact" or "scattered".
+[[nodiscard]] std::string storage_name(Storage storage);
+
+/// One line per run: memory, hits, evictions. @param row_bytes of a slot.
+[[nodiscard]] std::string cache_table(std::span<const CacheRun> runs, std::int64_t row_bytes);
+
+/// The list "results" of the benchmark's JSON (docs/cli.md).
+[[nodiscard]] nlohmann::ordered_json cache_json(std::span<const CacheRun> runs,
+                                                std::int64_t row_bytes);
+
+/// Hit rate against memory, a line per storage.
+[[nodiscard]] LineChart cache_chart(std::span<const CacheRun> runs, std::int64_t row_bytes);
+
+}  // namespace fovea::cli
