@@ -53,6 +53,8 @@ TEST_F(ItemKeyTest, DependsOnWhatChangesTheRows) {
   options_.media.image_backend = ImageBackend::kPillow, add();
   options_.media.profile = MediaProfile::kSglang, add();
   options_.media.background[1] = 7, add();
+  options_.media.background[1] = 255;
+  options_.quantization = Quantization::kFp8, add();
   std::ranges::sort(keys);
   EXPECT_EQ(std::ranges::adjacent_find(keys), keys.end());
 }
