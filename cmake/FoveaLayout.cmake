@@ -1,5 +1,5 @@
 # Where programs, libraries and plugins lie, the same in the build tree as in an installed one: plugins
-# in lib/fovea beside the folder of the program (src/core/plugin.h).
+# in lib/fovea beside the folder of the program (src/core/plugin/plugin.h).
 #   fovea_program_to_lib   from the folder of the program to that of libraries, "../lib"
 #   FOVEA_LIB_DIR          libraries of the build tree
 file(RELATIVE_PATH fovea_program_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})

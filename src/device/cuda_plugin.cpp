@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "device/cuda_interface.h"
 
 namespace fovea {

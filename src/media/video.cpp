@@ -3,7 +3,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "media/video_abi.h"
 
 namespace fovea::media {

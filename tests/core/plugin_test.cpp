@@ -1,4 +1,4 @@
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/check.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "device/cuda_interface.h"
 #include "ops/cuda/common/compute_capability.h"
 #include "support/expect_error.h"

@@ -11,7 +11,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "media/decode_image.h"
 #include "media/process/process_pool.h"
 #include "media/process/process_starter.h"

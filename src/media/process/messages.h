@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plugin_note.h"
+#include "core/plugin/plugin_note.h"
 #include "fovea/error.h"
 #include "fovea/options.h"
 

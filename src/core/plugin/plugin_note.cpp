@@ -1,5 +1,5 @@
 // The notes of an ELF file, which the program headers list by place and size.
-#include "core/plugin_note.h"
+#include "core/plugin/plugin_note.h"
 
 #include <elf.h>
 #include <unistd.h>

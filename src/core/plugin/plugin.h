@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/plugin_note.h"
+#include "core/plugin/plugin_note.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // Finding and loading the parts of Fovea that link large libraries and are loaded on demand.
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 #include <dlfcn.h>
 #include <link.h>
