@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/float_mode.h"
 #include "core/interrupt.h"
 
 namespace fovea {
@@ -37,6 +39,8 @@ constexpr std::uint64_t kNextEpoch = std::uint64_t{1} << kEpochShift;
 
 void pause_cpu() noexcept { __builtin_ia32_pause(); }
 
+constexpr std::size_t kCacheLine = 64;
+
 /// The pool whose loop body the current thread is running and its number there: a nested loop runs
 /// serially under the same number.
 thread_local const void* running_pool = nullptr;  // NOLINT(*-avoid-non-const-global-variables)
@@ -44,8 +48,18 @@ thread_local int running_worker = 0;              // NOLINT(*-avoid-non-const-gl
 
 }  // namespace
 
+/// Memory of one worker.
+struct Scratch {
+  struct Free {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> memory;
+  std::size_t bytes = 0;
+};
+
 struct ThreadPool::Impl {
-  Impl(int threads, WhenBusy busy) : num_threads(threads), when_busy(busy) {
+  Impl(int threads, WhenBusy busy)
+      : num_threads(threads), when_busy(busy), scratch(static_cast<std::size_t>(threads)) {
     team.reserve(static_cast<std::size_t>(threads - 1));
     try {
       for (int worker = 1; worker < threads; ++worker)
@@ -118,7 +132,8 @@ struct ThreadPool::Impl {
   }
 
   void work(int worker) {
-    const InterruptScope scope(interrupt);
+    const InterruptScope interrupt_scope(interrupt);
+    const FloatModeScope float_scope(mode);
     const void* const outer_pool = std::exchange(running_pool, this);
     const int outer_worker = std::exchange(running_worker, worker);
     for (std::int64_t task = next.fetch_add(1); task < num_tasks; task = next.fetch_add(1)) {
@@ -187,6 +202,7 @@ struct ThreadPool::Impl {
       body = &loop_body;
       num_tasks = count;
       interrupt = current_interrupt();
+      mode = float_mode();
       next.store(0);
       failure = nullptr;
       loop.fetch_add(kNextEpoch | kOpen, std::memory_order_release);
@@ -209,8 +225,10 @@ struct ThreadPool::Impl {
   std::int64_t num_tasks = 0;
   const Body* body = nullptr;
   const Interrupt* interrupt = nullptr;  // of the thread that called
+  FloatMode mode = 0;                    // likewise
   std::exception_ptr failure;
   std::atomic<bool> stopping{false};
+  std::vector<Scratch> scratch;  // by worker
   std::vector<std::thread> team;
 };
 
@@ -233,6 +251,18 @@ void ThreadPool::parallel_for(std::int64_t num_tasks, Body body) {
   } else {
     impl_->run(num_tasks, body);
   }
+}
+
+std::byte* ThreadPool::scratch(int worker, std::size_t bytes) {
+  Scratch& own = impl_->scratch[static_cast<std::size_t>(worker)];
+  if (own.bytes >= bytes && own.memory != nullptr) return own.memory.get();
+  const std::size_t lines = bytes / kCacheLine + 1;
+  own.bytes = 0;
+  own.memory.reset(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, lines * kCacheLine)));
+  FOVEA_CHECK(own.memory != nullptr, kOutOfMemory, "cannot allocate ", bytes,
+              " bytes of scratch for a thread");
+  own.bytes = lines * kCacheLine;
+  return own.memory.get();
 }
 
 int available_cpus() noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,10 +52,17 @@ class ThreadPool {
   /// returns when all are done. `worker` is in [0, size()); two tasks with equal worker never run
   /// at the same time (but see WhenBusy), so it may index scratch memory. Tasks are handed out one
   /// by one in ascending order. Allocates nothing. Tasks work under the interrupt of the calling
-  /// thread, which is checked before each. The first exception of a body is rethrown here after all
-  /// running tasks have ended; tasks not yet started are dropped then.
+  /// thread, which is checked before each, and in its floating-point mode. The first exception of a
+  /// body is rethrown here after all running tasks have ended; tasks not yet started are dropped
+  /// then.
   /// @throws also Error(kCancelled) or Error(kDeadline), as check_interrupt.
   void parallel_for(std::int64_t num_tasks, Body body);
+
+  /// At least `bytes` of memory for the task that runs as `worker`, aligned to a cache line, with
+  /// whatever is in it. Kept by the pool: a worker allocates when it first asks for so much. Not
+  /// for pools of WhenBusy::kRunAlone. Threads of a host may have small stacks.
+  /// @throws Error(kOutOfMemory).
+  [[nodiscard]] std::byte* scratch(int worker, std::size_t bytes);
 
  private:
   struct Impl;

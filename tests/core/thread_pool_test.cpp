@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/float_mode.h"
 #include "support/expect_error.h"
 
 namespace fovea {
@@ -234,6 +236,37 @@ TEST(ThreadPool, TheTeamJoinsACallerThatBeganAloneWhenItIsFree) {
     }
   });
   EXPECT_EQ(runs, std::vector(4, 1));
+}
+
+TEST(ThreadPool, GivesEveryWorkerScratchOfItsOwn) {
+  ThreadPool pool(3);
+  std::atomic<int> mixed{0};
+  pool.parallel_for(300, [&](std::int64_t task, int worker) {
+    const std::size_t bytes = 1000 + static_cast<std::size_t>(task);
+    std::byte* const memory = pool.scratch(worker, bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 64, 0u);
+    std::fill_n(memory, bytes, static_cast<std::byte>(task));
+    mixed += static_cast<int>(bytes - static_cast<std::size_t>(std::count(
+                                          memory, memory + bytes, static_cast<std::byte>(task))));
+  });
+  EXPECT_EQ(mixed, 0);
+}
+
+TEST(ThreadPool, KeepsScratchThatIsLargeEnough) {
+  ThreadPool pool(1);
+  std::byte* const memory = pool.scratch(0, 1000);
+  EXPECT_EQ(pool.scratch(0, 10), memory);
+  EXPECT_EQ(pool.scratch(0, 1000), memory);
+}
+
+TEST(ThreadPool, WorkersTakeTheFloatModeOfTheCaller) {
+  ThreadPool pool(2);
+  for (const FloatMode mode : {kTowerFloatMode, float_mode()}) {
+    const FloatModeScope scope(mode);
+    std::atomic<int> others{0};
+    pool.parallel_for(1000, [&](std::int64_t, int) { others += float_mode() != mode; });
+    EXPECT_EQ(others, 0);
+  }
 }
 
 TEST(ThreadPool, RefusesZeroThreads) {

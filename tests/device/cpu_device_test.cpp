@@ -6,7 +6,9 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "core/float_mode.h"
 #include "core/thread_pool.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
@@ -27,6 +29,18 @@ TEST_F(CpuStreamTest, RunsAClosureInsideTheCall) {
     ++runs;
   });
   EXPECT_EQ(runs, 1);
+}
+
+TEST_F(CpuStreamTest, TakesDenormalsForZeroDuringTheCallAlone) {
+  const FloatMode host = float_mode();
+  std::vector<FloatMode> modes;
+  const auto note_mode = [&](ThreadPool&) { modes.push_back(float_mode()); };
+  stream_.submit(note_mode);
+  EXPECT_EQ(float_mode(), host);
+  const auto graph = stream_.capture([&] { stream_.submit(note_mode); });
+  stream_.replay(*graph);
+  EXPECT_EQ(float_mode(), host);
+  EXPECT_EQ(modes, (std::vector<FloatMode>{kTowerFloatMode, kTowerFloatMode}));
 }
 
 TEST_F(CpuStreamTest, KeepsClosuresDuringACaptureAndReplaysThemInOrder) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/float_mode.h"
 #include "core/thread_pool.h"
 
 namespace fovea {
@@ -31,6 +32,7 @@ void CpuStream::submit(std::function<void(ThreadPool&)> work) {
   if (recording_ != nullptr) {
     recording_->works.push_back(std::move(work));
   } else {
+    const FloatModeScope scope(kTowerFloatMode);
     work(pool_);
   }
 }
@@ -67,6 +69,7 @@ std::unique_ptr<RecordedGraph> CpuStream::capture(const std::function<void()>& r
 
 void CpuStream::replay(const RecordedGraph& graph) {
   FOVEA_CHECK(recording_ == nullptr, kInternal, "replay inside a capture");
+  const FloatModeScope scope(kTowerFloatMode);
   for (const auto& work : static_cast<const Recording&>(graph).works) work(pool_);
 }
 

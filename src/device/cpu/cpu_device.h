@@ -20,7 +20,7 @@ class CpuStream final : public Stream {
   explicit CpuStream(ThreadPool& pool) noexcept : pool_(pool) {}
 
   /// Runs `work(pool)` now, or records it while a capture is under way. What `work` refers to by
-  /// address is read at the time it runs.
+  /// address is read at the time it runs. Work runs in kTowerFloatMode (core/float_mode.h).
   void submit(std::function<void(ThreadPool&)> work);
 
   void copy(std::byte* dst, const std::byte* src, std::size_t bytes) override;

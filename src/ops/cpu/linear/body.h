@@ -21,18 +21,6 @@
 namespace fovea::cpu {
 
 inline constexpr std::int64_t kLineBytes = 64;
-inline constexpr std::int64_t kLineFloats = 16;
-
-/// Distance of two copied rows: a cache line more than a power of two, so that the rows of a tile
-/// do not compete for the same cache set.
-inline constexpr std::int64_t kRowStride = kBlockK + kLineFloats;
-
-template <class V>
-struct LinearScratch {
-  alignas(64) float rows[kMaxTaskRows * kRowStride];
-  alignas(64) float widened[kBlockK * kPanelColumns];
-  alignas(64) float sums[kMaxTaskPanels * kMaxTaskRows * kPanelColumns];
-};
 
 /// Memory that will be needed next, prefetched step by step during the current work.
 struct Upcoming {
@@ -217,7 +205,7 @@ void copy_rows(const LinearTask& task, std::int64_t k, std::int64_t depth, float
 /// The leaf: one task from activations to finished output.
 template <class V>
 void run_linear_task(const LinearTask& task) {
-  LinearScratch<V> scratch;
+  LinearScratch& scratch = *task.scratch;
   const std::int64_t panel_bytes = task.in_features * task.row_bytes;
   for (std::int64_t k = 0; k < task.in_features; k += kBlockK) {
     const std::int64_t depth = task.in_features - k < kBlockK ? task.in_features - k : kBlockK;

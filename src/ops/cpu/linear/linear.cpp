@@ -11,6 +11,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "core/check.h"
@@ -115,12 +116,13 @@ TaskShape choose_task_shape(std::int64_t rows, std::int64_t panels, std::int64_t
 /// Everything a recorded linear layer knows.
 struct LinearCall {
   LinearLeaf leaf;
-  LinearTask whole;  // as if the layer were one task; rows are set when it runs
+  LinearTask whole;  // as if the layer were one task; rows and scratch are set when it runs
   std::int64_t capacity;
   const std::int32_t* live;
 
   void run(ThreadPool& pool) const;
-  void run_part(std::int64_t rows, TaskShape shape, std::int64_t part) const;
+  void run_part(std::int64_t rows, TaskShape shape, std::int64_t part,
+                LinearScratch* scratch) const;
 };
 
 /// Part `index` of [0, count) cut into `parts`.
@@ -129,7 +131,8 @@ std::pair<std::int64_t, std::int64_t> part_of(std::int64_t count, std::int64_t p
   return {index * count / parts, (index + 1) * count / parts};
 }
 
-void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part) const {
+void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part,
+                          LinearScratch* scratch) const {
   // Neighbouring tasks share weights: all rows of one group of panels come first.
   const auto [row, row_end] = part_of(rows, shape.row_parts, part % shape.row_parts);
   const auto [panel, panel_end] =
@@ -143,6 +146,7 @@ void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part)
   task.bias += column;
   if (task.residual != nullptr) task.residual += row * whole.residual_stride + column;
   task.out += row * whole.out_stride + column;
+  task.scratch = scratch;
   task.columns = std::min(whole.columns - column, task.num_panels * kPanelColumns);
   leaf.run(task);
 }
@@ -151,8 +155,10 @@ void LinearCall::run(ThreadPool& pool) const {
   const std::int64_t rows = count_live({live}, capacity);
   if (rows == 0) return;
   const TaskShape shape = choose_task_shape(rows, whole.num_panels, leaf.tile_rows, pool.size());
-  pool.parallel_for(shape.row_parts * shape.panel_parts,
-                    [&](std::int64_t part, int) { run_part(rows, shape, part); });
+  pool.parallel_for(shape.row_parts * shape.panel_parts, [&](std::int64_t part, int worker) {
+    std::byte* const memory = pool.scratch(worker, sizeof(LinearScratch));
+    run_part(rows, shape, part, ::new (memory) LinearScratch);
+  });
 }
 
 const LinearLeaf& leaf_of(CpuIsa isa) {
@@ -207,7 +213,8 @@ void linear(Stream& stream, const ops::LinearArgs& args, CpuIsa isa) {
                 .activation = args.activation,
                 .out = args.out.as<float>() + args.out_column,
                 .out_stride = args.out.shape[1],
-                .columns = weight.out_features},
+                .columns = weight.out_features,
+                .scratch = nullptr},
       .capacity = args.x.shape[0],
       .live = args.rows.count};
   static_cast<CpuStream&>(stream).submit([call](ThreadPool& pool) { call.run(pool); });

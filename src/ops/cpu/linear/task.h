@@ -17,10 +17,23 @@ inline constexpr std::int64_t kHalfPanel = kPanelColumns / 2;
 /// rows of the task pass by.
 inline constexpr std::int64_t kBlockK = 256;
 /// Most rows and panels of one task: 5 tiles of 14 rows share what is fetched of the weights, 16
-/// panels share the copy of the rows. With kBlockK they bound the scratch of a task to 250 KB, on
-/// the stack of the thread that runs it and in its L2. Twice of either gained less than 1 %.
+/// panels share the copy of the rows. With kBlockK they bound the scratch of a task to 250 KB,
+/// which stays in the L2 of the thread that runs it. Twice of either gained less than 1 %.
 inline constexpr std::int64_t kMaxTaskRows = 70;
 inline constexpr std::int64_t kMaxTaskPanels = 16;
+
+inline constexpr std::int64_t kLineFloats = 16;  // of a cache line
+
+/// Distance of two copied rows: a cache line more than a power of two, so that the rows of a tile
+/// do not compete for the same cache set.
+inline constexpr std::int64_t kRowStride = kBlockK + kLineFloats;
+
+/// Memory that a task works in; too much for small stacks. Nothing in it outlives the task.
+struct LinearScratch {
+  alignas(64) float rows[kMaxTaskRows * kRowStride];
+  alignas(64) float widened[kBlockK * kPanelColumns];
+  alignas(64) float sums[kMaxTaskPanels * kMaxTaskRows * kPanelColumns];
+};
 
 /// One block of rows times one group of neighbouring panels.
 struct LinearTask {
@@ -40,7 +53,8 @@ struct LinearTask {
   ops::Activation activation;
   float* out;  ///< element of the first row and column
   std::int64_t out_stride;
-  std::int64_t columns;  ///< columns that exist; less than those of the panels at the right edge
+  std::int64_t columns;    ///< columns that exist; less than those of the panels at the right edge
+  LinearScratch* scratch;  ///< of the thread that runs the task
 };
 
 struct LinearLeaf {
