@@ -1,0 +1,31 @@
+#pragma once
+
+#include <exception>
+#include <utility>
+
+namespace fovea {
+
+/// The last handler of every public function: `T f() try { ... } catch (...) { rethrow_as_error();
+/// }`. Throws the exception that is being handled as an Error: std::bad_alloc and std::length_error
+/// as kOutOfMemory, std::system_error (a thread that cannot start, a file system) as kIo, every
+/// other std::exception as kInternal. Errors pass as they are, and so does what call_back() brings.
+/// Needs no memory where that has run out.
+[[noreturn]] void rethrow_as_error();
+
+/// What a function of the caller threw, on its way out through the library.
+struct ThrownByCaller {
+  std::exception_ptr exception;
+};
+
+/// Calls a function that the caller of the library has handed in. What it throws leaves the library
+/// as it is, whatever its type.
+template <class Function, class... Args>
+decltype(auto) call_back(const Function& function, Args&&... args) {
+  try {
+    return function(std::forward<Args>(args)...);
+  } catch (...) {
+    throw ThrownByCaller{std::current_exception()};
+  }
+}
+
+}  // namespace fovea
