@@ -10,9 +10,11 @@ namespace fovea {
 
 /// Joins printable things into one string, as the C locale writes them, whatever locale the program
 /// has chosen: files are made of these strings, too. (g++ 12 has no <format>.)
+/// @throws std::bad_alloc.
 template <class... Parts>
 [[nodiscard]] std::string cat(const Parts&... parts) {
   std::ostringstream out;
+  out.exceptions(std::ios::badbit);  // where memory runs out, a stream else drops what follows
   out.imbue(std::locale::classic());
   (out << ... << parts);
   return std::move(out).str();

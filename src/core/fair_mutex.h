@@ -1,10 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 #include "core/interrupt.h"
 
@@ -13,7 +12,7 @@ namespace fovea {
 /// A mutex that says who is next: of the threads that wait, the one with the least work, but none
 /// is overtaken more than 8 times; among equals the first to come. With std::mutex, a thread that
 /// unlocks and locks again at once, such as background work, can starve all others. For
-/// std::lock_guard and std::unique_lock, with no work of its own.
+/// std::lock_guard and std::unique_lock, with no work of its own. Allocates nothing.
 class FairMutex {
  public:
   static constexpr int kMostOvertakings = 8;
@@ -28,16 +27,16 @@ class FairMutex {
       return;
     }
     Waiter self{.work = work};
-    waiting_.push_back(&self);
+    append(self);
     wait(lock, self);
   }
   /// For the thread that has the mutex: unlocks and locks again if somebody else is next.
   /// @param work that this thread still has. @throws as lock(): the mutex is unlocked then.
   void give_way(std::int64_t work) {
     std::unique_lock lock(mutex_);
-    if (waiting_.empty()) return;
+    if (first_ == nullptr) return;
     Waiter self{.work = work};
-    waiting_.push_back(&self);
+    append(self);
     choose_next();
     if (self.is_next) return;
     turn_.notify_all();
@@ -46,7 +45,7 @@ class FairMutex {
   void unlock() {
     {
       const std::lock_guard lock(mutex_);
-      if (waiting_.empty()) {
+      if (first_ == nullptr) {
         held_ = false;
         return;
       }
@@ -57,7 +56,9 @@ class FairMutex {
   /// Number of threads that are waiting for their turn.
   [[nodiscard]] std::size_t num_waiting() const {
     const std::lock_guard lock(mutex_);
-    return waiting_.size();
+    std::size_t count = 0;
+    for (const Waiter* one = first_; one != nullptr; one = one->behind) ++count;
+    return count;
   }
 
  private:
@@ -65,29 +66,46 @@ class FairMutex {
     std::int64_t work = 0;
     int overtaken = 0;
     bool is_next = false;
+    Waiter* behind = nullptr;  // who came next
   };
 
   void wait(std::unique_lock<std::mutex>& lock, const Waiter& self) {
     try {
       wait_under_interrupt(turn_, lock, [&] { return self.is_next; });
     } catch (...) {
-      std::erase(waiting_, &self);
+      remove(self);
       throw;
     }
   }
 
-  void choose_next() {
-    auto next = std::ranges::find(waiting_, kMostOvertakings, &Waiter::overtaken);
-    if (next == waiting_.end()) next = std::ranges::min_element(waiting_, {}, &Waiter::work);
-    std::for_each(waiting_.begin(), next, [](Waiter* earlier) { ++earlier->overtaken; });
-    (*next)->is_next = true;
-    waiting_.erase(next);
+  void append(Waiter& self) noexcept {
+    Waiter** end = &first_;
+    while (*end != nullptr) end = &(*end)->behind;
+    *end = &self;
+  }
+  void remove(const Waiter& self) noexcept {
+    Waiter** at = &first_;
+    while (*at != nullptr && *at != &self) at = &(*at)->behind;
+    if (*at != nullptr) *at = self.behind;
+  }
+
+  void choose_next() noexcept {
+    Waiter* next = first_;
+    for (Waiter* one = first_; one != nullptr; one = one->behind) {
+      if (one->work < next->work) next = one;
+      if (one->overtaken < kMostOvertakings) continue;
+      next = one;
+      break;
+    }
+    for (Waiter* one = first_; one != next; one = one->behind) ++one->overtaken;
+    next->is_next = true;
+    remove(*next);
   }
 
   mutable std::mutex mutex_;
   std::condition_variable turn_;
-  bool held_ = false;             // and stays so from a thread to the next
-  std::vector<Waiter*> waiting_;  // in order of arrival
+  bool held_ = false;        // and stays so from a thread to the next
+  Waiter* first_ = nullptr;  // of those that wait, in order of arrival; each on its stack
 };
 
 }  // namespace fovea

@@ -39,13 +39,14 @@ class Spares {
     std::unique_ptr<T> object;
     {
       const std::lock_guard lock(mutex_);
+      // A place for all there will be, so that nothing can fail on the way back.
+      free_.reserve(free_.size() + lent_ + (free_.empty() ? 1 : 0));
       ++loans_;
       if (!free_.empty()) {
         object = std::move(free_.back().object);
         free_.pop_back();
       }
       ++lent_;
-      free_.reserve(free_.size() + lent_);  // so that nothing can fail on the way back
     }
     if (object) return Loan(*this, std::move(object));
     try {
@@ -60,8 +61,8 @@ class Spares {
   void clear() {
     std::vector<Free> released;
     const std::lock_guard lock(mutex_);
+    released.reserve(lent_);  // so that nothing can fail when those on loan come back
     released.swap(free_);
-    free_.reserve(lent_);
   }
 
  private:

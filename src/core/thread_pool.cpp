@@ -69,6 +69,9 @@ struct ThreadPool::Impl {
       dismiss();
       throw Error(ErrorCode::kIo, cat("cannot start thread ", started + 2, " of ", threads, ": ",
                                       error.code().message()));
+    } catch (...) {  // no memory: threads that run must be joined
+      dismiss();
+      throw;
     }
   }
 
