@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/file.h"
 
@@ -83,13 +84,14 @@ void remove_leftover(const fs::path& file) {
   close(descriptor);
 }
 
-/// Removes what killed processes left in a folder.
+/// Removes what killed processes left in a folder, if it can be listed.
 void remove_leftovers(const fs::path& folder) {
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
-       entry.increment(failure)) {
-    const std::optional<pid_t> owner = owner_of(entry->path().filename().native());
-    if (owner && kill(*owner, 0) != 0 && errno == ESRCH) remove_leftover(entry->path());
+  try {
+    for_each_entry(folder.string(), [&](std::string_view name) {
+      const std::optional<pid_t> owner = owner_of(name);
+      if (owner && kill(*owner, 0) != 0 && errno == ESRCH) remove_leftover(folder / name);
+    });
+  } catch (const Error&) {  // NOLINT: they are in nobody's way
   }
 }
 
@@ -117,14 +119,19 @@ std::string name_in_proc(int descriptor) { return cat("/proc/self/fd/", descript
 int open_unnamed(const std::string& target) {
   const int descriptor =
       open(folder_of(target).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kFileMode);
-  if (descriptor < 0 || path_exists(name_in_proc(descriptor))) return descriptor;
+  try {
+    if (descriptor < 0 || path_exists(name_in_proc(descriptor))) return descriptor;
+  } catch (...) {
+    close(descriptor);
+    throw;
+  }
   close(descriptor);
   return -1;
 }
 
 /// Makes a new name last through a loss of power, where the file system can do that.
-void flush_folder(const std::string& target) {
-  const int descriptor = open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+void flush_folder(const fs::path& folder) noexcept {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
   (void)fsync(descriptor);
   close(descriptor);
@@ -132,7 +139,7 @@ void flush_folder(const std::string& target) {
 
 }  // namespace
 
-std::string output_target(const std::string& path) {
+std::string output_target(const std::string& path) try {
   const fs::path target = follow_links(path);
   struct stat status {};
   const bool exists = stat(target.c_str(), &status) == 0;
@@ -145,9 +152,11 @@ std::string output_target(const std::string& path) {
   FOVEA_CHECK(access(folder.c_str(), W_OK) == 0, kIo, path, ": cannot write into the directory ",
               folder, ": ", system_reason());
   return target.string();
+} catch (...) {
+  rethrow_as_error();
 }
 
-AtomicFile::AtomicFile(std::string path)
+AtomicFile::AtomicFile(std::string path) try
     : path_(std::move(path)), target_(output_target(path_)), descriptor_(open_unnamed(target_)) {
   if (descriptor_ >= 0) return;
   descriptor_ = make_temporary(target_, temporary_, [](const char* name) {
@@ -156,6 +165,8 @@ AtomicFile::AtomicFile(std::string path)
     return descriptor;
   });
   if (descriptor_ < 0) fail("create a temporary file beside it");
+} catch (...) {
+  rethrow_as_error();
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
@@ -169,7 +180,7 @@ AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
-void AtomicFile::write(std::span<const std::byte> bytes) {
+void AtomicFile::write(std::span<const std::byte> bytes) try {
   FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": written after commit");
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
@@ -177,18 +188,25 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
     if (count < 0) fail("write");
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
-void AtomicFile::flush() {
+void AtomicFile::flush() try {
   if (fsync(descriptor_) != 0) fail("flush");
+} catch (...) {
+  rethrow_as_error();
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit() try {
   FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": committed twice");
+  const fs::path folder = folder_of(target_);
   flush();
   give_name();
-  flush_folder(target_);
+  flush_folder(folder);
   if (close(std::exchange(descriptor_, -1)) != 0) fail("close");
+} catch (...) {
+  rethrow_as_error();
 }
 
 /// A file without a name cannot take one that is in use, a file with a name can: only where an

@@ -1,6 +1,7 @@
 // Bodies of the error vocabulary. Only internal errors name a source line: every other message is
 // written for a user, who has no use for ours.
 #include "core/check.h"
+#include "core/boundary.h"
 
 #include <string_view>
 
@@ -27,7 +28,7 @@ const char* to_string(ErrorCode code) noexcept {
   return "unknown";
 }
 
-std::string shortened(std::string_view text, std::size_t max_bytes) {
+std::string shortened(std::string_view text, std::size_t max_bytes) try {
   constexpr std::string_view kCut = "...";
   if (text.size() <= max_bytes) return std::string(text);
   const auto splits_character = [&](std::size_t at) {
@@ -39,6 +40,8 @@ std::string shortened(std::string_view text, std::size_t max_bytes) {
   for (int i = 0; i < 3 && head > 0 && splits_character(head); ++i) --head;
   for (int i = 0; i < 3 && splits_character(tail); ++i) ++tail;
   return std::string(text.substr(0, head)).append(kCut).append(text.substr(tail));
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace detail {

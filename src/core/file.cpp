@@ -5,12 +5,14 @@
 #include "core/check.h"
 #include "fovea/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 namespace fovea {
@@ -38,13 +40,23 @@ bool directory_exists(const std::string& path) noexcept {
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+void for_each_entry(const std::string& path, const std::function<void(std::string_view)>& visit) {
+  const auto close = [](DIR* directory) { closedir(directory); };
+  const std::unique_ptr<DIR, decltype(close)> directory(opendir(path.c_str()), close);
+  FOVEA_CHECK(directory, kIo, path, ": cannot list: ", system_reason());
+  while (true) {
+    errno = 0;
+    const dirent* const entry = readdir(directory.get());
+    FOVEA_CHECK(entry != nullptr || errno == 0, kIo, path, ": cannot list: ", system_reason());
+    if (entry == nullptr) return;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") visit(name);
+  }
+}
+
 std::vector<std::string> list_directory(const std::string& path) {
-  std::error_code error;
   std::vector<std::string> names;
-  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
-       entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  FOVEA_CHECK(!error, kIo, path, ": cannot list: ", error.message());
+  for_each_entry(path, [&](std::string_view name) { names.emplace_back(name); });
   std::ranges::sort(names);
   return names;
 }
@@ -58,9 +70,10 @@ InputFile::InputFile(const std::string& path)
   struct stat status {};
   const bool known = fstat(descriptor_, &status) == 0;
   if (!known || !S_ISREG(status.st_mode)) {
-    const std::string reason = known ? "not a regular file" : "cannot stat: " + system_reason();
+    const int failure = errno;
     close(descriptor_);
-    throw Error(ErrorCode::kIo, path + ": " + reason);
+    FOVEA_CHECK(known, kIo, path, ": cannot stat: ", std::generic_category().message(failure));
+    FOVEA_CHECK(false, kIo, path, ": not a regular file");
   }
   size_bytes_ = static_cast<std::size_t>(status.st_size);
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,11 @@ namespace fovea {
 /// absent; opening it says why. (The functions of <filesystem> throw for names that are too long.)
 [[nodiscard]] bool path_exists(const std::string& path) noexcept;
 [[nodiscard]] bool directory_exists(const std::string& path) noexcept;
+
+/// Calls visit(name) for every entry of a directory, in no particular order. (The iterator of
+/// <filesystem> ends the process where memory runs out.)
+/// @throws Error(kIo) with the system's reason, and what `visit` throws.
+void for_each_entry(const std::string& path, const std::function<void(std::string_view)>& visit);
 
 /// Names of the entries of a directory, ascending. @throws Error(kIo) with the system's reason.
 [[nodiscard]] std::vector<std::string> list_directory(const std::string& path);

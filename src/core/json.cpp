@@ -192,4 +192,6 @@ std::string json_quote(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string json_number(double value) { return nlohmann::json(value).dump(); }
+
 }  // namespace fovea
