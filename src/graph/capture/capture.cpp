@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "core/check.h"
@@ -50,9 +51,8 @@ void GraphCapture::start_in_background() {
     try {
       capture_all(stop);
     } catch (const std::exception& error) {  // a thread must answer for everything
-      log_to(options_.log, LogLevel::kError,
-             cat("encoder_graphs.capture_failed message=", error.what()));
       failure = std::current_exception();
+      log_failure(error);
     }
     {
       const std::lock_guard lock(ending_);
@@ -202,6 +202,14 @@ void GraphCapture::log_capture(const BudgetGraph& graph) const {
              " ms=", report.capture_ms, " bytes=", report.recording_bytes,
              " shared_bytes=", report.shared_bytes, " replay_ms=", report.replay_ms,
              " eager_ms=", report.eager_ms, report.stored_times ? " stored" : ""));
+}
+
+void GraphCapture::log_failure(const std::exception& error) const noexcept {
+  try {
+    log_to(options_.log, LogLevel::kError,
+           cat("encoder_graphs.capture_failed message=", error.what()));
+  } catch (const std::bad_alloc&) {  // NOLINT: whoever waits for the capture gets the error
+  }
 }
 
 void GraphCapture::log_captured() const {

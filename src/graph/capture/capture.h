@@ -80,6 +80,7 @@ class GraphCapture {
   /// Hands out all times if some are new. Must not be called with the lock held.
   void store_times();
   void log_capture(const BudgetGraph& graph) const;
+  void log_failure(const std::exception& error) const noexcept;
   void log_captured() const;
   [[nodiscard]] double now_ms() const;
 

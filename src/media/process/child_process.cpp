@@ -115,6 +115,8 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   std::vector<std::string> texts{program};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment(program);
+  const std::vector<char*> words = pointers(texts);
+  const std::vector<char*> settings = pointers(variables);
   int ends[2] = {-1, -1};
   FOVEA_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, kUnavailable,
               "cannot start ", program, ": ", std::strerror(errno));
@@ -122,9 +124,8 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   for (const int end : ends) {
     setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof(kSocketBufferBytes));
   }
-  const int failed =
-      posix_spawn(&pid_, program.c_str(), FileActions(ends[1]).get(), Attributes().get(),
-                  pointers(texts).data(), pointers(variables).data());
+  const int failed = posix_spawn(&pid_, program.c_str(), FileActions(ends[1]).get(),
+                                 Attributes().get(), words.data(), settings.data());
   close(ends[1]);
   if (failed == 0) return;
   close(socket_);

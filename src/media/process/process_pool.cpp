@@ -2,6 +2,7 @@
 #include "media/process/process_pool.h"
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "core/interrupt.h"
@@ -50,10 +51,13 @@ std::unique_ptr<DecoderProcess> ProcessPool::take_place() {
   return process;
 }
 
-void ProcessPool::give_place(std::unique_ptr<DecoderProcess> process) {
+void ProcessPool::give_place(std::unique_ptr<DecoderProcess> process) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (process) idle_.push_back(std::move(process));
+    try {
+      if (process) idle_.push_back(std::move(process));
+    } catch (const std::bad_alloc&) {  // NOLINT: it ends instead of being kept
+    }
     ++free_places_;
   }
   changed_.notify_all();

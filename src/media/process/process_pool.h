@@ -40,7 +40,7 @@ class ProcessPool {
  private:
   /// Waits in line. @return an idle process; null if there is none.
   [[nodiscard]] std::unique_ptr<DecoderProcess> take_place();
-  void give_place(std::unique_ptr<DecoderProcess> process);
+  void give_place(std::unique_ptr<DecoderProcess> process) noexcept;
 
   Start start_;
   std::mutex mutex_;
