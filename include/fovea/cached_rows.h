@@ -30,7 +30,8 @@ struct RequestWindow {
   std::int64_t first_position = 0;  ///< of the window, in the batch
 };
 
-/// The rows of an item by its key; absent where nobody has them.
+/// The rows of an item by its key; absent where nobody has them. What it throws leaves
+/// gather_rows() as it is.
 using RowSource = std::function<std::optional<RowsView>(const std::string& key)>;
 
 /// What a batch reads of the cache.
@@ -45,7 +46,8 @@ struct GatheredRows {
 /// @param look_ahead tokens that a draft model reads behind each window. Rows that only they need
 /// may be missing.
 /// @throws Error(kNotFound) for the first key that the source does not have,
-/// Error(kInvalidArgument) if it has another number of rows for it, or a window leaves the batch.
+/// Error(kInvalidArgument) if it has another number of rows for it, a window leaves the batch, or
+/// there is no source.
 /// Source: vLLM, `EncoderRunner.gather_mm_embeddings`.
 [[nodiscard]] FOVEA_API GatheredRows gather_rows(std::span<const RequestWindow> windows,
                                                  std::int64_t num_positions,

@@ -39,6 +39,9 @@ struct CacheRequest {
 /// until their memory is needed, and then go in the order in which they were last released.
 /// Items without rows are never entered.
 ///
+/// A call that throws has changed nothing, but make_room() may have evicted and release_all()
+/// released a part.
+///
 /// Not thread-safe. Source: vLLM pull requests 22711 and 30475, `EncoderCacheManager`; unlike
 /// there, a request may hold the same key twice, and an entry knows its size.
 class FOVEA_API EncoderCache {
@@ -107,6 +110,7 @@ struct WindowLimits {
   std::int64_t look_ahead = 0;      ///< tokens behind the window that a draft model reads
   bool no_split = false;            ///< a window holds a placeholder whole or not at all
   /// Whether another store has the rows: they take room here, but no computation. May be empty.
+  /// What it throws leaves plan_window() as it is.
   std::function<bool(const std::string& key)> is_remote = {};
 };
 

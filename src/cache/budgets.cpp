@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/shape.h"
 #include "fovea/encoder_cache.h"
@@ -29,7 +30,7 @@ std::int64_t room_for_item(std::string_view name, std::int64_t rows, bool is_set
 
 }  // namespace
 
-CacheBudgets cache_budgets(const CacheSettings& settings, LogSink* log) {
+CacheBudgets cache_budgets(const CacheSettings& settings, LogSink* log) try {
   const std::int64_t compute =
       settings.max_batched_encoder_rows.value_or(settings.max_num_batched_tokens);
   const std::int64_t capacity = settings.encoder_cache_size.value_or(compute);
@@ -47,6 +48,8 @@ CacheBudgets cache_budgets(const CacheSettings& settings, LogSink* log) {
           .capacity_rows =
               room_for_item("encoder_cache_size", capacity, settings.encoder_cache_size.has_value(),
                             settings.max_item_rows, log)};
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::optional<ProfileCounts> profile_counts(std::span<const ModalityBounds> modalities,

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/row_dtype.h"
 
@@ -34,7 +35,7 @@ void gather_item(const CacheItem& item, const RequestWindow& of, const RowSource
   if (positions.empty()) return;
   const IndexRange wanted = placeholder.embed_range(positions);
   if (wanted.empty()) return;
-  const std::optional<RowsView> rows = source(item.key);
+  const std::optional<RowsView> rows = call_back(source, item.key);
   if (!rows && look_ahead > 0 && offset + look_ahead >= of.window.end) return;
   FOVEA_CHECK(rows, kNotFound, "request ", of.request->id, ": the encoder cache has no rows for ",
               item.key);
@@ -105,7 +106,10 @@ void check_rows(const RowsView& rows, std::int64_t expected, std::int64_t out_ro
 }  // namespace
 
 GatheredRows gather_rows(std::span<const RequestWindow> windows, std::int64_t num_positions,
-                         const RowSource& source, std::int64_t look_ahead) {
+                         const RowSource& source, std::int64_t look_ahead) try {
+  FOVEA_CHECK(num_positions >= 0 && source, kInvalidArgument,
+              "gather_rows: expected at least 0 positions and a source of rows, got ",
+              num_positions, " and ", source ? "one" : "none");
   GatheredRows gathered{.is_embed = std::vector<bool>(static_cast<std::size_t>(num_positions))};
   for (const RequestWindow& of : windows) {
     FOVEA_CHECK(of.first_position >= 0 && of.window.size() >= 0 &&
@@ -117,9 +121,11 @@ GatheredRows gather_rows(std::span<const RequestWindow> windows, std::int64_t nu
     }
   }
   return gathered;
+} catch (...) {
+  rethrow_as_error();
 }
 
-void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target) {
+void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target) try {
   check_merge(gathered, target);
   const std::size_t level_bytes =
       static_cast<std::size_t>(target.levels * target.positions * target.hidden) *
@@ -133,10 +139,12 @@ void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target) {
       merge_row(rows, row, target, position);
     }
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
 void scatter_rows(const RowsView& rows, const PlaceholderRange& placeholder,
-                  std::span<std::byte> out) {
+                  std::span<std::byte> out) try {
   check_rows(rows, placeholder.num_embeds(), placeholder.length(), out);
   std::ranges::fill(out, std::byte{0});
   const std::size_t bytes = row_bytes(rows);
@@ -144,16 +152,20 @@ void scatter_rows(const RowsView& rows, const PlaceholderRange& placeholder,
     std::memcpy(out.data() + static_cast<std::size_t>(position) * bytes,
                 rows.data + static_cast<std::size_t>(row) * bytes, bytes);
   });
+} catch (...) {
+  rethrow_as_error();
 }
 
 void compact_rows(const RowsView& scattered, const PlaceholderRange& placeholder,
-                  std::span<std::byte> out) {
+                  std::span<std::byte> out) try {
   check_rows(scattered, placeholder.length(), placeholder.num_embeds(), out);
   const std::size_t bytes = row_bytes(scattered);
   for_each_row(placeholder, [&](std::int64_t position, std::int64_t row) {
     std::memcpy(out.data() + static_cast<std::size_t>(row) * bytes,
                 scattered.data + static_cast<std::size_t>(position) * bytes, bytes);
   });
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/boundary.h"
 #include "fovea/encoder_cache.h"
 
 namespace fovea {
@@ -60,7 +61,7 @@ class Planner {
     }
     seen_.insert(key);
     promised_ += rows;
-    if (limits_.is_remote && limits_.is_remote(key)) {
+    if (limits_.is_remote && call_back(limits_.is_remote, key)) {
       plan_.remote.push_back(item);
     } else {
       plan_.compute_budget -= rows;
@@ -88,16 +89,20 @@ class Planner {
 }  // namespace
 
 WindowPlan plan_window(EncoderCache& cache, const CacheRequest& request, IndexRange window,
-                       const WindowLimits& limits) {
+                       const WindowLimits& limits) try {
   return Planner(cache, request, window, limits).run();
+} catch (...) {
+  rethrow_as_error();
 }
 
 void release_consumed(EncoderCache& cache, const CacheRequest& request, std::int64_t computed,
-                      std::int64_t look_ahead) {
+                      std::int64_t look_ahead) try {
   for (std::size_t item = 0; item < request.items.size(); ++item) {
     if (request.items[item].placeholder.end() <= computed - look_ahead)
       cache.release(request, item);
   }
+} catch (...) {
+  rethrow_as_error();
 }
 
 std::optional<CacheDeadlock> find_deadlock(const EncoderCache& cache,
