@@ -66,8 +66,8 @@ struct TowerTiming {
 /// Times the tower alone on `count` equal images whose sides are chosen to give `patches` patches
 /// each: from prepared pixels in host memory to rows on the device, eager runs and replays in
 /// turns. Calls of other threads meanwhile are part of the times.
-/// @throws Error(kInvalidArgument) for numbers that are not positive, negative warmups, or if no
-/// image of the model has that many patches.
+/// @throws Error(kInvalidArgument) for numbers that are not positive, negative warmups, more than
+/// 2^24 patches in all, or if no image of the model has that many patches.
 [[nodiscard]] FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches,
                                                std::int64_t count, int warmups, int repetitions,
                                                const CallBounds& bounds = {});

@@ -31,7 +31,7 @@ struct EncodeOptions {
   bool enforce_eager = false;  ///< runs this call without graphs, and without the encoder cache
   bool use_cache = true;  ///< false: neither reads nor fills the encoder cache, if there is one
   /// Called on the calling thread whenever more items are done, with their number and the number
-  /// of all items. Must not use the engine.
+  /// of all items. Must not use the engine. What it throws leaves encode() as it is.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
   CallBounds bounds = {};  ///< end the call as a whole, whatever on_error says
 };
@@ -47,7 +47,8 @@ struct TowerTiming;  // diagnostics.h
 /// only be destroyed or assigned to.
 ///
 /// Functions that can take long have CallBounds, and throw Error(kCancelled) or Error(kDeadline) if
-/// these end them, while they wait for other calls too.
+/// these end them, while they wait for other calls too. A thread that calls them needs 128 KiB of
+/// stack, and so do the threads of the engine, which have the default of the process.
 class FOVEA_API Engine {
  public:
   /// Loads the tower of the checkpoint in directory `model` and returns when the weights are on the

@@ -34,7 +34,7 @@ inline constexpr std::size_t kMaxMessageBytes = 4096;
 /// bytes. Cuts between characters of UTF-8.
 [[nodiscard]] FOVEA_API std::string shortened(std::string_view text, std::size_t max_bytes);
 
-/// The only exception type Fovea throws. Its message is shortened to kMaxMessageBytes.
+/// All that functions of Fovea throw (docs/cpp_api.md). Its message has at most kMaxMessageBytes.
 class FOVEA_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string_view message)

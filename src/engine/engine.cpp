@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "engine/cached/cached_call.h"
@@ -39,7 +40,7 @@ Embedding describe(const MediaItem& media, const PreparedMedia& prepared) {
 }  // namespace
 
 void Engine::Impl::Call::tell(std::int64_t items_done) const {
-  if (how.progress && items_done > 0) how.progress(items_done, std::ssize(media));
+  if (how.progress && items_done > 0) call_back(how.progress, items_done, std::ssize(media));
 }
 
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
@@ -180,19 +181,23 @@ Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
 std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
-                                      const EncodeOptions& options) {
+                                      const EncodeOptions& options) try {
   return impl_->encode(items, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
-void Engine::warm_up(const CallBounds& bounds) {
+void Engine::warm_up(const CallBounds& bounds) try {
   const CallScope scope(bounds, "warm_up");
   impl_->replicas->for_each([](Replica& replica) {  // GPUs capture on threads of their own already
     replica.graphs().wait_for_background();
     replica.graphs().capture();
   });
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::size_t Engine::trim() {
+std::size_t Engine::trim() try {
   const auto allocated = [this] {
     std::size_t bytes = 0;
     for (const Backend& backend : impl_->backends) bytes += backend.device->allocated_bytes();
@@ -202,11 +207,13 @@ std::size_t Engine::trim() {
   impl_->sessions.clear();
   impl_->replicas->for_each([](Replica& replica) { replica.graphs().trim(); });
   return before - std::min(before, allocated());
+} catch (...) {
+  rethrow_as_error();
 }
 
 const ModelReport& Engine::report() const { return impl_->report; }
 
-Stats Engine::stats() const {
+Stats Engine::stats() const try {
   Stats stats = sum(impl_->replicas->stats());
   if (const std::int64_t items = impl_->precomputed_items; items > 0) {
     stats.skipped += items;
@@ -215,11 +222,17 @@ Stats Engine::stats() const {
   if (impl_->row_cache) stats.encoder_cache = impl_->row_cache->stats();
   stats.skipped += stats.encoder_cache.hits + stats.encoder_cache.joins;
   return stats;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<ReplicaStats> Engine::replica_stats() const { return impl_->replicas->stats(); }
+std::vector<ReplicaStats> Engine::replica_stats() const try {
+  return impl_->replicas->stats();
+} catch (...) {
+  rethrow_as_error();
+}
 
-std::string Engine::device() const {
+std::string Engine::device() const try {
   std::string text;
   for (const Backend& backend : impl_->backends) {
     const DeviceProperties& properties = backend.device->properties();
@@ -227,6 +240,8 @@ std::string Engine::device() const {
                 properties.parallelism, properties.host_memory ? " threads" : " SMs");
   }
   return text;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

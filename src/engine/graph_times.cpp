@@ -5,7 +5,6 @@
 #include "engine/graph_times.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/check.h"
@@ -18,8 +17,6 @@
 namespace fovea {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 /// Raised when what is measured changes, so that older times are not taken for it.
 constexpr int kMeasurement = 3;
@@ -38,18 +35,20 @@ std::string model_configuration(const std::string& directory) {
   return text;
 }
 
-ordered_json to_json(const GraphTimes::Load& load) {
-  return {{"tokens", load.tokens}, {"replay_ms", load.replay_ms}, {"eager_ms", load.eager_ms}};
+// Not a tree of the library: it allocates in its destructor.
+
+std::string json_of(const GraphTimes::Load& load) {
+  return cat("{\"tokens\": ", load.tokens, ", \"replay_ms\": ", json_number(load.replay_ms),
+             ", \"eager_ms\": ", json_number(load.eager_ms), "}");
 }
 
-ordered_json to_json(const GraphTimes& times) {
+std::string json_of(const GraphTimes& times) {
   const GraphCapacity& capacity = times.capacity;
-  return {{"path", times.key.path},
-          {"budget", times.key.budget},
-          {"capacity",
-           {{"tokens", capacity.tokens}, {"items", capacity.items}, {"seqs", capacity.seqs}}},
-          {"full", to_json(GraphTimes::Load{times.tokens, times.replay_ms, times.eager_ms})},
-          {"half", to_json(times.half)}};
+  return cat("{\"path\": ", times.key.path, ", \"budget\": ", times.key.budget,
+             ", \"capacity\": {\"tokens\": ", capacity.tokens, ", \"items\": ", capacity.items,
+             ", \"seqs\": ", capacity.seqs, "}, \"full\": ",
+             json_of(GraphTimes::Load{times.tokens, times.replay_ms, times.eager_ms}),
+             ", \"half\": ", json_of(times.half), "}");
 }
 
 /// A time of a load that was measured; without tokens it was not, and is 0.
@@ -113,10 +112,13 @@ std::vector<GraphTimes> load_graph_times(const std::string& path, const std::str
 
 void save_graph_times(const std::string& path, const std::string& identity,
                       std::span<const GraphTimes> times) {
-  ordered_json graphs = ordered_json::array();
-  for (const GraphTimes& graph : times) graphs.push_back(to_json(graph));
-  const std::string text =
-      ordered_json{{"identity", identity}, {"graphs", std::move(graphs)}}.dump(1) + "\n";
+  std::string text = cat("{\"identity\": ", json_quote(identity), ", \"graphs\": [");
+  const char* separator = "\n";
+  for (const GraphTimes& graph : times) {
+    text += cat(separator, json_of(graph));
+    separator = ",\n";
+  }
+  text += "\n]}\n";
   replace_file(path, text);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/shape.h"
 #include "engine/cached/model_fingerprint.h"
@@ -151,13 +152,15 @@ void Engine::Impl::log_initialized() {
 }
 
 Engine Engine::load(const std::string& model, const EngineOptions& options,
-                    const CallBounds& bounds) {
+                    const CallBounds& bounds) try {
   const CallScope scope(bounds, "load");
   return Engine(std::make_unique<Impl>(model, options));
+} catch (...) {
+  rethrow_as_error();
 }
 
 ModelReport inspect(const std::string& model, const EngineOptions& options,
-                    const CallBounds& bounds) {
+                    const CallBounds& bounds) try {
   const CallScope scope(bounds, "inspect");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
   check_video_pruning(files.architecture(), options.video_pruning_rate);
@@ -166,6 +169,8 @@ ModelReport inspect(const std::string& model, const EngineOptions& options,
   const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});
   add_memory_plan(checked.report, *checked.planner, *backend.device, options);
   return std::move(checked.report);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

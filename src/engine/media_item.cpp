@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "fovea/embedding.h"
@@ -24,11 +25,13 @@ bool is_image_name(const std::filesystem::path& name) {
 
 }  // namespace
 
-MediaItem image_file(std::string path) {
+MediaItem image_file(std::string path) try {
   MediaItem item;
   item.name = path;
   item.paths.push_back(std::move(path));
   return item;
+} catch (...) {
+  rethrow_as_error();
 }
 
 MediaItem image_bytes(std::vector<std::uint8_t> bytes, std::string name) {
@@ -84,7 +87,7 @@ MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype, std:
   return item;
 }
 
-MediaItem precomputed(const Embedding& rows) {
+MediaItem precomputed(const Embedding& rows) try {
   FOVEA_CHECK(!rows.error, kInvalidArgument, rows.name, ": failed and has no rows to hand on");
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(rows.data.data());
   MediaItem item = precomputed_rows({bytes, bytes + rows.data.size()}, rows.dtype, rows.rows,
@@ -93,9 +96,11 @@ MediaItem precomputed(const Embedding& rows) {
   item.grid_thw = rows.grid_thw;
   item.retained = rows.retained;
   return item;
+} catch (...) {
+  rethrow_as_error();
 }
 
-std::vector<std::string> images_in(const std::string& directory) {
+std::vector<std::string> images_in(const std::string& directory) try {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
   for (const std::string& name : list_directory(directory)) {
@@ -106,9 +111,11 @@ std::vector<std::string> images_in(const std::string& directory) {
   FOVEA_CHECK(!files.empty(), kNotFound, directory,
               ": expected .jpg, .jpeg, .png or .webp files, found none");
   return files;
+} catch (...) {
+  rethrow_as_error();
 }
 
-MediaItem video_path(const std::string& path, double fps) {
+MediaItem video_path(const std::string& path, double fps) try {
   namespace fs = std::filesystem;
   std::error_code failure;
   FOVEA_CHECK(fs::exists(path, failure), kNotFound, path, ": no such video file or directory");
@@ -124,6 +131,8 @@ MediaItem video_path(const std::string& path, double fps) {
   item.paths = images_in(path);
   item.num_frames = static_cast<std::int64_t>(item.paths.size());
   return item;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

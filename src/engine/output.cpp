@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include "checkpoint/safetensors.h"
+#include "core/boundary.h"
 #include "core/check.h"
+#include "core/json.h"
 #include "core/row_dtype.h"
 #include "core/stopwatch.h"
 #include "fovea/embedding.h"
@@ -29,7 +32,7 @@ void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result) {
   result.times.output_ms = watch.elapsed_ms();
 }
 
-float Embedding::at(std::int64_t row, std::int64_t column) const {
+float Embedding::at(std::int64_t row, std::int64_t column) const try {
   FOVEA_CHECK(row >= 0 && row < rows && column >= 0 && column < width, kInvalidArgument,
               "embedding of ", rows, "x", width, " has no element [", row, ", ", column, "]");
   const DType stored = to_dtype(dtype);
@@ -37,6 +40,8 @@ float Embedding::at(std::int64_t row, std::int64_t column) const {
   const auto index = static_cast<std::size_t>(row * width + column);
   widen_to_f32(stored, data.data() + index * size_of(stored), &value, 1);
   return value;
+} catch (...) {
+  rethrow_as_error();
 }
 
 namespace {
@@ -65,32 +70,44 @@ bool Embedding::is_finite() const noexcept {
 
 namespace {
 
-nlohmann::json describe(const Embedding& item, std::size_t index) {
-  nlohmann::json entry = {{"index", index},
-                          {"name", item.name},
-                          {"modality", item.modality == Modality::kImage ? "image" : "video"}};
-  if (item.error) {
-    entry["error"] = item.error->what();
-    return entry;
+// The library's tree of JSON values allocates in its destructor, which ends the process where
+// memory has run out: hence texts.
+
+/// "[1,2]".
+template <class Numbers>
+std::string json_list(const Numbers& numbers) {
+  std::string text;
+  for (const auto number : numbers) {
+    text += text.empty() ? "[" : ",";
+    text += std::is_floating_point_v<decltype(number)> ? json_number(static_cast<double>(number))
+                                                       : cat(number);
   }
-  entry["num_embeds"] = item.rows;
-  entry["width"] = item.width;
-  entry["dtype"] = to_string(to_dtype(item.dtype));
-  entry["shape"] = {item.rows, item.width};
-  if (item.grid_thw) entry["grid_thw"] = *item.grid_thw;
-  if (!item.timestamps.empty()) entry["timestamps"] = item.timestamps;
-  return entry;
+  return text + "]";
+}
+
+/// Members in alphabetical order.
+std::string describe(const Embedding& item, std::size_t index) {
+  const std::string source = cat("\"index\":", index, ",\"modality\":\"",
+                                 item.modality == Modality::kImage ? "image" : "video",
+                                 "\",\"name\":", json_quote(item.name));
+  if (item.error) return cat("{\"error\":", json_quote(item.error->what()), ",", source, "}");
+  const std::string grid = item.grid_thw ? cat(",\"grid_thw\":", json_list(*item.grid_thw)) : "";
+  const std::string times =
+      item.timestamps.empty() ? "" : cat(",\"timestamps\":", json_list(item.timestamps));
+  return cat("{\"dtype\":\"", to_string(to_dtype(item.dtype)), "\"", grid, ",", source,
+             ",\"num_embeds\":", item.rows, ",\"shape\":[", item.rows, ",", item.width, "]", times,
+             ",\"width\":", item.width, "}");
 }
 
 }  // namespace
 
 void save_safetensors(const std::string& path, std::span<const Embedding> items,
-                      const std::map<std::string, std::string>& metadata) {
+                      const std::map<std::string, std::string>& metadata) try {
   std::vector<checkpoint::OutputTensor> tensors;
-  nlohmann::json list = nlohmann::json::array();
+  std::string list = "[";
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Embedding& item = items[i];
-    list.push_back(describe(item, i));
+    list += cat(i == 0 ? "" : ",", describe(item, i));
     if (item.error) continue;
     tensors.push_back(
         {cat("item_", i), {item.data.data(), to_dtype(item.dtype), {item.rows, item.width}}});
@@ -109,8 +126,10 @@ void save_safetensors(const std::string& path, std::span<const Embedding> items,
   std::map<std::string, std::string> all = metadata;
   all["format"] = "pt";
   all["fovea.version"] = version();
-  all["fovea.items"] = list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  all["fovea.items"] = list + "]";
   checkpoint::write_safetensors(path, tensors, all);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

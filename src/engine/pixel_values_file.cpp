@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "checkpoint/safetensors.h"
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/row_dtype.h"
 #include "fovea/media.h"
@@ -81,7 +82,7 @@ void read_items(const std::string& path, const checkpoint::SafetensorsFile& file
 
 }  // namespace
 
-std::vector<MediaItem> pixel_values_file(const std::string& path) {
+std::vector<MediaItem> pixel_values_file(const std::string& path) try {
   const checkpoint::SafetensorsFile file(path);
   std::vector<MediaItem> items;
   for (const Tensors& names : kTensors) {
@@ -94,6 +95,8 @@ std::vector<MediaItem> pixel_values_file(const std::string& path) {
     items[i].name = cat(path, "[", i, "]");
   }
   return items;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

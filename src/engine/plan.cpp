@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "engine/call_plan.h"
@@ -113,14 +114,16 @@ PackingPlan plan_items(const ItemProcessor& processor, std::span<const ItemSize>
 
 }  // namespace
 
-PackingPlan Engine::plan(std::span<const ItemSize> sizes, const CallBounds& bounds) const {
+PackingPlan Engine::plan(std::span<const ItemSize> sizes, const CallBounds& bounds) const try {
   const CallScope scope(bounds, "plan");
   return plan_items(impl_->model().processor(), sizes, impl_->call_limits(/*eager=*/false),
                     impl_->options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
-                 const EngineOptions& options, const CallBounds& bounds) {
+                 const EngineOptions& options, const CallBounds& bounds) try {
   const CallScope scope(bounds, "plan");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
   check_video_pruning(files.architecture(), options.video_pruning_rate);
@@ -139,6 +142,8 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                           .on_host = !devices.front().starts_with("cuda"),
                           .window_bytes = window_budget_bytes(thread_count(options))};
   return plan_items(planner->processor(), sizes, limits, options);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

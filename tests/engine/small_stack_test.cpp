@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -37,9 +38,8 @@ TEST(SmallStack, IsEnoughForTheCallerAndForThreadsOfTheEngine) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers make frames larger";
 #endif
-  constexpr std::size_t kStackBytes = std::size_t{128} << 10;
-  for (const char* family : {"qwen3_vl", "deepseek_ocr"}) {
-    const std::string model = test::golden_folder(family, "golden.safetensors");
+  constexpr std::size_t kStackBytes = std::size_t{128} << 10;  // as engine.h says
+  for (const std::string& model : test::golden_models()) {
     std::vector<MediaItem> media;
     for (const std::string& path : images_in(model + "/images")) media.push_back(image_file(path));
     const EngineOptions options{.device = "cpu", .num_threads = 2};
@@ -47,8 +47,9 @@ TEST(SmallStack, IsEnoughForTheCallerAndForThreadsOfTheEngine) {
     const DefaultStack stack(kStackBytes);
     std::vector<Embedding> rows;
     std::thread([&] { rows = Engine::load(model, options).encode(media); }).join();
-    ASSERT_EQ(rows.size(), expected.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].data, expected[i].data) << i;
+    ASSERT_EQ(rows.size(), expected.size()) << model;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      EXPECT_EQ(rows[i].data, expected[i].data) << model;
   }
 }
 

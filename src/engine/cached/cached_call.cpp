@@ -107,6 +107,8 @@ void CachedCall::encoded(std::size_t item) {
     try {
       group.claim->publish(result);
     } catch (const std::bad_alloc&) {  // the call has its rows: those who wait encode theirs
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kOutOfMemory) throw;  // of the books, likewise
     }
   }
   group.claim.reset();

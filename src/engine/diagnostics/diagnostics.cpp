@@ -1,6 +1,7 @@
 // What this build and this machine are, for bug reports.
 #include "fovea/diagnostics.h"
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/thread_pool.h"
 #include "engine/engine_impl.h"
@@ -16,7 +17,7 @@
 
 namespace fovea {
 
-std::vector<EnvironmentFact> describe_environment() {
+std::vector<EnvironmentFact> describe_environment() try {
   std::vector<EnvironmentFact> facts;
   facts.emplace_back("fovea", version());
   facts.emplace_back("compiler", __VERSION__);
@@ -37,13 +38,17 @@ std::vector<EnvironmentFact> describe_environment() {
     facts.emplace_back(cat("model ", family->name), names);
   }
   return facts;
+} catch (...) {
+  rethrow_as_error();
 }
 
-double measure_fma_peak(int num_threads, double seconds) {
+double measure_fma_peak(int num_threads, double seconds) try {
   FOVEA_CHECK(num_threads >= 0 && seconds > 0, kInvalidArgument,
               "measure_fma_peak: expected threads >= 0 and seconds > 0, got ", num_threads, " and ",
               seconds);
   return cpu::fma_peak_gflops(num_threads == 0 ? available_cpus() : num_threads, seconds);
+} catch (...) {
+  rethrow_as_error();
 }
 
 void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Device& device,

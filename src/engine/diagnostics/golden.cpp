@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "checkpoint/safetensors.h"
+#include "core/boundary.h"
 #include "core/check.h"
 #include "fovea/diagnostics.h"
 
@@ -54,7 +55,7 @@ void compare_columns(const Embedding& item, const checkpoint::SafetensorsFile& f
 
 }  // namespace
 
-std::optional<double> golden_difference(const Embedding& item, const std::string& golden) {
+std::optional<double> golden_difference(const Embedding& item, const std::string& golden) try {
   const checkpoint::SafetensorsFile file(
       (std::filesystem::path(golden) / "golden.safetensors").string());
   const std::string stem = item.modality == Modality::kVideo
@@ -78,6 +79,8 @@ std::optional<double> golden_difference(const Embedding& item, const std::string
   FOVEA_CHECK(column == item.width, kInvalidArgument, item.name, ": rows are ", item.width,
               " wide, the reference has ", column, " columns");
   return std::sqrt(sums.difference / sums.reference);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 #include <random>
 #include <string>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "engine/call_scope.h"
@@ -16,6 +17,9 @@
 namespace fovea {
 
 namespace {
+
+/// Of all images together. Their pixels take some 20 GB.
+constexpr std::int64_t kMaxPatches = std::int64_t{1} << 24;
 
 /// An image that has exactly `patches` patches.
 ItemPlan plan_for_patches(const EncoderGraphModel& model, std::int64_t patches) {
@@ -69,9 +73,12 @@ std::int64_t largest_budget(const GraphManager& graphs, std::span<const Prepared
 }  // namespace
 
 TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count, int warmups,
-                       int repetitions, const CallBounds& bounds) {
+                       int repetitions, const CallBounds& bounds) try {
   FOVEA_CHECK(patches >= 1 && count >= 1 && warmups >= 0 && repetitions >= 1, kInvalidArgument,
               "time_tower: patches, count and repetitions must be positive");
+  const std::optional<std::int64_t> all = checked_mul(patches, count);
+  FOVEA_CHECK(all && *all <= kMaxPatches, kInvalidArgument, "time_tower: ", count, " images of ",
+              patches, " patches are more than ", kMaxPatches, " patches");
   Engine::Impl& impl = *engine.impl_;
   const CallScope scope(bounds, "time_tower");
   const auto session = impl.sessions.take();
@@ -85,7 +92,7 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
 
   impl.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });
   TowerTiming timing;
-  timing.patches = patches * count;
+  timing.patches = *all;
   timing.rows = plan.spec.out_rows * count;
   timing.flops = static_cast<double>(count) *
                  flops_of(impl.model(), *impl.backends.front().device, items.front());
@@ -118,6 +125,8 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
     timing.budget = largest_budget((*impl.replicas)[0].graphs(), share, impl.options.packing);
   }
   return timing;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

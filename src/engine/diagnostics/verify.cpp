@@ -5,7 +5,9 @@
 #include <iterator>
 #include <random>
 
+#include "core/boundary.h"
 #include "core/check.h"
+#include "core/file.h"
 #include "engine/call_scope.h"
 #include "engine/diagnostics/compare.h"
 #include "engine/diagnostics/graph_checks.h"
@@ -85,10 +87,9 @@ std::vector<MediaItem> golden_items(const fs::path& golden) {
       fs::is_regular_file(golden / "golden.safetensors") && fs::is_directory(golden / "images"),
       kNotFound, golden.string(), ": expected a directory with golden.safetensors and images/");
   std::vector<MediaItem> items;
-  for (const fs::directory_entry& entry : fs::directory_iterator(golden / "images")) {
-    items.push_back(image_file(entry.path().string()));
+  for (const std::string& name : list_directory((golden / "images").string())) {
+    items.push_back(image_file((golden / "images" / name).string()));
   }
-  std::ranges::sort(items, {}, &MediaItem::name);
   if (const fs::path frames = golden / "video_frames"; fs::is_directory(frames)) {
     items.push_back(video_path(frames.string()));
   }
@@ -184,7 +185,7 @@ std::vector<Check> check_against_cpu(const std::string& directory, const EngineO
 
 }  // namespace
 
-std::vector<Check> verify(Engine& engine, const std::string& golden, const CallBounds& bounds) {
+std::vector<Check> verify(Engine& engine, const std::string& golden, const CallBounds& bounds) try {
   const CallScope scope(bounds, "verify");
   Engine::Impl& impl = *engine.impl_;
   std::vector<MediaItem> reference;
@@ -228,6 +229,8 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
     append(checks, check_golden(engine, reference, golden, exact ? kFloat32Tolerance : tolerance));
   }
   return checks;
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

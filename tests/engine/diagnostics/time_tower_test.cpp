@@ -32,5 +32,15 @@ TEST(TimeTower, NamesTheNearestSizesThatThereAre) {
                      [&] { (void)time_tower(views, 5000, 1, 0, 1); });
 }
 
+TEST(TimeTower, RefusesMoreThanAMachineCanHold) {
+  Engine engine = load("qwen3_vl");
+  for (const std::int64_t count : {std::int64_t{1} << 62, std::int64_t{1} << 40}) {
+    test::expect_error(ErrorCode::kInvalidArgument, " images of 64 patches are more than 16777216",
+                       [&] { (void)time_tower(engine, 64, count, 1, 1); });
+  }
+  test::expect_error(ErrorCode::kInvalidArgument, "1 images of 9223372036854775807 patches",
+                     [&] { (void)time_tower(engine, INT64_MAX, 1, 1, 1); });
+}
+
 }  // namespace
 }  // namespace fovea
