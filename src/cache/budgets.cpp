@@ -53,7 +53,7 @@ CacheBudgets cache_budgets(const CacheSettings& settings, LogSink* log) try {
 }
 
 std::optional<ProfileCounts> profile_counts(std::span<const ModalityBounds> modalities,
-                                            const ProfileSettings& settings) {
+                                            const ProfileSettings& settings) try {
   check_not_negative("max_model_len", settings.max_model_len);
   check_not_negative("max_num_seqs", settings.max_num_seqs);
   check_not_negative("max_num_batched_tokens", settings.max_num_batched_tokens);
@@ -77,6 +77,8 @@ std::optional<ProfileCounts> profile_counts(std::span<const ModalityBounds> moda
   return ProfileCounts{.modality = largest->name,
                        .items_per_prompt = per_prompt,
                        .items_per_batch = std::max(per_batch, std::int64_t{1})};
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

@@ -51,6 +51,7 @@ class Case:
     environment: dict = dataclasses.field(default_factory=dict)
     by_name: bool = False     # started as `fovea`, found in PATH
     slow_calls: bool = False  # under slow_calls.cpp, which holds windows open
+    stack: int = 0            # bytes of stack, also of threads; 0: the usual
     stdout: str = None        # a file
     unsaid: tuple = ()        # parts that must not be printed
     meanwhile: object = None  # called while the command runs

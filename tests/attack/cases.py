@@ -16,6 +16,7 @@ CONFIGS = MODEL.parents[2] / "bench" / "configs"
 PHOTO = "MODEL/images/photo_180x180.jpg"
 PHOTO_BYTES = (MODEL / "images" / "photo_180x180.jpg").read_bytes()
 HUGE = str(2**63 - 1)
+SMALL_STACK = 128 << 10  # as docs/security.md promises
 ENCODE = "encode MODEL -o out.st --no-table "
 VIDEO = ENCODE + "--video video.mkv "
 JSONL = "bench mm-processor MODEL --dataset-name jsonl --dataset-path "
@@ -203,6 +204,7 @@ CHECKPOINTS = [
     Case("D15.checkpoint_of_a_giant", ENCODE.replace("MODEL", "m") + PHOTO + " --load-format dummy",
          refused(), {"m": ck.with_config(MODEL, vision_config__hidden_size=2**20,
                                          vision_config__intermediate_size=2**30)}),
+    Case("D15.host_asks_for_too_much", "host too_much MODEL", answered("6 refused")),
     Case("D19.tensor_of_rank_9", "inspect m", refused("merger.norm.weight", "9"),
          {"m": ck.with_tensor(MODEL, "model.visual.merger.norm.weight", [1] * 8 + [144])}),
     Case("D19.directory_is_named", "inspect m", refused("m", "vision"), {
@@ -211,6 +213,8 @@ CHECKPOINTS = [
          {"m": ck.with_config(MODEL, vision_config__rope_parameters__rope_theta=0)}),
     Case("D20.rope_theta_tiny", "inspect m", refused("rope_theta"),
          {"m": ck.with_config(MODEL, vision_config__rope_parameters__rope_theta=1e-308)}),
+    Case("D20.denormal_weights", "host denormal m", answered("rows of zeros"),
+         {"m": ck.with_weights(MODEL, ck.denormal)}),
     Case("D21.tensor_name_of_20_MB", "inspect m", refused("model.safetensors"), {
         "m": ck.with_weights(MODEL, lambda _: ck.safetensors(
             {"n" * 20000000: {"dtype": "F32", "shape": [1], "data_offsets": [0, 0]}}))}),
@@ -240,6 +244,8 @@ FLAGS = [
     Case("D17.killed_before_its_file_has_a_name", ENCODE + PHOTO, interrupted_or_answered(),
          slow_calls=True, environment={"SLOW_RENAME": "1"},
          meanwhile=after(1, send(signal.SIGTERM))),
+    Case("D18.small_stack", ENCODE + PHOTO + " MODEL/images/noise_101x61.png --video "
+         "MODEL/video_frames", answered(), stack=SMALL_STACK),
     Case("D20.help_to_a_full_disk", "encode --help", refused(), stdout="/dev/full"),
     Case("D20.version_to_a_full_disk", "--version", refused(), stdout="/dev/full"),
     Case("D20.device_number", ENCODE + PHOTO + " --device cuda:99999999999", misused("--device")),

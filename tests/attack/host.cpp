@@ -75,11 +75,39 @@ std::string no_paths(const std::string& model, const std::string&) {
                    encode(fovea::Modality::kVideo, MediaItem::Source::kFrameFiles)});
 }
 
+/// Numbers that no memory holds, and sizes that no file has.
+std::string too_much(const std::string& model, const std::string&) {
+  constexpr std::int64_t kHuge = INT64_MAX;
+  Engine engine = load(model);
+  return refusals({
+      [&] { (void)fovea::time_tower(engine, 64, std::int64_t{1} << 62, 1, 1); },
+      [&] { (void)fovea::time_tower(engine, kHuge, 1, 1, 1); },
+      [&] {
+        (void)fovea::plan(model, std::vector<fovea::ItemSize>{{kHuge, kHuge, kHuge}});
+      },
+      [&] { (void)fovea::gather_rows({}, -1, [](const std::string&) { return std::nullopt; }); },
+      [&] { (void)fovea::gather_rows({}, kHuge, [](const std::string&) { return std::nullopt; }); },
+      [&] { fovea::EncoderCache(1).allocate({}, 1); },
+  });
+}
+
+/// Rows of weights that are denormal numbers.
+std::string denormal(const std::string& model, const std::string&) {
+  Engine engine = load(model);
+  const fovea::Embedding item = engine.encode(std::vector{noise(512, 512)}).front();
+  for (std::int64_t row = 0; row < item.rows; ++row) {
+    for (std::int64_t column = 0; column < item.width; ++column) {
+      if (item.at(row, column) != 0) throw std::runtime_error("rows of denormal numbers");
+    }
+  }
+  return "rows of zeros";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::string (*)(const std::string&, const std::string&)> cases{
-      {"locale", locale}, {"no_paths", no_paths}};
+      {"locale", locale}, {"no_paths", no_paths}, {"too_much", too_much}, {"denormal", denormal}};
   try {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const std::string text = cases.at(words.at(0))(words.at(1), words.size() > 2 ? words[2] : "");

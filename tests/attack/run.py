@@ -103,8 +103,8 @@ def run_case(case, tools):
     with sandbox.TemporaryFolder() as folder:
         sandbox.make_files(folder, case.files)
         return sandbox.run(command_of(case, tools), folder / case.folder, cpu=case.cpu,
-                           environment=environment_of(case, tools), stdout=case.stdout,
-                           meanwhile=case.meanwhile)
+                           stack=case.stack, environment=environment_of(case, tools),
+                           stdout=case.stdout, meanwhile=case.meanwhile)
 
 
 def report(case, outcome, wrong):

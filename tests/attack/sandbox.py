@@ -26,8 +26,9 @@ class Outcome:
     lingered: float     # seconds from a signal of `send` to the end
 
 
-def _limits(cpu):
-    return ["prlimit", f"--cpu={int(cpu) + 3}", "--core=0", f"--as={MACHINE_LIMIT}"]
+def _limits(cpu, stack):
+    limits = ["prlimit", f"--cpu={int(cpu) + 3}", "--core=0", f"--as={MACHINE_LIMIT}"]
+    return limits + ([f"--stack={stack}"] if stack else [])
 
 
 def _listing(folder):
@@ -77,12 +78,13 @@ def _make_files(folder, files):
             content.make(path)
 
 
-def run(command, folder, *, cpu=2, environment=None, stdout=None, meanwhile=None, seconds=WALL_SECONDS):
+def run(command, folder, *, cpu=2, stack=0, environment=None, stdout=None, meanwhile=None,
+        seconds=WALL_SECONDS):
     """Runs `command` in `folder`. `meanwhile` is called with the process and the folder once the
     command runs."""
     before = _listing(folder)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(_limits(cpu) + command, cwd=folder,
+        process = subprocess.Popen(_limits(cpu, stack) + command, cwd=folder,
                                    stdin=subprocess.DEVNULL, stderr=err, start_new_session=True,
                                    stdout=open(stdout, "wb") if stdout else out,
                                    env={**os.environ, "HOME": "/nonexistent",
