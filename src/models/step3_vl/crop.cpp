@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kMaxSide = 3024;
 constexpr std::int64_t kWindow = 504;
-constexpr std::int64_t kLarge = 728;        // longer side from which images have windows of kWindow
+constexpr std::int64_t kLarge = 728;       // longer side from which images have windows of kWindow
 constexpr std::int64_t kMaxSquare = 8192;  // 192 MiB
-constexpr std::int64_t kMaxWindows = 900;   // 2 GB of pixels
+constexpr std::int64_t kMaxWindows = 900;  // 2 GB of pixels
 
 double ratio(std::int64_t a, std::int64_t b) {
   return static_cast<double>(a) / static_cast<double>(b);
