@@ -94,11 +94,12 @@ struct World {
 struct PublicCall {
   std::string name;
   /// Gets a path, which it may move from.
-  std::function<void(World&, std::string)> call;
+  std::function<void(World&, std::string&&)> call;
   /// Of the allocations that a call makes, about every n-th part as many as came before fails: a
   /// call of 10,000 is made some 60 times for 8.
   std::int64_t part = 8;
 
+  // NOLINTNEXTLINE: GoogleTest looks for it
   friend void PrintTo(const PublicCall& call, std::ostream* out) { *out << call.name; }
 };
 
@@ -126,57 +127,57 @@ void use_cache(World& w) {
 
 const std::vector<PublicCall>& public_calls() {
   static const std::vector<PublicCall> calls{
-      {"load", [](World& w, std::string) { (void)Engine::load(w.model, w.cpu); }},
-      {"load_replicas", [](World& w, std::string) { (void)Engine::load(w.model, w.two); }},
-      {"encode", [](World& w, std::string) { (void)w.engine.encode(w.items); }},
+      {"load", [](World& w, std::string&&) { (void)Engine::load(w.model, w.cpu); }},
+      {"load_replicas", [](World& w, std::string&&) { (void)Engine::load(w.model, w.two); }},
+      {"encode", [](World& w, std::string&&) { (void)w.engine.encode(w.items); }},
       {"encode_eagerly",
-       [](World& w, std::string) { (void)w.engine.encode(w.items, {.enforce_eager = true}); }},
-      {"encode_on_replicas", [](World& w, std::string) { (void)w.pair.encode(w.items); }},
+       [](World& w, std::string&&) { (void)w.engine.encode(w.items, {.enforce_eager = true}); }},
+      {"encode_on_replicas", [](World& w, std::string&&) { (void)w.pair.encode(w.items); }},
       {"encode_container",
-       [](World& w, std::string) {
+       [](World& w, std::string&&) {
          (void)w.engine.encode({&w.container, 1});
        }},
-      {"warm_up", [](World& w, std::string) { Engine::load(w.model, w.cpu).warm_up(); }, 3},
+      {"warm_up", [](World& w, std::string&&) { Engine::load(w.model, w.cpu).warm_up(); }, 3},
       {"trim",
-       [](World& w, std::string) {
+       [](World& w, std::string&&) {
          (void)w.engine.trim();
          (void)w.engine.encode({w.items.data(), 1});
        }},
-      {"Engine_plan", [](World& w, std::string) { (void)w.engine.plan(w.sizes); }},
+      {"Engine_plan", [](World& w, std::string&&) { (void)w.engine.plan(w.sizes); }},
       {"stats",
-       [](World& w, std::string) {
+       [](World& w, std::string&&) {
          (void)w.engine.stats();
          (void)w.engine.replica_stats();
          (void)w.engine.device();
        }},
-      {"plan", [](World& w, std::string) { (void)plan(w.model, w.sizes, w.cpu); }},
-      {"inspect", [](World& w, std::string) { (void)inspect(w.model, w.cpu); }},
-      {"describe_environment", [](World&, std::string) { (void)describe_environment(); }},
-      {"verify", [](World& w, std::string) { (void)verify(w.engine, w.model); }, 1},
+      {"plan", [](World& w, std::string&&) { (void)plan(w.model, w.sizes, w.cpu); }},
+      {"inspect", [](World& w, std::string&&) { (void)inspect(w.model, w.cpu); }},
+      {"describe_environment", [](World&, std::string&&) { (void)describe_environment(); }},
+      {"verify", [](World& w, std::string&&) { (void)verify(w.engine, w.model); }, 1},
       {"golden_difference",
-       [](World& w, std::string) { (void)golden_difference(w.rows.front(), w.model); }},
-      {"measure_fma_peak", [](World&, std::string) { (void)measure_fma_peak(2, 1e-3); }},
-      {"time_tower", [](World& w, std::string) { (void)time_tower(w.engine, 16, 2, 0, 1); }},
+       [](World& w, std::string&&) { (void)golden_difference(w.rows.front(), w.model); }},
+      {"measure_fma_peak", [](World&, std::string&&) { (void)measure_fma_peak(2, 1e-3); }},
+      {"time_tower", [](World& w, std::string&&) { (void)time_tower(w.engine, 16, 2, 0, 1); }},
       {"save_safetensors",
-       [](World& w, std::string) { save_safetensors(w.out, w.rows, w.metadata); }},
-      {"at", [](World& w, std::string) { (void)w.rows.front().at(-1, 0); }},
-      {"precomputed", [](World& w, std::string) { (void)precomputed(w.rows.front()); }},
-      {"output_target", [](World& w, std::string) { (void)output_target(w.out); }},
-      {"AtomicFile", [](World&, std::string path) { write_file(std::move(path)); }},
-      {"image_file", [](World&, std::string path) { (void)image_file(std::move(path)); }},
-      {"images_in", [](World& w, std::string) { (void)images_in(w.images); }},
-      {"video_path", [](World& w, std::string) { (void)video_path(w.frames); }},
-      {"pixel_values_file", [](World& w, std::string) { (void)pixel_values_file(w.pixels); }},
+       [](World& w, std::string&&) { save_safetensors(w.out, w.rows, w.metadata); }},
+      {"at", [](World& w, std::string&&) { (void)w.rows.front().at(-1, 0); }},
+      {"precomputed", [](World& w, std::string&&) { (void)precomputed(w.rows.front()); }},
+      {"output_target", [](World& w, std::string&&) { (void)output_target(w.out); }},
+      {"AtomicFile", [](World&, std::string&& path) { write_file(std::move(path)); }},
+      {"image_file", [](World&, std::string&& path) { (void)image_file(std::move(path)); }},
+      {"images_in", [](World& w, std::string&&) { (void)images_in(w.images); }},
+      {"video_path", [](World& w, std::string&&) { (void)video_path(w.frames); }},
+      {"pixel_values_file", [](World& w, std::string&&) { (void)pixel_values_file(w.pixels); }},
       {"PlaceholderRange",
-       [](World& w, std::string) {
+       [](World& w, std::string&&) {
          const PlaceholderRange range(0, 100, w.mask);
          (void)range.embed_spans();
          (void)range.embed_range({5, 4});
        }},
-      {"EncoderCache", [](World& w, std::string) { use_cache(w); }},
-      {"gather_rows", [](World& w, std::string) { (void)gather_rows(w.windows, 4, w.source); }},
-      {"cache_budgets", [](World&, std::string) { (void)cache_budgets({.max_item_rows = -1}); }},
-      {"shortened", [](World&, std::string path) { (void)shortened(path, 20); }},
+      {"EncoderCache", [](World& w, std::string&&) { use_cache(w); }},
+      {"gather_rows", [](World& w, std::string&&) { (void)gather_rows(w.windows, 4, w.source); }},
+      {"cache_budgets", [](World&, std::string&&) { (void)cache_budgets({.max_item_rows = -1}); }},
+      {"shortened", [](World&, std::string&& path) { (void)shortened(path, 20); }},
   };
   return calls;
 }
@@ -212,18 +213,24 @@ void expect_same_rows(Engine& engine, std::span<const MediaItem> items,
 
 class AllocationFailure : public ::testing::TestWithParam<PublicCall> {
  protected:
-  static void SetUpTestSuite() { world_ = std::make_unique<World>(); }
-  static void TearDownTestSuite() { world_.reset(); }
+  static void SetUpTestSuite() { world() = std::make_unique<World>(); }
+  static void TearDownTestSuite() { world().reset(); }
+
+  /// One for all tests of the suite.
+  static std::unique_ptr<World>& world() {
+    static std::unique_ptr<World> world;
+    return world;
+  }
 
   /// Calls with the nth allocation failing. Whether the call made so many.
   static bool call(std::int64_t nth, FailingAllocation::Lasts lasts) {
-    std::string path = world_->out;
+    std::string path = world()->out;
     bool happened = true;
     std::optional<Error> error;
     try {
       const FailingAllocation failing(nth, lasts);
       try {
-        GetParam().call(*world_, std::move(path));
+        GetParam().call(*world(), std::move(path));
       } catch (const Error& caught) {
         error = caught;
       }
@@ -236,11 +243,7 @@ class AllocationFailure : public ::testing::TestWithParam<PublicCall> {
     }
     return happened;
   }
-
-  static std::unique_ptr<World> world_;
 };
-
-std::unique_ptr<World> AllocationFailure::world_;
 
 TEST_P(AllocationFailure, IsAnErrorAndNothingElse) {
   const Held before = held();
@@ -249,8 +252,8 @@ TEST_P(AllocationFailure, IsAnErrorAndNothingElse) {
     }
   }
   expect_held(before);
-  expect_same_rows(world_->engine, world_->items, world_->rows);
-  expect_same_rows(world_->pair, world_->items, world_->rows);
+  expect_same_rows(world()->engine, world()->items, world()->rows);
+  expect_same_rows(world()->pair, world()->items, world()->rows);
 }
 
 TEST(AllocationFailureInDestructors, IsNone) {
