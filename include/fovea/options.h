@@ -95,6 +95,12 @@ enum class AttentionBackend : std::uint8_t {
   kCudnn,     ///< cuDNN 9.15 or newer; attention with relative positions as kAuto
 };
 
+/// How a thread waits for a GPU.
+enum class GpuWait : std::uint8_t {
+  kSpin,   ///< asks again and again: the shortest wait where a processor is free
+  kSleep,  ///< until the GPU's interrupt: leaves the processor to others, some 0.1 ms longer
+};
+
 /// How weights are kept on the device.
 enum class Quantization : std::uint8_t {
   kNone,
@@ -133,6 +139,7 @@ struct EngineOptions {
   std::int64_t encoder_cache_bytes = 0;
   AttentionBackend attention = AttentionBackend::kAuto;
   Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run
+  GpuWait gpu_wait = GpuWait::kSpin;
   /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.
   bool measure_graphs = true;
   /// Folder in which measurements on a GPU are kept for the next process: the times above, and the

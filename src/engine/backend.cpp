@@ -83,9 +83,12 @@ Backend make_backend(const std::string& name, const EngineOptions& options) {
   const CudaBackend cuda = find_cuda();
   FOVEA_CHECK(!cuda.gpus.empty(), kUnsupported, "device ", name, " cannot be used: ", cuda.reason,
               "; use --device cpu");
-  return {nullptr, make_cuda_device(cuda, {.index = index,
-                                           .attention = to_cuda(options.attention),
-                                           .cache_dir = options.cache_dir})};
+  return {nullptr,
+          make_cuda_device(cuda, {.index = index,
+                                  .attention = to_cuda(options.attention),
+                                  .wait = options.gpu_wait == GpuWait::kSleep ? CudaWait::kSleep
+                                                                              : CudaWait::kSpin,
+                                  .cache_dir = options.cache_dir})};
 }
 
 std::vector<std::string> auto_devices(const CudaBackend& cuda, std::size_t count) {

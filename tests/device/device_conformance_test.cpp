@@ -53,6 +53,7 @@ std::string device_name(const ::testing::TestParamInfo<AvailableDevice>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, ::testing::ValuesIn(available_devices()),
                          device_name);
+INSTANTIATE_TEST_SUITE_P(Sleeping, DeviceTest, ::testing::ValuesIn(sleeping_gpus()), device_name);
 
 bool is_aligned(const Buffer& buffer) {
   return reinterpret_cast<std::uintptr_t>(buffer.data()) % 256 == 0;

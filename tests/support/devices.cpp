@@ -61,4 +61,10 @@ std::vector<AvailableDevice> available_devices() {
   return devices;
 }
 
+std::vector<AvailableDevice> sleeping_gpus() {
+  const std::vector<int> gpus = usable_gpus(find_cuda());
+  if (gpus.empty()) return {};
+  return {cuda_device("cuda_sleeping", {.index = gpus.front(), .wait = CudaWait::kSleep})};
+}
+
 }  // namespace fovea::test

@@ -31,6 +31,9 @@ struct AvailableDevice {
 /// tests and the device tests run on all of them.
 [[nodiscard]] std::vector<AvailableDevice> available_devices();
 
+/// The GPU, if there is one, whose streams sleep while they wait.
+[[nodiscard]] std::vector<AvailableDevice> sleeping_gpus();
+
 /// Whether there is a GPU that can use this attention kernel: cuDNN is a library of its own, which
 /// a machine with a GPU may lack, and Hopper's kernels run on no other GPU.
 [[nodiscard]] bool has_gpu_with(CudaAttention attention);

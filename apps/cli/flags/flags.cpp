@@ -60,6 +60,10 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
              "Attention kernel of a GPU; auto takes the faster of portable and hopper for each "
              "size, and names of vLLM stand for one of these")
       ->group(kDeviceGroup);
+  add_choice(verb, "--gpu-wait", flags.gpu_wait, {"spin", "sleep"},
+             "How threads wait for a GPU: spin takes a whole processor and answers soonest; sleep "
+             "leaves it to others and adds some 0.1 ms to a batch")
+      ->group(kDeviceGroup);
   add_choice(verb, "--quantization", flags.quantization, {"none", "fp8"},
              "fp8 multiplies E4M3 numbers in all blocks but the first three: faster and less "
              "precise, on Hopper only")
@@ -207,6 +211,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.graphs = graph_options(flags, console);
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.attention = attention_backend(flags.attention, console);
+  options.gpu_wait = flags.gpu_wait == "sleep" ? GpuWait::kSleep : GpuWait::kSpin;
   options.quantization = flags.quantization == "fp8" ? Quantization::kFp8 : Quantization::kNone;
   options.measure_graphs = flags.measure_graphs;
   if (flags.cache_dir != "none") options.cache_dir = flags.cache_dir;

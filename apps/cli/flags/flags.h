@@ -34,6 +34,7 @@ struct EngineFlags {
   std::string packing = "greedy";
   std::string attention = "auto";
   std::string quantization = "none";
+  std::string gpu_wait = "spin";
   bool measure_graphs = true;
   std::string cache_dir = "none";  ///< or a folder
   std::string compilation_config;

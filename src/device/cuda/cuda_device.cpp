@@ -20,9 +20,9 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, std::string software, std::shared_ptr<const Kernels> kernels,
-             bool start_early)
-      : index_(index), kernels_(std::move(kernels)) {
+  CudaDevice(const CudaDeviceOptions& options, std::string software,
+             std::shared_ptr<const Kernels> kernels, bool start_early)
+      : index_(options.index), wait_(options.wait), kernels_(std::move(kernels)) {
     const DeviceGuard guard(index_);
     cudaDeviceProp found{};
     FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index_));
@@ -65,10 +65,11 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] std::unique_ptr<Stream> create_stream() override {
     return std::make_unique<CudaStream>(
-        index_, traits_, allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes));
+        index_, traits_, wait_,
+        allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes));
   }
   [[nodiscard]] std::unique_ptr<Stream> create_copy_stream() override {
-    return std::make_unique<CudaStream>(index_, traits_, Buffer());
+    return std::make_unique<CudaStream>(index_, traits_, wait_, Buffer());
   }
 
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
@@ -92,6 +93,7 @@ class CudaDevice final : public Device {
   }
 
   int index_;
+  CudaWait wait_;
   std::shared_ptr<const Kernels> kernels_;
   DeviceProperties properties_;
   GpuTraits traits_{};
@@ -101,9 +103,10 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_device(int index, std::string software,
+std::unique_ptr<Device> make_device(const CudaDeviceOptions& options, std::string software,
                                     std::shared_ptr<const Kernels> kernels, bool start_early) {
-  return std::make_unique<CudaDevice>(index, std::move(software), std::move(kernels), start_early);
+  return std::make_unique<CudaDevice>(options, std::move(software), std::move(kernels),
+                                      start_early);
 }
 
 std::string software_versions() {

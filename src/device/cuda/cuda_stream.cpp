@@ -45,17 +45,22 @@ std::unique_ptr<RecordedGraph> instantiate(cudaGraph_t graph, cudaStream_t strea
   return std::make_unique<CudaGraph>(std::move(owner), num_nodes, before - std::min(before, after));
 }
 
+UniqueEvent make_event(unsigned flags) {
+  cudaEvent_t event = nullptr;
+  FOVEA_CUDA_CHECK(cudaEventCreateWithFlags(&event, flags));
+  return UniqueEvent(event);
+}
+
 }  // namespace
 
-CudaStream::CudaStream(int device_index, GpuTraits traits, Buffer scratch)
+CudaStream::CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch)
     : device_index_(device_index), traits_(traits), scratch_(std::move(scratch)) {
   const DeviceGuard guard(device_index_);
   cudaStream_t stream = nullptr;
   FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   stream_ = UniqueStream(stream);
-  cudaEvent_t event = nullptr;
-  FOVEA_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  position_ = UniqueEvent(event);
+  position_ = make_event(cudaEventDisableTiming);
+  if (wait == CudaWait::kSleep) end_ = make_event(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 
 std::span<std::byte> CudaStream::scratch() const {
@@ -127,7 +132,12 @@ bool CudaStream::is_idle() const {
 
 void CudaStream::synchronize() {
   const DeviceGuard guard(device_index_);
-  FOVEA_CUDA_CHECK(cudaStreamSynchronize(handle()));
+  if (end_.get() == nullptr) {
+    FOVEA_CUDA_CHECK(cudaStreamSynchronize(handle()));
+  } else {
+    FOVEA_CUDA_CHECK(cudaEventRecord(end_.get(), handle()));
+    FOVEA_CUDA_CHECK(cudaEventSynchronize(end_.get()));
+  }
 }
 
 }  // namespace fovea::cuda

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "device/cuda/handles.h"
+#include "device/cuda_abi.h"
 #include "device/device.h"
 
 namespace fovea::cuda {
@@ -24,9 +25,10 @@ class CudaStream final : public Stream {
   /// Scratch of our own, for results that cannot go to their place at once.
   static constexpr std::size_t kOwnScratchBytes = std::size_t{32} << 20;
 
+  /// @param wait how synchronize() waits.
   /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`, or
   /// nothing for a stream that no op uses.
-  CudaStream(int device_index, GpuTraits traits, Buffer scratch);
+  CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch);
 
   [[nodiscard]] cudaStream_t handle() const noexcept { return stream_.get(); }
   [[nodiscard]] int device_index() const noexcept { return device_index_; }
@@ -57,6 +59,7 @@ class CudaStream final : public Stream {
   GpuTraits traits_;
   UniqueStream stream_;
   UniqueEvent position_;  // marks how far this stream has come when another waits for it
+  UniqueEvent end_;       // for synchronize(), which sleeps until it has passed; null: it spins
   Buffer scratch_;
 };
 

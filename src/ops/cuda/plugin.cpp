@@ -53,7 +53,7 @@ std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
   auto kernels = make_cuda_kernels(options, sets);
   std::string software = software_versions();
   if (options.attention == CudaAttention::kCudnn) software += ", " + CudnnAttention::software();
-  return make_device(options.index, std::move(software), std::move(kernels), sets.start_early);
+  return make_device(options, std::move(software), std::move(kernels), sets.start_early);
 }
 
 [[gnu::section(".note.fovea"), gnu::aligned(4), gnu::used]] constexpr PluginNote kNote{

@@ -21,6 +21,7 @@ TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
   EXPECT_EQ(options.packing, library.packing);
   EXPECT_EQ(options.attention, library.attention);
   EXPECT_EQ(options.quantization, library.quantization);
+  EXPECT_EQ(options.gpu_wait, library.gpu_wait);
   EXPECT_EQ(options.measure_graphs, library.measure_graphs);
   EXPECT_EQ(options.cache_dir, library.cache_dir);
   EXPECT_EQ(options.media.image_backend, library.media.image_backend);
@@ -153,6 +154,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   flags.packing = "cost";
   flags.attention = "portable";
   flags.quantization = "fp8";
+  flags.gpu_wait = "sleep";
   flags.measure_graphs = false;
   flags.media.min_pixels = 100;
   flags.media.max_pixels = 200;
@@ -165,6 +167,7 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   EXPECT_EQ(options.packing, PackingPolicy::kCost);
   EXPECT_EQ(options.attention, AttentionBackend::kPortable);
   EXPECT_EQ(options.quantization, Quantization::kFp8);
+  EXPECT_EQ(options.gpu_wait, GpuWait::kSleep);
   EXPECT_FALSE(options.measure_graphs);
   EXPECT_EQ(options.media.min_pixels, 100);
   EXPECT_EQ(options.media.max_pixels, 200);
