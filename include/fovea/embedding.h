@@ -1,11 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,43 +32,41 @@ struct StageTimes {
   double output_ms = 0;  ///< rows to the caller's dtype and memory
 };
 
-namespace detail {
-/// Memory of at least `bytes`, aligned to 64, not initialised. From 2 MiB on it comes from the
-/// system, in huge pages where they are to be had, and goes back there when it is freed: rows are
-/// as large as that, and a page fault every 4 KiB would take longer than to fill them.
-/// @throws std::bad_alloc.
-[[nodiscard]] FOVEA_API void* allocate_rows(std::size_t bytes);
-FOVEA_API void free_rows(void* memory, std::size_t bytes) noexcept;
-}  // namespace detail
+/// Elements of rows: memory of its own, aligned to 64 bytes. What is new in it is not initialised,
+/// because that would take as long as computing it. From 2 MiB on memory comes from the system, in
+/// huge pages where they are to be had, and goes back there when it is freed: a page fault every
+/// 4 KiB would take longer than to fill them. Functions that take memory throw std::bad_alloc.
+class FOVEA_API RowBytes {
+ public:
+  RowBytes() noexcept = default;
+  explicit RowBytes(std::size_t size);
+  /// A copy.
+  explicit RowBytes(std::span<const std::byte> bytes);
+  RowBytes(const RowBytes& other);
+  RowBytes(RowBytes&& other) noexcept;
+  RowBytes& operator=(RowBytes other) noexcept;
+  ~RowBytes();
 
-/// For vectors that are filled completely after they grow: does not initialise new elements, which
-/// would take as long as computing them.
-template <class T>
-struct RowAllocator {
-  using value_type = T;
-  RowAllocator() = default;
-  template <class U>
-  RowAllocator(const RowAllocator<U>&) noexcept {}  // NOLINT: every allocator frees for every other
+  /// Keeps the bytes that both sizes have. Gives no memory back.
+  void resize(std::size_t size);
 
-  [[nodiscard]] T* allocate(std::size_t count) {
-    return static_cast<T*>(detail::allocate_rows(count * sizeof(T)));
+  [[nodiscard]] std::byte* data() noexcept { return data_; }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::byte* begin() noexcept { return data_; }
+  [[nodiscard]] std::byte* end() noexcept { return data_ + size_; }
+  [[nodiscard]] const std::byte* begin() const noexcept { return data_; }
+  [[nodiscard]] const std::byte* end() const noexcept { return data_ + size_; }
+  friend bool operator==(const RowBytes& a, const RowBytes& b) noexcept {
+    return std::ranges::equal(a, b);
   }
-  void deallocate(T* memory, std::size_t count) noexcept {
-    detail::free_rows(memory, count * sizeof(T));
-  }
-  template <class U>
-  void construct(U* at) noexcept {
-    ::new (static_cast<void*>(at)) U;
-  }
-  template <class U, class... Args>
-  void construct(U* at, Args&&... args) {
-    std::construct_at(at, std::forward<Args>(args)...);
-  }
-  friend bool operator==(const RowAllocator&, const RowAllocator&) noexcept { return true; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
 };
-
-/// Elements of rows.
-using RowBytes = std::vector<std::byte, RowAllocator<std::byte>>;
 
 /// The rows of one item, owned, in host memory.
 struct Embedding {

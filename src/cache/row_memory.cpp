@@ -2,11 +2,14 @@
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <new>
+#include <utility>
 
 #include "fovea/embedding.h"
 
-namespace fovea::detail {
+namespace fovea {
 
 namespace {
 
@@ -37,13 +40,14 @@ void* map_aligned(std::size_t bytes) {
   return aligned;
 }
 
-}  // namespace
-
-void* allocate_rows(std::size_t bytes) {
-  return bytes < kHugePage ? ::operator new(bytes, kAlignment) : map_aligned(mapped_bytes(bytes));
+/// Not initialised.
+std::byte* allocate(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::ptrdiff_t>::max()) throw std::bad_alloc();
+  return static_cast<std::byte*>(bytes < kHugePage ? ::operator new(bytes, kAlignment)
+                                                   : map_aligned(mapped_bytes(bytes)));
 }
 
-void free_rows(void* memory, std::size_t bytes) noexcept {
+void release(std::byte* memory, std::size_t bytes) noexcept {
   if (bytes < kHugePage) {
     ::operator delete(memory, kAlignment);
   } else {
@@ -51,4 +55,41 @@ void free_rows(void* memory, std::size_t bytes) noexcept {
   }
 }
 
-}  // namespace fovea::detail
+}  // namespace
+
+RowBytes::RowBytes(std::size_t size) { resize(size); }
+
+RowBytes::RowBytes(std::span<const std::byte> bytes) : RowBytes(bytes.size()) {
+  if (size_ > 0) std::memcpy(data_, bytes.data(), size_);
+}
+
+RowBytes::RowBytes(const RowBytes& other) : RowBytes(std::span(other.data_, other.size_)) {}
+
+RowBytes::RowBytes(RowBytes&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      capacity_(std::exchange(other.capacity_, 0)) {}
+
+RowBytes& RowBytes::operator=(RowBytes other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(capacity_, other.capacity_);
+  return *this;
+}
+
+RowBytes::~RowBytes() {
+  if (data_ != nullptr) release(data_, capacity_);
+}
+
+void RowBytes::resize(std::size_t size) {
+  if (size > capacity_) {
+    std::byte* const grown = allocate(size);
+    if (size_ > 0) std::memcpy(grown, data_, size_);
+    if (data_ != nullptr) release(data_, capacity_);
+    data_ = grown;
+    capacity_ = size;
+  }
+  size_ = size;
+}
+
+}  // namespace fovea

@@ -10,7 +10,7 @@ namespace fovea {
 
 RowStore host_row_store() {
   return [](std::span<const std::byte> rows) -> StoredRows {
-    const auto kept = std::make_shared<const RowBytes>(rows.begin(), rows.end());
+    const auto kept = std::make_shared<const RowBytes>(rows);
     return [kept](std::span<std::byte> out) { std::ranges::copy(*kept, out.begin()); };
   };
 }

@@ -123,8 +123,8 @@ void prune_video(Embedding& video, double rate, ThreadPool& pool) {
     to += row_bytes;
   }
   video.rows = std::ssize(*video.retained);
-  video.data.resize(static_cast<std::size_t>(video.rows) * row_bytes);
-  video.data.shrink_to_fit();
+  video.data =
+      RowBytes(std::span(video.data).first(static_cast<std::size_t>(video.rows) * row_bytes));
   video.times.output_ms += watch.elapsed_ms();
 }
 

@@ -1,6 +1,7 @@
 // Callers of chance on one cache: what must hold whatever they do.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <list>
 #include <random>
@@ -21,7 +22,8 @@ std::size_t bytes_of(int key) { return static_cast<std::size_t>(1 + key * key % 
 Embedding item_of(int key) {
   Embedding item;
   item.rows = key;
-  item.data.assign(bytes_of(key), static_cast<std::byte>(key));
+  item.data.resize(bytes_of(key));
+  std::ranges::fill(item.data, static_cast<std::byte>(key));
   return item;
 }
 
@@ -31,11 +33,10 @@ class CountingStore {
   RowStore store() {
     return [this](std::span<const std::byte> rows) -> StoredRows {
       bytes_ += std::ssize(rows);
-      const std::shared_ptr<const RowBytes> kept(new RowBytes(rows.begin(), rows.end()),
-                                                 [this](const RowBytes* gone) {
-                                                   bytes_ -= std::ssize(*gone);
-                                                   delete gone;
-                                                 });
+      const std::shared_ptr<const RowBytes> kept(new RowBytes(rows), [this](const RowBytes* gone) {
+        bytes_ -= std::ssize(*gone);
+        delete gone;
+      });
       return [kept](std::span<std::byte> out) { std::ranges::copy(*kept, out.begin()); };
     };
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "core/interrupt.h"
@@ -21,7 +22,8 @@ Embedding item_of(char content, std::size_t bytes) {
   item.width = 1;
   item.grid_thw = {1, 2, 3};
   item.times.encode_ms = 7;
-  item.data.assign(bytes, static_cast<std::byte>(content));
+  item.data.resize(bytes);
+  std::ranges::fill(item.data, static_cast<std::byte>(content));
   return item;
 }
 

@@ -35,7 +35,7 @@ Embedding row_of(const std::vector<float>& values, RowDType dtype = RowDType::kF
   row.rows = 1;
   row.width = std::ssize(values);
   row.dtype = dtype;
-  row.data.assign(bytes.begin(), bytes.end());
+  row.data = RowBytes(bytes);
   return row;
 }
 
