@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea::cuda {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "device/cuda/handles.h"
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea::cuda {
 

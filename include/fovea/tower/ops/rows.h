@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::ops {
 
@@ -25,7 +26,7 @@ struct CopyRowBlocksArgs {
 /// for i < count. Inserts and drops class tokens, appends newline rows, joins columns.
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-void copy_row_blocks(ExecContext& ctx, const CopyRowBlocksArgs& args);
+FOVEA_API void copy_row_blocks(ExecContext& ctx, const CopyRowBlocksArgs& args);
 
 struct AddTableArgs {
   ConstTensorView table;  ///< [period, cols] f32 on the device
@@ -36,6 +37,6 @@ struct AddTableArgs {
 /// x[r, c] += table[r mod period, c], in f32, one rounding: position embeddings of images of one
 /// size. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-void add_table(ExecContext& ctx, const AddTableArgs& args);
+FOVEA_API void add_table(ExecContext& ctx, const AddTableArgs& args);
 
 }  // namespace fovea::ops

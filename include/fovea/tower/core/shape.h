@@ -7,19 +7,23 @@
 #include <optional>
 #include <span>
 
+#include "fovea/export.h"
+
 namespace fovea {
 
 /// Highest rank of a tensor; the checkpoints of the supported families need 5.
 inline constexpr int kMaxRank = 8;
 
 /// Product of two non-negative sizes, or nothing when it does not fit into 63 bits.
-[[nodiscard]] std::optional<std::int64_t> checked_mul(std::int64_t a, std::int64_t b) noexcept;
+[[nodiscard]] FOVEA_API std::optional<std::int64_t> checked_mul(std::int64_t a,
+                                                                std::int64_t b) noexcept;
 
 /// Sum of two non-negative sizes, or nothing when it does not fit into 63 bits.
-[[nodiscard]] std::optional<std::int64_t> checked_add(std::int64_t a, std::int64_t b) noexcept;
+[[nodiscard]] FOVEA_API std::optional<std::int64_t> checked_add(std::int64_t a,
+                                                                std::int64_t b) noexcept;
 
 /// Sizes of a contiguous row-major tensor, outermost first. Every size is >= 0; rank 0 is a scalar.
-class Shape {
+class FOVEA_API Shape {
  public:
   Shape() = default;
   /// @throws Error(kInvalidArgument) if there are more than kMaxRank sizes or one is negative.
@@ -45,6 +49,6 @@ class Shape {
 };
 
 /// Prints "[2, 3]".
-std::ostream& operator<<(std::ostream& out, const Shape& shape);
+FOVEA_API std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 }  // namespace fovea

@@ -1,25 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "core/fair_mutex.h"
-#include "core/spares.h"
-#include "device/device.h"
+#include "fovea/export.h"
 #include "fovea/stats.h"
-#include "graph/batch_log.h"
-#include "graph/capture/capture.h"
-#include "graph/graph_config.h"
-#include "graph/graph_stats.h"
-#include "graph/log_once.h"
-#include "graph/manager_options.h"
-#include "graph/packing.h"
-#include "graph/runners.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/graph/graph_sizes.h"
+#include "fovea/tower/graph/manager_options.h"
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "fovea/tower/version.h"
 
 namespace fovea {
 
@@ -42,14 +34,18 @@ struct RunTimes {
 };
 
 /// Packs items into the sizes of captured graphs, replays the smallest that fits and runs the rest
-/// eagerly, with equal results. How graphs come about is the business of GraphCapture.
-/// Thread-safe: runs of several threads take turns between two sub-batches, by FairMutex: the run
-/// with the fewest patches left is next. Source: docs/reference/encoder_graphs.md.
-class GraphManager {
+/// eagerly, with equal results.
+/// Thread-safe: runs of several threads take turns between two sub-batches: the run with the
+/// fewest patches left is next, but none is overtaken more than eight times. Source:
+/// docs/reference/encoder_graphs.md.
+class FOVEA_API GraphManager {
  public:
   /// `model` and `device` must outlive the manager. Captures nothing.
-  /// @throws Error(kInvalidArgument) as resolve_graph_config.
-  GraphManager(const EncoderGraphModel& model, Device& device, const GraphManagerOptions& options);
+  /// @throws Error(kInvalidArgument) for budgets and limits that contradict each other or the
+  /// model.
+  GraphManager(const EncoderGraphModel& model, Device& device, const GraphManagerOptions& options,
+               TowerVersion<kTowerVersion> version = {});
+  ~GraphManager();
   GraphManager(const GraphManager&) = delete;
   GraphManager& operator=(const GraphManager&) = delete;
 
@@ -85,76 +81,17 @@ class GraphManager {
   /// not change; `fovea verify` and the tests rely on it.
   void poison_memory();
 
-  [[nodiscard]] const GraphConfig& config() const noexcept { return config_; }
+  [[nodiscard]] const GraphConfig& config() const noexcept;
   [[nodiscard]] Stats stats() const;
   /// Number of threads that wait for their turn.
-  [[nodiscard]] std::size_t num_waiting() const { return runners_.mutex.num_waiting(); }
+  [[nodiscard]] std::size_t num_waiting() const;
   [[nodiscard]] GraphMemoryReport memory() const;
   /// Keys of the captured graphs in order of capture.
   [[nodiscard]] std::vector<GraphKey> captured_keys() const;
 
  private:
-  using Items = std::span<const PreparedItem* const>;
-  using Rows = std::span<const TensorView>;
-  /// Why no path of a call may be replayed; absent: its graphs decide.
-  using Forced = std::optional<MissReason>;
-
-  /// Items of a run that are packed together.
-  struct Selection {
-    std::vector<std::size_t> indices;        // of the items, in the run
-    std::vector<ItemSpec> specs;             // of the same items
-    Packing packing;                         // of the same items
-    std::vector<const PreparedItem*> items;  // in the order of packing
-    std::vector<TensorView> out;             // where their rows go
-  };
-  /// What a run works with, from run to run for its memory.
-  struct Scratch {
-    Selection selection;
-    InputScratch inputs;
-  };
-  /// A run, and the lock of the runners, which it holds except where it gives way.
-  struct Run {
-    Items items;
-    Rows out;
-    Scratch& scratch;
-    std::int64_t patches_left = 0;
-    std::unique_lock<FairMutex> turn = {};
-    RunTimes times = {};
-  };
-  /// Items that run together, and where their rows go.
-  struct Batch {
-    const SubBatch& plan;
-    Items items;
-    Rows out;
-    InputScratch& inputs;
-  };
-
-  RunTimes run(Items items, Rows out, Forced forced);
-  void check_destinations(Items items, Rows out) const;
-  /// Runs all items, those together that may share graphs.
-  void submit(Run& run, Forced forced);
-  void run_selection(Run& run, Forced forced);
-  /// Waits for the turn of a run, also if it has one and others are next.
-  void take_turn(Run& run);
-  void run_batch(const Batch& batch, Forced forced);
-  /// Replays a path, or says why not.
-  [[nodiscard]] std::optional<MissReason> try_replay(PathId path, const Batch& batch,
-                                                     PathOutput& output);
-  /// Captures what the batch would replay.
-  void capture_for(const SubBatch& plan);
-
-  const EncoderGraphModel& model_;
-  const GraphManagerOptions options_;
-  const GraphConfig config_;
-  Runners runners_;
-
-  // Guarded by runners_.mutex.
-  GraphStats stats_;
-  BatchLog batch_log_;
-  LogOnce warnings_;
-
-  Spares<Scratch> scratch_;
-  GraphCapture capture_;  // last: its thread ends before what it uses
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace fovea

@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-#include "core/tensor_view.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
 
 namespace fovea {
 
@@ -13,7 +14,7 @@ namespace fovea {
 /// Without memory (`Arena::measuring()`) it hands out addresses that must not be touched, and only
 /// high_water() is of interest: running a forward over counting kernels sizes the real arena.
 /// Not thread-safe.
-class Arena {
+class FOVEA_API Arena {
  public:
   /// Alignment of every view, enough for any vector unit and for tensor maps.
   static constexpr std::size_t kAlignment = 256;

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::ops {
 
@@ -22,6 +23,6 @@ struct RopeAnglesArgs {
 /// on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: docs/reference/qwen_glm.md, "Rotary positions".
-void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
+FOVEA_API void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
 
 }  // namespace fovea::ops

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "device/arena.h"
-#include "device/device.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea {
 

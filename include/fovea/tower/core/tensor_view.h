@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/check.h"
-#include "core/dtype.h"
-#include "core/shape.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/dtype.h"
+#include "fovea/tower/core/shape.h"
 
 namespace fovea {
 
@@ -44,23 +44,15 @@ struct TensorView {
     return reinterpret_cast<T*>(data);
   }
   /// The same memory under another shape of as many elements.
-  [[nodiscard]] TensorView reshaped(const Shape& other) const {
-    FOVEA_CHECK(other.elements() == shape.elements(), kInternal, "cannot view ", shape, " as ",
-                other);
-    return {data, dtype, other};
-  }
+  /// @throws Error(kInternal) for another number.
+  [[nodiscard]] FOVEA_API TensorView reshaped(const Shape& other) const;
 };
 
 /// Rows [first, first + count) of a matrix, in the same memory.
-template <class Matrix>
-[[nodiscard]] Matrix row_range(const Matrix& matrix, std::int64_t first, std::int64_t count) {
-  FOVEA_CHECK(
-      matrix.shape.rank() == 2 && first >= 0 && count >= 0 && first <= matrix.shape[0] - count,
-      kInternal, "rows [", first, ", ", first + count, ") of ", matrix.shape);
-  const auto row_bytes = static_cast<std::size_t>(matrix.shape[1]) * size_of(matrix.dtype);
-  return {matrix.data + static_cast<std::size_t>(first) * row_bytes,
-          matrix.dtype,
-          {count, matrix.shape[1]}};
-}
+/// @throws Error(kInternal) if `matrix` is none or has fewer.
+[[nodiscard]] FOVEA_API TensorView row_range(const TensorView& matrix, std::int64_t first,
+                                             std::int64_t count);
+[[nodiscard]] FOVEA_API ConstTensorView row_range(const ConstTensorView& matrix, std::int64_t first,
+                                                  std::int64_t count);
 
 }  // namespace fovea

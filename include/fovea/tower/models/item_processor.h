@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor_view.h"
+#include "fovea/export.h"
 #include "fovea/media.h"
+#include "fovea/tower/core/tensor_view.h"
 
 namespace fovea {
 
@@ -60,7 +61,7 @@ struct PreparedItem {
 
 /// What happens to an item on the host, before any device sees it: sizes first, by integer
 /// arithmetic, pixels second. All methods are const and thread-safe.
-class ItemProcessor {
+class FOVEA_API ItemProcessor {
  public:
   virtual ~ItemProcessor() = default;
 

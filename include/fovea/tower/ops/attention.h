@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::ops {
 
@@ -37,15 +38,6 @@ struct AttentionArgs {
 /// than 128 dims on a GPU.
 /// Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, section 3.2.1; the
 /// streaming form is that of Dao, "FlashAttention-2", arXiv:2307.08691.
-void attention(ExecContext& ctx, const AttentionArgs& args);
-
-/// The checks of attention, for ops that end with it.
-/// @param op the name in messages.
-/// @throws Error as attention.
-void check_attention(const char* op, const AttentionArgs& args);
-/// Whether there is nothing to compute.
-[[nodiscard]] inline bool is_empty(const Sequences& sequences) {
-  return sequences.max_seqlen == 0 || sequences.cu_seqlens.shape[0] == 1;
-}
+FOVEA_API void attention(ExecContext& ctx, const AttentionArgs& args);
 
 }  // namespace fovea::ops

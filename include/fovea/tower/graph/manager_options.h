@@ -6,9 +6,27 @@
 #include <vector>
 
 #include "fovea/options.h"
-#include "graph/capture/calibration.h"
+#include "fovea/tower/graph/graph_sizes.h"
 
 namespace fovea {
+
+/// Times of one graph under a full load, and under one of about half of it: a graph that computes
+/// its whole capacity may win full and lose half empty.
+struct GraphTimes {
+  GraphKey key = {};
+  double replay_ms = 0;
+  double eager_ms = 0;  ///< the same items without the graph
+
+  struct Load {
+    std::int64_t tokens = 0;
+    double replay_ms = 0;
+    double eager_ms = 0;
+  };
+  std::int64_t tokens = 0;      ///< of the full load
+  Load half = {};               ///< no tokens: not measured
+  GraphCapacity capacity = {};  ///< of the graph
+  bool stored = false;          ///< handed to the manager, not measured by it
+};
 
 /// When a graph that a batch could use does not exist.
 enum class MissingGraph : std::uint8_t {

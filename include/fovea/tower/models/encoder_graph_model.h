@@ -8,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/tensor_view.h"
-#include "models/inputs.h"
-#include "models/item_processor.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/models/inputs.h"
+#include "fovea/tower/models/item_processor.h"
 
 namespace fovea {
 
@@ -68,7 +69,7 @@ struct PathOutput {
 /// the host, inputs as named buffers, and one forward per path that serves eager runs, warm-up and
 /// capture alike. All methods are const and thread-safe.
 /// Source: docs/reference/encoder_graphs.md, "The model protocol".
-class EncoderGraphModel {
+class FOVEA_API EncoderGraphModel {
  public:
   virtual ~EncoderGraphModel() = default;
 

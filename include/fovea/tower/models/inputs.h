@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/check.h"
-#include "core/tensor_view.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
 
 namespace fovea {
 
@@ -29,16 +29,11 @@ struct BufferDecl {
 };
 
 /// Tensors by name, in order of declaration.
-class NamedTensors {
+class FOVEA_API NamedTensors {
  public:
   void add(std::string name, TensorView view) { entries_.emplace_back(std::move(name), view); }
   /// @throws Error(kInternal) if there is none of that name.
-  [[nodiscard]] TensorView operator[](std::string_view name) const {
-    for (const auto& [key, view] : entries_) {
-      if (key == name) return view;
-    }
-    FOVEA_CHECK(false, kInternal, "no input buffer is named \"", name, "\"");
-  }
+  [[nodiscard]] TensorView operator[](std::string_view name) const;
   [[nodiscard]] const std::vector<std::pair<std::string, TensorView>>& entries() const noexcept {
     return entries_;
   }
@@ -47,8 +42,8 @@ class NamedTensors {
   std::vector<std::pair<std::string, TensorView>> entries_;
 };
 
-/// Host memory that a model fills before a run; graph/input_block.h implements what is behind it.
-class InputWriter {
+/// Host memory that a model fills before a run; the graph manager makes it.
+class FOVEA_API InputWriter {
  public:
   struct Slot {
     const BufferDecl* decl = nullptr;

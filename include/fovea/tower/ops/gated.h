@@ -1,8 +1,9 @@
 #pragma once
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
-#include "ops/linear.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::ops {
 
@@ -18,6 +19,6 @@ struct GatedArgs {
 /// wide layer of a gated MLP. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202.
-void gated(ExecContext& ctx, const GatedArgs& args);
+FOVEA_API void gated(ExecContext& ctx, const GatedArgs& args);
 
 }  // namespace fovea::ops

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 
-#include "ops/linear.h"
+#include "fovea/export.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::ops {
 
 struct MlpArgs {
-  ConstTensorView x;              ///< [rows, fc1.in_features], activation dtype or ops/quantized.h
+  ConstTensorView x;              ///< [rows, fc1.in_features], activation dtype or quantized
   const PackedLinear& fc1;        ///< must outlive recorded work
   const PackedLinear& fc2;        ///< from as many features as fc1 has; must outlive recorded work
   Activation activation;          ///< between the two
@@ -24,23 +25,6 @@ struct MlpArgs {
 /// from one GEMM to the next. Otherwise two linear layers, rounded after each.
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error as linear.
-void mlp(ExecContext& ctx, const MlpArgs& args);
-
-/// The two steps as ops of their own, for backends that compute one after the other.
-[[nodiscard]] inline LinearArgs first_layer(const MlpArgs& args) {
-  return {.x = args.x,
-          .weight = args.fc1,
-          .activation = args.activation,
-          .rows = args.rows,
-          .out = args.wide};
-}
-[[nodiscard]] inline LinearArgs second_layer(const MlpArgs& args) {
-  return {.x = args.wide,
-          .weight = args.fc2,
-          .residual = args.residual,
-          .rows = args.rows,
-          .out = args.out,
-          .out_column = args.out_column};
-}
+FOVEA_API void mlp(ExecContext& ctx, const MlpArgs& args);
 
 }  // namespace fovea::ops

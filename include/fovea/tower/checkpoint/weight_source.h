@@ -7,14 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tensor_view.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
 
 namespace fovea::checkpoint {
 
 /// The tensors of a checkpoint: one file, or the shards of an index, or none at all (dummy
 /// weights). Only the shards that hold a tensor somebody asks for are opened. Thread-safe after
 /// construction.
-class WeightSource {
+class FOVEA_API WeightSource {
  public:
   /// A tensor as listed, without its data.
   struct Listing {
@@ -68,8 +69,8 @@ class WeightSource {
 /// name "model.visual.patch_embed.proj.weight", anchor "visual." and suffix
 /// "patch_embed.proj.weight". Nothing if no name fits.
 /// @throws Error(kCorruptData) if several fit, naming the directory and the files that hold them.
-[[nodiscard]] std::optional<std::string> find_prefix(const WeightSource& weights,
-                                                     std::string_view anchor,
-                                                     std::string_view suffix);
+[[nodiscard]] FOVEA_API std::optional<std::string> find_prefix(const WeightSource& weights,
+                                                               std::string_view anchor,
+                                                               std::string_view suffix);
 
 }  // namespace fovea::checkpoint

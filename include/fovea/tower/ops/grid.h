@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::ops {
 
@@ -38,7 +39,7 @@ struct GridAttentionArgs {
 /// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) on a GPU for heads of
 /// more than 128 dims and for windows whose biases exceed the shared memory of a thread block.
 /// Source: docs/reference/deepseek_ocr.md, "Windowed attention" and "Relative positions".
-void grid_attention(ExecContext& ctx, const GridAttentionArgs& args);
+FOVEA_API void grid_attention(ExecContext& ctx, const GridAttentionArgs& args);
 
 struct Im2colArgs {
   ConstTensorView x;  ///< [images * height * width, channels], activation dtype, row-major images
@@ -55,6 +56,6 @@ struct Im2colArgs {
 ///   1), c]
 /// Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-void im2col_3x3(ExecContext& ctx, const Im2colArgs& args);
+FOVEA_API void im2col_3x3(ExecContext& ctx, const Im2colArgs& args);
 
 }  // namespace fovea::ops

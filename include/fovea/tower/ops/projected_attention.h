@@ -2,13 +2,14 @@
 
 #include <cstdint>
 
-#include "ops/attention.h"
-#include "ops/linear.h"
+#include "fovea/export.h"
+#include "fovea/tower/ops/attention.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::ops {
 
 struct ProjectedAttentionArgs {
-  ConstTensorView x;               ///< [rows, in_features], activation dtype or ops/quantized.h
+  ConstTensorView x;               ///< [rows, in_features], activation dtype or quantized
   const PackedLinear& projection;  ///< to 3 * num_heads * head_dim features: q | k | v, heads
                                    ///< contiguous; must outlive recorded work
   TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: memory to work in, no
@@ -35,20 +36,6 @@ struct ProjectedAttentionArgs {
 /// @throws Error as linear and attention, and Error(kInvalidArgument) if cos or sin does not match
 /// the list above or does not begin at a multiple of 16 bytes on a GPU.
 /// Source: docs/reference/qwen_glm.md, "Rotary positions"; Su et al., "RoFormer", arXiv:2104.09864.
-void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args);
-
-/// Its first step as an op of its own, for backends that compute the steps one after the other.
-[[nodiscard]] inline LinearArgs projection_args(const ProjectedAttentionArgs& args) {
-  return {.x = args.x, .weight = args.projection, .rows = args.sequences.rows, .out = args.qkv};
-}
-/// Its last step.
-[[nodiscard]] inline AttentionArgs attention_args(const ProjectedAttentionArgs& args) {
-  return {.qkv = args.qkv,
-          .sequences = args.sequences,
-          .num_heads = args.num_heads,
-          .head_dim = args.head_dim,
-          .scale = args.scale,
-          .out = args.out};
-}
+FOVEA_API void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args);
 
 }  // namespace fovea::ops

@@ -2,9 +2,10 @@
 
 #include <cstdint>
 
-#include "core/tensor_view.h"
-#include "device/device.h"
-#include "ops/context.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::ops {
 
@@ -47,11 +48,12 @@ struct PackedLinear {
 /// @param format kFp8 is a wish: layers whose sizes do not suit the kernels stay kNative.
 /// @throws Error(kInvalidArgument) on other shapes or dtypes, Error(kOutOfMemory),
 /// Error(kUnsupported) if the backend has no kernels for the format.
-[[nodiscard]] PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView bias,
-                                       WeightFormat format = WeightFormat::kNative);
+[[nodiscard]] FOVEA_API PackedLinear pack_linear(Device& device, ConstTensorView weight,
+                                                 ConstTensorView bias,
+                                                 WeightFormat format = WeightFormat::kNative);
 
 struct LinearArgs {
-  ConstTensorView x;           ///< [rows, in_features], activation dtype or ops/quantized.h
+  ConstTensorView x;           ///< [rows, in_features], activation dtype or quantized
   const PackedLinear& weight;  ///< must outlive recorded work
   Activation activation = Activation::kNone;
   ConstTensorView residual =
@@ -69,9 +71,6 @@ struct LinearArgs {
 /// With quantized weights x is quantized first, unless it is, in memory from ctx.arena.
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-void linear(ExecContext& ctx, const LinearArgs& args);
-
-/// The checks of linear() by themselves, for ops that hold such a layer.
-void check_linear(const LinearArgs& args);
+FOVEA_API void linear(ExecContext& ctx, const LinearArgs& args);
 
 }  // namespace fovea::ops

@@ -1,8 +1,9 @@
 #pragma once
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
-#include "ops/linear.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::ops {
 
@@ -16,6 +17,6 @@ struct ActivateArgs {
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: the formulas of Activation (ops/linear.h).
-void activate(ExecContext& ctx, const ActivateArgs& args);
+FOVEA_API void activate(ExecContext& ctx, const ActivateArgs& args);
 
 }  // namespace fovea::ops

@@ -6,13 +6,14 @@
 #include <memory>
 #include <string>
 
-#include "core/dtype.h"
-#include "core/tensor_view.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/dtype.h"
+#include "fovea/tower/core/tensor_view.h"
 
 namespace fovea {
 
 class Device;
-class Kernels;  // ops/kernels.h: what a backend computes; `device` only hands it out
+class Kernels;  // src/ops/kernels.h: what a backend computes; `device` only hands it out
 
 /// Memory on one device, or host memory pinned for it. Move-only owner; the device must outlive it.
 class Buffer {
@@ -52,7 +53,7 @@ class Buffer {
 
 /// Work captured by Stream::capture, ready to run again. It refers to memory by the addresses used
 /// during capture; that memory must outlive it. Belongs to the stream that captured it.
-class RecordedGraph {
+class FOVEA_API RecordedGraph {
  public:
   virtual ~RecordedGraph() = default;
   /// Number of operations that one replay launches.
@@ -63,7 +64,7 @@ class RecordedGraph {
 
 /// An ordered queue of work on one device. Not thread-safe: one thread submits at a time.
 /// On the CPU work runs inside the submitting call; on a GPU every call is asynchronous.
-class Stream {
+class FOVEA_API Stream {
  public:
   virtual ~Stream() = default;
 
@@ -100,7 +101,7 @@ struct DeviceProperties {
 };
 
 /// One processor with its memory: the seam between Fovea and a backend. Thread-safe.
-class Device {
+class FOVEA_API Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual const DeviceProperties& properties() const noexcept = 0;
@@ -134,9 +135,9 @@ struct Tensor {
 };
 
 /// Allocates a zero-filled tensor on `device`.
-[[nodiscard]] Tensor make_tensor(Device& device, DType dtype, const Shape& shape);
+[[nodiscard]] FOVEA_API Tensor make_tensor(Device& device, DType dtype, const Shape& shape);
 
 /// Allocates a tensor on `device` and fills it from host memory; returns after the copy is done.
-[[nodiscard]] Tensor upload(Device& device, Stream& stream, ConstTensorView host);
+[[nodiscard]] FOVEA_API Tensor upload(Device& device, Stream& stream, ConstTensorView host);
 
 }  // namespace fovea

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::ops {
 
@@ -28,7 +29,7 @@ struct PatchifyArgs {
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above;
 /// Error(kUnsupported) on a GPU for patches of more than 40 KiB of pixels.
 /// Source: docs/reference/image_resize.md, "Rescale and normalise" and "Patches".
-void patchify(ExecContext& ctx, const PatchifyArgs& args);
+FOVEA_API void patchify(ExecContext& ctx, const PatchifyArgs& args);
 
 struct AddPositionsArgs {
   ConstTensorView
@@ -47,7 +48,7 @@ struct AddPositionsArgs {
 /// Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: docs/reference/qwen_glm.md, "Interpolated positions".
-void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
+FOVEA_API void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
 
 /// The same with bicubic interpolation, corners not aligned and no antialiasing: x[r] += sum over
 /// the 4 x 4 neighbours of (y_r, x_r) scaled to the table, whose places outside it count as its
@@ -59,7 +60,7 @@ void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
 /// add_positions_bilinear.
 /// Source: torch.nn.functional.interpolate with mode "bicubic" (PyTorch 2.11); Keys, "Cubic
 /// Convolution Interpolation for Digital Image Processing", IEEE TASSP 1981.
-void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& args);
+FOVEA_API void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& args);
 
 struct GatherRowsArgs {
   ConstTensorView x;      ///< [source rows, cols], activation dtype
@@ -70,6 +71,6 @@ struct GatherRowsArgs {
 
 /// out[r] = x[index[r]]. Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-void gather_rows(ExecContext& ctx, const GatherRowsArgs& args);
+FOVEA_API void gather_rows(ExecContext& ctx, const GatherRowsArgs& args);
 
 }  // namespace fovea::ops

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "core/tensor_view.h"
-#include "ops/context.h"
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::ops {
 
@@ -11,8 +12,8 @@ struct LayerNormArgs {
   ConstTensorView bias;    ///< [cols], f32, on the device
   float epsilon;           ///< added to the variance, > 0
   LiveRows rows = {};
-  /// [rows, cols], activation dtype; may be the same memory as x. Or quantized (ops/quantized.h),
-  /// apart from x and without a residual.
+  /// [rows, cols], activation dtype; may be the same memory as x. Or quantized
+  /// (src/ops/quantized.h), apart from x and without a residual.
   TensorView out;
   ConstTensorView residual = {};  ///< [rows, cols], activation dtype, or absent; may be the same
                                   ///< memory as out
@@ -24,7 +25,7 @@ struct LayerNormArgs {
 /// rounding. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: torch.nn.LayerNorm over the last axis (PyTorch 2.11).
-void layer_norm(ExecContext& ctx, const LayerNormArgs& args);
+FOVEA_API void layer_norm(ExecContext& ctx, const LayerNormArgs& args);
 
 struct RmsNormArgs {
   ConstTensorView x;       ///< [rows, cols], activation dtype
@@ -40,6 +41,6 @@ struct RmsNormArgs {
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", arXiv:1910.07467; the
 /// rounding is that of huggingface/transformers 5.17, Qwen2RMSNorm.
-void rms_norm(ExecContext& ctx, const RmsNormArgs& args);
+FOVEA_API void rms_norm(ExecContext& ctx, const RmsNormArgs& args);
 
 }  // namespace fovea::ops
