@@ -17,7 +17,7 @@
 
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "ops/cpu/fma_peak.h"
 

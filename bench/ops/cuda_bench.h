@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "device/cuda_plugin.h"
+#include "fovea/tower/ops/linear.h"
 #include "ops/kernels.h"
-#include "ops/linear.h"
 
 namespace fovea::bench {
 

@@ -16,10 +16,10 @@
 
 #include "core/check.h"
 #include "core/file.h"
+#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/norm.h"
+#include "fovea/tower/ops/projected_attention.h"
 #include "ops/cuda_bench.h"
-#include "ops/mlp.h"
-#include "ops/norm.h"
-#include "ops/projected_attention.h"
 #include "ops/quantized.h"
 
 namespace fovea::bench {

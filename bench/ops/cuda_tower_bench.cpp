@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "core/check.h"
-#include "ops/attention.h"
+#include "fovea/tower/ops/attention.h"
+#include "fovea/tower/ops/norm.h"
+#include "fovea/tower/ops/projected_attention.h"
 #include "ops/cuda_bench.h"
-#include "ops/norm.h"
-#include "ops/projected_attention.h"
 
 namespace fovea::bench {
 namespace {

@@ -1,6 +1,6 @@
 // A host engine in small: runs a prompt with images window by window, encodes an image when the
 // first window needs a row of it, keeps its rows in an encoder cache, and writes them over the
-// embeddings of the prompt's text.
+// embeddings of the prompt's text, the deepstack levels beside them.
 //
 // usage: chunked_prefill MODEL IMAGE...
 #include <fovea/fovea.h>
@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,8 @@ class Host {
     return merged;
   }
 
+  [[nodiscard]] std::int64_t levels() const { return engine_.report().deepstack_levels; }
+
  private:
   fovea::Embedding encode(const std::string& file) {
     const std::vector<fovea::MediaItem> items{fovea::image_file(file)};
@@ -97,15 +100,50 @@ class Host {
     const fovea::RequestWindow read{.request = &prompt_, .window = window};
     const fovea::GatheredRows gathered = fovea::gather_rows({&read, 1}, window.size(), source);
 
-    const std::int64_t width = gathered.rows.empty() ? 1 : gathered.rows.front().width;
-    std::vector<float> embeddings(static_cast<std::size_t>(window.size() * width), kTextValue);
+    const std::int64_t hidden = engine_.report().hidden;
+    const std::int64_t levels = engine_.report().deepstack_levels;
+    const auto elements = static_cast<std::size_t>(window.size() * hidden);
+    std::vector<float> embeddings(elements, kTextValue);
+    std::vector<float> deepstack(elements * static_cast<std::size_t>(levels));
     fovea::merge_rows(gathered, {.data = reinterpret_cast<std::byte*>(embeddings.data()),
                                  .positions = window.size(),
-                                 .hidden = width});
+                                 .hidden = hidden,
+                                 .deepstack = reinterpret_cast<std::byte*>(deepstack.data()),
+                                 .levels = levels});
+    // The decoder now runs over `embeddings`, and adds level k of `deepstack` behind its layer k.
+    check(gathered, embeddings, deepstack);
     const std::int64_t merged = std::ranges::count(gathered.is_embed, true);
     std::printf("tokens %lld to %lld: %lld rows\n", static_cast<long long>(window.begin),
                 static_cast<long long>(window.end), static_cast<long long>(merged));
     return merged;
+  }
+
+  /// Positions with a row have its main embedding and its deepstack levels; text has neither.
+  void check(const fovea::GatheredRows& gathered, std::span<const float> embeddings,
+             std::span<const float> deepstack) const {
+    const auto hidden = static_cast<std::size_t>(engine_.report().hidden);
+    const std::vector<float> text(hidden, kTextValue);
+    const std::vector<float> nothing(hidden, 0.0f);
+    std::vector<const float*> rows;  // one after the other
+    for (const fovea::RowsView& view : gathered.rows) {
+      for (std::int64_t row = 0; row < view.rows; ++row) {
+        rows.push_back(reinterpret_cast<const float*>(view.data) + row * view.width);
+      }
+    }
+    auto row = rows.begin();
+    const std::size_t positions = gathered.is_embed.size();
+    for (std::size_t position = 0; position < positions; ++position) {
+      const float* const from = gathered.is_embed[position] ? *row++ : nullptr;
+      const auto expect = [&](std::span<const float> part, const float* want) {
+        if (std::ranges::equal(part, std::span(want, hidden))) return;
+        throw std::runtime_error("position " + std::to_string(position) + " has another row");
+      };
+      expect(embeddings.subspan(position * hidden, hidden), from ? from : text.data());
+      for (std::size_t level = 0; level * positions * hidden < deepstack.size(); ++level) {
+        expect(deepstack.subspan((level * positions + position) * hidden, hidden),
+               from ? from + (level + 1) * hidden : nothing.data());
+      }
+    }
   }
 
   fovea::Engine engine_;
@@ -124,7 +162,9 @@ int main(int argc, char** argv) {
   }
   try {
     Host host(argv[1], {argv + 2, static_cast<std::size_t>(argc - 2)});
-    std::printf("merged %lld rows\n", static_cast<long long>(host.run()));
+    const std::int64_t merged = host.run();
+    std::printf("merged %lld rows, each with %lld deepstack levels\n",
+                static_cast<long long>(merged), static_cast<long long>(host.levels()));
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "chunked_prefill: %s\n", error.what());

@@ -5,9 +5,9 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
-#include "core/shape.h"
 #include "fovea/encoder_cache.h"
 #include "fovea/log.h"
+#include "fovea/tower/core/shape.h"
 
 namespace fovea {
 

@@ -2,8 +2,8 @@
 // of 600 million parameters takes about a second.
 #include "checkpoint/dummy_weights.h"
 
-#include "core/dtype.h"
 #include "core/fnv1a.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea::checkpoint {
 

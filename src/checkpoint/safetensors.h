@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tensor_view.h"
+#include "fovea/tower/core/tensor_view.h"
 
 namespace fovea::checkpoint {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea::checkpoint {
 

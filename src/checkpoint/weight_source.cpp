@@ -2,7 +2,7 @@
 //
 // The index (model.safetensors.index.json) is an object whose member "weight_map" maps the name of
 // a tensor to the name of the file in the same directory that holds it.
-#include "checkpoint/weight_source.h"
+#include "fovea/tower/checkpoint/weight_source.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Names and conversions of element types.
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 
 #include <cstring>
 

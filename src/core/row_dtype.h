@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "core/dtype.h"
 #include "fovea/options.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea {
 

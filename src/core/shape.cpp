@@ -1,5 +1,5 @@
 // Shapes: sizes from outside are multiplied with overflow checks.
-#include "core/shape.h"
+#include "fovea/tower/core/shape.h"
 
 #include <algorithm>
 #include <ostream>

@@ -1,5 +1,7 @@
 // The bump allocator under a forward pass.
-#include "device/arena.h"
+#include "fovea/tower/device/arena.h"
+
+#include "core/check.h"
 
 #include <algorithm>
 #include <limits>

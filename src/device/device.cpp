@@ -1,5 +1,5 @@
 // Tensors on a device.
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea {
 

@@ -9,6 +9,7 @@
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cuda_plugin.h"
+#include "fovea/log.h"
 #include "ops/cpu/cpu_kernels.h"
 
 namespace fovea {

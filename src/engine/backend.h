@@ -1,30 +1,15 @@
 #pragma once
 
-#include <memory>
+#include <cstddef>
 #include <string>
 #include <vector>
 
-#include "device/device.h"
-#include "fovea/log.h"
 #include "fovea/options.h"
-#include "ops/kernels.h"
+#include "fovea/tower/engine/make_backend.h"
 
 namespace fovea {
 
 struct CudaBackend;  // device/cuda_plugin.h
-
-/// A device and what it computes with. The kernels must outlive the device, hence the order.
-struct Backend {
-  std::unique_ptr<Kernels> kernels;  ///< null where the device brings its own
-  std::unique_ptr<Device> device;
-};
-
-/// Makes the device that `name` asks for.
-/// @param name "auto" (as auto_devices), "cpu", "cuda" (the GPU of index 0) or "cuda:<index>".
-/// @param options of which num_threads, attention, cache_dir and log are used.
-/// @throws Error(kInvalidArgument) for another name, Error(kUnsupported) if a GPU is asked for by
-/// name and cannot be used, with the reason.
-[[nodiscard]] Backend make_backend(const std::string& name, const EngineOptions& options = {});
 
 /// Threads that options.num_threads stands for. @throws Error(kInvalidArgument) if it is negative.
 [[nodiscard]] int thread_count(const EngineOptions& options);

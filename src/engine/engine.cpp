@@ -13,6 +13,7 @@
 #include "engine/engine_impl.h"
 #include "engine/output.h"
 #include "engine/video_pruning.h"
+#include "graph/graph_stats.h"
 
 namespace fovea {
 

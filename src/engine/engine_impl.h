@@ -10,10 +10,8 @@
 
 #include "cache/row_cache.h"
 #include "checkpoint/hf_config.h"
-#include "checkpoint/weight_source.h"
 #include "core/spares.h"
 #include "core/thread_pool.h"
-#include "device/device.h"
 #include "engine/backend.h"
 #include "engine/cached/item_key.h"
 #include "engine/call_plan.h"
@@ -22,7 +20,9 @@
 #include "engine/replicas/group_session.h"
 #include "engine/replicas/replica_group.h"
 #include "fovea/engine.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/checkpoint/weight_source.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "device/device.h"
 #include "fovea/options.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/graph/graph_manager.h"
 #include "graph/capture/calibration.h"
-#include "graph/graph_manager.h"
 
 namespace fovea {
 

@@ -4,7 +4,6 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
-#include "core/shape.h"
 #include "engine/cached/model_fingerprint.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
@@ -12,6 +11,7 @@
 #include "engine/video_pruning.h"
 #include "fovea/engine.h"
 #include "fovea/log.h"
+#include "fovea/tower/core/shape.h"
 #include "models/load_model.h"
 #include "models/registry.h"
 

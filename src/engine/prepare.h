@@ -11,8 +11,8 @@
 #include "fovea/embedding.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "media/process/decode_processes.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

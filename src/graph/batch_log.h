@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fovea/log.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/graph_stats.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -1,6 +1,8 @@
 // Budget lists: pure integer arithmetic.
 #include "graph/budgets.h"
 
+#include "core/check.h"
+
 #include <algorithm>
 
 namespace fovea {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "device/recent_need.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/lane.h"
 #include "graph/run_memory.h"
 #include "graph/sized_forward.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/check.h"
 #include "fovea/log.h"
 #include "graph/budgets.h"
 

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "fovea/options.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/graph/graph_sizes.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 
@@ -23,16 +24,6 @@ struct GraphConfigRequest {
   GraphOptions user;
   bool video_allowed = true;  ///< false: no prompt may hold a video, whatever the user wrote
   LogSink* log = nullptr;
-};
-
-/// The sizes of the graphs, resolved.
-struct GraphConfig {
-  std::vector<std::int64_t> token_budgets;  ///< ascending
-  std::int64_t max_items = 0;               ///< most items in one replay
-  /// Most attention sequences in a replay with a video, whose images count one each; 0: no video.
-  std::int64_t max_frames = 0;
-  std::int64_t max_seqs = 0;  ///< most attention sequences in any replay: what graphs have room for
-  std::vector<std::vector<std::int64_t>> path_budgets;  ///< ascending; 0 in front: may be absent
 };
 
 /// Checks that hold whether graphs are on or off.

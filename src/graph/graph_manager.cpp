@@ -1,14 +1,15 @@
 // Packs, then replays or runs eagerly: this file decides, the others do.
-#include "graph/graph_manager.h"
+#include "graph/graph_manager_impl.h"
 
 #include <algorithm>
 #include <array>
 #include <exception>
 #include <memory>
 
+#include "core/check.h"
 #include "core/interrupt.h"
 #include "core/stopwatch.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea {
 
@@ -34,110 +35,120 @@ std::optional<GraphKey> key_of(PathId path, const SubBatch& plan) {
 
 }  // namespace
 
+GraphManager::Impl::Impl(const EncoderGraphModel& encoder, Device& device,
+                         const GraphManagerOptions& choices)
+    : model(encoder),
+      options(choices),
+      config(graph_config_of(encoder, choices.max_num_batched_tokens,
+                             {.user = choices.user,
+                              .video_allowed = choices.video_allowed && !choices.videos_are_pruned,
+                              .log = choices.log})),
+      runners(encoder, config, device),
+      stats(encoder.graph_spec()),
+      batch_log(encoder.graph_spec(), device.properties().name, choices.log),
+      warnings(choices.log),
+      scratches([] { return std::make_unique<Scratch>(); }),
+      capture(encoder, config, options, runners) {}
+
 GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
-                           const GraphManagerOptions& options)
-    : model_(model),
-      options_(options),
-      config_(graph_config_of(model, options.max_num_batched_tokens,
-                              {.user = options.user,
-                               .video_allowed = options.video_allowed && !options.videos_are_pruned,
-                               .log = options.log})),
-      runners_(model, config_, device),
-      stats_(model.graph_spec()),
-      batch_log_(model.graph_spec(), device.properties().name, options.log),
-      warnings_(options.log),
-      scratch_([] { return std::make_unique<Scratch>(); }),
-      capture_(model, config_, options_, runners_) {}
+                           const GraphManagerOptions& options, TowerVersion<kTowerVersion>)
+    : impl_(std::make_unique<Impl>(model, device, options)) {}
+
+GraphManager::~GraphManager() = default;
 
 // --- graphs ---
 
 void GraphManager::capture() {
-  if (options_.user.cudagraph_mm_encoder) capture_.capture_all();
+  if (impl_->options.user.cudagraph_mm_encoder) impl_->capture.capture_all();
 }
 
 void GraphManager::capture_in_background() {
-  if (options_.user.cudagraph_mm_encoder) capture_.start_in_background();
+  if (impl_->options.user.cudagraph_mm_encoder) impl_->capture.start_in_background();
 }
 
-void GraphManager::wait_for_background() { capture_.wait_for_background(); }
+void GraphManager::wait_for_background() { impl_->capture.wait_for_background(); }
 
 void GraphManager::trim() {
-  const std::lock_guard lock(runners_.mutex);
-  runners_.eager.clear();
-  if (runners_.graphs.graphs().empty()) runners_.graphs.clear();
-  scratch_.clear();
+  const std::lock_guard lock(impl_->runners.mutex);
+  impl_->runners.eager.clear();
+  if (impl_->runners.graphs.graphs().empty()) impl_->runners.graphs.clear();
+  impl_->scratches.clear();
 }
 
 void GraphManager::clear() {
-  const std::lock_guard lock(runners_.mutex);
-  capture_.clear();
+  const std::lock_guard lock(impl_->runners.mutex);
+  impl_->capture.clear();
 }
 
 bool GraphManager::is_captured() const {
-  const std::lock_guard lock(runners_.mutex);
-  return !runners_.graphs.graphs().empty();
+  const std::lock_guard lock(impl_->runners.mutex);
+  return !impl_->runners.graphs.graphs().empty();
 }
 
-void GraphManager::capture_for(const SubBatch& plan) {
+void GraphManager::Impl::capture_for(const SubBatch& plan) {
   std::array<GraphKey, kMaxPaths> wanted{};
   std::size_t count = 0;
-  for (std::size_t path = 0; path < config_.path_budgets.size(); ++path) {
+  for (std::size_t path = 0; path < config.path_budgets.size(); ++path) {
     const std::optional<GraphKey> key = key_of(static_cast<PathId>(path), plan);
-    if (key && capture_.is_possible(*key)) wanted[count++] = *key;
+    if (key && capture.is_possible(*key)) wanted[count++] = *key;
   }
-  capture_.capture(std::span(wanted).first(count));
+  capture.capture(std::span(wanted).first(count));
 }
 
 // --- execution ---
 
-RunTimes GraphManager::execute(Items items, Rows out) {
-  return run(items, out, options_.user.cudagraph_mm_encoder ? Forced() : MissReason::kDisabled);
+RunTimes GraphManager::execute(std::span<const PreparedItem* const> items,
+                               std::span<const TensorView> out) {
+  return impl_->run(
+      items, out,
+      impl_->options.user.cudagraph_mm_encoder ? Impl::Forced() : MissReason::kDisabled);
 }
 
-RunTimes GraphManager::execute_eager(Items items, Rows out) {
-  return run(items, out, MissReason::kRequested);
+RunTimes GraphManager::execute_eager(std::span<const PreparedItem* const> items,
+                                     std::span<const TensorView> out) {
+  return impl_->run(items, out, MissReason::kRequested);
 }
 
-RunTimes GraphManager::run(Items items, Rows out, Forced forced) {
+RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced) {
   check_destinations(items, out);
-  const auto scratch = scratch_.take();
+  const auto scratch = scratches.take();
   Run run{.items = items, .out = out, .scratch = *scratch, .patches_left = patches_of(items)};
   scratch->inputs.host_ms = 0;
   take_turn(run);
   try {
     submit(run, forced);
-    runners_.lane.synchronize();
+    runners.lane.synchronize();
   } catch (...) {
-    if (runners_.lane.device().properties().host_memory) throw;  // nothing is in flight
+    if (runners.lane.device().properties().host_memory) throw;  // nothing is in flight
     // What was submitted before the failure still writes to `out`, which the caller is free to
     // release once this exception arrives.
     const std::exception_ptr failure = std::current_exception();
     const InterruptScope to_the_end(nullptr);
     if (!run.turn) take_turn(run);
-    runners_.lane.synchronize();
+    runners.lane.synchronize();
     std::rethrow_exception(failure);
   }
   run.times.packing_ms += scratch->inputs.host_ms;
-  stats_.log_progress(options_.log, options_.log_interval);
+  stats.log_progress(options.log, options.log_interval);
   return run.times;
 }
 
-void GraphManager::take_turn(Run& run) {
+void GraphManager::Impl::take_turn(Run& run) {
   const Stopwatch waiting;
   if (run.turn.owns_lock()) {
     run.turn.release();  // if the wait ends early, nothing is locked
-    runners_.mutex.give_way(run.patches_left);
+    runners.mutex.give_way(run.patches_left);
   } else {
-    runners_.mutex.lock(run.patches_left);
+    runners.mutex.lock(run.patches_left);
   }
-  run.turn = std::unique_lock(runners_.mutex, std::adopt_lock);
+  run.turn = std::unique_lock(runners.mutex, std::adopt_lock);
   run.times.waiting_ms += waiting.elapsed_ms();
 }
 
-void GraphManager::check_destinations(Items items, Rows out) const {
+void GraphManager::Impl::check_destinations(Items items, Rows out) const {
   FOVEA_CHECK(items.size() == out.size(), kInvalidArgument, items.size(),
               " items need as many destinations, got ", out.size());
-  const std::int64_t width = model_.graph_spec().out_width;
+  const std::int64_t width = model.graph_spec().out_width;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::int64_t rows = items[i]->plan.spec.out_rows;
     FOVEA_CHECK(rows == 0 || out[i].shape == Shape({rows, width}), kInvalidArgument, "item ", i,
@@ -145,7 +156,7 @@ void GraphManager::check_destinations(Items items, Rows out) const {
   }
 }
 
-void GraphManager::submit(Run& run, Forced forced) {
+void GraphManager::Impl::submit(Run& run, Forced forced) {
   const Items items = run.items;
   const auto run_those = [&](Forced reason, auto&& wanted) {
     std::vector<std::size_t>& indices = run.scratch.selection.indices;
@@ -156,12 +167,12 @@ void GraphManager::submit(Run& run, Forced forced) {
     if (!indices.empty()) run_selection(run, reason);
   };
   const auto is_served = [&](const ItemPlan& plan) {
-    return serves(model_.graph_spec(), config_, plan.modality);
+    return serves(model.graph_spec(), config, plan.modality);
   };
   const auto is_pruned = [&](const ItemPlan& plan) {
-    return options_.videos_are_pruned && plan.modality == Modality::kVideo;
+    return options.videos_are_pruned && plan.modality == Modality::kVideo;
   };
-  stats_.count_skipped(std::ranges::count_if(items, needs_no_path));
+  stats.count_skipped(std::ranges::count_if(items, needs_no_path));
   if (forced) {
     run_those(forced, [](const ItemPlan&) { return true; });
   } else {
@@ -172,14 +183,14 @@ void GraphManager::submit(Run& run, Forced forced) {
   }
 }
 
-void GraphManager::run_selection(Run& run, Forced forced) {
+void GraphManager::Impl::run_selection(Run& run, Forced forced) {
   Selection& selection = run.scratch.selection;
   const Stopwatch packing;
   selection.specs.clear();
   for (const std::size_t index : selection.indices) {
     selection.specs.push_back(run.items[index]->plan.spec);
   }
-  pack(selection.specs, limits_of(config_, !forced), capture_.costs(), options_.packing,
+  pack(selection.specs, limits_of(config, !forced), capture.costs(), options.packing,
        selection.packing);
   selection.items.clear();
   selection.out.clear();
@@ -204,103 +215,107 @@ void GraphManager::run_selection(Run& run, Forced forced) {
   }
 }
 
-void GraphManager::run_batch(const Batch& batch, Forced forced) {
-  if (!forced && options_.missing == MissingGraph::kCapture) capture_for(batch.plan);
-  const std::size_t num_paths = config_.path_budgets.size();
+void GraphManager::Impl::run_batch(const Batch& batch, Forced forced) {
+  if (!forced && options.missing == MissingGraph::kCapture) capture_for(batch.plan);
+  const std::size_t num_paths = config.path_budgets.size();
   std::array<PathOutput, kMaxPaths> outputs{};
   GraphStats::PathMisses misses{};
   bool any_eager = false;
-  batch_log_.begin();
+  batch_log.begin();
   for (std::size_t i = 0; i < num_paths; ++i) {
     if (batch.plan.load[i] == 0) continue;
     const auto path = static_cast<PathId>(i);
     misses[i] = forced ? forced : try_replay(path, batch, outputs[i]);
     if (!misses[i]) continue;
     any_eager = true;
-    outputs[i] = runners_.eager.run(path, batch.items, batch.inputs);
-    stats_.count_eager(path);
-    batch_log_.ran_eagerly(path, batch.items, *misses[i]);
+    outputs[i] = runners.eager.run(path, batch.items, batch.inputs);
+    stats.count_eager(path);
+    batch_log.ran_eagerly(path, batch.items, *misses[i]);
   }
 
-  Arena scratch = any_eager ? runners_.eager.memory().arena() : runners_.graphs.memory().arena();
-  ExecContext ctx = runners_.lane.context(scratch);
-  model_.assemble(ctx, std::span(outputs).first(num_paths), batch.items, batch.out);
-  stats_.count_sub_batch(batch.items, misses);
-  runners_.eager.give_back_idle_memory();
+  Arena scratch = any_eager ? runners.eager.memory().arena() : runners.graphs.memory().arena();
+  ExecContext ctx = runners.lane.context(scratch);
+  model.assemble(ctx, std::span(outputs).first(num_paths), batch.items, batch.out);
+  stats.count_sub_batch(batch.items, misses);
+  runners.eager.give_back_idle_memory();
 }
 
-std::optional<MissReason> GraphManager::try_replay(PathId path, const Batch& batch,
-                                                   PathOutput& output) {
+std::optional<MissReason> GraphManager::Impl::try_replay(PathId path, const Batch& batch,
+                                                         PathOutput& output) {
   const std::optional<GraphKey> key = key_of(path, batch.plan);
   if (!key) return batch.plan.too_many_seqs ? MissReason::kFrames : MissReason::kOversized;
-  const BudgetGraph* const graph = runners_.graphs.find(*key);
+  const BudgetGraph* const graph = runners.graphs.find(*key);
   if (graph == nullptr) {
-    if (!capture_.runs_in_background()) {
-      warnings_.warn("encoder_graphs.not_captured " + describe(model_.graph_spec(), *key));
+    if (!capture.runs_in_background()) {
+      warnings.warn("encoder_graphs.not_captured " + describe(model.graph_spec(), *key));
     }
     return MissReason::kNotCaptured;
   }
-  if (capture_.eager_wins(*graph, batch.plan.load[static_cast<std::size_t>(path)])) {
+  if (capture.eager_wins(*graph, batch.plan.load[static_cast<std::size_t>(path)])) {
     return MissReason::kSlower;
   }
   try {
-    output = graph->replay(runners_.lane, runners_.graphs.memory(), batch.items, batch.inputs);
+    output = graph->replay(runners.lane, runners.graphs.memory(), batch.items, batch.inputs);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
     const std::vector<InputWriter::Slot>& slots = batch.inputs.slots;
     const auto slot = std::ranges::find(slots, true, &InputWriter::Slot::too_small);
-    warnings_.warn(cat("encoder_graphs.input_too_small path=",
-                       model_.graph_spec().paths[static_cast<std::size_t>(path)].name,
-                       " buffer=", slot == slots.end() ? "?" : slot->decl->name));
+    warnings.warn(cat("encoder_graphs.input_too_small path=",
+                      model.graph_spec().paths[static_cast<std::size_t>(path)].name,
+                      " buffer=", slot == slots.end() ? "?" : slot->decl->name));
     return MissReason::kCapacity;
   }
-  stats_.count_replay(path, batch.items, graph->capacity().tokens);
-  batch_log_.replayed(path, batch.items, key->budget, graph->capacity().tokens);
+  stats.count_replay(path, batch.items, graph->capacity().tokens);
+  batch_log.replayed(path, batch.items, key->budget, graph->capacity().tokens);
   return std::nullopt;
 }
 
 // --- queries ---
 
+const GraphConfig& GraphManager::config() const noexcept { return impl_->config; }
+
+std::size_t GraphManager::num_waiting() const { return impl_->runners.mutex.num_waiting(); }
+
 void GraphManager::poison_memory() {
-  const std::lock_guard lock(runners_.mutex);
-  runners_.eager.memory().poison();
-  runners_.graphs.memory().poison();
+  const std::lock_guard lock(impl_->runners.mutex);
+  impl_->runners.eager.memory().poison();
+  impl_->runners.graphs.memory().poison();
 }
 
 Stats GraphManager::stats() const {
   const GraphMemoryReport bytes = memory();
-  const std::lock_guard lock(runners_.mutex);
-  Stats stats = stats_.snapshot();
-  stats.num_budgets = std::ssize(runners_.graphs.graphs());
-  stats.token_budgets = config_.token_budgets;
+  const std::lock_guard lock(impl_->runners.mutex);
+  Stats stats = impl_->stats.snapshot();
+  stats.num_budgets = std::ssize(impl_->runners.graphs.graphs());
+  stats.token_budgets = impl_->config.token_budgets;
   for (std::size_t path = 0; path < stats.paths.size(); ++path) {
-    if (options_.user.cudagraph_mm_encoder) {
-      stats.paths[path].token_budgets = config_.path_budgets[path];
+    if (impl_->options.user.cudagraph_mm_encoder) {
+      stats.paths[path].token_budgets = impl_->config.path_budgets[path];
     }
   }
-  stats.capture_seconds = capture_.total_ms() / 1000;
+  stats.capture_seconds = impl_->capture.total_ms() / 1000;
   stats.graph_bytes = static_cast<std::int64_t>(bytes.graphs());
-  for (const auto& graph : runners_.graphs.graphs()) {
-    stats.graphs.push_back(capture_.report_of(*graph));
+  for (const auto& graph : impl_->runners.graphs.graphs()) {
+    stats.graphs.push_back(impl_->capture.report_of(*graph));
   }
   return stats;
 }
 
 GraphMemoryReport GraphManager::memory() const {
-  const std::lock_guard lock(runners_.mutex);
-  const RunMemory& shared = runners_.graphs.memory();
+  const std::lock_guard lock(impl_->runners.mutex);
+  const RunMemory& shared = impl_->runners.graphs.memory();
   return {.arena = shared.arena_bytes(),
           .inputs = shared.input_bytes(),
           .outputs = shared.output_bytes(),
-          .recordings = runners_.graphs.recording_bytes(),
-          .eager = runners_.eager.memory().device_bytes(),
+          .recordings = impl_->runners.graphs.recording_bytes(),
+          .eager = impl_->runners.eager.memory().device_bytes(),
           .host = shared.host_bytes()};
 }
 
 std::vector<GraphKey> GraphManager::captured_keys() const {
-  const std::lock_guard lock(runners_.mutex);
+  const std::lock_guard lock(impl_->runners.mutex);
   std::vector<GraphKey> keys;
-  for (const auto& graph : runners_.graphs.graphs()) keys.push_back(graph->key());
+  for (const auto& graph : impl_->runners.graphs.graphs()) keys.push_back(graph->key());
   return keys;
 }
 

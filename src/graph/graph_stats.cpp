@@ -1,6 +1,8 @@
 // Counters: every item counts once.
 #include "graph/graph_stats.h"
 
+#include "core/check.h"
+
 namespace fovea {
 
 std::string_view to_string(MissReason reason) noexcept {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/check.h"
 #include "core/stopwatch.h"
 #include "core/stream_copy.h"
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "device/arena.h"
-#include "device/device.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "core/thread_pool.h"
-#include "device/arena.h"
-#include "device/device.h"
-#include "ops/context.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fovea/options.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/graph_config.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <vector>
 
-#include "device/arena.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/input_block.h"
 #include "graph/lane.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

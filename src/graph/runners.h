@@ -1,11 +1,11 @@
 #pragma once
 
 #include "core/fair_mutex.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/capture/graph_set.h"
 #include "graph/eager_runner.h"
 #include "graph/graph_config.h"
 #include "graph/lane.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

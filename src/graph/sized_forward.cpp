@@ -1,8 +1,8 @@
 // One forward of a path: sized once, then fed and submitted.
 #include "graph/sized_forward.h"
 
+#include "fovea/tower/ops/context.h"
 #include "graph/capture/forward_cost.h"
-#include "ops/context.h"
 
 namespace fovea {
 

@@ -2,10 +2,10 @@
 
 #include <span>
 
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/input_block.h"
 #include "graph/lane.h"
 #include "graph/run_memory.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

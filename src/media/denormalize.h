@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 #include "media/normalize.h"
 
 namespace fovea::media {

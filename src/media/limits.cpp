@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/check.h"
-#include "core/shape.h"
+#include "fovea/tower/core/shape.h"
 
 namespace fovea::media {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea::media {
 namespace {

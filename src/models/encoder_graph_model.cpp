@@ -1,8 +1,8 @@
 // Final rows of a tower that has one path.
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 #include "core/check.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea {
 

@@ -1,10 +1,19 @@
 // Claims of input memory.
-#include "models/inputs.h"
+#include "fovea/tower/models/inputs.h"
 
 #include <algorithm>
 #include <array>
 
+#include "core/check.h"
+
 namespace fovea {
+
+TensorView NamedTensors::operator[](std::string_view name) const {
+  for (const auto& [key, view] : entries_) {
+    if (key == name) return view;
+  }
+  FOVEA_CHECK(false, kInternal, "no input buffer is named \"", name, "\"");
+}
 
 InputWriter::Slot& InputWriter::slot(std::string_view name) {
   for (Slot& slot : slots_) {

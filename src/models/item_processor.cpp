@@ -1,5 +1,5 @@
 // What a family that takes still images alone answers.
-#include "models/item_processor.h"
+#include "fovea/tower/models/item_processor.h"
 
 #include "core/check.h"
 

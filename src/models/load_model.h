@@ -4,12 +4,12 @@
 #include <string>
 
 #include "checkpoint/hf_config.h"
-#include "checkpoint/weight_source.h"
-#include "device/device.h"
 #include "fovea/options.h"
 #include "fovea/reports.h"
-#include "models/encoder_graph_model.h"
-#include "ops/linear.h"
+#include "fovea/tower/checkpoint/weight_source.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea {
 

@@ -6,7 +6,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 

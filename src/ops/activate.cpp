@@ -1,5 +1,5 @@
 // Checks of activations on their own.
-#include "ops/activate.h"
+#include "fovea/tower/ops/activate.h"
 
 #include "ops/arg_check.h"
 #include "ops/kernels.h"

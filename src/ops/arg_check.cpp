@@ -1,6 +1,8 @@
 // The checks that op functions share.
 #include "ops/arg_check.h"
 
+#include "core/check.h"
+
 namespace fovea::ops {
 
 namespace {

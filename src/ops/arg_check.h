@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/tensor_view.h"
-#include "ops/linear.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::ops {
 

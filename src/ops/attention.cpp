@@ -1,10 +1,12 @@
 // Checks of the attention op.
-#include "ops/attention.h"
+#include "fovea/tower/ops/attention.h"
 
 #include <cmath>
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
+#include "ops/steps.h"
 
 namespace fovea::ops {
 

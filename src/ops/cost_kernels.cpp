@@ -2,6 +2,7 @@
 #include "ops/cost_kernels.h"
 
 #include "core/check.h"
+#include "ops/steps.h"
 
 namespace fovea {
 

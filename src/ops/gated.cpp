@@ -1,5 +1,5 @@
 // Checks of the gated activation.
-#include "ops/gated.h"
+#include "fovea/tower/ops/gated.h"
 
 #include "ops/arg_check.h"
 #include "ops/kernels.h"

@@ -1,8 +1,9 @@
 // Checks of the ops on grids of tokens.
-#include "ops/grid.h"
+#include "fovea/tower/ops/grid.h"
 
 #include <cmath>
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
 

@@ -1,17 +1,17 @@
 #pragma once
 
-#include "device/device.h"
-#include "ops/activate.h"
-#include "ops/attention.h"
-#include "ops/gated.h"
-#include "ops/grid.h"
-#include "ops/linear.h"
-#include "ops/mlp.h"
-#include "ops/norm.h"
-#include "ops/patch.h"
-#include "ops/projected_attention.h"
-#include "ops/rope.h"
-#include "ops/rows.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/activate.h"
+#include "fovea/tower/ops/attention.h"
+#include "fovea/tower/ops/gated.h"
+#include "fovea/tower/ops/grid.h"
+#include "fovea/tower/ops/linear.h"
+#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/norm.h"
+#include "fovea/tower/ops/patch.h"
+#include "fovea/tower/ops/projected_attention.h"
+#include "fovea/tower/ops/rope.h"
+#include "fovea/tower/ops/rows.h"
 
 namespace fovea {
 

@@ -1,9 +1,10 @@
 // Checks and dispatch of the linear layer.
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 
 #include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
+#include "ops/steps.h"
 
 namespace fovea::ops {
 

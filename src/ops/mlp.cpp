@@ -1,8 +1,9 @@
 // Checks and dispatch of two linear layers in a row.
-#include "ops/mlp.h"
+#include "fovea/tower/ops/mlp.h"
 
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
+#include "ops/steps.h"
 
 namespace fovea::ops {
 

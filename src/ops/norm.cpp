@@ -1,6 +1,7 @@
 // Checks of the normalisation ops.
-#include "ops/norm.h"
+#include "fovea/tower/ops/norm.h"
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
 

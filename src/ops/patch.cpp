@@ -1,6 +1,7 @@
 // Checks of the ops between pixels and the first block.
-#include "ops/patch.h"
+#include "fovea/tower/ops/patch.h"
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
 

@@ -1,8 +1,10 @@
 // Checks of attention over a projection.
-#include "ops/projected_attention.h"
+#include "fovea/tower/ops/projected_attention.h"
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
+#include "ops/steps.h"
 
 namespace fovea::ops {
 

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "core/tensor_view.h"
-#include "device/arena.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/arena.h"
 
 namespace fovea::ops {
 

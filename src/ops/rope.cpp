@@ -1,6 +1,7 @@
 // Checks of the angles of the rotary embedding.
-#include "ops/rope.h"
+#include "fovea/tower/ops/rope.h"
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
 

@@ -1,6 +1,7 @@
 // Checks of the ops that move and offset rows.
-#include "ops/rows.h"
+#include "fovea/tower/ops/rows.h"
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea::checkpoint {
 namespace {

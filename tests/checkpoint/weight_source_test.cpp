@@ -1,4 +1,4 @@
-#include "checkpoint/weight_source.h"
+#include "fovea/tower/checkpoint/weight_source.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/tensor_view.h"
+#include "fovea/tower/core/tensor_view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The bump allocator: addresses, alignment, scopes, exhaustion, measuring.
-#include "device/arena.h"
+#include "fovea/tower/device/arena.h"
 
 #include <gtest/gtest.h>
 

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "device/cuda_plugin.h"
+#include "fovea/log.h"
 #include "support/expect_error.h"
 
 namespace fovea {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "checkpoint/safetensors.h"
-#include "checkpoint/weight_source.h"
+#include "fovea/tower/checkpoint/weight_source.h"
 #include "fuzz.h"
 #include "support/temporary_directory.h"
 

@@ -3,8 +3,8 @@
 
 #include <numeric>
 
+#include "fovea/tower/ops/context.h"
 #include "graph/harness.h"
-#include "ops/context.h"
 #include "support/expect_error.h"
 
 namespace fovea {

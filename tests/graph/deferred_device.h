@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea::test {
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/check.h"
+#include "fovea/tower/ops/context.h"
 #include "graph/mock_parts.h"
-#include "ops/context.h"
 
 namespace fovea::test {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea::test {
 

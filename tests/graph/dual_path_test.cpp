@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/harness.h"
+#include "graph/packing.h"
 #include "support/expect_error.h"
 #include "support/property.h"
 

@@ -7,8 +7,10 @@
 #include <map>
 #include <numeric>
 
+#include "core/check.h"
+#include "fovea/tower/graph/graph_manager.h"
 #include "graph/budgets.h"
-#include "graph/graph_manager.h"
+#include "graph/capture/graph_set.h"
 #include "graph/recording_log.h"
 #include "support/expect_error.h"
 

@@ -1,6 +1,6 @@
 // Capture, packing, replay, fallback and order, on the model "M" of the encoder graph
 // specification, section 12: budgets [16, 64], at most 4 items.
-#include "graph/graph_manager.h"
+#include "fovea/tower/graph/graph_manager.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <thread>
+#include <type_traits>
 
+#include "core/check.h"
 #include "graph/harness.h"
 #include "graph/recording_log.h"
 #include "support/expect_error.h"
@@ -232,6 +234,15 @@ TEST_F(GraphManagerTest, WrongDestinationsAreRefused) {
   const std::array views{narrow.view()};
   expect_error(ErrorCode::kInvalidArgument, "item 0 needs a destination of [4, 32], got [4, 31]",
                [&] { h.manager.execute(one.pointers(), views); });
+}
+
+TEST(GraphManager, IsNotForTowersCompiledAgainstAnotherVersion) {
+  constexpr auto takes = []<int kVersion>(TowerVersion<kVersion>) {
+    return std::is_constructible_v<GraphManager, const EncoderGraphModel&, Device&,
+                                   const GraphManagerOptions&, TowerVersion<kVersion>>;
+  };
+  EXPECT_TRUE(takes(TowerVersion<kTowerVersion>{}));
+  EXPECT_FALSE(takes(TowerVersion<kTowerVersion + 1>{}));
 }
 
 TEST(GraphManager, AnItemMayFillABudgetThatTheItemsDoNotDivide) {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
+#include "fovea/tower/graph/graph_manager.h"
 #include "graph/deferred_device.h"
 #include "graph/dual_model.h"
-#include "graph/graph_manager.h"
 #include "graph/mock_model.h"
 #include "ops/cpu/cpu_kernels.h"
 

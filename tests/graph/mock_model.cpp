@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "fovea/tower/ops/context.h"
 #include "graph/mock_parts.h"
-#include "ops/context.h"
 
 namespace fovea::test {
 

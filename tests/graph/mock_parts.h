@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea::test {
 

@@ -2,7 +2,9 @@
 // of step, as they may: a missing wait shows as foreign rows.
 #include <gtest/gtest.h>
 
+#include "core/check.h"
 #include "graph/harness.h"
+#include "graph/lane.h"
 #include "graph/recording_log.h"
 #include "support/expect_error.h"
 #include "support/property.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea::media {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/inputs.h"
+#include "fovea/tower/models/inputs.h"
 
 namespace fovea::test {
 

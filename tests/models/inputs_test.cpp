@@ -1,5 +1,5 @@
 // Input buffers by name: claimed for writing, read as tensors.
-#include "models/inputs.h"
+#include "fovea/tower/models/inputs.h"
 
 #include <gtest/gtest.h>
 

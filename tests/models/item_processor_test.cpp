@@ -1,5 +1,5 @@
 // What a processor answers that overrides only what still images need.
-#include "models/item_processor.h"
+#include "fovea/tower/models/item_processor.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,11 @@
 #include <set>
 
 #include "device/cpu/cpu_device.h"
+#include "fovea/tower/graph/graph_manager.h"
 #include "graph/capture/forward_cost.h"
 #include "graph/eager_runner.h"
-#include "graph/graph_manager.h"
+#include "graph/graph_config.h"
+#include "graph/input_block.h"
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"

@@ -6,13 +6,13 @@
 
 #include "checkpoint/safetensors.h"
 #include "device/cpu/cpu_device.h"
+#include "fovea/tower/ops/linear.h"
 #include "models/blocks/grid/layers.h"
 #include "models/config_files.h"
 #include "models/kimi_vl/weights.h"
 #include "models/llama4/weights.h"
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/linear.h"
 #include "support/temporary_directory.h"
 
 namespace fovea {

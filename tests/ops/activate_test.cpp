@@ -1,5 +1,5 @@
 // Activations on their own, on every backend.
-#include "ops/activate.h"
+#include "fovea/tower/ops/activate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What attention refuses, on every backend.
-#include "ops/attention.h"
+#include "fovea/tower/ops/attention.h"
 
 #include <gtest/gtest.h>
 

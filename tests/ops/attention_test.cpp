@@ -1,5 +1,5 @@
 // Attention on every backend: known values, double precision, packing, live counts, replay.
-#include "ops/attention.h"
+#include "fovea/tower/ops/attention.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // torch.nn.functional.interpolate.
 #include <gtest/gtest.h>
 
+#include "fovea/tower/ops/patch.h"
 #include "ops/merge_order.h"
-#include "ops/patch.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"

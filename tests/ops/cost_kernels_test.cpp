@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
 

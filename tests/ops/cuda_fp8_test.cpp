@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "core/check.h"
+#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/norm.h"
 #include "ops/cuda_gemm_fixture.h"
-#include "ops/mlp.h"
-#include "ops/norm.h"
 #include "ops/projected_attention_steps.h"
 #include "ops/quantized.h"
 #include "support/naive_ops.h"

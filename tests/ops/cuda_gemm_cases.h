@@ -17,7 +17,7 @@
 
 #include "core/check.h"
 #include "device/cuda_plugin.h"
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
 

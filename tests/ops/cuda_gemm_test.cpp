@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/check.h"
+#include "fovea/tower/ops/linear.h"
 #include "ops/cuda_gemm_cases.h"
 #include "ops/cuda_gemm_fixture.h"
-#include "ops/linear.h"
 #include "ops/projected_attention_steps.h"
 #include "support/op_fixture.h"
 

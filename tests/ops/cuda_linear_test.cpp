@@ -7,7 +7,7 @@
 #include <optional>
 #include <random>
 
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
 

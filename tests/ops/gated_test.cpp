@@ -1,5 +1,5 @@
 // The gated activation on every backend.
-#include "ops/gated.h"
+#include "fovea/tower/ops/gated.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Rows gathered by index on every backend.
-#include "ops/patch.h"
+#include "fovea/tower/ops/patch.h"
 
 #include <gtest/gtest.h>
 

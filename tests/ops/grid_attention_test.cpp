@@ -1,6 +1,6 @@
 // Attention with relative positions on every backend: known values, double precision, arguments
 // that are refused.
-#include "ops/grid.h"
+#include "fovea/tower/ops/grid.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Rows of a 3 x 3 convolution on every backend: known values, the definition, live counts, replay.
 #include <gtest/gtest.h>
 
-#include "ops/grid.h"
+#include "fovea/tower/ops/grid.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"

@@ -1,7 +1,7 @@
 // The linear layer on the CPU, for every instruction set that this machine has: the product and its
 // epilogues against double precision, live rows, bit equality of rows across batches and threads,
 // and the range of the activations.
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/check.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
 #include "support/linear_fixture.h"

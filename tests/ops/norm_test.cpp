@@ -1,5 +1,5 @@
 // Normalisations on every backend.
-#include "ops/norm.h"
+#include "fovea/tower/ops/norm.h"
 
 #include <gtest/gtest.h>
 

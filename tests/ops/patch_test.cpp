@@ -1,5 +1,5 @@
 // Pixels to patch rows on every backend. Check values: docs/reference/qwen_glm.md, "Patch rows".
-#include "ops/patch.h"
+#include "fovea/tower/ops/patch.h"
 
 #include <gtest/gtest.h>
 

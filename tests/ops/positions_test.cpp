@@ -1,6 +1,6 @@
 // Interpolated position embeddings on every backend. Check values: docs/reference/qwen_glm.md,
 // "Interpolated positions".
-#include "ops/patch.h"
+#include "fovea/tower/ops/patch.h"
 
 #include <gtest/gtest.h>
 

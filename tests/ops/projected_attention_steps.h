@@ -8,7 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "ops/projected_attention.h"
+#include "fovea/tower/ops/projected_attention.h"
+#include "ops/steps.h"
 #include "support/op_fixture.h"
 
 namespace fovea::test {

@@ -1,11 +1,12 @@
 // Attention over a projection on every backend: it is what its steps are one after the other.
-#include "ops/projected_attention.h"
+#include "fovea/tower/ops/projected_attention.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "core/check.h"
 #include "ops/projected_attention_steps.h"
 #include "support/expect_error.h"
 #include "support/op_fixture.h"

@@ -1,5 +1,5 @@
 // Angles of the rotary embedding on every backend.
-#include "ops/rope.h"
+#include "fovea/tower/ops/rope.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Moving and offsetting rows on every backend: known places, every geometry, live counts, replay.
-#include "ops/rows.h"
+#include "fovea/tower/ops/rows.h"
 
 #include <gtest/gtest.h>
 

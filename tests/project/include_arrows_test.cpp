@@ -16,6 +16,9 @@
 namespace fovea::test {
 namespace {
 
+/// Public headers for authors of towers belong to the rooms of their folders.
+const std::string kTower = "fovea/tower/";
+
 /// Folder of the tree -> rooms, or single headers, that its files may include besides their own and
 /// the public ones. Source: docs/architecture.md, "Which way includes point".
 const std::map<std::string, std::set<std::string>> kAllowed{
@@ -46,6 +49,9 @@ std::optional<std::string> leading_folders(const std::string& path, int count) {
 
 /// The entry of kAllowed that a file of the tree falls under.
 std::string room_folder(const std::string& file) {
+  if (file.starts_with("include/" + kTower)) {
+    return "src/" + leading_folders(file.substr(("include/" + kTower).size()), 1).value_or("");
+  }
   const bool is_program = file.starts_with("apps/") || file.starts_with("examples/");
   return leading_folders(file, is_program ? 1 : 2).value_or("");
 }
@@ -59,15 +65,23 @@ std::optional<std::string> family_of(const std::string& header) {
   return is_family ? folder : std::nullopt;
 }
 
-/// What is wrong with `#include "header"` in a file of the tree, or "".
-std::string objection(const std::string& file, const std::string& header) {
+/// What is wrong with `#include "named"` in a file of the tree, or "".
+std::string objection(const std::string& file, const std::string& named) {
+  const bool is_public = named.starts_with("fovea/");
+  if (file.starts_with("include/") && !is_public) return "public headers include public ones";
   const std::string folder = room_folder(file);
+  if (named == "fovea/tower.h" && folder != "examples") return "it is for towers elsewhere";
+  // The header that includes all others, and the one that all may include.
+  if (file == "include/fovea/tower.h" || named == kTower + "version.h") return "";
+  const std::string header = named.starts_with(kTower) ? named.substr(kTower.size()) : named;
   const auto allowed = kAllowed.find(folder);
   if (allowed == kAllowed.end()) return "the folder is not in the table";
   const auto room = leading_folders(header, 1);
   if (room == "fovea") return "";
   // A program's own headers stand beside its sources.
-  if (!room) return folder == "apps" ? "" : "the header is named without its room";
+  if (!room) {
+    return folder == "apps" || folder == "examples" ? "" : "the header is named without its room";
+  }
   if (folder != "src/" + *room && !allowed->second.contains(*room) &&
       !allowed->second.contains(header))
     return folder + " must not know " + header;
@@ -142,8 +156,14 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"src/ops/cuda/rowwise/norm.cu", "device/cuda/handles.h"},
                           {"src/engine/engine.cpp", "graph/graph_manager.h"},
                           {"include/fovea/engine.h", "fovea/error.h"},
+                          {"include/fovea/tower.h", "fovea/tower/ops/norm.h"},
+                          {"include/fovea/tower/ops/norm.h", "fovea/tower/core/shape.h"},
+                          {"include/fovea/tower/graph/graph_manager.h", "fovea/tower/version.h"},
+                          {"src/graph/packing.h", "fovea/tower/models/item_processor.h"},
                           {"apps/cli/main.cpp", "fovea/fovea.h"},
-                          {"apps/cli/main.cpp", "text.h"}};
+                          {"apps/cli/main.cpp", "text.h"},
+                          {"examples/own_tower/main.cpp", "fovea/tower.h"},
+                          {"examples/own_tower/main.cpp", "vit.h"}};
   for (const auto& [file, header] : arrows) EXPECT_EQ(objection(file, header), "") << file;
 }
 
@@ -162,6 +182,13 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/models/glm4v/forward.cpp", "models/qwen3_vl/forward.h"},
                           {"src/models/blocks/mlp.cpp", "models/qwen3_vl/config.h"},
                           {"include/fovea/engine.h", "core/shape.h"},
+                          {"include/fovea/engine.h", "fovea/tower/core/shape.h"},
+                          {"include/fovea/tower/ops/norm.h", "core/check.h"},
+                          {"include/fovea/tower/ops/norm.h", "fovea/tower/models/inputs.h"},
+                          {"src/device/device.cpp", "fovea/tower/ops/norm.h"},
+                          {"apps/cli/main.cpp", "fovea/tower/core/shape.h"},
+                          {"apps/cli/main.cpp", "fovea/tower.h"},
+                          {"src/graph/packing.cpp", "fovea/tower.h"},
                           {"apps/cli/main.cpp", "engine/engine_impl.h"},
                           {"examples/embed.cpp", "core/shape.h"},
                           {"src/core/json.cpp", "json.h"},

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/cuda_abi.h"
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 #include "ops/kernels.h"
 
 namespace fovea::test {

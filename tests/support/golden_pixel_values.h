@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "checkpoint/safetensors.h"
-#include "core/dtype.h"
 #include "fovea/media.h"
+#include "fovea/tower/core/dtype.h"
 #include "media/normalize.h"
 
 namespace fovea::test {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/grid.h"
+#include "fovea/tower/ops/grid.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
 

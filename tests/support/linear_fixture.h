@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/linear.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/linear.h"
 
 namespace fovea::test {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::test {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "device/arena.h"
+#include "fovea/tower/device/arena.h"
 
 namespace fovea::test {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "device/arena.h"
-#include "ops/context.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/ops/context.h"
 #include "support/devices.h"
 #include "support/tolerance.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea::test {
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "core/float_mode.h"
 #include "core/thread_pool.h"
 

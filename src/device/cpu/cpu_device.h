@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "device/cuda_abi.h"
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "device/cuda/handles.h"
 #include "device/cuda_abi.h"
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea::cuda {
 

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "checkpoint/hf_config.h"
-#include "checkpoint/weight_source.h"
-#include "core/dtype.h"
 #include "core/thread_pool.h"
 #include "fovea/options.h"
 #include "fovea/reports.h"
+#include "fovea/tower/checkpoint/weight_source.h"
+#include "fovea/tower/core/dtype.h"
 
 namespace fovea {
 

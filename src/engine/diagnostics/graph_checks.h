@@ -7,9 +7,9 @@
 #include "engine/replicas/replica_session.h"
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/capture/budget_graph.h"
 #include "graph/graph_config.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "core/row_dtype.h"
-#include "core/shape.h"
+#include "fovea/tower/core/shape.h"
 #include "media/limits.h"
 
 namespace fovea {

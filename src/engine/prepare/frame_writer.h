@@ -4,7 +4,7 @@
 
 #include "fovea/media.h"
 #include "fovea/options.h"
-#include "models/item_processor.h"
+#include "fovea/tower/models/item_processor.h"
 
 namespace fovea {
 

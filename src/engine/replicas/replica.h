@@ -1,8 +1,8 @@
 #pragma once
 
-#include "device/device.h"
-#include "graph/graph_manager.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/graph/graph_manager.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/replicas/replica.h"
+#include "fovea/error.h"
 #include "fovea/stats.h"
 
 namespace fovea {

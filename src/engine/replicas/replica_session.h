@@ -5,13 +5,13 @@
 #include <span>
 #include <vector>
 
-#include "device/device.h"
 #include "device/recent_need.h"
 #include "engine/replicas/replica.h"
 #include "engine/replicas/row_download.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 

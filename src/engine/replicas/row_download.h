@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "core/tensor_view.h"
 #include "core/thread_pool.h"
-#include "device/device.h"
 #include "fovea/embedding.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea {
 

@@ -1,6 +1,7 @@
 // Capture and replay of one graph.
 #include "graph/capture/budget_graph.h"
 
+#include "core/check.h"
 #include "core/stopwatch.h"
 
 namespace fovea {

@@ -5,20 +5,13 @@
 #include <span>
 #include <string>
 
+#include "fovea/tower/graph/graph_sizes.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/lane.h"
 #include "graph/run_memory.h"
 #include "graph/sized_forward.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
-
-/// What a graph is captured for.
-struct GraphKey {
-  PathId path = 0;
-  std::int64_t budget = 0;
-
-  friend bool operator==(const GraphKey&, const GraphKey&) noexcept = default;
-};
 
 /// "path=local budget=64", for log lines.
 [[nodiscard]] std::string describe(const GraphSpec& spec, const GraphKey& key);

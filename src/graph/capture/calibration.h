@@ -6,12 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "fovea/tower/graph/manager_options.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/capture/budget_graph.h"
 #include "graph/eager_runner.h"
 #include "graph/lane.h"
 #include "graph/packing.h"
 #include "graph/run_memory.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea {
 
@@ -20,24 +21,6 @@ namespace fovea {
 /// if no image gives the path a load it can hold. @param capacity of at least one item.
 [[nodiscard]] std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                                       const GraphCapacity& capacity);
-
-/// Times of one graph under a full load, and under one of about half of it: a graph that computes
-/// its whole capacity may win full and lose half empty.
-struct GraphTimes {
-  GraphKey key = {};
-  double replay_ms = 0;
-  double eager_ms = 0;  ///< the same items without the graph
-
-  struct Load {
-    std::int64_t tokens = 0;
-    double replay_ms = 0;
-    double eager_ms = 0;
-  };
-  std::int64_t tokens = 0;      ///< of the full load
-  Load half = {};               ///< no tokens: not measured
-  GraphCapacity capacity = {};  ///< of the graph
-  bool stored = false;          ///< handed to the manager, not measured by it
-};
 
 /// What time_graph works with; it overwrites the scratch memory of all of them.
 struct GraphTimer {

@@ -1,8 +1,9 @@
 // A forward pass over counting kernels, a measuring arena and a queue that goes nowhere.
 #include "graph/capture/forward_cost.h"
 
+#include "core/check.h"
+#include "fovea/tower/ops/context.h"
 #include "graph/input_block.h"
-#include "ops/context.h"
 #include "ops/cost_kernels.h"
 
 namespace fovea {

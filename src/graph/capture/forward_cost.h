@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "device/device.h"
-#include "models/encoder_graph_model.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 
 namespace fovea {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/interrupt.h"
+#include "fovea/error.h"
 #include "graph/budgets.h"
 
 namespace fovea {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::blocks {
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
+#include "fovea/tower/models/item_processor.h"
 #include "media/image.h"
 #include "media/resize/resize.h"
-#include "models/item_processor.h"
 
 namespace fovea::blocks {
 

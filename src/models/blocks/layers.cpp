@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "ops/gated.h"
-#include "ops/grid.h"
-#include "ops/mlp.h"
-#include "ops/norm.h"
-#include "ops/patch.h"
+#include "fovea/tower/ops/gated.h"
+#include "fovea/tower/ops/grid.h"
+#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/norm.h"
+#include "fovea/tower/ops/patch.h"
 #include "ops/quantized.h"
 
 namespace fovea::blocks {

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "core/tensor_view.h"
-#include "device/device.h"
-#include "ops/context.h"
-#include "ops/linear.h"
-#include "ops/projected_attention.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/linear.h"
+#include "fovea/tower/ops/projected_attention.h"
 
 namespace fovea::blocks {
 

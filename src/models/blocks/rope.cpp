@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/rope.h"
+#include "fovea/tower/ops/rope.h"
 
 namespace fovea::blocks {
 

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/weight_source.h"
-#include "device/device.h"
 #include "fovea/reports.h"
+#include "fovea/tower/checkpoint/weight_source.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/linear.h"
 #include "media/normalize.h"
 #include "models/blocks/layers.h"
 #include "models/blocks/row_order.h"
-#include "ops/linear.h"
 
 namespace fovea::blocks {
 

@@ -1,8 +1,8 @@
 // From the outputs of both paths to the rows of an item.
 #include "models/deepseek_ocr/assemble.h"
 
+#include "fovea/tower/ops/rows.h"
 #include "models/deepseek_ocr/processor.h"
-#include "ops/rows.h"
 
 namespace fovea::deepseek_ocr {
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "fovea/tower/ops/context.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/weights.h"
-#include "ops/context.h"
 
 namespace fovea::deepseek_ocr {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "checkpoint/hf_config.h"
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "models/blocks/views/geometry.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea::deepseek_ocr {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fovea/tower/ops/grid.h"
+#include "fovea/tower/ops/rows.h"
 #include "models/blocks/views/layers.h"
-#include "ops/grid.h"
-#include "ops/rows.h"
 
 namespace fovea::deepseek_ocr {
 

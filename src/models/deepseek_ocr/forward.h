@@ -1,9 +1,9 @@
 #pragma once
 
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/views/inputs.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/weights.h"
-#include "ops/context.h"
 
 namespace fovea::deepseek_ocr {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/grid/inputs.h"
 #include "models/glm4v/config.h"
 #include "models/glm4v/weights.h"
-#include "ops/context.h"
 
 namespace fovea::glm4v {
 

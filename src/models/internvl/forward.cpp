@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "fovea/tower/ops/attention.h"
+#include "fovea/tower/ops/rows.h"
 #include "models/blocks/views/layers.h"
-#include "ops/attention.h"
-#include "ops/rows.h"
 
 namespace fovea::internvl {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/views/inputs.h"
 #include "models/internvl/config.h"
 #include "models/internvl/weights.h"
-#include "ops/context.h"
 
 namespace fovea::internvl {
 

@@ -1,8 +1,8 @@
 // MoonViT and the projector of Kimi-VL in the order of the data.
 #include "models/kimi_vl/forward.h"
 
+#include "fovea/tower/ops/patch.h"
 #include "models/blocks/grid/layers.h"
-#include "ops/patch.h"
 
 namespace fovea::kimi_vl {
 

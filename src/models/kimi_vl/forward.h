@@ -1,9 +1,9 @@
 #pragma once
 
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/grid/inputs.h"
 #include "models/kimi_vl/config.h"
 #include "models/kimi_vl/weights.h"
-#include "ops/context.h"
 
 namespace fovea::kimi_vl {
 

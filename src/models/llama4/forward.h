@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/views/inputs.h"
 #include "models/llama4/config.h"
 #include "models/llama4/weights.h"
-#include "ops/context.h"
 
 namespace fovea::llama4 {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "fovea/tower/ops/patch.h"
 #include "models/blocks/grid/layers.h"
-#include "ops/patch.h"
 
 namespace fovea::qwen2_5_vl {
 

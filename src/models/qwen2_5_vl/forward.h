@@ -1,10 +1,10 @@
 #pragma once
 
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/grid/inputs.h"
 #include "models/qwen2_5_vl/config.h"
 #include "models/qwen2_5_vl/weights.h"
 #include "models/qwen2_5_vl/windows.h"
-#include "ops/context.h"
 
 namespace fovea::qwen2_5_vl {
 

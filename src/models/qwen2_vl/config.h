@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
+#include "fovea/tower/ops/linear.h"
 #include "models/blocks/grid/geometry.h"
-#include "ops/linear.h"
 
 namespace fovea::qwen2_vl {
 

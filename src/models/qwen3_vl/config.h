@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "checkpoint/hf_config.h"
+#include "fovea/tower/ops/linear.h"
 #include "models/blocks/grid/geometry.h"
-#include "ops/linear.h"
 
 namespace fovea::qwen3_vl {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "fovea/tower/ops/patch.h"
 #include "models/blocks/grid/layers.h"
-#include "ops/patch.h"
 
 namespace fovea::qwen3_vl {
 

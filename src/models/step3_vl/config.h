@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "checkpoint/hf_config.h"
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "fovea/tower/ops/linear.h"
 #include "media/resize/resize_fine.h"
 #include "models/blocks/views/geometry.h"
-#include "models/encoder_graph_model.h"
-#include "ops/linear.h"
 
 namespace fovea::step3_vl {
 

@@ -1,8 +1,8 @@
 // The vision tower of Step3-VL in the order of the data.
 #include "models/step3_vl/forward.h"
 
+#include "fovea/tower/ops/rows.h"
 #include "models/blocks/views/layers.h"
-#include "ops/rows.h"
 
 namespace fovea::step3_vl {
 

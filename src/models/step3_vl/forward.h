@@ -1,9 +1,9 @@
 #pragma once
 
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/views/inputs.h"
 #include "models/step3_vl/config.h"
 #include "models/step3_vl/weights.h"
-#include "ops/context.h"
 
 namespace fovea::step3_vl {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "models/item_processor.h"
+#include "fovea/tower/models/item_processor.h"
 #include "models/step3_vl/config.h"
 
 namespace fovea::step3_vl {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "device/device.h"
-#include "ops/activate.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/activate.h"
 #include "ops/cpu/cpu_kernels.h"
 
 namespace fovea::cpu {

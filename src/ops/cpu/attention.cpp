@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/check.h"
 #include "core/interrupt.h"
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "device/device.h"
-#include "ops/attention.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/attention.h"
 #include "ops/cpu/cpu_kernels.h"
 
 namespace fovea::cpu {

@@ -1,6 +1,7 @@
 // The CPU backend's Kernels: every function forwards to the op's file.
 #include "ops/cpu/cpu_kernels.h"
 
+#include "core/check.h"
 #include "core/thread_pool.h"
 #include "ops/cpu/activate.h"
 #include "ops/cpu/attention.h"
@@ -11,6 +12,7 @@
 #include "ops/cpu/patch.h"
 #include "ops/cpu/rope.h"
 #include "ops/cpu/rows.h"
+#include "ops/steps.h"
 
 namespace fovea {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/gated.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/gated.h"
 
 namespace fovea::cpu {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/norm.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/norm.h"
 
 namespace fovea::cpu {
 

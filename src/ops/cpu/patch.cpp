@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/check.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/row_loop.h"
 #include "ops/cpu/vector/vector_kernels.h"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/patch.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/patch.h"
 
 namespace fovea::cpu {
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "device/device.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/projected_attention.h"
+#include "fovea/tower/ops/rope.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/projected_attention.h"
-#include "ops/rope.h"
 
 namespace fovea::cpu {
 

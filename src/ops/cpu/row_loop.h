@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/thread_pool.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::cpu {
 

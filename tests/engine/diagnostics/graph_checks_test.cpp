@@ -9,6 +9,7 @@
 #include "graph/capture/graph_set.h"
 #include "graph/dual_model.h"
 #include "graph/mock_model.h"
+#include "graph/packing.h"
 
 namespace fovea {
 namespace {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ostream>
+#include <string>
 
 #include "support/expect_error.h"
 #include "support/property.h"
@@ -15,7 +17,9 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 using Order = std::vector<std::size_t>;
 
-struct Row {
+/// A worked case, named by what it states.
+struct WorkedCase {
+  const char* name;
   Sizes sizes;
   std::size_t replicas;
   Order order;
@@ -23,33 +27,50 @@ struct Row {
   Sizes loads;
 };
 
-void expect_row(const Row& row) {
-  SCOPED_TRACE(::testing::PrintToString(row.sizes) + " over " + std::to_string(row.replicas));
-  const Assignment got = balance_load(row.sizes, row.replicas);
-  EXPECT_EQ(got.order, row.order);
-  EXPECT_EQ(got.counts, row.counts);
-  EXPECT_EQ(got.loads, row.loads);
+void PrintTo(const WorkedCase& worked, std::ostream* out) {
+  *out << ::testing::PrintToString(worked.sizes) << " over " << worked.replicas;
 }
 
-TEST(LoadBalance, LargestFirstToTheLeastLoadedReplica) {
-  for (const Row& row : {
-           Row{{1000, 100, 200, 50}, 2, {0, 2, 1, 3}, {1, 3}, {1000, 350}},
-           Row{{100}, 4, {0}, {1, 0, 0, 0}, {100, 0, 0, 0}},
-           Row{{5, 5, 5, 5}, 2, {0, 2, 1, 3}, {2, 2}, {10, 10}},
-           Row{{7, 5, 4, 3, 1}, 2, {0, 3, 1, 2, 4}, {2, 3}, {10, 10}},
-           Row{{7, 5, 4, 3, 1}, 3, {0, 1, 4, 2, 3}, {1, 2, 2}, {7, 6, 7}},
-           Row{{3, 3, 2, 2, 2}, 2, {0, 2, 4, 1, 3}, {3, 2}, {7, 5}},
-           Row{{0, 0, 4}, 2, {2, 0, 1}, {1, 2}, {4, 0}},
-           Row{Sizes(20, 576),
-               4,
-               {0, 4, 8, 12, 16, 1, 5, 9, 13, 17, 2, 6, 10, 14, 18, 3, 7, 11, 15, 19},
-               {5, 5, 5, 5},
-               {2880, 2880, 2880, 2880}},
-           Row{{}, 3, {}, {0, 0, 0}, {0, 0, 0}},
-       }) {
-    expect_row(row);
-  }
+class WorkedAssignment : public ::testing::TestWithParam<WorkedCase> {};
+
+TEST_P(WorkedAssignment, IsLargestFirstToTheLeastLoadedReplica) {
+  const WorkedCase& worked = GetParam();
+  const Assignment got = balance_load(worked.sizes, worked.replicas);
+  EXPECT_EQ(got.order, worked.order);
+  EXPECT_EQ(got.counts, worked.counts);
+  EXPECT_EQ(got.loads, worked.loads);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    LoadBalance, WorkedAssignment,
+    ::testing::Values(
+        WorkedCase{"AnItemLargerThanAllOthersRunsAlone",
+                   {1000, 100, 200, 50},
+                   2,
+                   {0, 2, 1, 3},
+                   {1, 3},
+                   {1000, 350}},
+        WorkedCase{"ReplicasStayEmptyWithoutItems", {100}, 4, {0}, {1, 0, 0, 0}, {100, 0, 0, 0}},
+        WorkedCase{"EqualItemsKeepTheirOrder", {5, 5, 5, 5}, 2, {0, 2, 1, 3}, {2, 2}, {10, 10}},
+        WorkedCase{
+            "TwoReplicasMayBalanceExactly", {7, 5, 4, 3, 1}, 2, {0, 3, 1, 2, 4}, {2, 3}, {10, 10}},
+        WorkedCase{"ThreeReplicasDifferByTheSmallestItem",
+                   {7, 5, 4, 3, 1},
+                   3,
+                   {0, 1, 4, 2, 3},
+                   {1, 2, 2},
+                   {7, 6, 7}},
+        WorkedCase{
+            "LargestFirstMayMissTheOptimum", {3, 3, 2, 2, 2}, 2, {0, 2, 4, 1, 3}, {3, 2}, {7, 5}},
+        WorkedCase{"ItemsWithoutRowsGoToTheEmptyReplica", {0, 0, 4}, 2, {2, 0, 1}, {1, 2}, {4, 0}},
+        WorkedCase{"TwentyEqualItemsGoRoundTheReplicas",
+                   Sizes(20, 576),
+                   4,
+                   {0, 4, 8, 12, 16, 1, 5, 9, 13, 17, 2, 6, 10, 14, 18, 3, 7, 11, 15, 19},
+                   {5, 5, 5, 5},
+                   {2880, 2880, 2880, 2880}},
+        WorkedCase{"NoItemsAreNoLoad", {}, 3, {}, {0, 0, 0}, {0, 0, 0}}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(LoadBalance, SharesAreCutFromTheOrder) {
   const Assignment got = balance_load(Sizes{7, 5, 4, 3, 1}, 4);

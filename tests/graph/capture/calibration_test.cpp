@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "graph/capture/graph_set.h"
 #include "graph/harness.h"
 #include "support/expect_error.h"
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/check.h"
 #include "graph/dual_model.h"
 #include "graph/mock_model.h"
 #include "support/expect_error.h"

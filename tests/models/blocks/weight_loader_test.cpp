@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "checkpoint/safetensors.h"
-#include "device/arena.h"
 #include "device/cpu/cpu_device.h"
-#include "ops/context.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/ops/context.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"

@@ -8,7 +8,9 @@
 
 #include "checkpoint/safetensors.h"
 #include "device/cpu/cpu_device.h"
-#include "graph/graph_manager.h"
+#include "fovea/tower/graph/graph_manager.h"
+#include "graph/graph_config.h"
+#include "graph/packing.h"
 #include "models/config_files.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/load_model.h"

@@ -10,7 +10,8 @@
 
 #include "checkpoint/safetensors.h"
 #include "device/cpu/cpu_device.h"
-#include "graph/graph_manager.h"
+#include "fovea/tower/graph/graph_manager.h"
+#include "graph/graph_config.h"
 #include "models/config_files.h"
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/check.h"
 #include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"

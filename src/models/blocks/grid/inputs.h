@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/grid/geometry.h"
-#include "models/encoder_graph_model.h"
-#include "ops/context.h"
 
 namespace fovea::blocks {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "models/blocks/grid/processor.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea::blocks {
 

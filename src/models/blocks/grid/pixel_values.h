@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
+#include "fovea/tower/models/item_processor.h"
 #include "models/blocks/grid/geometry.h"
 #include "models/blocks/grid/processor.h"
-#include "models/item_processor.h"
 
 namespace fovea::blocks {
 

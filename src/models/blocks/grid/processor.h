@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "fovea/tower/models/item_processor.h"
 #include "media/resize/resize.h"
 #include "models/blocks/grid/geometry.h"
 #include "models/blocks/grid/smart_resize.h"
 #include "models/blocks/processor_file.h"
-#include "models/item_processor.h"
 
 namespace fovea::blocks {
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "fovea/tower/ops/context.h"
 #include "models/blocks/views/geometry.h"
-#include "models/encoder_graph_model.h"
-#include "ops/context.h"
 
 namespace fovea::blocks {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/rows.h"
+#include "fovea/tower/ops/rows.h"
 
 namespace fovea::blocks {
 

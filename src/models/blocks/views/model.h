@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "fovea/tower/models/encoder_graph_model.h"
 #include "models/blocks/views/inputs.h"
-#include "models/encoder_graph_model.h"
 
 namespace fovea::blocks {
 

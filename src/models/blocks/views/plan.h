@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "fovea/tower/models/item_processor.h"
 #include "models/blocks/views/geometry.h"
 #include "models/blocks/views/tiles.h"
-#include "models/item_processor.h"
 
 namespace fovea::blocks {
 

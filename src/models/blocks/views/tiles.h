@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "models/item_processor.h"
+#include "fovea/tower/models/item_processor.h"
 
 namespace fovea::blocks {
 

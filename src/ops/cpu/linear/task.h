@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 
 // The seam between the portable half of the linear layer (packing, task shapes) and its leaves, one
 // per instruction set: plain data and one function pointer. Nothing here has an inline body, so the

@@ -3,7 +3,7 @@
 // The activations of ops/linear.h on a vector type V. Include after one simd_<isa>.h: every
 // function is a template over a type with internal linkage in each leaf.
 
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::cpu {
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "fovea/tower/ops/linear.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/linear.h"
 
 // The seam between the CPU ops and their leaves, one file per instruction set: plain data and
 // function pointers. Nothing here has an inline body, so the linker never keeps a copy compiled for

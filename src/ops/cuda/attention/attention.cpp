@@ -10,6 +10,7 @@
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 #include "ops/cuda/gemm/linear.h"
 #include "ops/cuda/rowwise/rowwise.h"
+#include "ops/steps.h"
 
 namespace fovea::cuda {
 

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "device/cuda_abi.h"
+#include "fovea/tower/ops/projected_attention.h"
 #include "ops/cuda/attention/cudnn.h"
 #include "ops/cuda/gemm/gemm.h"
-#include "ops/projected_attention.h"
 
 namespace fovea::cuda {
 

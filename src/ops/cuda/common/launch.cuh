@@ -5,7 +5,7 @@
 #include <nv/target>
 
 #include "device/cuda/cuda_stream.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
 #include "ops/cuda/common/alignment.h"
 
 namespace fovea::cuda {

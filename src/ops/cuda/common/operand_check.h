@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/check.h"
-#include "core/tensor_view.h"
+#include "fovea/tower/core/tensor_view.h"
 #include "ops/cuda/common/alignment.h"
 
 namespace fovea::cuda {

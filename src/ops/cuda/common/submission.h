@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-#include "device/arena.h"
 #include "device/cuda/cuda_stream.h"
-#include "ops/context.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/ops/context.h"
 
 namespace fovea::cuda {
 

@@ -2,8 +2,8 @@
 
 // Point-wise activations of values in registers (ops/linear.h has their formulas).
 
+#include "fovea/tower/ops/linear.h"
 #include "ops/cuda/ptx/ptx.cuh"
-#include "ops/linear.h"
 
 namespace fovea::cuda {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "device/cuda/cuda_stream.h"
-#include "ops/linear.h"
+#include "fovea/tower/ops/linear.h"
 
 namespace fovea::cuda {
 

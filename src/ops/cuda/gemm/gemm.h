@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "device/cuda/cuda_stream.h"
+#include "fovea/tower/ops/linear.h"
 #include "ops/cuda/attention/work.h"
-#include "ops/linear.h"
 
 namespace fovea::cuda {
 

@@ -12,6 +12,7 @@
 #include "ops/cuda/common/submission.h"
 #include "ops/cuda/rowwise/quantize.h"
 #include "ops/quantized.h"
+#include "ops/steps.h"
 
 namespace fovea::cuda {
 

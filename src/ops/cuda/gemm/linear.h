@@ -1,10 +1,10 @@
 #pragma once
 
-#include "device/device.h"
-#include "ops/context.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/linear.h"
+#include "fovea/tower/ops/mlp.h"
 #include "ops/cuda/gemm/gemm.h"
-#include "ops/linear.h"
-#include "ops/mlp.h"
 
 namespace fovea::cuda {
 

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/dtype.h"
+#include "fovea/error.h"
+#include "fovea/tower/core/dtype.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/e4m3.cuh"
 #include "ops/cuda/common/launch.cuh"

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "device/cuda/cuda_stream.h"
-#include "ops/context.h"
-#include "ops/grid.h"
+#include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/grid.h"
 
 namespace fovea::cuda {
 

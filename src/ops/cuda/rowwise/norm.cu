@@ -9,6 +9,7 @@
 // Traffic: 4 * rows * cols bytes, and 2 more with a residual. Rounding: LayerNorm once at the end;
 // RMSNorm also after the normalisation, as its contract says. `out` may be `x` or `residual`. Rows
 // that a quantized layer reads leave as E4M3 with the scale of their largest number, from f32.
+#include "core/check.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"

@@ -8,6 +8,7 @@
 //   f32 per column.
 // gather_rows: one block per row, 16-byte copies.
 // All read and write DRAM once; the table of positions stays in L2.
+#include "core/check.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"

@@ -2,7 +2,7 @@
 
 // A row on its way to E4M3.
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 #include "ops/cuda/common/e4m3.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/quantized.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/cuda/cuda_stream.h"
-#include "ops/context.h"
+#include "fovea/tower/ops/context.h"
 #include "ops/quantized.h"
 
 namespace fovea::cuda {

@@ -1,14 +1,14 @@
 #pragma once
 
 #include "device/cuda/cuda_stream.h"
-#include "ops/activate.h"
-#include "ops/gated.h"
-#include "ops/grid.h"
-#include "ops/norm.h"
-#include "ops/patch.h"
-#include "ops/projected_attention.h"
-#include "ops/rope.h"
-#include "ops/rows.h"
+#include "fovea/tower/ops/activate.h"
+#include "fovea/tower/ops/gated.h"
+#include "fovea/tower/ops/grid.h"
+#include "fovea/tower/ops/norm.h"
+#include "fovea/tower/ops/patch.h"
+#include "fovea/tower/ops/projected_attention.h"
+#include "fovea/tower/ops/rope.h"
+#include "fovea/tower/ops/rows.h"
 
 namespace fovea::cuda {
 

@@ -2,7 +2,7 @@
 
 // From the sums of our GEMM kernels (gemm/hopper/kernel.cuh) to rows of the output.
 
-#include "core/dtype.h"
+#include "fovea/tower/core/dtype.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/e4m3.cuh"
 #include "ops/cuda/gemm/activation.cuh"

@@ -1,0 +1,32 @@
+#pragma once
+
+/// Everything for authors of towers (docs/own_tower.md): a vision encoder of your own, captured at
+/// token budgets by Fovea. Less stable than fovea/fovea.h, which does not include it: see
+/// fovea/tower/version.h.
+#include "fovea/error.h"
+#include "fovea/tower/checkpoint/weight_source.h"
+#include "fovea/tower/core/dtype.h"
+#include "fovea/tower/core/shape.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/engine/make_backend.h"
+#include "fovea/tower/graph/graph_manager.h"
+#include "fovea/tower/graph/graph_sizes.h"
+#include "fovea/tower/graph/manager_options.h"
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "fovea/tower/models/inputs.h"
+#include "fovea/tower/models/item_processor.h"
+#include "fovea/tower/ops/activate.h"
+#include "fovea/tower/ops/attention.h"
+#include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/gated.h"
+#include "fovea/tower/ops/grid.h"
+#include "fovea/tower/ops/linear.h"
+#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/norm.h"
+#include "fovea/tower/ops/patch.h"
+#include "fovea/tower/ops/projected_attention.h"
+#include "fovea/tower/ops/rope.h"
+#include "fovea/tower/ops/rows.h"
+#include "fovea/tower/version.h"

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/models/inputs.h"
+#include "fovea/tower/models/item_processor.h"
+
+namespace fovea {
+
+struct ExecContext;  // ops/context.h: a model's forward works with it, the manager only passes it
+                     // on
+
+/// Index of a path in GraphSpec::paths.
+using PathId = int;
+
+/// An independently captured and replayed part of the encoder. A single tower has the one path
+/// "default"; DeepSeek-OCR has "global" and "local".
+struct PathSpec {
+  std::string name = "default";
+  std::optional<std::int64_t>
+      min_token_budget;            ///< absent: the budgets of the configuration as they are
+  bool allow_zero_tokens = false;  ///< an item may not need this path
+  std::int64_t unit =
+      1;  ///< tokens come in multiples of this; capacity is floor(budget / unit) * unit
+  std::optional<std::int64_t> max_item_tokens =
+      {};  ///< most tokens of one item, if there is a bound: larger loads need no graph
+};
+
+/// What the graph manager must know about a model; constant after load.
+struct GraphSpec {
+  std::vector<Modality> modalities;
+  std::int64_t main_width = 0;            ///< columns of the main embedding of a row
+  std::int64_t out_width = 0;             ///< columns of a row: main_width * (1 + deepstack levels)
+  std::int64_t max_frames_per_video = 1;  ///< attention sequences a video may need
+  /// Input rows of a sequence at which its attention costs as much as all else does, for balancing
+  /// over devices; 0: the cost of an item follows its rows alone.
+  std::int64_t attention_parity_rows = 0;
+  /// Smallest token budget worth capturing where the configuration names none, and the largest that
+  /// the language model could use, if the checkpoint says so.
+  std::int64_t min_token_budget = 64;
+  std::optional<std::int64_t> max_token_budget = {};
+  std::vector<PathSpec> paths{PathSpec{}};
+};
+
+/// Sizes that one recorded graph (or one eager run) is built for.
+struct GraphCapacity {
+  std::int64_t tokens = 0;  ///< of the path; a multiple of its unit
+  std::int64_t items = 0;
+  std::int64_t seqs = 0;  ///< attention sequences
+
+  friend bool operator==(const GraphCapacity&, const GraphCapacity&) noexcept = default;
+};
+
+/// Output of one path for a sub-batch.
+struct PathOutput {
+  /// Device, [tokens of the sub-batch, columns], in item order; empty if no item needed the path.
+  TensorView rows = {};
+};
+
+/// A vision encoder as the rest of the system sees it: a processor that turns items into bytes on
+/// the host, inputs as named buffers, and one forward per path that serves eager runs, warm-up and
+/// capture alike. All methods are const and thread-safe.
+/// Source: docs/reference/encoder_graphs.md, "The model protocol".
+class FOVEA_API EncoderGraphModel {
+ public:
+  virtual ~EncoderGraphModel() = default;
+
+  [[nodiscard]] virtual const GraphSpec& graph_spec() const noexcept = 0;
+  [[nodiscard]] virtual const ItemProcessor& processor() const noexcept = 0;
+  /// What is worth knowing about the tower, by name, for people: depth, heads, sizes of images.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> facts() const {
+    return {};
+  }
+
+  /// Columns of a path's output rows.
+  [[nodiscard]] virtual std::int64_t path_width(PathId path) const = 0;
+  /// The buffers that a run of this capacity reads; names are unique, sizes grow with the capacity.
+  [[nodiscard]] virtual std::vector<BufferDecl> inputs(PathId path,
+                                                       const GraphCapacity& capacity) const = 0;
+  /// Writes the inputs of one sub-batch: claims every declared buffer. Host arithmetic only. Items
+  /// that do not need the path contribute nothing.
+  /// @throws Error(kUnavailable) if a buffer holds fewer rows than the items need: they must run
+  /// elsewhere. Error(kInvalidArgument) for more pixels than 32-bit offsets reach.
+  virtual void fill_inputs(PathId path, const GraphCapacity& capacity,
+                           std::span<const PreparedItem* const> items,
+                           InputWriter& writer) const = 0;
+  /// Submits the whole forward of a path to ctx.stream and ctx.side; asynchronous. Uses nothing but
+  /// `in`, weights and ctx; capture-safe.
+  /// @param in the declared buffers on the device, at `capacity`.
+  /// @param out device, [capacity.tokens, path_width(path)], activation dtype; live rows come
+  /// first. Overlaps neither inputs nor weights.
+  /// @throws Error(kOutOfMemory) if the arena is too small, Error of an op that refuses its
+  /// operands.
+  virtual void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity,
+                       const NamedTensors& in, TensorView out) const = 0;
+  /// Turns the path outputs of a sub-batch into final rows: out[i] is [items[i] out_rows,
+  /// out_width] on the device. Submitted to ctx.stream; asynchronous. ctx.arena offers what the
+  /// forward of the sub-batch had. Default: the rows of the only path, cut by item.
+  /// @throws Error(kInternal) if rows and destinations do not fit each other.
+  virtual void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
+                        std::span<const PreparedItem* const> items,
+                        std::span<const TensorView> out) const;
+};
+
+}  // namespace fovea

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/export.h"
+#include "fovea/media.h"
+#include "fovea/tower/core/tensor_view.h"
+
+namespace fovea {
+
+/// Most paths a model may declare; two towers is the most any supported family has.
+inline constexpr int kMaxPaths = 4;
+
+/// The sizes of an item that packing works with.
+struct ItemSpec {
+  std::int64_t input_rows = 0;  ///< patches
+  std::int64_t out_rows = 0;    ///< final rows, newline and separator rows included
+  std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1; each is at least
+                                ///< one token of every path that the item takes
+  std::array<std::int64_t, kMaxPaths> path_tokens{};  ///< tokens per path; budgets count these
+};
+
+/// How PreparedItem::pixels holds an item.
+enum class PixelLayout : std::uint8_t {
+  kImages,   ///< resized frames, or square views, one after the other
+  kPatches,  ///< patches one after the other, in the order of the tower's rows
+};
+
+/// Everything about one item that follows from its size by integer arithmetic.
+struct ItemPlan {
+  Modality modality = Modality::kImage;
+  std::int64_t source_width_px = 0;  ///< both 0 where nothing but the grid is known
+  std::int64_t source_height_px = 0;
+  std::int64_t num_frames = 1;  ///< sampled frames of a video
+  std::int64_t resized_width_px = 0;
+  std::int64_t resized_height_px = 0;
+  std::array<std::int64_t, 3> grid{};  ///< grid_thw in patches, or (1, tile rows, tile columns)
+  bool has_grid_thw = false;           ///< `grid` is the grid_thw of the reference
+  std::size_t pixel_bytes = 0;         ///< size of PreparedItem::pixels
+  PixelLayout layout = PixelLayout::kImages;
+  ItemSpec spec;
+};
+
+/// 8-bit RGB pixels, interleaved, row-major; owns nothing.
+struct RgbView {
+  const std::uint8_t* rgb = nullptr;
+  std::int64_t width_px = 0;
+  std::int64_t height_px = 0;
+};
+
+/// An item ready for the tower: resized bytes in the layout that the model's fill_inputs expects.
+struct PreparedItem {
+  ItemPlan plan;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// What happens to an item on the host, before any device sees it: sizes first, by integer
+/// arithmetic, pixels second. All methods are const and thread-safe.
+class FOVEA_API ItemProcessor {
+ public:
+  virtual ~ItemProcessor() = default;
+
+  /// @throws Error(kInvalidArgument) if the model cannot take an image of this size.
+  [[nodiscard]] virtual ItemPlan plan_image(std::int64_t width_px,
+                                            std::int64_t height_px) const = 0;
+  /// @param num_frames sampled frames.
+  /// @throws Error(kUnsupported) if the model takes no videos; the default does.
+  /// Error(kInvalidArgument) as above.
+  [[nodiscard]] virtual ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
+                                            std::int64_t height_px) const;
+  /// Plan of an item whose pixel values the caller brings, from its grid_thw alone. Counts and grid
+  /// are those that plan_image and plan_video give for an image or video of that grid.
+  /// @throws Error(kInvalidArgument) for a grid that no image or video of the model has,
+  /// Error(kUnsupported) if the model takes no pixel values; the default does.
+  [[nodiscard]] virtual ItemPlan plan_grid(Modality modality,
+                                           const std::array<std::int64_t, 3>& grid) const;
+  /// Indices of the frames that represent a video, ascending, in [0, total_frames).
+  /// @param video_fps of the file, 0 if unknown. @param target_fps frames per second wanted.
+  /// @throws Error(kUnsupported) if the model takes no videos; the default does.
+  [[nodiscard]] virtual std::vector<std::int64_t> sample_frames(std::int64_t total_frames,
+                                                                double video_fps,
+                                                                double target_fps) const;
+
+  /// Seconds that stand for each temporal patch of a video, as prompts of the family name it.
+  /// @param frame_seconds of the sampled frames, ascending. @return the same where a patch is one
+  /// frame, which is the default.
+  [[nodiscard]] virtual std::vector<double> timestamps(std::span<const double> frame_seconds) const;
+
+  /// Resizes one source frame into its part of `out` (plan.pixel_bytes bytes). `out` is complete
+  /// when each of plan.num_frames frames was given once, in any order; an image is frame 0.
+  /// @throws Error(kInvalidArgument) for a frame of another size than the planned one, or of an
+  /// index that is not in [0, plan.num_frames).
+  virtual void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                          std::span<std::uint8_t> out) const = 0;
+  /// Turns pixel values, as the reference's processor returns them, into `out` (plan.pixel_bytes
+  /// bytes), so that the tower reads exactly what it would read of the image.
+  /// @param plan of plan_grid. @param values host, [plan.spec.input_rows, values of a patch], f32,
+  /// f16 or bf16, unaligned is fine.
+  /// @throws Error(kInvalidArgument) for another shape, and for values that no 8-bit image has.
+  virtual void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                                 std::span<std::uint8_t> out) const;
+
+  /// What preprocessing takes for granted because the checkpoint lacks a processor file that says
+  /// it, or a key in it: "missing=<file> [keys=<key>,...] <name>=<value> ..."; empty if nothing.
+  [[nodiscard]] virtual std::string assumptions() const { return {}; }
+};
+
+}  // namespace fovea

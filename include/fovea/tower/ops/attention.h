@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
+
+namespace fovea::ops {
+
+/// How rows are divided into sequences, inside which attention happens.
+struct Sequences {
+  ConstTensorView cu_seqlens;  ///< [max_seqs + 1] i32: sequence s covers rows [cu[s], cu[s + 1]);
+                               ///< not decreasing
+  LiveRows seqs = {};          ///< live sequences, one less than the live entries of cu_seqlens
+  std::int64_t max_seqlen;     ///< host bound on any sequence length, fixed at capture; <= rows
+  LiveRows rows = {};          ///< no live sequence goes beyond them
+};
+
+struct AttentionArgs {
+  ConstTensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
+                        ///< contiguous
+  Sequences sequences;
+  std::int64_t num_heads;
+  std::int64_t head_dim;  ///< multiple of 8
+  float scale;            ///< applied to q . k, usually head_dim^-0.5
+  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
+};
+
+/// Softmax attention inside every sequence, all heads, without a mask:
+///   out[i, h] = sum_j softmax_j(scale * q[i, h] . k[j, h]) v[j, h],  i and j in the same sequence
+/// Scores are never stored: keys are visited in blocks counted from the start of each sequence,
+/// sums are f32, and a sequence gives the same bits alone and packed (CPU). Rows that no live
+/// sequence covers are not part of any result. Zero-length sequences are legal.
+/// Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
+/// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads of more
+/// than 128 dims on a GPU.
+/// Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, section 3.2.1; the
+/// streaming form is that of Dao, "FlashAttention-2", arXiv:2307.08691.
+FOVEA_API void attention(ExecContext& ctx, const AttentionArgs& args);
+
+}  // namespace fovea::ops

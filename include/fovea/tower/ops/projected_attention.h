@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+#include "fovea/export.h"
+#include "fovea/tower/ops/attention.h"
+#include "fovea/tower/ops/linear.h"
+
+namespace fovea::ops {
+
+struct ProjectedAttentionArgs {
+  ConstTensorView x;               ///< [rows, in_features], activation dtype or quantized
+  const PackedLinear& projection;  ///< to 3 * num_heads * head_dim features: q | k | v, heads
+                                   ///< contiguous; must outlive recorded work
+  TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: memory to work in, no
+                   ///< overlap with x or out; what it holds afterwards is unspecified
+  ConstTensorView cos = {};  ///< [rows, head_dim / 2] f32, or neither this nor sin
+  ConstTensorView sin = {};  ///< [rows, head_dim / 2] f32
+  Sequences sequences;
+  std::int64_t num_heads;
+  std::int64_t head_dim;  ///< multiple of 8
+  float scale;            ///< applied to q . k, usually head_dim^-0.5
+  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype
+};
+
+/// Attention over a projection of x, as one op so that a backend can store the GEMM's result where
+/// its attention reads it:
+///   qkv = linear(x, projection),  rounded to the activation dtype
+///   rotate q and k of every head by the angles of their row, if there are angles
+///   out = attention(qkv)
+/// The rotary embedding pairs the halves of a head (j with j + h, h = head_dim / 2):
+///   y[j] = q[j] cos[j] - q[j + h] sin[j],  y[j + h] = q[j + h] cos[j] + q[j] sin[j]
+/// in f32, rounded once to the activation dtype; k alike. Models whose reference pairs neighbours
+/// (2 j with 2 j + 1) permute the rows of q and k in the projection, which changes no q . k.
+/// Asynchronous on ctx.stream; safe to capture.
+/// @throws Error as linear and attention, and Error(kInvalidArgument) if cos or sin does not match
+/// the list above or does not begin at a multiple of 16 bytes on a GPU.
+/// Source: docs/reference/qwen_glm.md, "Rotary positions"; Su et al., "RoFormer", arXiv:2104.09864.
+FOVEA_API void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args);
+
+}  // namespace fovea::ops

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include "fovea/export.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/ops/context.h"
+
+namespace fovea::ops {
+
+struct CopyRowBlocksArgs {
+  ConstTensorView x;          ///< [blocks * x_block_rows, cols], activation dtype; see x_block_rows
+  std::int64_t x_block_rows;  ///< rows of a block in x; 0: x is a constant [x_first + count, cols]
+                              ///< f32 on the device, the same for every block
+  std::int64_t x_first = 0;   ///< first row copied of every block of x
+  std::int64_t count;         ///< rows copied per block
+  LiveRows blocks = {};       ///< live blocks
+  TensorView out;             ///< [blocks * out_block_rows, out_cols], activation dtype; no overlap
+  std::int64_t out_block_rows;  ///< rows of a block in out
+  std::int64_t out_first = 0;   ///< first row written of every block of out
+  std::int64_t out_column = 0;  ///< first column written; out_column + cols <= out_cols
+};
+
+/// Copies runs of rows between tensors cut into blocks of different lengths:
+///   out[b * out_block_rows + out_first + i, out_column + c] = x[b * x_block_rows + x_first + i, c]
+/// for i < count. Inserts and drops class tokens, appends newline rows, joins columns.
+/// Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+FOVEA_API void copy_row_blocks(ExecContext& ctx, const CopyRowBlocksArgs& args);
+
+struct AddTableArgs {
+  ConstTensorView table;  ///< [period, cols] f32 on the device
+  LiveRows rows = {};
+  TensorView x;  ///< [rows, cols], activation dtype, updated in place
+};
+
+/// x[r, c] += table[r mod period, c], in f32, one rounding: position embeddings of images of one
+/// size. Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+FOVEA_API void add_table(ExecContext& ctx, const AddTableArgs& args);
+
+}  // namespace fovea::ops

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/fair_mutex.h"
+#include "core/spares.h"
+#include "fovea/tower/graph/graph_manager.h"
+#include "graph/batch_log.h"
+#include "graph/capture/capture.h"
+#include "graph/graph_config.h"
+#include "graph/graph_stats.h"
+#include "graph/log_once.h"
+#include "graph/packing.h"
+#include "graph/runners.h"
+
+namespace fovea {
+
+/// What a manager runs with. Private to this room.
+struct GraphManager::Impl {
+  Impl(const EncoderGraphModel& encoder, Device& device, const GraphManagerOptions& choices);
+
+  using Items = std::span<const PreparedItem* const>;
+  using Rows = std::span<const TensorView>;
+  /// Why no path of a call may be replayed; absent: its graphs decide.
+  using Forced = std::optional<MissReason>;
+
+  /// Items of a run that are packed together.
+  struct Selection {
+    std::vector<std::size_t> indices;        // of the items, in the run
+    std::vector<ItemSpec> specs;             // of the same items
+    Packing packing;                         // of the same items
+    std::vector<const PreparedItem*> items;  // in the order of packing
+    std::vector<TensorView> out;             // where their rows go
+  };
+  /// What a run works with, from run to run for its memory.
+  struct Scratch {
+    Selection selection;
+    InputScratch inputs;
+  };
+  /// A run, and the lock of the runners, which it holds except where it gives way.
+  struct Run {
+    Items items;
+    Rows out;
+    Scratch& scratch;
+    std::int64_t patches_left = 0;
+    std::unique_lock<FairMutex> turn = {};
+    RunTimes times = {};
+  };
+  /// Items that run together, and where their rows go.
+  struct Batch {
+    const SubBatch& plan;
+    Items items;
+    Rows out;
+    InputScratch& inputs;
+  };
+
+  RunTimes run(Items items, Rows out, Forced forced);
+  void check_destinations(Items items, Rows out) const;
+  /// Runs all items, those together that may share graphs.
+  void submit(Run& run, Forced forced);
+  void run_selection(Run& run, Forced forced);
+  /// Waits for the turn of a run, also if it has one and others are next.
+  void take_turn(Run& run);
+  void run_batch(const Batch& batch, Forced forced);
+  /// Replays a path, or says why not.
+  [[nodiscard]] std::optional<MissReason> try_replay(PathId path, const Batch& batch,
+                                                     PathOutput& output);
+  /// Captures what the batch would replay.
+  void capture_for(const SubBatch& plan);
+
+  const EncoderGraphModel& model;
+  const GraphManagerOptions options;
+  const GraphConfig config;
+  Runners runners;
+
+  // Guarded by runners_.mutex.
+  GraphStats stats;
+  BatchLog batch_log;
+  LogOnce warnings;
+
+  Spares<Scratch> scratches;
+  GraphCapture capture;  // last: its thread ends before what it uses
+};
+
+}  // namespace fovea

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/projected_attention.h"
+
+namespace fovea::ops {
+
+// What ops that are made of other ops need of those.
+
+/// The checks of linear() by themselves. @throws Error as linear.
+void check_linear(const LinearArgs& args);
+/// The checks of attention(). @param op the name in messages. @throws Error as attention.
+void check_attention(const char* op, const AttentionArgs& args);
+
+/// Whether there is nothing to compute.
+[[nodiscard]] inline bool is_empty(const Sequences& sequences) {
+  return sequences.max_seqlen == 0 || sequences.cu_seqlens.shape[0] == 1;
+}
+
+/// The two steps of mlp() as ops of their own, for backends that compute one after the other.
+[[nodiscard]] inline LinearArgs first_layer(const MlpArgs& args) {
+  return {.x = args.x,
+          .weight = args.fc1,
+          .activation = args.activation,
+          .rows = args.rows,
+          .out = args.wide};
+}
+[[nodiscard]] inline LinearArgs second_layer(const MlpArgs& args) {
+  return {.x = args.wide,
+          .weight = args.fc2,
+          .residual = args.residual,
+          .rows = args.rows,
+          .out = args.out,
+          .out_column = args.out_column};
+}
+
+/// The first step of projected_attention() as an op of its own, for backends that compute the steps
+/// one after the other.
+[[nodiscard]] inline LinearArgs projection_args(const ProjectedAttentionArgs& args) {
+  return {.x = args.x, .weight = args.projection, .rows = args.sequences.rows, .out = args.qkv};
+}
+/// Its last step.
+[[nodiscard]] inline AttentionArgs attention_args(const ProjectedAttentionArgs& args) {
+  return {.qkv = args.qkv,
+          .sequences = args.sequences,
+          .num_heads = args.num_heads,
+          .head_dim = args.head_dim,
+          .scale = args.scale,
+          .out = args.out};
+}
+
+}  // namespace fovea::ops
