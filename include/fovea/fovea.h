@@ -4,6 +4,7 @@
 #include "fovea/atomic_file.h"
 #include "fovea/cached_rows.h"
 #include "fovea/call_bounds.h"
+#include "fovea/communicator.h"
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
 #include "fovea/encoder_cache.h"
