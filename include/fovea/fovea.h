@@ -7,6 +7,7 @@
 #include "fovea/communicator.h"
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
+#include "fovea/encode_on_ranks.h"
 #include "fovea/encoder_cache.h"
 #include "fovea/engine.h"
 #include "fovea/error.h"
