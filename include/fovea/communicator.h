@@ -104,4 +104,12 @@ struct RankOptions {
 [[nodiscard]] FOVEA_API std::vector<std::unique_ptr<Communicator>> connect_threads(
     int size, std::chrono::milliseconds time_limit = std::chrono::milliseconds(60'000));
 
+/// Adds all_gather_on_device() through NCCL to a group; everything else goes on as before. All
+/// ranks call this, each with its own GPU as the current device of the calling thread. The library
+/// libnccl.so.2 is searched where the system's loader searches. NVLink multicast stays off: this
+/// sets NCCL_NVLS_ENABLE=0 in the environment, so call it before other threads read that.
+/// @throws on all ranks: Error(kUnsupported) if NCCL cannot be loaded on one of them,
+/// Error(kDevice) with NCCL's message, and as Communicator::all_gather; the group has ended then.
+[[nodiscard]] FOVEA_API std::unique_ptr<Communicator> add_nccl(std::unique_ptr<Communicator> ranks);
+
 }  // namespace fovea

@@ -162,7 +162,7 @@ void Member::wait_for_round() {
 void Member::all_gather_on_device(const void* /*mine*/, void* /*all*/, std::size_t /*bytes*/,
                                   void* /*stream*/) {
   throw Error(ErrorCode::kUnsupported,
-              "these ranks gather in host memory");
+              "these ranks gather in host memory; add_nccl() adds gathers on their GPUs");
 }
 
 void Member::raise() noexcept { tell({.kind = MessageKind::kRaise, .rank = rank_}); }

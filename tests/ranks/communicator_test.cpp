@@ -160,8 +160,28 @@ TEST(Communicator, RefusesMemoryOfAnotherSize) {
 
 TEST(Communicator, SaysHowGathersOnDevicesComeAbout) {
   const auto group = connect_threads(1);
-  test::expect_error(ErrorCode::kUnsupported, "host memory",
+  test::expect_error(ErrorCode::kUnsupported, "add_nccl()",
                      [&] { group[0]->all_gather_on_device(nullptr, nullptr, 0, nullptr); });
+}
+
+// Without NCCL, without a GPU, or with one for both: what works is in nccl_test.cpp.
+TEST(Communicator, EndsForAllWhereNcclCannotBeUsed) {
+  auto group = connect_threads(2);
+  std::vector<std::string> messages(2);
+  std::vector<std::jthread> threads;
+  for (const std::size_t rank : {0, 1}) {
+    threads.emplace_back([&, rank] {
+      try {
+        (void)add_nccl(std::move(group[rank]));
+      } catch (const Error& error) {
+        EXPECT_THAT(error.code(), ::testing::AnyOf(ErrorCode::kUnsupported, ErrorCode::kDevice));
+        messages[rank] = error.what();
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_THAT(messages[0], ::testing::HasSubstr("NCCL"));
+  EXPECT_EQ(messages[0], messages[1]);
 }
 
 TEST(Communicator, RefusesGroupsWithoutRanksOrTime) {
