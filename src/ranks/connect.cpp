@@ -159,6 +159,7 @@ std::vector<std::unique_ptr<Communicator>> connect_threads(
   }
   hub = std::make_unique<ranks::Hub>(std::move(of_hub), group);
   std::vector<std::unique_ptr<Communicator>> members;
+  members.reserve(own.size());
   for (int rank = 0; rank < size; ++rank) {
     members.push_back(std::make_unique<ranks::Member>(
         rank, group, std::move(own[static_cast<std::size_t>(rank)]), std::move(hub)));

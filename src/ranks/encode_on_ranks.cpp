@@ -37,6 +37,7 @@ Assignment assign(const Engine& engine, std::size_t num_ranks, std::span<const M
   std::int64_t largest = 1;
   for (const auto& known : patches) largest = std::max(largest, known.value_or(0));
   std::vector<std::int64_t> sizes;
+  sizes.reserve(patches.size());
   for (const auto& known : patches) sizes.push_back(known.value_or(largest));
   return balance_load(sizes, num_ranks);
 }

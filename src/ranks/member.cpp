@@ -71,7 +71,7 @@ bool Member::hear_message(const Message& message) {
     return false;
   }
   if (message.kind == MessageKind::kRaise) {
-    std::stop_source raised;
+    std::stop_source raised(std::nostopstate);
     {
       const std::lock_guard lock(mutex_);
       raised = raised_;
@@ -90,7 +90,7 @@ bool Member::hear_message(const Message& message) {
 }
 
 void Member::end_with(const Error& error) noexcept {
-  std::stop_source raised;
+  std::stop_source raised(std::nostopstate);  // takes no memory
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
