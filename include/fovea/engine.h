@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,6 +106,13 @@ class FOVEA_API Engine {
   /// takes none.
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes,
                                  const CallBounds& bounds = {}) const;
+
+  /// Patches that items will have in the tower, as far as descriptions and the headers of images
+  /// tell without decoding: absent for videos in containers, and for what encode() will refuse; 0
+  /// for finished rows. Reads 128 KiB of a file at most.
+  /// @throws Error(kCancelled) or Error(kDeadline) as `bounds` say, Error(kOutOfMemory).
+  [[nodiscard]] std::vector<std::optional<std::int64_t>> patches_ahead(
+      std::span<const MediaItem> items, const CallBounds& bounds = {}) const;
 
   /// The loaded model: what it is, its tensors, the size of its weights. Valid while the engine
   /// lives.

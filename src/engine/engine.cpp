@@ -131,14 +131,19 @@ CallLimits Engine::Impl::call_limits(bool eager) const {
           .window_bytes = window_budget_bytes(decode_pool.size())};
 }
 
+std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(std::span<const MediaItem> media,
+                                                               std::span<const std::size_t> which) {
+  std::vector<std::optional<ItemPlan>> sizes(which.size());
+  decode_pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
+    const auto place = static_cast<std::size_t>(i);
+    sizes[place] = plan_ahead(model(), media[which[place]], options.media);
+  });
+  return sizes;
+}
+
 std::vector<CallWindow> Engine::Impl::order(const Call& call, std::span<const std::size_t> which) {
   std::vector<std::optional<ItemPlan>> sizes(which.size());
-  if (which.size() > 1) {  // a single item goes with none
-    decode_pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
-      const auto place = static_cast<std::size_t>(i);
-      sizes[place] = plan_ahead(model(), call.media[which[place]], options.media);
-    });
-  }
+  if (which.size() > 1) sizes = sizes_ahead(call.media, which);  // a single item goes with none
   std::vector<CallWindow> windows = order_call(call_limits(call.how.enforce_eager), sizes);
   for (CallWindow& window : windows) {
     for (std::size_t& item : window.items) item = which[item];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,10 @@ struct Engine::Impl {
 
   /// @param eager of a call that asks for no graphs. Refers to the engine.
   [[nodiscard]] CallLimits call_limits(bool eager) const;
+
+  /// The sizes of some items (plan_ahead), found on the decode threads.
+  [[nodiscard]] std::vector<std::optional<ItemPlan>> sizes_ahead(
+      std::span<const MediaItem> media, std::span<const std::size_t> which);
 
   std::string directory;
   EngineOptions options;

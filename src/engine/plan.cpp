@@ -1,4 +1,5 @@
 // Planning without weights: sizes, grids, and which items would share which budget.
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -118,6 +119,22 @@ PackingPlan Engine::plan(std::span<const ItemSize> sizes, const CallBounds& boun
   const CallScope scope(bounds, "plan");
   return plan_items(impl_->model().processor(), sizes, impl_->call_limits(/*eager=*/false),
                     impl_->options);
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::vector<std::optional<std::int64_t>> Engine::patches_ahead(std::span<const MediaItem> items,
+                                                               const CallBounds& bounds) const try {
+  const CallScope scope(bounds, "patches_ahead");
+  std::vector<std::size_t> all(items.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<std::optional<ItemPlan>> sizes = impl_->sizes_ahead(items, all);
+  std::vector<std::optional<std::int64_t>> patches(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].source == MediaItem::Source::kRows) patches[i] = 0;
+    if (sizes[i]) patches[i] = sizes[i]->spec.input_rows;
+  }
+  return patches;
 } catch (...) {
   rethrow_as_error();
 }

@@ -232,5 +232,14 @@ TEST(Plan, AVideoOfOneFrameIsAVideo) {
   EXPECT_EQ(plan.items[1].name, "96x64");
 }
 
+TEST(Plan, PatchesAreKnownAheadOfDecoding) {
+  const Engine engine = Engine::load(model_dir(), {.device = "cpu", .num_threads = 2});
+  const std::vector<MediaItem> items{
+      image(96, 64), precomputed_rows({}, RowDType::kFloat32, 0, 256, "rows"),
+      image_file("missing.jpg"), video_bytes({1, 2, 3}, "container")};
+  EXPECT_EQ(engine.patches_ahead(items),
+            (std::vector<std::optional<std::int64_t>>{24, 0, std::nullopt, std::nullopt}));
+}
+
 }  // namespace
 }  // namespace fovea

@@ -1,0 +1,144 @@
+// Gathers on GPUs beside those in host memory.
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "core/boundary.h"
+#include "core/check.h"
+#include "fovea/communicator.h"
+#include "ranks/nccl_library.h"
+#include "ranks/socket.h"
+
+namespace fovea {
+
+namespace ranks {
+namespace {
+
+constexpr std::chrono::microseconds kLook{100};  // at what NCCL does in the background
+
+/// A group whose end ends what NCCL does: its kernels wait for ranks that are gone.
+class NcclRanks final : public Communicator {
+ public:
+  explicit NcclRanks(std::unique_ptr<Communicator> host) : host_(std::move(host)) {
+    on_all_ranks([&] { library_.emplace(); });
+    NcclUniqueId id{};
+    on_all_ranks([&] {
+      if (rank() == 0) check("ncclGetUniqueId", library_->get_unique_id(&id));
+    });
+    std::vector<NcclUniqueId> ids(static_cast<std::size_t>(size()));
+    host_->all_gather(std::as_bytes(std::span(&id, 1)), std::as_writable_bytes(std::span(ids)));
+    on_all_ranks([&] { connect(ids.front()); });
+  }
+  ~NcclRanks() override { disconnect(); }
+  NcclRanks(const NcclRanks&) = delete;
+  NcclRanks& operator=(const NcclRanks&) = delete;
+
+  [[nodiscard]] int rank() const noexcept override { return host_->rank(); }
+  [[nodiscard]] int size() const noexcept override { return host_->size(); }
+  [[nodiscard]] std::chrono::milliseconds time_limit() const noexcept override {
+    return host_->time_limit();
+  }
+  void all_gather_pieces(std::size_t bytes, const GatherPieces& pieces) override {
+    host_->all_gather_pieces(bytes, pieces);
+  }
+  void all_gather_on_device(const void* mine, void* all, std::size_t bytes, void* stream) override;
+  void raise() noexcept override { host_->raise(); }
+  [[nodiscard]] std::stop_token raised() const override { return host_->raised(); }
+  [[nodiscard]] std::stop_token ended() const override { return host_->ended(); }
+  void abort(const Error& error) override { host_->abort(error); }
+
+ private:
+  void on_all_ranks(const std::function<void()>& work);
+  void connect(const NcclUniqueId& id);
+  void disconnect() noexcept;
+  void drop() noexcept;
+  /// Waits until NCCL has done what it was asked for. @param result what it answered at once.
+  /// @throws Error(kDevice), Error(kDeadline), Error(kUnavailable) if the group ends.
+  void finish(const char* call, NcclResult result);
+  void check(const char* call, NcclResult result) const {
+    if (result != NcclResult::kSuccess)
+      throw Error(ErrorCode::kDevice, library_->describe(call, result, comm_));
+  }
+
+  std::unique_ptr<Communicator> host_;
+  std::optional<NcclLibrary> library_;
+  std::mutex mutex_;          // guards comm_
+  NcclComm* comm_ = nullptr;  // null: not connected, or no more
+  std::optional<std::stop_callback<std::function<void()>>> on_end_;  // last: it uses the rest
+};
+
+void NcclRanks::on_all_ranks(const std::function<void()>& work) {
+  std::optional<Error> failure;
+  try {
+    work();
+  } catch (const Error& error) {
+    failure = error;
+  }
+  const std::optional<Error> first = agree(*host_, failure);
+  if (!first) return;
+  disconnect();
+  throw Error(*first);
+}
+
+void NcclRanks::connect(const NcclUniqueId& id) {
+  NcclConfig config;
+  const NcclResult result = library_->init(&comm_, size(), id, rank(), &config);
+  on_end_.emplace(host_->ended(), [this] { drop(); });
+  finish("ncclCommInitRankConfig", result);
+}
+
+void NcclRanks::finish(const char* call, NcclResult result) {
+  const Clock::time_point deadline = Clock::now() + time_limit();
+  while (result == NcclResult::kInProgress) {
+    std::this_thread::sleep_for(kLook);
+    const std::lock_guard lock(mutex_);
+    FOVEA_CHECK(comm_ != nullptr, kUnavailable, "the group has ended");
+    FOVEA_CHECK(Clock::now() < deadline, kDeadline, "NCCL: ", call, " took more than ",
+                time_limit().count(), " ms");
+    check(call, library_->get_async_error(comm_, &result));
+  }
+  check(call, result);
+}
+
+void NcclRanks::all_gather_on_device(const void* mine, void* all, std::size_t bytes,
+                                     void* stream) try {
+  NcclResult result = NcclResult::kSuccess;
+  {
+    const std::lock_guard lock(mutex_);
+    FOVEA_CHECK(comm_ != nullptr, kUnavailable, "the group has ended");
+    result = library_->all_gather(mine, all, bytes, NcclLibrary::kBytes, comm_, stream);
+  }
+  finish("ncclAllGather", result);
+} catch (const Error& error) {
+  host_->abort(error);  // throws what ended the group, if something has
+}
+
+void NcclRanks::drop() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (comm_ != nullptr) (void)library_->abort(std::exchange(comm_, nullptr));
+}
+
+void NcclRanks::disconnect() noexcept {
+  on_end_.reset();
+  if (comm_ == nullptr) return;
+  try {
+    if (!ended().stop_requested()) {
+      finish("ncclCommFinalize", library_->finalize(comm_));
+      (void)library_->destroy(std::exchange(comm_, nullptr));
+    }
+  } catch (const Error&) {  // NOLINT: nobody is left to hear it
+  }
+  drop();
+}
+
+}  // namespace
+}  // namespace ranks
+
+std::unique_ptr<Communicator> add_nccl(std::unique_ptr<Communicator> ranks) try {
+  return std::make_unique<ranks::NcclRanks>(std::move(ranks));
+} catch (...) {
+  rethrow_as_error();
+}
+
+}  // namespace fovea

@@ -1,0 +1,192 @@
+// A rank between its caller and the hub.
+#include "ranks/member.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "core/check.h"
+
+namespace fovea::ranks {
+
+namespace {
+
+constexpr std::chrono::seconds kGrace{2};  // the hub decides first
+
+}  // namespace
+
+Member::Member(int rank, const GroupOptions& options, Descriptor socket, std::unique_ptr<Hub> hub)
+    : rank_(rank), options_(options), hub_(std::move(hub)), socket_(std::move(socket)) {
+  join_group();
+  listener_ = std::jthread([this] { hear(); });
+}
+
+Member::~Member() {
+  tell({.kind = MessageKind::kLeave, .rank = rank_});
+  (void)shutdown(socket_.get(), SHUT_RDWR);  // ends the listener, after what was sent has left
+  if (listener_.joinable()) listener_.join();
+  hub_.reset();
+}
+
+void Member::join_group() {
+  Message message;
+  Descriptor memory;
+  const Transfer transfer = receive_message(socket_.get(), message, patience(), &memory);
+  FOVEA_CHECK(transfer != Transfer::kLate, kDeadline, "rank 0 did not say within ",
+              options_.time_limit.count(), " ms that the group is complete");
+  const bool failed = transfer == Transfer::kDone && message.kind == MessageKind::kFail;
+  const std::optional<Error> failure =
+      failed ? receive_failure(socket_.get(), message, patience()) : std::nullopt;
+  if (failure) throw Error(*failure);
+  FOVEA_CHECK(transfer == Transfer::kDone && message.kind == MessageKind::kWelcome, kUnavailable,
+              "rank 0 has ended");
+  if (options_.shares_memory) memory_ = SharedMemory(memory, options_.size);
+}
+
+void Member::hear() noexcept {
+  sigset_t all;  // handlers of the program run on its own threads
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  try {
+    Message message;
+    while (receive_message(socket_.get(), message, Clock::time_point::max()) == Transfer::kDone &&
+           hear_message(message)) {
+    }
+    end_with(Error(ErrorCode::kUnavailable, "rank 0 has ended or left the group"));
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    ended_.request_stop();
+    changed_.notify_all();
+  }
+  (void)shutdown(socket_.get(), SHUT_RDWR);  // the hub waits for this
+}
+
+bool Member::hear_message(const Message& message) {
+  if (message.kind == MessageKind::kFail) {
+    const std::optional<Error> failure = receive_failure(socket_.get(), message, patience());
+    if (failure) end_with(*failure);
+    return false;
+  }
+  if (message.kind == MessageKind::kRaise) {
+    std::stop_source raised(std::nostopstate);
+    {
+      const std::lock_guard lock(mutex_);
+      raised = raised_;
+    }
+    raised.request_stop();  // calls what others have registered
+    return true;
+  }
+  if (!options_.shares_memory &&
+      receive_all(socket_.get(), incoming_, patience()) != Transfer::kDone)
+    return false;
+  const std::lock_guard lock(mutex_);
+  ++rounds_done_;
+  if (raised_.stop_requested()) raised_ = std::stop_source();
+  changed_.notify_all();
+  return true;
+}
+
+void Member::end_with(const Error& error) noexcept {
+  std::stop_source raised(std::nostopstate);  // takes no memory
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = error;
+    raised = raised_;
+  }
+  changed_.notify_all();
+  raised.request_stop();
+  ended_.request_stop();
+}
+
+void Member::throw_failure() {
+  std::unique_lock lock(mutex_);
+  const bool known =
+      changed_.wait_until(lock, patience(), [&] { return failure_ || ended_.stop_requested(); });
+  if (failure_) throw Error(*failure_);
+  throw Error(known ? ErrorCode::kOutOfMemory : ErrorCode::kDeadline,
+              known ? "out of memory" : "rank 0 does not answer");
+}
+
+void Member::check() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) throw Error(*failure_);
+}
+
+void Member::all_gather_pieces(std::size_t total, const GatherPieces& pieces) {
+  check();
+  for (std::size_t offset = 0; offset == 0 || offset < total; offset += kPieceBytes) {
+    const std::size_t bytes = std::min(kPieceBytes, total - offset);
+    const Message message{
+        .kind = MessageKind::kGather, .rank = rank_, .bytes = bytes, .total = total};
+    if (memory_.is_mapped()) {
+      pieces.fill(offset, memory_.piece(round_, rank_).first(bytes));
+      tell(message);
+    } else {
+      outgoing_.resize(bytes);
+      incoming_.resize(bytes * static_cast<std::size_t>(options_.size));
+      pieces.fill(offset, outgoing_);
+      tell(message, outgoing_);
+    }
+    wait_for_round();
+    for (int rank = 0; rank < options_.size; ++rank) {
+      pieces.take(rank, offset, piece_of(rank, bytes));
+    }
+    ++round_;
+  }
+}
+
+std::span<const std::byte> Member::piece_of(int rank, std::size_t bytes) const {
+  return memory_.is_mapped()
+             ? memory_.piece(round_, rank).first(bytes)
+             : std::span(incoming_).subspan(static_cast<std::size_t>(rank) * bytes, bytes);
+}
+
+void Member::wait_for_round() {
+  std::unique_lock lock(mutex_);
+  const bool decided = changed_.wait_until(lock, patience(), [&] {
+    return rounds_done_ > round_ || failure_ || ended_.stop_requested();
+  });
+  if (rounds_done_ > round_) return;
+  lock.unlock();
+  if (!decided) {
+    end_with(Error(ErrorCode::kDeadline, cat("rank 0 did not answer a gather within ",
+                                             options_.time_limit.count(), " ms")));
+  }
+  throw_failure();
+}
+
+void Member::all_gather_on_device(const void* /*mine*/, void* /*all*/, std::size_t /*bytes*/,
+                                  void* /*stream*/) {
+  throw Error(ErrorCode::kUnsupported,
+              "these ranks gather in host memory; add_nccl() adds gathers on their GPUs");
+}
+
+void Member::raise() noexcept { tell({.kind = MessageKind::kRaise, .rank = rank_}); }
+
+std::stop_token Member::raised() const {
+  const std::lock_guard lock(mutex_);
+  return raised_.get_token();
+}
+
+void Member::abort(const Error& error) {
+  {
+    const std::lock_guard lock(sending_);
+    send_failure(socket_.get(), error, patience());
+  }
+  throw_failure();
+}
+
+void Member::tell(const Message& message, std::span<const std::byte> bytes) noexcept {
+  const std::lock_guard lock(sending_);
+  if (send_all(socket_.get(), bytes_of(message), patience()) == Transfer::kDone) {
+    (void)send_all(socket_.get(), bytes, patience());
+  }
+}
+
+Clock::time_point Member::patience() const { return Clock::now() + options_.time_limit + kGrace; }
+
+}  // namespace fovea::ranks

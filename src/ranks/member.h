@@ -1,0 +1,78 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "fovea/communicator.h"
+#include "ranks/hub.h"
+#include "ranks/message.h"
+#include "ranks/shared_memory.h"
+
+namespace fovea::ranks {
+
+/// A rank's end of the group: sends to the hub what the caller asks for, while a thread hears what
+/// the hub says. Leaves the group in the destructor.
+class Member final : public Communicator {
+ public:
+  /// Returns when the hub has said that all ranks are there.
+  /// @param socket to the hub. @param hub if this is rank 0, else null.
+  /// @throws Error(kUnavailable), Error(kDeadline), what the hub says, Error(kOutOfMemory).
+  Member(int rank, const GroupOptions& options, Descriptor socket, std::unique_ptr<Hub> hub);
+  ~Member() override;
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int size() const noexcept override { return options_.size; }
+  [[nodiscard]] std::chrono::milliseconds time_limit() const noexcept override {
+    return options_.time_limit;
+  }
+  void all_gather_pieces(std::size_t bytes, const GatherPieces& pieces) override;
+  void all_gather_on_device(const void* mine, void* all, std::size_t bytes, void* stream) override;
+  void raise() noexcept override;
+  [[nodiscard]] std::stop_token raised() const override;
+  [[nodiscard]] std::stop_token ended() const override { return ended_.get_token(); }
+  void abort(const Error& error) override;
+
+ private:
+  void join_group();
+  void hear() noexcept;
+  /// Does what a message of the hub asks for. @return whether there will be others.
+  bool hear_message(const Message& message);
+  void end_with(const Error& error) noexcept;
+  [[noreturn]] void throw_failure();
+  void check() const;
+  /// Waits until all ranks have come to the present round of a gather.
+  void wait_for_round();
+  /// Where a rank's piece of the present round is.
+  [[nodiscard]] std::span<const std::byte> piece_of(int rank, std::size_t bytes) const;
+  /// Sends a message and `bytes` with it; what goes wrong is heard from the hub.
+  void tell(const Message& message, std::span<const std::byte> bytes = {}) noexcept;
+  /// When the hub must have decided.
+  [[nodiscard]] Clock::time_point patience() const;
+
+  int rank_;
+  GroupOptions options_;
+  std::unique_ptr<Hub> hub_;
+  Descriptor socket_;
+  SharedMemory memory_;
+  std::uint64_t round_ = 0;          // the present one, all gathers since the beginning counted
+  std::vector<std::byte> outgoing_;  // a piece, where it goes with the message
+  std::vector<std::byte> incoming_;  // those of all ranks then
+  std::mutex sending_;               // a message is not interrupted by another
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::uint64_t rounds_done_ = 0;
+  std::optional<Error> failure_;
+  std::stop_source raised_;  // of the present gather
+  std::stop_source ended_;
+  std::jthread listener_;  // last: it uses the rest
+};
+
+}  // namespace fovea::ranks

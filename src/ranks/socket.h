@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace fovea::ranks {
+
+using Clock = std::chrono::steady_clock;
+
+/// An open file or socket, closed in the destructor. Move-only.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int descriptor) noexcept : value_(descriptor) {}
+  ~Descriptor() { close(); }
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  [[nodiscard]] int get() const noexcept { return value_; }
+  [[nodiscard]] bool is_open() const noexcept { return value_ >= 0; }
+  void close() noexcept;
+
+ private:
+  int value_ = -1;
+};
+
+/// How an attempt to send or receive ended.
+enum class Transfer {
+  kDone,
+  kClosed,  ///< the other end is closed: its process has ended, or has let go of the socket
+  kLate,    ///< the deadline came first
+};
+
+/// Sends all of `bytes`. @param descriptor goes with them as a copy; -1: none (local sockets only).
+[[nodiscard]] Transfer send_all(int socket, std::span<const std::byte> bytes,
+                                Clock::time_point deadline, int descriptor = -1) noexcept;
+/// Fills all of `bytes`. @param descriptor receives what came with them; null: it is not wanted.
+[[nodiscard]] Transfer receive_all(int socket, std::span<std::byte> bytes,
+                                   Clock::time_point deadline,
+                                   Descriptor* descriptor = nullptr) noexcept;
+
+/// Milliseconds until `deadline` as poll() takes them: -1 for ever, 0 if it has passed.
+[[nodiscard]] int poll_timeout(Clock::time_point deadline) noexcept;
+
+/// Two connected local sockets. @throws Error(kIo).
+[[nodiscard]] std::pair<Descriptor, Descriptor> socket_pair();
+
+}  // namespace fovea::ranks

@@ -1,0 +1,166 @@
+// How processes find each other: here threads that connect as processes do.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "fovea/communicator.h"
+#include "ranks/address.h"
+#include "ranks/message.h"
+#include "ranks/thread_group.h"
+#include "support/expect_error.h"
+#include "support/temporary_directory.h"
+
+namespace fovea {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A port of this host that nobody uses at the moment.
+std::string free_port() {
+  const ranks::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof name;
+  EXPECT_EQ(bind(socket.get(), reinterpret_cast<sockaddr*>(&name), size), 0);
+  EXPECT_EQ(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+  return std::to_string(ntohs(name.sin_port));
+}
+
+/// Connects ranks with these options at once. @param group receives those that succeeded.
+std::vector<std::optional<Error>> connect_all(const std::vector<RankOptions>& options,
+                                              std::vector<std::unique_ptr<Communicator>>& group) {
+  std::vector<std::optional<Error>> errors(options.size());
+  group.resize(options.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        group[i] = connect_ranks(options[i]);
+      } catch (const Error& error) {
+        errors[i] = error;
+      }
+    });
+  }
+  threads.clear();
+  return errors;
+}
+
+std::vector<RankOptions> options_of(int size, const std::string& rendezvous,
+                                    milliseconds limit = milliseconds(20'000)) {
+  std::vector<RankOptions> options;
+  for (int rank = 0; rank < size; ++rank) options.push_back({rank, size, rendezvous, limit});
+  return options;
+}
+
+class Connect : public ::testing::Test {
+ protected:
+  void expect_that_ranks_gather(int size, const std::string& rendezvous) {
+    std::vector<std::unique_ptr<Communicator>> group;
+    for (const auto& error : connect_all(options_of(size, rendezvous), group)) {
+      ASSERT_FALSE(error) << error->what();
+    }
+    EXPECT_EQ(folder_.entries(), 0U);
+    (void)test::on_ranks(group, [&](Communicator& ranks) {
+      const std::vector<std::byte> mine(3'000'000, static_cast<std::byte>(ranks.rank()));
+      std::vector<std::byte> all(mine.size() * static_cast<std::size_t>(size));
+      ranks.all_gather(mine, all);
+      for (int rank = 0; rank < size; ++rank) {
+        const auto part =
+            std::span(all).subspan(mine.size() * static_cast<std::size_t>(rank), 3'000'000);
+        EXPECT_TRUE(std::ranges::all_of(part, [&](auto b) { return b == std::byte(rank); }));
+      }
+    });
+  }
+
+  test::TemporaryDirectory folder_;
+  std::string file_ = "file://" + folder_ / "ranks";
+};
+
+TEST_F(Connect, MeetsAtAFileAgainAndAgain) {
+  for (const int size : {2, 4, 3}) expect_that_ranks_gather(size, file_);
+}
+
+TEST_F(Connect, MeetsAtAPort) {
+  for (const int size : {2, 4}) expect_that_ranks_gather(size, "tcp://127.0.0.1:" + free_port());
+}
+
+TEST_F(Connect, NeedsNoPlaceForOneRank) {
+  const auto alone = connect_ranks({});
+  EXPECT_EQ(alone->size(), 1);
+  alone->all_gather({}, {});
+}
+
+TEST_F(Connect, TellsAllWhoIsMissing) {
+  std::vector<RankOptions> options = options_of(4, file_, milliseconds(300));
+  options.erase(options.begin() + 2);
+  std::vector<std::unique_ptr<Communicator>> group;
+  for (const auto& error : connect_all(options, group)) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::kDeadline);
+    EXPECT_EQ(error->what(), "rank 2 did not come to " + file_ + " within 300 ms");
+  }
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(Connect, SaysThatRank0IsMissing) {
+  test::expect_error(ErrorCode::kDeadline, "rank 0 did not come to " + file_ + " within 50 ms",
+                     [&] {
+                       (void)connect_ranks({1, 2, file_, milliseconds(50)});
+                     });
+}
+
+TEST_F(Connect, RefusesRanksThatContradictEachOther) {
+  std::vector<std::unique_ptr<Communicator>> group;
+  std::vector<RankOptions> twice = options_of(3, file_);
+  twice[2].rank = 1;
+  for (const auto& error : connect_all(twice, group)) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->what(), "two processes came to " + file_ + " as rank 1");
+  }
+  std::vector<RankOptions> sizes = options_of(2, file_);
+  sizes[1].size = 3;
+  for (const auto& error : connect_all(sizes, group)) {
+    ASSERT_TRUE(error);
+    EXPECT_STREQ(error->what(), "rank 0 belongs to 2 ranks, rank 1 to 3");
+  }
+  test::expect_error(ErrorCode::kInvalidArgument, "a rank must be in [0, 2), got 2", [&] {
+    (void)connect_ranks({2, 2, file_});
+  });
+}
+
+TEST_F(Connect, TellsAllThatARankEndedMeanwhile) {
+  const ranks::Address address = ranks::parse_address(file_);
+  std::jthread ended([&] {
+    const ranks::Descriptor socket =
+        ranks::connect(address, ranks::Clock::now() + milliseconds(20'000));
+    const ranks::Message hello{.rank = 2, .size = 3};
+    EXPECT_EQ(ranks::send_all(socket.get(), ranks::bytes_of(hello), ranks::Clock::now()),
+              ranks::Transfer::kDone);
+  });
+  test::expect_error(ErrorCode::kUnavailable, "rank 2 has ended", [&] {
+    (void)connect_ranks({0, 3, file_});
+  });
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(Connect, IgnoresStrangers) {
+  const std::string port = free_port();
+  const std::string rendezvous = "tcp://127.0.0.1:" + port;
+  std::jthread stranger([&] {
+    const ranks::Descriptor socket = ranks::connect(ranks::parse_address(rendezvous),
+                                                    ranks::Clock::now() + milliseconds(20'000));
+    const std::string request(64, 'x');
+    (void)ranks::send_all(socket.get(), std::as_bytes(std::span(request)), ranks::Clock::now());
+    const auto one = connect_ranks({1, 2, rendezvous});
+    one->all_gather({}, {});
+  });
+  const auto zero = connect_ranks({0, 2, rendezvous});
+  zero->all_gather({}, {});
+}
+
+}  // namespace
+}  // namespace fovea
