@@ -47,15 +47,22 @@ std::unique_ptr<RecordedGraph> instantiate(cudaGraph_t graph, cudaStream_t strea
 
 }  // namespace
 
-CudaStream::CudaStream(int device_index, GpuTraits traits, Buffer scratch)
-    : device_index_(device_index), traits_(traits), scratch_(std::move(scratch)) {
+CudaStream::CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign,
+                       std::atomic<std::int64_t>& waits)
+    : device_index_(device_index), traits_(traits), handle_(foreign), waits_(&waits) {
   const DeviceGuard guard(device_index_);
-  cudaStream_t stream = nullptr;
-  FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  stream_ = UniqueStream(stream);
   cudaEvent_t event = nullptr;
   FOVEA_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   position_ = UniqueEvent(event);
+}
+
+CudaStream::CudaStream(int device_index, GpuTraits traits, Buffer scratch,
+                       std::atomic<std::int64_t>& waits)
+    : CudaStream(device_index, traits, cudaStream_t{}, waits) {
+  const DeviceGuard guard(device_index_);
+  FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
+  stream_ = UniqueStream(handle_);
+  scratch_ = std::move(scratch);
 }
 
 std::span<std::byte> CudaStream::scratch() const {
@@ -127,6 +134,7 @@ bool CudaStream::is_idle() const {
 
 void CudaStream::synchronize() {
   const DeviceGuard guard(device_index_);
+  ++*waits_;
   FOVEA_CUDA_CHECK(cudaStreamSynchronize(handle()));
 }
 
