@@ -90,23 +90,29 @@ void GraphManager::capture_for(const SubBatch& plan) {
 
 // --- execution ---
 
-RunTimes GraphManager::execute(Items items, Rows out) {
-  return run(items, out, options_.user.cudagraph_mm_encoder ? Forced() : MissReason::kDisabled);
+RunTimes GraphManager::execute(Items items, Rows out, Stream* reader) {
+  return run(items, out, options_.user.cudagraph_mm_encoder ? Forced() : MissReason::kDisabled,
+             reader);
 }
 
-RunTimes GraphManager::execute_eager(Items items, Rows out) {
-  return run(items, out, MissReason::kRequested);
+RunTimes GraphManager::execute_eager(Items items, Rows out, Stream* reader) {
+  return run(items, out, MissReason::kRequested, reader);
 }
 
-RunTimes GraphManager::run(Items items, Rows out, Forced forced) {
+RunTimes GraphManager::run(Items items, Rows out, Forced forced, Stream* reader) {
   check_destinations(items, out);
   const auto scratch = scratch_.take();
   Run run{.items = items, .out = out, .scratch = *scratch, .patches_left = patches_of(items)};
   scratch->inputs.host_ms = 0;
   take_turn(run);
   try {
+    if (reader != nullptr) runners_.lane.compute().wait_for(*reader);
     submit(run, forced);
-    runners_.lane.synchronize();
+    if (reader != nullptr) {
+      reader->wait_for(runners_.lane.compute());
+    } else {
+      runners_.lane.synchronize();
+    }
   } catch (...) {
     if (runners_.lane.device().properties().host_memory) throw;  // nothing is in flight
     // What was submitted before the failure still writes to `out`, which the caller is free to
