@@ -13,5 +13,6 @@
 #include "fovea/media.h"
 #include "fovea/options.h"
 #include "fovea/placeholder.h"
+#include "fovea/row_block.h"
 #include "fovea/stats.h"
 #include "fovea/version.h"
