@@ -5,6 +5,7 @@
 #include "fovea/cached_rows.h"
 #include "fovea/call_bounds.h"
 #include "fovea/diagnostics.h"
+#include "fovea/dlpack.h"
 #include "fovea/embedding.h"
 #include "fovea/encoder_cache.h"
 #include "fovea/engine.h"
