@@ -68,7 +68,8 @@ class FOVEA_API RowBytes {
   std::size_t capacity_ = 0;
 };
 
-/// The rows of one item, owned, in host memory.
+/// The rows of one item, owned, in host memory; or, without data, what is known about rows that
+/// were written to a destination of the caller.
 struct Embedding {
   std::string name;  ///< of the MediaItem
   Modality modality = Modality::kImage;
@@ -91,8 +92,10 @@ struct Embedding {
   StageTimes times;
   std::optional<Error> error;  ///< set, and rows = 0, if the item failed under OnError::kSkip
 
+  /// Whether the rows are here, and not in a destination.
+  [[nodiscard]] bool has_data() const noexcept { return rows == 0 || width == 0 || !data.empty(); }
   /// Element [row, column] as float, whatever the dtype.
-  /// @throws Error(kInvalidArgument) if there is no such element.
+  /// @throws Error(kInvalidArgument) if there is no such element, or no data.
   [[nodiscard]] FOVEA_API float at(std::int64_t row, std::int64_t column) const;
   /// Whether no element is infinite or NaN.
   [[nodiscard]] FOVEA_API bool is_finite() const noexcept;
@@ -101,7 +104,7 @@ struct Embedding {
 /// An item that stands for rows encoded earlier, with their name, modality, grid and what pruning
 /// retained, but without timestamps. A cache of embeddings passes it in place of an image that it
 /// knows. Copies the rows; see precomputed_rows().
-/// @throws Error(kInvalidArgument) if the embedding holds an error instead of rows.
+/// @throws Error(kInvalidArgument) if the embedding holds an error instead of rows, or no data.
 [[nodiscard]] FOVEA_API MediaItem precomputed(const Embedding& item);
 
 /// Writes a safetensors file with `item_<i>` [rows, width] for every item without an error, where
@@ -109,7 +112,7 @@ struct Embedding {
 /// index in `items`. The file appears complete or not at all.
 /// @param metadata is written to `__metadata__`, together with "format", "fovea.version" and
 /// "fovea.items".
-/// @throws Error(kIo) if the file cannot be written.
+/// @throws Error(kIo) if the file cannot be written, Error(kInvalidArgument) for rows without data.
 FOVEA_API void save_safetensors(const std::string& path, std::span<const Embedding> items,
                                 const std::map<std::string, std::string>& metadata);
 

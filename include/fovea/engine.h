@@ -15,6 +15,7 @@
 #include "fovea/media.h"
 #include "fovea/options.h"
 #include "fovea/reports.h"
+#include "fovea/row_block.h"
 #include "fovea/stats.h"
 
 namespace fovea {
@@ -77,6 +78,36 @@ class FOVEA_API Engine {
   /// Error(kDevice) or Error(kOutOfMemory) if a replica fails, after all others have ended. The
   /// engine is usable afterwards.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
+                                              const EncodeOptions& options = {});
+
+  /// As above, but writes the rows of items[i] to destinations[i], in its dtype and with its
+  /// distance between rows, and returns Embeddings without data: width, the number of rows and all
+  /// else are there. The bits are those of the call above.
+  ///
+  /// Without a stream the rows are there when the call returns. With one, of an engine on GPUs,
+  /// rows on GPUs are written behind what the stream holds at the time of the call, and what the
+  /// caller puts on it after the call finds them: the call returns when its work is submitted, and
+  /// the destinations have to stay until the stream has passed it. The host then waits for no rows,
+  /// but for those that pass through host memory: of the encoder cache, of pruned videos, and
+  /// precomputed ones that lie there. Rows on the host are there when the call returns in any case.
+  /// Where memory grows, and where it is more than two sub-batches ahead of the GPU, the host waits,
+  /// too. StageTimes::encode_ms is the time of
+  /// the submission then, and what a GPU reports later is an Error(kDevice) of a later call, or of
+  /// the caller's own.
+  ///
+  /// Nothing is written behind the rows of an item, or between them. Nothing is written for an item
+  /// that has an Embedding::error. If the call throws, destinations hold anything, and nothing
+  /// writes to them any more.
+  /// @param destinations one for each item, on the host or on any GPU that the driver copies to. An
+  /// item without rows needs no memory. They overlap neither each other nor precomputed rows;
+  /// blocks of equal stride may lie side by side. A destination with more room than rows is fine.
+  /// @throws Error(kInvalidArgument) before any work for a destination that is null, not aligned to
+  /// its elements, of another device than it says, or overlaps another one, for strides smaller
+  /// than a row, and for a stream of an engine on a CPU. A destination too small for its item is an
+  /// error of the item, found before any work where plan() can tell its rows from a header.
+  [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
+                                              std::span<const RowBlock> destinations,
+                                              const CallerStream& stream,
                                               const EncodeOptions& options = {});
 
   /// Captures every graph of the configuration and returns when all are captured. Without this call

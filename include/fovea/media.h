@@ -9,6 +9,7 @@
 
 #include "fovea/export.h"
 #include "fovea/options.h"
+#include "fovea/row_block.h"
 
 namespace fovea {
 
@@ -24,6 +25,7 @@ struct MediaItem {
     kRgb,          ///< `bytes`: interleaved 8-bit RGB, num_frames images of width_px x height_px
     kPixelValues,  ///< `bytes`: num_rows patches of row_width values of row_dtype, and `grid_thw`
     kRows,         ///< `bytes`: finished embeddings, num_rows x row_width elements of row_dtype
+    kRowBlock,     ///< `block`: the same, in memory of the caller, its rows row_width wide
   };
 
   Modality modality = Modality::kImage;
@@ -36,12 +38,13 @@ struct MediaItem {
   std::int64_t num_frames = 1;
   double fps = 2.0;  ///< of the sampled frames; containers are sampled at this rate
 
-  /// The following members are used by kPixelValues and kRows only.
+  /// The following members are used by kPixelValues, kRows and kRowBlock only.
   RowDType row_dtype = RowDType::kFloat32;
   std::int64_t num_rows = 0;
   std::int64_t row_width = 0;
-  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; kRows: copied to the result
-  std::optional<std::vector<std::int64_t>> retained;    ///< kRows only: copied to the result
+  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; of rows: for the result
+  std::optional<std::vector<std::int64_t>> retained;    ///< of rows only: for the result
+  RowBlock block;                                       ///< kRowBlock only
 };
 
 /// An encoded image (JPEG, PNG, WebP) in a file. The file is not looked at until encode() reads it.
@@ -92,6 +95,12 @@ struct MediaItem {
 /// than that of the model. `modality` and `grid_thw` may be set afterwards.
 [[nodiscard]] FOVEA_API MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype,
                                                    std::int64_t num_rows, std::int64_t row_width,
+                                                   std::string name);
+
+/// As above for rows in memory of the caller, on the host or on a GPU, which the item refers to: it
+/// has to stay until encode() returns, with a stream until that has passed its work. Rows on a GPU
+/// need an engine on GPUs. encode() refuses blocks as it refuses destinations.
+[[nodiscard]] FOVEA_API MediaItem precomputed_rows(const RowBlock& block, std::int64_t row_width,
                                                    std::string name);
 
 }  // namespace fovea

@@ -84,6 +84,7 @@ struct Stats {
 struct ReplicaStats {
   std::string device;  ///< "cpu" or "cuda:<index>"
   Stats stats;
+  std::int64_t host_waits = 0;  ///< how often a thread has waited for work on the device
 };
 
 }  // namespace fovea

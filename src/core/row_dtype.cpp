@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "fovea/tower/core/row_copy.h"
+
 namespace fovea {
 
 DType to_dtype(RowDType dtype) noexcept {
@@ -16,10 +18,9 @@ DType to_dtype(RowDType dtype) noexcept {
   return DType::kF32;
 }
 
-void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
+void convert_rows(DType from, const std::byte* source, DType dtype, std::byte* out,
                   std::size_t count) noexcept {
   if (count == 0) return;  // there may be no memory at all
-  const DType dtype = to_dtype(to);
   if (from == dtype) {
     std::memcpy(out, source, count * size_of(dtype));
   } else if (from == DType::kF32) {
@@ -33,6 +34,16 @@ void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* o
       widen_to_f32(from, source + at * size_of(from), wide.data(), part);
       narrow_from_f32(wide.data(), dtype, out + at * size_of(dtype), part);
     }
+  }
+}
+
+void copy_rows(const RowCopy& copy) noexcept {
+  const std::int64_t pieces = copy.is_packed() ? std::min<std::int64_t>(copy.rows, 1) : copy.rows;
+  const std::int64_t count = copy.is_packed() ? copy.rows * copy.width : copy.width;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const auto row = static_cast<std::size_t>(piece);
+    convert_rows(copy.from_dtype, copy.from + row * copy.from_stride, copy.to_dtype,
+                 copy.to + row * copy.to_stride, static_cast<std::size_t>(count));
   }
 }
 

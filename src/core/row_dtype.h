@@ -12,7 +12,11 @@ namespace fovea {
 
 /// Copies `count` elements of a float dtype, converting them through f32, rounded to nearest even.
 /// The ranges must not overlap.
-void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
+void convert_rows(DType from, const std::byte* source, DType to, std::byte* out,
                   std::size_t count) noexcept;
+inline void convert_rows(DType from, const std::byte* source, RowDType to, std::byte* out,
+                         std::size_t count) noexcept {
+  convert_rows(from, source, to_dtype(to), out, count);
+}
 
 }  // namespace fovea

@@ -11,7 +11,7 @@
 #include "engine/cached/cached_call.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
-#include "engine/output.h"
+#include "engine/prepare/check_item.h"
 #include "engine/video_pruning.h"
 #include "graph/graph_stats.h"
 
@@ -45,23 +45,34 @@ void Engine::Impl::Call::tell(std::int64_t items_done) const {
 }
 
 std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
-                                            const EncodeOptions& how) {
+                                            const EncodeOptions& how, const Destinations& to) {
   const CallScope scope(how.bounds, "encode");
   std::vector<Embedding> results(media.size());
-  Call call{media, how, results};
-  if (row_cache && how.use_cache && !how.enforce_eager) {
+  RowHandover handover(*backends.front().device, to.stream);
+  Call call{.media = media,
+            .how = how,
+            .to = to,
+            .results = results,
+            .handover = handover,
+            .is_cached = row_cache && how.use_cache && !how.enforce_eager};
+  if (!to.blocks.empty()) check_room(call);
+  if (call.is_cached) {
     run_cached(call);
   } else {
     std::vector<std::size_t> all(media.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    run(call, all, [](std::size_t) {});
+    run(call, std::move(all), [](std::size_t) {});
   }
+  hand_over(call);
   return results;
 }
 
-void Engine::Impl::run(Call& call, std::span<const std::size_t> which, const Finished& finished) {
+void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finished& finished) {
+  call.done += static_cast<std::int64_t>(
+      std::erase_if(which, [&](std::size_t item) { return call.results[item].error.has_value(); }));
   const auto session = sessions.take();
   try {
+    session->attach(call.to.stream);
     PreparedWindows windows(
         {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())},
         call.media, order(call, which));
@@ -88,9 +99,9 @@ void Engine::Impl::run_cached(Call& call) {
   CachedCall cached(*row_cache, item_keys(call), call.media, call.results);
   const auto encoded = [&](std::size_t item) { cached.encoded(item); };
   try {
-    if (!cached.to_encode().empty()) run(call, std::vector(cached.to_encode()), encoded);
+    if (!cached.to_encode().empty()) run(call, cached.to_encode(), encoded);
     while (const std::optional<std::size_t> item = cached.wait_for_others(call.how.on_error)) {
-      run(call, {&*item, 1}, encoded);
+      run(call, {*item}, encoded);
     }
   } catch (const Error& error) {
     cached.failed(error);
@@ -100,11 +111,11 @@ void Engine::Impl::run_cached(Call& call) {
 }
 
 std::vector<std::optional<ItemKey>> Engine::Impl::item_keys(const Call& call) {
-  const KeyContext context{fingerprint, options, call.how.dtype};
   std::vector<std::optional<ItemKey>> keys(call.media.size());
   decode_pool.parallel_for(std::ssize(call.media), [&](std::int64_t i, int) {
     const auto item = static_cast<std::size_t>(i);
-    keys[item] = item_key(context, call.media[item]);
+    if (call.results[item].error) return;
+    keys[item] = item_key({fingerprint, options, call.dtype(item)}, call.media[item]);
   });
   return keys;
 }
@@ -113,7 +124,7 @@ void Engine::Impl::finish(const Call& call, std::span<const std::size_t> items,
                           const Finished& finished) {
   for (const std::size_t item : items) {
     Embedding& result = call.results[item];
-    const bool is_encoded = call.media[item].source != MediaItem::Source::kRows && !result.error;
+    const bool is_encoded = !is_finished(call.media[item]) && !result.error;
     if (options.video_pruning_rate > 0 && is_encoded && result.modality == Modality::kVideo) {
       prune_video(result, options.video_pruning_rate, decode_pool);
     }
@@ -143,7 +154,13 @@ std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(std::span<const M
 
 std::vector<CallWindow> Engine::Impl::order(const Call& call, std::span<const std::size_t> which) {
   std::vector<std::optional<ItemPlan>> sizes(which.size());
-  if (which.size() > 1) sizes = sizes_ahead(call.media, which);  // a single item goes with none
+  if (which.size() > 1) {  // a single item goes with none
+    if (call.sizes.empty()) {
+      sizes = sizes_ahead(call.media, which);
+    } else {
+      std::ranges::transform(which, sizes.begin(), [&](std::size_t i) { return call.sizes[i]; });
+    }
+  }
   std::vector<CallWindow> windows = order_call(call_limits(call.how.enforce_eager), sizes);
   for (CallWindow& window : windows) {
     for (std::size_t& item : window.items) item = which[item];
@@ -154,30 +171,33 @@ std::vector<CallWindow> Engine::Impl::order(const Call& call, std::span<const st
 void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& window,
                           const Call& call) {
   std::vector<const PreparedItem*> items;
-  std::vector<Embedding*> rows;
+  std::vector<RowSink> sinks;
   Assignment assignment{.counts = std::vector<std::size_t>(replicas->size())};
   for (std::size_t i = 0; i < window.prepared.size(); ++i) {
-    const MediaItem& source = call.media[window.call.items[i]];
-    Embedding& result = call.results[window.call.items[i]];
-    result = describe(source, window.prepared[i]);
-    if (result.error) {
-      if (call.how.on_error == OnError::kFail) throw Error(*result.error);
-    } else if (source.source == MediaItem::Source::kRows) {
-      hand_on_rows(source, call.how.dtype, result);
-      ++precomputed_items;
+    const std::size_t item = window.call.items[i];
+    const PreparedMedia& prepared = window.prepared[i];
+    call.results[item] = describe(call.media[item], prepared);
+    std::optional<Error> error = prepared.error;
+    if (!error && !call.is_cached && !is_finished(call.media[item])) {
+      error = lacks_room(call.to.of(item), final_rows(prepared.item.plan), call.media[item].name);
+    }
+    if (error) {
+      fail(call, item, *error);
+    } else if (is_finished(call.media[item])) {
+      hand_on(call, item);
     } else {
       if (!window.call.replicas.empty()) {
         assignment.order.push_back(items.size());
         ++assignment.counts[window.call.replicas[i]];
       }
-      items.push_back(&window.prepared[i].item);
-      rows.push_back(&result);
+      items.push_back(&prepared.item);
+      sinks.push_back(sink_of(call, item));
     }
   }
   if (window.call.replicas.empty()) {
-    session.begin(items, call.how, rows);
+    session.begin(items, call.how, sinks);
   } else {
-    session.begin(items, assignment, call.how, rows);
+    session.begin(items, assignment, call.how, sinks);
   }
 }
 
@@ -188,7 +208,18 @@ Engine::~Engine() = default;
 
 std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       const EncodeOptions& options) try {
-  return impl_->encode(items, options);
+  return impl_->encode(items, options, {});
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
+                                      std::span<const RowBlock> destinations,
+                                      const CallerStream& stream,
+                                      const EncodeOptions& options) try {
+  const Destinations to{destinations, stream};
+  check_destinations(to, items, impl_->report.width, *impl_->backends.front().device);
+  return impl_->encode(items, options, to);
 } catch (...) {
   rethrow_as_error();
 }

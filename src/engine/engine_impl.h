@@ -20,6 +20,9 @@
 #include "engine/prepared_windows.h"
 #include "engine/replicas/group_session.h"
 #include "engine/replicas/replica_group.h"
+#include "engine/replicas/row_sink.h"
+#include "engine/rows/destinations.h"
+#include "engine/rows/row_handover.h"
 #include "fovea/engine.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/device/device.h"
@@ -32,8 +35,9 @@ struct Engine::Impl {
   Impl(const std::string& model_directory, const EngineOptions& engine_options);
 
   /// The whole way of a batch: prepare, pack, run, hand over. The table of contents of the system.
+  /// @param to destinations that check_destinations has passed.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> media,
-                                              const EncodeOptions& how);
+                                              const EncodeOptions& how, const Destinations& to);
 
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
@@ -70,10 +74,18 @@ struct Engine::Impl {
   struct Call {
     std::span<const MediaItem> media;
     const EncodeOptions& how;
+    const Destinations& to;
     std::span<Embedding> results;
-    std::int64_t done = 0;  // items, for how.progress
+    RowHandover& handover;
+    bool is_cached = false;                           // asks the encoder cache
+    std::int64_t done = 0;                            // items, for how.progress
+    std::vector<std::optional<ItemPlan>> sizes = {};  // of all items of a call with destinations
 
     void tell(std::int64_t items_done) const;
+    /// Of the rows of an item.
+    [[nodiscard]] RowDType dtype(std::size_t item) const {
+      return to.blocks.empty() ? how.dtype : to.blocks[item].dtype;
+    }
   };
   /// What is done with an item when its result is complete.
   using Finished = std::function<void(std::size_t item)>;
@@ -83,8 +95,9 @@ struct Engine::Impl {
   void make_cache(const checkpoint::WeightSource& weights);
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
-  /// Encodes the items `which` of a call, in the order that suits them.
-  void run(Call& call, std::span<const std::size_t> which, const Finished& finished);
+  /// Encodes the items `which` of a call, those that have failed aside, in the order that suits
+  /// them.
+  void run(Call& call, std::vector<std::size_t> which, const Finished& finished);
   /// As run for all items; those that the encoder cache knows, or is about to, are not encoded.
   void run_cached(Call& call);
   [[nodiscard]] std::vector<std::optional<ItemKey>> item_keys(const Call& call);
@@ -92,6 +105,18 @@ struct Engine::Impl {
   [[nodiscard]] std::vector<CallWindow> order(const Call& call, std::span<const std::size_t> which);
   /// Fills in the results of a window, without rows, and has the replicas begin to write those.
   void submit(GroupSession& session, const PreparedWindows::Window& window, const Call& call);
+  /// Gives an item an error, or throws it, as the call wants.
+  static void fail(const Call& call, std::size_t item, const Error& error);
+  /// Fails the items whose rows, as far as their headers tell, exceed their destinations.
+  void check_room(Call& call);
+  /// Rows of an item with this plan, after pruning.
+  [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
+  /// Where the replicas bring the rows of an item: to its result if the host has still to see them.
+  [[nodiscard]] RowSink sink_of(const Call& call, std::size_t item) const;
+  /// Hands finished rows on to their result, unless they go from GPU to GPU.
+  void hand_on(const Call& call, std::size_t item);
+  /// Brings what is not in its destination there.
+  void hand_over(const Call& call);
   /// Completes results whose rows are there: prunes videos, if the options ask for it.
   void finish(const Call& call, std::span<const std::size_t> items, const Finished& finished);
 };

@@ -87,8 +87,19 @@ MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype, std:
   return item;
 }
 
+MediaItem precomputed_rows(const RowBlock& block, std::int64_t row_width, std::string name) {
+  MediaItem item;
+  item.source = MediaItem::Source::kRowBlock;
+  item.name = std::move(name);
+  item.block = block;
+  item.row_width = row_width;
+  return item;
+}
+
 MediaItem precomputed(const Embedding& rows) try {
   FOVEA_CHECK(!rows.error, kInvalidArgument, rows.name, ": failed and has no rows to hand on");
+  FOVEA_CHECK(rows.has_data(), kInvalidArgument, rows.name,
+              ": its rows are in memory of the caller, not here");
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(rows.data.data());
   MediaItem item = precomputed_rows({bytes, bytes + rows.data.size()}, rows.dtype, rows.rows,
                                     rows.width, rows.name);

@@ -35,6 +35,7 @@ void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result) {
 float Embedding::at(std::int64_t row, std::int64_t column) const try {
   FOVEA_CHECK(row >= 0 && row < rows && column >= 0 && column < width, kInvalidArgument,
               "embedding of ", rows, "x", width, " has no element [", row, ", ", column, "]");
+  FOVEA_CHECK(has_data(), kInvalidArgument, name, ": its rows are in memory of the caller");
   const DType stored = to_dtype(dtype);
   float value = 0;
   const auto index = static_cast<std::size_t>(row * width + column);
@@ -109,6 +110,8 @@ void save_safetensors(const std::string& path, std::span<const Embedding> items,
     const Embedding& item = items[i];
     list += cat(i == 0 ? "" : ",", describe(item, i));
     if (item.error) continue;
+    FOVEA_CHECK(item.has_data(), kInvalidArgument, item.name,
+                ": its rows are in memory of the caller");
     tensors.push_back(
         {cat("item_", i), {item.data.data(), to_dtype(item.dtype), {item.rows, item.width}}});
     if (item.grid_thw) {

@@ -16,6 +16,7 @@
 #include "engine/prepare/check_item.h"
 #include "engine/prepare/frame_writer.h"
 #include "engine/prepare/item_deadline.h"
+#include "engine/rows/row_blocks.h"
 #include "media/decode_image.h"
 #include "media/limits.h"
 #include "media/video.h"
@@ -48,7 +49,8 @@ class Preparation {
     check_source(media_);
     const bool is_video = media_.modality == Modality::kVideo;
     switch (media_.source) {
-      case Source::kRows: check_rows(); return;
+      case Source::kRows:
+      case Source::kRowBlock: check_rows(); return;
       case Source::kPixelValues: add_pixel_values(); return;
       case Source::kRgb: add_rgb(); break;
       case Source::kFrameFiles: add_files(); break;
@@ -64,10 +66,13 @@ class Preparation {
 
   /// Rows that need no tower: do they fit their description, and the model?
   void check_rows() const {
-    check_matrix(media_, "rows");
+    if (media_.source == MediaItem::Source::kRows) check_matrix(media_, "rows");
     const std::int64_t width = context_.model.graph_spec().out_width;
     FOVEA_CHECK(media_.row_width == width, kInvalidArgument, media_.name,
                 ": rows of this model are ", width, " wide, got ", media_.row_width);
+    if (media_.source == MediaItem::Source::kRowBlock) {
+      check_block(media_.block, width, media_.name);
+    }
   }
 
   void add_pixel_values() {
@@ -229,7 +234,7 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
   check_source(media);
   const bool is_video = media.modality == Modality::kVideo;
   const bool is_encoded = media.source == Source::kFile || media.source == Source::kBytes;
-  if (media.source == Source::kRows || (is_video && is_encoded)) return {};
+  if (is_finished(media) || (is_video && is_encoded)) return {};
   if (media.source == Source::kPixelValues) {
     ItemPlan plan = processor.plan_grid(media.modality, *media.grid_thw);
     media::check_num_patches(plan.spec.input_rows, media.name, options.limits);

@@ -98,26 +98,31 @@ void GraphManager::Impl::capture_for(const SubBatch& plan) {
 // --- execution ---
 
 RunTimes GraphManager::execute(std::span<const PreparedItem* const> items,
-                               std::span<const TensorView> out) {
+                               std::span<const TensorView> out, Stream* reader) {
   return impl_->run(
-      items, out,
-      impl_->options.user.cudagraph_mm_encoder ? Impl::Forced() : MissReason::kDisabled);
+      items, out, impl_->options.user.cudagraph_mm_encoder ? Impl::Forced() : MissReason::kDisabled,
+      reader);
 }
 
 RunTimes GraphManager::execute_eager(std::span<const PreparedItem* const> items,
-                                     std::span<const TensorView> out) {
-  return impl_->run(items, out, MissReason::kRequested);
+                                     std::span<const TensorView> out, Stream* reader) {
+  return impl_->run(items, out, MissReason::kRequested, reader);
 }
 
-RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced) {
+RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, Stream* reader) {
   check_destinations(items, out);
   const auto scratch = scratches.take();
   Run run{.items = items, .out = out, .scratch = *scratch, .patches_left = patches_of(items)};
   scratch->inputs.host_ms = 0;
   take_turn(run);
   try {
+    if (reader != nullptr) runners.lane.compute().wait_for(*reader);
     submit(run, forced);
-    runners.lane.synchronize();
+    if (reader != nullptr) {
+      reader->wait_for(runners.lane.compute());
+    } else {
+      runners.lane.synchronize();
+    }
   } catch (...) {
     if (runners.lane.device().properties().host_memory) throw;  // nothing is in flight
     // What was submitted before the failure still writes to `out`, which the caller is free to

@@ -59,7 +59,7 @@ struct GraphManager::Impl {
     InputScratch& inputs;
   };
 
-  RunTimes run(Items items, Rows out, Forced forced);
+  RunTimes run(Items items, Rows out, Forced forced, Stream* reader);
   void check_destinations(Items items, Rows out) const;
   /// Runs all items, those together that may share graphs.
   void submit(Run& run, Forced forced);

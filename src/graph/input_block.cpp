@@ -156,7 +156,7 @@ std::byte* InputFeed::begin() {
   if (device_->properties().host_memory) return block_.data();
   slot_ ^= 1;
   if (slots_[slot_].in_flight) {
-    copy_->synchronize();  // everything uploaded so far: both slots are free
+    if (!copy_->is_idle()) copy_->synchronize();  // all uploads so far: both slots are free
     for (HostSlot& slot : slots_) slot.in_flight = false;
   }
   return slots_[slot_].memory.data();

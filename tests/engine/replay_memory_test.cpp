@@ -83,7 +83,7 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
   [[nodiscard]] std::vector<RowBytes> encode(const Batch& batch) {
     std::vector<const PreparedItem*> items;
     std::vector<Embedding> rows(batch.size());
-    std::vector<Embedding*> out;
+    std::vector<RowSink> out;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       items.push_back(&batch[i]);
       out.push_back(&rows[i]);

@@ -20,6 +20,7 @@ class CountingStream final : public Stream {
     ++copies;
   }
   void fill_zero(std::byte*, std::size_t) override {}
+  void copy_rows(const RowCopy&) override {}
   std::unique_ptr<RecordedGraph> capture(const std::function<void()>&) override { return nullptr; }
   void replay(const RecordedGraph&) override {}
   void wait_for(Stream&) override {}

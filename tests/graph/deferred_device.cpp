@@ -16,13 +16,17 @@ class DeferredStream::Recording final : public RecordedGraph {
 };
 
 void DeferredStream::submit(std::function<void()> work) {
+  if (other_ != nullptr) {
+    other_->submit(std::move(work));
+    return;
+  }
   if (recording_ != nullptr) {
     recording_->works.push_back(std::move(work));
     return;
   }
   queue_.push_back(std::move(work));
   ++submitted_;
-  if (run_at_once_) synchronize();
+  if (run_at_once_) run_until(submitted_);
 }
 
 void DeferredStream::copy(std::byte* dst, const std::byte* src, std::size_t bytes) {
@@ -51,7 +55,8 @@ void DeferredStream::replay(const RecordedGraph& graph) {
 }
 
 void DeferredStream::wait_for(Stream& other) {
-  auto& stream = static_cast<DeferredStream&>(other);
+  auto& named = static_cast<DeferredStream&>(other);
+  DeferredStream& stream = named.other_ != nullptr ? *named.other_ : named;
   submit([&stream, until = stream.submitted_] { stream.run_until(until); });
 }
 
@@ -109,11 +114,11 @@ Buffer DeferredDevice::allocate_host(std::size_t bytes) {
 
 std::unique_ptr<Stream> DeferredDevice::create_stream() {
   ++num_op_streams_;
-  return std::make_unique<DeferredStream>(false);
+  return std::make_unique<DeferredStream>(false, waits_);
 }
 
 std::unique_ptr<Stream> DeferredDevice::create_copy_stream() {
-  return std::make_unique<DeferredStream>(schedule_ == Schedule::kCopyFirst);
+  return std::make_unique<DeferredStream>(schedule_ == Schedule::kCopyFirst, waits_);
 }
 
 }  // namespace fovea::test

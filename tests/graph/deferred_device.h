@@ -22,24 +22,37 @@ enum class Schedule : std::uint8_t {
 /// wait_for and synchronize allow.
 class DeferredStream final : public Stream {
  public:
-  explicit DeferredStream(bool run_at_once) noexcept : run_at_once_(run_at_once) {}
+  /// @param waits counts what synchronize() waits for.
+  DeferredStream(bool run_at_once, std::atomic<std::int64_t>& waits) noexcept
+      : run_at_once_(run_at_once), waits_(waits) {}
+  /// The queue `other` under another name.
+  explicit DeferredStream(DeferredStream& other) noexcept
+      : run_at_once_(false), waits_(other.waits_), other_(&other) {}
 
   void submit(std::function<void()> work);
 
   void copy(std::byte* dst, const std::byte* src, std::size_t bytes) override;
   void fill_zero(std::byte* dst, std::size_t bytes) override;
+  void copy_rows(const RowCopy& copy) override {
+    submit([=] { fovea::copy_rows(copy); });
+  }
   [[nodiscard]] std::unique_ptr<RecordedGraph> capture(
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
   [[nodiscard]] bool is_idle() const override { return done_ == submitted_; }
-  void synchronize() override { run_until(submitted_); }
+  void synchronize() override {
+    ++waits_;
+    run_until(submitted_);
+  }
 
  private:
   class Recording;
   void run_until(std::size_t count);
 
   bool run_at_once_;
+  std::atomic<std::int64_t>& waits_;
+  DeferredStream* other_ = nullptr;
   std::deque<std::function<void()>> queue_;
   std::size_t submitted_ = 0;
   std::size_t done_ = 0;
@@ -61,6 +74,12 @@ class DeferredDevice final : public Device {
   /// Queues that create_stream made.
   [[nodiscard]] int num_op_streams() const noexcept { return num_op_streams_; }
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return device_bytes_; }
+  /// @param handle a DeferredStream*.
+  [[nodiscard]] std::unique_ptr<Stream> adopt_stream(int, void* handle) override {
+    return std::make_unique<DeferredStream>(*static_cast<DeferredStream*>(handle));
+  }
+  [[nodiscard]] bool is_memory_of(const void*, int) const override { return true; }
+  [[nodiscard]] std::int64_t host_waits() const noexcept override { return waits_; }
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_bytes_; }
   /// From now on allocations that would exceed this many bytes of device memory fail.
   void set_limit(std::size_t bytes) noexcept { limit_bytes_ = bytes; }
@@ -78,6 +97,7 @@ class DeferredDevice final : public Device {
   int num_op_streams_ = 0;
   std::size_t limit_bytes_ = std::numeric_limits<std::size_t>::max();
   int until_failure_ = -1;  // negative: none is due
+  std::atomic<std::int64_t> waits_ = 0;
   std::size_t device_bytes_ = 0;
   std::size_t host_bytes_ = 0;
 };

@@ -45,6 +45,27 @@ TEST_P(OverlapTest, TwoPaths) {
   EXPECT_GT(h.manager.stats().graph_partial, 0);
 }
 
+TEST_P(OverlapTest, AReaderIsWaitedForOnTheDeviceAlone) {
+  MockHarness h(MockModel{}, small_options(), GetParam());
+  h.manager.capture();
+  const Batch first = mock_batch(h.model, {{1, 4, 4}}, 1);
+  const Batch second = mock_batch(h.model, {{1, 4, 4}}, 2);
+  const Destinations rows(*h.device, first, h.model.graph_spec().out_width);
+  const Destinations kept(*h.device, first, h.model.graph_spec().out_width);
+  const auto reader = h.device->create_stream();
+  (void)h.manager.execute(first.pointers(), rows.views());  // memory has grown
+  const std::int64_t before = h.device->host_waits();
+  (void)h.manager.execute(first.pointers(), rows.views(), reader.get());
+  EXPECT_EQ(h.device->host_waits(), before);
+  reader->copy(kept.views()[0].data, rows.views()[0].data, rows.views()[0].bytes());
+  (void)h.manager.execute(second.pointers(), rows.views(), reader.get());  // the same memory
+  (void)h.manager.execute_eager(
+      second.pointers(), Destinations(*h.device, second, h.model.graph_spec().out_width).views());
+  reader->synchronize();
+  EXPECT_EQ(kept.rows()[0], h.model.reference(first.items()[0])) << "read before it was replaced";
+  EXPECT_EQ(rows.rows()[0], h.model.reference(second.items()[0]));
+}
+
 TEST_P(OverlapTest, CapturesOnDemandBetweenReplays) {
   GraphManagerOptions options = small_options();
   options.missing = MissingGraph::kCapture;

@@ -144,6 +144,11 @@ class CpuDevice final : public Device {
     return std::make_unique<CpuStream>(pool_);
   }
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
+  [[nodiscard]] std::unique_ptr<Stream> adopt_stream(int gpu, void*) override {
+    throw Error(ErrorCode::kInvalidArgument, cat("a stream of cuda:", gpu, ", but this is a CPU"));
+  }
+  [[nodiscard]] bool is_memory_of(const void*, int gpu) const override { return gpu < 0; }
+  [[nodiscard]] std::int64_t host_waits() const noexcept override { return 0; }
 
  private:
   static void release(void* context, std::byte* data, std::size_t bytes) noexcept {

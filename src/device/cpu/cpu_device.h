@@ -25,6 +25,7 @@ class CpuStream final : public Stream {
 
   void copy(std::byte* dst, const std::byte* src, std::size_t bytes) override;
   void fill_zero(std::byte* dst, std::size_t bytes) override;
+  void copy_rows(const RowCopy& copy) override { fovea::copy_rows(copy); }
   [[nodiscard]] std::unique_ptr<RecordedGraph> capture(
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;

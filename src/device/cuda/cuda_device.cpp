@@ -49,6 +49,7 @@ class CudaDevice final : public Device {
     check_memory(cudaMalloc(&data, size), "cudaMalloc", bytes);
     allocated_ += bytes;
     Buffer buffer(static_cast<std::byte*>(data), bytes, &CudaDevice::release, this);
+    ++waits_;
     FOVEA_CUDA_CHECK(cudaMemsetAsync(data, 0, size, clearing_.get()));
     FOVEA_CUDA_CHECK(cudaStreamSynchronize(clearing_.get()));
     return buffer;
@@ -66,13 +67,32 @@ class CudaDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Stream> create_stream() override {
     return std::make_unique<CudaStream>(
         index_, traits_, wait_,
-        allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes));
+        allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes), waits_);
   }
   [[nodiscard]] std::unique_ptr<Stream> create_copy_stream() override {
-    return std::make_unique<CudaStream>(index_, traits_, wait_, Buffer());
+    return std::make_unique<CudaStream>(index_, traits_, wait_, Buffer(), waits_);
   }
 
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
+
+  [[nodiscard]] std::unique_ptr<Stream> adopt_stream(int gpu, void* handle) override {
+    int count = 0;
+    FOVEA_CUDA_CHECK(cudaGetDeviceCount(&count));
+    FOVEA_CHECK(gpu >= 0 && gpu < count, kInvalidArgument, "a stream of cuda:", gpu,
+                ", but this machine has ", count, " GPUs");
+    return std::make_unique<CudaStream>(gpu, traits_, static_cast<cudaStream_t>(handle), waits_);
+  }
+  [[nodiscard]] bool is_memory_of(const void* data, int gpu) const override {
+    const DeviceGuard guard(index_);
+    cudaPointerAttributes found{};
+    FOVEA_CUDA_CHECK(cudaPointerGetAttributes(&found, data));
+    switch (found.type) {
+      case cudaMemoryTypeManaged: return true;
+      case cudaMemoryTypeDevice: return found.device == gpu;
+      default: return gpu < 0;
+    }
+  }
+  [[nodiscard]] std::int64_t host_waits() const noexcept override { return waits_; }
 
  private:
   /// The runtime calls sizes beyond any memory an invalid value.
@@ -99,6 +119,7 @@ class CudaDevice final : public Device {
   GpuTraits traits_{};
   UniqueStream clearing_;  // zeroes new memory without touching the default stream
   std::atomic<std::size_t> allocated_{0};
+  std::atomic<std::int64_t> waits_{0};
 };
 
 }  // namespace

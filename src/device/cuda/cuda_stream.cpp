@@ -53,14 +53,21 @@ UniqueEvent make_event(unsigned flags) {
 
 }  // namespace
 
-CudaStream::CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch)
-    : device_index_(device_index), traits_(traits), scratch_(std::move(scratch)) {
+CudaStream::CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign,
+                       std::atomic<std::int64_t>& waits)
+    : device_index_(device_index), traits_(traits), handle_(foreign), waits_(&waits) {
   const DeviceGuard guard(device_index_);
-  cudaStream_t stream = nullptr;
-  FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  stream_ = UniqueStream(stream);
   position_ = make_event(cudaEventDisableTiming);
+}
+
+CudaStream::CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch,
+                       std::atomic<std::int64_t>& waits)
+    : CudaStream(device_index, traits, cudaStream_t{}, waits) {
+  const DeviceGuard guard(device_index_);
+  FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
+  stream_ = UniqueStream(handle_);
   if (wait == CudaWait::kSleep) end_ = make_event(cudaEventDisableTiming | cudaEventBlockingSync);
+  scratch_ = std::move(scratch);
 }
 
 std::span<std::byte> CudaStream::scratch() const {
@@ -132,6 +139,7 @@ bool CudaStream::is_idle() const {
 
 void CudaStream::synchronize() {
   const DeviceGuard guard(device_index_);
+  ++*waits_;
   if (end_.get() == nullptr) {
     FOVEA_CUDA_CHECK(cudaStreamSynchronize(handle()));
   } else {

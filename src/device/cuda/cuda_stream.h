@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -27,10 +29,15 @@ class CudaStream final : public Stream {
 
   /// @param wait how synchronize() waits.
   /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`, or
-  /// nothing for a stream that no op uses.
-  CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch);
+  /// nothing for a stream that no op uses. @param waits counts what synchronize() waits for; must
+  /// outlive the stream.
+  CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch,
+             std::atomic<std::int64_t>& waits);
+  /// A stream of somebody else, which must outlive this object.
+  CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign,
+             std::atomic<std::int64_t>& waits);
 
-  [[nodiscard]] cudaStream_t handle() const noexcept { return stream_.get(); }
+  [[nodiscard]] cudaStream_t handle() const noexcept { return handle_; }
   [[nodiscard]] int device_index() const noexcept { return device_index_; }
   [[nodiscard]] const GpuTraits& traits() const noexcept { return traits_; }
   /// @throws Error(kInternal) on a stream without scratch.
@@ -45,6 +52,7 @@ class CudaStream final : public Stream {
 
   void copy(std::byte* dst, const std::byte* src, std::size_t bytes) override;
   void fill_zero(std::byte* dst, std::size_t bytes) override;
+  void copy_rows(const RowCopy& copy) override;
   [[nodiscard]] std::unique_ptr<RecordedGraph> capture(
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
@@ -57,7 +65,9 @@ class CudaStream final : public Stream {
 
   int device_index_;
   GpuTraits traits_;
-  UniqueStream stream_;
+  UniqueStream stream_;  // empty: somebody else's
+  cudaStream_t handle_ = nullptr;
+  std::atomic<std::int64_t>* waits_;
   UniqueEvent position_;  // marks how far this stream has come when another waits for it
   UniqueEvent end_;       // for synchronize(), which sleeps until it has passed; null: it spins
   Buffer scratch_;

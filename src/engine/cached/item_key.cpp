@@ -100,7 +100,8 @@ class KeyMaker {
     using Source = MediaItem::Source;
     check_source(media_);
     switch (media_.source) {
-      case Source::kRows: break;
+      case Source::kRows:
+      case Source::kRowBlock: break;
       case Source::kPixelValues: add_pixel_values(); break;
       case Source::kRgb: add_rgb(); break;
       case Source::kFrameFiles: add_frames(); break;
@@ -183,7 +184,7 @@ bool ItemKey::is_current() const {
 }
 
 std::optional<ItemKey> item_key(const KeyContext& context, const MediaItem& media) {
-  if (media.source == MediaItem::Source::kRows) return std::nullopt;
+  if (is_finished(media)) return std::nullopt;
   try {
     return KeyMaker(context, media).run();
   } catch (const Error&) {

@@ -113,10 +113,10 @@ std::vector<ItemPlan> mixed_load(const EncoderGraphModel& model, const GraphConf
 std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,
                                  const EncodeOptions& how) {
   std::vector<Embedding> rows(items.size());
-  std::vector<Embedding*> pointers;
-  for (Embedding& one : rows) pointers.push_back(&one);
+  std::vector<RowSink> sinks;
+  for (Embedding& one : rows) sinks.emplace_back(&one);
   ReplicaSession session(replica);
-  session.begin(items, how, pointers);
+  session.begin(items, how, sinks);
   session.finish();
   return rows;
 }

@@ -31,7 +31,8 @@ void check_source(const MediaItem& media) {
                   ": pixel values need their grid_thw");
       return;
     case Source::kRgb:  // their bytes have to fit numbers
-    case Source::kRows: return;
+    case Source::kRows:
+    case Source::kRowBlock: return;
   }
   FOVEA_CHECK(false, kInvalidArgument, media.name, ": an item has no source of number ",
               static_cast<int>(media.source));

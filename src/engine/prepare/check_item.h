@@ -8,6 +8,11 @@ namespace fovea {
 // Whether items are what their source says, before anything is read or decoded. Each function
 // throws Error(kInvalidArgument).
 
+/// Whether an item is rows already, which no tower has to compute.
+[[nodiscard]] inline bool is_finished(const MediaItem& media) noexcept {
+  return media.source == MediaItem::Source::kRows || media.source == MediaItem::Source::kRowBlock;
+}
+
 /// Requires the paths or bytes that the source of an item needs: exactly one path of a file, frame
 /// files, bytes of what is encoded.
 void check_source(const MediaItem& media);

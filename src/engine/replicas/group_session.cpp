@@ -48,13 +48,17 @@ void GroupSession::run(std::span<const PreparedItem* const> items, const EncodeO
   });
 }
 
+void GroupSession::attach(const CallerStream& stream) {
+  for (const auto& session : sessions_) session->attach(stream);
+}
+
 void GroupSession::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-                         std::span<Embedding* const> out) {
+                         std::span<const RowSink> out) {
   begin(items, assign(items), how, out);
 }
 
 void GroupSession::begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
-                         const EncodeOptions& how, std::span<Embedding* const> out) {
+                         const EncodeOptions& how, std::span<const RowSink> out) {
   if (sessions_.size() == 1) {
     sessions_.front()->begin(items, how, out);
     return;
@@ -70,12 +74,7 @@ void GroupSession::finish() {
 }
 
 void GroupSession::abandon() noexcept {
-  for (const auto& session : sessions_) {
-    try {
-      session->finish();
-    } catch (...) {  // NOLINT: the caller has a failure to report already
-    }
-  }
+  for (const auto& session : sessions_) session->abandon();
 }
 
 void GroupSession::for_each_rank(const std::function<void(std::size_t)>& work) {

@@ -29,14 +29,16 @@ class GroupSession {
   /// message names it. All replicas have ended by then, and are usable afterwards.
   void run(std::span<const PreparedItem* const> items, const EncodeOptions& how);
 
-  /// As run; *out[i] holds the rows of items[i] after finish(). The next call may be a begin: its
+  /// As ReplicaSession::attach, for every replica.
+  void attach(const CallerStream& stream);
+  /// As run; out[i] holds the rows of items[i] after finish(). The next call may be a begin: its
   /// tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
   /// abandon(); `out` is then in part as it was.
   void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-             std::span<Embedding* const> out);
+             std::span<const RowSink> out);
   /// As above with the items spread as the caller says.
   void begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
-             const EncodeOptions& how, std::span<Embedding* const> out);
+             const EncodeOptions& how, std::span<const RowSink> out);
   /// @throws as run.
   void finish();
   /// Gives up what was begun: returns when nothing refers to its results any more.

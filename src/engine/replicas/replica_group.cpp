@@ -54,7 +54,8 @@ void ReplicaGroup::for_each(const std::function<void(Replica&)>& work) {
 std::vector<ReplicaStats> ReplicaGroup::stats() const {
   std::vector<ReplicaStats> all;
   for (const auto& replica : replicas_) {
-    all.push_back({replica->device().properties().name, replica->graphs().stats()});
+    all.push_back({replica->device().properties().name, replica->graphs().stats(),
+                   replica->device().host_waits()});
   }
   return all;
 }

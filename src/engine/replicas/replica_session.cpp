@@ -1,50 +1,64 @@
-// One caller on one device: prepared items in, rows in the memory of their embeddings out.
+// One caller on one device: prepared items in, rows in their sinks out.
 #include "engine/replicas/replica_session.h"
+
+#include <algorithm>
 
 #include "core/stopwatch.h"
 
 namespace fovea {
 
-ReplicaSession::ReplicaSession(Replica& replica) : replica_(replica), download_(replica.device()) {}
+ReplicaSession::ReplicaSession(Replica& replica)
+    : replica_(replica), delivery_(replica.device()), download_(replica.device()) {}
 
-std::byte* ReplicaSession::RowMemory::reserve(Device& device, std::size_t bytes) {
+bool ReplicaSession::RowMemory::must_change(std::size_t bytes) {
   recent.add(bytes);
-  if (buffer.bytes() < bytes || recent.is_far_below(buffer.bytes())) {
-    buffer = Buffer{};  // release first: there may not be room for both
-    buffer = device.allocate(recent.largest());
+  return buffer.bytes() < bytes || recent.is_far_below(buffer.bytes());
+}
+
+std::byte* ReplicaSession::reserve(std::size_t bytes, bool is_ordered) {
+  RowMemory& memory = row_memory_[slot_];
+  const bool changes = memory.must_change(bytes);
+  if (changes || !is_ordered) delivery_.wait(slot_);
+  if (changes) {
+    memory.buffer = Buffer{};  // release first: there may not be room for both
+    memory.buffer = replica_.device().allocate(memory.recent.largest());
   }
-  return buffer.data();
+  return memory.buffer.data();
 }
 
 std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* const> items,
                                                 const EncodeOptions& how) {
   RunTimes times;
-  return run(items, how, times);
+  return run(items, how, times, nullptr);
 }
 
 std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* const> items,
-                                                const EncodeOptions& how, RunTimes& times) {
+                                                const EncodeOptions& how, RunTimes& times,
+                                                Stream* reader) {
   const DType dtype = replica_.device().properties().activation_dtype;
   const std::int64_t width = replica_.model().graph_spec().out_width;
   std::int64_t total_rows = 0;
   for (const PreparedItem* item : items) total_rows += item->plan.spec.out_rows;
   const std::size_t bytes = static_cast<std::size_t>(total_rows * width) * size_of(dtype);
-  std::byte* next = row_memory_[slot_].reserve(replica_.device(), bytes);
+  std::byte* next = reserve(bytes, reader != nullptr);
   rows_.clear();
   for (const PreparedItem* item : items) {
     rows_.push_back({next, dtype, {item->plan.spec.out_rows, width}});
     next += rows_.back().bytes();
   }
   GraphManager& graphs = replica_.graphs();
-  times = how.enforce_eager ? graphs.execute_eager(items, rows_) : graphs.execute(items, rows_);
+  times = how.enforce_eager ? graphs.execute_eager(items, rows_, reader)
+                            : graphs.execute(items, rows_, reader);
   return rows_;
 }
 
 void ReplicaSession::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-                           std::span<Embedding* const> out) {
+                           std::span<const RowSink> out) {
   const Stopwatch tower;
   RunTimes times;
-  const std::span<const TensorView> rows = run(items, how, times);
+  const bool stays_on_gpus = !out.empty() && std::ranges::all_of(out, &RowSink::is_on_gpu);
+  Stream* const reader = stays_on_gpus ? &delivery_.queue(slot_) : nullptr;
+  const std::span<const TensorView> rows = run(items, how, times, reader);
   const double encode_ms = tower.elapsed_ms() - times.packing_ms - times.waiting_ms;
 
   std::int64_t total_rows = 0;
@@ -53,11 +67,39 @@ void ReplicaSession::begin(std::span<const PreparedItem* const> items, const Enc
     const double share =
         total_rows == 0 ? 0
                         : static_cast<double>(rows[i].shape[0]) / static_cast<double>(total_rows);
-    out[i]->times.pack_ms = times.packing_ms * share;
-    out[i]->times.encode_ms = encode_ms * share;
+    out[i].result->times.pack_ms = times.packing_ms * share;
+    out[i].result->times.encode_ms = encode_ms * share;
   }
-  download_.begin(rows, how.dtype, out);
+  send(how, out);
   if (!replica_.device().properties().host_memory) slot_ ^= 1;
+}
+
+void ReplicaSession::send(const EncodeOptions& how, std::span<const RowSink> out) {
+  std::vector<TensorView> rows[2];  // to the host, to GPUs
+  std::vector<RowSink> sinks[2];
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    rows[out[i].is_on_gpu()].push_back(rows_[i]);
+    sinks[out[i].is_on_gpu()].push_back(out[i]);
+  }
+  if (!sinks[1].empty()) delivery_.deliver(slot_, rows[1], sinks[1], how.dtype);
+  if (sinks[0].empty()) {
+    download_.finish();  // its rows are in the memory that is next
+  } else {
+    download_.begin(rows[0], how.dtype, sinks[0]);
+  }
+}
+
+void ReplicaSession::finish() {
+  download_.finish();
+  delivery_.finish();
+}
+
+void ReplicaSession::abandon() noexcept {
+  try {
+    download_.finish();
+  } catch (...) {  // NOLINT: the caller has a failure to report already
+  }
+  delivery_.abandon();
 }
 
 }  // namespace fovea

@@ -7,6 +7,7 @@
 
 #include "device/recent_need.h"
 #include "engine/replicas/replica.h"
+#include "engine/replicas/row_delivery.h"
 #include "engine/replicas/row_download.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
@@ -16,7 +17,7 @@
 namespace fovea {
 
 /// What one caller has of its own on a replica: memory for the rows of a batch, and their way to
-/// the host. Sessions of one replica may run at the same time; one thread at a time may use a
+/// their sinks. Sessions of one replica may run at the same time; one thread at a time may use a
 /// session.
 class ReplicaSession {
  public:
@@ -30,16 +31,21 @@ class ReplicaSession {
   [[nodiscard]] std::span<const TensorView> run(std::span<const PreparedItem* const> items,
                                                 const EncodeOptions& how);
 
+  /// Rows on GPUs are ordered with this stream of the caller, until finish().
+  void attach(const CallerStream& stream) { delivery_.attach(stream); }
   /// As run; then starts to fill in what the tower knows about the results: rows, width and dtype
-  /// of *out[i], its data in memory of its own, and its share of the times of the batch. They are
-  /// there after finish(), and so are those begun before; until then what `out` refers to must
-  /// stay, also if this call throws. The next call may be a begin: its tower runs while these rows
-  /// leave.
+  /// of out[i], its data in memory of its own or its block, and its share of the times of the
+  /// batch. They are there after finish(), and so are those begun before; until then what `out`
+  /// refers to must stay, also if this call throws. The next call may be a begin: its tower runs
+  /// while these rows leave. If all sinks are on GPUs, the host waits for no rows.
   void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-             std::span<Embedding* const> out);
-  /// Returns when nothing that begin has started is in flight.
+             std::span<const RowSink> out);
+  /// Returns when the rows that begin has started are there; those on GPUs for what is put on the
+  /// attached stream from now on.
   /// @throws Error of the device, Error(kOutOfMemory).
-  void finish() { download_.finish(); }
+  void finish();
+  /// Gives up what was begun: returns when nothing writes to sinks any more.
+  void abandon() noexcept;
 
   [[nodiscard]] Replica& replica() const noexcept { return replica_; }
 
@@ -50,18 +56,24 @@ class ReplicaSession {
     Buffer buffer;
     RecentNeed recent;
 
-    /// At least `bytes`, zeroed or with rows of an earlier batch.
-    [[nodiscard]] std::byte* reserve(Device& device, std::size_t bytes);
+    /// Whether it must be replaced to hold a batch of `bytes`.
+    [[nodiscard]] bool must_change(std::size_t bytes);
   };
-  /// As run. @param times of the run.
+  /// At least `bytes` of the next slot, zeroed or with rows of an earlier batch.
+  /// @param is_ordered what writes there waits for the queue of the slot on the device.
+  [[nodiscard]] std::byte* reserve(std::size_t bytes, bool is_ordered);
+  /// As run. @param times of the run. @param reader as GraphManager::execute.
   std::span<const TensorView> run(std::span<const PreparedItem* const> items,
-                                  const EncodeOptions& how, RunTimes& times);
+                                  const EncodeOptions& how, RunTimes& times, Stream* reader);
+  /// Starts rows_ on their way.
+  void send(const EncodeOptions& how, std::span<const RowSink> out);
 
   Replica& replica_;
   std::array<RowMemory, 2> row_memory_;
   std::size_t slot_ = 0;          // of the next run: rows may be leaving the other
   std::vector<TensorView> rows_;  // of the last run
-  RowDownload download_;          // last: it ends before what it reads
+  RowDelivery delivery_;          // these last: they end before what they read
+  RowDownload download_;
 };
 
 }  // namespace fovea

@@ -16,6 +16,7 @@ class NowhereStream final : public Stream {
  public:
   void copy(std::byte*, const std::byte*, std::size_t) override {}
   void fill_zero(std::byte*, std::size_t) override {}
+  void copy_rows(const RowCopy&) override {}
   [[nodiscard]] std::unique_ptr<RecordedGraph> capture(const std::function<void()>&) override {
     FOVEA_CHECK(false, kInternal, "capture inside a forward");
   }

@@ -70,7 +70,7 @@ class Group {
 
   void encode_into(std::vector<Embedding>& rows, const Items& items,
                    const EncodeOptions& how = {}) {
-    std::vector<Embedding*> out;
+    std::vector<RowSink> out;
     for (Embedding& one : rows) out.push_back(&one);
     try {
       session_->begin(pointers(items), how, out);
@@ -197,7 +197,7 @@ TEST(GroupSession, RowsLeaveWhileTheNextBatchRuns) {
   std::vector<std::vector<Embedding>> rows;
   for (const Items& items : batches) rows.emplace_back(items.size());
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    std::vector<Embedding*> out;
+    std::vector<RowSink> out;
     for (Embedding& one : rows[i]) out.push_back(&one);
     group->begin(pointers(batches[i]), {}, out);
   }
@@ -213,7 +213,7 @@ TEST(GroupSession, WhatWasBegunCanBeGivenUp) {
   const Items items = five_items();
   {
     std::vector<Embedding> rows(items.size());
-    std::vector<Embedding*> out;
+    std::vector<RowSink> out;
     for (Embedding& one : rows) out.push_back(&one);
     group->begin(pointers(items), {}, out);
     group->abandon();

@@ -20,7 +20,7 @@ struct Results {
     for (Embedding& embedding : embeddings) out.push_back(&embedding);
   }
   std::vector<Embedding> embeddings;
-  std::vector<Embedding*> out;
+  std::vector<RowSink> out;
 };
 
 /// On the CPU, and on a device whose work runs as late as it may.

@@ -45,7 +45,7 @@ class Rows {
   }
 
   [[nodiscard]] std::span<const TensorView> views() const { return views_; }
-  [[nodiscard]] std::span<Embedding* const> out() const { return out_; }
+  [[nodiscard]] std::span<const RowSink> out() const { return out_; }
   [[nodiscard]] const std::vector<Embedding>& results() const { return results_; }
 
   void expect_arrived(RowDType dtype) const {
@@ -67,7 +67,7 @@ class Rows {
   Buffer memory_;
   std::vector<TensorView> views_;
   std::vector<Embedding> results_;
-  std::vector<Embedding*> out_;
+  std::vector<RowSink> out_;
 };
 
 class RowDownloadTest : public ::testing::TestWithParam<bool> {

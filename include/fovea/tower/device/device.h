@@ -8,6 +8,7 @@
 
 #include "fovea/export.h"
 #include "fovea/tower/core/dtype.h"
+#include "fovea/tower/core/row_copy.h"
 #include "fovea/tower/core/tensor_view.h"
 
 namespace fovea {
@@ -72,6 +73,10 @@ class FOVEA_API Stream {
   /// and destination must stay valid until the work has run, and must not overlap.
   virtual void copy(std::byte* dst, const std::byte* src, std::size_t bytes) = 0;
   virtual void fill_zero(std::byte* dst, std::size_t bytes) = 0;
+  /// As copy, for rows: between memories of this device, of others and of the host. The bits are
+  /// those of the function of the same name on the host, NaN aside; memory that differs in dtype is
+  /// that of devices. Not to be captured.
+  virtual void copy_rows(const RowCopy& copy) = 0;
 
   /// Calls `record` once; the work it submits to this stream is recorded, not executed.
   /// @throws whatever `record` throws; the stream is usable afterwards.
@@ -124,6 +129,17 @@ class FOVEA_API Device {
   [[nodiscard]] virtual std::unique_ptr<Stream> create_copy_stream() { return create_stream(); }
   /// Bytes handed out by allocate() and not yet released.
   [[nodiscard]] virtual std::size_t allocated_bytes() const noexcept = 0;
+
+  /// A queue of somebody else, for Stream::wait_for in both directions. The result owns nothing and
+  /// ends before it.
+  /// @param gpu its device, also another one than this. @param handle a cudaStream_t.
+  /// @throws Error(kInvalidArgument) if there is no such GPU, or this device is none.
+  [[nodiscard]] virtual std::unique_ptr<Stream> adopt_stream(int gpu, void* handle) = 0;
+  /// Whether memory lies on the GPU of this number, or in host memory if it is negative. What the
+  /// driver moves between them lies everywhere.
+  [[nodiscard]] virtual bool is_memory_of(const void* data, int gpu) const = 0;
+  /// How often a thread has waited for work of this device, in Stream::synchronize or for memory.
+  [[nodiscard]] virtual std::int64_t host_waits() const noexcept = 0;
 };
 
 /// A tensor with its own memory.

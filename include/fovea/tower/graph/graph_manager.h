@@ -72,10 +72,15 @@ class FOVEA_API GraphManager {
   /// @throws Error(kInvalidArgument) if `out` does not match `items`, Error of the model or device;
   /// Error(kCancelled) or Error(kDeadline) if the interrupt of this thread ends the run. Nothing
   /// writes to `out` any more then, and the next run gives the rows it always gives.
-  RunTimes execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out);
+  /// @param reader of a device that is not the host, the queue that reads `out` next: the run
+  /// writes to `out` behind what was submitted to it before, and what is submitted to it afterwards
+  /// finds the rows there. Returns when all is submitted; the host waits only for inputs of
+  /// the last sub-batch but one to be uploaded, and where memory grows. Null: as above.
+  RunTimes execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out,
+                   Stream* reader = nullptr);
   /// As execute, without graphs.
   RunTimes execute_eager(std::span<const PreparedItem* const> items,
-                         std::span<const TensorView> out);
+                         std::span<const TensorView> out, Stream* reader = nullptr);
 
   /// Overwrites all scratch, input and output memory with NaN bits. Rows computed afterwards must
   /// not change; `fovea verify` and the tests rely on it.

@@ -1,0 +1,102 @@
+// The engine: rows of a call that go to memory of the caller, and rows that came with it.
+#include <utility>
+
+#include "core/check.h"
+#include "engine/engine_impl.h"
+#include "engine/output.h"
+#include "engine/prepare/check_item.h"
+#include "engine/video_pruning.h"
+
+namespace fovea {
+
+namespace {
+
+/// Whether rows that came with a call go from GPU to GPU.
+bool stays_on_gpus(const MediaItem& media, const RowBlock* to) {
+  return media.source == MediaItem::Source::kRowBlock && media.block.device != RowBlock::kHost &&
+         to != nullptr && to->device != RowBlock::kHost;
+}
+
+std::int64_t num_rows(const MediaItem& media) {
+  return media.source == MediaItem::Source::kRowBlock ? media.block.rows : media.num_rows;
+}
+
+}  // namespace
+
+void Engine::Impl::fail(const Call& call, std::size_t item, const Error& error) {
+  Embedding failed;
+  failed.name = call.media[item].name;
+  failed.modality = call.media[item].modality;
+  failed.times = call.results[item].times;
+  failed.error = error;
+  call.results[item] = std::move(failed);
+  if (call.how.on_error == OnError::kFail) throw Error(error);
+}
+
+std::int64_t Engine::Impl::final_rows(const ItemPlan& plan) const {
+  const bool is_pruned = options.video_pruning_rate > 0 && plan.modality == Modality::kVideo;
+  return is_pruned ? num_retained(plan.spec.out_rows, plan.grid[0], options.video_pruning_rate)
+                   : plan.spec.out_rows;
+}
+
+void Engine::Impl::check_room(Call& call) {
+  call.sizes.resize(call.media.size());
+  decode_pool.parallel_for(std::ssize(call.media), [&](std::int64_t i, int) {
+    const auto item = static_cast<std::size_t>(i);
+    call.sizes[item] = plan_ahead(model(), call.media[item], options.media);
+  });
+  for (std::size_t item = 0; item < call.media.size(); ++item) {
+    const MediaItem& media = call.media[item];
+    if (!call.sizes[item] && !is_finished(media)) continue;
+    const std::int64_t rows = is_finished(media) ? num_rows(media) : final_rows(*call.sizes[item]);
+    const std::optional<Error> error = lacks_room(call.to.of(item), rows, media.name);
+    if (error) fail(call, item, *error);
+  }
+}
+
+RowSink Engine::Impl::sink_of(const Call& call, std::size_t item) const {
+  const bool is_pruned =
+      options.video_pruning_rate > 0 && call.media[item].modality == Modality::kVideo;
+  const RowBlock* const to = call.is_cached || is_pruned ? nullptr : call.to.of(item);
+  return {&call.results[item], to, call.dtype(item)};
+}
+
+void Engine::Impl::hand_on(const Call& call, std::size_t item) {
+  const MediaItem& media = call.media[item];
+  Embedding& result = call.results[item];
+  ++precomputed_items;
+  if (media.source == MediaItem::Source::kRows) {
+    hand_on_rows(media, call.dtype(item), result);
+    return;
+  }
+  result.grid_thw = media.grid_thw;
+  result.retained = media.retained;
+  check_memory(media.block, *backends.front().device, media.name);
+  if (!stays_on_gpus(media, call.to.of(item))) {
+    call.handover.fetch(media.block, media.row_width, call.dtype(item), result);
+    return;
+  }
+  result.rows = media.block.rows;
+  result.width = media.row_width;
+  result.dtype = call.dtype(item);
+}
+
+void Engine::Impl::hand_over(const Call& call) {
+  if (call.to.blocks.empty()) return;
+  for (std::size_t item = 0; item < call.media.size(); ++item) {
+    const MediaItem& media = call.media[item];
+    const RowBlock& to = call.to.blocks[item];
+    Embedding& result = call.results[item];
+    if (result.error) continue;
+    if (stays_on_gpus(media, &to)) {
+      call.handover.copy(media.block, media.row_width, to);
+    } else if (!result.data.empty()) {
+      const std::optional<Error> error = lacks_room(&to, result.rows, media.name);
+      error ? fail(call, item, *error) : call.handover.store(result, to);
+    }
+  }
+  call.handover.finish();
+  for (Embedding& result : call.results) result.data = {};
+}
+
+}  // namespace fovea

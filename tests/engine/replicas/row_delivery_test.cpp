@@ -1,0 +1,236 @@
+// Rows that stay on a device reach the caller in the order of the caller's stream, without a wait
+// of the host. The queues of this device run as late as they may.
+#include "engine/replicas/row_delivery.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "engine/replicas/replica_session.h"
+#include "graph/harness.h"
+#include "support/expect_error.h"
+
+namespace fovea {
+namespace {
+
+using test::Batch;
+using test::DeferredStream;
+
+/// Memory "on the device" for the rows of a batch, and their results.
+class Room {
+ public:
+  Room(const Batch& batch, std::int64_t width, RowDType dtype = RowDType::kFloat32)
+      : results_(batch.items().size()) {
+    for (const PreparedItem& item : batch.items()) {
+      memory_.emplace_back(static_cast<std::size_t>(item.plan.spec.out_rows * width), -1.0F);
+    }
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      blocks_.push_back({.data = memory_[i].data(),
+                         .device = 0,
+                         .dtype = dtype,
+                         .rows = batch.items()[i].plan.spec.out_rows});
+    }
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      sinks_.emplace_back(&results_[i], &blocks_[i], dtype);
+    }
+  }
+
+  [[nodiscard]] std::span<const RowSink> sinks() const { return sinks_; }
+  [[nodiscard]] const std::vector<float>& rows(std::size_t item) const { return memory_[item]; }
+  [[nodiscard]] std::vector<float>& rows(std::size_t item) { return memory_[item]; }
+  [[nodiscard]] const Embedding& result(std::size_t item) const { return results_[item]; }
+  [[nodiscard]] bool is_untouched() const {
+    return std::ranges::all_of(memory_, [](const auto& rows) {
+      return std::ranges::all_of(rows, [](float value) { return value == -1.0F; });
+    });
+  }
+
+ private:
+  std::vector<std::vector<float>> memory_;
+  std::vector<RowBlock> blocks_;
+  std::vector<Embedding> results_;
+  std::vector<RowSink> sinks_;
+};
+
+class RowDeliveryTest : public ::testing::Test {
+ protected:
+  RowDeliveryTest() { replica_.graphs().capture(); }
+
+  [[nodiscard]] Batch batch(std::uint64_t seed) const {
+    return test::mock_batch(model_, {{1, 4, 4}, {1, 2, 2}}, seed);
+  }
+  [[nodiscard]] Room room(const Batch& batch) const {
+    return {batch, model_.graph_spec().out_width};
+  }
+  /// As a call of encode() that takes one batch.
+  void encode(const Batch& batch, const Room& room) {
+    session_.attach(stream_);
+    session_.begin(batch.pointers(), {}, room.sinks());
+    session_.finish();
+  }
+  void expect_rows(const Room& room, const Batch& batch) const {
+    for (std::size_t i = 0; i < batch.items().size(); ++i) {
+      const std::vector<float> expected = model_.reference(batch.items()[i]);
+      EXPECT_EQ(room.rows(i), expected) << "item " << i;
+    }
+  }
+  /// What a call of somebody else on the same replica does: its rows are waited for.
+  void run_another_caller() {
+    const Batch items = batch(99);
+    ReplicaSession other(replica_);
+    (void)other.run(items.pointers(), {});
+  }
+
+  test::MockModel model_;
+  std::unique_ptr<Kernels> kernels_ = make_cpu_kernels(CpuIsa::kPortable, 1);
+  test::DeferredDevice device_{*kernels_, test::Schedule::kLast};
+  std::unique_ptr<Stream> callers_ = device_.create_copy_stream();
+  CallerStream stream_{.device = 0, .handle = static_cast<DeferredStream*>(callers_.get())};
+  Replica replica_{model_, device_, test::small_options()};
+  ReplicaSession session_{replica_};
+};
+
+TEST_F(RowDeliveryTest, TheHostWaitsForNoRows) {
+  const Batch items = batch(1);
+  const Room to = room(items);
+  run_another_caller();  // memory has grown
+  encode(items, to);
+  const std::int64_t before = device_.host_waits();
+  const Batch next = batch(2);
+  const Room after = room(next);
+  session_.attach(stream_);
+  session_.begin(next.pointers(), {}, after.sinks());  // takes the other row memory, which is new
+  session_.finish();
+  const std::int64_t with_new_memory = device_.host_waits();
+  callers_->synchronize();
+  const Room again = room(items);
+  const std::int64_t warm = device_.host_waits();
+  encode(items, again);
+  EXPECT_EQ(device_.host_waits(), warm);
+  EXPECT_TRUE(again.is_untouched()) << "nothing has run yet";
+  EXPECT_LE(with_new_memory, before + 1);
+  callers_->synchronize();
+  expect_rows(to, items);
+  expect_rows(after, next);
+  expect_rows(again, items);
+}
+
+TEST_F(RowDeliveryTest, WhatTheStreamHeldRunsBefore) {
+  const Batch items = batch(1);
+  Room to = room(items);
+  std::vector<float> seen(to.rows(0).size());
+  const std::size_t bytes = seen.size() * sizeof(float);
+  callers_->copy(reinterpret_cast<std::byte*>(seen.data()),
+                 reinterpret_cast<const std::byte*>(to.rows(0).data()), bytes);
+  encode(items, to);
+  run_another_caller();  // everything that may run on the replica does
+  callers_->synchronize();
+  EXPECT_EQ(seen, std::vector<float>(seen.size(), -1.0F)) << "the memory as it was before the call";
+  expect_rows(to, items);
+}
+
+TEST_F(RowDeliveryTest, WhatIsPutOnTheStreamAfterwardsFindsTheRows) {
+  const Batch items = batch(1);
+  const Room to = room(items);
+  encode(items, to);
+  std::vector<float> seen(to.rows(0).size());
+  callers_->copy(reinterpret_cast<std::byte*>(seen.data()),
+                 reinterpret_cast<const std::byte*>(to.rows(0).data()),
+                 seen.size() * sizeof(float));
+  callers_->synchronize();
+  EXPECT_EQ(seen, model_.reference(items.items()[0]));
+}
+
+TEST_F(RowDeliveryTest, RowsOnTheirWayAreNotOverwritten) {
+  std::vector<Batch> batches;
+  std::vector<Room> rooms;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) batches.push_back(batch(seed));
+  for (const Batch& items : batches) rooms.push_back(room(items));
+  for (std::size_t i = 0; i < batches.size(); ++i) encode(batches[i], rooms[i]);
+  run_another_caller();  // all towers run now, as early as their queue lets them
+  callers_->synchronize();
+  for (std::size_t i = 0; i < batches.size(); ++i) expect_rows(rooms[i], batches[i]);
+}
+
+TEST_F(RowDeliveryTest, ACallToTheHostDoesNotOverwriteRowsOnTheirWay) {
+  const Batch first = batch(1);
+  const Batch second = batch(2);
+  const Room to = room(first);
+  encode(first, to);
+  for (int turn = 0; turn < 2; ++turn) {  // one of them takes the memory of the first
+    std::vector<Embedding> results(second.items().size());
+    std::vector<RowSink> sinks;
+    for (Embedding& result : results) sinks.emplace_back(&result);
+    session_.begin(second.pointers(), {}, sinks);
+    session_.finish();
+    EXPECT_EQ(results[0].data.size(), model_.reference(second.items()[0]).size() * sizeof(float));
+  }
+  callers_->synchronize();
+  expect_rows(to, first);
+}
+
+TEST_F(RowDeliveryTest, SinksOnBothSidesGetTheirRows) {
+  const Batch items = batch(3);
+  const Room to = room(items);
+  Embedding on_host;
+  const std::vector<RowSink> sinks{&on_host, to.sinks()[1]};
+  session_.attach(stream_);
+  session_.begin(items.pointers(), {}, sinks);
+  session_.finish();
+  const std::vector<float> first = model_.reference(items.items()[0]);
+  ASSERT_EQ(on_host.data.size(), first.size() * sizeof(float));
+  EXPECT_EQ(std::memcmp(on_host.data.data(), first.data(), on_host.data.size()), 0);
+  callers_->synchronize();
+  EXPECT_EQ(to.rows(1), model_.reference(items.items()[1]));
+}
+
+TEST_F(RowDeliveryTest, WithoutAStreamRowsAreThereInTheEnd) {
+  const Batch items = batch(4);
+  const Room to = room(items);
+  session_.attach({});
+  session_.begin(items.pointers(), {}, to.sinks());
+  session_.finish();
+  expect_rows(to, items);
+  EXPECT_EQ(to.result(0).rows, 4);
+  EXPECT_EQ(to.result(0).width, model_.graph_spec().out_width);
+  EXPECT_TRUE(to.result(0).data.empty());
+}
+
+TEST_F(RowDeliveryTest, NothingIsWrittenAfterACallWasGivenUp) {
+  const Batch items = batch(5);
+  Room to = room(items);
+  session_.attach(stream_);
+  session_.begin(items.pointers(), {}, to.sinks());
+  session_.abandon();
+  std::ranges::fill(to.rows(0), 7.0F);
+  run_another_caller();
+  callers_->synchronize();
+  EXPECT_EQ(to.rows(0), std::vector<float>(to.rows(0).size(), 7.0F));
+}
+
+TEST_F(RowDeliveryTest, ASessionEndsAfterItsRowsHaveLeft) {
+  const Batch items = batch(6);
+  const Room to = room(items);
+  {
+    ReplicaSession session(replica_);
+    session.attach(stream_);
+    session.begin(items.pointers(), {}, to.sinks());
+    session.finish();
+  }
+  expect_rows(to, items);
+}
+
+TEST_F(RowDeliveryTest, AnotherCallersRowsDoNotWaitForTheStream) {
+  const Batch items = batch(7);
+  const Room to = room(items);
+  bool has_run = false;
+  static_cast<DeferredStream&>(*callers_).submit([&] { has_run = true; });
+  encode(items, to);
+  run_another_caller();
+  EXPECT_FALSE(has_run);
+  callers_->synchronize();
+  expect_rows(to, items);
+}
+
+}  // namespace
+}  // namespace fovea
