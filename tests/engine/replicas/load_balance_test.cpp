@@ -27,7 +27,7 @@ struct WorkedCase {
   Sizes loads;
 };
 
-void PrintTo(const WorkedCase& worked, std::ostream* out) {
+void PrintTo(const WorkedCase& worked, std::ostream* out) {  // NOLINT: GoogleTest looks for it
   *out << ::testing::PrintToString(worked.sizes) << " over " << worked.replicas;
 }
 
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                    {5, 5, 5, 5},
                    {2880, 2880, 2880, 2880}},
         WorkedCase{"NoItemsAreNoLoad", {}, 3, {}, {0, 0, 0}, {0, 0, 0}}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(LoadBalance, SharesAreCutFromTheOrder) {
   const Assignment got = balance_load(Sizes{7, 5, 4, 3, 1}, 4);
