@@ -1,4 +1,5 @@
 // Every public function while memory runs out: it throws an Error or does its work, nothing else.
+#include <dlpack/dlpack.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -84,9 +85,15 @@ struct World {
     return RowsView{rows[0].data.data(), 4, rows[0].width, RowDType::kFloat32};
   };
   WindowLimits limits{.compute_budget = 8};
+  std::vector<RowBytes> room;
+  std::vector<RowBlock> blocks;
 
   World() {
     write_pixel_values(pixels);
+    for (const Embedding& item : rows) {
+      room.push_back(item.data);
+      blocks.push_back({.data = room.back().data(), .rows = item.rows});
+    }
     (void)pair.encode(items);
   }
 };
@@ -133,6 +140,15 @@ const std::vector<PublicCall>& public_calls() {
       {"encode_eagerly",
        [](World& w, std::string&&) { (void)w.engine.encode(w.items, {.enforce_eager = true}); }},
       {"encode_on_replicas", [](World& w, std::string&&) { (void)w.pair.encode(w.items); }},
+      {"encode_to_blocks",
+       [](World& w, std::string&&) { (void)w.pair.encode(w.items, w.blocks, {}); }},
+      {"exchange_with_dlpack",
+       [](World& w, std::string&& path) {
+         DLManagedTensor* const tensor = to_dlpack(w.blocks.front(), w.rows[0].width, nullptr);
+         const auto done = [](DLManagedTensor* made) { made->deleter(made); };
+         const std::unique_ptr<DLManagedTensor, decltype(done)> owner(tensor, done);
+         (void)precomputed_rows(*tensor, std::move(path));
+       }},
       {"encode_container",
        [](World& w, std::string&&) {
          (void)w.engine.encode({&w.container, 1});

@@ -9,6 +9,7 @@
 
 #include "core/row_dtype.h"
 #include "device/cpu/cpu_device.h"
+#include "engine/rows/host_room.h"
 #include "graph/deferred_device.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
@@ -152,6 +153,23 @@ TEST_P(RowDownloadTest, RowsThatNoMemoryHoldsAreAnError) {
   download.begin(rows.views(), RowDType::kFloat32, rows.out());
   download.finish();
   rows.expect_arrived(RowDType::kFloat32);
+}
+
+TEST_P(RowDownloadTest, SomeGoToBlocksOfTheCaller) {
+  RowDownload download(*device_);
+  Rows rows(*device_, DType::kBF16, {3, kManyRows, 2}, 8);
+  const test::HostRoom room(kManyRows + 1, kWidth, RowDType::kFloat16, 6);
+  std::vector<RowSink> sinks(rows.out().begin(), rows.out().end());
+  sinks[1] = {sinks[1].result, &room.block(), RowDType::kFloat16};
+  download.begin(rows.views(), RowDType::kFloat16, sinks);
+  download.finish();
+  EXPECT_TRUE(rows.results()[1].data.empty());
+  Rows same(*device_, DType::kBF16, {3, kManyRows, 2}, 8);
+  download.begin(same.views(), RowDType::kFloat16, same.out());
+  download.finish();
+  same.expect_arrived(RowDType::kFloat16);
+  room.expect_rows(same.results()[1]);
+  EXPECT_EQ(rows.results()[2].data, same.results()[2].data);
 }
 
 TEST_P(RowDownloadTest, TimeIsSharedByRows) {
