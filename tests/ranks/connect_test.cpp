@@ -52,6 +52,7 @@ std::vector<std::optional<Error>> connect_all(const std::vector<RankOptions>& op
 std::vector<RankOptions> options_of(int size, const std::string& rendezvous,
                                     milliseconds limit = milliseconds(20'000)) {
   std::vector<RankOptions> options;
+  options.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) options.push_back({rank, size, rendezvous, limit});
   return options;
 }

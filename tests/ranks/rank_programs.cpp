@@ -13,8 +13,6 @@
 #include "core/check.h"
 #include "ranks/socket.h"
 
-extern char** environ;
-
 namespace fovea::test {
 
 namespace {
@@ -34,6 +32,7 @@ Process start(const RankPrograms& programs, int rank) {
                                  rank == programs.ending_rank ? programs.end : "never",
                                  programs.model};
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   std::array<int, 2> pipe{};
@@ -66,6 +65,7 @@ RankOutcome await(Process& process) {
 
 std::vector<RankOutcome> run_rank_programs(const RankPrograms& programs) {
   std::vector<Process> processes;
+  processes.reserve(static_cast<std::size_t>(programs.size));
   for (int rank = 0; rank < programs.size; ++rank) processes.push_back(start(programs, rank));
   std::vector<RankOutcome> outcomes(processes.size());
   std::vector<std::jthread> waiting;
