@@ -28,9 +28,9 @@ namespace fovea {
 /// @throws on every rank the same Error, with the rank that failed in front: what Engine::encode
 /// throws there, Error(kInvalidArgument) if a rank was called with other items, options or another
 /// model. The group then goes on with the next call. If a rank is gone or late, or has no memory to
-/// gather with, the group has ended: as Communicator::all_gather_pieces. What `progress` throws, if it is
-/// no Error, leaves this call on its own rank, and is Error(kCancelled) on others. The engine is
-/// usable afterwards in all cases.
+/// gather with, the group has ended: as Communicator::all_gather_pieces. What `progress` throws, if
+/// it is no Error, leaves this call on its own rank, and is Error(kCancelled) on others. The engine
+/// is usable afterwards in all cases.
 [[nodiscard]] FOVEA_API std::vector<Embedding> encode_on_ranks(Engine& engine, Communicator& ranks,
                                                                std::span<const MediaItem> items,
                                                                const EncodeOptions& options = {});

@@ -90,10 +90,9 @@ class FOVEA_API Engine {
   /// the destinations have to stay until the stream has passed it. The host then waits for no rows,
   /// but for those that pass through host memory: of the encoder cache, of pruned videos, and
   /// precomputed ones that lie there. Rows on the host are there when the call returns in any case.
-  /// Where memory grows, and where it is more than two sub-batches ahead of the GPU, the host waits,
-  /// too. StageTimes::encode_ms is the time of
-  /// the submission then, and what a GPU reports later is an Error(kDevice) of a later call, or of
-  /// the caller's own.
+  /// Where memory grows, and where it is more than two sub-batches ahead of the GPU, the host
+  /// waits, too. StageTimes::encode_ms is the time of the submission then, and what a GPU reports
+  /// later is an Error(kDevice) of a later call, or of the caller's own.
   ///
   /// Nothing is written behind the rows of an item, or between them. Nothing is written for an item
   /// that has an Embedding::error. If the call throws, destinations hold anything, and nothing

@@ -72,7 +72,7 @@ TEST(MediaItemOfAnEmbedding, StandsForItsRows) {
   encoded.rows = 1;
   encoded.width = 2;
   encoded.dtype = RowDType::kBFloat16;
-  encoded.data = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  encoded.data = RowBytes(std::vector{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}});
   encoded.grid_thw = {1, 2, 2};
   const MediaItem item = precomputed(encoded);
   EXPECT_EQ(item.source, Source::kRows);

@@ -47,8 +47,8 @@ TEST(Description, HoldsEverythingButRowsAndName) {
     Embedding read = read_description(left, 30);
     EXPECT_EQ(read.data.size(), item.data.size());
     EXPECT_EQ(read.times.encode_ms, item.times.encode_ms);
-    read.data.clear();
-    item.data.clear();
+    read.data = RowBytes();
+    item.data = RowBytes();
     EXPECT_EQ(test::text_of(read), test::text_of(item));
   }
   EXPECT_TRUE(left.empty());

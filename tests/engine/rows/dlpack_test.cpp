@@ -4,6 +4,7 @@
 #include <dlpack/dlpack.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "engine/cached/noise.h"
@@ -25,7 +26,8 @@ Embedding make_rows(RowDType dtype) {
   rows.rows = 3;
   rows.width = 4;
   rows.dtype = dtype;
-  rows.data.resize(12 * size_of(to_dtype(dtype)), std::byte{1});
+  rows.data.resize(12 * size_of(to_dtype(dtype)));
+  std::ranges::fill(rows.data, std::byte{1});
   return rows;
 }
 
