@@ -47,23 +47,25 @@ MediaItem noise(std::mt19937& random, std::int64_t width_px, std::int64_t height
 }
 
 std::vector<MediaItem> equal_images() {
+  constexpr std::size_t kCount = 64;
   std::mt19937 random(7);
-  std::vector<MediaItem> items;
-  for (int i = 0; i < 64; ++i) items.push_back(noise(random, 320, 352));
+  std::vector<MediaItem> items(kCount);
+  for (MediaItem& item : items) item = noise(random, 320, 352);
   return items;
 }
 
 std::vector<MediaItem> mixed_images() {
+  constexpr std::size_t kCount = 32;
   std::mt19937 random(8);
   std::uniform_int_distribution<std::int64_t> side_px(200, 1000);
-  std::vector<MediaItem> items;
-  for (int i = 0; i < 32; ++i) items.push_back(noise(random, side_px(random), side_px(random)));
+  std::vector<MediaItem> items(kCount);
+  for (MediaItem& item : items) item = noise(random, side_px(random), side_px(random));
   return items;
 }
 
 Times summarize(std::vector<double> times) {
   std::ranges::sort(times);
-  const auto last = static_cast<std::size_t>(0.99 * static_cast<double>(times.size() - 1) + 0.5);
+  const std::size_t last = (times.size() - 1) * 99 / 100;
   return {std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size()),
           times[last]};
 }
@@ -99,7 +101,7 @@ class Group {
       ++round;
       begin = Clock::now();
     };
-    times.reserve(static_cast<std::size_t>(settings_.calls + 1));
+    times.reserve(static_cast<std::size_t>(settings_.calls) + 1);
     std::barrier together(settings_.ranks, between);
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < engines_.size(); ++rank) {

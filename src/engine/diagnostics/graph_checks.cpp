@@ -91,6 +91,7 @@ Check check_graph(Replica& replica, const GraphKey& key, const std::string& plac
     return {name, true, "not captured: no memory", true};
   }
   std::vector<const PreparedItem*> pointers;
+  pointers.reserve(items.size());
   for (const PreparedItem& item : items) pointers.push_back(&item);
   const Stats before = replica.graphs().stats();
   const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
@@ -114,6 +115,7 @@ std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem*
                                  const EncodeOptions& how) {
   std::vector<Embedding> rows(items.size());
   std::vector<RowSink> sinks;
+  sinks.reserve(rows.size());
   for (Embedding& one : rows) sinks.emplace_back(&one);
   ReplicaSession session(replica);
   session.begin(items, how, sinks);
