@@ -105,8 +105,10 @@ TEST_F(DeviceRows, EqualThoseOfTheHostInEveryDtypeAndStride) {
 
 TEST_F(DeviceRows, AreThoseOfLongCallsToo) {
   Engine engine = load();
+  constexpr int kCount = 120;
   std::vector<MediaItem> items;
-  for (int i = 0; i < 120; ++i) items.push_back(noise(32 + 32 * (i % 5), 96, 4));
+  items.reserve(kCount);
+  for (int i = 0; i < kCount; ++i) items.push_back(noise(32 + 32 * (i % 5), 96, 4));
   expect_same_rows(engine, items, RowDType::kFloat32, 0);
 }
 
@@ -289,6 +291,7 @@ TEST_F(PeerRows, GoToAnotherGpuThanTheTowers) {
   for (const RowDType dtype : {RowDType::kBFloat16, RowDType::kFloat32}) {
     const std::vector<Embedding> expected = engine.encode(items, {.dtype = dtype});
     std::vector<GpuRoom> rooms;
+    rooms.reserve(expected.size());
     for (const Embedding& item : expected) {
       rooms.emplace_back(*other_.device, 1, item.rows, item.width, dtype, 8);
     }

@@ -123,7 +123,11 @@ TEST_F(RowDeliveryTest, WhatTheStreamHeldRunsBefore) {
   callers_->copy(reinterpret_cast<std::byte*>(seen.data()),
                  reinterpret_cast<const std::byte*>(to.rows(0).data()), bytes);
   encode(items, to);
-  run_another_caller();  // everything that may run on the replica does
+  const Batch more = batch(2);
+  const Room elsewhere = room(more);
+  for (int turn = 0; turn < 2; ++turn)
+    encode(more, elsewhere);  // one takes the memory of the first
+  run_another_caller();       // everything that may run on the replica does
   callers_->synchronize();
   EXPECT_EQ(seen, std::vector<float>(seen.size(), -1.0F)) << "the memory as it was before the call";
   expect_rows(to, items);
@@ -144,6 +148,7 @@ TEST_F(RowDeliveryTest, WhatIsPutOnTheStreamAfterwardsFindsTheRows) {
 TEST_F(RowDeliveryTest, RowsOnTheirWayAreNotOverwritten) {
   std::vector<Batch> batches;
   std::vector<Room> rooms;
+  rooms.reserve(6);
   for (std::uint64_t seed = 0; seed < 6; ++seed) batches.push_back(batch(seed));
   for (const Batch& items : batches) rooms.push_back(room(items));
   for (std::size_t i = 0; i < batches.size(); ++i) encode(batches[i], rooms[i]);
@@ -160,6 +165,7 @@ TEST_F(RowDeliveryTest, ACallToTheHostDoesNotOverwriteRowsOnTheirWay) {
   for (int turn = 0; turn < 2; ++turn) {  // one of them takes the memory of the first
     std::vector<Embedding> results(second.items().size());
     std::vector<RowSink> sinks;
+    sinks.reserve(results.size());
     for (Embedding& result : results) sinks.emplace_back(&result);
     session_.begin(second.pointers(), {}, sinks);
     session_.finish();
