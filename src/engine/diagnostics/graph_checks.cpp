@@ -24,10 +24,10 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 /// As mixed_load, each image with the `divisor`-th part of the tokens that are left.
 std::vector<ItemPlan> load_by_parts(const EncoderGraphModel& model, const GraphConfig& config,
-                                    const GraphKey& key, std::int64_t divisor) {
+                                    const GraphKey& key, std::int64_t tokens,
+                                    std::int64_t divisor) {
   const auto path = static_cast<std::size_t>(key.path);
   const PackingLimits limits = limits_of(config);
-  const std::int64_t tokens = graph_capacity(model.graph_spec(), config, key).tokens;
   std::vector<ItemPlan> plans;
   SubBatch batch;
   while (batch.count < limits.max_items && batch.load[path] < tokens) {
@@ -78,13 +78,15 @@ std::optional<Check> not_replayed(const std::string& name, const Stats& before, 
   return Check{name, false, cat("not replayed: ", reasons)};
 }
 
-Check check_graph(Replica& replica, const GraphKey& key, const std::string& place,
-                  double tolerance) {
+Check check_graph(Replica& replica, const GraphKey& key, std::int64_t tokens,
+                  const std::string& place, double tolerance) {
   const EncoderGraphModel& model = replica.model();
-  const std::vector<PreparedItem> items =
-      random_items(mixed_load(model, replica.graphs().config(), key));
-  const std::string name = cat("graph ", path_of(model, key).name, " ", key.budget, ", ",
-                               items.size(), items.size() == 1 ? " item" : " items", place);
+  const GraphConfig& config = replica.graphs().config();
+  const std::int64_t capacity = graph_capacity(model.graph_spec(), config, key).tokens;
+  const std::vector<PreparedItem> items = random_items(mixed_load(model, config, key, tokens));
+  const std::string name = cat("graph ", path_of(model, key).name, " ", key.budget,
+                               tokens < capacity ? cat(" up to ", tokens) : "", ", ", items.size(),
+                               items.size() == 1 ? " item" : " items", place);
   if (items.empty()) return {name, true, "not replayed: no images load this graph", true};
   const std::vector<GraphKey> captured = replica.graphs().captured_keys();
   if (std::ranges::find(captured, key) == captured.end()) {
@@ -95,9 +97,8 @@ Check check_graph(Replica& replica, const GraphKey& key, const std::string& plac
   for (const PreparedItem& item : items) pointers.push_back(&item);
   const Stats before = replica.graphs().stats();
   const std::vector<Embedding> replayed = encode_on(replica, pointers, {});
-  const std::optional<Check> missed =
-      not_replayed(name, before, replica.graphs().stats(), static_cast<std::size_t>(key.path),
-                   graph_capacity(model.graph_spec(), replica.graphs().config(), key).tokens);
+  const std::optional<Check> missed = not_replayed(name, before, replica.graphs().stats(),
+                                                   static_cast<std::size_t>(key.path), capacity);
   if (missed) return *missed;
   const std::vector<Embedding> eager = encode_on(replica, pointers, {.enforce_eager = true});
   return check_equal(name, compare(replayed, eager), tolerance);
@@ -106,9 +107,9 @@ Check check_graph(Replica& replica, const GraphKey& key, const std::string& plac
 }  // namespace
 
 std::vector<ItemPlan> mixed_load(const EncoderGraphModel& model, const GraphConfig& config,
-                                 const GraphKey& key) {
-  std::vector<ItemPlan> plans = load_by_parts(model, config, key, 2);
-  return plans.empty() ? load_by_parts(model, config, key, 1) : plans;
+                                 const GraphKey& key, std::int64_t tokens) {
+  std::vector<ItemPlan> plans = load_by_parts(model, config, key, tokens, 2);
+  return plans.empty() ? load_by_parts(model, config, key, tokens, 1) : plans;
 }
 
 std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,
@@ -125,9 +126,13 @@ std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem*
 
 std::vector<Check> check_graphs(Replica& replica, const std::string& place, double tolerance) {
   std::vector<Check> checks;
-  if (replica.graphs().config().token_budgets.empty()) return checks;  // graphs are off
-  for (const GraphKey& key : capture_order(replica.graphs().config())) {
-    checks.push_back(check_graph(replica, key, place, tolerance));
+  const GraphConfig& config = replica.graphs().config();
+  if (config.token_budgets.empty()) return checks;  // graphs are off
+  const GraphSpec& spec = replica.model().graph_spec();
+  for (const GraphKey& key : capture_order(config)) {
+    for (const GraphCapacity& size : recorded_sizes(spec, config, key, replica.device())) {
+      checks.push_back(check_graph(replica, key, size.tokens, place, tolerance));
+    }
   }
   return checks;
 }

@@ -1,42 +1,95 @@
-// Capture and replay of one graph.
+// Capture and replay of the graph of one budget.
 #include "graph/capture/budget_graph.h"
+
+#include <algorithm>
+#include <ranges>
 
 #include "core/check.h"
 #include "core/stopwatch.h"
+#include "fovea/error.h"
 
 namespace fovea {
+
+namespace {
+
+RunMemory::Need larger_of(const RunMemory::Need& a, const RunMemory::Need& b) noexcept {
+  return {.arena = std::max(a.arena, b.arena),
+          .input = std::max(a.input, b.input),
+          .output = std::max(a.output, b.output)};
+}
+
+bool has_room_for(const GraphCapacity& size, const GraphCapacity& wanted) noexcept {
+  return wanted.tokens <= size.tokens && wanted.items <= size.items && wanted.seqs <= size.seqs;
+}
+
+}  // namespace
 
 std::string describe(const GraphSpec& spec, const GraphKey& key) {
   return cat("path=", spec.paths[static_cast<std::size_t>(key.path)].name, " budget=", key.budget);
 }
 
 BudgetGraph::BudgetGraph(const EncoderGraphModel& model, const Device& device, const GraphKey& key,
-                         const GraphCapacity& capacity)
-    : key_(key), forward_(model, device, key.path, capacity) {}
+                         std::span<const GraphCapacity> sizes)
+    : key_(key) {
+  recorded_.reserve(sizes.size());
+  for (const GraphCapacity& size : sizes) {
+    recorded_.push_back({.forward = SizedForward(model, device, key.path, size)});
+    need_ = larger_of(need_, recorded_.back().forward.need());
+  }
+}
+
+std::size_t BudgetGraph::recording_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const Recorded& recorded : recorded_) {
+    if (recorded.recording) bytes += recorded.recording->bytes();
+  }
+  return bytes;
+}
 
 void BudgetGraph::capture(Lane& lane, RunMemory& memory) {
   FOVEA_CHECK(memory.holds(key_.path, need()), kInternal, "graph of budget ", key_.budget,
               " needs more memory than is reserved");
   const Stopwatch watch;
-  const auto forward = [&] { forward_.submit(lane, memory, true); };
-  lane.synchronize();
-  forward_.feed_zeros(lane, memory);
-  forward();
-  forward();
-  lane.synchronize();
-  recording_ = lane.compute().capture(forward);
+  for (Recorded& recorded : recorded_ | std::views::reverse) record(recorded, lane, memory);
   captured_ = memory.addresses(key_.path);
   capture_ms_ = watch.elapsed_ms();
+}
+
+void BudgetGraph::record(Recorded& recorded, Lane& lane, RunMemory& memory) const {
+  const auto forward = [&] { recorded.forward.submit(lane, memory, true); };
+  lane.synchronize();
+  recorded.forward.feed_zeros(lane, memory);
+  forward();
+  forward();
+  lane.synchronize();
+  recorded.recording = lane.compute().capture(forward);
 }
 
 PathOutput BudgetGraph::replay(Lane& lane, RunMemory& memory,
                                std::span<const PreparedItem* const> items,
                                InputScratch& scratch) const {
-  FOVEA_CHECK(recording_ != nullptr && captured_ == memory.addresses(key_.path), kInternal,
-              "memory of the graph of budget ", key_.budget, " has moved since capture");
-  forward_.feed(lane, memory, items, scratch);
-  lane.compute().replay(*recording_);
-  return forward_.output(memory, items);
+  FOVEA_CHECK(recorded_.back().recording != nullptr && captured_ == memory.addresses(key_.path),
+              kInternal, "memory of the graph of budget ", key_.budget, " has moved since capture");
+  const Recorded& recorded = feed(lane, memory, items, scratch);
+  lane.compute().replay(*recorded.recording);
+  return recorded.forward.output(memory, items);
+}
+
+const BudgetGraph::Recorded& BudgetGraph::feed(Lane& lane, RunMemory& memory,
+                                               std::span<const PreparedItem* const> items,
+                                               InputScratch& scratch) const {
+  const GraphCapacity wanted = exact_capacity(key_.path, items);
+  for (const Recorded& part : std::span(recorded_).first(recorded_.size() - 1)) {
+    if (!has_room_for(part.forward.capacity(), wanted)) continue;
+    try {
+      part.forward.feed(lane, memory, items, scratch);
+      return part;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnavailable) throw;  // else an input of a larger size may do
+    }
+  }
+  recorded_.back().forward.feed(lane, memory, items, scratch);
+  return recorded_.back();
 }
 
 }  // namespace fovea

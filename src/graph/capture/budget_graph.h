@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fovea/tower/graph/graph_sizes.h"
 #include "fovea/tower/models/encoder_graph_model.h"
@@ -16,31 +17,35 @@ namespace fovea {
 /// "path=local budget=64", for log lines.
 [[nodiscard]] std::string describe(const GraphSpec& spec, const GraphKey& key);
 
-/// One captured forward of a path at one capacity. It names memory by address, so that memory must
-/// not move while the graph lives; replay checks that it has not.
+/// The captured forward of a path for one budget: recorded at the capacity of the budget and, where
+/// kernels are chosen for the size of what is recorded, at parts of it, so that a batch that fills
+/// the budget in part runs with kernels for about its own size. Recordings name memory by address,
+/// so that memory must not move while the graph lives; replay checks that it has not.
 class BudgetGraph {
  public:
-  /// Sizes the forward; captures nothing yet.
+  /// Sizes the forwards; captures nothing yet.
+  /// @param sizes ascending, not empty; the last is the capacity of the graph.
   BudgetGraph(const EncoderGraphModel& model, const Device& device, const GraphKey& key,
-              const GraphCapacity& capacity);
+              std::span<const GraphCapacity> sizes);
 
   [[nodiscard]] const GraphKey& key() const noexcept { return key_; }
-  [[nodiscard]] const GraphCapacity& capacity() const noexcept { return forward_.capacity(); }
-  [[nodiscard]] const RunMemory::Need& need() const noexcept { return forward_.need(); }
-  /// Device bytes of the recording itself.
-  [[nodiscard]] std::size_t recording_bytes() const noexcept {
-    return recording_ ? recording_->bytes() : 0;
+  [[nodiscard]] const GraphCapacity& capacity() const noexcept {
+    return recorded_.back().forward.capacity();
   }
+  /// Of the size that needs most.
+  [[nodiscard]] const RunMemory::Need& need() const noexcept { return need_; }
+  /// Device bytes of the recordings themselves.
+  [[nodiscard]] std::size_t recording_bytes() const noexcept;
 
   /// What the last capture took.
   [[nodiscard]] double capture_ms() const noexcept { return capture_ms_; }
 
-  /// Runs the forward twice on zeroed inputs (libraries choose and load their kernels), then
-  /// records it. @param memory holds need().
+  /// For each size, from the largest on, runs the forward twice on zeroed inputs (libraries choose
+  /// and load their kernels), then records it. @param memory holds need().
   void capture(Lane& lane, RunMemory& memory);
 
-  /// Fills the inputs for `items` and submits the recorded forward. The rows stay valid until the
-  /// next replay of the same path.
+  /// Fills the inputs for `items` and submits the forward recorded at the smallest size that has
+  /// room for them. The rows stay valid until the next replay of the same path.
   /// @throws Error(kUnavailable) if an input is too small for the batch: nothing was submitted.
   /// @throws Error(kInternal) if the memory has moved since capture.
   [[nodiscard]] PathOutput replay(Lane& lane, RunMemory& memory,
@@ -48,10 +53,20 @@ class BudgetGraph {
                                   InputScratch& scratch) const;
 
  private:
+  struct Recorded {
+    SizedForward forward;
+    std::unique_ptr<RecordedGraph> recording = {};
+  };
+  void record(Recorded& recorded, Lane& lane, RunMemory& memory) const;
+  /// Fills the inputs of the smallest size that has room for `items`.
+  [[nodiscard]] const Recorded& feed(Lane& lane, RunMemory& memory,
+                                     std::span<const PreparedItem* const> items,
+                                     InputScratch& scratch) const;
+
   GraphKey key_;
-  SizedForward forward_;
-  RunMemory::Addresses captured_;  // where the recording reads and writes
-  std::unique_ptr<RecordedGraph> recording_;
+  std::vector<Recorded> recorded_;  // by size, ascending
+  RunMemory::Need need_;
+  RunMemory::Addresses captured_;  // where the recordings read and write
   double capture_ms_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "graph/capture/graph_set.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/interrupt.h"
@@ -21,15 +22,50 @@ std::vector<GraphKey> capture_order(const GraphConfig& config) {
   return order;
 }
 
-GraphCapacity graph_capacity(const GraphSpec& spec, const GraphConfig& config,
-                             const GraphKey& key) {
-  const PathSpec& path = spec.paths[static_cast<std::size_t>(key.path)];
-  const std::int64_t tokens = capacity_of_budget(key.budget, path.unit);
+namespace {
+
+/// Room for as many tokens as whole units hold of `budget`.
+GraphCapacity capacity_for(const GraphSpec& spec, const GraphConfig& config, PathId path,
+                           std::int64_t budget) {
+  const std::int64_t tokens =
+      capacity_of_budget(budget, spec.paths[static_cast<std::size_t>(path)].unit);
   // A small budget has no room for as many items and sequences as the largest: kernels would start
   // blocks for sequences that cannot be.
   return {.tokens = tokens,
           .items = std::min(config.max_items, tokens),
           .seqs = std::min(config.max_seqs, tokens)};
+}
+
+/// The next smaller budget of the path; 0: none.
+std::int64_t budget_below(const GraphConfig& config, const GraphKey& key) {
+  const std::vector<std::int64_t>& budgets =
+      config.path_budgets[static_cast<std::size_t>(key.path)];
+  const auto own = std::ranges::lower_bound(budgets, key.budget);
+  return own == budgets.begin() ? 0 : *std::prev(own);
+}
+
+}  // namespace
+
+GraphCapacity graph_capacity(const GraphSpec& spec, const GraphConfig& config,
+                             const GraphKey& key) {
+  return capacity_for(spec, config, key.path, key.budget);
+}
+
+std::vector<GraphCapacity> recorded_sizes(const GraphSpec& spec, const GraphConfig& config,
+                                          const GraphKey& key, const Device& device) {
+  constexpr std::int64_t kParts = 4;
+  std::vector<GraphCapacity> sizes;
+  if (!device.properties().host_memory) {
+    const std::int64_t below = budget_below(config, key);
+    for (std::int64_t part = 1; part < kParts; ++part) {
+      const GraphCapacity size = capacity_for(spec, config, key.path, key.budget * part / kParts);
+      if (size.tokens > below) sizes.push_back(size);
+    }
+  }
+  const GraphCapacity all = graph_capacity(spec, config, key);
+  std::erase(sizes, all);  // whole units of a part may be all of them
+  sizes.push_back(all);
+  return sizes;
 }
 
 BudgetGraph* GraphSet::find(const GraphKey& key) const {
@@ -42,7 +78,8 @@ GraphSet::Graphs GraphSet::make_missing(std::span<const GraphKey> keys) const {
   for (const GraphKey& key : keys) {
     if (find(key) != nullptr) continue;
     missing.push_back(std::make_unique<BudgetGraph>(
-        model_, lane_.device(), key, graph_capacity(model_.graph_spec(), config_, key)));
+        model_, lane_.device(), key,
+        recorded_sizes(model_.graph_spec(), config_, key, lane_.device())));
   }
   return missing;
 }

@@ -19,6 +19,14 @@ namespace fovea {
 [[nodiscard]] GraphCapacity graph_capacity(const GraphSpec& spec, const GraphConfig& config,
                                            const GraphKey& key);
 
+/// The sizes at which that graph is recorded on a device, ascending; the last is graph_capacity().
+/// Kernels of a GPU are chosen for the size of what is recorded, so there is one for every quarter
+/// of the budget, above the next smaller budget of the path. On a CPU, whose kernels stop at the
+/// last live row, there is no other.
+[[nodiscard]] std::vector<GraphCapacity> recorded_sizes(const GraphSpec& spec,
+                                                        const GraphConfig& config,
+                                                        const GraphKey& key, const Device& device);
+
 /// The graphs that exist and the memory they share. A graph in the set is always recorded over that
 /// memory as it is now: when memory has to grow, the graphs of the old one are recorded anew.
 /// Not thread-safe.

@@ -33,15 +33,21 @@ Tokens tokens_of(const std::vector<ItemPlan>& plans, std::size_t path) {
 TEST(MixedLoad, FillsAGraphWithImagesOfSeveralSizes) {
   const MockModel model;
   const GraphConfig config = config_of(model, {16, 64}, 4);
-  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 64}), 0), (Tokens{32, 16, 8, 8}));
-  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 16}), 0), (Tokens{8, 4, 2, 2}));
+  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 64}, 64), 0), (Tokens{32, 16, 8, 8}));
+  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 16}, 16), 0), (Tokens{8, 4, 2, 2}));
+}
+
+TEST(MixedLoad, FillsAPartOfAGraph) {
+  const MockModel model;
+  const GraphConfig config = config_of(model, {16, 64}, 4);
+  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 64}, 32), 0), (Tokens{16, 8, 4, 4}));
 }
 
 TEST(MixedLoad, ExceedsTheNextSmallerBudget) {
   const MockModel model;
   const GraphConfig config = config_of(model, {61, 62, 63, 64}, 2);
   for (const std::int64_t budget : config.token_budgets) {
-    const Tokens tokens = tokens_of(mixed_load(model, config, {.budget = budget}), 0);
+    const Tokens tokens = tokens_of(mixed_load(model, config, {.budget = budget}, budget), 0);
     EXPECT_EQ(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0}), budget);
   }
 }
@@ -50,7 +56,7 @@ TEST(MixedLoad, ReachesEveryGraphOfTwoPathsThatImagesCanLoad) {
   const DualModel model;
   const GraphConfig config = config_of(model, {272, 544, 1088, 2176}, 8);
   for (const GraphKey& key : capture_order(config)) {
-    const std::vector<ItemPlan> plans = mixed_load(model, config, key);
+    const std::vector<ItemPlan> plans = mixed_load(model, config, key, key.budget);
     const bool one_tile = key.path == 1 && key.budget == 100;  // no image has it
     EXPECT_EQ(plans.empty(), one_tile) << describe(model.graph_spec(), key);
     std::vector<ItemSpec> specs;

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "graph/eager_runner.h"
 #include "graph/harness.h"
 #include "support/expect_error.h"
@@ -15,7 +20,8 @@ using namespace test;  // NOLINT: the harness is written for these tests
 class BudgetGraphTest : public ::testing::Test {
  protected:
   [[nodiscard]] BudgetGraph make_graph(std::int64_t tokens) const {
-    return {model, *device, {.budget = tokens}, {.tokens = tokens, .items = 4, .seqs = 4}};
+    const GraphCapacity size{.tokens = tokens, .items = 4, .seqs = 4};
+    return {model, *device, {.budget = tokens}, std::span(&size, 1)};
   }
   [[nodiscard]] PathOutput replay(const BudgetGraph& graph) {
     return graph.replay(lane, memory, batch.pointers(), scratch);
@@ -38,6 +44,43 @@ TEST_F(BudgetGraphTest, ReplaysIntoAPrefixOfTheOutput) {
   EXPECT_EQ(output.rows.shape, (Shape{4, 32}));
   EXPECT_EQ(output.rows.data, memory.addresses(0).output);
   EXPECT_GT(graph.recording_bytes(), 0u);
+}
+
+/// A graph of 64 tokens, recorded for 16, too.
+class GraphOfTwoSizes : public BudgetGraphTest {
+ protected:
+  static constexpr std::array kSizes{GraphCapacity{.tokens = 16, .items = 3, .seqs = 3},
+                                     GraphCapacity{.tokens = 64, .items = 4, .seqs = 4}};
+
+  /// Tokens that the replay of these items computes.
+  [[nodiscard]] double tokens_run(MockOptions options, const Grid& grid, std::size_t count = 1) {
+    options.clock_ms = std::make_shared<double>(0);
+    const MockModel timed(options);
+    BudgetGraph graph(timed, *device, {.budget = 64}, kSizes);
+    memory.reserve(0, graph.need());
+    graph.capture(lane, memory);
+    const Batch items = mock_batch(timed, std::vector<Grid>(count, grid));
+    *options.clock_ms = 0;
+    EXPECT_EQ(graph.replay(lane, memory, items.pointers(), scratch).rows.shape[0],
+              static_cast<std::int64_t>(count) * grid[1] * grid[2] / 4);
+    return *options.clock_ms;
+  }
+};
+
+TEST_F(GraphOfTwoSizes, HasTheLargerOneAsItsCapacity) {
+  const BudgetGraph graph(model, *device, {.budget = 64}, kSizes);
+  EXPECT_EQ(graph.capacity(), kSizes.back());
+  EXPECT_EQ(graph.need().total(), make_graph(64).need().total());
+}
+
+TEST_F(GraphOfTwoSizes, RunsTheSmallerOneForWhatFits) {
+  EXPECT_EQ(tokens_run({}, {1, 8, 8}), 16);
+  EXPECT_EQ(tokens_run({}, {1, 8, 10}), 64) << "20 tokens";
+  EXPECT_EQ(tokens_run({}, {1, 4, 4}, 4), 64) << "16 tokens of 4 items";
+}
+
+TEST_F(GraphOfTwoSizes, RunsTheLargerOneIfAnInputOfTheSmallerIsTooSmall) {
+  EXPECT_EQ(tokens_run({.narrow_rows_by = 8, .narrow_only_at = 3}, {1, 8, 8}), 64);
 }
 
 TEST_F(BudgetGraphTest, TellsOpsWhatIsRecorded) {

@@ -57,6 +57,38 @@ TEST(GraphSet, ASmallBudgetIsBuiltForAsManySequencesAsFit) {
   EXPECT_EQ(graphs.find(large)->capacity(), (GraphCapacity{.tokens = 64, .items = 20, .seqs = 40}));
 }
 
+std::vector<std::int64_t> recorded_tokens(const Device& device, const GraphKey& key,
+                                          std::int64_t unit = 1) {
+  GraphConfig config;
+  config.path_budgets = {{16, 64, 90}, {0, 64}};
+  config.max_items = 20;
+  config.max_seqs = 40;
+  const GraphSpec spec{.paths = {{.name = "a"}, {.name = "b", .unit = unit}}};
+  std::vector<std::int64_t> tokens;
+  for (const GraphCapacity& size : recorded_sizes(spec, config, key, device)) {
+    tokens.push_back(size.tokens);
+  }
+  EXPECT_EQ(recorded_sizes(spec, config, key, device).back(), graph_capacity(spec, config, key));
+  return tokens;
+}
+
+TEST(RecordedSizes, AreQuartersOfTheBudgetAboveTheNextSmallerOneOnAGpu) {
+  using Tokens = std::vector<std::int64_t>;
+  const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
+  const DeferredDevice gpu(*kernels, Schedule::kLast);
+  EXPECT_EQ(recorded_tokens(gpu, {.budget = 16}), (Tokens{4, 8, 12, 16}));
+  EXPECT_EQ(recorded_tokens(gpu, {.budget = 64}), (Tokens{32, 48, 64}));
+  EXPECT_EQ(recorded_tokens(gpu, {.budget = 90}), (Tokens{67, 90}));
+  EXPECT_EQ(recorded_tokens(gpu, {.path = 1, .budget = 64}), (Tokens{16, 32, 48, 64}));
+  EXPECT_EQ(recorded_tokens(gpu, {.path = 1, .budget = 64}, 20), (Tokens{20, 40, 60}));
+}
+
+TEST(RecordedSizes, AreThatOfTheBudgetAloneOnACpu) {
+  const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
+  const auto cpu = make_cpu_device(1, *kernels);
+  EXPECT_EQ(recorded_tokens(*cpu, {.budget = 16}), std::vector<std::int64_t>{16});
+}
+
 // --- capture on demand ---
 
 TEST(GraphManager, CapturesOnDemand) {

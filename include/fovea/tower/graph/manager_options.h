@@ -10,8 +10,8 @@
 
 namespace fovea {
 
-/// Times of one graph under a full load, and under one of about half of it: a graph that computes
-/// its whole capacity may win full and lose half empty.
+/// Times of one graph under a full load, and under one of about half of it: a graph may win full
+/// and lose half empty.
 struct GraphTimes {
   GraphKey key = {};
   double replay_ms = 0;

@@ -281,11 +281,7 @@ GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
   std::vector<std::unique_ptr<RecordedGraph>> recorded;
   for (const Timed& finalist : finalists)
     recorded.push_back(stopwatch.record(way_of(*finalist.choice)));
-  std::vector<float> times = relative_times(stopwatch, recorded);
-  if (gemm.is_recorded && gemm.live != nullptr) {
-    stopwatch.set_live(gemm.rows / 2);
-    std::ranges::transform(times, relative_times(stopwatch, recorded), times.begin(), std::plus());
-  }
+  const std::vector<float> times = relative_times(stopwatch, recorded);
   for (std::size_t i = 0; i < finalists.size(); ++i)
     finalists[i].ms = times[i] * penalty_of(*finalists[i].choice);
   return *std::ranges::min(finalists, {}, &Timed::ms).choice;

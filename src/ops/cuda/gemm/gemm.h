@@ -143,8 +143,8 @@ class GemmLibrary {
   [[nodiscard]] bool fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const;
   /// Remembers a choice, and now and then writes all of them to the file.
   void keep(const GemmKey& key, const GemmChoice& choice);
-  /// The fastest of the candidates; the first if none could be measured, for want of memory. With a
-  /// live count, the one that is fastest for all and for half of the rows on average.
+  /// The fastest of the candidates for all rows; the first if none could be measured, for want of
+  /// memory.
   [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
                                    std::span<const GemmChoice> candidates);
   void run(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice);

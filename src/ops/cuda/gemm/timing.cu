@@ -121,10 +121,17 @@ GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(str
   // In place, as towers use it; the values grow a little per run, never to infinity.
   gemm_.residual = gemm.residual != nullptr ? o.out.get() : nullptr;
   gemm_.out = o.out.get();
-  if (gemm.live == nullptr) return;
-  o.live = random_operand(stream, sizeof(std::int32_t) / kElementBytes);
-  gemm_.live = reinterpret_cast<const std::int32_t*>(o.live.get());
-  set_live(gemm.rows);
+  if (gemm.live != nullptr) place_live();
+}
+
+void GemmStopwatch::place_live() {
+  operands_->live = random_operand(stream_, sizeof(std::int32_t) / kElementBytes);
+  gemm_.live = reinterpret_cast<const std::int32_t*>(operands_->live.get());
+  if (gemm_.live == nullptr) return;
+  const auto rows = static_cast<std::int32_t>(gemm_.rows);
+  FOVEA_CUDA_CHECK(cudaMemcpyAsync(operands_->live.get(), &rows, sizeof(rows),
+                                   cudaMemcpyHostToDevice, stream_.handle()));
+  FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream_.handle()));
 }
 
 void GemmStopwatch::place_scales() {
@@ -149,15 +156,6 @@ bool GemmStopwatch::is_ready() const noexcept {
   return o.weights.get() && o.x.get() && o.out.get() && o.bias.get() &&
          (gemm_.attention == nullptr || o.cu_seqlens.get()) &&
          (gemm_.format == GemmFormat::kBf16 || o.scales.get());
-}
-
-void GemmStopwatch::set_live(std::int64_t rows) {
-  if (gemm_.live == nullptr) return;
-  const DeviceGuard guard(stream_.device_index());
-  const auto count = static_cast<std::int32_t>(rows);
-  FOVEA_CUDA_CHECK(cudaMemcpyAsync(operands_->live.get(), &count, sizeof(count),
-                                   cudaMemcpyHostToDevice, stream_.handle()));
-  FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream_.handle()));
 }
 
 std::unique_ptr<RecordedGraph> GemmStopwatch::record(const Way& way, int runs) {

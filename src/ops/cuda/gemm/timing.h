@@ -22,9 +22,6 @@ class GemmStopwatch {
 
   /// False if memory was short; then nothing can be measured.
   [[nodiscard]] bool is_ready() const noexcept;
-  /// Where the GEMM has a live count: from here on so many rows are live, in what is recorded
-  /// already, too. All are at first.
-  void set_live(std::int64_t rows);
   /// Milliseconds of a GEMM in the best of a few short bursts; infinity if the way fails. Blocks
   /// until measured.
   /// @param give_up_ms stop early if it is clearly slower than that.
@@ -42,6 +39,8 @@ class GemmStopwatch {
   static constexpr int kRunsOfLoop = 10;
   struct Operands;
 
+  /// Makes all rows live.
+  void place_live();
   /// Gives an E4M3 GEMM scales.
   void place_scales();
   [[nodiscard]] std::unique_ptr<RecordedGraph> record(const Way& way, int runs);
