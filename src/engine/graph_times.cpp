@@ -1,7 +1,7 @@
 // Measured times of graphs in a JSON file of the cache folder:
 //   {"identity": "...", "graphs": [{"path": 0, "budget": 64,
 //     "capacity": {"tokens": 64, "items": 16, "seqs": 16},
-//     "full": {"tokens": 64, "replay_ms": 1.1, "eager_ms": 2.5}, "half": {as "full"}}, ...]}
+//     "full": {"tokens": 64, "replay_ms": 1.1, "eager_ms": 2.5}, "low": {as "full"}}, ...]}
 #include "engine/graph_times.h"
 
 #include <cmath>
@@ -48,7 +48,7 @@ std::string json_of(const GraphTimes& times) {
              ", \"capacity\": {\"tokens\": ", capacity.tokens, ", \"items\": ", capacity.items,
              ", \"seqs\": ", capacity.seqs, "}, \"full\": ",
              json_of(GraphTimes::Load{times.tokens, times.replay_ms, times.eager_ms}),
-             ", \"half\": ", json_of(times.half), "}");
+             ", \"low\": ", json_of(times.low), "}");
 }
 
 /// A time of a load that was measured; without tokens it was not, and is 0.
@@ -80,7 +80,7 @@ GraphTimes read_times(const JsonView& view) {
           .replay_ms = full.replay_ms,
           .eager_ms = full.eager_ms,
           .tokens = full.tokens,
-          .half = read_load(view.at("half")),
+          .low = read_load(view.at("low")),
           .capacity = read_capacity(view.at("capacity"))};
 }
 

@@ -33,13 +33,13 @@ std::vector<GraphTimes> some_times() {
            .replay_ms = 0.1,
            .eager_ms = 1.0 / 3,
            .tokens = 60,
-           .half = {.tokens = 30, .replay_ms = 0.07, .eager_ms = 0.3},
+           .low = {.tokens = 30, .replay_ms = 0.07, .eager_ms = 0.3},
            .capacity = {.tokens = 64, .items = 4, .seqs = 8}},
           {.key = {.budget = 4},
            .replay_ms = 2,
            .eager_ms = 1,
            .tokens = 4,
-           .half = {},
+           .low = {},
            .capacity = {.tokens = 4, .items = 1, .seqs = 1}}};
 }
 
@@ -48,9 +48,9 @@ void expect_same(const GraphTimes& got, const GraphTimes& want) {
   EXPECT_EQ(got.replay_ms, want.replay_ms);
   EXPECT_EQ(got.eager_ms, want.eager_ms);
   EXPECT_EQ(got.tokens, want.tokens);
-  EXPECT_EQ(got.half.tokens, want.half.tokens);
-  EXPECT_EQ(got.half.replay_ms, want.half.replay_ms);
-  EXPECT_EQ(got.half.eager_ms, want.half.eager_ms);
+  EXPECT_EQ(got.low.tokens, want.low.tokens);
+  EXPECT_EQ(got.low.replay_ms, want.low.replay_ms);
+  EXPECT_EQ(got.low.eager_ms, want.low.eager_ms);
   EXPECT_EQ(got.capacity, want.capacity);
 }
 
@@ -99,7 +99,7 @@ TEST(GraphTimesFile, IsIgnoredWithValuesThatNothingTakes) {
   expect_ignored("\"replay_ms\": 0.1", "\"replay_ms\": \"0.1\"");
   expect_ignored("\"tokens\": 60", "\"tokens\": 0");
   expect_ignored("\"replay_ms\": 0.07", "\"replay_ms\": 0");
-  expect_ignored("\"half\"", "\"other\"");
+  expect_ignored("\"low\"", "\"other\"");
   expect_ignored("\"seqs\"", "\"other\"");
   expect_ignored("\"graphs\": [", "\"graphs\": [7,");
 }

@@ -65,8 +65,8 @@ class InterruptedRun : public ::testing::TestWithParam<Where> {
   }
 
   /// At which the graphs of 16 and of 64 tokens are recorded.
-  static int small_sizes() { return GetParam() == Where::kHost ? 1 : 4; }
-  static int large_sizes() { return GetParam() == Where::kHost ? 1 : 3; }
+  static int small_sizes() { return GetParam() == Where::kHost ? 1 : 8; }
+  static int large_sizes() { return GetParam() == Where::kHost ? 1 : 6; }
 
   Stopper stopper_;
 };

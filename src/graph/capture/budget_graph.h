@@ -32,6 +32,10 @@ class BudgetGraph {
   [[nodiscard]] const GraphCapacity& capacity() const noexcept {
     return recorded_.back().forward.capacity();
   }
+  /// The smallest size at which it is recorded.
+  [[nodiscard]] const GraphCapacity& smallest() const noexcept {
+    return recorded_.front().forward.capacity();
+  }
   /// Of the size that needs most.
   [[nodiscard]] const RunMemory::Need& need() const noexcept { return need_; }
   /// Device bytes of the recordings themselves.

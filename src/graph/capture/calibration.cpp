@@ -62,8 +62,8 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
 
 /// Of the better way to run each of the loads.
 LoadCost cost_of(const GraphTimes& times) {
-  const GraphTimes::Load& half = times.half;
-  return {.low = {half.tokens, std::min(half.replay_ms, half.eager_ms)},
+  const GraphTimes::Load& low = times.low;
+  return {.low = {low.tokens, std::min(low.replay_ms, low.eager_ms)},
           .high = {times.tokens, std::min(times.replay_ms, times.eager_ms)}};
 }
 
@@ -84,20 +84,20 @@ std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId p
 std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph& graph) {
   const std::optional<GraphTimes::Load> full = time_load(timer, graph, graph.capacity());
   if (!full) return std::nullopt;
-  GraphCapacity half = graph.capacity();
-  half.tokens /= 2;
+  GraphCapacity low = graph.smallest();
+  if (low == graph.capacity()) low.tokens /= 2;
   return GraphTimes{.key = graph.key(),
                     .replay_ms = full->replay_ms,
                     .eager_ms = full->eager_ms,
                     .tokens = full->tokens,
-                    .half = time_load(timer, graph, half).value_or(GraphTimes::Load{}),
+                    .low = time_load(timer, graph, low).value_or(GraphTimes::Load{}),
                     .capacity = graph.capacity()};
 }
 
 bool eager_is_faster(const GraphTimes& times, std::int64_t load) noexcept {
-  const LoadCost replay{.low = {times.half.tokens, times.half.replay_ms},
+  const LoadCost replay{.low = {times.low.tokens, times.low.replay_ms},
                         .high = {times.tokens, times.replay_ms}};
-  const LoadCost eager{.low = {times.half.tokens, times.half.eager_ms},
+  const LoadCost eager{.low = {times.low.tokens, times.low.eager_ms},
                        .high = {times.tokens, times.eager_ms}};
   return eager.at(load) < kMargin * replay.at(load);
 }

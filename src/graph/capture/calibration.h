@@ -32,9 +32,9 @@ struct GraphTimer {
 };
 
 /// Runs a captured graph and an eager forward in turns several times on filling_items, and on those
-/// of a graph of half the size, and takes the best times, input and wait included, of eager runs
-/// also the sizing that a batch of a new size needs; of long runs one is enough. Absent if no items
-/// fill the graph.
+/// of its smallest recording, or of half of the only one, and takes the best times, input and wait
+/// included, of eager runs also the sizing that a batch of a new size needs; of long runs one is
+/// enough. Absent if no items fill the graph.
 [[nodiscard]] std::optional<GraphTimes> time_graph(const GraphTimer& timer,
                                                    const BudgetGraph& graph);
 

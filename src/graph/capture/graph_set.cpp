@@ -53,18 +53,17 @@ GraphCapacity graph_capacity(const GraphSpec& spec, const GraphConfig& config,
 
 std::vector<GraphCapacity> recorded_sizes(const GraphSpec& spec, const GraphConfig& config,
                                           const GraphKey& key, const Device& device) {
-  constexpr std::int64_t kParts = 4;
+  constexpr std::int64_t kParts = 8;
   std::vector<GraphCapacity> sizes;
   if (!device.properties().host_memory) {
     const std::int64_t below = budget_below(config, key);
     for (std::int64_t part = 1; part < kParts; ++part) {
-      const GraphCapacity size = capacity_for(spec, config, key.path, key.budget * part / kParts);
-      if (size.tokens > below) sizes.push_back(size);
+      sizes.push_back(capacity_for(spec, config, key.path, key.budget * part / kParts));
     }
+    std::erase_if(sizes, [&](const GraphCapacity& size) { return size.tokens <= below; });
   }
-  const GraphCapacity all = graph_capacity(spec, config, key);
-  std::erase(sizes, all);  // whole units of a part may be all of them
-  sizes.push_back(all);
+  sizes.push_back(graph_capacity(spec, config, key));
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());  // few units, many parts
   return sizes;
 }
 

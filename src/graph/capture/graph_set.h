@@ -20,7 +20,7 @@ namespace fovea {
                                            const GraphKey& key);
 
 /// The sizes at which that graph is recorded on a device, ascending; the last is graph_capacity().
-/// Kernels of a GPU are chosen for the size of what is recorded, so there is one for every quarter
+/// Kernels of a GPU are chosen for the size of what is recorded, so there is one for every eighth
 /// of the budget, above the next smaller budget of the path. On a CPU, whose kernels stop at the
 /// last live row, there is no other.
 [[nodiscard]] std::vector<GraphCapacity> recorded_sizes(const GraphSpec& spec,

@@ -58,7 +58,7 @@ TEST(Calibration, EagerMayWinWhereTheGraphIsHalfEmpty) {
   const GraphTimes times{.replay_ms = 10,
                          .eager_ms = 12,
                          .tokens = 64,
-                         .half = {.tokens = 32, .replay_ms = 10, .eager_ms = 6}};
+                         .low = {.tokens = 32, .replay_ms = 10, .eager_ms = 6}};
   for (const std::int64_t load : {1, 32, 50}) EXPECT_TRUE(eager_is_faster(times, load)) << load;
   for (const std::int64_t load : {54, 64, 70}) EXPECT_FALSE(eager_is_faster(times, load)) << load;
 }
@@ -120,7 +120,7 @@ TEST(Calibration, CostsFollowTheLoad) {
                                        .replay_ms = 10,
                                        .eager_ms = 12,
                                        .tokens = 64,
-                                       .half = {.tokens = 32, .replay_ms = 8, .eager_ms = 6}}};
+                                       .low = {.tokens = 32, .replay_ms = 8, .eager_ms = 6}}};
   const LoadCost cost = measured_costs(budgets, times).paths[0].replay[0];
   EXPECT_EQ(cost.at(1), 6);  // the better way under half the load
   EXPECT_EQ(cost.at(32), 6);

@@ -72,14 +72,15 @@ std::vector<std::int64_t> recorded_tokens(const Device& device, const GraphKey& 
   return tokens;
 }
 
-TEST(RecordedSizes, AreQuartersOfTheBudgetAboveTheNextSmallerOneOnAGpu) {
+TEST(RecordedSizes, AreEighthsOfTheBudgetAboveTheNextSmallerOneOnAGpu) {
   using Tokens = std::vector<std::int64_t>;
   const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
   const DeferredDevice gpu(*kernels, Schedule::kLast);
-  EXPECT_EQ(recorded_tokens(gpu, {.budget = 16}), (Tokens{4, 8, 12, 16}));
-  EXPECT_EQ(recorded_tokens(gpu, {.budget = 64}), (Tokens{32, 48, 64}));
-  EXPECT_EQ(recorded_tokens(gpu, {.budget = 90}), (Tokens{67, 90}));
-  EXPECT_EQ(recorded_tokens(gpu, {.path = 1, .budget = 64}), (Tokens{16, 32, 48, 64}));
+  EXPECT_EQ(recorded_tokens(gpu, {.budget = 16}), (Tokens{2, 4, 6, 8, 10, 12, 14, 16}));
+  EXPECT_EQ(recorded_tokens(gpu, {.budget = 64}), (Tokens{24, 32, 40, 48, 56, 64}));
+  EXPECT_EQ(recorded_tokens(gpu, {.budget = 90}), (Tokens{67, 78, 90}));
+  EXPECT_EQ(recorded_tokens(gpu, {.path = 1, .budget = 64}),
+            (Tokens{8, 16, 24, 32, 40, 48, 56, 64}));
   EXPECT_EQ(recorded_tokens(gpu, {.path = 1, .budget = 64}, 20), (Tokens{20, 40, 60}));
 }
 

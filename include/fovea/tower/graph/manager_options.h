@@ -10,8 +10,9 @@
 
 namespace fovea {
 
-/// Times of one graph under a full load, and under one of about half of it: a graph may win full
-/// and lose half empty.
+/// Times of one graph under a full load and under a low one: a graph may win full and lose with a
+/// part of its capacity. The low load fills the smallest of its recordings, or half of the only
+/// one.
 struct GraphTimes {
   GraphKey key = {};
   double replay_ms = 0;
@@ -23,7 +24,7 @@ struct GraphTimes {
     double eager_ms = 0;
   };
   std::int64_t tokens = 0;      ///< of the full load
-  Load half = {};               ///< no tokens: not measured
+  Load low = {};                ///< no tokens: not measured
   GraphCapacity capacity = {};  ///< of the graph
   bool stored = false;          ///< handed to the manager, not measured by it
 };

@@ -136,9 +136,6 @@ class GemmLibrary {
   [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
   /// Whether a kernel of ours can compute it.
   [[nodiscard]] bool has_own(const Gemm& gemm) const;
-  /// Whether only kernels of ours may compute it. A recording with a live count is rarely full, and
-  /// an algorithm of the library computes all its rows.
-  [[nodiscard]] bool is_ours(const Gemm& gemm) const;
   /// Whether a choice that was kept can compute this GEMM, and may.
   [[nodiscard]] bool fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const;
   /// Remembers a choice, and now and then writes all of them to the file.
