@@ -115,11 +115,23 @@ TEST_P(InterruptedRun, LeavesNoHalfGraph) {
 TEST_P(InterruptedRun, WarmUpKeepsTheGraphsItHasCaptured) {
   auto h = make({.in_forward = stopper_.hook()}, small_options());
   ASSERT_TRUE(
-      stopper_.cancels(2 * small_sizes() + 5 * large_sizes() + 1, [&] { h->manager.capture(); }));
+      stopper_.cancels(2 * (small_sizes() + large_sizes()) + 4, [&] { h->manager.capture(); }));
   EXPECT_EQ(h->manager.captured_keys(), (std::vector<GraphKey>{{.budget = 64}}));
   h->expect_right(five_sub_batches(h->model));
   h->manager.capture();
   EXPECT_EQ(h->manager.captured_keys().size(), 2u);
+  h->expect_right(five_sub_batches(h->model));
+}
+
+TEST_P(InterruptedRun, WarmUpGoesOnWithSmallerSizes) {
+  if (GetParam() == Where::kHost) GTEST_SKIP() << "there are none";
+  auto h = make({.in_forward = stopper_.hook()}, small_options());
+  const int full_sizes = 2 * (small_sizes() + large_sizes()) + 3 + 3;
+  ASSERT_TRUE(stopper_.cancels(full_sizes + 3 + 1, [&] { h->manager.capture(); }));
+  EXPECT_EQ(h->manager.captured_keys().size(), 2u);
+  h->expect_right(five_sub_batches(h->model));
+  h->manager.capture();
+  EXPECT_GE(h->model.forwards_recorded(), 3 * (small_sizes() + large_sizes()));
   h->expect_right(five_sub_batches(h->model));
 }
 

@@ -2,7 +2,6 @@
 #include "graph/capture/budget_graph.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "core/check.h"
 #include "core/stopwatch.h"
@@ -46,16 +45,30 @@ std::size_t BudgetGraph::recording_bytes() const noexcept {
   return bytes;
 }
 
+bool BudgetGraph::is_complete() const noexcept {
+  return std::ranges::all_of(
+      recorded_, [](const Recorded& recorded) { return recorded.recording != nullptr; });
+}
+
 void BudgetGraph::capture(Lane& lane, RunMemory& memory) {
   FOVEA_CHECK(memory.holds(key_.path, need()), kInternal, "graph of budget ", key_.budget,
               " needs more memory than is reserved");
-  const Stopwatch watch;
-  for (Recorded& recorded : recorded_ | std::views::reverse) record(recorded, lane, memory);
+  for (Recorded& recorded : recorded_) recorded.recording.reset();
   captured_ = memory.addresses(key_.path);
-  capture_ms_ = watch.elapsed_ms();
+  capture_ms_ = 0;
+  record(recorded_.back(), lane, memory);
 }
 
-void BudgetGraph::record(Recorded& recorded, Lane& lane, RunMemory& memory) const {
+bool BudgetGraph::record_next(Lane& lane, RunMemory& memory) {
+  const auto is_missing = [](const Recorded& recorded) { return recorded.recording == nullptr; };
+  const auto next = std::find_if(recorded_.rbegin(), recorded_.rend(), is_missing);
+  if (next == recorded_.rend()) return false;
+  record(*next, lane, memory);
+  return true;
+}
+
+void BudgetGraph::record(Recorded& recorded, Lane& lane, RunMemory& memory) {
+  const Stopwatch watch;
   const auto forward = [&] { recorded.forward.submit(lane, memory, true); };
   lane.synchronize();
   recorded.forward.feed_zeros(lane, memory);
@@ -63,6 +76,7 @@ void BudgetGraph::record(Recorded& recorded, Lane& lane, RunMemory& memory) cons
   forward();
   lane.synchronize();
   recorded.recording = lane.compute().capture(forward);
+  capture_ms_ += watch.elapsed_ms();
 }
 
 PathOutput BudgetGraph::replay(Lane& lane, RunMemory& memory,
@@ -80,7 +94,7 @@ const BudgetGraph::Recorded& BudgetGraph::feed(Lane& lane, RunMemory& memory,
                                                InputScratch& scratch) const {
   const GraphCapacity wanted = exact_capacity(key_.path, items);
   for (const Recorded& part : std::span(recorded_).first(recorded_.size() - 1)) {
-    if (!has_room_for(part.forward.capacity(), wanted)) continue;
+    if (part.recording == nullptr || !has_room_for(part.forward.capacity(), wanted)) continue;
     try {
       part.forward.feed(lane, memory, items, scratch);
       return part;

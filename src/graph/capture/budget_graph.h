@@ -41,12 +41,17 @@ class BudgetGraph {
   /// Device bytes of the recordings themselves.
   [[nodiscard]] std::size_t recording_bytes() const noexcept;
 
-  /// What the last capture took.
+  /// Whether all sizes are recorded.
+  [[nodiscard]] bool is_complete() const noexcept;
+  /// What the last capture took, with the recordings of smaller sizes since then.
   [[nodiscard]] double capture_ms() const noexcept { return capture_ms_; }
 
-  /// For each size, from the largest on, runs the forward twice on zeroed inputs (libraries choose
-  /// and load their kernels), then records it. @param memory holds need().
+  /// Runs the forward at the largest size twice on zeroed inputs (libraries choose and load their
+  /// kernels), then records it. Drops earlier recordings. @param memory holds need().
   void capture(Lane& lane, RunMemory& memory);
+  /// Records the next smaller size likewise. @param memory as capture() had it.
+  /// @return false if there is none left.
+  bool record_next(Lane& lane, RunMemory& memory);
 
   /// Fills the inputs for `items` and submits the forward recorded at the smallest size that has
   /// room for them. The rows stay valid until the next replay of the same path.
@@ -61,14 +66,14 @@ class BudgetGraph {
     SizedForward forward;
     std::unique_ptr<RecordedGraph> recording = {};
   };
-  void record(Recorded& recorded, Lane& lane, RunMemory& memory) const;
+  void record(Recorded& recorded, Lane& lane, RunMemory& memory);
   /// Fills the inputs of the smallest size that has room for `items`.
   [[nodiscard]] const Recorded& feed(Lane& lane, RunMemory& memory,
                                      std::span<const PreparedItem* const> items,
                                      InputScratch& scratch) const;
 
   GraphKey key_;
-  std::vector<Recorded> recorded_;  // by size, ascending
+  std::vector<Recorded> recorded_;  // by size, ascending; only the last if there was no time yet
   RunMemory::Need need_;
   RunMemory::Addresses captured_;  // where the recordings read and write
   double capture_ms_ = 0;

@@ -13,6 +13,19 @@
 
 namespace fovea {
 
+/// Adds the time until its end to what captures have taken.
+class GraphCapture::Spent {
+ public:
+  explicit Spent(GraphCapture& capture) : capture_(capture), start_ms_(capture.now_ms()) {}
+  ~Spent() { capture_.total_ms_ += capture_.now_ms() - start_ms_; }
+  Spent(const Spent&) = delete;
+  Spent& operator=(const Spent&) = delete;
+
+ private:
+  GraphCapture& capture_;
+  double start_ms_;
+};
+
 GraphCapture::GraphCapture(const EncoderGraphModel& model, const GraphConfig& config,
                            const GraphManagerOptions& options, Runners& runners)
     : model_(model),
@@ -28,20 +41,33 @@ GraphCapture::GraphCapture(const EncoderGraphModel& model, const GraphConfig& co
 // --- all graphs ---
 
 void GraphCapture::capture_all(const std::stop_token& stop) {
-  std::vector<GraphKey> keys = capture_order(config_);
-  {
-    const std::lock_guard lock(runners_.mutex);
-    std::erase_if(keys, [&](const GraphKey& key) { return !is_possible(key); });
-    give_up(runners_.graphs.reserve(keys));
-  }
+  const std::vector<GraphKey> keys = reserve_all();
   for (const GraphKey& key : keys) {
     if (stop.stop_requested()) break;
     const std::lock_guard lock(runners_.mutex);
-    if (is_possible(key)) capture({&key, 1});
+    if (!is_possible(key)) continue;
+    for (const auto& graph : ensure({&key, 1})) {
+      if (graph->is_complete()) (void)advance(*graph);
+    }
+  }
+  for (const GraphKey& key : keys) {
+    for (bool goes_on = true; goes_on && !stop.stop_requested();) {
+      const std::lock_guard lock(runners_.mutex);
+      BudgetGraph* const graph = runners_.graphs.find(key);
+      goes_on = graph != nullptr && is_unfinished(*graph) && advance(*graph);
+    }
   }
   store_times();
   const std::lock_guard lock(runners_.mutex);
   if (!stop.stop_requested()) log_captured();
+}
+
+std::vector<GraphKey> GraphCapture::reserve_all() {
+  const std::lock_guard lock(runners_.mutex);
+  std::vector<GraphKey> keys = capture_order(config_);
+  std::erase_if(keys, [&](const GraphKey& key) { return !is_possible(key); });
+  give_up(runners_.graphs.reserve(keys));
+  return keys;
 }
 
 void GraphCapture::start_in_background() {
@@ -73,25 +99,50 @@ void GraphCapture::wait_for_background() {
 // --- some graphs ---
 
 void GraphCapture::capture(std::span<const GraphKey> keys) {
-  try {
-    ensure(keys);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kOutOfMemory) throw;
-    give_up(keys);
+  for (const auto& graph : ensure(keys)) {
+    while (advance(*graph)) {
+    }
   }
 }
 
-void GraphCapture::ensure(std::span<const GraphKey> keys) {
+std::span<const std::unique_ptr<BudgetGraph>> GraphCapture::ensure(std::span<const GraphKey> keys) {
   const auto exists = [&](const GraphKey& key) { return runners_.graphs.find(key) != nullptr; };
-  if (std::ranges::all_of(keys, exists)) return;
-  const double start = now_ms();
-  const auto captured = runners_.graphs.ensure(keys);
+  if (std::ranges::all_of(keys, exists)) return {};
+  const Spent spent(*this);
+  try {
+    const auto captured = runners_.graphs.ensure(keys);
+    for (const auto& graph : captured) unfinished_.push_back(graph->key());
+    return captured;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    give_up(keys);
+    return {};
+  }
+}
+
+bool GraphCapture::advance(BudgetGraph& graph) {
+  const Spent spent(*this);
+  if (records_next(graph)) return true;
   if (options_.measure) {
-    for (const auto& graph : captured) measure(*graph);
+    measure(graph);
     costs_ = current_costs();
   }
-  for (const auto& graph : captured) log_capture(*graph);
-  total_ms_ += now_ms() - start;
+  std::erase(unfinished_, graph.key());
+  log_capture(graph);
+  return false;
+}
+
+bool GraphCapture::is_unfinished(const BudgetGraph& graph) const {
+  return std::ranges::find(unfinished_, graph.key()) != unfinished_.end();
+}
+
+bool GraphCapture::records_next(BudgetGraph& graph) {
+  try {
+    return graph.record_next(runners_.lane, runners_.graphs.memory());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    return false;  // larger recordings serve smaller batches, too
+  }
 }
 
 bool GraphCapture::is_possible(const GraphKey& key) const {
@@ -109,6 +160,7 @@ void GraphCapture::give_up(std::span<const GraphKey> keys) {
 void GraphCapture::clear() {
   runners_.graphs.clear();
   unaffordable_.clear();
+  unfinished_.clear();
 }
 
 // --- times ---

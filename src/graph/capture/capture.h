@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -33,11 +34,12 @@ class GraphCapture {
   GraphCapture(const GraphCapture&) = delete;
   GraphCapture& operator=(const GraphCapture&) = delete;
 
-  // --- for callers without runners.mutex, which is taken for one graph at a time ---
+  // --- for callers without runners.mutex, which is taken for one recording at a time ---
 
-  /// Captures every graph of the configuration that is missing, largest first. Graphs that there is
-  /// no memory for are left out, the largest first, until clear().
-  /// @param stop ends early, between two graphs.
+  /// Captures every graph of the configuration that is missing, largest first: all at their full
+  /// size, then at the smaller ones. Graphs that there is no memory for are left out, the largest
+  /// first, until clear().
+  /// @param stop ends early, between two recordings.
   /// @throws Error(kCancelled) or Error(kDeadline) if the interrupt of this thread ends it: graphs
   /// captured so far stay.
   void capture_all(const std::stop_token& stop = {});
@@ -67,9 +69,21 @@ class GraphCapture {
   [[nodiscard]] double total_ms() const noexcept { return total_ms_; }
 
  private:
+  class Spent;
+
   /// What is known of a graph, or null.
   [[nodiscard]] const GraphTimes* times_of(const BudgetGraph& graph) const;
-  void ensure(std::span<const GraphKey> keys);
+  /// Makes room for all graphs and says which are possible. Takes the lock.
+  [[nodiscard]] std::vector<GraphKey> reserve_all();
+  /// Captures what is missing of `keys` at full size, as capture() does.
+  /// @return the graphs captured by this call.
+  std::span<const std::unique_ptr<BudgetGraph>> ensure(std::span<const GraphKey> keys);
+  /// Records a graph at its next smaller size, or measures it if there is none left.
+  /// @return whether to go on.
+  bool advance(BudgetGraph& graph);
+  [[nodiscard]] bool is_unfinished(const BudgetGraph& graph) const;
+  /// Whether it recorded a smaller size: there was one, and memory for it.
+  [[nodiscard]] bool records_next(BudgetGraph& graph);
   void give_up(std::span<const GraphKey> keys);
   /// Measures a captured graph unless its times are known.
   void measure(const BudgetGraph& graph);
@@ -94,6 +108,7 @@ class GraphCapture {
   std::vector<GraphTimes> times_;       // stored or measured, of any graph
   bool has_new_times_ = false;          // among times_, since store_times()
   std::vector<GraphKey> unaffordable_;  // graphs there was no memory for
+  std::vector<GraphKey> unfinished_;    // captured graphs that advance() has more to do with
   double total_ms_ = 0;
   LogOnce warnings_;
 

@@ -53,12 +53,16 @@ class GraphOfTwoSizes : public BudgetGraphTest {
                                      GraphCapacity{.tokens = 64, .items = 4, .seqs = 4}};
 
   /// Tokens that the replay of these items computes.
-  [[nodiscard]] double tokens_run(MockOptions options, const Grid& grid, std::size_t count = 1) {
+  [[nodiscard]] double tokens_run(MockOptions options, const Grid& grid, std::size_t count = 1,
+                                  bool complete = true) {
     options.clock_ms = std::make_shared<double>(0);
     const MockModel timed(options);
     BudgetGraph graph(timed, *device, {.budget = 64}, kSizes);
     memory.reserve(0, graph.need());
     graph.capture(lane, memory);
+    EXPECT_FALSE(graph.is_complete());
+    EXPECT_EQ(complete && graph.record_next(lane, memory), complete);
+    EXPECT_EQ(graph.is_complete(), complete);
     const Batch items = mock_batch(timed, std::vector<Grid>(count, grid));
     *options.clock_ms = 0;
     EXPECT_EQ(graph.replay(lane, memory, items.pointers(), scratch).rows.shape[0],
@@ -77,6 +81,20 @@ TEST_F(GraphOfTwoSizes, RunsTheSmallerOneForWhatFits) {
   EXPECT_EQ(tokens_run({}, {1, 8, 8}), 16);
   EXPECT_EQ(tokens_run({}, {1, 8, 10}), 64) << "20 tokens";
   EXPECT_EQ(tokens_run({}, {1, 4, 4}, 4), 64) << "16 tokens of 4 items";
+}
+
+TEST_F(GraphOfTwoSizes, RunsTheLargerOneUntilTheSmallerIsRecorded) {
+  EXPECT_EQ(tokens_run({}, {1, 8, 8}, 1, false), 64);
+}
+
+TEST_F(GraphOfTwoSizes, HasNoMoreThanTwo) {
+  BudgetGraph graph(model, *device, {.budget = 64}, kSizes);
+  memory.reserve(0, graph.need());
+  graph.capture(lane, memory);
+  EXPECT_TRUE(graph.record_next(lane, memory));
+  EXPECT_FALSE(graph.record_next(lane, memory));
+  graph.capture(lane, memory);
+  EXPECT_FALSE(graph.is_complete()) << "recorded anew";
 }
 
 TEST_F(GraphOfTwoSizes, RunsTheLargerOneIfAnInputOfTheSmallerIsTooSmall) {

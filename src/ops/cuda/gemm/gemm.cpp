@@ -29,9 +29,6 @@ constexpr std::size_t kFinalists = 4;
 /// How much slower than the library an own kernel may be measured and still be chosen: a node of
 /// the library waits for its predecessor to end before it starts up.
 constexpr float kOwnAdvantage = 1.02f;
-/// The same in a recording, of which up to an eighth of the rows may not be live: an algorithm of
-/// the library computes them all.
-constexpr float kOwnAdvantageRecorded = 1.06f;
 /// How much slower than the fastest a candidate may look at first and still be measured again.
 constexpr float kWorthASecondLook = 1.15f;
 /// In so many rounds finalists take turns: clocks and power drift while they are measured.
@@ -86,18 +83,17 @@ struct Timed {
 using WayOf = std::function<GemmStopwatch::Way(const GemmChoice&)>;
 
 /// What a measured time counts for.
-float penalty_of(const Gemm& gemm, const GemmChoice& choice) {
-  if (choice.way == GemmChoice::Way::kOwn) return 1.0f;
-  return gemm.is_recorded && gemm.live != nullptr ? kOwnAdvantageRecorded : kOwnAdvantage;
+float penalty_of(const GemmChoice& choice) {
+  return choice.way == GemmChoice::Way::kOwn ? 1.0f : kOwnAdvantage;
 }
 
 /// The candidates that are fastest at a glance, fastest first; none if all fail.
-std::vector<Timed> finalists_of(GemmStopwatch& stopwatch, const Gemm& gemm,
-                                std::span<const GemmChoice> candidates, const WayOf& way_of) {
+std::vector<Timed> finalists_of(GemmStopwatch& stopwatch, std::span<const GemmChoice> candidates,
+                                const WayOf& way_of) {
   std::vector<Timed> timed;
   float shortest_ms = std::numeric_limits<float>::infinity();
   for (const GemmChoice& candidate : candidates) {
-    const float ms = stopwatch.glance(way_of(candidate), shortest_ms) * penalty_of(gemm, candidate);
+    const float ms = stopwatch.glance(way_of(candidate), shortest_ms) * penalty_of(candidate);
     timed.push_back({&candidate, ms});
     shortest_ms = std::min(shortest_ms, ms);
   }
@@ -283,7 +279,7 @@ GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
   const auto way_of = [&](const GemmChoice& choice) {
     return [this, &stream, &choice](const Gemm& trial) { run(stream, trial, choice); };
   };
-  std::vector<Timed> finalists = finalists_of(stopwatch, gemm, candidates, way_of);
+  std::vector<Timed> finalists = finalists_of(stopwatch, candidates, way_of);
   if (finalists.empty()) return promising;
   if (finalists.size() == 1) return *finalists.front().choice;
   std::vector<std::unique_ptr<RecordedGraph>> recorded;
@@ -291,7 +287,7 @@ GemmChoice GemmLibrary::fastest(CudaStream& stream, const Gemm& gemm,
     recorded.push_back(stopwatch.record(way_of(*finalist.choice)));
   const std::vector<float> times = relative_times(stopwatch, recorded);
   for (std::size_t i = 0; i < finalists.size(); ++i)
-    finalists[i].ms = times[i] * penalty_of(gemm, *finalists[i].choice);
+    finalists[i].ms = times[i] * penalty_of(*finalists[i].choice);
   return *std::ranges::min(finalists, {}, &Timed::ms).choice;
 }
 
