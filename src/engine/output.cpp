@@ -27,8 +27,9 @@ void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result) {
   result.retained = media.retained;
   const auto count = static_cast<std::size_t>(media.num_rows * media.row_width);
   result.data.resize(count * size_of(to_dtype(dtype)));
-  convert_rows(to_dtype(media.row_dtype), reinterpret_cast<const std::byte*>(media.bytes.data()),
-               dtype, result.data.data(), count);
+  convert_rows(to_dtype(media.row_dtype),
+               reinterpret_cast<const std::byte*>(media.content().data()), dtype,
+               result.data.data(), count);
   result.times.output_ms = watch.elapsed_ms();
 }
 
