@@ -2,6 +2,7 @@
 
 /// Everything of the public interface.
 #include "fovea/atomic_file.h"
+#include "fovea/batcher.h"
 #include "fovea/cached_rows.h"
 #include "fovea/call_bounds.h"
 #include "fovea/communicator.h"
