@@ -18,5 +18,6 @@
 #include "fovea/options.h"
 #include "fovea/placeholder.h"
 #include "fovea/row_block.h"
+#include "fovea/row_formats.h"
 #include "fovea/stats.h"
 #include "fovea/version.h"
