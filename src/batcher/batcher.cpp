@@ -55,8 +55,8 @@ Load load_of(std::span<const MediaItem> items) noexcept {
   return load;
 }
 
-/// Adds the rows. Those of a video in a container, which nobody knows, count as a full batch; those
-/// of what the engine will refuse as none.
+/// Adds the rows. Those of a video in a container, which nobody knows, count as more than a batch
+/// has, so that nobody waits for it; those of what the engine will refuse as none.
 void add_rows(Load& load, const Engine& engine, std::span<const MediaItem> items,
               const BatcherOptions& options) {
   const std::vector<std::optional<ItemInfo>> known = engine.plan_ahead(items);
@@ -64,8 +64,7 @@ void add_rows(Load& load, const Engine& engine, std::span<const MediaItem> items
     if (known[i]) {
       load.rows += known[i]->rows;
     } else if (is_container(items[i])) {
-      load.rows += options.max_batch_rows;
-      load.is_unknown = true;
+      load.rows += options.max_batch_rows + 1;
     } else {
       load.rows += items[i].block.rows;
     }

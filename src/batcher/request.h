@@ -18,7 +18,6 @@ struct Load {
   std::int64_t items = 0;
   std::int64_t bytes = 0;
   std::int64_t rows = 0;
-  bool is_unknown = false;  ///< rows are a guess: only decoding tells
 };
 
 /// A call of the engine, which encodes one request or several.

@@ -34,8 +34,7 @@ class RequestQueue {
 
   /// Whether a request is too large to share a batch with any other.
   [[nodiscard]] static bool is_large(const Load& load, const BatcherOptions& options) noexcept {
-    return load.is_unknown || load.items > options.max_batch_items ||
-           load.rows > options.max_batch_rows;
+    return load.items > options.max_batch_items || load.rows > options.max_batch_rows;
   }
 
  private:

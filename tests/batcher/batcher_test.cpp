@@ -141,6 +141,8 @@ TEST_F(BatcherTest, EncodesAVideoWhoseRowsNobodyKnows) {
   }
   Batcher batcher(engine_, {.max_batch_rows = 5});
   EXPECT_EQ(batcher.submit({video}).rows.get().front().data, alone.front().data);
+  batcher.stop();
+  EXPECT_EQ(batcher.stats().batch_rows, 6) << "runs by itself";
 }
 
 TEST_F(BatcherTest, EndsARequestWhoseCallerStopsIt) {

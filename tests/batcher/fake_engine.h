@@ -77,6 +77,7 @@ class FakeEngine {
     seen.how = how;
     changed_.notify_all();
     wait_under_interrupt(changed_, lock, [&] { return !held_; });
+    check_interrupt();
   }
 
   std::mutex mutex_;

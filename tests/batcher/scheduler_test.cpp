@@ -48,6 +48,14 @@ class SchedulerTest : public ::testing::Test {
     submit("first");
     engine_.wait_for_calls(1);
   }
+  /// Of so many requests, though the attendant and a lane have ended one.
+  void expect_one_end_each(std::size_t count) {
+    const BatcherStats stats = scheduler_.stats();
+    EXPECT_THAT(replies_.order(), SizeIs(count));
+    EXPECT_EQ(stats.completed + stats.failed + stats.cancelled + stats.expired,
+              std::ssize(replies_.order()));
+    EXPECT_EQ(stats.items, 0);
+  }
   std::vector<std::string> names_of_call(std::size_t index) { return engine_.calls()[index].names; }
   ErrorCode error_of(const std::string& name) { return replies_.of(name).error.value().code(); }
 
@@ -187,6 +195,7 @@ TEST_F(SchedulerTest, StopsACallThatNobodyNeeds) {
   EXPECT_EQ(error_of("a"), ErrorCode::kCancelled);
   scheduler_.drain();
   while (scheduler_.stats().running_batches > 0) std::this_thread::yield();  // though it is held
+  expect_one_end_each(1);
 }
 
 TEST_F(SchedulerTest, DoesNotStopACallThatSomebodyNeeds) {
@@ -198,6 +207,8 @@ TEST_F(SchedulerTest, DoesNotStopACallThatSomebodyNeeds) {
   EXPECT_EQ(error_of("b"), ErrorCode::kCancelled);
   engine_.let_through();
   EXPECT_THAT(replies_.of("a").items, SizeIs(5));
+  scheduler_.stop();
+  expect_one_end_each(3);
 }
 
 TEST_F(SchedulerTest, EndsRequestsAtTheirDeadline) {
