@@ -54,7 +54,7 @@ std::vector<MediaItem> make_requests(const ServeFlags& flags, std::span<const It
 }
 
 std::vector<ItemSize> image_sizes(const ServeFlags& flags, const EngineOptions& options) {
-  const std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
+  std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
   for (const ItemSize& size : sizes) {
     if (size.modality == Modality::kVideo || size.num_frames != 1) {
       throw UsageError("--sizes: expected images, got " + to_text(size));
