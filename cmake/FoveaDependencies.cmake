@@ -5,6 +5,7 @@ find_package(PkgConfig REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED CONFIG)
 find_package(dlpack REQUIRED CONFIG)
 find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)  # of libpng
 find_package(OpenSSL 1.1.1 REQUIRED COMPONENTS Crypto)
 pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp libwebpdemux)

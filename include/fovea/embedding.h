@@ -89,6 +89,9 @@ struct Embedding {
   std::int64_t num_frames = 1;
   std::int64_t resized_width_px = 0;
   std::int64_t resized_height_px = 0;
+  /// With an encoder cache: the name of these rows, 64 hexadecimal digits that depend on content,
+  /// model and options. Empty without one, for finished rows, and on other ranks.
+  std::string key;
   StageTimes times;
   std::optional<Error> error;  ///< set, and rows = 0, if the item failed under OnError::kSkip
 

@@ -144,6 +144,12 @@ class FOVEA_API Engine {
   [[nodiscard]] std::vector<std::optional<std::int64_t>> patches_ahead(
       std::span<const MediaItem> items, const CallBounds& bounds = {}) const;
 
+  /// What becomes of items, as far as descriptions and the headers of images tell without decoding,
+  /// with the item's own name: absent where patches_ahead() is, and for finished rows in a
+  /// RowBlock. Finished rows have no patches. Reads and @throws as patches_ahead().
+  [[nodiscard]] std::vector<std::optional<ItemInfo>> plan_ahead(
+      std::span<const MediaItem> items, const CallBounds& bounds = {}) const;
+
   /// The loaded model: what it is, its tensors, the size of its weights. Valid while the engine
   /// lives.
   [[nodiscard]] const ModelReport& report() const;
@@ -166,6 +172,15 @@ class FOVEA_API Engine {
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// The size of an encoded image, upright where `options` turn images upright. Reads its header
+/// only: the first 128 KiB of a file are nearly always enough.
+/// @param name for messages.
+/// @throws Error(kUnsupported) for bytes of no known format, Error(kCorruptData) for a broken
+/// header, Error(kInvalidArgument) beyond a limit of `options`, with both numbers.
+[[nodiscard]] FOVEA_API ItemSize probe_image(std::span<const std::uint8_t> bytes,
+                                             const std::string& name,
+                                             const MediaOptions& options = {});
 
 /// Plans as Engine::plan without loading weights: only the JSON files of `model` are read. The call
 /// is one on a GPU if options.device names one, on the CPU otherwise; no device is opened.

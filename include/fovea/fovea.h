@@ -2,6 +2,7 @@
 
 /// Everything of the public interface.
 #include "fovea/atomic_file.h"
+#include "fovea/batcher.h"
 #include "fovea/cached_rows.h"
 #include "fovea/call_bounds.h"
 #include "fovea/communicator.h"
@@ -17,5 +18,6 @@
 #include "fovea/options.h"
 #include "fovea/placeholder.h"
 #include "fovea/row_block.h"
+#include "fovea/row_formats.h"
 #include "fovea/stats.h"
 #include "fovea/version.h"

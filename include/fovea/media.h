@@ -3,7 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,7 @@ namespace fovea {
 enum class Modality : std::uint8_t { kImage, kVideo };
 
 /// One image or video to encode, or its pixel values, or its rows. Make it with one of the
-/// functions below. It owns its bytes; files are read by encode().
+/// functions below. It owns its bytes, or has a part in what owns them; files are read by encode().
 struct MediaItem {
   enum class Source : std::uint8_t {
     kFile,         ///< `paths[0]`, the only one: an encoded image, or a video container
@@ -45,6 +47,17 @@ struct MediaItem {
   std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; of rows: for the result
   std::optional<std::vector<std::int64_t>> retained;    ///< of rows only: for the result
   RowBlock block;                                       ///< kRowBlock only
+
+  /// Bytes of somebody else, in place of `bytes`, which is empty then. Nobody writes to them while
+  /// there is an item that refers to them.
+  std::span<const std::uint8_t> borrowed;
+  /// Keeps `borrowed` where it is, until the last copy of the item goes. Null: the caller does.
+  std::shared_ptr<const void> owner;
+
+  /// The bytes that the item is made of, wherever they are.
+  [[nodiscard]] std::span<const std::uint8_t> content() const noexcept {
+    return borrowed.empty() ? std::span(bytes) : borrowed;
+  }
 };
 
 /// An encoded image (JPEG, PNG, WebP) in a file. The file is not looked at until encode() reads it.
@@ -55,6 +68,14 @@ struct MediaItem {
 /// encode() refuses (kInvalidArgument) another number of bytes and sizes beyond MediaLimits.
 [[nodiscard]] FOVEA_API MediaItem image_rgb(std::vector<std::uint8_t> rgb, std::int64_t width_px,
                                             std::int64_t height_px, std::string name);
+/// As the two above, for bytes that stay where they are: a request, an array of another library.
+/// Nothing is copied. See MediaItem::borrowed and owner.
+[[nodiscard]] FOVEA_API MediaItem image_bytes(std::span<const std::uint8_t> bytes,
+                                              std::shared_ptr<const void> owner, std::string name);
+[[nodiscard]] FOVEA_API MediaItem image_rgb(std::span<const std::uint8_t> rgb,
+                                            std::shared_ptr<const void> owner,
+                                            std::int64_t width_px, std::int64_t height_px,
+                                            std::string name);
 /// Paths of the .jpg, .jpeg, .png and .webp files of a directory, sorted by name; the case of the
 /// extension does not matter.
 /// @throws Error(kNotFound) if there are none, Error(kIo) with the system's reason.
@@ -71,6 +92,14 @@ struct MediaItem {
 [[nodiscard]] FOVEA_API MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames,
                                             std::int64_t width_px, std::int64_t height_px,
                                             double fps, std::string name);
+/// As the two above, for bytes that stay where they are; nothing is copied.
+[[nodiscard]] FOVEA_API MediaItem video_bytes(std::span<const std::uint8_t> bytes,
+                                              std::shared_ptr<const void> owner, std::string name,
+                                              double fps = 2.0);
+[[nodiscard]] FOVEA_API MediaItem video_rgb(std::span<const std::uint8_t> rgb,
+                                            std::shared_ptr<const void> owner,
+                                            std::int64_t num_frames, std::int64_t width_px,
+                                            std::int64_t height_px, double fps, std::string name);
 /// What a Hugging Face processor returns for an image: `pixel_values`, num_patches * patch_dim
 /// values of `dtype`, row-major and in the processor's order, and the item's row of
 /// `image_grid_thw`. For a video (`pixel_values_videos`, `video_grid_thw`) set `modality`

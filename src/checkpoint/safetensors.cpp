@@ -161,19 +161,27 @@ ConstTensorView SafetensorsFile::tensor(std::string_view name) const {
   return {it->second.data(), known.dtype, known.shape};
 }
 
-void write_safetensors(const std::string& path, std::span<const OutputTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+void write_safetensors(std::span<const OutputTensor> tensors,
+                       const std::map<std::string, std::string>& metadata,
+                       const std::function<void(std::span<const std::byte>)>& sink) {
   const std::vector<Placement> placements = place_tensors(tensors);
   const std::string json = header_json(placements, metadata);
   std::array<std::byte, kLengthBytes> length;
   for (std::size_t i = 0; i < kLengthBytes; ++i)
     length[i] = static_cast<std::byte>(json.size() >> (kBitsPerByte * static_cast<int>(i)));
+  sink(length);
+  sink(std::as_bytes(std::span(json)));
+  for (const Placement& p : placements) sink({p.tensor->view.data, p.end - p.begin});
+}
 
-  AtomicFile file(path);
-  file.write(length);
-  file.write(std::as_bytes(std::span(json)));
-  for (const Placement& p : placements) file.write({p.tensor->view.data, p.end - p.begin});
-  file.commit();
+void write_safetensors(const std::string& path, std::span<const OutputTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  std::optional<AtomicFile> file;  // nothing is created for tensors that are refused
+  write_safetensors(tensors, metadata, [&](std::span<const std::byte> bytes) {
+    if (!file) file.emplace(path);
+    file->write(bytes);
+  });
+  file->commit();
 }
 
 }  // namespace fovea::checkpoint

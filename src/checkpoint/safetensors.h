@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -88,6 +89,11 @@ struct OutputTensor {
   std::string name;
   ConstTensorView view;  ///< host memory
 };
+
+/// Writes a file to `sink`, piece by piece, as write_safetensors below to a path.
+void write_safetensors(std::span<const OutputTensor> tensors,
+                       const std::map<std::string, std::string>& metadata,
+                       const std::function<void(std::span<const std::byte>)>& sink);
 
 /// Writes a file whose header is padded with spaces to a multiple of 8 bytes. Tensors of larger
 /// elements come first, otherwise in the given order, so that each is aligned to its element size.

@@ -96,7 +96,10 @@ void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finishe
 }
 
 void Engine::Impl::run_cached(Call& call) {
-  CachedCall cached(*row_cache, item_keys(call), call.media, call.results);
+  std::vector<std::optional<ItemKey>> keys = item_keys(call);
+  std::vector<std::string> names;
+  for (const std::optional<ItemKey>& key : keys) names.push_back(key ? key->text : "");
+  CachedCall cached(*row_cache, std::move(keys), call.media, call.results);
   const auto encoded = [&](std::size_t item) { cached.encoded(item); };
   try {
     if (!cached.to_encode().empty()) run(call, cached.to_encode(), encoded);
@@ -106,6 +109,9 @@ void Engine::Impl::run_cached(Call& call) {
   } catch (const Error& error) {
     cached.failed(error);
     throw;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!call.results[i].error) call.results[i].key = std::move(names[i]);
   }
   if (call.done < std::ssize(call.media)) call.tell(std::ssize(call.media));
 }
@@ -147,7 +153,7 @@ std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(std::span<const M
   std::vector<std::optional<ItemPlan>> sizes(which.size());
   decode_pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
     const auto place = static_cast<std::size_t>(i);
-    sizes[place] = plan_ahead(model(), media[which[place]], options.media);
+    sizes[place] = fovea::plan_ahead(model(), media[which[place]], options.media);
   });
   return sizes;
 }

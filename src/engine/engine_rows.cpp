@@ -43,7 +43,7 @@ void Engine::Impl::check_room(Call& call) {
   call.sizes.resize(call.media.size());
   decode_pool.parallel_for(std::ssize(call.media), [&](std::int64_t i, int) {
     const auto item = static_cast<std::size_t>(i);
-    call.sizes[item] = plan_ahead(model(), call.media[item], options.media);
+    call.sizes[item] = fovea::plan_ahead(model(), call.media[item], options.media);
   });
   for (std::size_t item = 0; item < call.media.size(); ++item) {
     const MediaItem& media = call.media[item];

@@ -23,6 +23,14 @@ bool is_image_name(const std::filesystem::path& name) {
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
+/// The item, made of bytes of somebody else.
+MediaItem borrowing(MediaItem item, std::span<const std::uint8_t> bytes,
+                    std::shared_ptr<const void> owner) {
+  item.borrowed = bytes;
+  item.owner = std::move(owner);
+  return item;
+}
+
 }  // namespace
 
 MediaItem image_file(std::string path) try {
@@ -65,6 +73,28 @@ MediaItem video_bytes(std::vector<std::uint8_t> bytes, std::string name, double 
   item.modality = Modality::kVideo;
   item.fps = fps;
   return item;
+}
+
+MediaItem image_bytes(std::span<const std::uint8_t> bytes, std::shared_ptr<const void> owner,
+                      std::string name) {
+  return borrowing(image_bytes({}, std::move(name)), bytes, std::move(owner));
+}
+
+MediaItem image_rgb(std::span<const std::uint8_t> rgb, std::shared_ptr<const void> owner,
+                    std::int64_t width_px, std::int64_t height_px, std::string name) {
+  return borrowing(image_rgb({}, width_px, height_px, std::move(name)), rgb, std::move(owner));
+}
+
+MediaItem video_bytes(std::span<const std::uint8_t> bytes, std::shared_ptr<const void> owner,
+                      std::string name, double fps) {
+  return borrowing(video_bytes({}, std::move(name), fps), bytes, std::move(owner));
+}
+
+MediaItem video_rgb(std::span<const std::uint8_t> rgb, std::shared_ptr<const void> owner,
+                    std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px,
+                    double fps, std::string name) {
+  return borrowing(video_rgb({}, num_frames, width_px, height_px, fps, std::move(name)), rgb,
+                   std::move(owner));
 }
 
 MediaItem pixel_values(std::vector<std::uint8_t> bytes, RowDType dtype, std::int64_t num_patches,

@@ -14,6 +14,7 @@
 #include "core/row_dtype.h"
 #include "core/stopwatch.h"
 #include "fovea/embedding.h"
+#include "fovea/row_formats.h"
 #include "fovea/version.h"
 
 namespace fovea {
@@ -27,8 +28,9 @@ void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result) {
   result.retained = media.retained;
   const auto count = static_cast<std::size_t>(media.num_rows * media.row_width);
   result.data.resize(count * size_of(to_dtype(dtype)));
-  convert_rows(to_dtype(media.row_dtype), reinterpret_cast<const std::byte*>(media.bytes.data()),
-               dtype, result.data.data(), count);
+  convert_rows(to_dtype(media.row_dtype),
+               reinterpret_cast<const std::byte*>(media.content().data()), dtype,
+               result.data.data(), count);
   result.times.output_ms = watch.elapsed_ms();
 }
 
@@ -102,9 +104,17 @@ std::string describe(const Embedding& item, std::size_t index) {
 
 }  // namespace
 
-void save_safetensors(const std::string& path, std::span<const Embedding> items,
-                      const std::map<std::string, std::string>& metadata) try {
+namespace {
+
+/// What a file of embeddings holds. Refers to them.
+struct OutputFile {
   std::vector<checkpoint::OutputTensor> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+OutputFile output_of(std::span<const Embedding> items,
+                     const std::map<std::string, std::string>& metadata) {
+  OutputFile file{.tensors = {}, .metadata = metadata};
   std::string list = "[";
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Embedding& item = items[i];
@@ -112,25 +122,42 @@ void save_safetensors(const std::string& path, std::span<const Embedding> items,
     if (item.error) continue;
     FOVEA_CHECK(item.has_data(), kInvalidArgument, item.name,
                 ": its rows are in memory of the caller");
-    tensors.push_back(
+    file.tensors.push_back(
         {cat("item_", i), {item.data.data(), to_dtype(item.dtype), {item.rows, item.width}}});
     if (item.grid_thw) {
-      tensors.push_back(
+      file.tensors.push_back(
           {cat("item_", i, ".grid_thw"),
            {reinterpret_cast<const std::byte*>(item.grid_thw->data()), DType::kI64, {3}}});
     }
     if (item.retained) {
-      tensors.push_back({cat("item_", i, ".retained"),
-                         {reinterpret_cast<const std::byte*>(item.retained->data()),
-                          DType::kI64,
-                          {std::ssize(*item.retained)}}});
+      file.tensors.push_back({cat("item_", i, ".retained"),
+                              {reinterpret_cast<const std::byte*>(item.retained->data()),
+                               DType::kI64,
+                               {std::ssize(*item.retained)}}});
     }
   }
-  std::map<std::string, std::string> all = metadata;
-  all["format"] = "pt";
-  all["fovea.version"] = version();
-  all["fovea.items"] = list + "]";
-  checkpoint::write_safetensors(path, tensors, all);
+  file.metadata["format"] = "pt";
+  file.metadata["fovea.version"] = version();
+  file.metadata["fovea.items"] = list + "]";
+  return file;
+}
+
+}  // namespace
+
+void save_safetensors(const std::string& path, std::span<const Embedding> items,
+                      const std::map<std::string, std::string>& metadata) try {
+  const OutputFile file = output_of(items, metadata);
+  checkpoint::write_safetensors(path, file.tensors, file.metadata);
+} catch (...) {
+  rethrow_as_error();
+}
+
+void write_safetensors(std::span<const Embedding> items,
+                       const std::map<std::string, std::string>& metadata,
+                       const ByteSink& sink) try {
+  const OutputFile file = output_of(items, metadata);
+  checkpoint::write_safetensors(file.tensors, file.metadata,
+                                [&](std::span<const std::byte> bytes) { call_back(sink, bytes); });
 } catch (...) {
   rethrow_as_error();
 }

@@ -13,6 +13,7 @@
 #include "engine/video_pruning.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
+#include "media/decode_image.h"
 #include "media/limits.h"
 #include "models/load_model.h"
 
@@ -135,6 +136,34 @@ std::vector<std::optional<std::int64_t>> Engine::patches_ahead(std::span<const M
     if (sizes[i]) patches[i] = sizes[i]->spec.input_rows;
   }
   return patches;
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::vector<std::optional<ItemInfo>> Engine::plan_ahead(std::span<const MediaItem> items,
+                                                        const CallBounds& bounds) const try {
+  const CallScope scope(bounds, "plan_ahead");
+  std::vector<std::size_t> all(items.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<std::optional<ItemPlan>> sizes = impl_->sizes_ahead(items, all);
+  std::vector<std::optional<ItemInfo>> known(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (sizes[i]) known[i] = describe(*sizes[i], impl_->options.video_pruning_rate);
+    if (items[i].source == MediaItem::Source::kRows) {
+      known[i] = ItemInfo{
+          .modality = items[i].modality, .grid_thw = items[i].grid_thw, .rows = items[i].num_rows};
+    }
+    if (known[i]) known[i]->name = items[i].name;
+  }
+  return known;
+} catch (...) {
+  rethrow_as_error();
+}
+
+ItemSize probe_image(std::span<const std::uint8_t> bytes, const std::string& name,
+                     const MediaOptions& options) try {
+  const media::ImageInfo info = media::probe_image(bytes, name, options);
+  return {.width_px = info.width_px, .height_px = info.height_px};
 } catch (...) {
   rethrow_as_error();
 }

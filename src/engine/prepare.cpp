@@ -88,7 +88,7 @@ class Preparation {
     claim(plan);
     result_.item.pixels.resize(plan.pixel_bytes);
     processor_.fill_pixel_values(plan,
-                                 {reinterpret_cast<const std::byte*>(media_.bytes.data()),
+                                 {reinterpret_cast<const std::byte*>(media_.content().data()),
                                   to_dtype(media_.row_dtype),
                                   {media_.num_rows, media_.row_width}},
                                  result_.item.pixels);
@@ -100,9 +100,9 @@ class Preparation {
     writer_.expect(media_.num_frames);
     claim(writer_.plan_for(media_.width_px, media_.height_px));
     const std::size_t frame_bytes =
-        media_.bytes.size() / static_cast<std::size_t>(media_.num_frames);
-    for (std::size_t begin = 0; begin < media_.bytes.size(); begin += frame_bytes) {
-      writer_.add({media_.bytes.data() + begin, media_.width_px, media_.height_px});
+        media_.content().size() / static_cast<std::size_t>(media_.num_frames);
+    for (std::size_t begin = 0; begin < media_.content().size(); begin += frame_bytes) {
+      writer_.add({media_.content().data() + begin, media_.width_px, media_.height_px});
     }
   }
 
@@ -117,9 +117,9 @@ class Preparation {
   }
 
   void add_image_bytes() {
-    FOVEA_CHECK(media_.bytes.size() <= limits().max_image_bytes, kInvalidArgument, media_.name,
-                ": ", media_.bytes.size(), " bytes, the limit is ", limits().max_image_bytes);
-    add_image(media_.bytes, media_.name);
+    FOVEA_CHECK(media_.content().size() <= limits().max_image_bytes, kInvalidArgument, media_.name,
+                ": ", media_.content().size(), " bytes, the limit is ", limits().max_image_bytes);
+    add_image(media_.content(), media_.name);
   }
 
   void add_image(std::span<const std::uint8_t> bytes, const std::string& name) {
@@ -136,7 +136,7 @@ class Preparation {
     writer_.add({image.rgb.data(), image.width_px, image.height_px});
   }
 
-  void add_container_bytes() { add_container({.bytes = media_.bytes, .name = media_.name}); }
+  void add_container_bytes() { add_container({.bytes = media_.content(), .name = media_.name}); }
 
   void add_container_file() {
     const InputFile file(media_.paths.front());
@@ -221,7 +221,7 @@ class Preparation {
 media::ImageInfo probe(const MediaItem& media, const MediaOptions& options) {
   constexpr std::size_t kHeaderBytes = 128 << 10;  // EXIF of 64 KiB and a colour profile included
   if (media.source == MediaItem::Source::kBytes) {
-    return media::probe_image(media.bytes, media.name, options);
+    return media::probe_image(media.content(), media.name, options);
   }
   return media::probe_image(read_file_start(media.paths.front(), kHeaderBytes), media.name,
                             options);

@@ -49,7 +49,7 @@ std::uint64_t hash_call(const ModelReport& model, std::span<const MediaItem> ite
                          static_cast<int>(options.dtype), static_cast<int>(options.on_error));
   for (const MediaItem& item : items) {
     text += cat('\n', item.name, ' ', static_cast<int>(item.modality),
-                static_cast<int>(item.source), ' ', item.bytes.size(), ' ', item.paths.size());
+                static_cast<int>(item.source), ' ', item.content().size(), ' ', item.paths.size());
   }
   for (const std::size_t item : assignment.order) text += cat(' ', item);
   for (const std::int64_t load : assignment.loads) text += cat(' ', load);

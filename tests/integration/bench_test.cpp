@@ -168,6 +168,34 @@ TEST(BenchThroughput, ReportsStagesAndRates) {
   EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("Time per item and stage"));
 }
 
+TEST(BenchServe, ComparesClientsAndArrivalsWithOneCall) {
+  const TemporaryDirectory folder;
+  const std::vector<std::string> bench{"bench",   "serve",       golden_model(),
+                                       "--sizes", "64x64,96x64", "--num-requests",
+                                       "12",      "--max-delay", "0,1000"};
+  std::vector<std::string> clients = bench;
+  clients.insert(clients.end(), {"--clients", "3", "--output-json", folder / "out.json", "--plot",
+                                 folder / "out.svg"});
+  const ProgramResult closed = run_fovea(clients);
+  expect_success(closed);
+  EXPECT_THAT(closed.out, HasSubstr("items/batch"));
+  EXPECT_THAT(closed.out, HasSubstr("12 requests of one image, 3 clients"));
+  const json report = json::parse(read_text(folder / "out.json"));
+  ASSERT_EQ(report["results"].size(), 4u);
+  EXPECT_EQ(report["results"][1]["way"], "engine");
+  EXPECT_EQ(report["results"][3]["delay_us"], 1000);
+  EXPECT_THAT(read_text(folder / "out.svg"), HasSubstr("Latency of a request"));
+
+  std::vector<std::string> rate = bench;
+  rate.insert(rate.end(), {"--rate", "200"});
+  const ProgramResult open = run_fovea(rate);
+  expect_success(open);
+  EXPECT_THAT(open.out, HasSubstr("200.0 per second"));
+  expect_failure(run_fovea({"bench", "serve", golden_model(), "--rate", "0"}), 2, "--rate");
+  expect_failure(run_fovea({"bench", "serve", golden_model(), "--sizes", "64x64x4f"}), 2,
+                 "--sizes");
+}
+
 TEST(BenchThroughput, CapturesBeforeItCountsAndCountsRepetitionsAlone) {
   const TemporaryDirectory folder;
   expect_success(run_fovea({"bench", "throughput", golden_model(), golden_model() + "/images",

@@ -6,7 +6,7 @@ namespace fovea::cli {
 void add_bench(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand("bench",
                                       "Measure: capture, the tower, requests stage by stage, "
-                                      "throughput of files, an encoder cache");
+                                      "throughput of files, many clients, an encoder cache");
   verb->require_subcommand(1);
   verb->footer(
       "Examples:\n"
@@ -18,6 +18,7 @@ void add_bench(CLI::App& app, Program& program) {
   add_bench_capture(*verb, program);
   add_bench_latency(*verb, program);
   add_bench_mm_processor(*verb, program);
+  add_bench_serve(*verb, program);
   add_bench_throughput(*verb, program);
   for (CLI::App* benchmark : verb->get_subcommands({})) benchmark->group("Verbs");
 }

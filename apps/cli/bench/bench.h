@@ -12,6 +12,7 @@ void add_bench_cache(CLI::App& bench, Program& program);
 void add_bench_capture(CLI::App& bench, Program& program);
 void add_bench_latency(CLI::App& bench, Program& program);
 void add_bench_mm_processor(CLI::App& bench, Program& program);
+void add_bench_serve(CLI::App& bench, Program& program);
 void add_bench_throughput(CLI::App& bench, Program& program);
 
 }  // namespace fovea::cli

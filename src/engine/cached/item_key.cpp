@@ -112,7 +112,7 @@ class KeyMaker {
   }
 
  private:
-  void add_bytes() { key_.text = key_of(std::as_bytes(std::span(media_.bytes))); }
+  void add_bytes() { key_.text = key_of(std::as_bytes(media_.content())); }
 
   void add_rgb() {
     check_rgb(media_, limits_);

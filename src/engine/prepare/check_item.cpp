@@ -13,6 +13,8 @@ namespace fovea {
 
 void check_source(const MediaItem& media) {
   using Source = MediaItem::Source;
+  FOVEA_CHECK(media.bytes.empty() || media.borrowed.empty(), kInvalidArgument, media.name,
+              ": expected bytes of its own or of somebody else, got both");
   switch (media.source) {
     case Source::kFile:
       FOVEA_CHECK(media.paths.size() == 1, kInvalidArgument, media.name,
@@ -23,7 +25,7 @@ void check_source(const MediaItem& media) {
                   ": expected paths of frames, got none");
       return;
     case Source::kBytes:
-      FOVEA_CHECK(!media.bytes.empty(), kInvalidArgument, media.name,
+      FOVEA_CHECK(!media.content().empty(), kInvalidArgument, media.name,
                   ": expected an encoded image or video, got no bytes");
       return;
     case Source::kPixelValues:
@@ -46,9 +48,9 @@ void check_rgb(const MediaItem& media, const MediaLimits& limits) {
   media::check_image_size(media.width_px, media.height_px, media.name, limits);
   media::check_num_frames(media.num_frames, media.name, limits);
   const auto bytes = checked_mul(3 * media.width_px * media.height_px, media.num_frames);
-  FOVEA_CHECK(bytes && static_cast<std::uint64_t>(*bytes) == media.bytes.size(), kInvalidArgument,
-              media.name, ": ", media.num_frames, " frames of ", media.width_px, "x",
-              media.height_px, " RGB pixels do not take ", media.bytes.size(), " bytes");
+  FOVEA_CHECK(bytes && static_cast<std::uint64_t>(*bytes) == media.content().size(),
+              kInvalidArgument, media.name, ": ", media.num_frames, " frames of ", media.width_px,
+              "x", media.height_px, " RGB pixels do not take ", media.content().size(), " bytes");
 }
 
 void check_matrix(const MediaItem& media, const char* rows) {
@@ -56,10 +58,10 @@ void check_matrix(const MediaItem& media, const char* rows) {
   const auto element_bytes = static_cast<std::int64_t>(size_of(to_dtype(media.row_dtype)));
   const auto bytes = elements ? checked_mul(*elements, element_bytes) : std::nullopt;
   FOVEA_CHECK(bytes && media.num_rows >= 0 && media.row_width >= 0 &&
-                  static_cast<std::uint64_t>(*bytes) == media.bytes.size(),
+                  static_cast<std::uint64_t>(*bytes) == media.content().size(),
               kInvalidArgument, media.name, ": ", media.num_rows, " ", rows, " of ",
               media.row_width, " x ", to_string(to_dtype(media.row_dtype)), " do not take ",
-              media.bytes.size(), " bytes");
+              media.content().size(), " bytes");
 }
 
 }  // namespace fovea

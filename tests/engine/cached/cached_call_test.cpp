@@ -80,6 +80,19 @@ TEST(CachedCall, EncodesAnImageOfTwoCallsOnce) {
   EXPECT_EQ(engine.stats().encoder_cache.hits, 2);
 }
 
+TEST(CachedCall, NamesRowsByWhatTheyDependOn) {
+  Engine engine = load_cached(kAmple);
+  const std::vector<MediaItem> items{image_file(image_path()), noise(64, 96, 1),
+                                     image_bytes(bytes_of(image_path()), "again")};
+  for (int call = 0; call < 2; ++call) {  // encoded, and from the cache
+    const std::vector<Embedding> rows = engine.encode(items);
+    EXPECT_EQ(rows[0].key.size(), 64u);
+    EXPECT_EQ(rows[2].key, rows[0].key);
+    EXPECT_NE(rows[1].key, rows[0].key);
+  }
+  EXPECT_EQ(engine.encode(items, {.use_cache = false})[0].key, "");
+}
+
 TEST(CachedCall, CountsNothingWithoutACache) {
   Engine engine = load_cached(0);
   const std::vector<MediaItem> items(3, noise(64, 64, 1));

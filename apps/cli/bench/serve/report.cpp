@@ -1,0 +1,85 @@
+// What `fovea bench serve` prints and writes.
+#include "bench/serve/report.h"
+
+#include <algorithm>
+
+#include "bench/samples.h"
+#include "report/table.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+namespace {
+
+double delay_ms(const ServeResult& result) {
+  return static_cast<double>(result.delay_us.value_or(0)) / 1e3;
+}
+
+/// Items of a batch, on average; 0 without batches.
+double batch_items(const ServeResult& result) {
+  const BatcherStats& stats = result.run.stats;
+  return stats.batches == 0
+             ? 0
+             : static_cast<double>(stats.batch_items) / static_cast<double>(stats.batches);
+}
+
+}  // namespace
+
+std::string serve_table(std::span<const ServeResult> results) {
+  Table table({{"way", Table::Align::kLeft},
+               {"delay ms"},
+               {"items/s"},
+               {"of one call"},
+               {"p50 ms"},
+               {"p90 ms"},
+               {"p99 ms"},
+               {"items/batch"},
+               {"refused"}});
+  for (const ServeResult& result : results) {
+    const Summary latency = summarize(result.run.latency_ms);
+    const double share = result.run.per_second() / results.front().run.per_second();
+    table.add_row({result.way, result.delay_us ? fixed(delay_ms(result), 2) : "",
+                   fixed(result.run.per_second(), 1), fixed(share, 2), fixed(latency.median, 2),
+                   fixed(latency.p90, 2), fixed(latency.p99, 2),
+                   result.delay_us ? fixed(batch_items(result), 1) : "",
+                   result.delay_us ? std::to_string(result.run.refused) : ""});
+  }
+  return table.text();
+}
+
+nlohmann::ordered_json serve_json(std::span<const ServeResult> results) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const ServeResult& result : results) {
+    nlohmann::ordered_json one{{"way", result.way},
+                               {"items_per_s", result.run.per_second()},
+                               {"seconds", result.run.seconds},
+                               {"latency_ms", to_json(summarize(result.run.latency_ms))}};
+    if (result.delay_us) {
+      const BatcherStats& stats = result.run.stats;
+      one["delay_us"] = *result.delay_us;
+      one["refused"] = result.run.refused;
+      one["batches"] = stats.batches;
+      one["batch_items"] = batch_items(result);
+      one["batch_rows"] = stats.batch_rows;
+      one["queue_seconds"] = stats.queue_seconds;
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+LineChart serve_chart(std::span<const ServeResult> results) {
+  LineChart chart{.title = "Latency of a request",
+                  .x_label = "longest delay of a batch, milliseconds",
+                  .y_label = "milliseconds",
+                  .series = {{"median", {}}, {"p99", {}}}};
+  for (const ServeResult& result : results) {
+    if (!result.delay_us) continue;
+    const Summary latency = summarize(result.run.latency_ms);
+    chart.series[0].points.emplace_back(delay_ms(result), latency.median);
+    chart.series[1].points.emplace_back(delay_ms(result), latency.p99);
+  }
+  for (LineSeries& series : chart.series) std::ranges::sort(series.points);
+  return chart;
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "batcher/request.h"
+
+namespace fovea::batching {
+
+/// Requests that wait, and which of them run together. Not thread-safe.
+class RequestQueue {
+ public:
+  /// @param options with all bounds of a batch.
+  explicit RequestQueue(const BatcherOptions& options) : options_(options) {}
+
+  [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
+  /// When the request that has waited longest came. There must be one.
+  [[nodiscard]] Clock::time_point oldest() const noexcept { return waiting_.front()->submitted; }
+  /// Whether the next batch will not grow by waiting: all that waits does not fit into it.
+  [[nodiscard]] bool has_full_batch() const noexcept;
+
+  void push(RequestPtr request) { waiting_.push_back(std::move(request)); }
+  void remove(const Request& request) noexcept;
+  /// Takes the request that has waited longest, and those behind it that fit into a batch with it:
+  /// within the bounds of a batch, and of the same options. So nobody is passed over by more than
+  /// the batches in front of him.
+  /// @param batch is replaced. Where it has room for most_requests() nothing is allocated.
+  void take_batch(std::vector<RequestPtr>& batch);
+  /// That a batch can have.
+  [[nodiscard]] std::size_t most_requests() const noexcept {
+    return static_cast<std::size_t>(std::min(options_.max_items, options_.max_batch_items));
+  }
+
+  /// Whether a request is too large to share a batch with any other.
+  [[nodiscard]] static bool is_large(const Load& load, const BatcherOptions& options) noexcept {
+    return load.items > options.max_batch_items || load.rows > options.max_batch_rows;
+  }
+
+ private:
+  /// Calls take(index) for each request of the next batch.
+  template <class Take>
+  void choose(Take&& take) const;
+
+  BatcherOptions options_;
+  std::deque<RequestPtr> waiting_;  // in order of arrival
+};
+
+}  // namespace fovea::batching

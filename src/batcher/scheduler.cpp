@@ -1,0 +1,329 @@
+// The lanes of a batcher: from waiting requests to calls of the engine to replies.
+#include "batcher/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/boundary.h"
+#include "core/check.h"
+#include "core/interrupt.h"
+
+namespace fovea::batching {
+
+namespace {
+
+double milliseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+/// What is being handled, as an Error.
+Error current_error() noexcept {
+  try {
+    rethrow_as_error();
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+Load sum_of(std::span<const RequestPtr> batch) noexcept {
+  Load sum;
+  for (const RequestPtr& request : batch) {
+    sum.items += request->load.items;
+    sum.rows += request->load.rows;
+  }
+  return sum;
+}
+
+/// The items of all requests, one after the other. They are moved: bytes stay where they are.
+std::vector<MediaItem> take_items(std::span<const RequestPtr> batch) {
+  if (batch.size() == 1) return std::move(batch.front()->items);
+  std::size_t count = 0;
+  for (const RequestPtr& request : batch) count += request->items.size();
+  std::vector<MediaItem> items;
+  items.reserve(count);
+  for (const RequestPtr& request : batch) std::ranges::move(request->items, back_inserter(items));
+  return items;
+}
+
+}  // namespace
+
+void Canceller::operator()() const noexcept { (void)scheduler->cancel(ticket); }
+
+Scheduler::Scheduler(Encode encode, const BatcherOptions& options)
+    : encode_(std::move(encode)),
+      options_(options),
+      cancelled_(ErrorCode::kCancelled, "the request was cancelled"),
+      expired_(ErrorCode::kDeadline, "the request has missed its deadline"),
+      small_(options),
+      large_(options) {
+  constexpr std::size_t kLanes = 2;  // of each queue: one prepares while the other is on the device
+  threads_.reserve(2 * kLanes + 1);
+  try {
+    threads_.emplace_back([this] { attend(); });
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      for (RequestQueue* const queue : {&small_, &large_}) {
+        std::vector<RequestPtr> batch;
+        batch.reserve(queue->most_requests());
+        threads_.emplace_back(&Scheduler::work, this, std::ref(*queue), std::move(batch));
+      }
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+RequestQueue& Scheduler::queue_of(const Request& request) noexcept {
+  return RequestQueue::is_large(request.load, options_) ? large_ : small_;
+}
+
+void Scheduler::check_room(const Load& load) const {
+  const std::lock_guard lock(mutex_);
+  check_room_locked(load);
+}
+
+void Scheduler::check_room_locked(const Load& load) const {
+  FOVEA_CHECK(accepts_, kUnavailable, "the batcher has ended and accepts no requests");
+  const Load open = counters_.open();
+  const auto check = [](const char* what, std::int64_t wanted, std::int64_t used,
+                        std::int64_t most) {
+    FOVEA_CHECK(wanted <= most, kInvalidArgument, "a request of ", wanted, ' ', what,
+                ", the batcher holds at most ", most);
+    FOVEA_CHECK(wanted <= most - used, kUnavailable, "no room for ", wanted, ' ', what,
+                ": the batcher holds ", used, " of at most ", most);
+  };
+  check("items", load.items, open.items, options_.max_items);
+  check("bytes", load.bytes, open.bytes, options_.max_bytes);
+  check("rows", load.rows, open.rows, options_.max_rows);
+}
+
+Ticket Scheduler::submit(const RequestPtr& request) {
+  Ticket ticket;
+  {
+    const std::lock_guard lock(mutex_);
+    check_room_locked(request->load);
+    request->number = ++last_number_;
+    ticket.number = request->number;
+    request->submitted = Clock::now();
+    const auto place = open_.emplace(request->number, request).first;
+    try {
+      queue_of(*request).push(request);
+    } catch (...) {
+      open_.erase(place);
+      throw;
+    }
+    counters_.count_open(request->load, 1);
+    counters_.count_queued(1);
+  }
+  changed_.notify_all();
+  if (request->how.bounds.deadline != Clock::time_point::max()) attention_.notify_one();
+  return ticket;
+}
+
+bool Scheduler::cancel(Ticket ticket) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto request = open_.find(ticket.number);
+    if (request == open_.end() || request->second->is_cancelled) return false;
+    request->second->is_cancelled = true;
+  }
+  attention_.notify_one();
+  return true;
+}
+
+void Scheduler::drain() {
+  std::unique_lock lock(mutex_);
+  accepts_ = false;
+  changed_.notify_all();
+  wait_under_interrupt(calm_, lock, [&] { return open_.empty() && callbacks_ == 0; });
+}
+
+void Scheduler::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    accepts_ = false;
+    ends_ = true;
+    for (const auto& one : open_) one.second->is_cancelled = true;
+  }
+  changed_.notify_all();
+  attention_.notify_one();
+  const std::lock_guard lock(joining_);
+  threads_.clear();
+}
+
+void Scheduler::work(RequestQueue& queue, std::vector<RequestPtr> batch) noexcept {
+  while (wait_for_batch(queue, batch)) {
+    run(batch);
+    batch.clear();
+  }
+}
+
+bool Scheduler::wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& batch) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (queue.empty()) {
+      if (ends_) return false;
+      changed_.wait(lock);
+      continue;
+    }
+    const Clock::time_point until = queue.oldest() + options_.max_delay;
+    const bool is_open = counters_.running() > 0 && accepts_ && !queue.has_full_batch();
+    if (!is_open || Clock::now() >= until) break;
+    changed_.wait_until(lock, until);
+  }
+  queue.take_batch(batch);
+  for (const RequestPtr& request : batch) {
+    request->state = Request::State::kRunning;
+    request->begun = Clock::now();
+  }
+  counters_.count_queued(-std::ssize(batch));
+  counters_.count_begin();
+  return true;
+}
+
+void Scheduler::run(Batch batch) noexcept {
+  const Clock::time_point begun = batch.front()->begun;
+  try {
+    const std::vector<MediaItem> items = take_items(batch);
+    if (!encode(batch, items)) {
+      counters_.count_repeated();
+      std::span<const MediaItem> left = items;
+      for (const RequestPtr& request : batch) {
+        const auto count = static_cast<std::size_t>(request->load.items);
+        (void)encode({&request, 1}, left.first(count));
+        left = left.subspan(count);
+      }
+    }
+  } catch (...) {
+    for (const RequestPtr& request : batch) end(request, {.error = current_error()});
+  }
+  Clock::duration queued{};
+  for (const RequestPtr& request : batch) queued += request->begun - request->submitted;
+  {
+    const std::lock_guard lock(mutex_);
+    counters_.count_batch(sum_of(batch), std::ssize(batch), queued, Clock::now() - begun);
+  }
+  changed_.notify_all();
+}
+
+bool Scheduler::encode(Batch batch, std::span<const MediaItem> items) {
+  const std::shared_ptr<Call> call = begin_call(batch);
+  if (!call) return true;
+  const Clock::time_point begun = batch.front()->begun;
+  const Load sum = sum_of(batch);
+  BatchReply reply{.batch_items = sum.items, .batch_rows = sum.rows};
+  try {
+    std::vector<Embedding> rows = encode_(items, options_of(batch, *call));
+    reply.run_ms = milliseconds(Clock::now() - begun);
+    hand_out(batch, std::move(rows), reply);
+  } catch (...) {
+    if (batch.size() > 1 && !call->stop.stop_requested()) return false;
+    reply.run_ms = milliseconds(Clock::now() - begun);
+    reply.error = current_error();
+    for (const RequestPtr& request : batch) end(request, reply);
+  }
+  return true;
+}
+
+std::shared_ptr<Call> Scheduler::begin_call(Batch batch) {
+  auto call = std::make_shared<Call>();
+  const std::lock_guard lock(mutex_);
+  for (const RequestPtr& request : batch) {
+    if (request->state == Request::State::kComplete) continue;
+    request->call = call;
+    ++call->wanted;
+  }
+  return call->wanted > 0 ? call : nullptr;
+}
+
+EncodeOptions Scheduler::options_of(Batch batch, const Call& call) {
+  EncodeOptions how = batch.front()->how;
+  how.bounds = {.stop = call.stop.get_token()};
+  if (batch.size() == 1) {
+    how.bounds.deadline = batch.front()->how.bounds.deadline;
+  } else {
+    how.on_error = OnError::kSkip;
+  }
+  how.progress = [this](std::int64_t, std::int64_t) { counters_.note_progress(); };
+  return how;
+}
+
+void Scheduler::hand_out(Batch batch, std::vector<Embedding> rows, const BatchReply& facts) {
+  auto next = std::move_iterator(rows.begin());
+  for (const RequestPtr& request : batch) {
+    const auto behind = next + request->load.items;
+    BatchReply reply = facts;
+    reply.items.assign(next, behind);
+    next = behind;
+    const auto failed = std::ranges::find_if(
+        reply.items, [](const Embedding& item) { return item.error.has_value(); });
+    if (request->how.on_error == OnError::kFail && failed != reply.items.end()) {
+      reply.error = Error(*failed->error);
+    }
+    end(request, std::move(reply));
+  }
+}
+
+void Scheduler::attend() noexcept {
+  for (;;) {
+    const auto [request, why] = wait_for_end();
+    if (!request) return;
+    end(request, {.error = *why});
+  }
+}
+
+std::pair<RequestPtr, const Error*> Scheduler::wait_for_end() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (ends_ && open_.empty()) return {};
+    const Clock::time_point now = Clock::now();
+    Clock::time_point next = Clock::time_point::max();
+    for (const auto& one : open_) {
+      const Request& request = *one.second;
+      if (request.is_cancelled) return {one.second, &cancelled_};
+      if (request.how.bounds.deadline <= now) return {one.second, &expired_};
+      next = std::min(next, request.how.bounds.deadline);
+    }
+    if (next == Clock::time_point::max()) {
+      attention_.wait(lock);
+    } else {
+      attention_.wait_until(lock, next);
+    }
+  }
+}
+
+void Scheduler::end(const RequestPtr& request, BatchReply reply) noexcept {
+  std::shared_ptr<Call> unwanted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (request->state == Request::State::kComplete) return;
+    if (request->state == Request::State::kQueued) {
+      queue_of(*request).remove(*request);
+      counters_.count_queued(-1);
+      request->begun = Clock::now();
+    } else if (request->call && --request->call->wanted == 0) {
+      unwanted = request->call;
+    }
+    request->state = Request::State::kComplete;
+    if (request->is_cancelled) reply.error = cancelled_;  // cancel() has promised it
+    open_.erase(request->number);
+    counters_.count_open(request->load, -1);
+    counters_.count_end(reply.error ? &*reply.error : nullptr);
+    ++callbacks_;
+  }
+  if (unwanted) unwanted->stop.request_stop();
+  reply.queue_ms = milliseconds(request->begun - request->submitted);
+  if (reply.error) reply.items.clear();
+  try {
+    request->done(std::move(reply));
+  } catch (...) {  // NOLINT: it is the caller's, and nobody is left to tell
+  }
+  request->done = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    --callbacks_;
+  }
+  calm_.notify_all();
+}
+
+}  // namespace fovea::batching

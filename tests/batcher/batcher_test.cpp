@@ -1,0 +1,178 @@
+// The batcher on an engine.
+#include "fovea/batcher.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "batcher/fake_engine.h"
+#include "fovea/fovea.h"
+#include "support/expect_error.h"
+#include "support/golden.h"
+
+namespace fovea {
+namespace {
+
+MediaItem noise(std::int64_t width, std::int64_t height, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
+  for (std::uint8_t& value : rgb) value = static_cast<std::uint8_t>(random());
+  return image_rgb(std::move(rgb), width, height, "noise " + std::to_string(seed));
+}
+
+std::vector<MediaItem> noises(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<std::int64_t> side(32, 200);
+  std::vector<MediaItem> items;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t width = side(random);
+    items.push_back(noise(width, side(random), static_cast<unsigned>(random())));
+  }
+  return items;
+}
+
+class BatcherTest : public ::testing::Test {
+ protected:
+  const std::string model_ = test::golden_folder("qwen3_vl", "golden.safetensors");
+  Engine engine_ = Engine::load(model_, {.device = "cpu", .num_threads = 2});
+};
+
+TEST_F(BatcherTest, GivesTheRowsOfTheEngineBitForBit) {
+  Batcher batcher(engine_, {.max_delay = std::chrono::milliseconds(5)});
+  constexpr RowDType kDTypes[] = {RowDType::kFloat32, RowDType::kBFloat16, RowDType::kFloat16};
+  std::vector<std::jthread> clients;
+  for (unsigned client = 0; client < 9; ++client) {
+    clients.emplace_back([&, client] {
+      const EncodeOptions how{.dtype = kDTypes[client % 3]};
+      for (unsigned round = 0; round < 5; ++round) {
+        const std::vector<MediaItem> items = noises(1 + client % 4, 10 * client + round);
+        const std::vector<Embedding> rows = batcher.submit(items, how).rows.get();
+        const std::vector<Embedding> alone = engine_.encode(items, how);
+        ASSERT_EQ(rows.size(), alone.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          EXPECT_EQ(rows[i].name, alone[i].name);
+          EXPECT_EQ(rows[i].grid_thw, alone[i].grid_thw);
+          EXPECT_EQ(rows[i].data, alone[i].data) << rows[i].name;
+        }
+      }
+    });
+  }
+  clients.clear();
+  EXPECT_EQ(batcher.stats().completed, 45);
+}
+
+TEST_F(BatcherTest, EncodesASmallRequestBesideALargeOne) {
+  Batcher batcher(engine_, {.max_batch_items = 8});
+  test::Replies replies;
+  (void)batcher.submit(noises(200, 1), {}, replies.keep("large"));
+  while (batcher.stats().running_batches == 0) std::this_thread::yield();
+  (void)batcher.submit(noises(1, 2), {}, replies.keep("small"));
+  EXPECT_EQ(replies.of("large").items.size(), 200u);
+  EXPECT_EQ(replies.order().front(), "small");
+}
+
+TEST_F(BatcherTest, TakesItsBoundsFromTheGraphs) {
+  const PackingPlan graphs = engine_.plan({});
+  const Batcher batcher(engine_);
+  EXPECT_EQ(batcher.options().max_batch_rows, graphs.token_budgets.front().back());
+  EXPECT_EQ(batcher.options().max_batch_items, graphs.max_items_per_batch);
+  Engine eager = Engine::load(
+      model_, {.device = "cpu", .num_threads = 1, .graphs = {.cudagraph_mm_encoder = false}});
+  const Batcher without(eager, {.max_batch_items = 3});
+  EXPECT_EQ(without.options().max_batch_rows, 8192);
+  EXPECT_EQ(without.options().max_batch_items, 3);
+}
+
+TEST_F(BatcherTest, KnowsRowsFromHeaders) {
+  Batcher batcher(engine_, {.max_rows = 100});
+  const std::int64_t rows = engine_.plan(std::vector<ItemSize>{{640, 480}}).items.front().rows;
+  ASSERT_GT(rows, 100);
+  test::expect_error(ErrorCode::kInvalidArgument, std::to_string(rows) + " rows",
+                     [&] { (void)batcher.submit({noise(640, 480, 1)}); });
+  EXPECT_EQ(batcher.stats().refused, 1);
+  EXPECT_EQ(batcher.submit({noise(64, 64, 1)}).rows.get().size(), 1u);
+}
+
+TEST_F(BatcherTest, CountsBorrowedBytesToo) {
+  Batcher batcher(engine_, {.max_bytes = 100});
+  const std::vector<std::uint8_t> rgb(64 * 64 * 3);
+  test::expect_error(ErrorCode::kInvalidArgument, "12288 bytes",
+                     [&] { (void)batcher.submit({image_rgb(rgb, nullptr, 64, 64, "borrowed")}); });
+}
+
+TEST_F(BatcherTest, RefusesWhatIsNoRequest) {
+  Batcher batcher(engine_);
+  const auto refuse = [&](std::vector<MediaItem> items, const EncodeOptions& how,
+                          const Batcher::Done& done) {
+    test::expect_error(ErrorCode::kInvalidArgument, "a request",
+                       [&] { (void)batcher.submit(std::move(items), how, done); });
+  };
+  const Batcher::Done done = [](const BatchReply&) { ADD_FAILURE(); };
+  refuse({}, {}, done);
+  refuse({noise(32, 32, 1)}, {.progress = [](std::int64_t, std::int64_t) {}}, done);
+  refuse({noise(32, 32, 1)}, {}, nullptr);
+  for (const BatcherOptions& options : {BatcherOptions{.max_items = 0},
+                                        {.max_bytes = -1},
+                                        {.max_rows = 0},
+                                        {.max_batch_rows = -1},
+                                        {.max_delay = std::chrono::milliseconds(-1)}}) {
+    EXPECT_THROW(Batcher(engine_, options), Error);
+  }
+}
+
+TEST_F(BatcherTest, HandsOutTheErrorOfABadItem) {
+  Batcher batcher(engine_);
+  auto good = batcher.submit({noise(64, 64, 1)});
+  auto bad = batcher.submit({image_bytes({1, 2, 3}, "bad")});
+  auto skipped = batcher.submit({image_bytes({1, 2, 3}, "bad"), noise(64, 64, 1)},
+                                {.on_error = OnError::kSkip});
+  test::expect_error(ErrorCode::kUnsupported, "bad: ", [&] { (void)bad.rows.get(); });
+  EXPECT_EQ(good.rows.get().front().data, skipped.rows.get().back().data);
+}
+
+TEST_F(BatcherTest, EncodesAVideoWhoseRowsNobodyKnows) {
+  const MediaItem video = video_path(FOVEA_TEST_SOURCE_DIR "/tests/media/videos/ramp_h264.mp4");
+  std::vector<Embedding> alone;
+  try {
+    alone = engine_.encode({&video, 1});
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();  // no decoder
+  }
+  Batcher batcher(engine_, {.max_batch_rows = 5});
+  EXPECT_EQ(batcher.submit({video}).rows.get().front().data, alone.front().data);
+  batcher.stop();
+  EXPECT_EQ(batcher.stats().batch_rows, 6) << "runs by itself";
+}
+
+TEST_F(BatcherTest, EndsARequestWhoseCallerStopsIt) {
+  Batcher batcher(engine_, {.max_delay = std::chrono::hours(1)});
+  std::stop_source stop;
+  auto large = batcher.submit(noises(100, 1), {.bounds = {.stop = stop.get_token()}});
+  stop.request_stop();
+  test::expect_error(ErrorCode::kCancelled, "cancelled", [&] { (void)large.rows.get(); });
+  auto stopped = batcher.submit(noises(1, 1), {.bounds = {.stop = stop.get_token()}});
+  test::expect_error(ErrorCode::kCancelled, "cancelled", [&] { (void)stopped.rows.get(); });
+}
+
+TEST_F(BatcherTest, DrainsUntilItsDeadline) {
+  Batcher batcher(engine_);
+  auto large = batcher.submit(noises(100, 1));
+  EXPECT_THROW(batcher.drain({.deadline = std::chrono::steady_clock::now()}), Error);
+  batcher.drain();
+  EXPECT_EQ(large.rows.get().size(), 100u);
+  test::expect_error(ErrorCode::kUnavailable, "ended", [&] { (void)batcher.submit(noises(1, 1)); });
+}
+
+TEST_F(BatcherTest, GivesUpWhatIsLeftWhenItGoes) {
+  std::future<std::vector<Embedding>> rows;
+  {
+    Batcher first(engine_);
+    Batcher batcher(std::move(first));
+    rows = batcher.submit(noises(200, 1)).rows;
+  }
+  test::expect_error(ErrorCode::kCancelled, "cancelled", [&] { (void)rows.get(); });
+}
+
+}  // namespace
+}  // namespace fovea
