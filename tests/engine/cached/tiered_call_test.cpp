@@ -13,6 +13,7 @@
 #include "fovea/fovea.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
+#include "support/temporary_directory.h"
 
 namespace fovea {
 namespace {
@@ -149,6 +150,23 @@ TEST(TieredCall, NeverKeepsAnItemThatFails) {
     EXPECT_EQ(engine.stats().encoder_cache.items, 1);
   }
   test::expect_error(ErrorCode::kCorruptData, "a: ", [&] { (void)engine.encode(items); });
+}
+
+TEST(TieredCall, KeepsNothingOfAFileThatChangesMeanwhile) {
+  const test::TemporaryDirectory folder;
+  const fs::path path = folder / "image";
+  const fs::path images = fs::path(FOVEA_TEST_GOLDEN_DIR) / "qwen3_vl/images";
+  fs::copy_file(images / "photo_180x180.jpg", path);
+  Engine engine = load_tiered(kAmple);
+  std::vector<MediaItem> items;
+  for (unsigned seed = 0; seed < 70; ++seed) items.push_back(noise(32, 32, seed));
+  items.push_back(image_file(path.string()));  // the largest is the last to be read
+  const auto replace = [&](std::int64_t, std::int64_t) {
+    fs::copy_file(images / "noise_101x61.png", path, fs::copy_options::overwrite_existing);
+  };
+  EXPECT_EQ(engine.encode(items, {.progress = replace}).back().source_width_px, 101);
+  const std::vector<MediaItem> before{image_file((images / "photo_180x180.jpg").string())};
+  EXPECT_EQ(engine.encode(before).front().source_width_px, 180);
 }
 
 TEST(TieredCall, KeepsVideosBeforeTheyArePruned) {
