@@ -213,7 +213,7 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
-  add_encoder_cache_size(verb, flags.engine.encoder_cache);
+  add_encoder_cache_size(verb, flags.engine.encoder_cache, flags.engine.encoder_device_cache_bytes);
   flags.engine.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
 }

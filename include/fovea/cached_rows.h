@@ -15,7 +15,8 @@
 
 namespace fovea {
 
-/// Rows in host memory, one after the other; owns nothing.
+/// Rows one after the other, in host memory or, for Engine::merge_rows(), where its stream finds
+/// them; owns nothing.
 struct RowsView {
   const std::byte* data = nullptr;
   std::int64_t rows = 0;
@@ -41,7 +42,7 @@ struct GatheredRows {
       is_embed;  ///< of the positions of the batch: as many are true as there are rows
 };
 
-/// Finds the rows that the windows of a batch need.
+/// Finds the rows that the windows of a batch need. Looks at no row: they may lie on a GPU.
 /// @param num_positions of the batch.
 /// @param look_ahead tokens that a draft model reads behind each window. Rows that only they need
 /// may be missing.
@@ -54,7 +55,7 @@ struct GatheredRows {
                                                  const RowSource& source,
                                                  std::int64_t look_ahead = 0);
 
-/// Embeddings of a batch, [positions, hidden], written in place.
+/// Embeddings of a batch, [positions, hidden], written in place. Where they lie: as RowsView.
 struct EmbeddingsView {
   std::byte* data = nullptr;
   std::int64_t positions = 0;
@@ -70,7 +71,8 @@ struct EmbeddingsView {
 /// `target`: the first `hidden` elements of a row there, the others to the deepstack levels, which
 /// are zero elsewhere.
 /// @throws Error(kInvalidArgument) if the numbers of rows and positions, or the widths, do not fit;
-/// nothing is written then. Source: vLLM, `_merge_multimodal_embeddings`.
+/// nothing is written then. Source: vLLM, `_merge_multimodal_embeddings`. In host memory;
+/// Engine::merge_rows() does the same on a GPU.
 FOVEA_API void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target);
 
 /// Rows at the positions of their placeholder, [length, width], zeros between them: the form in

@@ -38,8 +38,10 @@ struct EncodeOptions {
   CallBounds bounds = {};  ///< end the call as a whole, whatever on_error says
 };
 
-struct Check;        // diagnostics.h
-struct TowerTiming;  // diagnostics.h
+struct Check;           // diagnostics.h
+struct TowerTiming;     // diagnostics.h
+struct GatheredRows;    // cached_rows.h
+struct EmbeddingsView;  // cached_rows.h
 
 /// A loaded vision encoder on one device, or a replica of it on each of several. All functions may
 /// be called from several threads at the same time. Calls of encode() prepare their items side by
@@ -88,7 +90,7 @@ class FOVEA_API Engine {
   /// rows on GPUs are written behind what the stream holds at the time of the call, and what the
   /// caller puts on it after the call finds them: the call returns when its work is submitted, and
   /// the destinations have to stay until the stream has passed it. The host then waits for no rows,
-  /// but for those that pass through host memory: of the encoder cache, of pruned videos, and
+  /// but for those that pass through host memory: of a cache that is there, of pruned videos, and
   /// precomputed ones that lie there. Rows on the host are there when the call returns in any case.
   /// Where memory grows, and where it is more than two sub-batches ahead of the GPU, the host
   /// waits, too. StageTimes::encode_ms is the time of the submission then, and what a GPU reports
@@ -108,6 +110,15 @@ class FOVEA_API Engine {
                                               std::span<const RowBlock> destinations,
                                               const CallerStream& stream,
                                               const EncodeOptions& options = {});
+
+  /// As the function merge_rows() of cached_rows.h, with the same bits, for rows and embeddings on
+  /// GPUs: in the order of `stream`, without a wait of the host. A copy for each run of positions
+  /// and each level. Rows and embeddings have to stay until the stream has passed them, and do not
+  /// overlap. Of an engine on a CPU without a stream: in host memory, done when the call returns.
+  /// @throws Error(kInvalidArgument) as that function, and for a stream on a CPU or none on a GPU;
+  /// nothing is written then.
+  void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target,
+                  const CallerStream& stream);
 
   /// Captures every graph of the configuration and returns when all are captured. Without this call
   /// a CPU captures a graph when a batch first needs it, and a GPU captures all of them in the

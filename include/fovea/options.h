@@ -137,6 +137,10 @@ struct EngineOptions {
   /// one of the two; both 0: no cache.
   std::int64_t encoder_cache_size = 0;
   std::int64_t encoder_cache_bytes = 0;
+  /// Bytes of each device for such rows, allocated at loading: a hit does not leave the GPU. What
+  /// there is no room for any more goes to the host memory above, if there is some, which is then
+  /// pinned and allocated at loading, too. Of a CPU the device memory is host memory. 0: none.
+  std::int64_t encoder_device_cache_size = 0;
   AttentionBackend attention = AttentionBackend::kAuto;
   Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run
   GpuWait gpu_wait = GpuWait::kSpin;

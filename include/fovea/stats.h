@@ -31,6 +31,16 @@ struct GraphReport {
   bool stored_times = false;  ///< both were measured by an earlier process
 };
 
+/// One kind of memory of an encoder cache. Rows lie in one of them at a time.
+struct CacheTierStats {
+  std::int64_t capacity_bytes = 0;  ///< 0: there is none of it
+  std::int64_t bytes = 0;           ///< of the rows that are here
+  std::int64_t items = 0;
+  std::int64_t hits = 0;       ///< items whose rows were found here
+  std::int64_t misses = 0;     ///< items that were looked for here, and were not, or not yet
+  std::int64_t evictions = 0;  ///< items that had to leave, for the host or for good
+};
+
 /// What the encoder cache of an engine holds, and what became of the items that asked it. An item
 /// counts once, as exactly one of hit, join, miss and bypass, when that is known.
 struct EncoderCacheStats {
@@ -44,8 +54,10 @@ struct EncoderCacheStats {
   std::int64_t joins = 0;      ///< another call was encoding the same item
   std::int64_t misses = 0;     ///< encoded and kept, or failed
   std::int64_t bypasses = 0;   ///< encoded and not kept: no room
-  std::int64_t evictions = 0;  ///< items
+  std::int64_t evictions = 0;  ///< items that are nowhere any more
   std::int64_t waiting = 0;    ///< for rows that another call encodes, at the moment
+  CacheTierStats device;       ///< of all devices together
+  CacheTierStats host;
 
   /// Part of the items that were not encoded, 0 without items.
   [[nodiscard]] double hit_rate() const {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
+#include "cache/merge_copies.h"
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/row_dtype.h"
@@ -49,42 +49,6 @@ void gather_item(const CacheItem& item, const RequestWindow& of, const RowSource
   }
 }
 
-/// Do the rows fit the target?
-void check_merge(const GatheredRows& gathered, const EmbeddingsView& target) {
-  std::int64_t num_rows = 0;
-  for (const RowsView& rows : gathered.rows) {
-    FOVEA_CHECK(rows.width == target.hidden * (1 + target.levels), kInvalidArgument, "rows of ",
-                rows.width, " elements do not fit embeddings of ", target.hidden, " with ",
-                target.levels, " deepstack levels");
-    num_rows += rows.rows;
-  }
-  const std::int64_t num_positions = std::ranges::count(gathered.is_embed, true);
-  FOVEA_CHECK(num_rows == num_positions, kInvalidArgument, num_rows, " rows do not fit ",
-              num_positions, " positions");
-  FOVEA_CHECK(std::ssize(gathered.is_embed) == target.positions, kInvalidArgument, "a mask of ",
-              gathered.is_embed.size(), " positions does not fit embeddings of ", target.positions);
-  FOVEA_CHECK(target.levels == 0 || target.deepstack != nullptr, kInvalidArgument, target.levels,
-              " deepstack levels need memory");
-}
-
-/// Writes one row: its first part over the embedding of a position, the others to the levels.
-void merge_row(const RowsView& rows, std::int64_t row, const EmbeddingsView& target,
-               std::int64_t position) {
-  const std::size_t element = size_of(to_dtype(target.dtype));
-  const auto hidden = static_cast<std::size_t>(target.hidden);
-  const std::byte* from = rows.data + static_cast<std::size_t>(row) * row_bytes(rows);
-  const std::size_t part_bytes = hidden * size_of(to_dtype(rows.dtype));
-  const auto write = [&](std::byte* memory, std::int64_t at) {
-    convert_rows(to_dtype(rows.dtype), from, target.dtype,
-                 memory + static_cast<std::size_t>(at) * hidden * element, hidden);
-    from += part_bytes;
-  };
-  write(target.data, position);
-  for (std::int64_t level = 0; level < target.levels; ++level) {
-    write(target.deepstack, level * target.positions + position);
-  }
-}
-
 /// Calls visit(position, row) for the positions that take rows.
 template <class Visit>
 void for_each_row(const PlaceholderRange& placeholder, Visit&& visit) {
@@ -126,19 +90,9 @@ GatheredRows gather_rows(std::span<const RequestWindow> windows, std::int64_t nu
 }
 
 void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target) try {
-  check_merge(gathered, target);
-  const std::size_t level_bytes =
-      static_cast<std::size_t>(target.levels * target.positions * target.hidden) *
-      size_of(to_dtype(target.dtype));
-  if (level_bytes > 0) std::memset(target.deepstack, 0, level_bytes);
-  std::int64_t position = -1;
-  for (const RowsView& rows : gathered.rows) {
-    for (std::int64_t row = 0; row < rows.rows; ++row) {
-      do ++position;
-      while (!gathered.is_embed[static_cast<std::size_t>(position)]);
-      merge_row(rows, row, target, position);
-    }
-  }
+  const std::vector<RowCopy> copies = merge_copies(gathered, target);
+  if (level_bytes(target) > 0) std::memset(target.deepstack, 0, level_bytes(target));
+  std::ranges::for_each(copies, copy_rows);
 } catch (...) {
   rethrow_as_error();
 }

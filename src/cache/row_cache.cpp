@@ -3,32 +3,11 @@
 
 #include <utility>
 
+#include "cache/item_facts.h"
 #include "core/check.h"
 #include "core/interrupt.h"
 
 namespace fovea {
-
-namespace {
-
-/// The item without its rows, and without what differs between items of equal content.
-Embedding facts_of(const Embedding& item) {
-  Embedding facts;
-  facts.modality = item.modality;
-  facts.rows = item.rows;
-  facts.width = item.width;
-  facts.dtype = item.dtype;
-  facts.grid_thw = item.grid_thw;
-  facts.retained = item.retained;
-  facts.timestamps = item.timestamps;
-  facts.source_width_px = item.source_width_px;
-  facts.source_height_px = item.source_height_px;
-  facts.num_frames = item.num_frames;
-  facts.resized_width_px = item.resized_width_px;
-  facts.resized_height_px = item.resized_height_px;
-  return facts;
-}
-
-}  // namespace
 
 RowCache::RowCache(std::int64_t capacity_bytes, RowStore store)
     : store_(std::move(store)), books_(capacity_bytes) {}
@@ -106,6 +85,12 @@ EncoderCacheStats RowCache::stats() const {
     stats.rows += entry->item.rows;
   }
   for (const auto& [key, flight] : flights_) stats.waiting += std::ssize(flight->waiting);
+  stats.host = {.capacity_bytes = stats.capacity_bytes,
+                .bytes = stats.bytes,
+                .items = stats.items,
+                .hits = stats.hits,
+                .misses = stats.queries - stats.hits,
+                .evictions = stats.evictions};
   return stats;
 }
 

@@ -56,7 +56,9 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
             .handover = handover,
             .is_cached = row_cache && how.use_cache && !how.enforce_eager};
   if (!to.blocks.empty()) check_room(call);
-  if (call.is_cached) {
+  if (tiers && how.use_cache && !how.enforce_eager) {
+    run_tiered(call);
+  } else if (call.is_cached) {
     run_cached(call);
   } else {
     std::vector<std::size_t> all(media.size());
@@ -85,12 +87,15 @@ void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finishe
       if (on_host()) finish(call, window.call.items, finished);
       call.tell(on_host() ? call.done : before);  // a GPU is still at work on this window
     }
+    if (on_host()) which.clear();  // they are finished
+    const std::vector<std::size_t> found = send_found(*session, call);
+    which.insert(which.end(), found.begin(), found.end());
     session->finish();
   } catch (...) {
     session->abandon();  // it writes to the results, which are about to go
     throw;
   }
-  if (on_host()) return;
+  if (on_host() && which.empty()) return;
   finish(call, which, finished);
   call.tell(call.done);
 }
@@ -121,7 +126,9 @@ std::vector<std::optional<ItemKey>> Engine::Impl::item_keys(const Call& call) {
   decode_pool.parallel_for(std::ssize(call.media), [&](std::int64_t i, int) {
     const auto item = static_cast<std::size_t>(i);
     if (call.results[item].error) return;
-    keys[item] = item_key({fingerprint, options, call.dtype(item)}, call.media[item]);
+    // Rows that a tower has left are the same whatever dtype they are wanted in.
+    const RowDType dtype = tiers ? RowDType::kFloat32 : call.dtype(item);
+    keys[item] = item_key({fingerprint, options, dtype}, call.media[item]);
   });
   return keys;
 }
@@ -198,6 +205,9 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
       }
       items.push_back(&prepared.item);
       sinks.push_back(sink_of(call, item));
+      if (call.tiered != nullptr) {
+        sinks.back().keep = call.tiered->keeper(item, call.results[item]);
+      }
     }
   }
   if (window.call.replicas.empty()) {
@@ -263,6 +273,7 @@ Stats Engine::stats() const try {
     stats.miss_reasons[std::string(to_string(MissReason::kPrecomputed))] += items;
   }
   if (impl_->row_cache) stats.encoder_cache = impl_->row_cache->stats();
+  if (impl_->tiers) stats.encoder_cache = impl_->tiers->stats();
   stats.skipped += stats.encoder_cache.hits + stats.encoder_cache.joins;
   return stats;
 } catch (...) {

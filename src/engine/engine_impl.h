@@ -15,6 +15,7 @@
 #include "core/thread_pool.h"
 #include "engine/backend.h"
 #include "engine/cached/item_key.h"
+#include "engine/cached/tiered_call.h"
 #include "engine/call_plan.h"
 #include "engine/prepare.h"
 #include "engine/prepared_windows.h"
@@ -23,6 +24,7 @@
 #include "engine/replicas/row_sink.h"
 #include "engine/rows/destinations.h"
 #include "engine/rows/row_handover.h"
+#include "engine/tiers/tier_cache.h"
 #include "fovea/engine.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/device/device.h"
@@ -64,7 +66,8 @@ struct Engine::Impl {
   std::vector<std::unique_ptr<EncoderGraphModel>> models;    // one per GPU; on the CPU one for all
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
-  std::unique_ptr<RowCache> row_cache;             // null: none
+  std::unique_ptr<RowCache> row_cache;             // on the host alone; null: none
+  std::unique_ptr<TierCache> tiers;                // with memory of the devices; null: none
   std::string fingerprint;                         // of the model, for keys; empty without a cache
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
@@ -77,7 +80,8 @@ struct Engine::Impl {
     const Destinations& to;
     std::span<Embedding> results;
     RowHandover& handover;
-    bool is_cached = false;                           // asks the encoder cache
+    bool is_cached = false;                           // asks row_cache
+    TieredCall* tiered = nullptr;                     // asks `tiers`; null: it does not
     std::int64_t done = 0;                            // items, for how.progress
     std::vector<std::optional<ItemPlan>> sizes = {};  // of all items of a call with destinations
 
@@ -100,6 +104,11 @@ struct Engine::Impl {
   void run(Call& call, std::vector<std::size_t> which, const Finished& finished);
   /// As run for all items; those that the encoder cache knows, or is about to, are not encoded.
   void run_cached(Call& call);
+  /// As run_cached, with memory of the devices.
+  void run_tiered(Call& call);
+  /// Has the session begin to send the rows of the items that were found in `tiers`.
+  /// @return the items.
+  std::vector<std::size_t> send_found(GroupSession& session, Call& call);
   [[nodiscard]] std::vector<std::optional<ItemKey>> item_keys(const Call& call);
   /// The order in which items are worked off, from the headers of what the call names.
   [[nodiscard]] std::vector<CallWindow> order(const Call& call, std::span<const std::size_t> which);

@@ -1,6 +1,8 @@
 // The engine: rows of a call that go to memory of the caller, and rows that came with it.
 #include <utility>
 
+#include "cache/merge_copies.h"
+#include "core/boundary.h"
 #include "core/check.h"
 #include "engine/engine_impl.h"
 #include "engine/output.h"
@@ -97,6 +99,22 @@ void Engine::Impl::hand_over(const Call& call) {
   }
   call.handover.finish();
   for (Embedding& result : call.results) result.data = {};
+}
+
+void Engine::merge_rows(const GatheredRows& gathered, const EmbeddingsView& target,
+                        const CallerStream& stream) try {
+  Device& device = *impl_->backends.front().device;
+  FOVEA_CHECK((stream.device == CallerStream::kNone) == impl_->on_host(), kInvalidArgument,
+              "merge_rows: an engine on ", device.properties().name, " needs ",
+              impl_->on_host() ? "no stream" : "a stream of a GPU");
+  const std::vector<RowCopy> copies = merge_copies(gathered, target);
+  const std::unique_ptr<Stream> queue = impl_->on_host()
+                                            ? device.create_copy_stream()
+                                            : device.adopt_stream(stream.device, stream.handle);
+  if (level_bytes(target) > 0) queue->fill_zero(target.deepstack, level_bytes(target));
+  for (const RowCopy& copy : copies) queue->copy_rows(copy);
+} catch (...) {
+  rethrow_as_error();
 }
 
 }  // namespace fovea

@@ -124,11 +124,20 @@ void Engine::Impl::load() {
 
 void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
   const std::int64_t bytes = cache_bytes(options, report.width);
-  if (bytes == 0) return;
+  const std::int64_t device_bytes = options.encoder_device_cache_size;
+  FOVEA_CHECK(device_bytes >= 0, kInvalidArgument,
+              "the encoder cache needs at least 0 bytes of a device, got ", device_bytes);
+  if (bytes == 0 && device_bytes == 0) return;
   fingerprint = model_fingerprint(files, weights, report.tensors,
                                   backends.front().device->properties().activation_dtype,
                                   options.seed, decode_pool);
-  row_cache = std::make_unique<RowCache>(bytes);
+  if (device_bytes == 0) {
+    row_cache = std::make_unique<RowCache>(bytes);
+    return;
+  }
+  std::vector<Device*> devices;
+  for (const Backend& backend : backends) devices.push_back(backend.device.get());
+  tiers = std::make_unique<TierCache>(devices, device_bytes, bytes);
 }
 
 void Engine::Impl::log_initialized() {
@@ -143,7 +152,9 @@ void Engine::Impl::log_initialized() {
       cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
           " weight_bytes=", report.weight_bytes, " devices=", devices,
           " replicas=", replicas->size(),
-          row_cache ? cat(" encoder_cache_bytes=", row_cache->stats().capacity_bytes) : "",
+          row_cache || tiers ? cat(" encoder_cache_bytes=", cache_bytes(options, report.width))
+                             : "",
+          tiers ? cat(" encoder_device_cache_bytes=", options.encoder_device_cache_size) : "",
           options.video_pruning_rate > 0 ? cat(" video_pruning_rate=", options.video_pruning_rate)
                                          : "",
           options.graphs.cudagraph_mm_encoder

@@ -24,9 +24,9 @@ void DeferredStream::submit(std::function<void()> work) {
     recording_->works.push_back(std::move(work));
     return;
   }
-  queue_.push_back(std::move(work));
-  ++submitted_;
-  if (run_at_once_) run_until(submitted_);
+  work_->queue.push_back(std::move(work));
+  ++work_->submitted;
+  if (run_at_once_) work_->run_until(work_->submitted);
 }
 
 void DeferredStream::copy(std::byte* dst, const std::byte* src, std::size_t bytes) {
@@ -56,16 +56,16 @@ void DeferredStream::replay(const RecordedGraph& graph) {
 
 void DeferredStream::wait_for(Stream& other) {
   auto& named = static_cast<DeferredStream&>(other);
-  DeferredStream& stream = named.other_ != nullptr ? *named.other_ : named;
-  submit([&stream, until = stream.submitted_] { stream.run_until(until); });
+  const std::shared_ptr<Work> work = (named.other_ != nullptr ? *named.other_ : named).work_;
+  submit([work, until = work->submitted] { work->run_until(until); });
 }
 
-void DeferredStream::run_until(std::size_t count) {
-  while (done_ < count) {
-    const std::function<void()> work = std::move(queue_.front());
-    queue_.pop_front();
-    ++done_;
-    work();
+void DeferredStream::Work::run_until(std::size_t count) {
+  while (done < count) {
+    const std::function<void()> next = std::move(queue.front());
+    queue.pop_front();
+    ++done;
+    next();
   }
 }
 

@@ -40,22 +40,27 @@ class DeferredStream final : public Stream {
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
-  [[nodiscard]] bool is_idle() const override { return done_ == submitted_; }
+  [[nodiscard]] bool is_idle() const override { return work_->done == work_->submitted; }
   void synchronize() override {
     ++waits_;
-    run_until(submitted_);
+    work_->run_until(work_->submitted);
   }
 
  private:
   class Recording;
-  void run_until(std::size_t count);
+  /// What was submitted: as with a GPU, others may wait for it when its stream is gone.
+  struct Work {
+    std::deque<std::function<void()>> queue;
+    std::size_t submitted = 0;
+    std::size_t done = 0;
+
+    void run_until(std::size_t count);
+  };
 
   bool run_at_once_;
   std::atomic<std::int64_t>& waits_;
   DeferredStream* other_ = nullptr;
-  std::deque<std::function<void()>> queue_;
-  std::size_t submitted_ = 0;
-  std::size_t done_ = 0;
+  std::shared_ptr<Work> work_ = std::make_shared<Work>();
   Recording* recording_ = nullptr;
 };
 

@@ -58,6 +58,23 @@ TEST_F(EncodeProgram, EncodesEqualItemsOnceWithACache) {
   EXPECT_EQ(shape_of(4), shape_of(3));
 }
 
+TEST_F(EncodeProgram, CountsWhatLiesOnTheDeviceAndOnTheHost) {
+  const ProgramResult result = encode({photo_, noise_, photo_, "--encoder-cache-size", "64Mi",
+                                       "--encoder-device-cache-size", "40K"});
+  expect_success(result);
+  EXPECT_THAT(
+      result.out,
+      HasSubstr("cache   1 of 3 items not encoded again (33.3 %), 2 items kept in 42.0 KiB"));
+  EXPECT_THAT(result.out, HasSubstr("        device: 0 hits, 1 item in 36.0 KiB of 39.1 KiB\n"));
+  EXPECT_THAT(result.out, HasSubstr("        host: 0 hits, 1 item in 6.0 KiB of 64.0 MiB\n"));
+  EXPECT_EQ(shape_of(2), shape_of(0));
+}
+
+TEST_F(EncodeProgram, TakesBytesOfADeviceWithAUnit) {
+  expect_failure(encode({photo_, "--encoder-device-cache-size", "100"}), 2,
+                 "expected bytes, with K, M, G, Ki, Mi or Gi behind the number, got \"100\"");
+}
+
 TEST_F(EncodeProgram, NumbersItemsInCommandLineOrder) {
   expect_success(encode({photo_, "--video", frames_, noise_, "--video", frames_, gradient_}));
   const std::vector<std::int64_t> rows{36, 90, 6, 90, 12};

@@ -55,7 +55,22 @@ CacheSize parse_cache_size(std::string_view text, std::string_view what) {
   return {.bytes = static_cast<std::int64_t>(bytes)};
 }
 
-void add_encoder_cache_size(CLI::App& verb, CacheSize& size) {
+namespace {
+
+std::int64_t parse_cache_bytes(std::string_view text, std::string_view what) {
+  const CacheSize size = parse_cache_size(text, what);
+  if (size.rows != 0) {
+    throw UsageError(std::string(what) +
+                     ": expected bytes, with K, M, G, Ki, Mi or Gi behind the "
+                     "number, got \"" +
+                     one_line(text) + "\"");
+  }
+  return size.bytes;
+}
+
+}  // namespace
+
+void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& device_bytes) {
   verb.add_option_function<std::string>(
           "--encoder-cache-size",
           [&size](const std::string& text) {
@@ -65,6 +80,15 @@ void add_encoder_cache_size(CLI::App& verb, CacheSize& size) {
           "encoded "
           "once: 16384, 512M, 2Gi (default: 0, none)")
       ->type_name("ROWS|BYTES")
+      ->group("Model and device");
+  verb.add_option_function<std::string>(
+          "--encoder-device-cache-size",
+          [&device_bytes](const std::string& text) {
+            device_bytes = parse_cache_bytes(text, "--encoder-device-cache-size");
+          },
+          "Keep such rows in so many bytes of each device, in front of the host's: 512M, 2Gi "
+          "(default: 0, none)")
+      ->type_name("BYTES")
       ->group("Model and device");
 }
 

@@ -18,7 +18,7 @@ struct CacheSize {
 /// @throws UsageError naming `what` for anything else, also for more bytes than 63 bits count.
 [[nodiscard]] CacheSize parse_cache_size(std::string_view text, std::string_view what);
 
-/// Adds --encoder-cache-size.
-void add_encoder_cache_size(CLI::App& verb, CacheSize& size);
+/// Adds --encoder-cache-size and, in bytes, --encoder-device-cache-size.
+void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& device_bytes);
 
 }  // namespace fovea::cli

@@ -204,6 +204,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.decode_processes = to_int(flags.decode_processes, "--decode-processes");
   options.encoder_cache_size = flags.encoder_cache.rows;
   options.encoder_cache_bytes = flags.encoder_cache.bytes;
+  options.encoder_device_cache_size = flags.encoder_device_cache_bytes;
   options.dummy_weights = flags.load_format == "dummy";
   options.seed = static_cast<std::uint64_t>(flags.seed.value_or(0));
   options.max_num_batched_tokens = flags.max_num_batched_tokens;

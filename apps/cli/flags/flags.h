@@ -22,6 +22,7 @@ struct EngineFlags {
   std::int64_t threads = 0;             ///< 0: all
   std::int64_t decode_processes = 0;    ///< 0: decode in this process
   CacheSize encoder_cache;
+  std::int64_t encoder_device_cache_bytes = 0;
   std::string load_format = "auto";
   std::optional<std::int64_t> seed;
   MediaFlags media;

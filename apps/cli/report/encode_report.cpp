@@ -125,6 +125,19 @@ std::string replica_lines(std::span<const ReplicaStats> replicas) {
   return lines;
 }
 
+namespace {
+
+std::string tier_line(const char* name, const CacheTierStats& tier) {
+  std::string line = std::string("        ") + name + ": " + counted(tier.hits, "hit") + ", " +
+                     counted(tier.items, "item") + " in " +
+                     bytes_text(static_cast<std::size_t>(tier.bytes)) + " of " +
+                     bytes_text(static_cast<std::size_t>(tier.capacity_bytes));
+  if (tier.evictions > 0) line += ", " + std::to_string(tier.evictions) + " evicted";
+  return line + "\n";
+}
+
+}  // namespace
+
 std::string cache_line(const EncoderCacheStats& cache) {
   if (cache.capacity_bytes == 0) return "";
   const std::int64_t asked = cache.hits + cache.joins + cache.misses + cache.bypasses;
@@ -135,7 +148,11 @@ std::string cache_line(const EncoderCacheStats& cache) {
                      bytes_text(static_cast<std::size_t>(cache.capacity_bytes));
   if (cache.evictions > 0) line += ", " + std::to_string(cache.evictions) + " evicted";
   if (cache.bypasses > 0) line += ", no room for " + std::to_string(cache.bypasses);
-  return line + "\n";
+  line += "\n";
+  if (cache.device.capacity_bytes == 0) return line;
+  line += tier_line("device", cache.device);
+  if (cache.host.capacity_bytes > 0) line += tier_line("host", cache.host);
+  return line;
 }
 
 }  // namespace fovea::cli

@@ -34,6 +34,15 @@ ordered_json to_json(const GraphReport& graph) {
           {"stored_times", graph.stored_times}};
 }
 
+ordered_json to_json(const CacheTierStats& tier) {
+  return {{"capacity_bytes", tier.capacity_bytes},
+          {"bytes", tier.bytes},
+          {"items", tier.items},
+          {"hits", tier.hits},
+          {"misses", tier.misses},
+          {"evictions", tier.evictions}};
+}
+
 ordered_json to_json(const EncoderCacheStats& cache) {
   return {{"capacity_bytes", cache.capacity_bytes},
           {"bytes", cache.bytes},
@@ -46,7 +55,9 @@ ordered_json to_json(const EncoderCacheStats& cache) {
           {"misses", cache.misses},
           {"bypasses", cache.bypasses},
           {"evictions", cache.evictions},
-          {"hit_rate", cache.hit_rate()}};
+          {"hit_rate", cache.hit_rate()},
+          {"device", to_json(cache.device)},
+          {"host", to_json(cache.host)}};
 }
 
 ordered_json to_json(const ItemInfo& item) {

@@ -3,34 +3,17 @@
 
 #include <new>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "core/check.h"
 #include "core/stopwatch.h"
+#include "engine/cached/item_error.h"
 
 namespace fovea {
 
 namespace {
 
 using Turn = RowCache::Turn;
-
-/// How messages about an item begin.
-std::string label_of(const MediaItem& media) {
-  return (media.name.empty() ? "item" : media.name) + ": ";
-}
-
-/// The error as it is for items of the same content, whatever they are called.
-Error without_name(const Error& error, const MediaItem& media) {
-  std::string_view text = error.what();
-  if (text.starts_with(label_of(media))) text.remove_prefix(label_of(media).size());
-  return {error.code(), text};
-}
-
-Error with_name(const Error& error, const MediaItem& media) {
-  return {error.code(), label_of(media) + error.what()};
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "core/check.h"
@@ -67,6 +68,32 @@ void GroupSession::begin(std::span<const PreparedItem* const> items, const Assig
     const std::span<const std::size_t> share = assignment.items(rank);
     if (!share.empty()) sessions_[rank]->begin(select(items, share), how, select(out, share));
   });
+}
+
+std::size_t GroupSession::sender_of(const TierCache::Claim& claim, const RowSink& sink) const {
+  const std::string wanted = sink.is_on_gpu() ? cat("cuda:", sink.to->device) : "";
+  for (std::size_t rank = 0; rank < sessions_.size(); ++rank) {
+    Device& device = group_[rank].device();
+    const bool is_near = claim.slot().device() == nullptr ? device.properties().name == wanted
+                                                          : claim.slot().device() == &device;
+    if (is_near) return rank;
+  }
+  return 0;
+}
+
+void GroupSession::begin_cached(std::vector<TierCache::Claim> found, const EncodeOptions& how,
+                                std::span<const RowSink> out) {
+  std::vector<std::vector<TierCache::Claim>> claims(sessions_.size());
+  std::vector<std::vector<RowSink>> sinks(sessions_.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t rank = sender_of(found[i], out[i]);
+    claims[rank].push_back(std::move(found[i]));
+    sinks[rank].push_back(out[i]);
+  }
+  for (std::size_t rank = 0; rank < sessions_.size(); ++rank) {
+    if (sinks[rank].empty()) continue;
+    sessions_[rank]->begin_cached(std::move(claims[rank]), how, sinks[rank]);
+  }
 }
 
 void GroupSession::finish() {

@@ -70,8 +70,43 @@ void ReplicaSession::begin(std::span<const PreparedItem* const> items, const Enc
     out[i].result->times.pack_ms = times.packing_ms * share;
     out[i].result->times.encode_ms = encode_ms * share;
   }
+  keep(out);
   send(how, out);
   if (!replica_.device().properties().host_memory) slot_ ^= 1;
+}
+
+void ReplicaSession::keep(std::span<const RowSink> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    // In front of what waits for the stream of the caller: others may ask for these rows at once.
+    if (out[i].keep != nullptr) {
+      out[i].keep->store(replica_.device(), delivery_.queue(slot_), rows_[i]);
+    }
+  }
+}
+
+void ReplicaSession::begin_cached(std::vector<TierCache::Claim> found, const EncodeOptions& how,
+                                  std::span<const RowSink> out) {
+  Device& device = replica_.device();
+  Stream& queue = delivery_.queue(RowDelivery::kCached);
+  std::vector<TensorView> rows[2];  // to the host, to GPUs
+  std::vector<RowSink> sinks[2];
+  std::vector<TierCache::Claim> to_gpus;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool is_on_gpu = out[i].is_on_gpu();
+    if (is_on_gpu || device.properties().host_memory) found[i].restore(device, queue);
+    if (is_on_gpu) found[i].slot().begin_read(queue);
+    rows[is_on_gpu].push_back(found[i].rows());
+    sinks[is_on_gpu].push_back(out[i]);
+    (is_on_gpu ? to_gpus : reading_).push_back(std::move(found[i]));
+  }
+  if (!to_gpus.empty()) {
+    delivery_.deliver(RowDelivery::kCached, rows[1], sinks[1], how.dtype);
+    const RowMark mark = to_gpus.front().mark(device, queue);
+    for (const TierCache::Claim& claim : to_gpus) claim.slot().end_read(mark);
+  }
+  if (sinks[0].empty()) return;
+  for (const TierCache::Claim& claim : reading_) claim.slot().wait_for_rows();
+  download_.begin(rows[0], how.dtype, sinks[0]);
 }
 
 void ReplicaSession::send(const EncodeOptions& how, std::span<const RowSink> out) {
@@ -91,6 +126,7 @@ void ReplicaSession::send(const EncodeOptions& how, std::span<const RowSink> out
 
 void ReplicaSession::finish() {
   download_.finish();
+  reading_.clear();
   delivery_.finish();
 }
 
@@ -100,6 +136,7 @@ void ReplicaSession::abandon() noexcept {
   } catch (...) {  // NOLINT: the caller has a failure to report already
   }
   delivery_.abandon();
+  reading_.clear();
 }
 
 }  // namespace fovea

@@ -12,7 +12,8 @@
 
 namespace fovea {
 
-/// Takes rows from two row memories of a GPU to blocks of the caller on GPUs, without the host:
+/// Takes rows from two row memories of a GPU, or of its encoder cache, to blocks of the caller on
+/// GPUs, without the host:
 ///
 ///     stream of the caller --waits--> queue of the row memory --copies--> block
 ///     compute queue        --waits-->                         --waits--> stream of the caller
@@ -22,6 +23,9 @@ namespace fovea {
 /// caller's stream has not come to those of this one. Not thread-safe.
 class RowDelivery {
  public:
+  /// In place of a row memory: rows of the cache, which wait for no tower, and none for them.
+  static constexpr std::size_t kCached = 2;
+
   /// `device` must outlive this object.
   explicit RowDelivery(Device& device) noexcept : device_(device) {}
   RowDelivery(const RowDelivery&) = delete;
@@ -55,7 +59,7 @@ class RowDelivery {
 
   Device& device_;
   std::unique_ptr<Stream> caller_;
-  std::array<Queue, 2> queues_;
+  std::array<Queue, 3> queues_;
 };
 
 }  // namespace fovea
