@@ -146,6 +146,9 @@ Matrix wild_rows(std::int64_t rows, std::int64_t cols) {
     for (std::int64_t c = 0; c < cols; ++c)
       x.at(r, c) *= std::pow(10.0f, static_cast<float>(r % 9) - 4.0f);
   }
+  for (std::int64_t r = 0; r < rows; r += 3) {  // wide numbers, up to more than a row may have
+    for (std::int64_t i = 0; i < r; i += 3) x.at(r, (i * 37 + r) % cols) *= i % 2 == 0 ? 90 : -1e4f;
+  }
   std::fill_n(x.values.begin(), cols, 3.0f);         // one number only
   std::fill_n(x.values.begin() + cols, cols, 0.0f);  // nothing
   return x;
@@ -164,6 +167,32 @@ TEST_P(Int8LinearTest, GivesTheBitsOfThePortableLeaf) {
     Matrix out(37, 77);
     layer.apply(x.view(), out.view(), activation, residual.view());
     EXPECT_EQ(out.values, expected.values) << static_cast<int>(activation);
+  }
+}
+
+TEST_P(Int8LinearTest, AFewHugeNumbersLeaveTheStepsOfTheOthersAsTheyAre) {
+  Matrix x = Matrix::random(12, 512, 1);
+  const Stored weight = random_weight(96, 512);
+  Matrix plain(12, 96);
+  Int8Layer layer(GetParam(), weight, nullptr);
+  layer.apply(x.view(), plain.view());
+  for (std::int64_t r = 0; r < 12; ++r) {
+    x.at(r, 7) += 300.0f;
+    x.at(r, 400 + r) -= 50.0f;
+  }
+  Matrix out(12, 96);
+  layer.apply(x.view(), out.view());
+  for (std::int64_t r = 0; r < 12; ++r) {
+    for (std::int64_t n = 0; n < 96; ++n) {
+      const std::vector<float>& w = weight.rounded;
+      const auto at = static_cast<std::size_t>(n * 512);
+      const Steps column = naive_column(w.data() + at, 512);
+      const double huge =
+          column.scale *
+          (300.0 * column.integers[7] - 50.0 * column.integers[static_cast<std::size_t>(400 + r)]);
+      // Steps of 2 / 255 where those up to 300 would be 150 times as large.
+      ASSERT_NEAR(out.at(r, n) - huge, plain.at(r, n), 0.5) << r << ", " << n;
+    }
   }
 }
 

@@ -23,6 +23,15 @@ struct Int8Simd : Simd {
     return _mm512_set1_epi32(group);
   }
   static Int dot(Int sum, Int x, Int w) { return _mm512_dpbusd_epi32(sum, x, w); }
+  static Int dot_one(Int sum, std::int32_t excess, Int w, int i) {
+    const Int value = _mm512_srai_epi32(_mm512_sll_epi32(w, _mm_cvtsi32_si128(24 - 8 * i)), 24);
+    return _mm512_add_epi32(sum, _mm512_mullo_epi32(value, _mm512_set1_epi32(excess)));
+  }
+  static int count_outside(Reg a, Reg low, Reg high) {
+    const __mmask16 below = _mm512_cmp_ps_mask(a, low, _CMP_LT_OQ);
+    const __mmask16 above = _mm512_cmp_ps_mask(a, high, _CMP_GT_OQ);
+    return __builtin_popcount(static_cast<unsigned>(below) | static_cast<unsigned>(above));
+  }
   static Int load_int(const std::int32_t* p) { return _mm512_loadu_si512(p); }
   static void store_int(std::int32_t* p, Int a) { _mm512_storeu_si512(p, a); }
   static Reg to_float(Int a) { return _mm512_cvtepi32_ps(a); }

@@ -7,7 +7,9 @@
 //   Int, load_group(p)         the weights of kWidth columns, kGroupK values each
 //        broadcast_group(p)    kGroupK values of a row, for every column
 //        dot(sum, x, w)        sum + x . w over the group, exact: unsigned x, signed w
+//        dot_one(sum, e, w, i) sum + e times value i of every group of w
 //        to_float, store_int, load_int
+//   count_outside(a, low, high) how many elements are below low or above high
 //   store_bytes(p, y)          integral y in [0, 255] as kWidth bytes
 // All leaves give the same bits: sums of integers are exact, and every operation on floats is the
 // same one, with fma rounded once and powers of 2 below 2^-126 flushed to 0. A compiler must not
@@ -42,7 +44,7 @@ float extreme(typename V::Reg a, typename V::Reg (*choose)(typename V::Reg, type
   return lanes[0];
 }
 
-/// What the elements of a row have in common. A row with an infinity or NaN gets `poison` NaN.
+/// The range of a row's elements. A row with an infinity or NaN gets `poison` NaN.
 struct RowRange {
   float low;   ///< at most 0
   float high;  ///< at least 0
@@ -64,21 +66,73 @@ RowRange range_of(const float* x, std::int64_t cols) {
   return {extreme<V>(low, &V::min), extreme<V>(high, &V::max), V::sum(poison)};
 }
 
-/// The leaf's first half: 256 steps from the smallest element to the largest.
+/// Whether at most kMaxWide elements lie outside of the range.
+template <class V>
+bool leaves_few(const RowRange& range, const float* x, std::int64_t cols) {
+  const typename V::Reg low = V::broadcast(range.low);
+  const typename V::Reg high = V::broadcast(range.high);
+  int count = 0;
+  for (std::int64_t c = 0; c < cols && count <= kMaxWide; c += V::kWidth)
+    count += V::count_outside(load_row<V>(x + c, cols - c), low, high);
+  return count <= kMaxWide;
+}
+
+/// Halves first the upper, then the lower end of the range as long as few numbers become wide.
+template <class V>
+RowRange without_wide(RowRange range, const float* x, std::int64_t cols) {
+  if (cols < kFewestWideFeatures || cols > kMostWideFeatures) return range;
+  for (float RowRange::*const end : {&RowRange::high, &RowRange::low}) {
+    for (int halvings = 0; halvings < kMaxHalvings && range.*end != 0.0f; ++halvings) {
+      RowRange half = range;
+      half.*end *= 0.5f;
+      if (!leaves_few<V>(half, x, cols)) break;
+      range = half;
+    }
+  }
+  return range;
+}
+
+/// Lists the wide numbers of a row, which has at most kMaxWide of them.
+template <class V>
+void list_wide(const float* x, std::int64_t cols, RowRange range, float per_step,
+               WideNumbers& wide) {
+  const typename V::Reg low = V::broadcast(range.low);
+  const typename V::Reg high = V::broadcast(range.high);
+  for (std::int64_t c = 0; c < cols; c += V::kWidth) {
+    if (V::count_outside(load_row<V>(x + c, cols - c), low, high) == 0) continue;
+    for (std::int64_t k = c; k < cols && k < c + V::kWidth; ++k) {
+      if (!(x[k] < range.low || x[k] > range.high)) continue;
+      const float steps = __builtin_nearbyintf((x[k] - range.low) * per_step);
+      const float excess = x[k] < range.low ? steps : steps - 255.0f;
+      wide.numbers[wide.count++] = {static_cast<std::int32_t>(k),
+                                    static_cast<std::int32_t>(excess)};
+    }
+  }
+}
+
+/// The leaf's first half: 256 steps from the smallest element to the largest that is not wide.
 template <class V>
 void quantize_rows(const QuantizeTask& task) {
   using Reg = typename V::Reg;
   constexpr float kSteps = 255.0f;
-  constexpr float kSmallestRange = 1e-30f;  // below it a row counts as constant
+  constexpr float kSmallestRange = 1e-25f;  // below it a row counts as constant
+  constexpr float kLargestRange = 1e38f;
   for (std::int64_t r = 0; r < task.rows; ++r) {
     const float* const x = task.x + r * task.cols;
     std::uint8_t* const values = task.out.values + r * task.out.stride;
-    const RowRange range = range_of<V>(x, task.cols);
+    const RowRange whole = range_of<V>(x, task.cols);
+    const bool may_have_wide = whole.poison == 0.0f && whole.high - whole.low > kSmallestRange &&
+                               whole.high - whole.low <= kLargestRange;
+    const RowRange range = may_have_wide ? without_wide<V>(whole, x, task.cols) : whole;
     const float width = range.high - range.low;
     const bool is_constant = width < kSmallestRange;
     task.out.scale[r] = (is_constant ? 0.0f : width / kSteps) + range.poison;
     task.out.offset[r] = range.low;
-    const Reg per_step = V::broadcast(is_constant ? 0.0f : kSteps / width);
+    const float steps = is_constant ? 0.0f : kSteps / width;
+    task.out.wide[r].count = 0;
+    if (range.low != whole.low || range.high != whole.high)
+      list_wide<V>(x, task.cols, range, steps, task.out.wide[r]);
+    const Reg per_step = V::broadcast(steps);
     const Reg low = V::broadcast(range.low);
     for (std::int64_t c = 0; c < task.cols; c += V::kWidth) {
       const Reg a = load_row<V>(x + c, task.cols - c);
@@ -170,10 +224,27 @@ void finish_int8_row(const Int8Task& task, std::int64_t row, std::int64_t first,
   }
 }
 
+/// Adds to the sums of a row what its wide numbers lack.
+template <class V>
+void add_wide(const WideNumbers& wide, const std::byte* panel, std::int32_t* sums) {
+  for (std::int32_t i = 0; i < wide.count; ++i) {
+    const WideNumber& number = wide.numbers[i];
+    const std::byte* const weights = panel + number.k / kGroupK * kGroupBytes;
+    for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
+      V::store_int(sums + c, V::dot_one(V::load_int(sums + c), number.excess,
+                                        V::load_group(weights + c * kGroupK),
+                                        static_cast<int>(number.k % kGroupK)));
+    }
+  }
+}
+
 template <class V, ops::Activation kActivation>
-void finish_int8_tile(const Int8Task& task, const Int8Tile& tile, const std::int32_t* sums) {
+void finish_int8_tile(const Int8Task& task, const Int8Tile& tile, const std::byte* panel,
+                      std::int32_t* sums) {
   for (std::int64_t r = 0; r < tile.rows; ++r) {
-    finish_int8_row<V, kActivation>(task, tile.row + r, tile.column, sums + r * kPanelColumns);
+    std::int32_t* const row_sums = sums + r * kPanelColumns;
+    add_wide<V>(task.x.wide[tile.row + r], panel, row_sums);
+    finish_int8_row<V, kActivation>(task, tile.row + r, tile.column, row_sums);
   }
 }
 
@@ -195,7 +266,7 @@ void multiply_int8_panel(const Int8Task& task, std::int64_t panel) {
     kTiles[static_cast<std::size_t>(tile.rows)](task.x.values + tile.row * task.x.stride,
                                                 task.x.stride, weights, task.weights.groups,
                                                 upcoming, sums);
-    finish_int8_tile<V, kActivation>(task, tile, sums);
+    finish_int8_tile<V, kActivation>(task, tile, weights, sums);
     tile.row += tile.rows;
     upcoming.data += step * task.weights.groups;
   }

@@ -25,6 +25,15 @@ struct Int8Avx2 : Simd {
     __builtin_memcpy(&group, p, sizeof(group));
     return _mm256_set1_epi32(group);
   }
+  static Int dot_one(Int sum, std::int32_t excess, Int w, int i) {
+    const Int value = _mm256_srai_epi32(_mm256_sll_epi32(w, _mm_cvtsi32_si128(24 - 8 * i)), 24);
+    return _mm256_add_epi32(sum, _mm256_mullo_epi32(value, _mm256_set1_epi32(excess)));
+  }
+  static int count_outside(Reg a, Reg low, Reg high) {
+    const Reg outside =
+        _mm256_or_ps(_mm256_cmp_ps(a, low, _CMP_LT_OQ), _mm256_cmp_ps(a, high, _CMP_GT_OQ));
+    return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(outside)));
+  }
   static Int load_int(const std::int32_t* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }

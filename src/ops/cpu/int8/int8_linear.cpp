@@ -38,17 +38,20 @@ Int8Rows rows_in(const TensorView& workspace, std::int64_t rows, std::int64_t in
   const std::int64_t stride = row_stride(in_features);
   std::byte* const scale = workspace.data + rows * stride;
   std::byte* const offset = scale + round_up(rows * std::int64_t{sizeof(float)});
+  std::byte* const wide = offset + round_up(rows * std::int64_t{sizeof(float)});
   return {.values = reinterpret_cast<std::uint8_t*>(workspace.data),
           .stride = stride,
           .scale = reinterpret_cast<float*>(scale),
-          .offset = reinterpret_cast<float*>(offset)};
+          .offset = reinterpret_cast<float*>(offset),
+          .wide = reinterpret_cast<WideNumbers*>(wide)};
 }
 
 Int8Rows from_row(const Int8Rows& rows, std::int64_t row) {
   return {.values = rows.values + row * rows.stride,
           .stride = rows.stride,
           .scale = rows.scale + row,
-          .offset = rows.offset + row};
+          .offset = rows.offset + row,
+          .wide = rows.wide + row};
 }
 
 /// The packed layer as the leaves see it.
@@ -168,7 +171,8 @@ ops::PackedLinear pack_int8(Device& device, ConstTensorView weight, ConstTensorV
 std::size_t int8_workspace(const ops::LinearArgs& args) {
   const std::int64_t rows = args.x.shape[0];
   return static_cast<std::size_t>(rows * row_stride(args.x.shape[1]) +
-                                  2 * round_up(rows * std::int64_t{sizeof(float)}));
+                                  2 * round_up(rows * std::int64_t{sizeof(float)}) +
+                                  rows * std::int64_t{sizeof(WideNumbers)});
 }
 
 void int8_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace, CpuIsa isa) {

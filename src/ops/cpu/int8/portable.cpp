@@ -25,6 +25,14 @@ struct Int8Simd : Simd {
       sum += ((x >> shift) & 0xff) * ((w << (24 - shift)) >> 24);
     return sum;
   }
+  static Int dot_one(Int sum, std::int32_t excess, Int w, int i) {
+    return sum + excess * ((w << (24 - 8 * i)) >> 24);
+  }
+  static int count_outside(Reg a, Reg low, Reg high) {
+    int count = 0;
+    for (int i = 0; i < kWidth; ++i) count += a[i] < low[i] || a[i] > high[i] ? 1 : 0;
+    return count;
+  }
   static Int load_int(const std::int32_t* p) { return load_bits(p); }
   static void store_int(std::int32_t* p, Int a) { std::memcpy(p, &a, sizeof(a)); }
   static Reg to_float(Int a) { return __builtin_convertvector(a, Reg); }

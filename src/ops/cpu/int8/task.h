@@ -23,13 +23,39 @@ inline constexpr std::int64_t kMaxInt8Features = 65536;
 inline constexpr std::int64_t kMaxInt8TaskRows = 112;
 inline constexpr std::int64_t kMaxInt8TaskPanels = 32;
 
-/// Quantized rows: x[r, k] = offset[r] + scale[r] * values[r * stride + k], up to rounding. What
-/// lies between the last k and the stride is unspecified, and nothing depends on it.
+/// Most wide numbers of a row. Few rows have any: a trained tower has some numbers far larger than
+/// the others, and 256 steps up to them would leave hardly a step to the rest.
+inline constexpr int kMaxWide = 8;
+/// Rows with so many numbers may have wide ones: enough that 8 are few, and not too many for sums
+/// of 32 bits, 16384 * 255 * 127 + kMaxWide * kMaxWideSteps * 127 < 2^31.
+inline constexpr std::int64_t kFewestWideFeatures = 256;
+inline constexpr std::int64_t kMostWideFeatures = 16384;
+/// Either end of the range of a row is halved so often at most, so no number is more steps from its
+/// end.
+inline constexpr int kMaxHalvings = 11;
+inline constexpr std::int64_t kMaxWideSteps = 255 << kMaxHalvings;
+
+/// A number that does not fit 8 bits: what its value in `values` lacks.
+struct WideNumber {
+  std::int32_t k;
+  std::int32_t excess;
+};
+
+/// The wide numbers of a row.
+struct WideNumbers {
+  std::int32_t count;
+  WideNumber numbers[kMaxWide];
+};
+
+/// Quantized rows: x[r, k] = offset[r] + scale[r] * values[r * stride + k], up to rounding, plus
+/// scale[r] * excess for wide numbers. What lies between the last k and the stride is unspecified,
+/// and nothing depends on it.
 struct Int8Rows {
   std::uint8_t* values;
   std::int64_t stride;  ///< bytes
   float* scale;
   float* offset;
+  WideNumbers* wide;
 };
 
 /// Some rows to quantize.
