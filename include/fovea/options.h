@@ -107,6 +107,8 @@ enum class Quantization : std::uint8_t {
   /// The GEMMs of all blocks but the first three in E4M3, with a scale per row of weights and of
   /// activations (docs/quantization.md). Hopper only.
   kFp8,
+  /// The GEMMs of blocks and of what follows them in integers of 8 bits, likewise. CPU only.
+  kInt8,
 };
 
 /// Everything an Engine is built from. The defaults work.

@@ -11,6 +11,7 @@ const char* to_string(DType dtype) noexcept {
     case DType::kF16: return "float16";
     case DType::kBF16: return "bfloat16";
     case DType::kF8E4M3: return "float8_e4m3fn";
+    case DType::kI8: return "int8";
     case DType::kU8: return "uint8";
     case DType::kI32: return "int32";
     case DType::kI64: return "int64";

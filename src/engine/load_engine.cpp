@@ -27,7 +27,12 @@ checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
 }
 
 ops::WeightFormat weight_format(Quantization quantization) {
-  return quantization == Quantization::kFp8 ? ops::WeightFormat::kFp8 : ops::WeightFormat::kNative;
+  switch (quantization) {
+    case Quantization::kNone: break;
+    case Quantization::kFp8: return ops::WeightFormat::kFp8;
+    case Quantization::kInt8: return ops::WeightFormat::kInt8;
+  }
+  return ops::WeightFormat::kNative;
 }
 
 /// Sizes of the graphs, the same on every device: " graphs=2 ... budgets.<path>=16,64 ...".

@@ -197,13 +197,13 @@ TEST(E4M3, BeyondTheLargestNumberGivesIt) {
 TEST(DType, HasASizeAndANameOfItsOwn) {
   const std::vector<std::pair<DType, std::size_t>> sizes{
       {DType::kF32, 4}, {DType::kF16, 2}, {DType::kBF16, 2}, {DType::kF8E4M3, 1},
-      {DType::kU8, 1},  {DType::kI32, 4}, {DType::kI64, 8}};
+      {DType::kI8, 1},  {DType::kU8, 1},  {DType::kI32, 4},  {DType::kI64, 8}};
   std::set<std::string> names;
   for (const auto& [dtype, size] : sizes) {
     EXPECT_EQ(size_of(dtype), size) << to_string(dtype);
     names.insert(to_string(dtype));
   }
-  EXPECT_EQ(names, (std::set<std::string>{"float32", "float16", "bfloat16", "float8_e4m3fn",
+  EXPECT_EQ(names, (std::set<std::string>{"float32", "float16", "bfloat16", "float8_e4m3fn", "int8",
                                           "uint8", "int32", "int64"}));
 }
 

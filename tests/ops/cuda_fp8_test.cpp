@@ -17,6 +17,7 @@
 #include "ops/cuda_gemm_fixture.h"
 #include "ops/projected_attention_steps.h"
 #include "ops/quantized.h"
+#include "support/expect_error.h"
 #include "support/naive_ops.h"
 
 namespace fovea::test {
@@ -340,6 +341,14 @@ TEST_F(CudaFp8Test, LayersThatDoNotSuitTheKernelsAreNotQuantized) {
         ops::pack_linear(f.device(), view_of(values, shape), {}, WeightFormat::kFp8);
     EXPECT_EQ(packed.dtype, DType::kBF16);
   }
+}
+
+TEST_F(CudaFp8Test, Int8WeightsAreForTheCpu) {
+  OpFixture f(case_with_choices(folder()));
+  const std::vector<float> values(64 * 128, 0.5f);
+  expect_error(ErrorCode::kUnsupported, "int8 weights are for the CPU; a GPU has fp8", [&] {
+    (void)ops::pack_linear(f.device(), view_of(values, {64, 128}), {}, WeightFormat::kInt8);
+  });
 }
 
 }  // namespace

@@ -64,9 +64,9 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
              "How threads wait for a GPU: spin takes a whole processor and answers soonest; sleep "
              "leaves it to others and adds some 0.1 ms to a batch")
       ->group(kDeviceGroup);
-  add_choice(verb, "--quantization", flags.quantization, {"none", "fp8"},
-             "fp8 multiplies E4M3 numbers in all blocks but the first three: faster and less "
-             "precise, on Hopper only")
+  add_choice(verb, "--quantization", flags.quantization, {"none", "fp8", "int8"},
+             "Multiplies numbers of 8 bits, faster and less precise: fp8 in all blocks but the "
+             "first three, on Hopper only; int8 in blocks and mergers, on CPUs only")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs only config.json and fills the tower with seeded random weights")
@@ -144,6 +144,11 @@ GraphOptions graph_options(const EngineFlags& flags, Console& console) {
   return graphs;
 }
 
+Quantization quantization(const std::string& name) {
+  if (name == "fp8") return Quantization::kFp8;
+  return name == "int8" ? Quantization::kInt8 : Quantization::kNone;
+}
+
 }  // namespace
 
 void add_model(CLI::App& verb, EngineFlags& flags) {
@@ -213,7 +218,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.attention = attention_backend(flags.attention, console);
   options.gpu_wait = flags.gpu_wait == "sleep" ? GpuWait::kSleep : GpuWait::kSpin;
-  options.quantization = flags.quantization == "fp8" ? Quantization::kFp8 : Quantization::kNone;
+  options.quantization = quantization(flags.quantization);
   options.measure_graphs = flags.measure_graphs;
   if (flags.cache_dir != "none") options.cache_dir = flags.cache_dir;
   apply_vllm_flags(flags.vllm, options);

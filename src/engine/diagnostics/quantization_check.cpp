@@ -45,20 +45,21 @@ std::string text(const Closeness& c, const char* reference) {
 
 }  // namespace
 
-std::vector<Check> check_quantization(const RowsByPrecision& rows, std::int64_t hidden,
-                                      double tolerance) {
-  const std::int64_t levels = rows.quantized.empty() ? 0 : rows.quantized.front().width / hidden;
+std::vector<Check> check_quantization(std::span<const Embedding> quantized,
+                                      std::span<const ReferenceRows> references,
+                                      std::int64_t hidden, double tolerance) {
+  const std::int64_t levels = quantized.empty() ? 0 : quantized.front().width / hidden;
   std::vector<Check> checks;
   for (std::int64_t level = 0; level < levels; ++level) {
-    const auto against = [&](std::span<const Embedding> references) {
-      return closeness(rows.quantized, references, level * hidden, hidden);
-    };
-    const Closeness bfloat16 = against(rows.bfloat16);
-    const Closeness float32 = against(rows.float32);
-    checks.push_back(
-        {level == 0 ? "quantized rows" : cat("quantized deepstack level ", level - 1),
-         bfloat16.relative <= tolerance && float32.relative <= tolerance,
-         cat(text(bfloat16, "bfloat16"), "; ", text(float32, "float32"), "; allowed ", tolerance)});
+    bool passed = true;
+    std::string detail;
+    for (const ReferenceRows& reference : references) {
+      const Closeness close = closeness(quantized, reference.items, level * hidden, hidden);
+      passed = passed && close.relative <= tolerance;
+      detail += cat(text(close, reference.dtype), "; ");
+    }
+    checks.push_back({level == 0 ? "quantized rows" : cat("quantized deepstack level ", level - 1),
+                      passed, cat(detail, "allowed ", tolerance)});
   }
   return checks;
 }

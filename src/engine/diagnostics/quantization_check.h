@@ -9,18 +9,18 @@
 
 namespace fovea {
 
-/// Rows of the same items in the order of precision.
-struct RowsByPrecision {
-  std::span<const Embedding> quantized;
-  std::span<const Embedding> bfloat16;
-  std::span<const Embedding> float32;
+/// Rows of the same items that are not quantized.
+struct ReferenceRows {
+  const char* dtype;  ///< that they were computed in
+  std::span<const Embedding> items;
 };
 
 /// What quantization changes: for the main rows and every deepstack level, relative L2 difference
-/// and cosine against both others, over all items. Passed where they are within the tolerance.
+/// and cosine against every reference, over all items. Passed where they are within the tolerance.
 /// @param hidden width of a level.
 /// @param tolerance of the relative L2 difference.
-[[nodiscard]] std::vector<Check> check_quantization(const RowsByPrecision& rows,
+[[nodiscard]] std::vector<Check> check_quantization(std::span<const Embedding> quantized,
+                                                    std::span<const ReferenceRows> references,
                                                     std::int64_t hidden, double tolerance);
 
 }  // namespace fovea

@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 constexpr double kFloat32Tolerance = 1e-4;
 /// As above where intermediates are bfloat16, 8 bits of mantissa through some 30 blocks.
 constexpr double kBFloat16Tolerance = 2e-2;
-/// As above with GEMMs of E4M3, 4 bits of mantissa: a sanity bound, not a promise of quality.
-constexpr double kFp8Tolerance = 2e-1;
+/// As above with GEMMs of 8 bits: a sanity bound, not a promise of quality.
+constexpr double kQuantizedTolerance = 2e-1;
 
 /// RGB pixels with structure at several scales, different for every seed.
 std::vector<std::uint8_t> random_rgb(std::int64_t pixels, unsigned seed) {
@@ -179,9 +179,24 @@ std::vector<Check> check_against_cpu(const std::string& directory, const EngineO
   if (options.quantization == Quantization::kNone) return checks;
   const std::vector<Embedding> native =
       encode_elsewhere(directory, options, replica_devices(options).front(), items);
-  append(checks, check_quantization({.quantized = rows, .bfloat16 = native, .float32 = cpu}, hidden,
-                                    tolerance));
+  const ReferenceRows references[] = {{"bfloat16", native}, {"float32", cpu}};
+  append(checks, check_quantization(rows, references, hidden, tolerance));
   return checks;
+}
+
+/// What quantization changes where arithmetic is float32 otherwise.
+std::vector<Check> check_against_float32(const std::string& directory, const EngineOptions& options,
+                                         std::span<const MediaItem> items,
+                                         std::span<const Embedding> rows, std::int64_t hidden) {
+  const std::vector<Embedding> native = encode_elsewhere(directory, options, "cpu", items);
+  const ReferenceRows references[] = {{"float32", native}};
+  return check_quantization(rows, references, hidden, kQuantizedTolerance);
+}
+
+/// Largest difference from reference rows.
+double golden_tolerance(Quantization quantization, bool is_float32) {
+  if (quantization != Quantization::kNone) return kQuantizedTolerance;
+  return is_float32 ? kFloat32Tolerance : kBFloat16Tolerance;
 }
 
 }  // namespace
@@ -194,9 +209,8 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
   // The CPU computes a row from its own inputs in a fixed order; a GPU library may choose another
   // kernel for another number of rows.
   const bool exact = impl.on_host();
-  const double rounding =
-      impl.options.quantization == Quantization::kNone ? kBFloat16Tolerance : kFp8Tolerance;
-  const double tolerance = exact ? 0.0 : rounding;
+  const Quantization quantization = impl.options.quantization;
+  const double tolerance = exact ? 0.0 : golden_tolerance(quantization, false);
   engine.warm_up();
   const std::vector<MediaItem> items = random_items(impl.model().graph_spec());
   const std::vector<Embedding> alone = encode_alone(engine, items);
@@ -222,12 +236,15 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
   const std::vector<PreparedMedia> prepared =
       prepare_all(impl.prepare_context(), items, impl.decode_pool);
   append(checks, check_replicas(*impl.replicas, prepared, batch, tolerance));
+  const std::int64_t hidden = impl.model().graph_spec().main_width;
   if (!exact) {
-    append(checks, check_against_cpu(impl.directory, impl.options, items, batch,
-                                     impl.model().graph_spec().main_width, tolerance));
+    append(checks,
+           check_against_cpu(impl.directory, impl.options, items, batch, hidden, tolerance));
+  } else if (quantization != Quantization::kNone) {
+    append(checks, check_against_float32(impl.directory, impl.options, items, batch, hidden));
   }
   if (!golden.empty()) {
-    append(checks, check_golden(engine, reference, golden, exact ? kFloat32Tolerance : tolerance));
+    append(checks, check_golden(engine, reference, golden, golden_tolerance(quantization, exact)));
   }
   return checks;
 } catch (...) {

@@ -7,6 +7,7 @@
 #include "ops/cpu/attention.h"
 #include "ops/cpu/gated.h"
 #include "ops/cpu/grid.h"
+#include "ops/cpu/int8/int8_linear.h"
 #include "ops/cpu/linear/linear.h"
 #include "ops/cpu/norm.h"
 #include "ops/cpu/patch.h"
@@ -36,15 +37,21 @@ class CpuKernels final : public Kernels {
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
                                               ConstTensorView bias,
                                               ops::WeightFormat format) const override {
-    FOVEA_CHECK(format == ops::WeightFormat::kNative, kUnsupported,
+    FOVEA_CHECK(format != ops::WeightFormat::kFp8, kUnsupported,
                 "fp8 weights need a GPU with compute capability 9.0 (Hopper), not the CPU");
-    return cpu::pack_linear(device, weight, bias);
+    return format == ops::WeightFormat::kInt8 && cpu::suits_int8(weight)
+               ? cpu::pack_int8(device, weight, bias)
+               : cpu::pack_linear(device, weight, bias);
   }
   void linear(const Submission& submission, const ops::LinearArgs& args) const override {
     check_f32("linear", args.x);
-    cpu::linear(submission.stream, args, isa_);
+    if (args.weight.dtype != DType::kI8) return cpu::linear(submission.stream, args, isa_);
+    const Arena::Scope scope(submission.arena);
+    cpu::int8_linear(submission.stream, args, scratch(submission, linear_workspace(args)), isa_);
   }
-  [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs&) const override { return 0; }
+  [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override {
+    return args.weight.dtype == DType::kI8 ? cpu::int8_workspace(args) : 0;
+  }
   void mlp(const Submission& submission, const ops::MlpArgs& args) const override {
     linear(submission, ops::first_layer(args));
     linear(submission, ops::second_layer(args));
@@ -79,7 +86,7 @@ class CpuKernels final : public Kernels {
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     check_f32("projected_attention", args.qkv);
-    cpu::linear(submission.stream, ops::projection_args(args), isa_);
+    linear(submission, ops::projection_args(args));
     if (args.cos) cpu::rotate(submission.stream, args, isa_);
     attention(submission, ops::attention_args(args));
   }

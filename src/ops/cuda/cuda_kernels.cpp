@@ -38,6 +38,8 @@ class CudaKernels final : public Kernels {
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
                                               ConstTensorView bias,
                                               ops::WeightFormat format) const override {
+    FOVEA_CHECK(format != ops::WeightFormat::kInt8, kUnsupported, "cuda:", device_index_,
+                ": int8 weights are for the CPU; a GPU has fp8");
     FOVEA_CHECK(format == ops::WeightFormat::kNative || has_hopper_kernels_, kUnsupported,
                 "cuda:", device_index_,
                 ": fp8 weights need a GPU with compute capability 9.0 (Hopper) and a plugin built "

@@ -167,6 +167,8 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   EXPECT_EQ(options.packing, PackingPolicy::kCost);
   EXPECT_EQ(options.attention, AttentionBackend::kPortable);
   EXPECT_EQ(options.quantization, Quantization::kFp8);
+  flags.quantization = "int8";
+  EXPECT_EQ(engine_options(flags, console).quantization, Quantization::kInt8);
   EXPECT_EQ(options.gpu_wait, GpuWait::kSleep);
   EXPECT_FALSE(options.measure_graphs);
   EXPECT_EQ(options.media.min_pixels, 100);

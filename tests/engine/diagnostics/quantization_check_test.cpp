@@ -23,12 +23,12 @@ std::vector<Embedding> rows(const std::vector<float>& values) {
   return items;
 }
 
-TEST(CheckQuantization, SaysHowFarEveryLevelIsFromBothReferences) {
+TEST(CheckQuantization, SaysHowFarEveryLevelIsFromEveryReference) {
   const auto quantized = rows({3, 4, 1, 0});
   const auto bfloat16 = rows({3, 4, 0, 2});
   const auto float32 = rows({6, 8, 2, 0});
-  const auto checks = check_quantization(
-      {.quantized = quantized, .bfloat16 = bfloat16, .float32 = float32}, kHidden, 0.2);
+  const ReferenceRows references[] = {{"bfloat16", bfloat16}, {"float32", float32}};
+  const auto checks = check_quantization(quantized, references, kHidden, 0.2);
   ASSERT_EQ(checks.size(), 2u);
   EXPECT_EQ(checks[0].name, "quantized rows");
   EXPECT_EQ(checks[0].detail,
@@ -39,14 +39,13 @@ TEST(CheckQuantization, SaysHowFarEveryLevelIsFromBothReferences) {
   EXPECT_THAT(checks[1].detail, ::testing::HasSubstr("cosine 0 against bfloat16"));
 }
 
-TEST(CheckQuantization, PassesWithinTheToleranceOfBoth) {
+TEST(CheckQuantization, PassesWithinTheToleranceOfAll) {
   const auto quantized = rows({1, 1, 1, 1});
   const auto close = rows({1.1f, 1.1f, 0.9f, 1});
   const auto far = rows({1, 1, 1, 3});
-  const auto passed = [&](const auto& bfloat16, const auto& float32) {
-    return check_quantization({.quantized = quantized, .bfloat16 = bfloat16, .float32 = float32},
-                              kHidden, 0.2)[1]
-        .passed;
+  const auto passed = [&](const auto& first, const auto& second) {
+    const ReferenceRows references[] = {{"first", first}, {"second", second}};
+    return check_quantization(quantized, references, kHidden, 0.2)[1].passed;
   };
   EXPECT_TRUE(passed(close, close));
   EXPECT_FALSE(passed(far, close));

@@ -71,6 +71,30 @@ TEST_F(WeightLoaderTest, BlocksFromTheFourthOnAreLoadedInTheirFormat) {
   load();
 }
 
+TEST_F(WeightLoaderTest, Int8IsTheFormatOfAllBlocksAndOfWhatFollowsThem) {
+  add("layer.weight", {16, 16}, 0);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_, ops::WeightFormat::kInt8);
+  const auto dtype = [&] {
+    return loader.linear("layer", 16, {16}, WeightLoader::Bias::kNo).dtype;
+  };
+  EXPECT_EQ(dtype(), DType::kF32) << "the patch embedding";
+  {
+    const auto scope = loader.block(0);
+    EXPECT_EQ(dtype(), DType::kI8);
+  }
+  const auto scope = loader.after_blocks();
+  EXPECT_EQ(dtype(), DType::kI8);
+}
+
+TEST_F(WeightLoaderTest, Fp8LeavesWhatFollowsTheBlocksAsItIs) {
+  add("layer.weight", {16, 16}, 0);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_, ops::WeightFormat::kFp8);
+  const auto scope = loader.after_blocks();
+  EXPECT_EQ(loader.linear("layer", 16, {16}, WeightLoader::Bias::kNo).dtype, DType::kF32);
+}
+
 TEST_F(WeightLoaderTest, FusedAndSplitProjectionsGiveTheSameLayer) {
   add("fused.qkv.weight", {6, 2}, 0);
   add("fused.qkv.bias", {6}, 100);

@@ -9,7 +9,7 @@
 namespace fovea {
 
 /// Element types that tensors inside Fovea can have.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kU8, kI32, kI64 };
+enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kI8, kU8, kI32, kI64 };
 
 /// Bytes of one element.
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) noexcept {
@@ -19,14 +19,15 @@ enum class DType : std::uint8_t { kF32, kF16, kBF16, kF8E4M3, kU8, kI32, kI64 };
     case DType::kF16:
     case DType::kBF16: return 2;
     case DType::kF8E4M3:
+    case DType::kI8:
     case DType::kU8: return 1;
     case DType::kI64: return 8;
   }
   return 0;
 }
 
-/// Name as users write it: "float32", "float16", "bfloat16", "float8_e4m3fn", "uint8", "int32",
-/// "int64".
+/// Name as users write it: "float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "uint8",
+/// "int32", "int64".
 [[nodiscard]] FOVEA_API const char* to_string(DType dtype) noexcept;
 
 /// bfloat16 keeps the upper half of a float32.

@@ -16,11 +16,13 @@ namespace fovea::ops {
 /// kSilu     "silu":              x sigmoid(x)
 enum class Activation : std::uint8_t { kNone, kGeluTanh, kGeluErf, kQuickGelu, kSilu };
 
-/// How the weights of a layer are kept: in the dtype that the backend computes in, or as E4M3 with
-/// a scale per row, where the backend has kernels for that (Hopper) and the sizes suit them. Rows
-/// of x are then quantized likewise before they are multiplied: to the multiples of max |x[r, :]| /
-/// 448 that E4M3 has.
-enum class WeightFormat : std::uint8_t { kNative, kFp8 };
+/// How the weights of a layer are kept: in the dtype that the backend computes in, or in 8 bits
+/// with a scale per row, where the backend has kernels for that and the sizes suit them. Rows of x
+/// are then quantized before they are multiplied.
+/// kFp8 (Hopper): E4M3; rows of x to the multiples of max |x[r, :]| / 448 that E4M3 has.
+/// kInt8 (CPU): integers in [-127, 127], multiples of max |W[n, :]| / 127; rows of x to 256 numbers
+/// at equal distances (src/ops/cpu/int8/int8_linear.h).
+enum class WeightFormat : std::uint8_t { kNative, kFp8, kInt8 };
 
 /// A weight matrix and its bias in the layout the backend multiplies with; made once at load by
 /// pack_linear. Move-only. The device must outlive it.
@@ -31,7 +33,7 @@ struct PackedLinear {
   DType dtype = DType::kF32;  ///< of the stored weights; chosen by the backend
   Buffer weight;              ///< layout private to the backend
   Buffer bias;                ///< layout private to the backend
-  Buffer scale;               ///< with E4M3: what a row of weights is multiplied by, f32
+  Buffer scale;               ///< with 8 bits: what a row of weights is multiplied by, f32
   /// With E4M3, bounds for |x W^T + bias| <= |x| * largest_row + largest_bias, |x| the Euclidean
   /// norm.
   float largest_row = 0;   ///< Euclidean norm of a row of weights
@@ -45,7 +47,7 @@ struct PackedLinear {
 /// Packs a weight matrix for `device`; returns when the copy is complete.
 /// @param weight host memory, [out_features, in_features], f32 | f16 | bf16, any alignment.
 /// @param bias   host memory, [out_features], f32 | f16 | bf16; absent when data is null.
-/// @param format kFp8 is a wish: layers whose sizes do not suit the kernels stay kNative.
+/// @param format 8 bits are a wish: layers whose sizes do not suit the kernels stay kNative.
 /// @throws Error(kInvalidArgument) on other shapes or dtypes, Error(kOutOfMemory),
 /// Error(kUnsupported) if the backend has no kernels for the format.
 [[nodiscard]] FOVEA_API PackedLinear pack_linear(Device& device, ConstTensorView weight,

@@ -10,14 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 #include <new>
-#include <utility>
 
 #include "core/check.h"
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/linear/task.h"
+#include "ops/cpu/linear/task_shape.h"
 #include "ops/cpu/row_loop.h"
 
 namespace fovea::cpu {
@@ -30,8 +29,6 @@ constexpr std::int64_t kPackK = 64;
 /// Part of 32 rows of the checkpoint's matrix: float, or the bits of bf16.
 template <class Element>
 using PackTile = std::array<std::array<Element, kPackK>, kPanelColumns>;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 void read_row(DType dtype, const std::byte* from, std::size_t count, float* to) {
   widen_to_f32(dtype, from, to, count);
@@ -77,42 +74,6 @@ void pack_panels(ConstTensorView weight, std::byte* panels) {
   }
 }
 
-/// How a layer is cut: rows and panels are split into so many nearly equal parts.
-struct TaskShape {
-  std::int64_t row_parts = 1;
-  std::int64_t panel_parts = 1;
-};
-
-/// Chooses the cut with the least estimated time of the busiest thread, in multiply-adds per value
-/// of k. A task of r rows and c columns takes r c for the product, r * kRowCost to copy its rows,
-/// c * kColumnCost to widen and fetch its weights (Zen 5: tasks of 2, 4, 8, 16 panels behave as if
-/// every row had 11 to 14 columns more, tasks of 14 and 64 rows as if there were 2 rows more).
-TaskShape choose_task_shape(std::int64_t rows, std::int64_t panels, std::int64_t tile_rows,
-                            std::int64_t threads) {
-  constexpr std::int64_t kRowCost = 16;
-  constexpr std::int64_t kColumnCost = 3;
-  constexpr std::int64_t kRowPartsTried = 8;
-  const std::int64_t fewest = ceil_div(rows, kMaxTaskRows);
-  const std::int64_t most = std::min(ceil_div(rows, tile_rows), fewest + kRowPartsTried - 1);
-  TaskShape best;
-  std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t row_parts = fewest; row_parts <= most; ++row_parts) {
-    const std::int64_t task_rows = ceil_div(rows, row_parts);
-    for (std::int64_t task_panels = std::min(panels, kMaxTaskPanels); task_panels >= 1;
-         --task_panels) {
-      const std::int64_t panel_parts = ceil_div(panels, task_panels);
-      const std::int64_t columns = task_panels * kPanelColumns;
-      const std::int64_t cost = ceil_div(row_parts * panel_parts, threads) *
-                                (task_rows * (columns + kRowCost) + columns * kColumnCost);
-      if (cost < best_cost) {
-        best_cost = cost;
-        best = {row_parts, panel_parts};
-      }
-    }
-  }
-  return best;
-}
-
 /// Everything a recorded linear layer knows.
 struct LinearCall {
   LinearLeaf leaf;
@@ -124,12 +85,6 @@ struct LinearCall {
   void run_part(std::int64_t rows, TaskShape shape, std::int64_t part,
                 LinearScratch* scratch) const;
 };
-
-/// Part `index` of [0, count) cut into `parts`.
-std::pair<std::int64_t, std::int64_t> part_of(std::int64_t count, std::int64_t parts,
-                                              std::int64_t index) {
-  return {index * count / parts, (index + 1) * count / parts};
-}
 
 void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part,
                           LinearScratch* scratch) const {
@@ -154,7 +109,9 @@ void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part,
 void LinearCall::run(ThreadPool& pool) const {
   const std::int64_t rows = count_live({live}, capacity);
   if (rows == 0) return;
-  const TaskShape shape = choose_task_shape(rows, whole.num_panels, leaf.tile_rows, pool.size());
+  const TaskLimits limits{
+      .tile_rows = leaf.tile_rows, .rows = kMaxTaskRows, .panels = kMaxTaskPanels};
+  const TaskShape shape = choose_task_shape(rows, whole.num_panels, limits, pool.size());
   pool.parallel_for(shape.row_parts * shape.panel_parts, [&](std::int64_t part, int worker) {
     std::byte* const memory = pool.scratch(worker, sizeof(LinearScratch));
     run_part(rows, shape, part, ::new (memory) LinearScratch);

@@ -1,0 +1,284 @@
+#pragma once
+
+// The int8 linear layer of one task, written once for all instruction sets. Include only from a
+// leaf, which defines a vector type V in an anonymous namespace, as with ops/cpu/linear/body.h.
+//
+// Besides the members of the vector types of ops/cpu/vector, V has integers of 32 bits:
+//   Int, load_group(p)         the weights of kWidth columns, kGroupK values each
+//        broadcast_group(p)    kGroupK values of a row, for every column
+//        dot(sum, x, w)        sum + x . w over the group, exact: unsigned x, signed w
+//        dot_one(sum, e, w, i) sum + e times value i of every group of w
+//        to_float, store_int, load_int
+//   count_outside(a, low, high) how many elements are below low or above high
+//   store_bytes(p, y)          integral y in [0, 255] as kWidth bytes
+// All leaves give the same bits: sums of integers are exact, and every operation on floats is the
+// same one, with fma rounded once and powers of 2 below 2^-126 flushed to 0. A compiler must not
+// contract operations of its own accord.
+//
+// A register tile runs through all of k, panel by panel: weights come from L2, into which the
+// panel before prefetched them.
+
+#include <array>
+#include <utility>
+
+#include "ops/cpu/int8/task.h"
+#include "ops/cpu/vector/activation.h"
+
+namespace fovea::cpu {
+
+inline constexpr std::int64_t kCacheLine = 64;
+
+template <class V>
+typename V::Reg load_row(const float* from, std::int64_t count) {
+  return count >= V::kWidth ? V::load(from) : V::load_some(from, count);
+}
+
+/// Smallest and largest element of both vectors' lanes.
+template <class V>
+float extreme(typename V::Reg a, typename V::Reg (*choose)(typename V::Reg, typename V::Reg)) {
+  float lanes[V::kWidth];
+  V::store(lanes, a);
+  typename V::Reg result = V::broadcast(lanes[0]);
+  for (int i = 1; i < V::kWidth; ++i) result = choose(V::broadcast(lanes[i]), result);
+  V::store(lanes, result);
+  return lanes[0];
+}
+
+/// The range of a row's elements. A row with an infinity or NaN gets `poison` NaN.
+struct RowRange {
+  float low;   ///< at most 0
+  float high;  ///< at least 0
+  float poison;
+};
+
+template <class V>
+RowRange range_of(const float* x, std::int64_t cols) {
+  using Reg = typename V::Reg;
+  Reg low = V::broadcast(0.0f);
+  Reg high = low;
+  Reg poison = low;
+  for (std::int64_t c = 0; c < cols; c += V::kWidth) {
+    const Reg a = load_row<V>(x + c, cols - c);
+    low = V::min(a, low);
+    high = V::max(a, high);
+    poison = V::add(poison, V::sub(a, a));
+  }
+  return {extreme<V>(low, &V::min), extreme<V>(high, &V::max), V::sum(poison)};
+}
+
+/// Whether at most kMaxWide elements lie outside of the range.
+template <class V>
+bool leaves_few(const RowRange& range, const float* x, std::int64_t cols) {
+  const typename V::Reg low = V::broadcast(range.low);
+  const typename V::Reg high = V::broadcast(range.high);
+  int count = 0;
+  for (std::int64_t c = 0; c < cols && count <= kMaxWide; c += V::kWidth)
+    count += V::count_outside(load_row<V>(x + c, cols - c), low, high);
+  return count <= kMaxWide;
+}
+
+/// Halves first the upper, then the lower end of the range as long as few numbers become wide.
+template <class V>
+RowRange without_wide(RowRange range, const float* x, std::int64_t cols) {
+  if (cols < kFewestWideFeatures || cols > kMostWideFeatures) return range;
+  for (float RowRange::*const end : {&RowRange::high, &RowRange::low}) {
+    for (int halvings = 0; halvings < kMaxHalvings && range.*end != 0.0f; ++halvings) {
+      RowRange half = range;
+      half.*end *= 0.5f;
+      if (!leaves_few<V>(half, x, cols)) break;
+      range = half;
+    }
+  }
+  return range;
+}
+
+/// Lists the wide numbers of a row, which has at most kMaxWide of them.
+template <class V>
+void list_wide(const float* x, std::int64_t cols, RowRange range, float per_step,
+               WideNumbers& wide) {
+  const typename V::Reg low = V::broadcast(range.low);
+  const typename V::Reg high = V::broadcast(range.high);
+  for (std::int64_t c = 0; c < cols; c += V::kWidth) {
+    if (V::count_outside(load_row<V>(x + c, cols - c), low, high) == 0) continue;
+    for (std::int64_t k = c; k < cols && k < c + V::kWidth; ++k) {
+      if (!(x[k] < range.low || x[k] > range.high)) continue;
+      const float steps = __builtin_nearbyintf((x[k] - range.low) * per_step);
+      const float excess = x[k] < range.low ? steps : steps - 255.0f;
+      wide.numbers[wide.count++] = {static_cast<std::int32_t>(k),
+                                    static_cast<std::int32_t>(excess)};
+    }
+  }
+}
+
+/// The leaf's first half: 256 steps from the smallest element to the largest that is not wide.
+template <class V>
+void quantize_rows(const QuantizeTask& task) {
+  using Reg = typename V::Reg;
+  constexpr float kSteps = 255.0f;
+  constexpr float kSmallestRange = 1e-25f;  // below it a row counts as constant
+  constexpr float kLargestRange = 1e38f;
+  for (std::int64_t r = 0; r < task.rows; ++r) {
+    const float* const x = task.x + r * task.cols;
+    std::uint8_t* const values = task.out.values + r * task.out.stride;
+    const RowRange whole = range_of<V>(x, task.cols);
+    const bool may_have_wide = whole.poison == 0.0f && whole.high - whole.low > kSmallestRange &&
+                               whole.high - whole.low <= kLargestRange;
+    const RowRange range = may_have_wide ? without_wide<V>(whole, x, task.cols) : whole;
+    const float width = range.high - range.low;
+    const bool is_constant = width < kSmallestRange;
+    task.out.scale[r] = (is_constant ? 0.0f : width / kSteps) + range.poison;
+    task.out.offset[r] = range.low;
+    const float steps = is_constant ? 0.0f : kSteps / width;
+    task.out.wide[r].count = 0;
+    if (range.low != whole.low || range.high != whole.high)
+      list_wide<V>(x, task.cols, range, steps, task.out.wide[r]);
+    const Reg per_step = V::broadcast(steps);
+    const Reg low = V::broadcast(range.low);
+    for (std::int64_t c = 0; c < task.cols; c += V::kWidth) {
+      const Reg a = load_row<V>(x + c, task.cols - c);
+      const Reg y = V::round(V::mul(V::sub(a, low), per_step));
+      V::store_bytes(values + c, V::min(V::max(y, V::broadcast(0.0f)), V::broadcast(kSteps)));
+    }
+  }
+}
+
+/// Memory that will be needed next, prefetched step by step during the current work.
+struct Int8Upcoming {
+  const std::byte* data;  ///< any address may be prefetched
+  std::int64_t step;      ///< bytes to move on per group, at most two cache lines
+};
+
+/// sums[r][0..32) = sum_k rows[r][k] * panel[k][0..32), for kRows rows: the micro-kernel. Holds two
+/// vectors of every row at a time, one in each half of the panel.
+template <class V, int kRows>
+void multiply_int8_tile(const std::uint8_t* rows, std::int64_t stride, const std::byte* panel,
+                        std::int64_t groups, Int8Upcoming upcoming, std::int32_t* sums) {
+  using Int = typename V::Int;
+  for (int column = 0; column < kHalfPanel; column += V::kWidth) {
+    Int left[kRows];
+    Int right[kRows];
+    for (int r = 0; r < kRows; ++r) left[r] = right[r] = V::zero();
+    const std::byte* weights = panel + column * kGroupK;
+    const std::byte* next = upcoming.data;
+    for (std::int64_t group = 0; group < groups; ++group, weights += kGroupBytes) {
+      V::prefetch(next);
+      V::prefetch(next + kCacheLine);
+      next += upcoming.step;
+      const Int w_left = V::load_group(weights);
+      const Int w_right = V::load_group(weights + kHalfPanel * kGroupK);
+      for (int r = 0; r < kRows; ++r) {
+        const Int x = V::broadcast_group(rows + r * stride + group * kGroupK);
+        left[r] = V::dot(left[r], x, w_left);
+        right[r] = V::dot(right[r], x, w_right);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      V::store_int(sums + r * kPanelColumns + column, left[r]);
+      V::store_int(sums + r * kPanelColumns + column + kHalfPanel, right[r]);
+    }
+  }
+}
+
+using MultiplyInt8Tile = void (*)(const std::uint8_t*, std::int64_t, const std::byte*, std::int64_t,
+                                  Int8Upcoming, std::int32_t*);
+
+/// Micro-kernels for 1..V::kTileRows rows; entry 0 is never used.
+template <class V, int... kRows>
+constexpr auto multiply_int8_tiles(std::integer_sequence<int, kRows...>) {
+  return std::array<MultiplyInt8Tile, sizeof...(kRows) + 1>{nullptr,
+                                                            &multiply_int8_tile<V, kRows + 1>...};
+}
+
+/// Where a tile lies in its task.
+struct Int8Tile {
+  std::int64_t row;
+  std::int64_t rows;
+  std::int64_t column;  ///< first column of a panel
+};
+
+/// out = residual + activation(scale_n (scale_r sum + offset_r sum_n) + bias) for one row of a
+/// tile.
+template <class V, ops::Activation kActivation>
+void finish_int8_row(const Int8Task& task, std::int64_t row, std::int64_t first,
+                     const std::int32_t* sums) {
+  using Reg = typename V::Reg;
+  const Reg scale = V::broadcast(task.x.scale[row]);
+  const Reg offset = V::broadcast(task.x.offset[row]);
+  const Int8Weights& w = task.weights;
+  const std::int64_t end =
+      task.columns - first < kPanelColumns ? task.columns : first + kPanelColumns;
+  for (std::int64_t c = first; c < end; c += V::kWidth) {
+    const Reg sum = V::to_float(V::load_int(sums + (c - first)));
+    const Reg product = V::fma(scale, sum, V::mul(offset, V::load(w.sum + c)));
+    Reg y = activate<V, kActivation>(V::fma(V::load(w.scale + c), product, V::load(w.bias + c)));
+    const std::int64_t count = end - c;
+    if (task.residual != nullptr) {
+      y = V::add(load_row<V>(task.residual + row * task.residual_stride + c, count), y);
+    }
+    float* const out = task.out + row * task.out_stride + c;
+    if (count >= V::kWidth) {
+      V::store(out, y);
+    } else {
+      V::store_some(out, y, count);
+    }
+  }
+}
+
+/// Adds to the sums of a row what its wide numbers lack.
+template <class V>
+void add_wide(const WideNumbers& wide, const std::byte* panel, std::int32_t* sums) {
+  for (std::int32_t i = 0; i < wide.count; ++i) {
+    const WideNumber& number = wide.numbers[i];
+    const std::byte* const weights = panel + number.k / kGroupK * kGroupBytes;
+    for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
+      V::store_int(sums + c, V::dot_one(V::load_int(sums + c), number.excess,
+                                        V::load_group(weights + c * kGroupK),
+                                        static_cast<int>(number.k % kGroupK)));
+    }
+  }
+}
+
+template <class V, ops::Activation kActivation>
+void finish_int8_tile(const Int8Task& task, const Int8Tile& tile, const std::byte* panel,
+                      std::int32_t* sums) {
+  for (std::int64_t r = 0; r < tile.rows; ++r) {
+    std::int32_t* const row_sums = sums + r * kPanelColumns;
+    add_wide<V>(task.x.wide[tile.row + r], panel, row_sums);
+    finish_int8_row<V, kActivation>(task, tile.row + r, tile.column, row_sums);
+  }
+}
+
+/// One panel times all rows of the task, in register tiles of nearly equal height, which together
+/// prefetch the next panel.
+template <class V, ops::Activation kActivation>
+void multiply_int8_panel(const Int8Task& task, std::int64_t panel) {
+  static constexpr auto kTiles =
+      multiply_int8_tiles<V>(std::make_integer_sequence<int, V::kTileRows>{});
+  alignas(64) std::int32_t sums[V::kTileRows * kPanelColumns];
+  const std::int64_t panel_bytes = task.weights.groups * kGroupBytes;
+  const std::byte* const weights = task.weights.panels + panel * panel_bytes;
+  const std::int64_t num_tiles = (task.rows + V::kTileRows - 1) / V::kTileRows;
+  const std::int64_t step = (kGroupBytes + num_tiles - 1) / num_tiles;
+  Int8Upcoming upcoming{weights + panel_bytes, step};
+  Int8Tile tile{.row = 0, .rows = 0, .column = panel * kPanelColumns};
+  for (std::int64_t t = 0; t < num_tiles; ++t) {
+    tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);
+    kTiles[static_cast<std::size_t>(tile.rows)](task.x.values + tile.row * task.x.stride,
+                                                task.x.stride, weights, task.weights.groups,
+                                                upcoming, sums);
+    finish_int8_tile<V, kActivation>(task, tile, weights, sums);
+    tile.row += tile.rows;
+    upcoming.data += step * task.weights.groups;
+  }
+}
+
+/// The leaf's second half: one task from quantized rows to finished output.
+template <class V>
+void multiply_int8(const Int8Task& task) {
+  with_constant(task.activation, [&]<ops::Activation kActivation>() {
+    for (std::int64_t panel = 0; panel < task.num_panels; ++panel)
+      multiply_int8_panel<V, kActivation>(task, panel);
+  });
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,53 @@
+#pragma once
+
+// Integers of the int8 linear layer in vectors of 256 bits, all but the product. Include after
+// ops/cpu/vector/simd_avx2.h, from a leaf.
+
+#include <cstddef>
+
+#include "ops/cpu/vector/simd_avx2.h"
+
+namespace fovea::cpu {
+namespace {
+
+struct Int8Avx2 : Simd {
+  using Int = __m256i;
+
+  static void prefetch(const std::byte* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+  }
+  static Int zero() { return _mm256_setzero_si256(); }
+  static Int load_group(const std::byte* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static Int broadcast_group(const std::uint8_t* p) {
+    int group;
+    __builtin_memcpy(&group, p, sizeof(group));
+    return _mm256_set1_epi32(group);
+  }
+  static Int dot_one(Int sum, std::int32_t excess, Int w, int i) {
+    const Int value = _mm256_srai_epi32(_mm256_sll_epi32(w, _mm_cvtsi32_si128(24 - 8 * i)), 24);
+    return _mm256_add_epi32(sum, _mm256_mullo_epi32(value, _mm256_set1_epi32(excess)));
+  }
+  static int count_outside(Reg a, Reg low, Reg high) {
+    const Reg outside =
+        _mm256_or_ps(_mm256_cmp_ps(a, low, _CMP_LT_OQ), _mm256_cmp_ps(a, high, _CMP_GT_OQ));
+    return __builtin_popcount(static_cast<unsigned>(_mm256_movemask_ps(outside)));
+  }
+  static Int load_int(const std::int32_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static void store_int(std::int32_t* p, Int a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a);
+  }
+  static Reg to_float(Int a) { return _mm256_cvtepi32_ps(a); }
+  static void store_bytes(std::uint8_t* p, Reg a) {
+    const __m256i wide = _mm256_cvtps_epi32(a);
+    const __m128i words =
+        _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(words, words));
+  }
+};
+
+}  // namespace
+}  // namespace fovea::cpu

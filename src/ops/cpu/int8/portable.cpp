@@ -1,0 +1,61 @@
+// The int8 linear layer for processors without a leaf of their own: the bits of the other leaves,
+// with whatever instructions there are.
+#include "ops/cpu/vector/simd_portable.h"
+// The body is made of templates over a type of this file.
+#include "ops/cpu/int8/body.h"
+
+namespace fovea::cpu {
+
+namespace {
+
+struct Int8Simd : Simd {
+  using Int = Bits;
+  static constexpr int kTileRows = 4;
+
+  static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
+  static Int zero() { return Int{}; }
+  static Int load_group(const std::byte* p) { return load_bits(p); }
+  static Int broadcast_group(const std::uint8_t* p) {
+    std::int32_t group;
+    std::memcpy(&group, p, sizeof(group));
+    return Int{group, group, group, group};
+  }
+  static Int dot(Int sum, Int x, Int w) {
+    for (int shift = 0; shift < 32; shift += 8)
+      sum += ((x >> shift) & 0xff) * ((w << (24 - shift)) >> 24);
+    return sum;
+  }
+  static Int dot_one(Int sum, std::int32_t excess, Int w, int i) {
+    return sum + excess * ((w << (24 - 8 * i)) >> 24);
+  }
+  static int count_outside(Reg a, Reg low, Reg high) {
+    int count = 0;
+    for (int i = 0; i < kWidth; ++i) count += a[i] < low[i] || a[i] > high[i] ? 1 : 0;
+    return count;
+  }
+  static Int load_int(const std::int32_t* p) { return load_bits(p); }
+  static void store_int(std::int32_t* p, Int a) { std::memcpy(p, &a, sizeof(a)); }
+  static Reg to_float(Int a) { return __builtin_convertvector(a, Reg); }
+  static void store_bytes(std::uint8_t* p, Reg a) {
+    for (int i = 0; i < kWidth; ++i) p[i] = static_cast<std::uint8_t>(a[i]);
+  }
+  /// Rounded once, which the base class leaves to the hardware.
+  static Reg fma(Reg a, Reg b, Reg c) {
+    for (int i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+  }
+
+ private:
+  static Int load_bits(const void* p) {
+    Int a;
+    std::memcpy(&a, p, sizeof(a));
+    return a;
+  }
+};
+
+}  // namespace
+
+constinit const Int8Leaf kInt8Portable{&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd>,
+                                       Int8Simd::kTileRows, "portable"};
+
+}  // namespace fovea::cpu

@@ -1,0 +1,312 @@
+// The int8 linear layer, for every instruction set that this machine has: its definition in double
+// precision, the same bits from every leaf, batch and number of threads, and sums that do not
+// saturate.
+#include "ops/cpu/int8/int8_linear.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "support/expect_error.h"
+#include "support/int8_layer.h"
+#include "support/naive_ops.h"
+
+namespace fovea::test {
+namespace {
+
+using cpu::kMaxInt8Features;
+using ops::Activation;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<CpuIsa> isas_of_this_machine() {
+  std::vector<CpuIsa> isas;
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
+    if (isa <= detect_cpu_isa()) isas.push_back(isa);
+  return isas;
+}
+
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
+                                       Activation::kGeluErf, Activation::kQuickGelu,
+                                       Activation::kSilu};
+
+class Int8LinearTest : public ::testing::TestWithParam<CpuIsa> {};
+
+INSTANTIATE_TEST_SUITE_P(Isas, Int8LinearTest, ::testing::ValuesIn(isas_of_this_machine()),
+                         [](const auto& suite) { return std::string(to_string(suite.param)); });
+
+Stored random_weight(std::int64_t out_features, std::int64_t in_features) {
+  return {Matrix::random(out_features, in_features, 2).values,
+          DType::kBF16,
+          {out_features, in_features}};
+}
+
+/// Numbers at equal distances, as a row or a column of weights becomes them.
+struct Steps {
+  double scale;
+  double offset;
+  std::vector<double> integers;
+};
+
+Steps naive_row(const float* x, std::int64_t cols) {
+  const float low = std::min(0.0f, *std::min_element(x, x + cols));
+  const float width = std::max(0.0f, *std::max_element(x, x + cols)) - low;
+  Steps row{width / 255.0f, low, {}};
+  const float per_step = width > 0 ? 255.0f / width : 0.0f;
+  for (std::int64_t k = 0; k < cols; ++k)
+    row.integers.push_back(std::nearbyint((x[k] - low) * per_step));
+  return row;
+}
+
+Steps naive_column(const float* w, std::int64_t count) {
+  float largest = 0;
+  for (std::int64_t k = 0; k < count; ++k) largest = std::max(largest, std::abs(w[k]));
+  const float scale = largest / 127.0f;
+  Steps column{scale, 0, {}};
+  for (std::int64_t k = 0; k < count; ++k) column.integers.push_back(std::nearbyint(w[k] / scale));
+  return column;
+}
+
+/// What the layer is defined as, in double precision.
+double naive_sum(const Steps& row, const Steps& column) {
+  double products = 0;
+  double sum = 0;
+  for (std::size_t k = 0; k < row.integers.size(); ++k) {
+    products += row.integers[k] * column.integers[k];
+    sum += column.integers[k];
+  }
+  return column.scale * (row.scale * products + row.offset * sum);
+}
+
+struct Case {
+  std::int64_t rows;
+  std::int64_t in_features;
+  std::int64_t out_features;
+};
+
+TEST_P(Int8LinearTest, IsItsDefinitionForOddShapesAndAllActivations) {
+  const Case cases[] = {{1, 1, 1},    {1, 257, 33},  {2, 5, 31},      {13, 64, 32},
+                        {15, 19, 96}, {29, 512, 65}, {113, 144, 132}, {127, 643, 45}};
+  int next = 0;
+  for (const auto& [rows, in_features, out_features] : cases) {
+    const Activation activation = kActivations[next++ % std::size(kActivations)];
+    SCOPED_TRACE(cat(rows, " x ", in_features, " x ", out_features));
+    const Matrix x = Matrix::random(rows, in_features, 1);
+    const Matrix residual = Matrix::random(rows, out_features, 4);
+    const Stored weight = random_weight(out_features, in_features);
+    const Stored bias(Matrix::random(1, out_features, 3).values, DType::kBF16, {out_features});
+    Int8Layer layer(GetParam(), weight, &bias, 2);
+    ASSERT_EQ(layer.packed().dtype, DType::kI8);
+    Matrix out(rows, out_features, kNan);
+    layer.apply(x.view(), out.view(), activation, residual.view());
+    for (std::int64_t n = 0; n < out_features; ++n) {
+      const Steps column = naive_column(weight.rounded.data() + n * in_features, in_features);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const double sum =
+            naive_sum(naive_row(&x.values[static_cast<std::size_t>(r * x.cols)], in_features),
+                      column) +
+            bias.rounded[static_cast<std::size_t>(n)];
+        ASSERT_NEAR(out.at(r, n), naive_activation(activation, sum) + residual.at(r, n),
+                    1e-5 * (1 + std::abs(sum)))
+            << "row " << r << " column " << n;
+      }
+    }
+  }
+}
+
+TEST_P(Int8LinearTest, IsCloseToTheLayerInFloat32) {
+  const Matrix x = Matrix::random(20, 512, 1);
+  const Stored weight = random_weight(96, 512);
+  LinearBench native(GetParam());
+  const auto packed = ops::pack_linear(native.device(), weight.view(), {});
+  Matrix expected(20, 96);
+  native.linear({.x = x.view(), .weight = packed, .out = expected.view()});
+  Int8Layer layer(GetParam(), weight, nullptr);
+  Matrix out(20, 96);
+  layer.apply(x.view(), out.view());
+  double difference = 0;
+  double norm = 0;
+  for (std::size_t i = 0; i < out.values.size(); ++i) {
+    difference += std::pow(out.values[i] - expected.values[i], 2);
+    norm += std::pow(expected.values[i], 2);
+  }
+  EXPECT_LT(std::sqrt(difference / norm), 0.01);
+}
+
+/// Rows of very different sizes, whose activations reach all branches.
+Matrix wild_rows(std::int64_t rows, std::int64_t cols) {
+  Matrix x = Matrix::random(rows, cols, 5);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < cols; ++c)
+      x.at(r, c) *= std::pow(10.0f, static_cast<float>(r % 9) - 4.0f);
+  }
+  for (std::int64_t r = 0; r < rows; r += 3) {  // wide numbers, up to more than a row may have
+    for (std::int64_t i = 0; i < r; i += 3) x.at(r, (i * 37 + r) % cols) *= i % 2 == 0 ? 90 : -1e4f;
+  }
+  std::fill_n(x.values.begin(), cols, 3.0f);         // one number only
+  std::fill_n(x.values.begin() + cols, cols, 0.0f);  // nothing
+  return x;
+}
+
+TEST_P(Int8LinearTest, GivesTheBitsOfThePortableLeaf) {
+  const Matrix x = wild_rows(37, 301);
+  const Matrix residual = Matrix::random(37, 77, 4);
+  const Stored weight = random_weight(77, 301);
+  const Stored bias(Matrix::random(1, 77, 3).values, DType::kF32, {77});
+  Int8Layer portable(CpuIsa::kPortable, weight, &bias);
+  Int8Layer layer(GetParam(), weight, &bias);
+  for (const Activation activation : kActivations) {
+    Matrix expected(37, 77);
+    portable.apply(x.view(), expected.view(), activation, residual.view());
+    Matrix out(37, 77);
+    layer.apply(x.view(), out.view(), activation, residual.view());
+    EXPECT_EQ(out.values, expected.values) << static_cast<int>(activation);
+  }
+}
+
+TEST_P(Int8LinearTest, AFewHugeNumbersLeaveTheStepsOfTheOthersAsTheyAre) {
+  Matrix x = Matrix::random(12, 512, 1);
+  const Stored weight = random_weight(96, 512);
+  Matrix plain(12, 96);
+  Int8Layer layer(GetParam(), weight, nullptr);
+  layer.apply(x.view(), plain.view());
+  for (std::int64_t r = 0; r < 12; ++r) {
+    x.at(r, 7) += 300.0f;
+    x.at(r, 400 + r) -= 50.0f;
+  }
+  Matrix out(12, 96);
+  layer.apply(x.view(), out.view());
+  for (std::int64_t r = 0; r < 12; ++r) {
+    for (std::int64_t n = 0; n < 96; ++n) {
+      const std::vector<float>& w = weight.rounded;
+      const auto at = static_cast<std::size_t>(n * 512);
+      const Steps column = naive_column(w.data() + at, 512);
+      const double huge =
+          column.scale *
+          (300.0 * column.integers[7] - 50.0 * column.integers[static_cast<std::size_t>(400 + r)]);
+      // Steps of 2 / 255 where those up to 300 would be 150 times as large.
+      ASSERT_NEAR(out.at(r, n) - huge, plain.at(r, n), 0.5) << r << ", " << n;
+    }
+  }
+}
+
+TEST_P(Int8LinearTest, SumsOfTheLargestProductsDoNotSaturate) {
+  for (const std::int64_t in_features : {std::int64_t{15000}, kMaxInt8Features}) {
+    // 255 * 127 in every place but one: 4 of them exceed 16 bits, all of them reach 2.1e9.
+    const Stored weight(std::vector<float>(static_cast<std::size_t>(2 * in_features), 1.0f),
+                        DType::kF32, {2, in_features});
+    Int8Layer layer(GetParam(), weight, nullptr);
+    ASSERT_EQ(layer.packed().dtype, DType::kI8);
+    Matrix x(1, in_features, 255.0f);
+    x.at(0, 3) = 0.0f;
+    Matrix out(1, 2);
+    layer.apply(x.view(), out.view());
+    const auto expected = static_cast<float>(255 * (in_features - 1));
+    EXPECT_NEAR(out.at(0, 0), expected, 1e-6 * expected);
+  }
+}
+
+TEST_P(Int8LinearTest, LayersTooLongForSumsOf32BitsStayFloat32) {
+  const std::int64_t in_features = kMaxInt8Features + 1;
+  const Stored weight(std::vector<float>(static_cast<std::size_t>(in_features), 1.0f), DType::kF32,
+                      {1, in_features});
+  EXPECT_EQ(Int8Layer(GetParam(), weight, nullptr).packed().dtype, DType::kF32);
+}
+
+TEST_P(Int8LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
+  constexpr std::int64_t kRows = 400;
+  constexpr std::int64_t kIn = 300;
+  constexpr std::int64_t kOut = 160;
+  const Stored weight = random_weight(kOut, kIn);
+  Matrix x = Matrix::random(kRows, kIn, 1);
+  Matrix alone(kRows, kOut);
+  Int8Layer single(GetParam(), weight, nullptr);
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const TensorView row{reinterpret_cast<std::byte*>(&x.at(r, 0)), DType::kF32, {1, kIn}};
+    const TensorView to{reinterpret_cast<std::byte*>(&alone.at(r, 0)), DType::kF32, {1, kOut}};
+    single.apply(row, to, Activation::kGeluTanh);
+  }
+  std::vector<std::int64_t> counts{111, 112, 113, 257, kRows};
+  for (std::int64_t count = 1; count <= 30; ++count) counts.push_back(count);
+  for (int threads = 1; threads <= 4; ++threads) {
+    Int8Layer layer(GetParam(), weight, nullptr, threads);
+    for (const std::int64_t count : counts) {
+      Matrix out(count, kOut);
+      layer.apply(x.first_rows(count), out.view(), Activation::kGeluTanh);
+      ASSERT_EQ(
+          std::memcmp(out.values.data(), alone.values.data(), out.values.size() * sizeof(float)), 0)
+          << count << " rows on " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(Int8LinearTest, ReplayReadsTheLiveCountAnewAndTouchesNoOtherRow) {
+  constexpr std::int64_t kCapacity = 60;
+  const Stored weight = random_weight(50, 33);
+  Int8Layer layer(GetParam(), weight, nullptr, 2);
+  Matrix x = Matrix::random(kCapacity, 33, 1);
+  Matrix whole(kCapacity, 50);
+  layer.apply(x.view(), whole.view());
+
+  std::int32_t live = 0;
+  Matrix captured_x = x;
+  Matrix out(kCapacity, 50);
+  const auto graph =
+      layer.stream().capture([&] { layer.apply(captured_x.view(), out.view(), {}, {}, {&live}); });
+  for (const std::int32_t count : {5, 60, 0, 1, 59}) {
+    live = count;
+    captured_x = x;
+    std::fill(captured_x.values.begin() + count * 33, captured_x.values.end(), kNan);
+    std::ranges::fill(out.values, -3.0f);
+    layer.stream().replay(*graph);
+    for (std::int64_t r = 0; r < kCapacity; ++r) {
+      for (std::int64_t c = 0; c < 50; ++c)
+        ASSERT_EQ(out.at(r, c), r < count ? whole.at(r, c) : -3.0f) << count << ": " << r;
+    }
+  }
+}
+
+TEST_P(Int8LinearTest, WritesOnlyItsColumnsOfAWiderOutput) {
+  const Matrix x = Matrix::random(19, 40, 1);
+  Int8Layer layer(GetParam(), random_weight(45, 40), nullptr);
+  Matrix alone(19, 45);
+  layer.apply(x.view(), alone.view());
+  Matrix wide(19, 100, 7.0f);
+  layer.apply(x.view(), wide.view(), {}, {}, {}, 33);
+  for (std::int64_t r = 0; r < 19; ++r) {
+    for (std::int64_t c = 0; c < 100; ++c) {
+      const bool written = c >= 33 && c < 33 + 45;
+      ASSERT_EQ(wide.at(r, c), written ? alone.at(r, c - 33) : 7.0f) << r << ", " << c;
+    }
+  }
+}
+
+TEST_P(Int8LinearTest, ARowWithAnInfinityOrNanIsNanAndNoOtherRowChanges) {
+  Matrix x = Matrix::random(20, 41, 1);
+  Int8Layer layer(GetParam(), random_weight(64, 41), nullptr);
+  Matrix clean(20, 64);
+  layer.apply(x.view(), clean.view());
+  x.at(3, 40) = kNan;
+  x.at(9, 0) = std::numeric_limits<float>::infinity();
+  x.at(11, 40) = -std::numeric_limits<float>::infinity();
+  Matrix dirty(20, 64);
+  layer.apply(x.view(), dirty.view());
+  for (std::int64_t r = 0; r < 20; ++r) {
+    for (std::int64_t c = 0; c < 64; ++c) {
+      if (r == 3 || r == 9 || r == 11) {
+        ASSERT_TRUE(std::isnan(dirty.at(r, c))) << r;
+      } else {
+        ASSERT_EQ(dirty.at(r, c), clean.at(r, c)) << r;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::test
