@@ -18,7 +18,7 @@ struct Int8Simd : Simd {
   static Int zero() { return _mm512_setzero_si512(); }
   static Int load_group(const std::byte* p) { return _mm512_loadu_si512(p); }
   static Int broadcast_group(const std::uint8_t* p) {
-    int group;
+    int group = 0;
     __builtin_memcpy(&group, p, sizeof(group));
     return _mm512_set1_epi32(group);
   }

@@ -21,7 +21,7 @@ struct Int8Avx2 : Simd {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
   static Int broadcast_group(const std::uint8_t* p) {
-    int group;
+    int group = 0;
     __builtin_memcpy(&group, p, sizeof(group));
     return _mm256_set1_epi32(group);
   }

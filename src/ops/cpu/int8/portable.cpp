@@ -16,7 +16,7 @@ struct Int8Simd : Simd {
   static Int zero() { return Int{}; }
   static Int load_group(const std::byte* p) { return load_bits(p); }
   static Int broadcast_group(const std::uint8_t* p) {
-    std::int32_t group;
+    std::int32_t group = 0;
     std::memcpy(&group, p, sizeof(group));
     return Int{group, group, group, group};
   }
