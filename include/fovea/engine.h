@@ -40,6 +40,7 @@ struct EncodeOptions {
 
 struct Check;        // diagnostics.h
 struct TowerTiming;  // diagnostics.h
+class RowGather;     // encode_on_ranks()
 
 /// A loaded vision encoder on one device, or a replica of it on each of several. All functions may
 /// be called from several threads at the same time. Calls of encode() prepare their items side by
@@ -162,6 +163,7 @@ class FOVEA_API Engine {
                                              const CallBounds& bounds);
   friend FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
                                           int warmups, int repetitions, const CallBounds& bounds);
+  friend class RowGather;
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

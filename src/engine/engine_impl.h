@@ -22,6 +22,7 @@
 #include "engine/replicas/replica_group.h"
 #include "engine/replicas/row_sink.h"
 #include "engine/rows/destinations.h"
+#include "engine/rows/gather_memory.h"
 #include "engine/rows/row_handover.h"
 #include "fovea/engine.h"
 #include "fovea/tower/checkpoint/weight_source.h"
@@ -54,6 +55,9 @@ struct Engine::Impl {
   [[nodiscard]] std::vector<std::optional<ItemPlan>> sizes_ahead(
       std::span<const MediaItem> media, std::span<const std::size_t> which);
 
+  /// Rows of an item with this plan, after pruning.
+  [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
+
   std::string directory;
   EngineOptions options;
   checkpoint::HfConfig files;
@@ -68,6 +72,7 @@ struct Engine::Impl {
   std::string fingerprint;                         // of the model, for keys; empty without a cache
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
+  Spares<GatherMemory> gathers;                    // one per call of several ranks
 
  private:
   /// What encode() was called with, and its results.
@@ -109,8 +114,6 @@ struct Engine::Impl {
   static void fail(const Call& call, std::size_t item, const Error& error);
   /// Fails the items whose rows, as far as their headers tell, exceed their destinations.
   void check_room(Call& call);
-  /// Rows of an item with this plan, after pruning.
-  [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
   /// Where the replicas bring the rows of an item: to its result if the host has still to see them.
   [[nodiscard]] RowSink sink_of(const Call& call, std::size_t item) const;
   /// Hands finished rows on to their result, unless they go from GPU to GPU.

@@ -17,10 +17,6 @@ bool stays_on_gpus(const MediaItem& media, const RowBlock* to) {
          to != nullptr && to->device != RowBlock::kHost;
 }
 
-std::int64_t num_rows(const MediaItem& media) {
-  return media.source == MediaItem::Source::kRowBlock ? media.block.rows : media.num_rows;
-}
-
 }  // namespace
 
 void Engine::Impl::fail(const Call& call, std::size_t item, const Error& error) {
@@ -48,7 +44,7 @@ void Engine::Impl::check_room(Call& call) {
   for (std::size_t item = 0; item < call.media.size(); ++item) {
     const MediaItem& media = call.media[item];
     if (!call.sizes[item] && !is_finished(media)) continue;
-    const std::int64_t rows = is_finished(media) ? num_rows(media) : final_rows(*call.sizes[item]);
+    const std::int64_t rows = is_finished(media) ? num_finished_rows(media) : final_rows(*call.sizes[item]);
     const std::optional<Error> error = lacks_room(call.to.of(item), rows, media.name);
     if (error) fail(call, item, *error);
   }
