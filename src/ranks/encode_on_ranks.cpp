@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ranks/call_to_blocks.h"
 #include "ranks/description.h"
 #include "ranks/gather_rows.h"
 #include "ranks/rank_call.h"
@@ -44,6 +45,15 @@ std::vector<Embedding> encode_on_ranks(Engine& engine, Communicator& ranks,
                                        std::span<const MediaItem> items,
                                        const EncodeOptions& options) {
   return ranks::run_call(ranks, [&] { return encode_to_results(engine, ranks, items, options); });
+}
+
+std::vector<Embedding> encode_on_ranks(Engine& engine, Communicator& ranks,
+                                       std::span<const MediaItem> items,
+                                       std::span<const RowBlock> destinations,
+                                       const CallerStream& stream, const EncodeOptions& options) {
+  return ranks::run_call(ranks, [&] {
+    return ranks::CallToBlocks(engine, ranks, items, {destinations, stream}, options).run();
+  });
 }
 
 }  // namespace fovea
