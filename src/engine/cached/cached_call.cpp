@@ -34,8 +34,8 @@ Error with_name(const Error& error, const MediaItem& media) {
 
 }  // namespace
 
-CachedCall::CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys,
-                       std::span<const MediaItem> media, std::span<Embedding> results)
+CachedCall::CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys, ItemView media,
+                       std::span<Embedding> results)
     : cache_(cache), media_(media), results_(results), group_of_(media.size()) {
   group(std::move(keys));
   for (Group& group : groups_) {
