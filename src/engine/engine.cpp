@@ -44,8 +44,8 @@ void Engine::Impl::Call::tell(std::int64_t items_done) const {
   if (how.progress && items_done > 0) call_back(how.progress, items_done, std::ssize(media));
 }
 
-std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
-                                            const EncodeOptions& how, const Destinations& to) {
+std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions& how,
+                                            const Destinations& to) {
   const CallScope scope(how.bounds, "encode");
   std::vector<Embedding> results(media.size());
   RowHandover handover(*backends.front().device, to.stream);
@@ -64,6 +64,7 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
     run(call, std::move(all), [](std::size_t) {});
   }
   hand_over(call);
+  for (const Destinations& copy : how.copies) copy_rows(call, copy);
   return results;
 }
 
@@ -142,7 +143,7 @@ CallLimits Engine::Impl::call_limits(bool eager) const {
           .window_bytes = window_budget_bytes(decode_pool.size())};
 }
 
-std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(std::span<const MediaItem> media,
+std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(ItemView media,
                                                                std::span<const std::size_t> which) {
   std::vector<std::optional<ItemPlan>> sizes(which.size());
   decode_pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
@@ -179,7 +180,8 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
     call.results[item] = describe(call.media[item], prepared);
     std::optional<Error> error = prepared.error;
     if (!error && !call.is_cached && !is_finished(call.media[item])) {
-      error = lacks_room(call.to.of(item), final_rows(prepared.item.plan), call.media[item].name);
+      error = lacks_room(block_of(call.to, item), final_rows(prepared.item.plan),
+                         call.media[item].name);
     }
     if (error) {
       fail(call, item, *error);
@@ -208,6 +210,8 @@ Engine::~Engine() = default;
 
 std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       const EncodeOptions& options) try {
+  FOVEA_CHECK(options.copies.empty(), kInvalidArgument,
+              "copies of rows need destinations that they are copies of");
   return impl_->encode(items, options, {});
 } catch (...) {
   rethrow_as_error();
@@ -217,9 +221,7 @@ std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       std::span<const RowBlock> destinations,
                                       const CallerStream& stream,
                                       const EncodeOptions& options) try {
-  const Destinations to{destinations, stream};
-  check_destinations(to, items, impl_->report.width, *impl_->backends.front().device);
-  return impl_->encode(items, options, to);
+  return impl_->encode_to({destinations, stream}, items, options);
 } catch (...) {
   rethrow_as_error();
 }

@@ -16,6 +16,7 @@
 #include "engine/backend.h"
 #include "engine/cached/item_key.h"
 #include "engine/call_plan.h"
+#include "engine/item_view.h"
 #include "engine/prepare.h"
 #include "engine/prepared_windows.h"
 #include "engine/replicas/group_session.h"
@@ -36,9 +37,14 @@ struct Engine::Impl {
   Impl(const std::string& model_directory, const EngineOptions& engine_options);
 
   /// The whole way of a batch: prepare, pack, run, hand over. The table of contents of the system.
-  /// @param to destinations that check_destinations has passed.
-  [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> media,
-                                              const EncodeOptions& how, const Destinations& to);
+  /// @param to destinations that check_destinations has passed; none: rows go to the results.
+  [[nodiscard]] std::vector<Embedding> encode(ItemView media, const EncodeOptions& how,
+                                              const Destinations& to);
+
+  /// As above, into destinations that it checks.
+  /// @throws Error(kInvalidArgument) as Engine::encode.
+  [[nodiscard]] std::vector<Embedding> encode_to(const Destinations& to, ItemView media,
+                                                 const EncodeOptions& how);
 
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
@@ -53,7 +59,7 @@ struct Engine::Impl {
 
   /// The sizes of some items (plan_ahead), found on the decode threads.
   [[nodiscard]] std::vector<std::optional<ItemPlan>> sizes_ahead(
-      std::span<const MediaItem> media, std::span<const std::size_t> which);
+      ItemView media, std::span<const std::size_t> which);
 
   /// Rows of an item with this plan, after pruning.
   [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
@@ -77,7 +83,7 @@ struct Engine::Impl {
  private:
   /// What encode() was called with, and its results.
   struct Call {
-    std::span<const MediaItem> media;
+    ItemView media;
     const EncodeOptions& how;
     const Destinations& to;
     std::span<Embedding> results;
@@ -120,6 +126,8 @@ struct Engine::Impl {
   void hand_on(const Call& call, std::size_t item);
   /// Brings what is not in its destination there.
   void hand_over(const Call& call);
+  /// Copies rows from their destinations to a further place.
+  void copy_rows(const Call& call, const Destinations& copy);
   /// Completes results whose rows are there: prunes videos, if the options ask for it.
   void finish(const Call& call, std::span<const std::size_t> items, const Finished& finished);
 };

@@ -34,8 +34,14 @@ RowGather::~RowGather() {
   if (is_reserved_ && queue_) memory_->add_uses(*queue_);
 }
 
+std::vector<Embedding> RowGather::encode(Engine& engine, ItemView items, const Destinations& to,
+                                         const EncodeOptions& options) {
+  return to.blocks.empty() ? engine.impl_->encode(items, options, {})
+                           : engine.impl_->encode_to(to, items, options);
+}
+
 void RowGather::check(std::span<const MediaItem> items) const {
-  check_destinations(to_, items, engine_.impl_->report.width,
+  check_destinations(to_, {}, items, engine_.impl_->report.width,
                      *engine_.impl_->backends.front().device);
 }
 

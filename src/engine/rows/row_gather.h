@@ -24,6 +24,11 @@ class RowGather {
   RowGather& operator=(const RowGather&) = delete;
   ~RowGather();
 
+  /// Engine::encode for some items. @param to none: rows go to the results.
+  [[nodiscard]] static std::vector<Embedding> encode(Engine& engine, ItemView items,
+                                                     const Destinations& to,
+                                                     const EncodeOptions& options);
+
   /// @throws Error(kInvalidArgument) as Engine::encode for its destinations.
   void check(std::span<const MediaItem> items) const;
   /// The most rows that each item may bring: what its header tells, or, where that tells nothing,
