@@ -124,8 +124,8 @@ void CallToBlocks::encode_share() {
   std::vector<RowBlock> blocks;
   for (const std::size_t item : call_.items_of(call_.rank())) blocks.push_back(slots_[item]);
   const CallerStream& stream = on_device_ ? gather_.stream() : to_.stream;
-  call_.encode_share([&](std::span<const MediaItem> share, const EncodeOptions& how) {
-    return engine_.encode(share, blocks, stream, how);
+  call_.encode_share([&](ItemView share, const EncodeOptions& how) {
+    return RowGather::encode(engine_, share, {blocks, stream}, how);
   });
 }
 

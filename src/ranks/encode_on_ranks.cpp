@@ -19,8 +19,8 @@ std::vector<Embedding> encode_to_results(Engine& engine, Communicator& ranks,
   ranks::RankCall call(engine, ranks, items, options);
   call.on_all_ranks([&] {
     call.assign();
-    call.encode_share([&](std::span<const MediaItem> share, const EncodeOptions& how) {
-      return engine.encode(share, how);
+    call.encode_share([&](ItemView share, const EncodeOptions& how) {
+      return RowGather::encode(engine, share, {}, how);
     });
   });
   call.exchange();

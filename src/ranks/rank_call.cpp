@@ -59,6 +59,8 @@ void RankCall::on_all_ranks(const std::function<void()>& work) {
 }
 
 void RankCall::assign() {
+  FOVEA_CHECK(options_.copies.empty(), kInvalidArgument,
+              "copies of rows are for calls of one rank");
   const std::vector<std::optional<std::int64_t>> patches =
       engine_.patches_ahead(items_, options_.bounds);
   std::int64_t largest = 1;
@@ -75,8 +77,7 @@ void RankCall::expect_same(std::string_view text) {
 }
 
 void RankCall::encode_share(const Encode& encode) {
-  std::vector<MediaItem> share;
-  for (const std::size_t item : items_of(rank())) share.push_back(items_[item]);
+  const std::span<const std::size_t> share = items_of(rank());
   if (!share.empty()) {
     std::stop_source stop;
     const auto request_stop = [&stop] { stop.request_stop(); };
@@ -84,7 +85,7 @@ void RankCall::encode_share(const Encode& encode) {
     const std::stop_callback if_caller_stops(options_.bounds.stop, request_stop);
     EncodeOptions options = options_;
     options.bounds.stop = stop.get_token();
-    share_ = encode(share, options);
+    share_ = encode({items_, share}, options);
   }
   for (const Embedding& item : share_) {
     append_description(item, descriptions_);

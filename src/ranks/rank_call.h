@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/replicas/load_balance.h"
+#include "engine/rows/row_gather.h"
 #include "fovea/communicator.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
@@ -25,8 +26,8 @@ struct SharedFailure {
 /// what the caller's own functions throw, and what ends the group.
 class RankCall {
  public:
-  using Encode = std::function<std::vector<Embedding>(std::span<const MediaItem> share,
-                                                      const EncodeOptions& options)>;
+  using Encode =
+      std::function<std::vector<Embedding>(ItemView share, const EncodeOptions& options)>;
 
   /// All arguments must outlive this object.
   RankCall(Engine& engine, Communicator& ranks, std::span<const MediaItem> items,
