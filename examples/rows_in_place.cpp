@@ -40,6 +40,12 @@ void encode_on_gpu(fovea::Engine& engine, std::span<const fovea::MediaItem> item
   (void)engine.encode(items, blocks, {.device = gpu, .handle = stream});
 }
 
+/// An engine with replicas on two GPUs writes all rows to both of them.
+void encode_on_two_gpus(fovea::Engine& engine, std::span<const fovea::MediaItem> items,
+                        const fovea::Destinations& first, const fovea::Destinations& second) {
+  (void)engine.encode(items, first.blocks, first.stream, {.copies = {&second, 1}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -47,6 +53,7 @@ int main(int argc, char** argv) try {
     std::cerr << "usage: rows_in_place MODEL\n";
     return 2;
   }
+  (void)&encode_on_two_gpus;
   (void)&encode_on_gpu;  // for whoever has CUDA's headers
   fovea::Engine engine = fovea::Engine::load(argv[1]);
   const std::vector<fovea::MediaItem> items{make_image(0), make_image(1)};

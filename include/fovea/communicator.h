@@ -48,6 +48,9 @@ class FOVEA_API Communicator {
   /// rank, size() times mine.size(); must not overlap with `mine`.
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
 
+  /// The GPU whose memory all_gather_on_device() takes, or RowBlock::kHost for memory of the host;
+  /// absent where it takes none.
+  [[nodiscard]] virtual std::optional<int> gather_device() const noexcept = 0;
   /// As above for memory of this rank's GPU, in the order of a stream: returns when the gather is
   /// queued. If the group ends before it is done, `all` holds anything. Before a rank leaves, it
   /// waits for its stream, and then for the others with a gather in host memory.

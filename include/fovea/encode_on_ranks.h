@@ -8,6 +8,7 @@
 #include "fovea/engine.h"
 #include "fovea/export.h"
 #include "fovea/media.h"
+#include "fovea/row_block.h"
 
 namespace fovea {
 
@@ -34,5 +35,33 @@ namespace fovea {
 [[nodiscard]] FOVEA_API std::vector<Embedding> encode_on_ranks(Engine& engine, Communicator& ranks,
                                                                std::span<const MediaItem> items,
                                                                const EncodeOptions& options = {});
+
+/// As above, but writes the rows of items[i] to destinations[i] on every rank, as Engine::encode
+/// does for one. Ranks may have their destinations in different places and rows at different
+/// distances; room and dtype of each are the same on all of them.
+///
+/// Rows stay on the GPUs if on every rank Communicator::gather_device(), an engine's device, all
+/// destinations and the stream are the same GPU. Each rank then encodes its share into memory of
+/// the engine, gathers there with all_gather_on_device() and copies the rows to their destinations,
+/// all in the order of the stream: the call returns when this is submitted, and the host has waited
+/// for no rows, but for what Engine::encode says, and for memory that grows. That is as much as the
+/// ranks together need for the largest share, with every item at the rows that its header tells; an
+/// item whose header tells nothing, such as a video in a container, takes the whole room of its
+/// destination. Without a stream the default stream of the GPU is used, and waited for.
+///
+/// In all other cases rows pass through host memory, and are there when the call returns, those on
+/// GPUs for what the caller puts on the stream afterwards. Destinations on the host are filled
+/// without a copy in between.
+///
+/// @throws as above and as Engine::encode, on every rank. Where rows stay on the GPUs, no rank
+/// begins to gather before all have submitted their share without a failure, and an Error(kDevice)
+/// ends the group. What a GPU reports after the call was submitted is an error of the caller's
+/// stream, which other ranks do not learn of: their gather waits for that rank until it calls
+/// Communicator::abort() or its process ends. If the call throws, destinations hold anything; if
+/// the group has ended, work on the stream may still write to them.
+[[nodiscard]] FOVEA_API std::vector<Embedding> encode_on_ranks(
+    Engine& engine, Communicator& ranks, std::span<const MediaItem> items,
+    std::span<const RowBlock> destinations, const CallerStream& stream,
+    const EncodeOptions& options = {});
 
 }  // namespace fovea

@@ -35,6 +35,10 @@ struct EncodeOptions {
   /// Called on the calling thread whenever more items are done, with their number and the number
   /// of all items. Must not use the engine. What it throws leaves encode() as it is.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  /// Of calls with destinations: further places for the same rows, on other GPUs for example, each
+  /// with a stream of its own. Blocks have the dtype of the destination of their item, and at least
+  /// its room.
+  std::span<const Destinations> copies = {};
   CallBounds bounds = {};  ///< end the call as a whole, whatever on_error says
 };
 
@@ -42,6 +46,7 @@ struct Check;           // diagnostics.h
 struct TowerTiming;     // diagnostics.h
 struct GatheredRows;    // cached_rows.h
 struct EmbeddingsView;  // cached_rows.h
+class RowGather;        // encode_on_ranks()
 
 /// A loaded vision encoder on one device, or a replica of it on each of several. All functions may
 /// be called from several threads at the same time. Calls of encode() prepare their items side by
@@ -96,6 +101,11 @@ class FOVEA_API Engine {
   /// waits, too. StageTimes::encode_ms is the time of the submission then, and what a GPU reports
   /// later is an Error(kDevice) of a later call, or of the caller's own.
   ///
+  /// EncodeOptions::copies get the rows from the destinations when all are submitted, from GPU to
+  /// GPU without the host: what the caller puts on the stream of a copy finds them there, and both
+  /// streams have to pass the call before the destinations go. With replicas on several GPUs every
+  /// GPU ends with all rows.
+  ///
   /// Nothing is written behind the rows of an item, or between them. Nothing is written for an item
   /// that has an Embedding::error. If the call throws, destinations hold anything, and nothing
   /// writes to them any more.
@@ -104,8 +114,9 @@ class FOVEA_API Engine {
   /// blocks of equal stride may lie side by side. A destination with more room than rows is fine.
   /// @throws Error(kInvalidArgument) before any work for a destination that is null, not aligned to
   /// its elements, of another device than it says, or overlaps another one, for strides smaller
-  /// than a row, and for a stream of an engine on a CPU. A destination too small for its item is an
-  /// error of the item, found before any work where plan() can tell its rows from a header.
+  /// than a row, and for a stream of an engine on a CPU; copies likewise. A destination too small
+  /// for its item is an error of the item, found before any work where plan() can tell its rows
+  /// from a header.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
                                               std::span<const RowBlock> destinations,
                                               const CallerStream& stream,
@@ -179,6 +190,7 @@ class FOVEA_API Engine {
                                              const CallBounds& bounds);
   friend FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
                                           int warmups, int repetitions, const CallBounds& bounds);
+  friend class RowGather;
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

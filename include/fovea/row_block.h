@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "fovea/options.h"
 
@@ -25,6 +26,13 @@ struct CallerStream {
 
   int device = kNone;      ///< the GPU of the queue; kNone: there is no queue
   void* handle = nullptr;  ///< its cudaStream_t; null is the default stream of the GPU
+};
+
+/// Where a call wants its rows: a block for each item, and the queue with which those on GPUs are
+/// ordered. Owns nothing.
+struct Destinations {
+  std::span<const RowBlock> blocks;
+  CallerStream stream = {};
 };
 
 }  // namespace fovea

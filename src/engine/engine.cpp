@@ -44,8 +44,8 @@ void Engine::Impl::Call::tell(std::int64_t items_done) const {
   if (how.progress && items_done > 0) call_back(how.progress, items_done, std::ssize(media));
 }
 
-std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
-                                            const EncodeOptions& how, const Destinations& to) {
+std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions& how,
+                                            const Destinations& to) {
   const CallScope scope(how.bounds, "encode");
   std::vector<Embedding> results(media.size());
   RowHandover handover(*backends.front().device, to.stream);
@@ -56,16 +56,15 @@ std::vector<Embedding> Engine::Impl::encode(std::span<const MediaItem> media,
             .handover = handover,
             .is_cached = row_cache && how.use_cache && !how.enforce_eager};
   if (!to.blocks.empty()) check_room(call);
-  if (tiers && how.use_cache && !how.enforce_eager) {
-    run_tiered(call);
-  } else if (call.is_cached) {
-    run_cached(call);
+  if ((row_cache || tiers) && how.use_cache && !how.enforce_eager) {
+    run_keyed(call);
   } else {
     std::vector<std::size_t> all(media.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     run(call, std::move(all), [](std::size_t) {});
   }
   hand_over(call);
+  for (const Destinations& copy : how.copies) copy_rows(call, copy);
   return results;
 }
 
@@ -100,10 +99,18 @@ void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finishe
   call.tell(call.done);
 }
 
-void Engine::Impl::run_cached(Call& call) {
+void Engine::Impl::run_keyed(Call& call) {
   std::vector<std::optional<ItemKey>> keys = item_keys(call);
   std::vector<std::string> names;
   for (const std::optional<ItemKey>& key : keys) names.push_back(key ? key->text : "");
+  tiers ? run_tiered(call, std::move(keys)) : run_cached(call, std::move(keys));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!call.results[i].error) call.results[i].key = std::move(names[i]);
+  }
+  if (call.done < std::ssize(call.media)) call.tell(std::ssize(call.media));
+}
+
+void Engine::Impl::run_cached(Call& call, std::vector<std::optional<ItemKey>> keys) {
   CachedCall cached(*row_cache, std::move(keys), call.media, call.results);
   const auto encoded = [&](std::size_t item) { cached.encoded(item); };
   try {
@@ -115,10 +122,6 @@ void Engine::Impl::run_cached(Call& call) {
     cached.failed(error);
     throw;
   }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!call.results[i].error) call.results[i].key = std::move(names[i]);
-  }
-  if (call.done < std::ssize(call.media)) call.tell(std::ssize(call.media));
 }
 
 std::vector<std::optional<ItemKey>> Engine::Impl::item_keys(const Call& call) {
@@ -155,7 +158,7 @@ CallLimits Engine::Impl::call_limits(bool eager) const {
           .window_bytes = window_budget_bytes(decode_pool.size())};
 }
 
-std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(std::span<const MediaItem> media,
+std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(ItemView media,
                                                                std::span<const std::size_t> which) {
   std::vector<std::optional<ItemPlan>> sizes(which.size());
   decode_pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
@@ -192,7 +195,8 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
     call.results[item] = describe(call.media[item], prepared);
     std::optional<Error> error = prepared.error;
     if (!error && !call.is_cached && !is_finished(call.media[item])) {
-      error = lacks_room(call.to.of(item), final_rows(prepared.item.plan), call.media[item].name);
+      error = lacks_room(block_of(call.to, item), final_rows(prepared.item.plan),
+                         call.media[item].name);
     }
     if (error) {
       fail(call, item, *error);
@@ -224,6 +228,8 @@ Engine::~Engine() = default;
 
 std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       const EncodeOptions& options) try {
+  FOVEA_CHECK(options.copies.empty(), kInvalidArgument,
+              "copies of rows need destinations that they are copies of");
   return impl_->encode(items, options, {});
 } catch (...) {
   rethrow_as_error();
@@ -233,9 +239,7 @@ std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       std::span<const RowBlock> destinations,
                                       const CallerStream& stream,
                                       const EncodeOptions& options) try {
-  const Destinations to{destinations, stream};
-  check_destinations(to, items, impl_->report.width, *impl_->backends.front().device);
-  return impl_->encode(items, options, to);
+  return impl_->encode_to({destinations, stream}, items, options);
 } catch (...) {
   rethrow_as_error();
 }
@@ -258,6 +262,7 @@ std::size_t Engine::trim() try {
   };
   const std::size_t before = allocated();
   impl_->sessions.clear();
+  impl_->gathers.clear();
   impl_->replicas->for_each([](Replica& replica) { replica.graphs().trim(); });
   return before - std::min(before, allocated());
 } catch (...) {

@@ -17,12 +17,14 @@
 #include "engine/cached/item_key.h"
 #include "engine/cached/tiered_call.h"
 #include "engine/call_plan.h"
+#include "engine/item_view.h"
 #include "engine/prepare.h"
 #include "engine/prepared_windows.h"
 #include "engine/replicas/group_session.h"
 #include "engine/replicas/replica_group.h"
 #include "engine/replicas/row_sink.h"
 #include "engine/rows/destinations.h"
+#include "engine/rows/gather_memory.h"
 #include "engine/rows/row_handover.h"
 #include "engine/tiers/tier_cache.h"
 #include "fovea/engine.h"
@@ -37,9 +39,14 @@ struct Engine::Impl {
   Impl(const std::string& model_directory, const EngineOptions& engine_options);
 
   /// The whole way of a batch: prepare, pack, run, hand over. The table of contents of the system.
-  /// @param to destinations that check_destinations has passed.
-  [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> media,
-                                              const EncodeOptions& how, const Destinations& to);
+  /// @param to destinations that check_destinations has passed; none: rows go to the results.
+  [[nodiscard]] std::vector<Embedding> encode(ItemView media, const EncodeOptions& how,
+                                              const Destinations& to);
+
+  /// As above, into destinations that it checks.
+  /// @throws Error(kInvalidArgument) as Engine::encode.
+  [[nodiscard]] std::vector<Embedding> encode_to(const Destinations& to, ItemView media,
+                                                 const EncodeOptions& how);
 
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
@@ -54,7 +61,10 @@ struct Engine::Impl {
 
   /// The sizes of some items (plan_ahead), found on the decode threads.
   [[nodiscard]] std::vector<std::optional<ItemPlan>> sizes_ahead(
-      std::span<const MediaItem> media, std::span<const std::size_t> which);
+      ItemView media, std::span<const std::size_t> which);
+
+  /// Rows of an item with this plan, after pruning.
+  [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
 
   std::string directory;
   EngineOptions options;
@@ -71,11 +81,12 @@ struct Engine::Impl {
   std::string fingerprint;                         // of the model, for keys; empty without a cache
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
+  Spares<GatherMemory> gathers;                    // one per call of several ranks
 
  private:
   /// What encode() was called with, and its results.
   struct Call {
-    std::span<const MediaItem> media;
+    ItemView media;
     const EncodeOptions& how;
     const Destinations& to;
     std::span<Embedding> results;
@@ -103,9 +114,11 @@ struct Engine::Impl {
   /// them.
   void run(Call& call, std::vector<std::size_t> which, const Finished& finished);
   /// As run for all items; those that the encoder cache knows, or is about to, are not encoded.
-  void run_cached(Call& call);
-  /// As run_cached, with memory of the devices.
-  void run_tiered(Call& call);
+  void run_keyed(Call& call);
+  /// The same with `row_cache`.
+  void run_cached(Call& call, std::vector<std::optional<ItemKey>> keys);
+  /// The same with `tiers`.
+  void run_tiered(Call& call, std::vector<std::optional<ItemKey>> keys);
   /// Has the session begin to send the rows of the items that were found in `tiers`.
   /// @return the items.
   std::vector<std::size_t> send_found(GroupSession& session, Call& call);
@@ -118,14 +131,14 @@ struct Engine::Impl {
   static void fail(const Call& call, std::size_t item, const Error& error);
   /// Fails the items whose rows, as far as their headers tell, exceed their destinations.
   void check_room(Call& call);
-  /// Rows of an item with this plan, after pruning.
-  [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
   /// Where the replicas bring the rows of an item: to its result if the host has still to see them.
   [[nodiscard]] RowSink sink_of(const Call& call, std::size_t item) const;
   /// Hands finished rows on to their result, unless they go from GPU to GPU.
   void hand_on(const Call& call, std::size_t item);
   /// Brings what is not in its destination there.
   void hand_over(const Call& call);
+  /// Copies rows from their destinations to a further place.
+  void copy_rows(const Call& call, const Destinations& copy);
   /// Completes results whose rows are there: prunes videos, if the options ask for it.
   void finish(const Call& call, std::span<const std::size_t> items, const Finished& finished);
 };

@@ -19,11 +19,13 @@ bool stays_on_gpus(const MediaItem& media, const RowBlock* to) {
          to != nullptr && to->device != RowBlock::kHost;
 }
 
-std::int64_t num_rows(const MediaItem& media) {
-  return media.source == MediaItem::Source::kRowBlock ? media.block.rows : media.num_rows;
-}
-
 }  // namespace
+
+std::vector<Embedding> Engine::Impl::encode_to(const Destinations& to, ItemView media,
+                                               const EncodeOptions& how) {
+  check_destinations(to, how.copies, media, report.width, *backends.front().device);
+  return encode(media, how, to);
+}
 
 void Engine::Impl::fail(const Call& call, std::size_t item, const Error& error) {
   Embedding failed;
@@ -50,8 +52,9 @@ void Engine::Impl::check_room(Call& call) {
   for (std::size_t item = 0; item < call.media.size(); ++item) {
     const MediaItem& media = call.media[item];
     if (!call.sizes[item] && !is_finished(media)) continue;
-    const std::int64_t rows = is_finished(media) ? num_rows(media) : final_rows(*call.sizes[item]);
-    const std::optional<Error> error = lacks_room(call.to.of(item), rows, media.name);
+    const std::int64_t rows =
+        is_finished(media) ? num_finished_rows(media) : final_rows(*call.sizes[item]);
+    const std::optional<Error> error = lacks_room(block_of(call.to, item), rows, media.name);
     if (error) fail(call, item, *error);
   }
 }
@@ -59,7 +62,7 @@ void Engine::Impl::check_room(Call& call) {
 RowSink Engine::Impl::sink_of(const Call& call, std::size_t item) const {
   const bool is_pruned =
       options.video_pruning_rate > 0 && call.media[item].modality == Modality::kVideo;
-  const RowBlock* const to = call.is_cached || is_pruned ? nullptr : call.to.of(item);
+  const RowBlock* const to = call.is_cached || is_pruned ? nullptr : block_of(call.to, item);
   return {&call.results[item], to, call.dtype(item)};
 }
 
@@ -74,7 +77,7 @@ void Engine::Impl::hand_on(const Call& call, std::size_t item) {
   result.grid_thw = media.grid_thw;
   result.retained = media.retained;
   check_memory(media.block, *backends.front().device, media.name);
-  if (!stays_on_gpus(media, call.to.of(item))) {
+  if (!stays_on_gpus(media, block_of(call.to, item))) {
     call.handover.fetch(media.block, media.row_width, call.dtype(item), result);
     return;
   }
@@ -99,6 +102,16 @@ void Engine::Impl::hand_over(const Call& call) {
   }
   call.handover.finish();
   for (Embedding& result : call.results) result.data = {};
+}
+
+void Engine::Impl::copy_rows(const Call& call, const Destinations& copy) {
+  RowHandover handover(*backends.front().device, copy.stream, call.to.stream);
+  for (std::size_t item = 0; item < call.results.size(); ++item) {
+    RowBlock from = call.to.blocks[item];
+    from.rows = call.results[item].rows;
+    handover.copy(from, report.width, copy.blocks[item]);
+  }
+  handover.finish();
 }
 
 void Engine::merge_rows(const GatheredRows& gathered, const EmbeddingsView& target,

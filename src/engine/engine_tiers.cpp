@@ -1,11 +1,13 @@
 // The engine: calls that ask an encoder cache in memory of the devices.
+#include <utility>
+
 #include "engine/cached/tiered_call.h"
 #include "engine/engine_impl.h"
 
 namespace fovea {
 
-void Engine::Impl::run_tiered(Call& call) {
-  TieredCall tiered(*tiers, item_keys(call), call.media, call.results);
+void Engine::Impl::run_tiered(Call& call, std::vector<std::optional<ItemKey>> keys) {
+  TieredCall tiered(*tiers, std::move(keys), call.media, call.results);
   call.tiered = &tiered;
   const auto encoded = [&](std::size_t item) { tiered.encoded(item); };
   try {
@@ -17,7 +19,6 @@ void Engine::Impl::run_tiered(Call& call) {
     throw;
   }
   call.tiered = nullptr;
-  if (call.done < std::ssize(call.media)) call.tell(std::ssize(call.media));
 }
 
 std::vector<std::size_t> Engine::Impl::send_found(GroupSession& session, Call& call) {

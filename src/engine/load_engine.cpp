@@ -82,7 +82,8 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
       decode_pool(thread_count(options), ThreadPool::WhenBusy::kRunAlone),
       decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())),
       decode_processes(media::make_decode_processes(options.decode_processes, options.media)),
-      sessions([this] { return std::make_unique<GroupSession>(*replicas); }) {
+      sessions([this] { return std::make_unique<GroupSession>(*replicas); }),
+      gathers([] { return std::make_unique<GatherMemory>(); }) {
   load();
 }
 

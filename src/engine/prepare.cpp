@@ -294,8 +294,7 @@ PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& medi
   return result;
 }
 
-std::vector<PreparedMedia> prepare_some(const PrepareContext& context,
-                                        std::span<const MediaItem> media,
+std::vector<PreparedMedia> prepare_some(const PrepareContext& context, ItemView media,
                                         std::span<const std::size_t> which, ThreadPool& pool,
                                         std::size_t most_bytes) {
   std::vector<PreparedMedia> results(which.size());
@@ -309,8 +308,8 @@ std::vector<PreparedMedia> prepare_some(const PrepareContext& context,
   return results;
 }
 
-std::vector<PreparedMedia> prepare_all(const PrepareContext& context,
-                                       std::span<const MediaItem> media, ThreadPool& pool) {
+std::vector<PreparedMedia> prepare_all(const PrepareContext& context, ItemView media,
+                                       ThreadPool& pool) {
   std::vector<std::size_t> which(media.size());
   std::iota(which.begin(), which.end(), std::size_t{0});
   return prepare_some(context, media, which, pool, 0);

@@ -24,7 +24,7 @@ CallWindow take_postponed(PreparedWindows::Window& window) {
 
 }  // namespace
 
-PreparedWindows::PreparedWindows(const Source& source, std::span<const MediaItem> media,
+PreparedWindows::PreparedWindows(const Source& source, ItemView media,
                                  std::vector<CallWindow> windows)
     : source_(source),
       media_(media),

@@ -8,6 +8,7 @@
 
 #include "core/thread_pool.h"
 #include "engine/call_plan.h"
+#include "engine/item_view.h"
 #include "engine/prepare.h"
 
 namespace fovea {
@@ -30,8 +31,7 @@ class PreparedWindows {
 
   /// Items of a window without replicas that do not fit into it make up the next one.
   /// @param source and `media` must outlive this object, which waits for its thread at the end.
-  PreparedWindows(const Source& source, std::span<const MediaItem> media,
-                  std::vector<CallWindow> windows);
+  PreparedWindows(const Source& source, ItemView media, std::vector<CallWindow> windows);
 
   /// Whether next() has nothing left to return.
   [[nodiscard]] bool done() const noexcept { return windows_.empty(); }
@@ -42,7 +42,7 @@ class PreparedWindows {
   void prepare_first();
 
   Source source_;
-  std::span<const MediaItem> media_;
+  ItemView media_;
   std::deque<CallWindow> windows_;  // those that next() has not returned
   std::future<std::vector<PreparedMedia>> next_;
 };

@@ -42,6 +42,7 @@ class NcclRanks final : public Communicator {
   void all_gather_pieces(std::size_t bytes, const GatherPieces& pieces) override {
     host_->all_gather_pieces(bytes, pieces);
   }
+  [[nodiscard]] std::optional<int> gather_device() const noexcept override { return gpu_; }
   void all_gather_on_device(const void* mine, void* all, std::size_t bytes, void* stream) override;
   void raise() noexcept override { host_->raise(); }
   [[nodiscard]] std::stop_token raised() const override { return host_->raised(); }
@@ -65,6 +66,7 @@ class NcclRanks final : public Communicator {
   std::optional<NcclLibrary> library_;
   std::mutex mutex_;          // guards comm_
   NcclComm* comm_ = nullptr;  // null: not connected, or no more
+  int gpu_ = 0;               // of comm_
   std::optional<std::stop_callback<std::function<void()>>> on_end_;  // last: it uses the rest
 };
 
@@ -86,6 +88,7 @@ void NcclRanks::connect(const NcclUniqueId& id) {
   const NcclResult result = library_->init(&comm_, size(), id, rank(), &config);
   on_end_.emplace(host_->ended(), [this] { drop(); });
   finish("ncclCommInitRankConfig", result);
+  check("ncclCommCuDevice", library_->get_device(comm_, &gpu_));
 }
 
 void NcclRanks::finish(const char* call, NcclResult result) {

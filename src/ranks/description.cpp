@@ -75,19 +75,18 @@ Fixed fixed_part(const Embedding& item) {
   return fixed;
 }
 
-/// Bytes of the rows. @throws as read_description.
-std::size_t row_bytes(const Fixed& fixed, std::size_t most_bytes) {
+/// @throws as read_description.
+void check_rows(const Fixed& fixed, std::size_t most_bytes) {
   const bool known = fixed.modality <= Modality::kVideo && fixed.dtype <= RowDType::kFloat16;
   FOVEA_CHECK(known && fixed.rows >= 0 && fixed.width >= 0, kCorruptData,
               "description of an embedding: got ", fixed.rows, " rows of ", fixed.width,
               known ? "" : " of an unknown kind");
-  if (fixed.rows == 0 || fixed.width == 0) return 0;
+  if (fixed.rows == 0 || fixed.width == 0) return;
   const auto rows = static_cast<std::size_t>(fixed.rows);
   const std::size_t element = size_of(to_dtype(fixed.dtype));
   FOVEA_CHECK(static_cast<std::size_t>(fixed.width) <= most_bytes / element / rows, kCorruptData,
               "description of an embedding: ", fixed.rows, " rows of ", fixed.width,
               " do not fit into ", most_bytes, " bytes");
-  return rows * static_cast<std::size_t>(fixed.width) * element;
 }
 
 }  // namespace
@@ -102,6 +101,7 @@ void append_description(const Embedding& item, std::vector<std::byte>& bytes) {
 
 Embedding read_description(std::span<const std::byte>& bytes, std::size_t most_bytes) {
   const Fixed fixed = take<std::vector<Fixed>>(bytes, 1).front();
+  check_rows(fixed, most_bytes);
   Embedding item;
   item.rows = fixed.rows;
   item.width = fixed.width;
@@ -119,8 +119,11 @@ Embedding read_description(std::span<const std::byte>& bytes, std::size_t most_b
   item.timestamps = take<std::vector<double>>(bytes, fixed.num_timestamps);
   const auto message = take<std::string>(bytes, fixed.message_bytes);
   if (fixed.error_code != kAbsent) item.error.emplace(error_code(fixed.error_code), message);
-  item.data.resize(row_bytes(fixed, most_bytes));
   return item;
+}
+
+std::size_t row_bytes(const Embedding& item) noexcept {
+  return static_cast<std::size_t>(item.rows * item.width) * size_of(to_dtype(item.dtype));
 }
 
 }  // namespace fovea::ranks

@@ -33,6 +33,7 @@ class Member final : public Communicator {
     return options_.time_limit;
   }
   void all_gather_pieces(std::size_t bytes, const GatherPieces& pieces) override;
+  [[nodiscard]] std::optional<int> gather_device() const noexcept override { return std::nullopt; }
   void all_gather_on_device(const void* mine, void* all, std::size_t bytes, void* stream) override;
   void raise() noexcept override;
   [[nodiscard]] std::stop_token raised() const override;

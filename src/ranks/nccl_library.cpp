@@ -40,6 +40,7 @@ NcclLibrary::NcclLibrary() {
   find(handle, "ncclGetUniqueId", get_unique_id);
   find(handle, "ncclCommInitRankConfig", init);
   find(handle, "ncclAllGather", all_gather);
+  find(handle, "ncclCommCuDevice", get_device);
   find(handle, "ncclCommGetAsyncError", get_async_error);
   find(handle, "ncclCommFinalize", finalize);
   find(handle, "ncclCommDestroy", destroy);

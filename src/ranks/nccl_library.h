@@ -50,6 +50,7 @@ struct NcclLibrary {
   NcclResult (*init)(NcclComm** comm, int size, NcclUniqueId id, int rank, NcclConfig* config);
   NcclResult (*all_gather)(const void* mine, void* all, std::size_t count, int type, NcclComm* comm,
                            void* stream);
+  NcclResult (*get_device)(const NcclComm* comm, int* gpu);
   NcclResult (*get_async_error)(NcclComm* comm, NcclResult* result);
   NcclResult (*finalize)(NcclComm* comm);
   NcclResult (*destroy)(NcclComm* comm);

@@ -25,17 +25,24 @@ constexpr Phase kPhases[] = {{"connected", "before it encodes"},
                              {"gather-3", "before rows are gathered"},
                              {"gather-4", "in the gather of rows"}};
 
+constexpr Phase kPhasesToBlocks[] = {
+    {"gather-0", "before it encodes"},        {"gather-1", "in the choice of the way"},
+    {"encode", "while it encodes"},           {"gather-2", "after it has encoded"},
+    {"gather-5", "before rows are gathered"}, {"gather-6", "in the gather of rows"}};
+
 class KilledRanks : public ::testing::Test {
  protected:
   /// Runs three ranks, one of which ends as told.
   std::vector<RankOutcome> run(int ending_rank, const std::string& end,
-                               std::chrono::milliseconds limit = std::chrono::minutes(5)) {
+                               std::chrono::milliseconds limit = std::chrono::minutes(5),
+                               bool to_blocks = false) {
     return run_rank_programs({.size = 3,
                               .rendezvous = "file://" + folder_ / "ranks",
                               .model = golden_folder("qwen3_vl", "model.safetensors"),
                               .time_limit = limit,
                               .ending_rank = ending_rank,
-                              .end = end});
+                              .end = end,
+                              .to_blocks = to_blocks});
   }
 
   /// The others report the same, and nothing stays behind.
@@ -61,6 +68,24 @@ TEST_F(KilledRanks, AreReportedByAllOthersInEveryPhase) {
     expect_for_others(run(0, phase.name), 0,
                       "error unavailable: rank 0 has ended or left the group\n");
   }
+}
+
+TEST_F(KilledRanks, AreReportedWhereRowsGoToBlocks) {
+  constexpr std::chrono::minutes kLimit{5};
+  for (const Phase& phase : kPhasesToBlocks) {
+    SCOPED_TRACE(phase.when);
+    expect_for_others(run(1, phase.name, kLimit, /*to_blocks=*/true), 1,
+                      "error unavailable: rank 1 has ended\n");
+  }
+  const std::vector<RankOutcome> whole = run(-1, "never");
+  for (const RankOutcome& rank : run(-1, "never", kLimit, /*to_blocks=*/true)) {
+    EXPECT_EQ(rank.output, whole.front().output);
+  }
+}
+
+TEST_F(KilledRanks, RankZeroThatIsStoppedIsReportedAfterTheTimeLimit) {
+  expect_for_others(run(0, "stop", std::chrono::seconds(8)), 0,
+                    "error deadline: rank 0 did not answer a gather within 8000 ms\n");
 }
 
 TEST_F(KilledRanks, ThatHangAreReportedAfterTheTimeLimit) {

@@ -30,7 +30,8 @@ Process start(const RankPrograms& programs, int rank) {
                                  std::to_string(programs.time_limit.count()),
                                  std::to_string(programs.num_items),
                                  rank == programs.ending_rank ? programs.end : "never",
-                                 programs.model};
+                                 programs.model,
+                                 programs.to_blocks ? "blocks" : "results"};
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
@@ -76,7 +77,8 @@ std::vector<RankOutcome> run_rank_programs(const RankPrograms& programs) {
   }
   waiting.clear();
   if (ending < processes.size()) {
-    if (programs.end == "hang") (void)kill(processes[ending].pid, SIGKILL);
+    if (programs.end == "hang" || programs.end == "stop")
+      (void)kill(processes[ending].pid, SIGKILL);
     outcomes[ending] = await(processes[ending]);
   }
   return outcomes;

@@ -17,6 +17,7 @@ struct RankPrograms {
   int num_items = 5;
   int ending_rank = -1;  ///< -1: none
   std::string end = "never";
+  bool to_blocks = false;  ///< rows go to memory of the caller
 };
 
 /// What became of a process.

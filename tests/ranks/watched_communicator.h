@@ -29,6 +29,9 @@ class WatchedCommunicator final : public Communicator {
   [[nodiscard]] std::chrono::milliseconds time_limit() const noexcept override {
     return ranks_->time_limit();
   }
+  [[nodiscard]] std::optional<int> gather_device() const noexcept override {
+    return ranks_->gather_device();
+  }
   void all_gather_on_device(const void* mine, void* all, std::size_t bytes, void* stream) override {
     ranks_->all_gather_on_device(mine, all, bytes, stream);
   }

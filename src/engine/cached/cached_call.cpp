@@ -17,8 +17,8 @@ using Turn = RowCache::Turn;
 
 }  // namespace
 
-CachedCall::CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys,
-                       std::span<const MediaItem> media, std::span<Embedding> results)
+CachedCall::CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys, ItemView media,
+                       std::span<Embedding> results)
     : cache_(cache), media_(media), results_(results), group_of_(media.size()) {
   group(std::move(keys));
   for (Group& group : groups_) {

@@ -7,6 +7,7 @@
 
 #include "cache/row_cache.h"
 #include "engine/cached/item_key.h"
+#include "engine/item_view.h"
 #include "fovea/engine.h"
 
 namespace fovea {
@@ -20,8 +21,8 @@ class CachedCall {
   /// Fills in the results of items that are in the cache.
   /// @param keys of the items; absent: the item is encoded, and the cache is not asked.
   /// All but the keys must outlive this object.
-  CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys,
-             std::span<const MediaItem> media, std::span<Embedding> results);
+  CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys, ItemView media,
+             std::span<Embedding> results);
 
   /// Indices of the items that this call has to encode, ascending.
   [[nodiscard]] const std::vector<std::size_t>& to_encode() const noexcept { return to_encode_; }
@@ -50,7 +51,7 @@ class CachedCall {
   void repeat(const Group& group);
 
   RowCache& cache_;
-  std::span<const MediaItem> media_;
+  ItemView media_;
   std::span<Embedding> results_;
   std::vector<Group> groups_;
   std::vector<std::optional<std::size_t>> group_of_;  // each item

@@ -13,8 +13,8 @@ using Turn = TierCache::Turn;
 
 }  // namespace
 
-TieredCall::TieredCall(TierCache& cache, std::vector<std::optional<ItemKey>> keys,
-                       std::span<const MediaItem> media, std::span<Embedding> results)
+TieredCall::TieredCall(TierCache& cache, std::vector<std::optional<ItemKey>> keys, ItemView media,
+                       std::span<Embedding> results)
     : media_(media), results_(results), items_(media.size()) {
   for (std::size_t i = 0; i < media.size(); ++i) {
     Item& item = items_[i];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/cached/item_key.h"
+#include "engine/item_view.h"
 #include "engine/tiers/tier_cache.h"
 #include "fovea/engine.h"
 
@@ -26,8 +27,8 @@ class TieredCall {
 
   /// @param keys of the items; absent: the item is encoded, and the cache is not asked.
   /// All but the keys must outlive this object.
-  TieredCall(TierCache& cache, std::vector<std::optional<ItemKey>> keys,
-             std::span<const MediaItem> media, std::span<Embedding> results);
+  TieredCall(TierCache& cache, std::vector<std::optional<ItemKey>> keys, ItemView media,
+             std::span<Embedding> results);
 
   /// Indices of the items that this call has to encode next.
   [[nodiscard]] const std::vector<std::size_t>& to_encode() const noexcept { return to_encode_; }
@@ -55,7 +56,7 @@ class TieredCall {
 
   void fail(std::size_t item, const Error& error);
 
-  std::span<const MediaItem> media_;
+  ItemView media_;
   std::span<Embedding> results_;
   std::vector<Item> items_;
   std::unordered_set<std::string> own_keys_;  // that this call encodes

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "fovea/media.h"
 #include "fovea/options.h"
 
@@ -11,6 +13,11 @@ namespace fovea {
 /// Whether an item is rows already, which no tower has to compute.
 [[nodiscard]] inline bool is_finished(const MediaItem& media) noexcept {
   return media.source == MediaItem::Source::kRows || media.source == MediaItem::Source::kRowBlock;
+}
+
+/// The rows of such an item.
+[[nodiscard]] inline std::int64_t num_finished_rows(const MediaItem& media) noexcept {
+  return media.source == MediaItem::Source::kRowBlock ? media.block.rows : media.num_rows;
 }
 
 /// Requires the paths or bytes that the source of an item needs: exactly one path of a file, frame

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "engine/item_view.h"
 #include "fovea/error.h"
 #include "fovea/media.h"
 #include "fovea/row_block.h"
@@ -13,22 +14,16 @@
 
 namespace fovea {
 
-/// Where a call of encode() wants its rows; owns nothing.
-struct Destinations {
-  std::span<const RowBlock> blocks;  ///< one for each item; empty: rows go to the results
-  CallerStream stream;
+/// Of an item; null: its rows go to its result.
+[[nodiscard]] inline const RowBlock* block_of(const Destinations& to, std::size_t item) {
+  return to.blocks.empty() ? nullptr : &to.blocks[item];
+}
 
-  /// Of an item; null: its result.
-  [[nodiscard]] const RowBlock* of(std::size_t item) const {
-    return blocks.empty() ? nullptr : &blocks[item];
-  }
-};
-
-/// What Engine::encode says about destinations, but for whether rows fit there.
+/// What Engine::encode says about destinations and their copies, but for whether rows fit there.
 /// @param width of the rows. @param device any of the engine.
 /// @throws Error(kInvalidArgument).
-void check_destinations(const Destinations& to, std::span<const MediaItem> items,
-                        std::int64_t width, const Device& device);
+void check_destinations(const Destinations& to, std::span<const Destinations> copies,
+                        ItemView items, std::int64_t width, const Device& device);
 
 /// @param label of the block. @throws Error(kInvalidArgument) if it lies elsewhere than it says.
 void check_memory(const RowBlock& block, const Device& device, const std::string& label);

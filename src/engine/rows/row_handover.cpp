@@ -16,9 +16,10 @@ RowHandover::~RowHandover() {
 Stream& RowHandover::queue() {
   if (!queue_) {
     std::unique_ptr<Stream> made = device_.create_copy_stream();
-    if (stream_.device != CallerStream::kNone) {
-      caller_ = device_.adopt_stream(stream_.device, stream_.handle);
-      made->wait_for(*caller_);
+    for (const CallerStream& stream : {stream_, source_}) {
+      if (stream.device == CallerStream::kNone) continue;
+      callers_.push_back(device_.adopt_stream(stream.device, stream.handle));
+      made->wait_for(*callers_.back());
     }
     queue_ = std::move(made);
   }
@@ -51,7 +52,9 @@ void RowHandover::fetch(const RowBlock& block, std::int64_t width, RowDType dtyp
 }
 
 void RowHandover::copy(const RowBlock& from, std::int64_t width, const RowBlock& to) {
-  if (from.rows > 0) queue().copy_rows(copy_to_block(rows_of_block(from, width), to));
+  if (from.rows == 0) return;
+  queue().copy_rows(copy_to_block(rows_of_block(from, width), to));
+  uses_host_ |= from.device == RowBlock::kHost || to.device == RowBlock::kHost;
 }
 
 void RowHandover::store(Embedding& result, const RowBlock& to) {
@@ -63,16 +66,16 @@ void RowHandover::store(Embedding& result, const RowBlock& to) {
     return;
   }
   queue().copy_rows(copy);
-  reads_host_ = true;
+  uses_host_ = true;
 }
 
 void RowHandover::finish() {
   if (!queue_) return;
-  if (reads_host_ || !caller_) queue_->synchronize();
-  if (caller_) caller_->wait_for(*queue_);
+  if (uses_host_ || stream_.device == CallerStream::kNone) queue_->synchronize();
+  for (const auto& caller : callers_) caller->wait_for(*queue_);
   queue_.reset();
-  caller_.reset();
-  reads_host_ = false;
+  callers_.clear();
+  uses_host_ = false;
 }
 
 }  // namespace fovea

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "fovea/embedding.h"
 #include "fovea/row_block.h"
@@ -17,6 +18,10 @@ class RowHandover {
   /// Both must outlive this object. @param device any of the engine.
   RowHandover(Device& device, const CallerStream& stream) noexcept
       : device_(device), stream_(stream) {}
+  /// As above for rows that are there when the stream `source` of the caller has come to them. It
+  /// waits for the copies, too.
+  RowHandover(Device& device, const CallerStream& stream, const CallerStream& source) noexcept
+      : device_(device), stream_(stream), source_(source) {}
   RowHandover(const RowHandover&) = delete;
   RowHandover& operator=(const RowHandover&) = delete;
   /// Waits for what it has submitted, unless finish() was called.
@@ -24,7 +29,7 @@ class RowHandover {
 
   /// Fills in rows, width, dtype and data of a result from a block.
   void fetch(const RowBlock& block, std::int64_t width, RowDType dtype, Embedding& result);
-  /// Copies a block of a GPU to one on a GPU.
+  /// Copies a block to one of the same dtype, or from GPU to GPU.
   void copy(const RowBlock& from, std::int64_t width, const RowBlock& to);
   /// Copies the data of a result to a block of the same dtype, and drops it in finish().
   void store(Embedding& result, const RowBlock& to);
@@ -36,10 +41,11 @@ class RowHandover {
   [[nodiscard]] Stream& queue();
 
   Device& device_;
-  const CallerStream& stream_;
-  std::unique_ptr<Stream> caller_;  // of a stream that is used
-  std::unique_ptr<Stream> queue_;   // null: all work so far was on the host
-  bool reads_host_ = false;         // what it reads goes when the call returns
+  CallerStream stream_;
+  CallerStream source_;
+  std::vector<std::unique_ptr<Stream>> callers_;  // streams of the caller, once there is a queue
+  std::unique_ptr<Stream> queue_;                 // null: all work so far was on the host
+  bool uses_host_ = false;                        // memory that goes, or is read, after the call
 };
 
 }  // namespace fovea

@@ -1,0 +1,7 @@
+#include "engine/current_gpu.h"
+
+namespace fovea::bench {
+
+void set_current_gpu(int) {}
+
+}  // namespace fovea::bench

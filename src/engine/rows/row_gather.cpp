@@ -1,0 +1,104 @@
+// Rows of several ranks on their way through memory of this rank.
+#include "engine/rows/row_gather.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/check.h"
+#include "engine/call_scope.h"
+#include "engine/engine_impl.h"
+#include "engine/prepare/check_item.h"
+#include "engine/rows/row_blocks.h"
+
+namespace fovea {
+
+namespace {
+
+/// The device of an engine with this number; null if it has none.
+Device* find_device(std::span<const Backend> backends, int number) {
+  const auto is_it = [&](const Backend& backend) {
+    const DeviceProperties& properties = backend.device->properties();
+    return number == RowBlock::kHost ? properties.host_memory
+                                     : properties.name == cat("cuda:", number);
+  };
+  const auto found = std::ranges::find_if(backends, is_it);
+  return found == backends.end() ? nullptr : found->device.get();
+}
+
+}  // namespace
+
+RowGather::RowGather(Engine& engine, const Destinations& to)
+    : engine_(engine), to_(to), memory_(engine.impl_->gathers.take()) {}
+
+RowGather::~RowGather() {
+  if (is_reserved_ && queue_) memory_->add_uses(*queue_);
+}
+
+std::vector<Embedding> RowGather::encode(Engine& engine, ItemView items, const Destinations& to,
+                                         const EncodeOptions& options) {
+  return to.blocks.empty() ? engine.impl_->encode(items, options, {})
+                           : engine.impl_->encode_to(to, items, options);
+}
+
+void RowGather::check(std::span<const MediaItem> items) const {
+  check_destinations(to_, {}, items, engine_.impl_->report.width,
+                     *engine_.impl_->backends.front().device);
+}
+
+std::vector<std::int64_t> RowGather::most_rows(std::span<const MediaItem> items,
+                                               const CallBounds& bounds) const {
+  const CallScope scope(bounds, "encode_on_ranks");
+  Engine::Impl& impl = *engine_.impl_;
+  std::vector<std::size_t> all(items.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<std::optional<ItemPlan>> sizes = impl.sizes_ahead(items, all);
+  std::vector<std::int64_t> rows(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    rows[i] = to_.blocks[i].rows;
+    if (sizes[i]) rows[i] = std::min(rows[i], impl.final_rows(*sizes[i]));
+    if (is_finished(items[i])) rows[i] = std::min(rows[i], num_finished_rows(items[i]));
+  }
+  return rows;
+}
+
+bool RowGather::stays_on(int device) const {
+  const auto is_there = [&](const RowBlock& block) {
+    return block.rows == 0 || block.device == device;
+  };
+  const bool ordered_there =
+      to_.stream.device == CallerStream::kNone || to_.stream.device == device;
+  return ordered_there && find_device(engine_.impl_->backends, device) != nullptr &&
+         std::ranges::all_of(to_.blocks, is_there);
+}
+
+std::byte* RowGather::reserve(int device, std::size_t bytes) {
+  Device* const found = find_device(engine_.impl_->backends, device);
+  FOVEA_CHECK(found != nullptr, kInternal, "the engine is on another device than ", device);
+  stream_ = device == RowBlock::kHost ? CallerStream{}
+                                      : CallerStream{.device = device, .handle = to_.stream.handle};
+  is_reserved_ = true;
+  return memory_->reserve(*found, bytes, queue());
+}
+
+Stream& RowGather::queue() {
+  if (!queue_) {
+    Device& device = *engine_.impl_->backends.front().device;
+    const CallerStream& callers = is_reserved_ ? stream_ : to_.stream;
+    queue_ = callers.device == CallerStream::kNone
+                 ? device.create_copy_stream()
+                 : device.adopt_stream(callers.device, callers.handle);
+  }
+  return *queue_;
+}
+
+void RowGather::copy(const RowBlock& from, const RowBlock& to) {
+  if (from.rows == 0) return;
+  queue().copy_rows(copy_to_block(rows_of_block(from, engine_.impl_->report.width), to));
+  reads_host_ |= from.device == RowBlock::kHost;
+}
+
+void RowGather::finish() {
+  if (queue_ && (reads_host_ || to_.stream.device == CallerStream::kNone)) queue_->synchronize();
+}
+
+}  // namespace fovea

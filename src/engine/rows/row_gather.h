@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/spares.h"
+#include "engine/rows/destinations.h"
+#include "engine/rows/gather_memory.h"
+#include "fovea/engine.h"
+
+namespace fovea {
+
+/// What a call of several ranks needs of this rank's engine besides encode(): the checks of its
+/// destinations, memory on a device in which the rows of all ranks lie side by side, and copies
+/// from there. Not thread-safe.
+class RowGather {
+ public:
+  /// @param to what encode_on_ranks was called with. Engine and memory must outlive this object.
+  RowGather(Engine& engine, const Destinations& to);
+  RowGather(const RowGather&) = delete;
+  RowGather& operator=(const RowGather&) = delete;
+  ~RowGather();
+
+  /// Engine::encode for some items. @param to none: rows go to the results.
+  [[nodiscard]] static std::vector<Embedding> encode(Engine& engine, ItemView items,
+                                                     const Destinations& to,
+                                                     const EncodeOptions& options);
+
+  /// @throws Error(kInvalidArgument) as Engine::encode for its destinations.
+  void check(std::span<const MediaItem> items) const;
+  /// The most rows that each item may bring: what its header tells, or, where that tells nothing,
+  /// what its destination has room for, which is the most in any case.
+  /// @throws as Engine::patches_ahead.
+  [[nodiscard]] std::vector<std::int64_t> most_rows(std::span<const MediaItem> items,
+                                                    const CallBounds& bounds) const;
+  /// Whether the engine, all destinations and the stream are on the device of this number
+  /// (RowBlock::kHost or a GPU), so that rows need not leave it.
+  [[nodiscard]] bool stays_on(int device) const;
+
+  /// Memory of `bytes` on a device that all stays on, which nothing uses any more for what
+  /// stream() orders. Call it once.
+  /// @throws Error(kOutOfMemory), Error(kDevice).
+  [[nodiscard]] std::byte* reserve(int device, std::size_t bytes);
+  /// The stream with which encode() and the gather have to be ordered: that of the call, or the
+  /// default stream of the GPU if it has none. After reserve().
+  [[nodiscard]] const CallerStream& stream() const noexcept { return stream_; }
+
+  /// Submits a copy of rows, behind what the stream holds. @param from of the same dtype as `to`.
+  void copy(const RowBlock& from, const RowBlock& to);
+  /// What was copied is there; on a GPU, with a stream, for what the caller puts on it from now on.
+  void finish();
+
+ private:
+  [[nodiscard]] Stream& queue();
+
+  Engine& engine_;
+  Destinations to_;
+  CallerStream stream_;
+  Spares<GatherMemory>::Loan memory_;
+  bool is_reserved_ = false;
+  std::unique_ptr<Stream> queue_;  // that of the caller, or one of our own
+  bool reads_host_ = false;        // what it reads goes when the call returns
+};
+
+}  // namespace fovea

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <new>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/replicas/load_balance.h"
+#include "engine/rows/row_gather.h"
+#include "fovea/communicator.h"
+#include "fovea/embedding.h"
+#include "fovea/engine.h"
+#include "fovea/media.h"
+
+namespace fovea::ranks {
+
+/// A failure that all ranks know of, and throw. The group goes on.
+struct SharedFailure {
+  Error error;
+};
+
+/// A call on one rank: what encode_on_ranks does wherever rows go. The steps throw SharedFailure,
+/// what the caller's own functions throw, and what ends the group.
+class RankCall {
+ public:
+  using Encode =
+      std::function<std::vector<Embedding>(ItemView share, const EncodeOptions& options)>;
+
+  /// All arguments must outlive this object.
+  RankCall(Engine& engine, Communicator& ranks, std::span<const MediaItem> items,
+           const EncodeOptions& options) noexcept
+      : engine_(engine), ranks_(ranks), items_(items), options_(options) {}
+
+  /// Does work that may fail on one rank, and returns when all have done it.
+  void on_all_ranks(const std::function<void()>& work);
+  /// From now on a failure of this rank's device ends the group: others may wait on their GPUs for
+  /// what this one cannot send any more.
+  void end_with_device() noexcept { ends_with_device_ = true; }
+
+  /// Finds out who encodes what. Part of work on all ranks, as is what follows.
+  void assign();
+  /// Items of a rank in the order in which it encodes them.
+  [[nodiscard]] std::span<const std::size_t> items_of(std::size_t rank) const {
+    return assignment_.items(rank);
+  }
+  /// Requires, in exchange(), that all ranks have said the same here.
+  void expect_same(std::string_view text);
+  /// Calls `encode` with this rank's share, unless it is empty, and options that also end it when
+  /// another rank has failed.
+  void encode_share(const Encode& encode);
+
+  /// Tells all ranks what has come of their shares, rows aside.
+  void exchange();
+  /// The results of all ranks, in the order of the items: this rank's as they were encoded, those
+  /// of others without data. Once, after exchange(), as part of work on all ranks.
+  [[nodiscard]] std::vector<Embedding> results();
+  /// Rows of the share with the most bytes; after exchange().
+  [[nodiscard]] std::size_t longest_share_bytes() const;
+
+  [[nodiscard]] std::size_t rank() const { return static_cast<std::size_t>(ranks_.rank()); }
+  [[nodiscard]] std::size_t num_ranks() const { return static_cast<std::size_t>(ranks_.size()); }
+
+ private:
+  /// What a rank tells the others about its share.
+  struct ShareSizes {
+    std::uint64_t call = 0;  ///< hash of what the call was made with
+    std::uint64_t description_bytes = 0;
+    std::uint64_t row_bytes = 0;
+  };
+
+  Engine& engine_;
+  Communicator& ranks_;
+  std::span<const MediaItem> items_;
+  const EncodeOptions& options_;
+  bool ends_with_device_ = false;
+  Assignment assignment_;
+  std::vector<Embedding> share_;         // of this rank, in the order of its assignment
+  std::vector<std::byte> descriptions_;  // of this share; after exchange() of all, equally long
+  ShareSizes mine_;
+  std::vector<ShareSizes> sizes_;  // of all shares
+};
+
+/// Runs a call. A failure that not all ranks know of ends the group, because others wait for this
+/// rank. @throws Error, and what functions of the caller throw.
+template <class Run>
+std::vector<Embedding> run_call(Communicator& ranks, const Run& run) {
+  try {
+    return run();
+  } catch (const SharedFailure& failure) {
+    throw Error(failure.error);
+  } catch (const Error& error) {
+    ranks.abort(error);  // throws what ended the group, if something has
+    throw;
+  } catch (const std::bad_alloc&) {
+    ranks.abort(Error(ErrorCode::kOutOfMemory, "out of memory"));
+    throw;
+  }
+}
+
+}  // namespace fovea::ranks
