@@ -177,16 +177,18 @@ TEST_F(DeviceGather, GoesOnAfterABadItem) {
   on_gpus([&](Communicator& ranks) {
     GpuRank rank(ranks, "qwen3_vl");
     auto items = test::mixed_items(rank.engine().report(), 5, 6);
-    const auto expected = encode_on_ranks(rank.engine(), ranks, items);
-    const auto rooms = rank.rooms_for(expected, RowDType::kFloat32);
-    auto blocks = GpuRank::blocks_of(rooms);
     items.push_back(image_file("missing.jpg"));
+    const EncodeOptions skip{.on_error = OnError::kSkip};
+    // With the bad item, which changes who encodes what, and on GPUs so the bits.
+    const auto expected = encode_on_ranks(rank.engine(), ranks, items, skip);
+    const std::span good = std::span(expected).first(expected.size() - 1);
+    const auto rooms = rank.rooms_for(good, RowDType::kFloat32);
+    auto blocks = GpuRank::blocks_of(rooms);
     blocks.push_back({});
     EXPECT_THROW((void)encode_on_ranks(rank.engine(), ranks, items, blocks, rank.stream()), Error);
-    const EncodeOptions skip{.on_error = OnError::kSkip};
     const auto got = encode_on_ranks(rank.engine(), ranks, items, blocks, rank.stream(), skip);
     EXPECT_TRUE(got.back().error);
-    GpuRank::expect_rows(rooms, expected, *rank.adopted());
+    GpuRank::expect_rows(rooms, good, *rank.adopted());
   });
 }
 
