@@ -41,7 +41,7 @@ using namespace test;  // NOLINT: the harness is written for these tests
 /// Allocations of `rounds` executions after one that sizes the scratch memory.
 template <class Model>
 std::int64_t allocations_of(Harness<Model>& h, const Batch& batch, int rounds) {
-  const Destinations out(*h.device, batch, h.model.graph_spec().out_width);
+  const OutputRows out(*h.device, batch, h.model.graph_spec().out_width);
   h.manager.execute(batch.pointers(), out.views());
   const std::int64_t before = num_allocations;
   for (int round = 0; round < rounds; ++round) h.manager.execute(batch.pointers(), out.views());

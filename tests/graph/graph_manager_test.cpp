@@ -83,7 +83,7 @@ TEST_F(GraphManagerTest, AnEmptyBatchRunsNothing) {
 
 TEST_F(GraphManagerTest, LaterBatchesLeaveTheRowsOfEarlierOnes) {
   const Batch first = batch({{1, 4, 4}, {1, 18, 18}}, 1);
-  const Destinations kept(*h.device, first, 32);
+  const OutputRows kept(*h.device, first, 32);
   h.manager.execute(first.pointers(), kept.views());
   const auto before = kept.rows();
   (void)h.encode(batch({{1, 8, 8}, {1, 18, 18}}, 100));
@@ -273,7 +273,7 @@ TEST(GraphManager, ABatchThatOverflowsItsInputsRunsEagerlyWithOneWarning) {
 TEST(GraphManager, BuffersTooSmallForAnEagerRunAreAnError) {
   MockHarness h = make_mock({.narrow_rows_by = 8});
   const Batch one = mock_batch(h.model, {{1, 8, 8}});
-  const Destinations out(*h.device, one, 32);
+  const OutputRows out(*h.device, one, 32);
   expect_error(ErrorCode::kUnavailable, "input \"pixel_values\" holds 56 rows, the batch needs 64",
                [&] { h.manager.execute(one.pointers(), out.views()); });
 }
@@ -283,7 +283,7 @@ TEST_F(GraphManagerTest, ForgottenBufferIsAnErrorThatNamesIt) {
     MockHarness broken = make_mock({.forgotten_buffer = name});
     broken.manager.capture();
     const Batch one = mock_batch(broken.model, {{1, 4, 4}});
-    const Destinations out(*broken.device, one, 32);
+    const OutputRows out(*broken.device, one, 32);
     expect_error(ErrorCode::kInternal, cat("input \"", name, "\" was not written for this batch"),
                  [&] { broken.manager.execute(one.pointers(), out.views()); });
     expect_error(ErrorCode::kInternal, name,

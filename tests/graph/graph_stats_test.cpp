@@ -62,7 +62,7 @@ TEST_F(GraphManagerTest, PaddingIsCounted) {
 
 TEST_F(GraphManagerTest, ARunWithWorkTakesTimeToPack) {
   const Batch items = batch({{1, 4, 4}, {1, 18, 18}});
-  const Destinations out(*h.device, items, h.model.graph_spec().out_width);
+  const OutputRows out(*h.device, items, h.model.graph_spec().out_width);
   EXPECT_GT(h.manager.execute(items.pointers(), out.views()).packing_ms, 0);
   EXPECT_GT(h.manager.execute_eager(items.pointers(), out.views()).packing_ms, 0);
   EXPECT_EQ(h.manager.execute({}, {}).packing_ms, 0);

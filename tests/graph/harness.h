@@ -34,10 +34,10 @@ class Batch {
   std::vector<const PreparedItem*> pointers_;
 };
 
-/// Destinations of a batch on a device whose memory tests may read.
-class Destinations {
+/// Where the rows of a batch go, on a device whose memory tests may read.
+class OutputRows {
  public:
-  Destinations(Device& device, const Batch& batch, std::int64_t width) {
+  OutputRows(Device& device, const Batch& batch, std::int64_t width) {
     for (const PreparedItem& item : batch.items()) {
       tensors_.push_back(make_tensor(device, DType::kF32, {item.plan.spec.out_rows, width}));
       views_.push_back(tensors_.back().view());
@@ -74,12 +74,12 @@ class Harness {
 
   /// Rows per item through execute().
   [[nodiscard]] std::vector<Rows> encode(const Batch& batch) {
-    const Destinations out(*device, batch, model.graph_spec().out_width);
+    const OutputRows out(*device, batch, model.graph_spec().out_width);
     manager.execute(batch.pointers(), out.views());
     return out.rows();
   }
   [[nodiscard]] std::vector<Rows> encode_eager(const Batch& batch) {
-    const Destinations out(*device, batch, model.graph_spec().out_width);
+    const OutputRows out(*device, batch, model.graph_spec().out_width);
     manager.execute_eager(batch.pointers(), out.views());
     return out.rows();
   }

@@ -50,8 +50,8 @@ TEST_P(OverlapTest, AReaderIsWaitedForOnTheDeviceAlone) {
   h.manager.capture();
   const Batch first = mock_batch(h.model, {{1, 4, 4}}, 1);
   const Batch second = mock_batch(h.model, {{1, 4, 4}}, 2);
-  const Destinations rows(*h.device, first, h.model.graph_spec().out_width);
-  const Destinations kept(*h.device, first, h.model.graph_spec().out_width);
+  const OutputRows rows(*h.device, first, h.model.graph_spec().out_width);
+  const OutputRows kept(*h.device, first, h.model.graph_spec().out_width);
   const auto reader = h.device->create_stream();
   (void)h.manager.execute(first.pointers(), rows.views());  // memory has grown
   const std::int64_t before = h.device->host_waits();
@@ -60,7 +60,7 @@ TEST_P(OverlapTest, AReaderIsWaitedForOnTheDeviceAlone) {
   reader->copy(kept.views()[0].data, rows.views()[0].data, rows.views()[0].bytes());
   (void)h.manager.execute(second.pointers(), rows.views(), reader.get());  // the same memory
   (void)h.manager.execute_eager(
-      second.pointers(), Destinations(*h.device, second, h.model.graph_spec().out_width).views());
+      second.pointers(), OutputRows(*h.device, second, h.model.graph_spec().out_width).views());
   reader->synchronize();
   EXPECT_EQ(kept.rows()[0], h.model.reference(first.items()[0])) << "read before it was replaced";
   EXPECT_EQ(rows.rows()[0], h.model.reference(second.items()[0]));
@@ -160,7 +160,7 @@ TEST_P(OverlapTest, EagerRunsGoOnAfterOneHadNoMemory) {
     const Batch pages({h.model.make_plain(272, 0, 1)});
     const Batch tiles({h.model.make_plain(0, 600, 2)});  // the other path, in the same arena
     (void)h.encode_eager(pages);
-    const Destinations out(device, tiles, DualModel::kColumns);
+    const OutputRows out(device, tiles, DualModel::kColumns);
     device.fail_once_after(failures);
     try {
       h.manager.execute_eager(tiles.pointers(), out.views());
@@ -184,7 +184,7 @@ TEST_P(OverlapTest, FailureWaitsForWhatWasSubmittedBefore) {
       small_options(), GetParam());
   h.manager.capture();
   const Batch batch = mock_batch(h.model, {{1, 16, 16}, {1, 4, 4}});
-  const Destinations out(*h.device, batch, 32);
+  const OutputRows out(*h.device, batch, 32);
   expect_error(ErrorCode::kDevice, "lost the device",
                [&] { h.manager.execute(batch.pointers(), out.views()); });
   // The small item ran first. Nothing may still be about to write to its destination.

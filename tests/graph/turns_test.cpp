@@ -94,7 +94,7 @@ TEST(Turns, RunsAndCapturesOnADeviceThatRunsLateGiveTheirOwnRows) {
     options.missing = MissingGraph::kCapture;
     MockHarness h(MockModel{}, options, schedule);
     std::vector<Batch> batches;
-    std::vector<Destinations> out;
+    std::vector<OutputRows> out;
     for (std::uint64_t i = 0; i < 4; ++i) {  // a DeferredDevice is not made for several threads
       const auto side = 4 + 4 * static_cast<std::int64_t>(i);
       batches.push_back(mock_batch(h.model, {{1, side, side}, {2, 4, 4}, {1, 16, 16}}, i));

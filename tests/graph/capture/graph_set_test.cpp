@@ -158,7 +158,7 @@ TEST_F(GraphManagerTest, AllGraphsShareTheMemoryOfTheLargest) {
 
 TEST_F(GraphManagerTest, ReplaysAllocateNothing) {
   const Batch items = batch({{1, 4, 4}, {2, 2, 2}});
-  const Destinations out(*h.device, items, 32);
+  const OutputRows out(*h.device, items, 32);
   h.manager.execute(items.pointers(), out.views());
   const std::size_t bytes = h.device->allocated_bytes();
   for (int i = 0; i < 10'000; ++i) h.manager.execute(items.pointers(), out.views());
