@@ -6,9 +6,9 @@
 // on DEVICE (cuda): cuda:0, cuda:1, ... or all on cpu. CALLS (20) calls each, replayed and eager,
 // of LOAD: "large" (64 images of 440 patches, and 32 of many sizes) or "small" (20 images of
 // 336x336, the requests of random-mm; take 1000 calls). Rows are bfloat16, and end in host memory
-// ("host") or in memory of every rank's GPU, waited for after each call ("GPU"). "gather" is the
-// time of a call in which the slowest rank does not encode its share; "imbalance" is the patches of
-// the largest share over the mean.
+// ("host") or in memory of every rank's GPU, waited for after each call ("GPU") or after ten of
+// them ("GPU, in flight"). "gather" is the time of a call in which the slowest rank does not encode
+// its share; "imbalance" is the patches of the largest share over the mean.
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -31,6 +31,8 @@ namespace fovea {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int kInFlight = 10;
 
 struct Settings {
   std::string model = "bench/configs/qwen3_vl_30b_a3b";
@@ -183,23 +185,10 @@ class Group {
     if (!settings_.on_gpus()) return;
     const std::vector<Embedding> known = engine().encode(items, how);
     for (const auto& rank : ranks_) rank->make_room(known);
-    print({load.name, eager, "GPU", assignment}, time([&](std::size_t rank) {
-            if (rank != 0) return;
-            (void)engine().encode(items, ranks_[0]->blocks(), ranks_[0]->stream(), how);
-            ranks_[0]->wait();
-          }),
-          time([&](std::size_t number) {
-            Rank& rank = *ranks_[number];
-            (void)encode_on_ranks(rank.engine(), *group_[number], items, rank.blocks(),
-                                  rank.stream(), how);
-            rank.wait();
-          }),
-          time([&](std::size_t number) {
-            Rank& rank = *ranks_[number];
-            (void)rank.engine().encode(shares[number], rank.blocks(assignment.items(number)),
-                                       rank.stream(), how);
-            rank.wait();
-          }));
+    for (const int in_flight : {1, kInFlight}) {
+      compare_on_gpus({load.name, eager, in_flight == 1 ? "GPU" : "GPU, in flight", assignment},
+                      items, shares, in_flight);
+    }
   }
 
  private:
@@ -209,6 +198,31 @@ class Group {
     const char* where;
     const Assignment& assignment;
   };
+
+  /// Of rows to memory of the GPUs. @param in_flight calls between two waits.
+  void compare_on_gpus(const Case& what, const std::vector<MediaItem>& items,
+                       const std::vector<std::vector<MediaItem>>& shares, int in_flight) {
+    const EncodeOptions how{.dtype = RowDType::kBFloat16, .enforce_eager = what.eager};
+    const auto timed = [&](auto&& call) {
+      const Times times = time([&](std::size_t number) {
+        for (int i = 0; i < in_flight; ++i) call(number, *ranks_[number]);
+        ranks_[number]->wait();
+      });
+      return Times{times.mean / in_flight, times.p99 / in_flight};
+    };
+    const Times one = timed([&](std::size_t number, Rank& rank) {
+      if (number == 0) (void)rank.engine().encode(items, rank.blocks(), rank.stream(), how);
+    });
+    const Times all = timed([&](std::size_t number, Rank& rank) {
+      (void)encode_on_ranks(rank.engine(), *group_[number], items, rank.blocks(), rank.stream(),
+                            how);
+    });
+    const Times alone = timed([&](std::size_t number, Rank& rank) {
+      (void)rank.engine().encode(shares[number], rank.blocks(what.assignment.items(number)),
+                                 rank.stream(), how);
+    });
+    print(what, one, all, alone);
+  }
 
   void add_gpus() {
     std::vector<std::optional<Error>> errors(group_.size());
