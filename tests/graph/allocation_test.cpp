@@ -10,6 +10,7 @@
 
 namespace {
 
+// NOLINTNEXTLINE(*-avoid-non-const-global-variables)
 std::atomic<std::int64_t> num_allocations{0};
 
 void* counted_allocate(std::size_t bytes) {

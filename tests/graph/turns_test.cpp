@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;  // NOLINT: the harness is written for these tests
 
-thread_local char name_of_this_thread = '?';
+thread_local char name_of_this_thread = '?';  // NOLINT(*-avoid-non-const-global-variables)
 
 /// A manager that records whose sub-batches come in which order. The first one waits until as many
 /// threads as `others_` wait for their turn.
