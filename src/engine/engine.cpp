@@ -102,6 +102,7 @@ void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finishe
 void Engine::Impl::run_keyed(Call& call) {
   std::vector<std::optional<ItemKey>> keys = item_keys(call);
   std::vector<std::string> names;
+  names.reserve(keys.size());
   for (const std::optional<ItemKey>& key : keys) names.push_back(key ? key->text : "");
   tiers ? run_tiered(call, std::move(keys)) : run_cached(call, std::move(keys));
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -26,6 +26,7 @@ class Reader {
     text_.remove_prefix(count);
     return taken;
   }
+  /// @param bytes at most 8.
   std::uint64_t number(std::size_t bytes) {
     std::uint64_t value = 0;
     const std::string_view taken = take(bytes);
@@ -118,12 +119,17 @@ class PickleMatcher {
       case 'K': value = reader_.number(1); break;
       case 'M': value = reader_.number(2); break;
       case 'J': value = reader_.number(4); break;
-      case '\x8a': value = reader_.number(std::min<std::size_t>(reader_.number(1), 9)); break;
+      case '\x8a': value = long_integer(); break;
       default: FOVEA_CHECK(false, kUnsupported, reader_.name(), kOther);
     }
     const std::uint64_t most = opcode == 'J' ? 0x7fffffff : 0x7fffffffffffffff;
     FOVEA_CHECK(value <= most, kCorruptData, reader_.name(), ": a negative or huge number");
     return static_cast<std::int64_t>(value);
+  }
+  std::uint64_t long_integer() {
+    const std::uint64_t bytes = reader_.number(1);
+    FOVEA_CHECK(bytes <= sizeof(std::uint64_t), kCorruptData, reader_.name(), ": a huge number");
+    return reader_.number(bytes);
   }
   std::vector<std::int64_t> tuple() {
     constexpr std::size_t kMostDimensions = 64;

@@ -23,10 +23,10 @@ namespace {
 
 using namespace torch_format;  // NOLINT: of this file
 
-/// The lowest `count` bytes of a number, little-endian.
+/// The lowest `count` bytes of a number, little-endian, with zeros behind its own.
 std::string number(std::uint64_t value, std::size_t count) {
   std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += static_cast<char>(value >> 8 * i & 0xff);
+  for (std::size_t i = 0; i < count; ++i, value >>= 8) text += static_cast<char>(value & 0xff);
   return text;
 }
 
