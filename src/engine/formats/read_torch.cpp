@@ -164,8 +164,8 @@ class Archive {
     constexpr std::size_t kLongestComment = 0xffff;
     const std::size_t near_end = file_.size() - std::min(file_.size(), kLongestComment + kEndBytes);
     const std::size_t end = file_.rfind(kEndMagic);
-    FOVEA_CHECK(end != std::string_view::npos && end >= near_end, kCorruptData, name,
-                ": not a torch archive, or its end is missing");
+    FOVEA_CHECK(end != std::string_view::npos && end >= near_end && file_.size() - end >= kEndBytes,
+                kCorruptData, name, ": not a torch archive, or its end is missing");
     Reader tail(file_.substr(end + 10), name);
     num_entries_ = tail.number(2);
     const std::uint64_t bytes = tail.number(4);
