@@ -1,0 +1,46 @@
+#include "serve/http/message.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fovea::serve {
+namespace {
+
+char lower(char character) {
+  return character >= 'A' && character <= 'Z' ? static_cast<char>(character - 'A' + 'a')
+                                              : character;
+}
+
+template <typename Bytes>
+BodyPart owning_part(Bytes bytes) {
+  auto owner = std::make_shared<const Bytes>(std::move(bytes));
+  const std::span<const std::byte> span = std::as_bytes(std::span(*owner));
+  return {span, std::move(owner)};
+}
+
+}  // namespace
+
+const std::string* find_header(const Headers& headers, std::string_view name) {
+  const auto found = std::ranges::find_if(headers, [&](const Header& header) {
+    return std::ranges::equal(header.name, name, {}, lower, lower);
+  });
+  return found == headers.end() ? nullptr : &found->value;
+}
+
+BodyPart body_part(std::string text) { return owning_part(std::move(text)); }
+
+BodyPart body_part(std::vector<std::byte> bytes) { return owning_part(std::move(bytes)); }
+
+std::size_t Reply::size() const {
+  std::size_t total = 0;
+  for (const BodyPart& part : body) total += part.bytes.size();
+  return total;
+}
+
+Reply text_reply(int status, std::string content_type, std::string text) {
+  Reply reply{.status = status, .content_type = std::move(content_type), .headers = {}, .body = {}};
+  reply.body.push_back(body_part(std::move(text)));
+  return reply;
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::serve {
+
+using Clock = std::chrono::steady_clock;
+
+struct Header {
+  std::string name;
+  std::string value;
+};
+using Headers = std::vector<Header>;
+
+/// The value of the first header of that name, whatever its case; null if there is none.
+[[nodiscard]] const std::string* find_header(const Headers& headers, std::string_view name);
+
+/// What a client says before its body.
+struct RequestHead {
+  std::string method;
+  std::string path;   ///< percent-decoded, without --root-path
+  std::string query;  ///< as it came, without '?'
+  Headers headers;
+  std::string id;    ///< X-Request-Id of the client, or one of ours; visible ASCII
+  std::string peer;  ///< address of the client, for logs
+  std::optional<std::uint64_t> content_length;  ///< absent for chunked bodies
+  Clock::time_point arrival;                    ///< of the first byte
+  Clock::time_point deadline;  ///< for the reply: of the server, or the client's if that is earlier
+};
+
+/// Bytes of a body. Items refer to them, so that nothing is copied.
+using SharedBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
+
+struct Request : RequestHead {
+  SharedBytes body;  ///< never null
+
+  [[nodiscard]] std::string_view text() const {
+    return {reinterpret_cast<const char*>(body->data()), body->size()};
+  }
+};
+
+/// Bytes of a reply, and what keeps them where they are until they have been sent.
+struct BodyPart {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+/// A part that owns its text.
+[[nodiscard]] BodyPart body_part(std::string text);
+/// A part that owns its bytes.
+[[nodiscard]] BodyPart body_part(std::vector<std::byte> bytes);
+
+struct Reply {
+  int status = 200;
+  std::string content_type;
+  Headers headers;  ///< beside those that the transport adds: length, connection, date, id
+  std::vector<BodyPart> body;  ///< sent one after the other
+
+  [[nodiscard]] std::size_t size() const;
+};
+
+/// A reply with a body of text.
+[[nodiscard]] Reply text_reply(int status, std::string content_type, std::string text);
+
+}  // namespace fovea::serve

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "serve/http/exchange.h"
+
+namespace fovea::serve {
+
+/// What stood in the places of {names} of a pattern, in their order.
+using PathArguments = std::vector<std::string>;
+
+/// Answers a request, now or later on any thread, by Exchange::reply(). Runs on a worker thread, so
+/// that it may parse and decode; must not wait for other requests or for rows. What it throws is
+/// the reply, as current_api_error() has it.
+using Handler = std::function<void(const std::shared_ptr<Exchange>&, const PathArguments&)>;
+
+/// Whether the requests of a route count towards limits, and who may send them.
+enum class RouteKind {
+  kService,  ///< health, metrics, descriptions: small, answered at once, also under overload
+  kWork,     ///< encodes or plans: counted, refused while starting, draining and overloaded
+  kAdmin,    ///< changes the server: needs the admin key
+};
+
+struct Route {
+  std::string method;   ///< GET routes answer HEAD, too, without the body
+  std::string pattern;  ///< "/v1/cache/{key}": {name} stands for one segment that is not empty
+  RouteKind kind = RouteKind::kService;
+  Handler handler;
+};
+
+/// The routes of a server. Filled at the start, then read by all threads.
+class Router {
+ public:
+  void add(Route route);
+
+  struct Found {
+    const Route* route = nullptr;
+    PathArguments arguments;
+  };
+  struct NoPath {};
+  struct NoMethod {
+    std::string allowed;  ///< for the header Allow: "GET, HEAD"
+  };
+  /// The first route, in the order they were added, that fits. @param path as in RequestHead.
+  [[nodiscard]] std::variant<Found, NoPath, NoMethod> find(std::string_view method,
+                                                           std::string_view path) const;
+  [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
+
+ private:
+  std::vector<Route> routes_;
+};
+
+}  // namespace fovea::serve

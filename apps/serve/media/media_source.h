@@ -1,0 +1,96 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/call_bounds.h"
+#include "fovea/media.h"
+#include "serve/http/message.h"
+
+namespace fovea::serve {
+
+/// Which hosts media may be fetched from.
+enum class UrlPolicy : std::uint8_t {
+  kNone,       ///< no fetching at all
+  kAllowlist,  ///< hosts of the list, at public addresses
+  kPublic,     ///< any host at public addresses
+  kAny,        ///< any address, private ones too: for closed networks
+};
+
+/// Where media may come from, and how much of it. Source: docs/serving.md, "Media".
+struct MediaSourceOptions {
+  UrlPolicy policy = UrlPolicy::kPublic;
+  std::vector<std::string> allowed_domains;  ///< "example.org", "*.example.org"; lower case
+  std::vector<std::uint16_t> allowed_ports{80, 443};
+  std::string allowed_local_path;  ///< folder for file: URLs; empty: none
+  int max_redirects = 3;
+  std::chrono::milliseconds connect_timeout{3'000};
+  std::chrono::milliseconds image_timeout{5'000};
+  std::chrono::milliseconds video_timeout{30'000};
+  std::size_t max_image_bytes = std::size_t{32} << 20;
+  std::size_t max_video_bytes = std::size_t{512} << 20;
+  int max_fetches = 16;  ///< at the same time; others wait
+};
+
+/// One item as a request names it.
+struct MediaReference {
+  Modality modality = Modality::kImage;
+  /// `data:` or `http(s):` or `file:` URL, or bare base64. Of a video its container, unless there
+  /// are `frames`.
+  std::string url;
+  std::vector<std::string> frames;  ///< of a video: one URL for each sampled frame
+  /// Bytes that came with the request itself, in place of a URL.
+  std::span<const std::uint8_t> bytes;
+  SharedBytes owner;  ///< of `bytes`
+  double fps = 2.0;
+  std::string param;  ///< where it stands in the request, for messages: "items[2].image"
+};
+
+/// Where the bytes of a request came from, for metrics.
+struct MediaCounts {
+  std::int64_t body_bytes = 0;
+  std::int64_t data_bytes = 0;
+  std::int64_t http_bytes = 0;
+  std::int64_t file_bytes = 0;
+  double fetch_ms = 0;  ///< from the first fetch to the end of the last; 0 without fetches
+};
+
+struct ResolvedMedia {
+  std::vector<MediaItem> items;  ///< in the order of the references; named by their `param`
+  MediaCounts counts;
+};
+
+/// Turns what requests name into items. Decodes base64 and reads files on the calling thread;
+/// fetches on threads of its own.
+class MediaSource {
+ public:
+  /// @throws Error(kInvalidArgument) for a folder that is not there, a domain that is none.
+  explicit MediaSource(MediaSourceOptions options);
+  /// Ends fetches that run.
+  ~MediaSource();
+  MediaSource(const MediaSource&) = delete;
+  MediaSource& operator=(const MediaSource&) = delete;
+
+  /// What a request's media turned into, or why not: an ApiError.
+  using Done = std::function<void(ResolvedMedia media, std::exception_ptr error)>;
+
+  /// Calls `done` once: before it returns if nothing is to be fetched, on a thread of its own
+  /// otherwise. The first reference that fails, fails all, with an ApiError whose param is the
+  /// reference's. @param bounds end the fetches.
+  void resolve(std::vector<MediaReference> references, const CallBounds& bounds, Done done);
+
+  [[nodiscard]] const MediaSourceOptions& options() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fovea::serve

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fovea/batcher.h"
+#include "fovea/engine.h"
+#include "fovea/log.h"
+#include "serve/service/memory_budget.h"
+
+namespace fovea::serve {
+
+/// What a server encodes with.
+struct ServiceOptions {
+  std::string model;        ///< directory of the checkpoint
+  std::string served_name;  ///< what clients call it
+  EngineOptions engine;
+  BatcherOptions batcher;
+  std::int64_t max_inflight_bytes = std::int64_t{8} << 30;  ///< bodies, items and replies
+  std::chrono::milliseconds stall_timeout{30'000};
+  LogSink* log = nullptr;  ///< must outlive the service
+};
+
+enum class ServiceState : std::uint8_t {
+  kStarting,  ///< loads the model
+  kReady,
+  kDraining,   ///< takes no more work
+  kUnhealthy,  ///< loading failed, or no batch has ended for stall_timeout
+};
+[[nodiscard]] const char* to_string(ServiceState state);
+
+/// What is known of the model once it is loaded.
+struct ServedModel {
+  ModelReport report;
+  RowDType dtype = RowDType::kBFloat16;  ///< of the checkpoint: what "auto" means
+  std::string device;
+  std::string fingerprint;  ///< model files, processor, profile: equal ones give equal rows
+  double load_seconds = 0;
+};
+
+/// What to encode for one request.
+struct Job {
+  std::vector<MediaItem> items;
+  RowDType dtype = RowDType::kFloat32;
+  /// Bytes of a reply per byte of rows, beyond the rows themselves: base64 is 4/3.
+  double reply_factor = 1;
+  bool use_cache = true;
+  CallBounds bounds;
+};
+
+/// What became of it.
+struct JobReply {
+  std::vector<std::shared_ptr<const Embedding>> items;  ///< without errors, in order
+  double queue_ms = 0;
+  double run_ms = 0;
+  std::int64_t batch_items = 0;
+  /// Room for the reply; goes when the last of its parts has been sent.
+  std::shared_ptr<void> room;
+  /// An ApiError if there are no items. One bad item fails its request, and is its param:
+  /// the name of the item.
+  std::exception_ptr error;
+};
+
+/// The encoder behind the routes: loads in the background, batches, counts, watches itself. All
+/// functions may be called from any thread.
+class Service {
+ public:
+  /// Starts loading, and returns. @throws Error(kIo) if there are no threads to be had.
+  explicit Service(ServiceOptions options);
+  /// Ends all work.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  [[nodiscard]] ServiceState state() const noexcept;
+  /// Why it is unhealthy, for people; empty otherwise.
+  [[nodiscard]] std::string problem() const;
+  /// Waits until loading has ended, well or not.
+  void wait_loaded() const;
+  [[nodiscard]] const ServiceOptions& options() const noexcept;
+
+  /// The model. @throws ApiError(503, "starting") before it is loaded, ApiError(503, "unhealthy").
+  [[nodiscard]] const ServedModel& model() const;
+  /// The engine, for what needs no rows: plan(), stats(). @throws as model().
+  [[nodiscard]] const Engine& engine() const;
+  /// @throws ApiError(404, "model_not_found") unless the name is empty, the served one or the
+  /// directory it was started with.
+  void check_model_name(const std::string& name) const;
+
+  /// Encodes; `done` is called once, on a worker thread, where it may compute.
+  /// @throws ApiError: 503 "starting" or "draining", 429 "queue_full", 400 for a request that is
+  /// too large for ever. `done` is not called then.
+  void encode(Job job, std::function<void(JobReply)> done);
+
+  /// Runs a task on a worker thread.
+  void run(std::function<void()> task);
+
+  /// Room for what requests hold in memory.
+  [[nodiscard]] MemoryBudget& memory() noexcept;
+  [[nodiscard]] BatcherStats batcher_stats() const noexcept;
+  /// Whole seconds after which a client that was refused should come again.
+  [[nodiscard]] int retry_after_s() const noexcept;
+
+  /// Takes no more work. Returns at once.
+  void drain() noexcept;
+  /// drain(), waits until all work is done or the time is over; what is left then ends as
+  /// cancelled.
+  void stop(std::chrono::milliseconds patience) noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fovea::serve

@@ -1,0 +1,84 @@
+#include "serve/text/base64.h"
+
+#include <array>
+
+namespace fovea::serve {
+namespace {
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::uint8_t kNone = 0xff;
+
+/// Character -> its six bits, or kNone.
+constexpr std::array<std::uint8_t, 256> kValues = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNone);
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
+    values[static_cast<std::uint8_t>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
+  }
+  return values;
+}();
+
+std::uint32_t value_of(char character) { return kValues[static_cast<std::uint8_t>(character)]; }
+
+/// Text without the padding at its end; nothing if that is not what its length asks for.
+std::optional<std::string_view> without_padding(std::string_view text) {
+  std::string_view bare = text;
+  while (bare.size() + 2 > text.size() && bare.ends_with('=')) bare.remove_suffix(1);
+  const bool padded = bare.size() != text.size();
+  if (bare.size() % 4 == 1 || (padded && text.size() % 4 != 0)) return std::nullopt;
+  return bare;
+}
+
+}  // namespace
+
+std::string to_base64(std::span<const std::byte> bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4, '=');
+  const auto at = [&](std::size_t i) { return std::to_integer<std::uint32_t>(bytes[i]); };
+  std::size_t out = 0;
+  std::size_t in = 0;
+  for (; in + 3 <= bytes.size(); in += 3) {
+    const std::uint32_t group = at(in) << 16 | at(in + 1) << 8 | at(in + 2);
+    for (int shift = 18; shift >= 0; shift -= 6) text[out++] = kAlphabet[group >> shift & 63];
+  }
+  if (const std::size_t rest = bytes.size() - in; rest > 0) {
+    const std::uint32_t group = at(in) << 16 | (rest == 2 ? at(in + 1) << 8 : 0);
+    text[out++] = kAlphabet[group >> 18];
+    text[out++] = kAlphabet[group >> 12 & 63];
+    if (rest == 2) text[out++] = kAlphabet[group >> 6 & 63];
+  }
+  return text;
+}
+
+std::optional<std::vector<std::uint8_t>> from_base64(std::string_view text) {
+  const std::optional<std::string_view> bare = without_padding(text);
+  if (!bare) return std::nullopt;
+  std::vector<std::uint8_t> bytes(bare->size() / 4 * 3 + bare->size() % 4 * 3 / 4);
+  std::uint32_t wrong = 0;  // bit 7 if a character was outside the alphabet
+  std::size_t out = 0;
+  std::size_t in = 0;
+  for (; in + 4 <= bare->size(); in += 4) {
+    std::uint32_t group = 0;
+    for (std::size_t i = in; i < in + 4; ++i) {
+      const std::uint32_t value = value_of((*bare)[i]);
+      wrong |= value;
+      group = group << 6 | (value & 63);
+    }
+    bytes[out++] = static_cast<std::uint8_t>(group >> 16);
+    bytes[out++] = static_cast<std::uint8_t>(group >> 8);
+    bytes[out++] = static_cast<std::uint8_t>(group);
+  }
+  std::uint32_t group = 0;
+  std::size_t bits = 0;
+  for (; in < bare->size(); ++in) {
+    const std::uint32_t value = value_of((*bare)[in]);
+    wrong |= value;
+    group = group << 6 | (value & 63);
+    bits += 6;
+  }
+  for (; bits >= 8; bits -= 8) bytes[out++] = static_cast<std::uint8_t>(group >> (bits - 8));
+  if ((wrong & 0x80) != 0 || (group & ((1U << bits) - 1)) != 0) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,29 @@
+#include "serve/http/message.h"
+
+#include <gtest/gtest.h>
+
+namespace fovea::serve {
+namespace {
+
+TEST(FindHeader, LooksAtNoCase) {
+  const Headers headers{{"Content-Type", "a"}, {"X-Other", "b"}, {"content-type", "c"}};
+  ASSERT_NE(find_header(headers, "CONTENT-TYPE"), nullptr);
+  EXPECT_EQ(*find_header(headers, "content-type"), "a");
+  EXPECT_EQ(find_header(headers, "content-typ"), nullptr);
+}
+
+TEST(Reply, CountsTheBytesOfAllParts) {
+  Reply reply = text_reply(200, "text/plain", "hello");
+  reply.body.push_back(body_part(std::vector<std::byte>(7)));
+  EXPECT_EQ(reply.size(), 12U);
+}
+
+TEST(BodyPart, OwnsItsText) {
+  BodyPart part = body_part(std::string("x"));
+  const BodyPart copy = part;
+  part = {};
+  EXPECT_EQ(std::to_integer<char>(copy.bytes[0]), 'x');
+}
+
+}  // namespace
+}  // namespace fovea::serve
