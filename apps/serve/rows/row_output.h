@@ -58,9 +58,9 @@ struct RowTensor {
 /// summed in double, and numbers rounded once, to nearest even. fp8 does not saturate: beyond 464
 /// E4M3 is NaN, from 61440 on E5M2 is infinite, because consumers of vLLM get these from torch.
 /// @param item in engine_dtype(options). @param hidden columns of the main embedding.
-/// @throws ApiError(500, "non_finite_output") if a value is infinite or NaN before it is rounded to
-/// fp8, ApiError(400, "invalid_value") for dimensions beyond the columns, with the number of
-/// columns, and for pooling of an item without rows.
+/// @throws ApiError(500, "non_finite_output") if a value of the item is infinite or NaN,
+/// ApiError(400, "invalid_value") for dimensions beyond the columns, with the number of columns,
+/// and for pooling of an item without rows.
 [[nodiscard]] std::vector<RowTensor> make_tensors(const std::shared_ptr<const Embedding>& item,
                                                   std::int64_t hidden, const RowOptions& options);
 
