@@ -35,8 +35,8 @@ const ModelFamily& find_family(std::string_view architecture) {
     for (const std::string_view name : family->architectures)
       known += cat(known.empty() ? "" : ", ", name);
   }
-  FOVEA_CHECK(false, kUnsupported, "architecture \"", architecture,
-              "\" is not supported; supported are ", known);
+  throw Error(ErrorCode::kUnsupported,
+              cat("architecture \"", architecture, "\" is not supported; supported are ", known));
 }
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@
 
 namespace fovea::serve {
 
+struct JobReply;
+
 /// What a server encodes with.
 struct ServiceOptions {
   std::string model;        ///< directory of the checkpoint
@@ -24,6 +27,8 @@ struct ServiceOptions {
   BatcherOptions batcher;
   std::int64_t max_inflight_bytes = std::int64_t{8} << 30;  ///< bodies, items and replies
   std::chrono::milliseconds stall_timeout{30'000};
+  /// Told of every job that is complete, for metrics. Must not wait or throw.
+  std::function<void(const JobReply& reply, std::span<const MediaItem> items)> on_complete = {};
   LogSink* log = nullptr;  ///< must outlive the service
 };
 
@@ -93,7 +98,7 @@ class Service {
   /// directory it was started with.
   void check_model_name(const std::string& name) const;
 
-  /// Encodes; `done` is called once, on a worker thread, where it may compute.
+  /// Encodes; `done` is called once, on a worker thread, where it may compute. Must not throw.
   /// @throws ApiError: 503 "starting" or "draining", 429 "queue_full", 400 for a request that is
   /// too large for ever. `done` is not called then.
   void encode(Job job, std::function<void(JobReply)> done);

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace fovea::serve {
+
+using Label = std::pair<std::string_view, std::string_view>;
+using Labels = std::initializer_list<Label>;
+
+/// Writes metrics as Prometheus reads them. Each sample belongs to the family begun last.
+/// Source: Prometheus documentation, "Exposition formats", text format 0.0.4.
+class MetricsText {
+ public:
+  /// @param common labels that every sample has, before its own; must outlive this.
+  explicit MetricsText(std::span<const Label> common) : common_(common) {}
+
+  void counter(std::string_view name, std::string_view help) { begin(name, help, "counter"); }
+  void gauge(std::string_view name, std::string_view help) { begin(name, help, "gauge"); }
+  void histogram(std::string_view name, std::string_view help) { begin(name, help, "histogram"); }
+
+  void sample(double value, Labels labels = {}) { line("", value, labels, nullptr); }
+  void sample(std::int64_t value, Labels labels = {}) {
+    sample(static_cast<double>(value), labels);
+  }
+  /// All samples of a histogram. @param bounds upper ones, ascending. @param counts one for each
+  /// and one beyond the last, not summed up.
+  void buckets(std::span<const double> bounds, std::span<const std::uint64_t> counts, double sum,
+               Labels labels);
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  void begin(std::string_view name, std::string_view help, std::string_view type);
+  void line(std::string_view suffix, double value, Labels labels, const Label* last);
+
+  std::span<const Label> common_;
+  std::string name_;
+  std::string text_;
+};
+
+}  // namespace fovea::serve

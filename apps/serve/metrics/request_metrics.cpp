@@ -1,0 +1,83 @@
+#include "serve/metrics/request_metrics.h"
+
+namespace fovea::serve {
+namespace {
+
+constexpr std::array kModalities{"image", "video"};
+constexpr double kMsPerSecond = 1000;
+
+}  // namespace
+
+void RequestMetrics::observe(const Served& served) {
+  bytes_in_ += static_cast<std::int64_t>(served.bytes_in);
+  bytes_out_ += static_cast<std::int64_t>(served.bytes_out);
+  const std::lock_guard lock(mutex_);
+  RouteCounts& counts = routes_[served.route == nullptr ? "none" : served.route->pattern];
+  ++counts.by_status[served.status];
+  counts.durations.observe(served.duration.count());
+  if (!served.error_code.empty()) ++errors_[std::string(served.error_code)];
+}
+
+void RequestMetrics::observe(const JobReply& reply, std::span<const MediaItem> items) {
+  for (const MediaItem& item : items) {
+    ModalityCounts& counts = modalities_[static_cast<std::size_t>(item.modality)];
+    ++(reply.error ? counts.failed : counts.ok);
+  }
+  if (reply.error) return;
+  stages_[0].observe(reply.queue_ms / kMsPerSecond);
+  for (const auto& item : reply.items) {
+    modalities_[static_cast<std::size_t>(item->modality)].rows += item->rows;
+    frames_ += item->num_frames;
+    pixels_ += item->source_width_px * item->source_height_px * item->num_frames;
+    const StageTimes& times = item->times;
+    const std::array ms{times.read_ms, times.decode_ms, times.resize_ms,
+                        times.pack_ms, times.encode_ms, times.output_ms};
+    for (std::size_t i = 0; i < ms.size(); ++i) stages_[i + 1].observe(ms[i] / kMsPerSecond);
+  }
+}
+
+void RequestMetrics::write(MetricsText& text) const {
+  write_routes(text);
+  write_items(text);
+}
+
+void RequestMetrics::write_routes(MetricsText& text) const {
+  const std::lock_guard lock(mutex_);
+  text.counter("fovea_requests_total", "Requests answered, by status; 499: the client left first.");
+  for (const auto& [route, counts] : routes_) {
+    for (const auto& [status, count] : counts.by_status) {
+      text.sample(count, {{"route", route}, {"status", std::to_string(status)}});
+    }
+  }
+  text.histogram("fovea_request_duration_seconds", "From the first byte in to the last byte out.");
+  for (const auto& [route, counts] : routes_) counts.durations.write(text, {{"route", route}});
+  text.counter("fovea_errors_total", "Error replies by code.");
+  for (const auto& [code, count] : errors_) text.sample(count, {{"code", code}});
+  text.counter("fovea_request_bytes_total", "Bytes of request bodies.");
+  text.sample(bytes_in_.load());
+  text.counter("fovea_reply_bytes_total", "Bytes of replies.");
+  text.sample(bytes_out_.load());
+}
+
+void RequestMetrics::write_items(MetricsText& text) const {
+  text.counter("fovea_items_total", "Items of requests, by what became of their request.");
+  for (std::size_t i = 0; i < modalities_.size(); ++i) {
+    text.sample(modalities_[i].ok.load(), {{"modality", kModalities[i]}, {"result", "ok"}});
+    text.sample(modalities_[i].failed.load(), {{"modality", kModalities[i]}, {"result", "error"}});
+  }
+  text.counter("fovea_rows_total", "Rows of embeddings made.");
+  for (std::size_t i = 0; i < modalities_.size(); ++i) {
+    text.sample(modalities_[i].rows.load(), {{"modality", kModalities[i]}});
+  }
+  text.counter("fovea_input_pixels_total", "Pixels of the images and frames encoded.");
+  text.sample(pixels_.load());
+  text.counter("fovea_input_frames_total", "Images and frames of videos encoded.");
+  text.sample(frames_.load());
+  text.histogram("fovea_stage_duration_seconds",
+                 "Time in each stage: of requests in the queue, of items in the others.");
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    stages_[i].write(text, {{"stage", kStages[i]}});
+  }
+}
+
+}  // namespace fovea::serve

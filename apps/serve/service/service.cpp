@@ -1,0 +1,303 @@
+// The encoder behind the routes.
+#include "serve/service/service.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "serve/api_error.h"
+#include "serve/service/item_error.h"
+#include "serve/service/workers.h"
+
+namespace fovea::serve {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// Threads that parse bodies and write replies. Decoding and towers have threads of their own.
+int worker_count() {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2U, 8U));
+}
+
+/// What a reply may take whose rows no header tells: those of a video in a container.
+constexpr std::int64_t kUnknownReplyBytes = std::int64_t{64} << 20;
+
+std::int64_t size_of(RowDType dtype) { return dtype == RowDType::kFloat32 ? 4 : 2; }
+
+/// The dtype that most weights have, which is what the language model beside it computes in.
+RowDType checkpoint_dtype(const ModelReport& report) {
+  std::int64_t bf16 = 0;
+  std::int64_t f16 = 0;
+  std::int64_t other = 0;
+  for (const TensorReport& tensor : report.tensors) {
+    const std::int64_t elements = std::accumulate(tensor.shape.begin(), tensor.shape.end(),
+                                                  std::int64_t{1}, std::multiplies<>());
+    (tensor.dtype == "BF16" ? bf16 : tensor.dtype == "F16" ? f16 : other) += elements;
+  }
+  if (bf16 >= f16 && bf16 >= other) return RowDType::kBFloat16;
+  return f16 >= other ? RowDType::kFloat16 : RowDType::kFloat32;
+}
+
+ApiError unavailable(const char* code, const std::string& message) {
+  ApiError error(503, code, message);
+  error.retry_after_s = 1;
+  return error;
+}
+
+}  // namespace
+
+const char* to_string(ServiceState state) {
+  switch (state) {
+    case ServiceState::kStarting: return "starting";
+    case ServiceState::kReady: return "ready";
+    case ServiceState::kDraining: return "draining";
+    case ServiceState::kUnhealthy: return "unhealthy";
+  }
+  return "unhealthy";
+}
+
+struct Service::Impl {
+  explicit Impl(ServiceOptions given)
+      : options(std::move(given)),
+        memory(options.max_inflight_bytes),
+        workers(worker_count()),
+        loader([this](const std::stop_token& stop) { load(stop); }) {}
+
+  void load(const std::stop_token& stop) noexcept;
+  [[nodiscard]] bool is_loaded() const { return loaded.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_stalled() const;
+  void throw_unless_ready() const;
+  [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
+  [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const MediaItem> items) const;
+  [[nodiscard]] int retry_after_s() const;
+
+  const ServiceOptions options;
+  MemoryBudget memory;
+
+  // Written by the loader before `loaded`.
+  std::optional<Engine> engine;
+  std::optional<Batcher> batcher;
+  ServedModel model;
+  std::atomic<bool> loaded = false;
+
+  mutable std::mutex mutex;  // guards the next two
+  mutable std::condition_variable loading_ended;
+  bool has_ended = false;
+  std::string problem;
+
+  std::atomic<bool> failed = false;
+  std::atomic<bool> draining = false;
+  std::atomic<std::int64_t> jobs = 0;    // accepted and not complete
+  std::atomic<SteadyTime> busy_since{};  // when `jobs` last left 0
+  Workers workers;                       // callbacks of the batcher use it
+  std::jthread loader;
+};
+
+void Service::Impl::load(const std::stop_token& stop) noexcept {
+  std::string why;
+  try {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    engine.emplace(Engine::load(options.model, options.engine, {.stop = stop}));
+    batcher.emplace(*engine, options.batcher);
+    model.report = engine->report();
+    model.dtype = checkpoint_dtype(model.report);
+    model.device = engine->device();
+    model.load_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    loaded.store(true, std::memory_order_release);
+  } catch (const std::exception& error) {
+    why = error.what();
+    failed = true;
+  }
+  const std::lock_guard lock(mutex);
+  problem = std::move(why);
+  has_ended = true;
+  loading_ended.notify_all();
+}
+
+bool Service::Impl::is_stalled() const {
+  if (!is_loaded() || jobs == 0) return false;
+  const SteadyTime last = std::max(busy_since.load(), batcher->stats().last_progress);
+  return std::chrono::steady_clock::now() - last > options.stall_timeout;
+}
+
+void Service::Impl::throw_unless_ready() const {
+  if (draining) throw unavailable("draining", "the server is shutting down");
+  if (is_loaded()) return;
+  if (failed) throw unavailable("unhealthy", "the model could not be loaded");
+  throw unavailable("starting", "the model is being loaded; /readyz says when it is");
+}
+
+/// Room that the rows of a job and what is made of them need.
+std::int64_t Service::Impl::reply_bytes(const Job& job) const {
+  const double factor = 1 + job.reply_factor;
+  const auto row_bytes = static_cast<double>(model.report.width * size_of(job.dtype)) * factor;
+  std::int64_t bytes = 0;
+  for (const std::optional<ItemInfo>& info : engine->plan_ahead(job.items, job.bounds)) {
+    bytes += info ? static_cast<std::int64_t>(static_cast<double>(info->rows) * row_bytes)
+                  : kUnknownReplyBytes;
+  }
+  return bytes;
+}
+
+/// The first item that failed fails them all.
+JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> items) const {
+  JobReply reply{.items = {},
+                 .queue_ms = batch.queue_ms,
+                 .run_ms = batch.run_ms,
+                 .batch_items = batch.batch_items,
+                 .room = nullptr,
+                 .error = nullptr};
+  if (batch.error) {
+    reply.error = std::make_exception_ptr(to_api_error(*batch.error));
+    return reply;
+  }
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    Embedding& item = batch.items[i];
+    if (item.error) {
+      const ApiError error = item_error(*item.error, items[i], options.engine.media);
+      reply.error = std::make_exception_ptr(error);
+      reply.items.clear();
+      return reply;
+    }
+    reply.items.push_back(std::make_shared<const Embedding>(std::move(item)));
+  }
+  return reply;
+}
+
+int Service::Impl::retry_after_s() const {
+  constexpr int kMostSeconds = 60;
+  if (!is_loaded()) return 1;
+  const BatcherStats stats = batcher->stats();
+  if (stats.batch_rows == 0) return 1;
+  const double rows_per_second =
+      static_cast<double>(stats.batch_rows) / std::max(stats.run_seconds, 1e-3);
+  const double seconds = static_cast<double>(stats.rows) / rows_per_second;
+  return static_cast<int>(std::clamp(seconds + 1, 1.0, static_cast<double>(kMostSeconds)));
+}
+
+Service::Service(ServiceOptions options) try : impl_(std::make_unique<Impl>(std::move(options))) {
+} catch (const std::system_error& error) {
+  throw Error(ErrorCode::kIo, std::string("cannot start a thread: ") + error.what());
+}
+
+Service::~Service() { stop(std::chrono::milliseconds(0)); }
+
+ServiceState Service::state() const noexcept {
+  if (impl_->draining) return ServiceState::kDraining;
+  if (impl_->failed || impl_->is_stalled()) return ServiceState::kUnhealthy;
+  return impl_->is_loaded() ? ServiceState::kReady : ServiceState::kStarting;
+}
+
+std::string Service::problem() const {
+  if (impl_->is_stalled()) return "no batch has ended for the stall timeout";
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->problem;
+}
+
+void Service::wait_loaded() const {
+  std::unique_lock lock(impl_->mutex);
+  impl_->loading_ended.wait(lock, [&] { return impl_->has_ended; });
+}
+
+const ServiceOptions& Service::options() const noexcept { return impl_->options; }
+
+const ServedModel& Service::model() const {
+  if (!impl_->is_loaded()) impl_->throw_unless_ready();
+  return impl_->model;
+}
+
+const Engine& Service::engine() const {
+  if (!impl_->is_loaded()) impl_->throw_unless_ready();
+  return *impl_->engine;
+}
+
+void Service::check_model_name(const std::string& name) const {
+  const ServiceOptions& options = impl_->options;
+  if (name.empty() || name == options.served_name || name == options.model) return;
+  throw ApiError(404, "model_not_found",
+                 "no model \"" + shortened(name, 100) + "\" here; this server has \"" +
+                     options.served_name + "\"",
+                 "model");
+}
+
+void Service::encode(Job job, std::function<void(JobReply)> done) {
+  impl_->throw_unless_ready();
+  const std::int64_t bytes = impl_->reply_bytes(job);
+  if (bytes > impl_->memory.capacity()) {
+    throw ApiError(400, "response_too_large",
+                   "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
+                       std::to_string(impl_->memory.capacity()) +
+                       " are allowed in all (--max-inflight-bytes)");
+  }
+  std::shared_ptr<void> room = impl_->memory.take(bytes);
+  if (!room) {
+    ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
+    full.retry_after_s = impl_->retry_after_s();
+    throw full;
+  }
+  // The batcher owns the items; descriptions of them are for its errors.
+  const auto items = std::make_shared<const std::vector<MediaItem>>(job.items);
+  if (impl_->jobs++ == 0) impl_->busy_since = std::chrono::steady_clock::now();
+  const auto complete = [impl = impl_.get(), items, room = std::move(room),
+                         done = std::move(done)](BatchReply batch) mutable {
+    // Tasks are copied; what they hold is not.
+    auto task = [impl, items, room, done, batch = std::make_shared<BatchReply>(std::move(batch))] {
+      JobReply reply = impl->reply_of(std::move(*batch), *items);
+      reply.room = room;
+      if (impl->options.on_complete) impl->options.on_complete(reply, *items);
+      done(std::move(reply));
+    };
+    --impl->jobs;
+    impl->workers.run(std::move(task));
+  };
+  try {
+    (void)impl_->batcher->submit(std::move(job.items),
+                                 {.dtype = job.dtype,
+                                  .on_error = OnError::kSkip,
+                                  .use_cache = job.use_cache,
+                                  .bounds = job.bounds},
+                                 complete);
+  } catch (const Error& error) {
+    --impl_->jobs;
+    ApiError refused = to_api_error(error);
+    if (refused.status() == 429) refused.retry_after_s = impl_->retry_after_s();
+    throw refused;
+  } catch (...) {
+    --impl_->jobs;
+    throw;
+  }
+}
+
+void Service::run(std::function<void()> task) { impl_->workers.run(std::move(task)); }
+
+MemoryBudget& Service::memory() noexcept { return impl_->memory; }
+
+BatcherStats Service::batcher_stats() const noexcept {
+  return impl_->is_loaded() ? impl_->batcher->stats() : BatcherStats{};
+}
+
+int Service::retry_after_s() const noexcept { return impl_->retry_after_s(); }
+
+void Service::drain() noexcept { impl_->draining = true; }
+
+void Service::stop(std::chrono::milliseconds patience) noexcept {
+  drain();
+  if (!impl_->is_loaded()) {
+    impl_->loader.request_stop();
+    if (impl_->loader.joinable()) impl_->loader.join();
+    if (!impl_->is_loaded()) return;
+  }
+  try {
+    impl_->batcher->drain({.deadline = std::chrono::steady_clock::now() + patience});
+  } catch (const Error&) {
+    // What is left ends as cancelled.
+  }
+  impl_->batcher->stop();
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,42 @@
+#include "serve/service/workers.h"
+
+#include <utility>
+
+namespace fovea::serve {
+
+Workers::Workers(int count) {
+  threads_.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+}
+
+Workers::~Workers() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wakes_.notify_all();
+}
+
+void Workers::run(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wakes_.notify_one();
+}
+
+void Workers::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wakes_.wait(lock, [&] { return ends_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    std::function<void()> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;  // what it holds goes without the lock
+    lock.lock();
+  }
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace fovea::serve {
+
+/// Threads that run tasks, in the order they came. Tasks do not wait for each other.
+class Workers {
+ public:
+  /// @throws std::system_error if a thread cannot be started.
+  explicit Workers(int count);
+  /// Runs what is left, then ends.
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// Runs a task soon; tasks must not throw. Never waits. Not after the destructor has begun, but
+  /// from tasks that run.
+  void run(std::function<void()> task);
+
+ private:
+  void work();
+
+  std::mutex mutex_;  // guards the two below
+  std::deque<std::function<void()>> tasks_;
+  bool ends_ = false;
+  std::condition_variable wakes_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace fovea::serve

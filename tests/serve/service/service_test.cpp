@@ -1,0 +1,207 @@
+#include "serve/service/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <future>
+#include <iterator>
+
+#include "serve/api_error.h"
+
+namespace fovea::serve {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+const std::string kModel = FOVEA_TEST_GOLDEN_DIR "/qwen3_vl";
+
+std::vector<std::uint8_t> photo() {
+  std::ifstream file(kModel + "/images/photo_180x180.jpg", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ServiceOptions small() {
+  ServiceOptions options;
+  options.model = kModel;
+  options.served_name = "m";
+  options.engine.device = "cpu";
+  options.engine.num_threads = 1;
+  return options;
+}
+
+Job job_of(std::vector<MediaItem> items) {
+  Job job;
+  job.items = std::move(items);
+  return job;
+}
+
+Job one_photo() { return job_of({image_bytes(photo(), "items[0]")}); }
+
+JobReply encode(Service& service, Job job) {
+  std::promise<JobReply> reply;
+  service.encode(std::move(job), [&](JobReply done) { reply.set_value(std::move(done)); });
+  return reply.get_future().get();
+}
+
+template <typename Call>
+ApiError refusal(Call&& call) {
+  try {
+    call();
+  } catch (const ApiError& error) {
+    return error;
+  }
+  return {0, "nothing was refused", ""};
+}
+
+TEST(Service, GivesTheRowsOfTheEngine) {
+  Service service(small());
+  service.wait_loaded();
+  ASSERT_EQ(service.state(), ServiceState::kReady) << service.problem();
+  const JobReply reply = encode(service, one_photo());
+  ASSERT_EQ(reply.items.size(), 1U);
+  Engine engine = Engine::load(kModel, {.device = "cpu", .num_threads = 1});
+  const MediaItem item = image_bytes(photo(), "photo");
+  EXPECT_EQ(reply.items[0]->data, engine.encode(std::span(&item, 1))[0].data);
+  EXPECT_EQ(service.model().dtype, RowDType::kBFloat16);
+  EXPECT_EQ(service.model().report.width, reply.items[0]->width);
+}
+
+TEST(Service, HoldsRoomForARepliesRowsUntilItIsSent) {
+  Service service(small());
+  service.wait_loaded();
+  JobReply reply = encode(service, one_photo());
+  const auto rows = static_cast<std::int64_t>(reply.items[0]->data.size());
+  EXPECT_EQ(service.memory().used(), 2 * rows);
+  reply = {};
+  EXPECT_EQ(service.memory().used(), 0);
+}
+
+TEST(Service, RefusesWhatNeverHasRoomOtherwiseThanWhatHasNoneNow) {
+  ServiceOptions options = small();
+  options.max_inflight_bytes = 1000;
+  Service tiny(options);
+  tiny.wait_loaded();
+  const ApiError error = refusal([&] { (void)encode(tiny, one_photo()); });
+  EXPECT_EQ(error.code(), "response_too_large");
+  EXPECT_THAT(error.what(), HasSubstr("--max-inflight-bytes"));
+
+  Service service(small());
+  service.wait_loaded();
+  const std::shared_ptr<void> all = service.memory().take(service.memory().capacity() - 10);
+  const ApiError full = refusal([&] { (void)encode(service, one_photo()); });
+  EXPECT_EQ(full.status(), 429);
+  EXPECT_GE(full.retry_after_s.value_or(0), 1);
+}
+
+TEST(Service, FailsARequestForItsFirstBadItemAndNamesIt) {
+  Service service(small());
+  service.wait_loaded();
+  const JobReply reply =
+      encode(service,
+             job_of({image_bytes(photo(), "items[0].image"),
+                     image_bytes(std::vector<std::uint8_t>{0xff, 0xd8, 0xff}, "items[1].image")}));
+  EXPECT_TRUE(reply.items.empty());
+  const ApiError error = refusal([&] { std::rethrow_exception(reply.error); });
+  EXPECT_EQ(error.param(), "items[1].image");
+  EXPECT_EQ(error.code(), "decode_failed");
+}
+
+TEST(Service, TellsOfEveryJobThatIsComplete) {
+  ServiceOptions options = small();
+  std::atomic<int> told = 0;
+  options.on_complete = [&](const JobReply& reply, std::span<const MediaItem> items) {
+    told += reply.error ? 100 : static_cast<int>(items.size());
+  };
+  Service service(options);
+  service.wait_loaded();
+  (void)encode(service, one_photo());
+  (void)encode(service, job_of({image_bytes(std::vector<std::uint8_t>{1}, "x")}));
+  EXPECT_EQ(told, 101);
+}
+
+TEST(Service, RefusesBeforeTheModelIsLoadedAndAfterDraining) {
+  Service service(small());
+  const ServiceState first = service.state();
+  if (first == ServiceState::kStarting) {
+    EXPECT_EQ(refusal([&] { (void)service.model(); }).status(), 503);
+  }
+  service.wait_loaded();
+  service.drain();
+  EXPECT_EQ(service.state(), ServiceState::kDraining);
+  const ApiError error = refusal([&] { (void)encode(service, one_photo()); });
+  EXPECT_EQ(error.code(), "draining");
+  EXPECT_EQ(error.retry_after_s, 1);
+  EXPECT_NO_THROW((void)service.model());
+}
+
+TEST(Service, IsUnhealthyWithAReasonIfTheModelCannotBeLoaded) {
+  ServiceOptions options = small();
+  options.model = kModel + "/nowhere";
+  Service service(options);
+  service.wait_loaded();
+  EXPECT_EQ(service.state(), ServiceState::kUnhealthy);
+  EXPECT_THAT(service.problem(), HasSubstr("nowhere"));
+  EXPECT_EQ(refusal([&] { (void)service.model(); }).code(), "unhealthy");
+  // What clients read names no path of the server.
+  EXPECT_EQ(std::string(refusal([&] { (void)service.model(); }).what()).find("nowhere"),
+            std::string::npos);
+}
+
+TEST(Service, IsUnhealthyWhileNoBatchEnds) {
+  ServiceOptions options = small();
+  options.stall_timeout = milliseconds(1);
+  Service service(options);
+  service.wait_loaded();
+  std::promise<void> done;
+  std::vector<MediaItem> many;
+  for (int i = 0; i < 40; ++i) many.push_back(image_bytes(photo(), "x"));
+  service.encode(job_of(std::move(many)), [&](const JobReply&) { done.set_value(); });
+  auto ended = done.get_future();
+  bool was_unhealthy = false;
+  while (ended.wait_for(milliseconds(1)) != std::future_status::ready) {
+    was_unhealthy = was_unhealthy || service.state() == ServiceState::kUnhealthy;
+  }
+  EXPECT_TRUE(was_unhealthy);
+  EXPECT_EQ(service.state(), ServiceState::kReady);
+}
+
+TEST(Service, EndsAJobWhoseClientHasLeft) {
+  Service service(small());
+  service.wait_loaded();
+  std::stop_source gone;
+  gone.request_stop();
+  Job job = one_photo();
+  job.bounds.stop = gone.get_token();
+  const ApiError error = refusal([&] {
+    const JobReply reply = encode(service, std::move(job));
+    if (reply.error) std::rethrow_exception(reply.error);
+  });
+  EXPECT_EQ(error.status(), 499);
+}
+
+TEST(Service, AnswersEveryJobBeforeItStops) {
+  std::atomic<int> answered = 0;
+  {
+    Service service(small());
+    service.wait_loaded();
+    for (int i = 0; i < 20; ++i) {
+      service.encode(one_photo(),
+                     [&](const JobReply& reply) { answered += reply.error ? 100 : 1; });
+    }
+    service.stop(std::chrono::minutes(5));
+  }
+  EXPECT_EQ(answered, 20);
+}
+
+TEST(Service, KnowsItsModelByNameAndByDirectory) {
+  const Service service(small());
+  EXPECT_NO_THROW(service.check_model_name(""));
+  EXPECT_NO_THROW(service.check_model_name("m"));
+  EXPECT_NO_THROW(service.check_model_name(kModel));
+  EXPECT_EQ(refusal([&] { service.check_model_name("other"); }).code(), "model_not_found");
+}
+
+}  // namespace
+}  // namespace fovea::serve
