@@ -218,6 +218,11 @@ RowDType engine_dtype(const RowOptions& options) {
   }
 }
 
+bool copies_rows(const RowOptions& options) {
+  return computes(options) || options.order == ByteOrder::kBig || options.dimensions ||
+         options.deepstack != Deepstack::kConcat;
+}
+
 std::vector<RowTensor> make_tensors(const std::shared_ptr<const Embedding>& item,
                                     std::int64_t hidden, const RowOptions& options) {
   if (item->dtype != engine_dtype(options))

@@ -53,6 +53,9 @@ struct RowTensor {
 /// computed from them, float32 otherwise.
 [[nodiscard]] RowDType engine_dtype(const RowOptions& options);
 
+/// Whether make_tensors() makes bytes of its own, and does not refer to the item.
+[[nodiscard]] bool copies_rows(const RowOptions& options);
+
 /// The tensors of an item: one, or with Deepstack::kSplit the main embedding and each level. Rows
 /// that need no change are not copied: the tensor then refers to the item. Means and norms are
 /// summed in double, and numbers rounded once, to nearest even. fp8 does not saturate: beyond 464

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "serve/http/message.h"
@@ -55,9 +56,15 @@ struct VectorReplyHead {
 /// Most bytes of the header `metadata`: common clients take lines of 8 KiB.
 inline constexpr std::size_t kMaxMetadataBytes = 7168;
 
-/// The value of the header `metadata` for tensors that are sent back to back: JSON in ASCII, as
-/// Python's json.dumps() writes it. @throws ApiError(400, "metadata_header_too_large").
+/// The value of the header `metadata` for tensors that are sent back to back: JSON in ASCII.
+/// @param instead what to ask for if it is too large, for the message.
+/// @throws ApiError(400, "metadata_header_too_large").
 [[nodiscard]] std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
-                                          const std::vector<RowTensor>& vectors);
+                                          const std::vector<RowTensor>& vectors,
+                                          std::string_view instead);
+
+/// @param instead as above. @throws ApiError(400, "response_too_large_for_json") for more numbers
+/// than a reply of JSON may hold.
+void check_json_values(std::size_t values, std::int64_t max_values, std::string_view instead);
 
 }  // namespace fovea::serve
