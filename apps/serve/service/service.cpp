@@ -72,6 +72,7 @@ struct Service::Impl {
   [[nodiscard]] bool is_stalled() const;
   void throw_unless_ready() const;
   [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
+  [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
   [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const MediaItem> items) const;
   [[nodiscard]] int retry_after_s() const;
 
@@ -142,6 +143,21 @@ std::int64_t Service::Impl::reply_bytes(const Job& job) const {
                   : kUnknownReplyBytes;
   }
   return bytes;
+}
+
+std::shared_ptr<void> Service::Impl::take_room(const Job& job) {
+  const std::int64_t bytes = reply_bytes(job);
+  if (bytes > memory.capacity()) {
+    throw ApiError(400, "response_too_large",
+                   "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
+                       std::to_string(memory.capacity()) +
+                       " are allowed in all (--max-inflight-bytes)");
+  }
+  std::shared_ptr<void> room = memory.take(bytes);
+  if (room) return room;
+  ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
+  full.retry_after_s = retry_after_s();
+  throw full;
 }
 
 /// The first item that failed fails them all.
@@ -225,26 +241,13 @@ void Service::check_model_name(const std::string& name) const {
                  "model");
 }
 
-void Service::encode(Job job, std::function<void(JobReply)> done) {
+void Service::encode(Job job, std::function<void(JobReply)> done) try {
   impl_->throw_unless_ready();
-  const std::int64_t bytes = impl_->reply_bytes(job);
-  if (bytes > impl_->memory.capacity()) {
-    throw ApiError(400, "response_too_large",
-                   "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
-                       std::to_string(impl_->memory.capacity()) +
-                       " are allowed in all (--max-inflight-bytes)");
-  }
-  std::shared_ptr<void> room = impl_->memory.take(bytes);
-  if (!room) {
-    ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
-    full.retry_after_s = impl_->retry_after_s();
-    throw full;
-  }
+  std::shared_ptr<void> room = impl_->take_room(job);
   // The batcher owns the items; descriptions of them are for its errors.
   const auto items = std::make_shared<const std::vector<MediaItem>>(job.items);
-  if (impl_->jobs++ == 0) impl_->busy_since = std::chrono::steady_clock::now();
   const auto complete = [impl = impl_.get(), items, room = std::move(room),
-                         done = std::move(done)](BatchReply batch) mutable {
+                         done = std::move(done)](BatchReply batch) {
     // Tasks are copied; what they hold is not.
     auto task = [impl, items, room, done, batch = std::make_shared<BatchReply>(std::move(batch))] {
       JobReply reply = impl->reply_of(std::move(*batch), *items);
@@ -255,6 +258,7 @@ void Service::encode(Job job, std::function<void(JobReply)> done) {
     --impl->jobs;
     impl->workers.run(std::move(task));
   };
+  if (impl_->jobs++ == 0) impl_->busy_since = std::chrono::steady_clock::now();
   try {
     (void)impl_->batcher->submit(std::move(job.items),
                                  {.dtype = job.dtype,
@@ -262,15 +266,14 @@ void Service::encode(Job job, std::function<void(JobReply)> done) {
                                   .use_cache = job.use_cache,
                                   .bounds = job.bounds},
                                  complete);
-  } catch (const Error& error) {
-    --impl_->jobs;
-    ApiError refused = to_api_error(error);
-    if (refused.status() == 429) refused.retry_after_s = impl_->retry_after_s();
-    throw refused;
   } catch (...) {
     --impl_->jobs;
     throw;
   }
+} catch (const Error& error) {
+  ApiError refused = to_api_error(error);
+  if (refused.status() == 429) refused.retry_after_s = retry_after_s();
+  throw refused;
 }
 
 void Service::run(std::function<void()> task) { impl_->workers.run(std::move(task)); }
