@@ -53,13 +53,17 @@ struct RowTensor {
 /// computed from them, float32 otherwise.
 [[nodiscard]] RowDType engine_dtype(const RowOptions& options);
 
+/// Whether make_tensors() makes bytes of its own, and does not refer to the item.
+[[nodiscard]] bool copies_rows(const RowOptions& options);
+
 /// The tensors of an item: one, or with Deepstack::kSplit the main embedding and each level. Rows
-/// that need no change are not copied: the tensor then refers to the item. Rounds to nearest even;
-/// fp8 saturates to the largest finite value, as vLLM's conversion by torch does not (E4M3: NaN);
-/// see docs/serving.md.
+/// that need no change are not copied: the tensor then refers to the item. Means and norms are
+/// summed in double, and numbers rounded once, to nearest even. fp8 does not saturate: beyond 464
+/// E4M3 is NaN, from 61440 on E5M2 is infinite, because consumers of vLLM get these from torch.
 /// @param item in engine_dtype(options). @param hidden columns of the main embedding.
-/// @throws ApiError(500, "non_finite_output") if a value is infinite or NaN, ApiError(400) for
-/// dimensions beyond the columns, with the number of columns.
+/// @throws ApiError(500, "non_finite_output") if a value of the item is infinite or NaN,
+/// ApiError(400, "invalid_value") for dimensions beyond the columns, with the number of columns,
+/// and for pooling of an item without rows.
 [[nodiscard]] std::vector<RowTensor> make_tensors(const std::shared_ptr<const Embedding>& item,
                                                   std::int64_t hidden, const RowOptions& options);
 

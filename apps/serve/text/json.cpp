@@ -144,10 +144,11 @@ std::optional<std::string> Fields::choice(std::string_view name,
 void Fields::refuse_others() const {
   for (const auto& [name, value] : json_->items()) {
     if (std::ranges::find(asked_, name) != asked_.end()) continue;
+    const std::string given = name.substr(0, 100);
     std::string message = "unknown field " + path(shortened(name, 100));
     const auto nearest = std::ranges::min_element(
-        asked_, {}, [&](const std::string& known) { return distance(known, name.substr(0, 100)); });
-    if (nearest != asked_.end() && distance(*nearest, name.substr(0, 100)) <= 2) {
+        asked_, {}, [&](const std::string& known) { return distance(known, given); });
+    if (nearest != asked_.end() && distance(*nearest, given) <= 2) {
       message += "; did you mean " + *nearest + "?";
     }
     throw ApiError(400, "unknown_field", message, path(shortened(name, 100)));

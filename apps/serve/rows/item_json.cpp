@@ -1,0 +1,94 @@
+#include "serve/rows/item_json.h"
+
+#include <utility>
+
+#include "serve/api_error.h"
+#include "serve/text/base64.h"
+
+namespace fovea::serve {
+namespace {
+
+const char* name_of(Modality modality) { return modality == Modality::kVideo ? "video" : "image"; }
+
+Json times_json(const StageTimes& times) {
+  Json json;
+  json["read"] = times.read_ms;
+  json["decode"] = times.decode_ms;
+  json["resize"] = times.resize_ms;
+  json["pack"] = times.pack_ms;
+  json["encode"] = times.encode_ms;
+  json["output"] = times.output_ms;
+  return json;
+}
+
+StoredType stored_type(ElementType type) {
+  switch (type) {
+    case ElementType::kBFloat16: return StoredType::kBFloat16;
+    case ElementType::kFloat16: return StoredType::kFloat16;
+    case ElementType::kFloat32: return StoredType::kFloat32;
+    case ElementType::kFp8E4M3:
+    case ElementType::kFp8E5M2: break;
+  }
+  throw Error(ErrorCode::kInternal, "files of rows hold no fp8");
+}
+
+}  // namespace
+
+Json item_json(const OutputOptions& options, const EncodeReplyHead& head, const EncodedItem& item,
+               std::size_t index, const RowTensor& tensor) {
+  const Embedding& rows = *item.embedding;
+  Json json;
+  json["index"] = index;
+  if (!item.id.empty()) json["id"] = item.id;
+  if (!item.uuid.empty()) json["uuid"] = item.uuid;
+  json["object"] = "encoding";
+  json["modality"] = name_of(rows.modality);
+  if (!rows.key.empty()) json["key"] = rows.key;
+  json["num_embeds"] = rows.rows;
+  json["width"] = rows.width;
+  json["hidden"] = head.hidden;
+  json["deepstack_levels"] = head.deepstack_levels;
+  json["dtype"] = to_string(tensor.type);
+  json["shape"] = tensor.shape;
+  if (options.grid && rows.grid_thw) json["grid_thw"] = *rows.grid_thw;
+  if (rows.retained) json["retained"] = *rows.retained;
+  const bool times = options.timestamps || options.format == ReplyFormat::kTorch;
+  if (times && !rows.timestamps.empty()) json["timestamps"] = rows.timestamps;
+  if (options.timings) json["timings_ms"] = times_json(rows.times);
+  return json;
+}
+
+Json vllm_part(const EncodedItem& item, const RowTensor& tensor) {
+  const Embedding& rows = *item.embedding;
+  const std::string modality = name_of(rows.modality);
+  const std::string type = modality + "_embeds";
+  Json embeds;
+  embeds[type] = torch_base64(stored(tensor));
+  if (rows.grid_thw) embeds[modality + "_grid_thw"] = torch_base64(stored_grid(*rows.grid_thw));
+  if (!rows.timestamps.empty()) embeds["timestamps"] = rows.timestamps;
+  Json part;
+  part["type"] = type;
+  // Families without a grid have the tensor itself in place of an object.
+  part[type] = rows.grid_thw ? std::move(embeds) : embeds[type];
+  if (!item.uuid.empty()) part["uuid"] = item.uuid;
+  return part;
+}
+
+std::string torch_base64(const StoredTensor& tensor) {
+  try {
+    return to_base64(in_memory([&](const ByteSink& sink) { write_torch(tensor, sink); }));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnsupported) throw;
+    throw ApiError(400, "response_too_large",
+                   std::string(error.what()) + "; ask for output.format safetensors");
+  }
+}
+
+StoredTensor stored(const RowTensor& tensor, std::string name) {
+  return {.name = std::move(name),
+          .type = stored_type(tensor.type),
+          .shape = tensor.shape,
+          .data = tensor.bytes.bytes};
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "fovea/row_formats.h"
+#include "serve/rows/reply_formats.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+
+/// What a reply says of an item, without its numbers: {"index": .., "modality": .., "shape": ..}.
+[[nodiscard]] Json item_json(const OutputOptions& options, const EncodeReplyHead& head,
+                             const EncodedItem& item, std::size_t index, const RowTensor& tensor);
+
+/// A finished content part for a request to vLLM: {"type": "image_embeds", ..}. Grids are tensors,
+/// which all versions of vLLM take; only newer ones take lists.
+/// @param tensor its rows, as they came from the engine.
+[[nodiscard]] Json vllm_part(const EncodedItem& item, const RowTensor& tensor);
+
+/// Base64 of what torch.save() writes for a tensor.
+/// @throws ApiError(400, "response_too_large") for 4 GiB and more.
+[[nodiscard]] std::string torch_base64(const StoredTensor& tensor);
+
+/// A tensor for the writers of files. @param tensor of float32, float16 or bfloat16; stays.
+[[nodiscard]] StoredTensor stored(const RowTensor& tensor, std::string name = {});
+
+}  // namespace fovea::serve

@@ -1,0 +1,245 @@
+#include "serve/rows/reply_formats.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "fovea/row_formats.h"
+#include "serve/api_error.h"
+#include "serve/rows/body_builder.h"
+#include "serve/rows/item_json.h"
+#include "serve/rows/safetensors_reply.h"
+#include "serve/rows/vector_reply.h"
+#include "serve/text/base64.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+constexpr const char* kInstead = "output.format safetensors";
+
+bool is_json(ReplyFormat format) {
+  return format == ReplyFormat::kJson || format == ReplyFormat::kBase64 ||
+         format == ReplyFormat::kTorch;
+}
+
+[[noreturn]] void refuse(const char* code, const char* param, const OutputOptions& options,
+                         const std::string& problem) {
+  throw ApiError(
+      400, code,
+      std::string(param) + ": format " + std::string(to_string(options.format)) + " " + problem,
+      param);
+}
+
+void check_dtype(const OutputOptions& options) {
+  const ElementType type = options.rows.type;
+  const std::string name(to_string(type));
+  const bool is_fp8 = size_of(type) == 1;
+  switch (options.format) {
+    case ReplyFormat::kBase64:
+    case ReplyFormat::kRaw: return;
+    case ReplyFormat::kJson:
+      if (type == ElementType::kFloat32) return;
+      refuse("unsupported_dtype", "output.dtype", options,
+             "holds float32, not " + name + "; ask for output.format base64 or safetensors");
+    case ReplyFormat::kNpy:
+      if (type == ElementType::kFloat32 || type == ElementType::kFloat16) return;
+      refuse("unsupported_dtype", "output.dtype", options,
+             "holds float32 and float16, not " + name);
+    case ReplyFormat::kTorch:
+    case ReplyFormat::kSafetensors:
+      if (!is_fp8) return;
+      refuse("unsupported_dtype", "output.dtype", options,
+             "holds float32, float16 and bfloat16, not " + name +
+                 "; ask for output.format base64 or raw");
+  }
+}
+
+void check_part(const OutputOptions& options) {
+  if (!options.part) return;
+  if (!is_json(options.format))
+    refuse("invalid_value", "output.include", options, "holds no content parts; ask for torch");
+  if (copies_rows(options.rows) || options.rows.pooling != Pooling::kNone) {
+    throw ApiError(400, "invalid_value",
+                   "output.include: a content part holds rows as they are: without pooling, "
+                   "normalize, fp8, another byte order, and with deepstack concat",
+                   "output.include");
+  }
+}
+
+/// Numbers, base64 or an archive.
+void append_data(const OutputOptions& options, const RowTensor& tensor, std::string& out) {
+  if (options.format == ReplyFormat::kJson) return append_json_numbers(tensor, out);
+  out += '"';
+  out += options.format == ReplyFormat::kTorch ? torch_base64(stored(tensor))
+                                               : to_base64(tensor.bytes.bytes);
+  out += '"';
+}
+
+/// The members of an item that are too large for a tree of JSON.
+void append_item_data(const OutputOptions& options, const EncodedItem& item,
+                      const std::vector<RowTensor>& tensors, std::string& out) {
+  out += ",\"data\":";
+  append_data(options, tensors.front(), out);
+  if (options.rows.deepstack == Deepstack::kSplit) {
+    out += ",\"deepstack\":[";
+    for (std::size_t level = 1; level < tensors.size(); ++level) {
+      if (level > 1) out += ',';
+      append_data(options, tensors[level], out);
+    }
+    out += ']';
+  }
+  if (options.format == ReplyFormat::kTorch && item.embedding->grid_thw) {
+    out += ",\"grid_thw_torch\":\"" + torch_base64(stored_grid(*item.embedding->grid_thw)) + '"';
+  }
+  if (options.part) out += ",\"part\":" + to_text(vllm_part(item, tensors.front()));
+}
+
+std::int64_t rows_of(const std::vector<EncodedItem>& items) {
+  std::int64_t rows = 0;
+  for (const EncodedItem& item : items) rows += item.embedding->rows;
+  return rows;
+}
+
+Json usage_of(const std::vector<EncodedItem>& items) {
+  Json usage;
+  const auto videos = std::ranges::count_if(
+      items, [](const EncodedItem& item) { return item.embedding->modality == Modality::kVideo; });
+  usage["prompt_tokens"] = rows_of(items);
+  usage["total_tokens"] = rows_of(items);
+  usage["images"] = static_cast<std::int64_t>(items.size()) - videos;
+  usage["videos"] = videos;
+  return usage;
+}
+
+Reply list_reply(const OutputOptions& options, const EncodeReplyHead& head,
+                 const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
+  std::string text = "{\"id\":" + to_text(Json(head.id)) +
+                     ",\"object\":\"encoding.list\",\"created\":" + std::to_string(head.created) +
+                     ",\"model\":" + to_text(Json(head.model)) + ",\"data\":[";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) text += ',';
+    text += to_text(item_json(options, head, items[i], i, tensors[i].front()));
+    text.pop_back();  // the brace
+    append_item_data(options, items[i], tensors[i], text);
+    text += '}';
+  }
+  text += "],\"usage\":" + to_text(usage_of(items)) + '}';
+  return json_reply(std::move(text), head.room);
+}
+
+Reply npy_reply(const EncodeReplyHead& head, const ItemTensors& tensors) {
+  const RowTensor& tensor = tensors.front().front();
+  BodyBuilder body;
+  body.keep(tensor.bytes);
+  write_npy(stored(tensor), body.sink());
+  return binary_reply(body, head.room);
+}
+
+Reply raw_reply(const OutputOptions& options, const EncodeReplyHead& head,
+                const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
+  std::vector<RowTensor> all;
+  BodyBuilder body;
+  for (const std::vector<RowTensor>& of_item : tensors) {
+    all.push_back(of_item.front());
+    body.keep(of_item.front().bytes);
+    body.add(of_item.front().bytes.bytes);
+  }
+  const VectorForm form{.encoding = VectorEncoding::kBytes,
+                        .type = options.rows.type,
+                        .order = options.rows.order,
+                        .dtype_name = std::string(to_string(options.rows.type)),
+                        .endianness = options.rows.order == ByteOrder::kBig ? "big" : "little"};
+  VectorReplyHead vector_head;
+  vector_head.id = head.id;
+  vector_head.created = head.created;
+  vector_head.model = head.model;
+  vector_head.prompt_tokens = rows_of(items);
+  Reply reply = binary_reply(body, head.room);
+  reply.headers.push_back({"metadata", metadata_header(form, vector_head, all, kInstead)});
+  return reply;
+}
+
+std::size_t values_of(const ItemTensors& tensors) {
+  std::size_t values = 0;
+  for (const std::vector<RowTensor>& of_item : tensors) {
+    for (const RowTensor& tensor : of_item)
+      values += tensor.bytes.bytes.size() / size_of(tensor.type);
+  }
+  return values;
+}
+
+Reply formatted(const OutputOptions& options, const EncodeReplyHead& head,
+                const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
+  switch (options.format) {
+    case ReplyFormat::kJson:
+      check_json_values(values_of(tensors), head.max_json_values, kInstead);
+      return list_reply(options, head, items, tensors);
+    case ReplyFormat::kBase64:
+    case ReplyFormat::kTorch: break;
+    case ReplyFormat::kNpy: return npy_reply(head, tensors);
+    case ReplyFormat::kSafetensors: return safetensors_reply(options, head, items, tensors);
+    case ReplyFormat::kRaw: return raw_reply(options, head, items, tensors);
+  }
+  return list_reply(options, head, items, tensors);
+}
+
+}  // namespace
+
+std::string_view to_string(ReplyFormat format) {
+  switch (format) {
+    case ReplyFormat::kJson: return "json";
+    case ReplyFormat::kBase64: return "base64";
+    case ReplyFormat::kTorch: return "torch";
+    case ReplyFormat::kNpy: return "npy";
+    case ReplyFormat::kSafetensors: return "safetensors";
+    case ReplyFormat::kRaw: return "raw";
+  }
+  return "json";
+}
+
+void check_output(const OutputOptions& options, std::size_t items) {
+  check_dtype(options);
+  const ReplyFormat format = options.format;
+  if (options.rows.order == ByteOrder::kBig && format != ReplyFormat::kBase64 &&
+      format != ReplyFormat::kRaw) {
+    refuse("invalid_value", "output.endianness", options,
+           "is little-endian; ask for output.format base64 or raw");
+  }
+  const bool one_tensor = format == ReplyFormat::kNpy || format == ReplyFormat::kRaw;
+  if (one_tensor && options.rows.deepstack == Deepstack::kSplit) {
+    refuse("invalid_value", "output.deepstack", options,
+           "holds one tensor of an item; ask for output.format safetensors");
+  }
+  if (format == ReplyFormat::kNpy && items != 1) {
+    refuse("invalid_value", "output.format", options,
+           "holds one item, not " + std::to_string(items) + "; ask for output.format safetensors");
+  }
+  check_part(options);
+}
+
+double reply_factor(const OutputOptions& options) {
+  constexpr double kBase64 = 4.0 / 3;
+  constexpr double kArchive = 1 + kBase64;  // the archive, then its text
+  double factor = copies_rows(options.rows) ? 1 : 0;
+  if (options.format == ReplyFormat::kJson) factor += 4;  // at most 16 characters for 4 bytes
+  if (options.format == ReplyFormat::kBase64) factor += kBase64;
+  if (options.format == ReplyFormat::kTorch) factor += kArchive;
+  if (options.format == ReplyFormat::kSafetensors && options.naming == TensorNaming::kHf)
+    factor += 1;
+  return options.part ? factor + kArchive : factor;
+}
+
+Reply encode_reply(const OutputOptions& options, const EncodeReplyHead& head,
+                   const std::vector<EncodedItem>& items) {
+  check_output(options, items.size());
+  ItemTensors tensors;
+  for (const EncodedItem& item : items)
+    tensors.push_back(make_tensors(item.embedding, head.hidden, options.rows));
+  Reply reply = formatted(options, head, items, tensors);
+  reply.headers.push_back({"X-Fovea-Format", std::string(to_string(options.format))});
+  reply.headers.push_back({"X-Fovea-Rows", std::to_string(rows_of(items))});
+  return reply;
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,135 @@
+#include "serve/rows/vector_reply.h"
+
+#include <optional>
+#include <utility>
+
+#include "serve/api_error.h"
+#include "serve/rows/body_builder.h"
+#include "serve/text/base64.h"
+
+namespace fovea::serve {
+namespace {
+
+VectorEncoding encoding_named(std::string_view name) {
+  if (name == "base64") return VectorEncoding::kBase64;
+  if (name == "bytes") return VectorEncoding::kBytes;
+  return name == "bytes_only" ? VectorEncoding::kBytesOnly : VectorEncoding::kFloat;
+}
+
+Json usage_of(const VectorReplyHead& head) {
+  Json usage;
+  usage["prompt_tokens"] = head.prompt_tokens;
+  usage["total_tokens"] = head.prompt_tokens;
+  return usage;
+}
+
+Reply bytes_reply(const VectorForm& form, const VectorReplyHead& head,
+                  const std::vector<RowTensor>& vectors) {
+  std::optional<std::string> metadata;
+  if (form.encoding == VectorEncoding::kBytes) {
+    metadata = metadata_header(form, head, vectors, "encoding_format bytes_only");
+  }
+  BodyBuilder body;
+  for (const RowTensor& vector : vectors) {
+    body.keep(vector.bytes);
+    body.add(vector.bytes.bytes);
+  }
+  Reply reply = binary_reply(body, head.room);
+  if (metadata) reply.headers.push_back({"metadata", *metadata});
+  return reply;
+}
+
+/// {"index": .., "object": .., "embedding" or "data": ..}
+void append_entry(const VectorForm& form, const VectorReplyHead& head, std::size_t index,
+                  const RowTensor& vector, std::string& out) {
+  out += "{\"index\":" + std::to_string(index) + ",\"object\":\"" + head.object + "\",\"" +
+         (head.object == "embedding" ? "embedding" : "data") + "\":";
+  if (form.encoding == VectorEncoding::kFloat) {
+    append_json_numbers(vector, out);
+  } else {
+    out += '"' + to_base64(vector.bytes.bytes) + '"';
+  }
+  out += '}';
+}
+
+std::size_t values_of(const std::vector<RowTensor>& vectors) {
+  std::size_t values = 0;
+  for (const RowTensor& vector : vectors)
+    values += vector.bytes.bytes.size() / size_of(vector.type);
+  return values;
+}
+
+}  // namespace
+
+VectorForm read_vector_form(Fields& fields) {
+  VectorForm form;
+  form.encoding = encoding_named(
+      fields.choice("encoding_format", {"float", "base64", "bytes", "bytes_only"}).value_or(""));
+  form.dtype_name = fields.text("embed_dtype").value_or(form.dtype_name);
+  form.type = element_type(form.dtype_name, fields.path("embed_dtype"));
+  form.endianness =
+      fields.choice("endianness", {"native", "little", "big"}).value_or(form.endianness);
+  form.order = form.endianness == "big" ? ByteOrder::kBig : ByteOrder::kLittle;
+  if (form.encoding == VectorEncoding::kFloat) {
+    form.type = ElementType::kFloat32;
+    form.order = ByteOrder::kLittle;
+  }
+  return form;
+}
+
+Reply vector_reply(const VectorForm& form, const VectorReplyHead& head,
+                   const std::vector<RowTensor>& vectors) {
+  if (form.encoding == VectorEncoding::kBytes || form.encoding == VectorEncoding::kBytesOnly)
+    return bytes_reply(form, head, vectors);
+  if (form.encoding == VectorEncoding::kFloat)
+    check_json_values(values_of(vectors), head.max_json_values, "encoding_format base64 or bytes");
+  std::string text = "{\"id\":" + to_text(Json(head.id)) +
+                     ",\"object\":\"list\",\"created\":" + std::to_string(head.created) +
+                     ",\"model\":" + to_text(Json(head.model)) + ",\"data\":[";
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    if (i > 0) text += ',';
+    append_entry(form, head, i, vectors[i], text);
+  }
+  text += "],\"usage\":" + to_text(usage_of(head)) + '}';
+  return json_reply(std::move(text), head.room);
+}
+
+std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
+                            const std::vector<RowTensor>& vectors, std::string_view instead) {
+  Json entries = Json::array();
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const std::size_t end = begin + vectors[i].bytes.bytes.size();
+    Json entry;
+    entry["index"] = i;
+    entry["embed_dtype"] = form.dtype_name;
+    entry["endianness"] = form.endianness;
+    entry["start"] = std::exchange(begin, end);
+    entry["end"] = end;
+    entry["shape"] = vectors[i].shape;
+    entries.push_back(std::move(entry));
+  }
+  Json metadata;
+  metadata["id"] = head.id;
+  metadata["created"] = head.created;
+  metadata["model"] = head.model;
+  metadata["data"] = std::move(entries);
+  metadata["usage"] = usage_of(head);
+  std::string text = metadata.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  if (text.size() <= kMaxMetadataBytes) return text;
+  throw ApiError(400, "metadata_header_too_large",
+                 std::to_string(vectors.size()) + " vectors need a header of " +
+                     std::to_string(text.size()) + " bytes, at most " +
+                     std::to_string(kMaxMetadataBytes) + " are sent; ask for " +
+                     std::string(instead));
+}
+
+void check_json_values(std::size_t values, std::int64_t max_values, std::string_view instead) {
+  if (std::cmp_less_equal(values, max_values)) return;
+  throw ApiError(400, "response_too_large_for_json",
+                 "the reply would hold " + std::to_string(values) + " numbers, JSON at most " +
+                     std::to_string(max_values) + " (--max-json-values); ask for " +
+                     std::string(instead));
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/http/message.h"
+#include "serve/rows/row_output.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+
+/// How a reply of embeddings carries its numbers. Source: vLLM, vllm/utils/serial_utils.py.
+enum class VectorEncoding : std::uint8_t {
+  kFloat,      ///< JSON numbers
+  kBase64,     ///< base64 of the elements, in JSON
+  kBytes,      ///< the elements back to back; the header `metadata` says what is where
+  kBytesOnly,  ///< the same without the header
+};
+
+/// What a client asks for with `encoding_format`, `embed_dtype` and `endianness`.
+struct VectorForm {
+  VectorEncoding encoding = VectorEncoding::kFloat;
+  ElementType type = ElementType::kFloat32;  ///< of kFloat always float32
+  ByteOrder order = ByteOrder::kLittle;      ///< of kFloat always little
+  std::string dtype_name = "float32";        ///< as the client spells it, for the metadata
+  std::string endianness = "native";         ///< likewise; native is little-endian
+};
+
+/// Reads the three members. @throws ApiError(400, "invalid_value" or "unsupported_dtype").
+[[nodiscard]] VectorForm read_vector_form(Fields& fields);
+
+/// What stands in a reply beside its vectors.
+struct VectorReplyHead {
+  std::string object = "embedding";  ///< of each entry: "embedding" or "pooling"
+  std::string id;                    ///< "embd-..." or "pooling-..."
+  std::int64_t created = 0;          ///< seconds since 1970, UTC
+  std::string model;
+  std::int64_t prompt_tokens = 0;            ///< rows before pooling
+  std::int64_t max_json_values = 4'000'000;  ///< of kFloat
+  std::shared_ptr<const void> room;          ///< goes when the reply has been sent; may be null
+};
+
+/// The reply with these vectors, as vLLM's /v1/embeddings ("embedding": entries hold `embedding`)
+/// and /pooling ("pooling": entries hold `data`). Bytes are not copied: their parts refer to what
+/// the tensors refer to.
+/// @param vectors of form.type and form.order; [columns] or [rows, columns].
+/// @throws ApiError(400, "response_too_large_for_json") for more numbers than max_json_values,
+/// ApiError(400, "metadata_header_too_large") for kBytes; both name what to ask for instead.
+[[nodiscard]] Reply vector_reply(const VectorForm& form, const VectorReplyHead& head,
+                                 const std::vector<RowTensor>& vectors);
+
+/// Most bytes of the header `metadata`: common clients take lines of 8 KiB.
+inline constexpr std::size_t kMaxMetadataBytes = 7168;
+
+/// The value of the header `metadata` for tensors that are sent back to back: JSON in ASCII.
+/// @param instead what to ask for if it is too large, for the message.
+/// @throws ApiError(400, "metadata_header_too_large").
+[[nodiscard]] std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
+                                          const std::vector<RowTensor>& vectors,
+                                          std::string_view instead);
+
+/// @param instead as above. @throws ApiError(400, "response_too_large_for_json") for more numbers
+/// than a reply of JSON may hold.
+void check_json_values(std::size_t values, std::int64_t max_values, std::string_view instead);
+
+}  // namespace fovea::serve

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "serve/http/message.h"
+
+namespace fovea::serve {
+
+/// The value of a header with parameters: `image/png; q=1`, `form-data; name="file"`.
+struct ContentType {
+  std::string type;    ///< in lower case
+  Headers parameters;  ///< as they came, without quotes; find_header() finds them
+};
+
+/// Nothing for text that breaks the form, or gives a parameter twice.
+/// Source: RFC 9110, sections 5.6.2, 5.6.4, 5.6.6 and 8.3.1.
+[[nodiscard]] std::optional<ContentType> parse_content_type(std::string_view text);
+
+}  // namespace fovea::serve

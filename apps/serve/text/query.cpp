@@ -1,0 +1,85 @@
+#include "serve/text/query.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "serve/api_error.h"
+
+namespace fovea::serve {
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& param) {
+  throw ApiError(400, "invalid_value", "query: " + problem, param);
+}
+
+/// The text up to a separator, which is taken off the front of `rest` with it.
+std::string_view next(std::string_view& rest, char separator) {
+  const std::size_t end = std::min(rest.find(separator), rest.size());
+  const std::string_view head = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return head;
+}
+
+std::string decoded(std::string_view text) {
+  std::string spaced(text);
+  std::ranges::replace(spaced, '+', ' ');
+  const std::optional<std::string> plain = percent_decoded(spaced);
+  if (!plain) refuse("\"" + shortened(text, 60) + "\" has a % without two digits", "");
+  if (to_text(Json(*plain)) != Json(*plain).dump(-1, ' ', false, Json::error_handler_t::ignore))
+    refuse("\"" + shortened(text, 60) + "\" is no UTF-8", "");
+  return *plain;
+}
+
+/// The place of a name in the object; makes the objects on the way there.
+Json& place_of(Json& object, const std::string& name) {
+  std::string_view rest = name;
+  Json* place = &object;
+  for (int depth = 1; !rest.empty(); ++depth) {
+    if (depth > kMaxJsonDepth) refuse(shortened(name, 60) + " is nested too deep", "");
+    const std::string step(next(rest, '.'));
+    if (step.empty()) refuse("\"" + shortened(name, 60) + "\" is no name of an option", "");
+    if (!place->is_null() && !place->is_object())
+      refuse(shortened(name, 60) + " is given twice", shortened(name, 60));
+    place = &(*place)[step];
+  }
+  return *place;
+}
+
+}  // namespace
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    if (text.front() != '%') {
+      plain += text.front();
+      text.remove_prefix(1);
+      continue;
+    }
+    unsigned value = 0;
+    const std::string_view digits = text.substr(1, 2);
+    const char* end = digits.data() + digits.size();
+    if (digits.size() < 2 || std::from_chars(digits.data(), end, value, 16).ptr != end)
+      return std::nullopt;
+    plain += static_cast<char>(value);
+    text.remove_prefix(3);
+  }
+  return plain;
+}
+
+Json query_object(std::string_view query) {
+  Json object = Json::object();
+  while (!query.empty()) {
+    std::string_view value = next(query, '&');
+    if (value.empty()) continue;
+    const std::string name = decoded(next(value, '='));
+    if (name.empty() || name.back() == '.')
+      refuse("\"" + shortened(name, 60) + "\" is no name of an option", "");
+    Json& place = place_of(object, name);
+    if (!place.is_null()) refuse(shortened(name, 60) + " is given twice", shortened(name, 60));
+    place = decoded(value);
+  }
+  return object;
+}
+
+}  // namespace fovea::serve
