@@ -5,6 +5,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "errors.h"
@@ -27,10 +28,18 @@ constexpr const char* kAccessGroup = "Access";
 constexpr const char* kLimitGroup = "Limits";
 constexpr const char* kTimeGroup = "Times";
 constexpr const char* kSourceGroup = "Where media come from";
+constexpr const char* kPublishGroup = "Where rows are found";
 constexpr const char* kMessageGroup = "Messages";
+
+struct PublishFlags {
+  serve::PublisherOptions options;
+  std::string transfer_config;  ///< JSON, or empty
+  std::string hash = "sha256";
+};
 
 struct ServeFlags {
   EngineFlags engine;
+  PublishFlags publish;
   Configuration configuration;
   serve::ServeOptions options;
   std::string tls_certificate;
@@ -149,12 +158,12 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
          "Requests at a time; more are answered 429", 1);
   number("--max-connections", options.http.max_connections,
          "Connections at a time; more wait in the backlog", 1);
-  number("--max-items-per-request", options.max_items_per_request, "Items of one request", 1);
+  number("--max-items-per-request", options.limits.max_items, "Items of one request", 1);
   number("--max-queue-items", batcher.max_items, "Items of all requests together", 1);
   number("--max-batch-rows", batcher.max_batch_rows,
          "Rows that are encoded together; 0: what one graph holds", 0);
   number("--max-batch-items", batcher.max_batch_items, "Items likewise", 0);
-  number("--max-json-values", options.max_json_values, "Numbers of a reply in JSON", 1);
+  number("--max-json-values", options.limits.max_json_values, "Numbers of a reply in JSON", 1);
   add_bytes(verb, "--max-inflight-bytes", options.service.max_inflight_bytes,
             "Memory for bodies and replies of all requests")
       ->group(kLimitGroup);
@@ -214,6 +223,34 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSourceGroup);
 }
 
+/// For language models that look for rows elsewhere than in a reply.
+void add_publishing_flags(CLI::App& verb, ServeFlags& flags) {
+  PublishFlags& publish = flags.publish;
+  add_bytes(verb, "--row-store-bytes", flags.options.row_store_bytes,
+            "Rows that /v1/cache keeps, by what clients called them")
+      ->group(kPublishGroup);
+  verb.add_option("--ec-dir", publish.options.directory,
+                  "Folder where vLLM's ECExampleConnector looks for rows (default: none)")
+      ->type_name("DIR")
+      ->group(kPublishGroup);
+  add_json(verb, "--ec-transfer-config", publish.transfer_config,
+           "The same in vLLM's words: its shared_storage_path is the folder")
+      ->group(kPublishGroup);
+  add_bytes(verb, "--ec-max-bytes", publish.options.max_bytes, "Files in that folder together")
+      ->group(kPublishGroup);
+  add_seconds(verb, "--ec-min-age", publish.options.min_age,
+              "Age that a file must have before it may go")
+      ->group(kPublishGroup);
+  verb.add_option(
+          "--ec-model-id", flags.options.chat.ec_model_id,
+          "vLLM's --model: publish requests with processor options under vLLM's digest, too")
+      ->type_name("NAME")
+      ->group(kPublishGroup);
+  add_choice(verb, "--ec-hash", publish.hash, {"sha256", "sha512"},
+             "vLLM's --mm-hasher-algorithm, for that digest")
+      ->group(kPublishGroup);
+}
+
 void add_message_flags(CLI::App& verb, ServeFlags& flags) {
   add_choice(verb, "--log-level", flags.log_level, {"debug", "info", "warning", "error"},
              "Log lines from this level on; debug: probes and scrapes, too")
@@ -234,6 +271,7 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
   add_limit_flags(verb, flags);
   add_time_flags(verb, flags);
   add_source_flags(verb, flags);
+  add_publishing_flags(verb, flags);
   add_message_flags(verb, flags);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
@@ -274,6 +312,43 @@ serve::UrlPolicy url_policy(const ServeFlags& flags) {
   return is_listed ? UrlPolicy::kAllowlist : UrlPolicy::kPublic;
 }
 
+/// The folder that --ec-transfer-config names. @throws UsageError for another connector than the
+/// one that reads files.
+std::string shared_storage_path(const std::string& transfer_config) try {
+  const auto json = nlohmann::json::parse(transfer_config, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    throw UsageError("--ec-transfer-config: expected a JSON object, got " +
+                     one_line(transfer_config));
+  }
+  const std::string connector = json.value("ec_connector", "ECExampleConnector");
+  if (connector != "ECExampleConnector") {
+    throw UsageError("--ec-transfer-config: only ECExampleConnector reads files, got " +
+                     one_line(connector) + "; others fetch rows from /v1/cache (docs/serving.md)");
+  }
+  const auto extra = json.value("ec_connector_extra_config", nlohmann::json::object());
+  const std::string path = extra.value("shared_storage_path", "");
+  if (path.empty()) {
+    throw UsageError(
+        "--ec-transfer-config: expected ec_connector_extra_config with shared_storage_path");
+  }
+  return path;
+} catch (const nlohmann::json::exception& error) {
+  throw UsageError(std::string("--ec-transfer-config: ") + error.what());
+}
+
+std::optional<serve::PublisherOptions> publisher_options(const PublishFlags& flags) {
+  serve::PublisherOptions options = flags.options;
+  if (!flags.transfer_config.empty()) {
+    const std::string path = shared_storage_path(flags.transfer_config);
+    if (!options.directory.empty() && options.directory != path) {
+      throw UsageError("--ec-dir and --ec-transfer-config name different folders");
+    }
+    options.directory = path;
+  }
+  if (options.directory.empty()) return std::nullopt;
+  return options;
+}
+
 bool is_loopback(const serve::HttpOptions& http) {
   return !http.unix_socket.empty() || http.host == "localhost" || http.host == "::1" ||
          http.host.starts_with("127.");
@@ -293,6 +368,9 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   if (!flags.allowed_domains.empty()) {
     options.media.allowed_domains = split_commas(flags.allowed_domains);
   }
+  options.publisher = publisher_options(flags.publish);
+  options.chat.ec_hash =
+      flags.publish.hash == "sha512" ? serve::DigestKind::kSha512 : serve::DigestKind::kSha256;
   options.admission.is_admin_open = is_loopback(options.http);
   return options;
 }
