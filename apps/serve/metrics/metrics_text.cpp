@@ -11,7 +11,9 @@ std::string number(double value) {
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   if (std::isnan(value)) return "NaN";
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  const bool is_short = value == 0 || (std::abs(value) >= 1e-5 && std::abs(value) < 1e15);
+  const auto form = is_short ? std::chars_format::fixed : std::chars_format::general;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, form).ptr;
   return {text.data(), end};
 }
 

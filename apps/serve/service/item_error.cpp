@@ -17,6 +17,7 @@ std::optional<ItemSize> size_of(const MediaItem& item, MediaOptions options) {
   options.limits.max_image_pixels = std::numeric_limits<std::int64_t>::max();
   options.limits.max_image_side_px = std::numeric_limits<std::int64_t>::max();
   options.limits.max_image_bytes = std::numeric_limits<std::size_t>::max();
+  options.limits.max_item_bytes = std::numeric_limits<std::size_t>::max();
   try {
     return probe_image(item.content(), item.name, options);
   } catch (const Error&) {

@@ -65,13 +65,18 @@ struct Service::Impl {
       : options(std::move(given)),
         memory(options.max_inflight_bytes),
         workers(worker_count()),
-        loader([this](const std::stop_token& stop) { load(stop); }) {}
+        loader([this](const std::stop_token& stop) {
+          load(stop);
+          watch(stop);
+        }) {}
 
   void load(const std::stop_token& stop) noexcept;
+  void watch(const std::stop_token& stop) noexcept;
   [[nodiscard]] bool is_loaded() const { return loaded.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_stalled() const;
   void throw_unless_ready() const;
   [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
+  [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
   [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const MediaItem> items) const;
   [[nodiscard]] int retry_after_s() const;
 
@@ -84,17 +89,20 @@ struct Service::Impl {
   ServedModel model;
   std::atomic<bool> loaded = false;
 
-  mutable std::mutex mutex;  // guards the next two
+  mutable std::mutex mutex;  // guards what follows, up to the flags
   mutable std::condition_variable loading_ended;
+  std::condition_variable_any ends;  // wakes the watch for its end
   bool has_ended = false;
   std::string problem;
+  std::shared_ptr<const Stats> engine_stats;
 
   std::atomic<bool> failed = false;
-  std::atomic<bool> draining = false;
+  std::atomic<bool> ending = false;      // readiness has fallen
+  std::atomic<bool> draining = false;    // and no work is taken
   std::atomic<std::int64_t> jobs = 0;    // accepted and not complete
   std::atomic<SteadyTime> busy_since{};  // when `jobs` last left 0
   Workers workers;                       // callbacks of the batcher use it
-  std::jthread loader;
+  std::jthread loader;                   // loads, then watches
 };
 
 void Service::Impl::load(const std::stop_token& stop) noexcept {
@@ -106,6 +114,12 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
     model.report = engine->report();
     model.dtype = checkpoint_dtype(model.report);
     model.device = engine->device();
+    const auto stats = std::make_shared<const Stats>(engine->stats());
+    for (const PathStats& path : stats->paths) {
+      model.token_budgets.emplace_back(path.name, path.token_budgets);
+    }
+    const std::lock_guard lock(mutex);
+    engine_stats = stats;
     model.load_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     loaded.store(true, std::memory_order_release);
@@ -119,6 +133,24 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
   loading_ended.notify_all();
 }
 
+/// Keeps the counters of the engine fresh for those who must not wait for them.
+void Service::Impl::watch(const std::stop_token& stop) noexcept {
+  constexpr std::chrono::milliseconds kInterval(500);
+  std::unique_lock lock(mutex);
+  while (is_loaded() && !ends.wait_for(lock, stop, kInterval, [] { return false; }) &&
+         !stop.stop_requested()) {
+    lock.unlock();
+    std::shared_ptr<const Stats> fresh;
+    try {
+      fresh = std::make_shared<const Stats>(engine->stats());
+    } catch (const std::exception&) {
+      // No memory for a copy: the old one stays.
+    }
+    lock.lock();
+    if (fresh) engine_stats = std::move(fresh);
+  }
+}
+
 bool Service::Impl::is_stalled() const {
   if (!is_loaded() || jobs == 0) return false;
   const SteadyTime last = std::max(busy_since.load(), batcher->stats().last_progress);
@@ -127,6 +159,7 @@ bool Service::Impl::is_stalled() const {
 
 void Service::Impl::throw_unless_ready() const {
   if (draining) throw unavailable("draining", "the server is shutting down");
+  if (is_stalled()) throw unavailable("unhealthy", "no batch has ended for a long time");
   if (is_loaded()) return;
   if (failed) throw unavailable("unhealthy", "the model could not be loaded");
   throw unavailable("starting", "the model is being loaded; /readyz says when it is");
@@ -142,6 +175,21 @@ std::int64_t Service::Impl::reply_bytes(const Job& job) const {
                   : kUnknownReplyBytes;
   }
   return bytes;
+}
+
+std::shared_ptr<void> Service::Impl::take_room(const Job& job) {
+  const std::int64_t bytes = reply_bytes(job);
+  if (bytes > memory.capacity()) {
+    throw ApiError(400, "response_too_large",
+                   "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
+                       std::to_string(memory.capacity()) +
+                       " are allowed in all (--max-inflight-bytes)");
+  }
+  std::shared_ptr<void> room = memory.take(bytes);
+  if (room) return room;
+  ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
+  full.retry_after_s = retry_after_s();
+  throw full;
 }
 
 /// The first item that failed fails them all.
@@ -188,7 +236,7 @@ Service::Service(ServiceOptions options) try : impl_(std::make_unique<Impl>(std:
 Service::~Service() { stop(std::chrono::milliseconds(0)); }
 
 ServiceState Service::state() const noexcept {
-  if (impl_->draining) return ServiceState::kDraining;
+  if (impl_->ending) return ServiceState::kDraining;
   if (impl_->failed || impl_->is_stalled()) return ServiceState::kUnhealthy;
   return impl_->is_loaded() ? ServiceState::kReady : ServiceState::kStarting;
 }
@@ -225,73 +273,73 @@ void Service::check_model_name(const std::string& name) const {
                  "model");
 }
 
-void Service::encode(Job job, std::function<void(JobReply)> done) {
+void Service::encode(Job job, std::function<void(JobReply)> done) try {
   impl_->throw_unless_ready();
-  const std::int64_t bytes = impl_->reply_bytes(job);
-  if (bytes > impl_->memory.capacity()) {
-    throw ApiError(400, "response_too_large",
-                   "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
-                       std::to_string(impl_->memory.capacity()) +
-                       " are allowed in all (--max-inflight-bytes)");
-  }
-  std::shared_ptr<void> room = impl_->memory.take(bytes);
-  if (!room) {
-    ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
-    full.retry_after_s = impl_->retry_after_s();
-    throw full;
-  }
+  std::shared_ptr<void> room = impl_->take_room(job);
   // The batcher owns the items; descriptions of them are for its errors.
   const auto items = std::make_shared<const std::vector<MediaItem>>(job.items);
-  if (impl_->jobs++ == 0) impl_->busy_since = std::chrono::steady_clock::now();
-  const auto complete = [impl = impl_.get(), items, room = std::move(room),
-                         done = std::move(done)](BatchReply batch) mutable {
-    // Tasks are copied; what they hold is not.
-    auto task = [impl, items, room, done, batch = std::make_shared<BatchReply>(std::move(batch))] {
+  auto complete = [impl = impl_.get(), items, room = std::move(room),
+                   done = std::move(done)](BatchReply batch) mutable {
+    // What a function holds is moved on, so that it is held where it is needed and nowhere else.
+    auto task = [impl, items = std::move(items), room = std::move(room), done = std::move(done),
+                 batch = std::make_shared<BatchReply>(std::move(batch))]() mutable {
       JobReply reply = impl->reply_of(std::move(*batch), *items);
-      reply.room = room;
+      reply.room = std::move(room);
       if (impl->options.on_complete) impl->options.on_complete(reply, *items);
       done(std::move(reply));
     };
     --impl->jobs;
     impl->workers.run(std::move(task));
   };
+  if (impl_->jobs++ == 0) impl_->busy_since = std::chrono::steady_clock::now();
   try {
     (void)impl_->batcher->submit(std::move(job.items),
                                  {.dtype = job.dtype,
                                   .on_error = OnError::kSkip,
                                   .use_cache = job.use_cache,
                                   .bounds = job.bounds},
-                                 complete);
-  } catch (const Error& error) {
-    --impl_->jobs;
-    ApiError refused = to_api_error(error);
-    if (refused.status() == 429) refused.retry_after_s = impl_->retry_after_s();
-    throw refused;
+                                 std::move(complete));
   } catch (...) {
     --impl_->jobs;
     throw;
   }
+} catch (const Error& error) {
+  ApiError refused = to_api_error(error);
+  if (refused.status() == 429) refused.retry_after_s = retry_after_s();
+  throw refused;
 }
 
 void Service::run(std::function<void()> task) { impl_->workers.run(std::move(task)); }
 
 MemoryBudget& Service::memory() noexcept { return impl_->memory; }
 
+const MemoryBudget& Service::memory() const noexcept { return impl_->memory; }
+
 BatcherStats Service::batcher_stats() const noexcept {
   return impl_->is_loaded() ? impl_->batcher->stats() : BatcherStats{};
 }
 
+std::shared_ptr<const Stats> Service::engine_stats() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->engine_stats;
+}
+
 int Service::retry_after_s() const noexcept { return impl_->retry_after_s(); }
 
-void Service::drain() noexcept { impl_->draining = true; }
+void Service::check_takes_work() const { impl_->throw_unless_ready(); }
+
+void Service::announce_end() noexcept { impl_->ending = true; }
+
+void Service::drain() noexcept {
+  impl_->ending = true;
+  impl_->draining = true;
+}
 
 void Service::stop(std::chrono::milliseconds patience) noexcept {
   drain();
-  if (!impl_->is_loaded()) {
-    impl_->loader.request_stop();
-    if (impl_->loader.joinable()) impl_->loader.join();
-    if (!impl_->is_loaded()) return;
-  }
+  if (!impl_->is_loaded()) impl_->loader.request_stop();
+  wait_loaded();
+  if (!impl_->is_loaded()) return;
   try {
     impl_->batcher->drain({.deadline = std::chrono::steady_clock::now() + patience});
   } catch (const Error&) {

@@ -14,7 +14,9 @@ std::vector<std::uint8_t> png_header(std::uint32_t width, std::uint32_t height) 
       bytes.push_back(static_cast<std::uint8_t>(side >> shift));
     }
   }
-  for (const std::uint8_t byte : {8, 2, 0, 0, 0, 0, 0, 0, 0}) bytes.push_back(byte);
+  for (const int byte : {8, 2, 0, 0, 0, 0, 0, 0, 0}) {
+    bytes.push_back(static_cast<std::uint8_t>(byte));
+  }
   return bytes;
 }
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::serve {
+
+/// A descriptor that is closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  [[nodiscard]] int number() const noexcept { return number_; }
+  [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+/// Opens a regular file for reading that lies below an open folder, wherever symbolic links on the
+/// way lead; the last component may be none. Not open if there is none, and for a path that is
+/// absolute or has a component "..". Each look at the tree is the one that opens, so nobody can
+/// change the tree between a check and its use. Source: openat2(2), RESOLVE_BENEATH.
+[[nodiscard]] Descriptor open_beneath(const Descriptor& folder, const std::string& path);
+/// The same for systems without openat2(): follows no symbolic link at all.
+[[nodiscard]] Descriptor open_by_components(const Descriptor& folder, const std::string& path);
+
+/// The files that clients may name.
+class LocalFiles {
+ public:
+  /// @param folder that they lie in, or empty: there are none.
+  /// @throws Error(kInvalidArgument) if it is no folder.
+  explicit LocalFiles(const std::string& folder);
+
+  /// The bytes that a file: URL names; those of a file larger than max_bytes end one byte behind
+  /// them. @param param for messages, as in ApiError.
+  /// @throws ApiError(403, "local_media_forbidden") for everything that is no readable regular file
+  /// below the folder; the message does not say which of these it is.
+  [[nodiscard]] std::vector<std::uint8_t> read(std::string_view url, std::size_t max_bytes,
+                                               const std::string& param) const;
+
+ private:
+  std::vector<std::string> prefixes_;  ///< the folder as it was given, and without symbolic links
+  Descriptor folder_;
+};
+
+}  // namespace fovea::serve

@@ -1,0 +1,115 @@
+#include "serve/service/vllm_digest.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <map>
+
+#include "fovea/error.h"
+#include "serve/api_error.h"
+
+namespace fovea::serve {
+namespace {
+
+/// What stands in front of a value.
+enum class Tag : char { kNone = 0, kSequence = 1, kMapping = 2, kLeaf = 3 };
+
+void append_number(std::string& out, std::uint64_t number) {
+  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(number >> shift & 0xff);
+}
+
+/// Bytes with their length in front.
+void append_frame(std::string& out, std::string_view bytes) {
+  append_number(out, bytes.size());
+  out += bytes;
+}
+
+void append_tag(std::string& out, Tag tag) { out += static_cast<char>(tag); }
+
+void append_leaf(std::string& out, std::string_view bytes) {
+  append_tag(out, Tag::kLeaf);
+  append_frame(out, bytes);
+}
+
+void append_leaf(std::string& out, std::uint64_t number) {
+  std::string bytes;
+  append_number(bytes, number);
+  append_leaf(out, bytes);
+}
+
+void append_value(std::string& out, const Json& value);
+
+void append_structure(std::string& out, const Json& value) {
+  append_tag(out, value.is_array() ? Tag::kSequence : Tag::kMapping);
+  append_number(out, value.size());
+  for (const auto& [key, member] : value.items()) {
+    if (value.is_object()) append_frame(out, key);
+    append_value(out, member);
+  }
+}
+
+void append_value(std::string& out, const Json& value) {
+  if (value.is_null()) {
+    append_tag(out, Tag::kNone);
+  } else if (value.is_structured()) {
+    append_structure(out, value);
+  } else if (value.is_string()) {
+    append_leaf(out, value.get_ref<const std::string&>());
+  } else if (value.is_boolean()) {
+    append_leaf(out, std::string_view(value.get<bool>() ? "\1" : "\0", 1));
+  } else if (value.is_number_float()) {
+    append_leaf(out, std::bit_cast<std::uint64_t>(value.get<double>()));
+  } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
+    throw ApiError(400, "invalid_value", "a number of the options has more than 64 bits");
+  } else {
+    append_leaf(out, static_cast<std::uint64_t>(value.get<std::int64_t>()));
+  }
+}
+
+}  // namespace
+
+DigestKind digest_kind(std::string_view name) {
+  if (name == "sha256") return DigestKind::kSha256;
+  if (name == "sha512") return DigestKind::kSha512;
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      "expected sha256 or sha512, got " + shortened(name, 60) +
+          (name == "blake3" ? "; start the consumer with --mm-hasher-algorithm sha256" : ""));
+}
+
+std::string hex_digest(DigestKind kind, std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  const EVP_MD* const method = kind == DigestKind::kSha256 ? EVP_sha256() : EVP_sha512();
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, method, nullptr) != 1) {
+    throw Error(ErrorCode::kInternal, "a hash could not be computed");
+  }
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) {
+    text += kDigits[digest[i] >> 4U];
+    text += kDigits[digest[i] & 0xfU];
+  }
+  return text;
+}
+
+std::string vllm_digest(DigestKind kind, const DigestInput& input) {
+  std::map<std::string_view, std::string> values;  // sorted by name
+  append_leaf(values["model_id"], input.model_id);
+  append_leaf(values[input.modality], input.uuid);
+  if (!input.media_io_kwargs.empty())
+    append_value(values["media_io_kwargs"], input.media_io_kwargs);
+  if (!input.mm_processor_kwargs.empty()) {
+    append_value(values["mm_processor_kwargs"], input.mm_processor_kwargs);
+  }
+  std::string all;
+  for (const auto& [name, value] : values) {
+    append_frame(all, name);
+    all += value;
+  }
+  return hex_digest(kind, all);
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,169 @@
+#include "serve/media/media_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "serve/api_error.h"
+#include "serve/text/base64.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::serve {
+namespace {
+
+using ::testing::HasSubstr;
+
+MediaReference reference(std::string url, Modality modality = Modality::kImage) {
+  MediaReference made;
+  made.modality = modality;
+  made.url = std::move(url);
+  made.param = "items[0].image";
+  return made;
+}
+
+std::string data_url(std::string_view bytes) {
+  return "data:image/png;base64," + to_base64(std::as_bytes(std::span(bytes)));
+}
+
+std::string content(const MediaItem& item) {
+  return {item.content().begin(), item.content().end()};
+}
+
+/// What resolve() hands over; it must not need threads. @throws what it fails with.
+ResolvedMedia resolved(const std::vector<MediaReference>& references,
+                       const MediaSourceOptions& options = {}) {
+  MediaSource source(options);
+  int calls = 0;
+  ResolvedMedia result;
+  std::exception_ptr failure;
+  source.resolve(references, {}, [&](ResolvedMedia media, const std::exception_ptr& error) {
+    ++calls;
+    result = std::move(media);
+    failure = error;
+  });
+  EXPECT_EQ(calls, 1);
+  if (failure) std::rethrow_exception(failure);
+  return result;
+}
+
+void expect_refusal(int status, const std::string& code, const std::string& part,
+                    const MediaReference& reference, const MediaSourceOptions& options = {}) {
+  try {
+    (void)resolved({reference}, options);
+    ADD_FAILURE() << "expected " << code;
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), status);
+    EXPECT_EQ(error.code(), code);
+    EXPECT_EQ(error.param(), reference.param);
+    EXPECT_THAT(error.what(), HasSubstr(part));
+  }
+}
+
+TEST(MediaSource, DecodesDataUrlsAndBareBase64) {
+  const ResolvedMedia media = resolved({reference(data_url("one")), reference("dHdv")});
+  ASSERT_EQ(media.items.size(), 2U);
+  EXPECT_EQ(content(media.items[0]), "one");
+  EXPECT_EQ(content(media.items[1]), "two");
+  EXPECT_EQ(media.items[0].name, "items[0].image");
+  EXPECT_EQ(media.items[0].modality, Modality::kImage);
+  EXPECT_EQ(media.counts.data_bytes, 6);
+  EXPECT_EQ(media.counts.body_bytes, 0);
+}
+
+TEST(MediaSource, KeepsTheRateOfVideos) {
+  MediaReference video = reference(data_url("film"), Modality::kVideo);
+  video.fps = 4.0;
+  const ResolvedMedia media = resolved({video});
+  EXPECT_EQ(media.items[0].modality, Modality::kVideo);
+  EXPECT_EQ(media.items[0].fps, 4.0);
+}
+
+TEST(MediaSource, RefersToTheBytesOfTheRequest) {
+  for (const Modality modality : {Modality::kImage, Modality::kVideo}) {
+    auto body = std::make_shared<const std::vector<std::uint8_t>>(5, std::uint8_t{'x'});
+    MediaReference part = reference("", modality);
+    part.bytes = std::span(*body).first(3);
+    part.owner = body;
+    const ResolvedMedia media = resolved({part});
+    EXPECT_EQ(media.items[0].content().data(), body->data());
+    EXPECT_EQ(content(media.items[0]), "xxx");
+    EXPECT_EQ(media.counts.body_bytes, 3);
+    part.owner.reset();
+    EXPECT_EQ(body.use_count(), 2);  // here, and with the item
+  }
+}
+
+TEST(MediaSource, ReadsFilesOfItsFolder) {
+  const test::TemporaryDirectory folder;
+  test::write_text(folder / "a.png", "picture");
+  const ResolvedMedia media =
+      resolved({reference("file://" + (folder / "a.png"))}, {.allowed_local_path = folder.path()});
+  EXPECT_EQ(content(media.items[0]), "picture");
+  EXPECT_EQ(media.counts.file_bytes, 7);
+}
+
+TEST(MediaSource, RefusesTextThatIsNoMedia) {
+  for (const char* text : {"data:image/png,hello", "data:", "data:image/png;base64"}) {
+    expect_refusal(400, "invalid_value", "data:<type>;base64", reference(text));
+  }
+  for (const char* text : {"data:;base64,????", "no base64", "Zh=="}) {
+    expect_refusal(400, "invalid_value", "not valid base64", reference(text));
+  }
+  for (const char* text : {"ftp://a.b/c", "javascript:x", "s3://bucket/key"}) {
+    expect_refusal(400, "invalid_value", text, reference(text));
+  }
+  expect_refusal(400, "invalid_value", "no bytes", reference("data:;base64,"));
+  expect_refusal(400, "invalid_value", "no bytes", reference(""));
+}
+
+TEST(MediaSource, RefusesFilesWithoutAFolder) {
+  expect_refusal(403, "local_media_forbidden", "reads no local files",
+                 reference("file:///etc/passwd"));
+}
+
+TEST(MediaSource, RefusesListsOfFrames) {
+  MediaReference video = reference("", Modality::kVideo);
+  video.frames = {data_url("frame")};
+  expect_refusal(400, "invalid_value", "one file", video);
+}
+
+TEST(MediaSource, LimitsTheBytesOfEveryModality) {
+  const test::TemporaryDirectory folder;
+  test::write_text(folder / "five", "12345");
+  const MediaSourceOptions options{
+      .allowed_local_path = folder.path(), .max_image_bytes = 4, .max_video_bytes = 6};
+  const std::string file = "file://" + (folder / "five");
+  EXPECT_NO_THROW((void)resolved({reference(data_url("1234"))}, options));
+  expect_refusal(422, "image_too_large", "--max-image-bytes", reference(data_url("12345")),
+                 options);
+  expect_refusal(422, "image_too_large", "more than 4 bytes", reference("MTIzNDU2Nzg5"), options);
+  expect_refusal(422, "image_too_large", "", reference(file), options);
+  EXPECT_NO_THROW((void)resolved({reference(file, Modality::kVideo)}, options));
+  expect_refusal(422, "video_too_large", "--max-video-bytes",
+                 reference(data_url("1234567"), Modality::kVideo), options);
+  const auto body = std::make_shared<const std::vector<std::uint8_t>>(5);
+  MediaReference part = reference("");
+  part.bytes = *body;
+  part.owner = body;
+  expect_refusal(422, "image_too_large", "", part, options);
+}
+
+TEST(MediaSource, LooksAtSizesBeforeItDecodes) {
+  expect_refusal(422, "image_too_large", "", reference("data:;base64," + std::string(100, '!')),
+                 {.max_image_bytes = 4});
+}
+
+TEST(MediaSource, FailsAsAWholeWithTheFirstThatFails) {
+  MediaReference second = reference("!");
+  second.param = "items[1].image";
+  MediaReference third = reference("?");
+  third.param = "items[2].image";
+  try {
+    (void)resolved({reference(data_url("fine")), second, third});
+    ADD_FAILURE() << "expected a refusal";
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.param(), "items[1].image");
+  }
+}
+
+}  // namespace
+}  // namespace fovea::serve
