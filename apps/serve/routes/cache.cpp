@@ -1,0 +1,138 @@
+#include "serve/routes/cache.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "fovea/row_formats.h"
+#include "serve/api_error.h"
+#include "serve/http/exchange.h"
+#include "serve/rows/body_builder.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+/// Text with all but letters, digits and "-._~" percent-encoded.
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string encoded;
+  for (const char character : text) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (kPlain.find(character) != kPlain.npos) {
+      encoded += character;
+    } else {
+      encoded += {'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]};
+    }
+  }
+  return encoded;
+}
+
+/// The file, without a copy of the rows.
+Reply file_reply(const std::shared_ptr<const Embedding>& item, const std::shared_ptr<void>& room) {
+  const StoredTensor tensor = stored_rows(*item, "ec_cache");
+  BodyBuilder body;
+  body.keep({tensor.data, item});
+  write_safetensors(std::span(&tensor, 1), {{"format", "pt"}}, body.sink());
+  return binary_reply(body, room);
+}
+
+/// Room in memory for rows that may be evicted while they are sent. @throws ApiError(429).
+std::shared_ptr<void> take_room(Service& service, const Embedding& item) {
+  std::shared_ptr<void> room = service.memory().take(static_cast<std::int64_t>(item.data.size()));
+  if (room) return room;
+  ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
+  full.retry_after_s = service.retry_after_s();
+  throw full;
+}
+
+ApiError key_not_found() { return {404, "key_not_found", "there are no rows of this key", "key"}; }
+
+void get_rows(Service& service, RowStore& store, Exchange& exchange, const std::string& key) {
+  const std::shared_ptr<const Embedding> item = store.find(key);
+  if (item == nullptr) throw key_not_found();
+  const bool is_sent = exchange.request().method != "HEAD";
+  Reply reply = file_reply(item, is_sent ? take_room(service, *item) : nullptr);
+  reply.headers.push_back({"ETag", "\"" + percent_encoded(key) + "\""});
+  reply.headers.push_back({"X-Fovea-Format", "safetensors"});
+  reply.headers.push_back(
+      {"X-Fovea-Shape", std::to_string(item->rows) + "," + std::to_string(item->width)});
+  exchange.reply(std::move(reply));
+}
+
+Json store_json(const RowStoreStats& stats) {
+  Json json;
+  json["entries"] = stats.entries;
+  json["bytes"] = stats.bytes;
+  json["capacity_bytes"] = stats.capacity_bytes;
+  json["hits"] = stats.hits;
+  json["misses"] = stats.misses;
+  json["evictions"] = stats.evictions;
+  return json;
+}
+
+Json publisher_json(const PublisherStats& stats) {
+  Json json;
+  json["entries"] = stats.entries;
+  json["bytes"] = stats.bytes;
+  json["capacity_bytes"] = stats.max_bytes;
+  json["published"] = stats.published;
+  json["pruned"] = stats.pruned;
+  return json;
+}
+
+Json encoder_json(const EncoderCacheStats& stats) {
+  Json json;
+  json["entries"] = stats.items;
+  json["bytes"] = stats.bytes;
+  json["capacity_bytes"] = stats.capacity_bytes;
+  json["hits"] = stats.hits;
+  json["joins"] = stats.joins;
+  json["misses"] = stats.misses;
+  json["evictions"] = stats.evictions;
+  return json;
+}
+
+Reply stats_reply(const Service& service, const RowStore& store, const Publisher* publisher) {
+  Json json;
+  json["row_store"] = store_json(store.stats());
+  json["ec_dir"] = publisher == nullptr ? Json() : publisher_json(publisher->stats());
+  json["encoder_cache"] = encoder_json(service.engine().stats().encoder_cache);
+  return text_reply(200, "application/json", to_text(json));
+}
+
+Route route(const char* method, const char* pattern, RouteKind kind, Handler handler) {
+  return {.method = method, .pattern = pattern, .kind = kind, .handler = std::move(handler)};
+}
+
+}  // namespace
+
+std::string cache_path(std::string_view key) { return "/v1/cache/" + percent_encoded(key); }
+
+std::vector<Route> cache_routes(Service& service, RowStore& store, const Publisher* publisher) {
+  using Call = const std::shared_ptr<Exchange>&;
+  std::vector<Route> routes;
+  routes.push_back(route("GET", "/v1/cache/stats", RouteKind::kService,
+                         [&service, &store, publisher](Call exchange, const PathArguments&) {
+                           exchange->reply(stats_reply(service, store, publisher));
+                         }));
+  routes.push_back(route("GET", "/v1/cache/{key}", RouteKind::kWork,
+                         [&service, &store](Call exchange, const PathArguments& arguments) {
+                           get_rows(service, store, *exchange, arguments[0]);
+                         }));
+  routes.push_back(route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
+                         [&store](Call exchange, const PathArguments& arguments) {
+                           if (!store.erase(arguments[0])) throw key_not_found();
+                           exchange->reply(text_reply(200, "application/json", "{}"));
+                         }));
+  routes.push_back(route("POST", "/v1/cache/reset", RouteKind::kAdmin,
+                         [&store](Call exchange, const PathArguments&) {
+                           store.clear();
+                           exchange->reply(text_reply(200, "application/json", "{}"));
+                         }));
+  return routes;
+}
+
+}  // namespace fovea::serve

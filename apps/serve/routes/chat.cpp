@@ -1,0 +1,240 @@
+#include "serve/routes/chat.h"
+
+#include <atomic>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "serve/api_error.h"
+#include "serve/routes/cache.h"
+#include "serve/routes/conversation.h"
+#include "serve/routes/part_metadata.h"
+#include "serve/routes/processing_options.h"
+#include "serve/rows/row_output.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+constexpr const char* kWarning =
+    "199 - \"vLLM encodes this family itself when pixels are forwarded\"";
+
+const char* to_string(Modality modality) {
+  return modality == Modality::kImage ? "image" : "video";
+}
+
+/// The route with all that it refers to.
+struct Chat {
+  Chat(const Encoder& with, const CallLimits& bounds, RowPlaces to, ChatOptions given)
+      : encoder(with), limits(bounds), places(to), options(std::move(given)) {}
+
+  Encoder encoder;
+  CallLimits limits;
+  RowPlaces places;
+  ChatOptions options;
+  std::atomic<bool> has_warned = false;
+};
+
+/// A part whose rows are to be found.
+struct NamedPart {
+  Modality modality = Modality::kImage;
+  std::string key;     ///< empty: that of the rows
+  std::string digest;  ///< under which vLLM looks for it instead of the key; empty: the key
+  bool has_uuid = false;
+};
+
+std::string digest_of(const ChatOptions& chat, const ProcessingOptions& options,
+                      const MediaPart& part) {
+  const Modality modality = part.reference.modality;
+  if (!options.concern(modality) || !part.uuid) return {};
+  if (chat.ec_model_id.empty()) {
+    throw ApiError(400, "options_change_the_key",
+                   "with mm_processor_kwargs or media_io_kwargs vLLM looks for the rows under "
+                   "another name than their uuid; without such options they are found, or with "
+                   "--ec-model-id of this server",
+                   options.mm_processor_kwargs.empty() ? "media_io_kwargs" : "mm_processor_kwargs");
+  }
+  return vllm_digest(chat.ec_hash, {.model_id = chat.ec_model_id,
+                                    .modality = to_string(modality),
+                                    .uuid = *part.uuid,
+                                    .media_io_kwargs = options.io_kwargs(modality),
+                                    .mm_processor_kwargs = options.mm_processor_kwargs});
+}
+
+NamedPart name_part(const ChatOptions& chat, const ProcessingOptions& options,
+                    const MediaPart& part) {
+  if (part.uuid) check_key(*part.uuid, part.param + ".uuid");
+  return {.modality = part.reference.modality,
+          .key = part.uuid.value_or(""),
+          .digest = digest_of(chat, options, part),
+          .has_uuid = part.uuid.has_value()};
+}
+
+/// A name for the rows of an item that depends on all they depend on.
+std::string content_key(const MediaItem& item, const std::string& fingerprint) {
+  const std::span<const std::uint8_t> content = item.content();
+  const std::string_view bytes(reinterpret_cast<const char*>(content.data()), content.size());
+  const Json about{fingerprint,     to_string(item.modality),
+                   item.width_px,   item.height_px,
+                   item.num_frames, item.fps,
+                   item.paths,      hex_digest(DigestKind::kSha256, bytes)};
+  return hex_digest(DigestKind::kSha256, to_text(about));
+}
+
+/// Makes the rows available under a name.
+void keep(const RowPlaces& places, const std::string& name,
+          const std::shared_ptr<const Embedding>& item) {
+  const bool is_stored = places.store.put(name, item);
+  if (places.publisher != nullptr) {
+    places.publisher->publish(name, *item);
+  } else if (!is_stored) {
+    throw ApiError(507, "ec_storage_full",
+                   "rows of " + std::to_string(item->data.size()) +
+                       " bytes are larger than the whole store (--row-store-bytes)");
+  }
+}
+
+Json entry_of(const NamedPart& part, const std::string& key, const Embedding& item, Json metadata) {
+  Json entry;
+  entry["modality"] = to_string(part.modality);
+  entry["item_indices"] = Json::array();
+  entry["metadata"] = std::move(metadata);
+  Json& ours = entry["fovea"];
+  ours["path"] = cache_path(key);
+  ours["rows"] = item.rows;
+  ours["width"] = item.width;
+  ours["dtype"] = to_string(element_type(item.dtype));
+  if (!part.digest.empty()) ours["identifier"] = part.digest;
+  return entry;
+}
+
+/// The metadata of all items, or of none: vLLM takes no request in which some have them.
+std::vector<Json> metadata_of(MetadataRule rule, const std::vector<NamedPart>& parts,
+                              const JobReply& reply) {
+  std::vector<Json> all;
+  bool is_complete = true;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    all.push_back(part_metadata(rule, *reply.items[i]));
+    is_complete = is_complete && parts[i].has_uuid && !all.back().empty();
+  }
+  if (!is_complete) all.assign(parts.size(), Json::object());
+  return all;
+}
+
+/// Keeps the rows, and describes them by key.
+Json transfer_params(const Chat& chat, MetadataRule rule, const std::vector<NamedPart>& parts,
+                     const JobReply& reply) {
+  if (parts.empty()) return nullptr;
+  std::vector<Json> metadata = metadata_of(rule, parts, reply);
+  Json params = Json::object();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::shared_ptr<const Embedding>& item = reply.items[i];
+    const std::string& key = parts[i].key.empty() ? item->key : parts[i].key;
+    if (!params.contains(key)) {
+      keep(chat.places, key, item);
+      if (!parts[i].digest.empty()) keep(chat.places, parts[i].digest, item);
+      params[key] = entry_of(parts[i], key, *item, std::move(metadata[i]));
+    }
+    params[key]["item_indices"].push_back(i);
+  }
+  return params;
+}
+
+Json completion(const Service& service, const std::string& request_id, std::int64_t rows,
+                Json params) {
+  Json choice;
+  choice["index"] = 0;
+  choice["message"]["role"] = "assistant";
+  choice["message"]["content"] = "";
+  choice["finish_reason"] = "stop";
+  Json body;
+  body["id"] = "chatcmpl-" + request_id;
+  body["object"] = "chat.completion";
+  body["created"] = unix_seconds();
+  body["model"] = service.options().served_name;
+  body["choices"] = Json::array({std::move(choice)});
+  body["usage"]["prompt_tokens"] = rows;
+  body["usage"]["completion_tokens"] = 0;
+  body["usage"]["total_tokens"] = rows;
+  body["ec_transfer_params"] = std::move(params);
+  return body;
+}
+
+Reply make_reply(Chat& chat, const std::vector<NamedPart>& parts, const std::string& request_id,
+                 const JobReply& reply) {
+  const Service& service = chat.encoder.service;
+  const MetadataRule rule =
+      parts.empty() ? MetadataRule::kGrid : metadata_rule(service.model().report.family);
+  Json params = transfer_params(chat, rule, parts, reply);
+  Reply made = text_reply(
+      200, "application/json",
+      to_text(completion(service, request_id, count_rows(reply.items), std::move(params))));
+  if (rule != MetadataRule::kNone) return made;
+  made.headers.push_back({"Warning", kWarning});
+  if (!chat.has_warned.exchange(true)) {
+    log_to(service.options().log, LogLevel::kWarning,
+           "serve.no_metadata family=" + service.model().report.family +
+               " reason=\"vLLM encodes this family itself when pixels are forwarded\"");
+  }
+  return made;
+}
+
+/// Whether the engine names rows itself.
+bool has_keys(const EngineOptions& engine) {
+  return engine.encoder_cache_size > 0 || engine.encoder_cache_bytes > 0 ||
+         engine.encoder_device_cache_size > 0;
+}
+
+void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& exchange) {
+  const Json body = parse_json_object(exchange->request().text());
+  Fields fields(body, "");
+  Service& service = chat->encoder.service;
+  service.check_model_name(fields.text("model").value_or(""));
+  if (fields.boolean("stream").value_or(false)) {
+    throw ApiError(400, "invalid_value", "stream: this server makes no text to be streamed",
+                   "stream");
+  }
+  const Json* messages = fields.find("messages");
+  if (messages == nullptr) {
+    throw ApiError(400, "missing_field", "messages: expected a conversation", "messages");
+  }
+  const ProcessingOptions options = read_processing_options(fields, service);
+  EncodeCall call;
+  const auto parts = std::make_shared<std::vector<NamedPart>>();
+  for (MediaPart& part : parse_conversation(*messages, "messages")) {
+    parts->push_back(name_part(chat->options, options, part));
+    part.reference.fps = options.fps;
+    call.media.push_back(std::move(part.reference));
+  }
+  const std::string& id = exchange->request().id;
+  if (parts->empty()) return exchange->reply(make_reply(*chat, *parts, id, {}));
+  call.dtype = chat->options.dtype.value_or(service.model().dtype);
+  call.reply_factor = 0;
+  if (!has_keys(service.options().engine)) {
+    call.look = [parts, &service](std::span<const MediaItem> items) {
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        NamedPart& part = (*parts)[i];
+        if (!part.has_uuid) part.key = content_key(items[i], service.model().fingerprint);
+      }
+    };
+  }
+  call.make_reply = [chat, parts, id](const JobReply& reply) {
+    return make_reply(*chat, *parts, id, reply);
+  };
+  encode_and_reply(chat->encoder, chat->limits, exchange, std::move(call));
+}
+
+}  // namespace
+
+Route chat_route(const Encoder& encoder, const CallLimits& limits, const RowPlaces& places,
+                 const ChatOptions& options) {
+  const auto chat = std::make_shared<Chat>(encoder, limits, places, options);
+  return {.method = "POST",
+          .pattern = "/v1/chat/completions",
+          .kind = RouteKind::kWork,
+          .handler = [chat](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
+            handle(chat, exchange);
+          }};
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "serve/http/router.h"
+#include "serve/routes/encode_call.h"
+#include "serve/service/publisher.h"
+#include "serve/service/row_store.h"
+#include "serve/service/vllm_digest.h"
+
+namespace fovea::serve {
+
+/// Where rows are found once a request has been answered. Outlives all requests.
+struct RowPlaces {
+  RowStore& store;       ///< behind GET /v1/cache/{key}
+  Publisher* publisher;  ///< a folder; null: none
+};
+
+struct ChatOptions {
+  std::optional<RowDType> dtype;  ///< of the rows; absent: that of the checkpoint
+  /// The consumer's --model, literally: rows of requests with options are then published under the
+  /// identifier that vLLM computes, too. Empty: such requests are refused.
+  std::string ec_model_id;
+  DigestKind ec_hash = DigestKind::kSha256;
+};
+
+/// POST /v1/chat/completions as vLLM's encode server answers it: encodes the media, makes their
+/// rows available and says under which names; no text is made.
+/// @throws (as replies) ApiError(400): "invalid_uuid", "options_change_the_key", "invalid_value"
+/// for streams; ApiError(507, "ec_storage_full"), ApiError(500, "ec_publish_failed").
+/// Source: vLLM, docs/features/disagg_encoder.md; docs/serving.md, "Encoder of vLLM".
+[[nodiscard]] Route chat_route(const Encoder& encoder, const CallLimits& limits,
+                               const RowPlaces& places, const ChatOptions& options);
+
+}  // namespace fovea::serve

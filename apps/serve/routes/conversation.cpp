@@ -1,0 +1,136 @@
+#include "serve/routes/conversation.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "serve/api_error.h"
+
+namespace fovea::serve {
+namespace {
+
+/// Parts that name media, and the members that hold them.
+struct MediaKind {
+  std::string_view type;
+  std::string_view member;
+  Modality modality;
+};
+constexpr std::array kMediaKinds{MediaKind{"image_url", "image_url", Modality::kImage},
+                                 MediaKind{"input_image", "image_url", Modality::kImage},
+                                 MediaKind{"video_url", "video_url", Modality::kVideo}};
+constexpr std::array<std::string_view, 6> kTextTypes{"text",    "input_text", "output_text",
+                                                     "refusal", "thinking",   "reasoning"};
+
+std::string place(const std::string& where, std::size_t index) {
+  return where + "[" + std::to_string(index) + "]";
+}
+
+const Json& array_at(const Json& json, const std::string& where) {
+  if (json.is_array()) return json;
+  throw ApiError(400, "invalid_value", where + ": expected an array", where);
+}
+
+const MediaKind* find_kind(std::string_view type) {
+  const auto* const found = std::ranges::find(kMediaKinds, type, &MediaKind::type);
+  return found == kMediaKinds.end() ? nullptr : found;
+}
+
+/// What a part without `type` is.
+const MediaKind* kind_by_member(Fields& part) {
+  const auto* const found = std::ranges::find_if(
+      kMediaKinds, [&](const MediaKind& kind) { return part.find(kind.member) != nullptr; });
+  return found == kMediaKinds.end() ? nullptr : found;
+}
+
+[[noreturn]] void refuse_type(const std::string& type, const Fields& part) {
+  const std::string param = part.path("type");
+  std::string message = param + ": expected text, image_url, input_image or video_url, got \"" +
+                        shortened(type, 60) + "\"";
+  if (type.ends_with("_embeds")) message += ": this server makes embeddings and takes none";
+  if (type.ends_with("audio") || type == "audio_url") message += ": this server takes no sound";
+  throw ApiError(400, "invalid_value", message, param);
+}
+
+/// The URL of a part: text, or an object with the member `url`.
+std::string read_url(Fields& part, std::string_view member) {
+  const std::string path = part.path(member);
+  const Json* value = part.find(member);
+  if (value == nullptr) {
+    throw ApiError(400, "missing_field", path + ": expected a URL, got nothing", path);
+  }
+  if (!value->is_object()) return *part.text(member);
+  Fields fields(*value, path);
+  std::optional<std::string> url = fields.text("url");
+  if (!url) throw ApiError(400, "missing_field", fields.path("url") + ": expected a URL", path);
+  return std::move(*url);
+}
+
+std::optional<MediaPart> parse_part(const Json& json, const std::string& where) {
+  if (json.is_string()) return std::nullopt;  // text
+  Fields part(json, where);
+  const std::optional<std::string> type = part.text("type");
+  const MediaKind* kind = type ? find_kind(*type) : kind_by_member(part);
+  if (kind == nullptr) {
+    const bool is_text = type ? std::ranges::find(kTextTypes, *type) != kTextTypes.end()
+                              : part.find("text") != nullptr;
+    if (!is_text) refuse_type(type.value_or(""), part);
+    return std::nullopt;
+  }
+  MediaPart media;
+  media.reference.modality = kind->modality;
+  media.reference.param = part.path(kind->member);
+  media.reference.url = read_url(part, kind->member);
+  media.uuid = part.text("uuid");
+  media.param = where;
+  return media;
+}
+
+void append_message(const Json& json, const std::string& where, Conversation& conversation) {
+  Fields message(json, where);
+  const Json* content = message.find("content");
+  if (content == nullptr || content->is_string()) return;
+  const std::string path = message.path("content");
+  if (content->is_object()) {  // as some clients send a single part
+    if (std::optional<MediaPart> part = parse_part(*content, path)) {
+      conversation.push_back(std::move(*part));
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < array_at(*content, path).size(); ++i) {
+    if (std::optional<MediaPart> part = parse_part((*content)[i], place(path, i))) {
+      conversation.push_back(std::move(*part));
+    }
+  }
+}
+
+}  // namespace
+
+Conversation parse_conversation(const Json& messages, const std::string& where) {
+  Conversation conversation;
+  for (std::size_t i = 0; i < array_at(messages, where).size(); ++i) {
+    append_message(messages[i], place(where, i), conversation);
+  }
+  return conversation;
+}
+
+Conversation parse_message(const Json& message, const std::string& where) {
+  Conversation conversation;
+  append_message(message, where, conversation);
+  return conversation;
+}
+
+std::vector<Conversation> parse_conversations(const Json& json, const std::string& where) {
+  std::vector<Conversation> conversations;
+  if (array_at(json, where).empty() || !json[0].is_array()) {
+    conversations.push_back(parse_conversation(json, where));
+    return conversations;
+  }
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    conversations.push_back(parse_conversation(json[i], place(where, i)));
+  }
+  return conversations;
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/media/media_source.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+
+/// An image or video of a conversation.
+struct MediaPart {
+  MediaReference reference;
+  std::optional<std::string> uuid;  ///< as the client calls it
+  std::string param;                ///< where the part stands: "messages[0].content[1]"
+};
+
+/// The media of a conversation, in the order in which they stand in it.
+using Conversation = std::vector<MediaPart>;
+
+/// The media of one conversation: `[{"role": .., "content": text or [part, ..]}, ..]`. Parts are
+/// `image_url`, `input_image` and `video_url`, whose value is a URL or {"url": URL}, each with an
+/// optional `uuid`; without a `type` the member counts. Text is ignored, and so are members that
+/// mean nothing here. @param where path of the conversation in the request: "messages".
+/// @throws ApiError(400, "invalid_value" or "missing_field") that names the part: for embeddings,
+/// sound and unknown parts, too, rather than leave them out.
+/// Source: OpenAI, API reference, "Chat"; vLLM, docs/features/multimodal_inputs.md.
+[[nodiscard]] Conversation parse_conversation(const Json& messages, const std::string& where);
+
+/// As above for a single message, `{"content": ..}`.
+[[nodiscard]] Conversation parse_message(const Json& message, const std::string& where);
+
+/// As above for one conversation or a list of them, `[[message, ..], ..]`.
+[[nodiscard]] std::vector<Conversation> parse_conversations(const Json& json,
+                                                            const std::string& where);
+
+}  // namespace fovea::serve

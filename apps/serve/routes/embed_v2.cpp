@@ -1,0 +1,163 @@
+#include "serve/routes/embed_v2.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "serve/api_error.h"
+#include "serve/routes/conversation.h"
+#include "serve/rows/row_output.h"
+#include "serve/text/base64.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+/// A body of the route.
+struct EmbedRequest {
+  std::vector<MediaReference> media;
+  std::set<std::string> types;  ///< of the embeddings: "float", "base64"
+  RowOptions rows;
+};
+
+[[noreturn]] void refuse(const std::string& param, const char* code, const std::string& why) {
+  throw ApiError(400, code, param + ": " + why, param);
+}
+
+const Json& list_at(const Json& json, const std::string& param) {
+  if (!json.is_array() || json.empty()) {
+    refuse(param, "invalid_value", "expected a list, which is not empty");
+  }
+  return json;
+}
+
+MediaReference image_of(const Json& json, const std::string& param) {
+  if (!json.is_string()) refuse(param, "invalid_value", "expected a URL");
+  MediaReference reference;
+  reference.url = json.get<std::string>();
+  reference.param = param;
+  return reference;
+}
+
+/// The one image or video of an input.
+MediaReference media_of(const Json& input, const std::string& param) {
+  Conversation parts = parse_message(input, param);
+  if (parts.empty()) refuse(param, "text_not_supported", "this server encodes no text");
+  if (parts.size() > 1) {
+    refuse(parts[1].param, "multiple_media_in_conversation", "an input has one image or video");
+  }
+  return std::move(parts[0].reference);
+}
+
+std::vector<MediaReference> read_media(Fields& fields) {
+  if (fields.find("texts") != nullptr) {
+    refuse("texts", "text_not_supported", "this server encodes images and videos, no text");
+  }
+  const Json* images = fields.find("images");
+  const Json* inputs = fields.find("inputs");
+  if ((images == nullptr) == (inputs == nullptr)) {
+    throw ApiError(400, images == nullptr ? "missing_field" : "invalid_value",
+                   "expected either images or inputs", "images");
+  }
+  const std::string name = images != nullptr ? "images" : "inputs";
+  const Json& list = list_at(images != nullptr ? *images : *inputs, name);
+  std::vector<MediaReference> media;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string param = name + "[" + std::to_string(i) + "]";
+    media.push_back(images != nullptr ? image_of(list[i], param) : media_of(list[i], param));
+  }
+  return media;
+}
+
+std::set<std::string> read_types(Fields& fields) {
+  const Json* types = fields.find("embedding_types");
+  if (types == nullptr) return {"float"};
+  std::set<std::string> names;
+  for (const Json& type : list_at(*types, "embedding_types")) {
+    if (type != "float" && type != "base64") {
+      refuse("embedding_types", "invalid_value", "expected float or base64");
+    }
+    names.insert(type.get<std::string>());
+  }
+  return names;
+}
+
+EmbedRequest parse_request(const Json& body) {
+  Fields fields(body, "");
+  EmbedRequest request;
+  request.media = read_media(fields);
+  request.types = read_types(fields);
+  request.rows.pooling = Pooling::kMean;
+  request.rows.normalize = true;
+  request.rows.dimensions = fields.integer("output_dimension");
+  if (request.rows.dimensions.value_or(1) < 1) {
+    refuse("output_dimension", "invalid_value", "expected 1 or more");
+  }
+  return request;
+}
+
+/// The vectors as one kind of embeddings has them: [[..], ..] or ["..", ..].
+std::string vectors_text(const std::string& type, const std::vector<RowTensor>& vectors) {
+  std::string text;
+  for (const RowTensor& vector : vectors) {
+    text += text.empty() ? "[" : ",";
+    if (type == "float") {
+      append_json_numbers(vector, text);
+    } else {
+      text += "\"" + to_base64(vector.bytes.bytes) + "\"";
+    }
+  }
+  return text + "]";
+}
+
+Reply make_reply(const Service& service, const EmbedRequest& request, const std::string& request_id,
+                 const JobReply& reply) {
+  std::vector<RowTensor> vectors;
+  for (const std::shared_ptr<const Embedding>& item : reply.items) {
+    vectors.push_back(
+        std::move(make_tensors(item, service.model().report.hidden, request.rows).front()));
+  }
+  std::string text = "{\"id\":" + to_text("embd-" + request_id) + ",\"embeddings\":{";
+  for (const std::string& type : request.types) {
+    if (type != *request.types.begin()) text += ",";
+    text += "\"" + type + "\":" + vectors_text(type, vectors);
+  }
+  Json meta;
+  meta["api_version"]["version"] = "2";
+  meta["billed_units"]["input_tokens"] = 0;
+  meta["billed_units"]["image_tokens"] = count_rows(reply.items);
+  meta["billed_units"]["images"] = reply.items.size();
+  text += "},\"meta\":" + to_text(meta) + ",\"response_type\":\"embeddings_by_type\"}";
+  return text_reply(200, "application/json", std::move(text));
+}
+
+void handle(const Encoder& encoder, const CallLimits& limits,
+            const std::shared_ptr<Exchange>& exchange) {
+  const Json body = parse_json_object(exchange->request().text());
+  Fields fields(body, "");
+  encoder.service.check_model_name(fields.text("model").value_or(""));
+  auto request = std::make_shared<EmbedRequest>(parse_request(body));
+  EncodeCall call;
+  call.media = std::move(request->media);
+  call.dtype = engine_dtype(request->rows);
+  call.reply_factor = 0;
+  call.make_reply = [&service = encoder.service, request = std::move(request),
+                     id = exchange->request().id](const JobReply& reply) {
+    return make_reply(service, *request, id, reply);
+  };
+  encode_and_reply(encoder, limits, exchange, std::move(call));
+}
+
+}  // namespace
+
+Route embed_v2_route(const Encoder& encoder, const CallLimits& limits) {
+  return {
+      .method = "POST",
+      .pattern = "/v2/embed",
+      .kind = RouteKind::kWork,
+      .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
+                                   const PathArguments&) { handle(encoder, limits, exchange); }};
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,84 @@
+#include "serve/routes/encode_call.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "serve/api_error.h"
+#include "serve/http/error_reply.h"
+
+namespace fovea::serve {
+namespace {
+
+void check_count(std::size_t items, const CallLimits& limits) {
+  if (items <= limits.max_items) return;
+  throw ApiError(400, "too_many_items",
+                 "the request has " + std::to_string(items) + " items; at most " +
+                     std::to_string(limits.max_items) + " are allowed (--max-items-per-request)");
+}
+
+Reply reply_of(const EncodeCall& call, JobReply reply) {
+  if (reply.error) std::rethrow_exception(reply.error);
+  const std::int64_t rows = count_rows(reply.items);
+  Reply made = call.make_reply(std::move(reply));
+  made.headers.push_back({"X-Fovea-Rows", std::to_string(rows)});
+  return made;
+}
+
+void encode(Service& service, const std::shared_ptr<Exchange>& exchange,
+            const std::shared_ptr<EncodeCall>& call, const CallBounds& bounds,
+            std::vector<MediaItem> items) {
+  if (call->look) call->look(items);
+  Job job;
+  job.items = std::move(items);
+  job.dtype = call->dtype;
+  job.reply_factor = call->reply_factor;
+  job.bounds = bounds;
+  service.encode(std::move(job), [exchange, call](JobReply reply) {
+    send_reply(*exchange, [&] { return reply_of(*call, std::move(reply)); });
+  });
+}
+
+}  // namespace
+
+void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) noexcept {
+  try {
+    exchange.reply(make_reply());
+  } catch (...) {
+    exchange.reply(error_reply(current_api_error(), exchange.request()));
+  }
+}
+
+void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
+                      const std::shared_ptr<Exchange>& exchange, EncodeCall call) {
+  check_count(call.media.size(), limits);
+  const CallBounds bounds{.stop = exchange->gone(),
+                          .deadline = std::min(exchange->request().deadline, call.deadline)};
+  const auto shared = std::make_shared<EncodeCall>(std::move(call));
+  encoder.media.resolve(std::move(shared->media), bounds,
+                        [&service = encoder.service, exchange, shared, bounds](
+                            ResolvedMedia media, const std::exception_ptr& error) {
+                          try {
+                            if (error) std::rethrow_exception(error);
+                            encode(service, exchange, shared, bounds, std::move(media.items));
+                          } catch (...) {
+                            exchange->reply(error_reply(current_api_error(), exchange->request()));
+                          }
+                        });
+}
+
+std::int64_t unix_seconds() {
+  using std::chrono::system_clock;
+  return std::chrono::duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::int64_t count_rows(std::span<const std::shared_ptr<const Embedding>> items) {
+  std::int64_t rows = 0;
+  for (const std::shared_ptr<const Embedding>& item : items) rows += item->rows;
+  return rows;
+}
+
+}  // namespace fovea::serve

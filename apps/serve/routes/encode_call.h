@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "serve/http/exchange.h"
+#include "serve/media/media_source.h"
+#include "serve/service/service.h"
+
+namespace fovea::serve {
+
+/// What routes that encode work with. Service and source must outlive all requests.
+struct Encoder {
+  Service& service;
+  MediaSource& media;
+};
+
+/// Bounds of a request.
+struct CallLimits {
+  std::size_t max_items = 256;               ///< --max-items-per-request
+  std::int64_t max_json_values = 4'000'000;  ///< --max-json-values
+};
+
+/// What to encode for a request, and how to answer it.
+struct EncodeCall {
+  std::vector<MediaReference> media;
+  RowDType dtype = RowDType::kFloat32;
+  double reply_factor = 1;  ///< as Job has it
+  /// Of the client, if that is earlier than that of the request.
+  Clock::time_point deadline = Clock::time_point::max();
+  /// Sees the items before they are encoded; may be empty.
+  std::function<void(std::span<const MediaItem> items)> look;
+  /// Makes the reply, on a worker thread; what it throws is the reply.
+  std::function<Reply(JobReply reply)> make_reply;
+};
+
+/// Runs `make_reply` and sends what it returns or throws.
+void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) noexcept;
+
+/// Gets the media, encodes them and answers the request; returns at once if they have to be
+/// fetched. The work ends when the client leaves, and at the deadline of the request.
+/// @throws ApiError(400, "too_many_items"), and what MediaSource::resolve() throws.
+void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
+                      const std::shared_ptr<Exchange>& exchange, EncodeCall call);
+
+/// Seconds since 1970, for the member `created` of replies.
+[[nodiscard]] std::int64_t unix_seconds();
+
+/// Rows of all items.
+[[nodiscard]] std::int64_t count_rows(std::span<const std::shared_ptr<const Embedding>> items);
+
+}  // namespace fovea::serve

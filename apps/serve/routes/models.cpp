@@ -1,0 +1,60 @@
+#include "serve/routes/models.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "serve/api_error.h"
+#include "serve/http/exchange.h"
+#include "serve/routes/encode_call.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+Json model_json(const Service& service, std::int64_t created) {
+  Json json;
+  json["id"] = service.options().served_name;
+  json["object"] = "model";
+  json["created"] = created;
+  json["owned_by"] = "fovea";
+  return json;
+}
+
+Json list_json(const Service& service, std::int64_t created) {
+  Json json;
+  json["object"] = "list";
+  json["data"] = Json::array({model_json(service, created)});
+  return json;
+}
+
+Route get(const char* pattern, Handler handler) {
+  return {.method = "GET",
+          .pattern = pattern,
+          .kind = RouteKind::kService,
+          .handler = std::move(handler)};
+}
+
+}  // namespace
+
+std::vector<Route> model_routes(const Service& service) {
+  const std::int64_t created = unix_seconds();
+  const auto list = [&service, created](const std::shared_ptr<Exchange>& exchange,
+                                        const PathArguments&) {
+    exchange->reply(text_reply(200, "application/json", to_text(list_json(service, created))));
+  };
+  const auto one = [&service, created](const std::shared_ptr<Exchange>& exchange,
+                                       const PathArguments& arguments) {
+    const std::string id = arguments.size() == 1 ? arguments[0] : arguments[0] + "/" + arguments[1];
+    service.check_model_name(id);
+    exchange->reply(text_reply(200, "application/json", to_text(model_json(service, created))));
+  };
+  std::vector<Route> routes;
+  routes.push_back(get("/v1/models", list));
+  routes.push_back(get("/models", list));
+  routes.push_back(get("/v1/models/{id}", one));
+  routes.push_back(get("/v1/models/{organisation}/{id}", one));
+  return routes;
+}
+
+}  // namespace fovea::serve

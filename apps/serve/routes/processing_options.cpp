@@ -1,0 +1,114 @@
+#include "serve/routes/processing_options.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "serve/api_error.h"
+#include "serve/media/media_source.h"
+
+namespace fovea::serve {
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw ApiError(400, "invalid_value", path + ": " + why, path);
+}
+
+/// "4096..16777216": the pixels that images of this model may have; empty for families without.
+std::string pixel_range(const Service& service) {
+  const auto& facts = service.model().report.facts;
+  const auto found =
+      std::ranges::find(facts, "image pixels", [](const auto& f) { return f.first; });
+  return found == facts.end() ? "" : found->second;
+}
+
+/// Refuses a bound of pixels other than the engine's.
+void check_pixels(const Fields& fields, const std::string& name, const Json& value, bool is_max,
+                  const Service& service) {
+  const std::string range = pixel_range(service);
+  const std::size_t dots = range.find("..");
+  const std::string own =
+      is_max && dots != range.npos ? range.substr(dots + 2) : range.substr(0, dots);
+  if (!own.empty() && to_text(value) == own) return;
+  refuse(fields.path(name),
+         own.empty() ? "this model has no such option"
+                     : "this server encodes with " + own + " for all requests, got " +
+                           shortened(to_text(value), 60) +
+                           "; the bounds are set when it starts (--min-pixels, --max-pixels)");
+}
+
+void check_size(const Json& size, const std::string& where, const Service& service) {
+  Fields fields(size, where);
+  for (const auto& [name, value] : size.items()) {
+    const bool is_max = name == "longest_edge" || name == "max_pixels";
+    if (!is_max && name != "shortest_edge" && name != "min_pixels") {
+      refuse(fields.path(name), "this option cannot be set by requests");
+    }
+    check_pixels(fields, name, value, is_max, service);
+  }
+}
+
+void check_processor(const Json& kwargs, const std::string& where, const Service& service) {
+  Fields fields(kwargs, where);
+  for (const auto& [name, value] : kwargs.items()) {
+    if (value.is_null()) continue;
+    if (name == "min_pixels" || name == "max_pixels") {
+      check_pixels(fields, name, value, name == "max_pixels", service);
+    } else if (name == "size") {
+      check_size(value, fields.path(name), service);
+    } else if (name == "images_kwargs") {
+      check_processor(value, fields.path(name), service);
+    } else {
+      refuse(fields.path(shortened(name, 60)), "this option cannot be set by requests");
+    }
+  }
+}
+
+void check_image_io(const Json& kwargs, const std::string& where, const MediaOptions& media) {
+  const Json background{media.background[0], media.background[1], media.background[2]};
+  Fields fields(kwargs, where);
+  for (const auto& [name, value] : kwargs.items()) {
+    if (value.is_null() || (name == "image_mode" && value == "RGB")) continue;
+    if (name == "rgba_background_color" && value == background) continue;
+    refuse(fields.path(shortened(name, 60)),
+           name == "rgba_background_color"
+               ? "this server encodes with " + to_text(background) + " for all requests"
+               : "this option cannot be set by requests");
+  }
+}
+
+double read_video_io(const Json& kwargs, const std::string& where) {
+  Fields fields(kwargs, where);
+  const double fps = fields.number("fps").value_or(MediaReference{}.fps);
+  if (fps <= 0) refuse(fields.path("fps"), "expected a positive number");
+  for (const auto& [name, value] : kwargs.items()) {
+    const bool is_all_frames = name == "num_frames" && value == -1;
+    if (name == "fps" || value.is_null() || is_all_frames) continue;
+    refuse(fields.path(shortened(name, 60)), "this option cannot be set by requests; fps can");
+  }
+  return fps;
+}
+
+}  // namespace
+
+ProcessingOptions read_processing_options(Fields& body, const Service& service) {
+  ProcessingOptions options;
+  if (const Json* kwargs = body.find("mm_processor_kwargs")) {
+    check_processor(*kwargs, body.path("mm_processor_kwargs"), service);
+    options.mm_processor_kwargs = *kwargs;
+  }
+  const Json* kwargs = body.find("media_io_kwargs");
+  if (kwargs == nullptr) return options;
+  Fields fields(*kwargs, body.path("media_io_kwargs"));
+  if (const Json* image = fields.find("image")) {
+    check_image_io(*image, fields.path("image"), service.options().engine.media);
+    options.image_io_kwargs = *image;
+  }
+  if (const Json* video = fields.find("video")) {
+    options.fps = read_video_io(*video, fields.path("video"));
+    options.video_io_kwargs = *video;
+  }
+  return options;
+}
+
+}  // namespace fovea::serve

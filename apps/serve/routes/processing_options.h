@@ -1,0 +1,33 @@
+#pragma once
+
+#include "fovea/media.h"
+#include "serve/service/service.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+
+/// What a request says about the processing of its media: `mm_processor_kwargs` and
+/// `media_io_kwargs` of vLLM.
+struct ProcessingOptions {
+  Json mm_processor_kwargs;  ///< null: none
+  Json image_io_kwargs;      ///< null: none
+  Json video_io_kwargs;      ///< null: none
+  double fps = 2.0;          ///< at which videos are sampled
+
+  [[nodiscard]] const Json& io_kwargs(Modality modality) const {
+    return modality == Modality::kImage ? image_io_kwargs : video_io_kwargs;
+  }
+  /// Whether there are any for media of this kind.
+  [[nodiscard]] bool concern(Modality modality) const {
+    return !mm_processor_kwargs.empty() || !io_kwargs(modality).empty();
+  }
+};
+
+/// Reads the two members. The engine is given its options when it is loaded, so that a request may
+/// only repeat them: `min_pixels`, `max_pixels` and `size` of the processor,
+/// `rgba_background_color` and `image_mode` of images. `fps` of videos is free.
+/// @throws ApiError(400, "invalid_value") for all else, with what this server encodes with: rows of
+/// other options than the client believes would be wrong without anybody noticing.
+[[nodiscard]] ProcessingOptions read_processing_options(Fields& body, const Service& service);
+
+}  // namespace fovea::serve

@@ -1,0 +1,103 @@
+#include "serve/routes/conversation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "serve/api_error.h"
+
+namespace fovea::serve {
+namespace {
+
+using ::testing::HasSubstr;
+
+Conversation parse(const std::string& json) {
+  return parse_conversation(Json::parse(json), "messages");
+}
+
+/// The conversation of one user message with these parts.
+Conversation parts(const std::string& content) {
+  return parse(R"([{"role": "user", "content": )" + content + "}]");
+}
+
+ApiError refusal(const std::string& content) {
+  try {
+    (void)parts(content);
+  } catch (const ApiError& error) {
+    return error;
+  }
+  return {0, "nothing was refused", ""};
+}
+
+TEST(ParseConversation, TakesMediaInOrderAndSaysWhereTheyStand) {
+  const Conversation media = parse(R"([
+    {"role": "system", "content": "look"},
+    {"role": "user", "content": [
+      {"type": "text", "text": "at"},
+      {"type": "image_url", "image_url": {"url": "data:a", "detail": "low"}, "uuid": "u1"},
+      "plain text",
+      {"type": "video_url", "video_url": "http://b"}]},
+    {"role": "assistant", "content": null, "tool_calls": []},
+    {"role": "user", "content": [{"type": "input_image", "image_url": "data:c"}]}])");
+  ASSERT_EQ(media.size(), 3U);
+  EXPECT_EQ(media[0].reference.url, "data:a");
+  EXPECT_EQ(media[0].reference.modality, Modality::kImage);
+  EXPECT_EQ(media[0].reference.param, "messages[1].content[1].image_url");
+  EXPECT_EQ(media[0].param, "messages[1].content[1]");
+  EXPECT_EQ(media[0].uuid, "u1");
+  EXPECT_EQ(media[1].reference.modality, Modality::kVideo);
+  EXPECT_EQ(media[1].reference.param, "messages[1].content[3].video_url");
+  EXPECT_FALSE(media[1].uuid.has_value());
+  EXPECT_EQ(media[2].reference.url, "data:c");
+}
+
+TEST(ParseConversation, TellsPartsWithoutTypeByTheirMembers) {
+  const Conversation media = parts(R"([{"image_url": {"url": "data:a"}}, {"text": "b"}])");
+  ASSERT_EQ(media.size(), 1U);
+  EXPECT_EQ(media[0].reference.url, "data:a");
+}
+
+TEST(ParseConversation, TakesASinglePart) {
+  EXPECT_EQ(parts(R"({"type": "image_url", "image_url": "data:a"})").size(), 1U);
+}
+
+TEST(ParseConversation, HasNoMediaWithoutMessages) { EXPECT_TRUE(parse("[]").empty()); }
+
+TEST(ParseConversation, RefusesWhatItCannotEncode) {
+  const ApiError embeds = refusal(R"([{"type": "image_embeds", "image_embeds": "AAAA"}])");
+  EXPECT_EQ(embeds.status(), 400);
+  EXPECT_EQ(embeds.param(), "messages[0].content[0].type");
+  EXPECT_THAT(embeds.what(), HasSubstr("takes none"));
+  EXPECT_THAT(refusal(R"([{"type": "input_audio", "input_audio": {}}])").what(),
+              HasSubstr("no sound"));
+  EXPECT_THAT(refusal(R"([{"type": "file", "file": {}}])").what(), HasSubstr("got \"file\""));
+  EXPECT_EQ(refusal(R"([{}])").code(), "invalid_value");
+}
+
+TEST(ParseConversation, RefusesMediaWithoutUrl) {
+  const ApiError cached = refusal(R"([{"type": "image_url", "image_url": null, "uuid": "u"}])");
+  EXPECT_EQ(cached.code(), "missing_field");
+  EXPECT_EQ(cached.param(), "messages[0].content[0].image_url");
+  EXPECT_EQ(refusal(R"([{"type": "image_url", "image_url": {"detail": "low"}}])").code(),
+            "missing_field");
+  EXPECT_EQ(refusal(R"([{"type": "image_url", "image_url": 7}])").code(), "invalid_value");
+  EXPECT_EQ(refusal(R"([{"type": "image_url", "image_url": {"url": 7}}])").code(), "invalid_value");
+}
+
+TEST(ParseConversation, RefusesOtherShapes) {
+  EXPECT_EQ(refusal("7").param(), "messages[0].content");
+  EXPECT_EQ(refusal("[7]").param(), "messages[0].content[0]");
+  EXPECT_THROW((void)parse("{}"), ApiError);
+  EXPECT_THROW((void)parse("[7]"), ApiError);
+}
+
+TEST(ParseConversations, TakesOneOrSeveral) {
+  const std::string one = R"([{"content": [{"image_url": "data:a"}]}])";
+  EXPECT_EQ(parse_conversations(Json::parse(one), "messages").size(), 1U);
+  const auto two = parse_conversations(Json::parse("[" + one + "," + one + "]"), "messages");
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[1][0].param, "messages[1][0].content[0]");
+  EXPECT_THROW((void)parse_conversations(Json::parse("[" + one + ", 7]"), "messages"), ApiError);
+}
+
+}  // namespace
+}  // namespace fovea::serve
