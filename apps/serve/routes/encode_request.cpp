@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
+#include "serve/routes/conversation.h"
 #include "serve/routes/output_request.h"
 #include "serve/text/content_type.h"
 #include "serve/text/multipart.h"
@@ -107,8 +108,25 @@ EncodeItem read_item(const Json& json, const std::string& where, const EncodeReq
   return item;
 }
 
+/// The media of a conversation, in order.
+void read_messages(const Json& messages, const EncodeRequestRules& rules, EncodeRequest& request) {
+  Conversation conversation = parse_conversation(messages, "messages");
+  if (conversation.empty()) refuse("messages", "expected an image or a video, got text alone");
+  check_count(conversation.size(), rules);
+  for (MediaPart& part : conversation) {
+    EncodeItem item;
+    item.media = std::move(part.reference);
+    item.uuid = std::move(part.uuid).value_or("");
+    request.items.push_back(std::move(item));
+  }
+}
+
 void read_items(Fields& fields, const EncodeRequestRules& rules, EncodeRequest& request) {
   const Json* items = fields.find("items");
+  if (const Json* messages = fields.find("messages")) {
+    if (items != nullptr) refuse("messages", "comes with items; give one of them");
+    return read_messages(*messages, rules, request);
+  }
   if (items == nullptr)
     throw ApiError(400, "missing_field", "items: expected an array, got nothing", "items");
   if (!items->is_array() || items->empty()) refuse("items", "expected an array of items");

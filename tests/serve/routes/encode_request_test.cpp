@@ -67,6 +67,18 @@ TEST(ReadEncodeRequest, ReadsItemsOfJson) {
   EXPECT_EQ(request.items[2].media.fps, 2);
 }
 
+TEST(ReadEncodeRequest, TakesTheMediaOfMessages) {
+  const EncodeRequest request = read_json(R"({"messages":[{"role":"user","content":[
+      {"type":"text","text":"a"},
+      {"type":"image_url","image_url":{"url":"data:a"},"uuid":"u"},
+      {"type":"video_url","video_url":{"url":"data:b"}}]}]})");
+  ASSERT_EQ(request.items.size(), 2U);
+  EXPECT_EQ(request.items[0].media.url, "data:a");
+  EXPECT_EQ(request.items[0].uuid, "u");
+  EXPECT_EQ(request.items[1].media.modality, Modality::kVideo);
+  EXPECT_THAT(request.items[1].media.param, HasSubstr("messages[0].content[2]"));
+}
+
 TEST(ReadEncodeRequest, ReadsAllOptions) {
   const EncodeRequest request = read_json(with_image(R"("processor_kwargs":{"min_pixels":4},
       "output":{"format":"raw","dtype":"fp8_e4m3","endianness":"big","pooling":"mean",
@@ -148,6 +160,10 @@ TEST(ReadEncodeRequest, NamesWhatIsWrong) {
       {with_image(R"("output":{"include":[1]})"), "invalid_value", "output.include", "got \"1\""},
       {with_image(R"("output":{"pool":1})"), "unknown_field", "output.pool", "unknown field"},
       {"[]", "invalid_json", "", "JSON object"},
+      {with_image(R"("messages":[])"), "invalid_value", "messages", "give one of them"},
+      {R"({"messages":[{"role":"user","content":"a"}]})", "invalid_value", "messages",
+       "got text alone"},
+      {R"({"messages":{}})", "invalid_value", "messages", "array"},
   };
   for (const Case& wrong : cases) {
     const ApiError error = json_refusal(wrong.body);
