@@ -8,6 +8,7 @@
 
 #include "serve/api_error.h"
 #include "serve/http/error_reply.h"
+#include "serve/routes/server_timing.h"
 
 namespace fovea::serve {
 namespace {
@@ -19,25 +20,31 @@ void check_count(std::size_t items, const CallLimits& limits) {
                      std::to_string(limits.max_items) + " are allowed (--max-items-per-request)");
 }
 
-Reply reply_of(const EncodeCall& call, JobReply reply) {
+Reply reply_of(const EncodeCall& call, double fetch_ms, Clock::time_point arrival, JobReply reply) {
   if (reply.error) std::rethrow_exception(reply.error);
   const std::int64_t rows = count_rows(reply.items);
+  const std::string timing = server_timing(fetch_ms, reply, arrival);
   Reply made = call.make_reply(std::move(reply));
   made.headers.push_back({"X-Fovea-Rows", std::to_string(rows)});
+  made.headers.push_back({"Server-Timing", timing});
   return made;
 }
 
 void encode(Service& service, const std::shared_ptr<Exchange>& exchange,
             const std::shared_ptr<EncodeCall>& call, const CallBounds& bounds,
-            std::vector<MediaItem> items) {
-  if (call->look) call->look(items);
+            ResolvedMedia media) {
+  if (call->look) call->look(media.items);
   Job job;
-  job.items = std::move(items);
+  job.items = std::move(media.items);
+  job.use_cache = call->use_cache;
   job.dtype = call->dtype;
   job.reply_factor = call->reply_factor;
   job.bounds = bounds;
-  service.encode(std::move(job), [exchange, call](JobReply reply) {
-    send_reply(*exchange, [&] { return reply_of(*call, std::move(reply)); });
+  const double fetch_ms = media.counts.fetch_ms;
+  service.encode(std::move(job), [exchange, call, fetch_ms](JobReply reply) {
+    send_reply(*exchange, [&] {
+      return reply_of(*call, fetch_ms, exchange->request().arrival, std::move(reply));
+    });
   });
 }
 
@@ -62,7 +69,7 @@ void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                             ResolvedMedia media, const std::exception_ptr& error) {
                           try {
                             if (error) std::rethrow_exception(error);
-                            encode(service, exchange, shared, bounds, std::move(media.items));
+                            encode(service, exchange, shared, bounds, std::move(media));
                           } catch (...) {
                             exchange->reply(error_reply(current_api_error(), exchange->request()));
                           }

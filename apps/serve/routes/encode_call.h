@@ -30,6 +30,7 @@ struct EncodeCall {
   std::vector<MediaReference> media;
   RowDType dtype = RowDType::kFloat32;
   double reply_factor = 1;  ///< as Job has it
+  bool use_cache = true;
   /// Of the client, if that is earlier than that of the request.
   Clock::time_point deadline = Clock::time_point::max();
   /// Sees the items before they are encoded; may be empty.
@@ -42,7 +43,8 @@ struct EncodeCall {
 void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) noexcept;
 
 /// Gets the media, encodes them and answers the request; returns at once if they have to be
-/// fetched. The work ends when the client leaves, and at the deadline of the request.
+/// fetched. The work ends when the client leaves, and at the deadline of the request. Replies get
+/// the headers X-Fovea-Rows and Server-Timing.
 /// @throws ApiError(400, "too_many_items"), and what MediaSource::resolve() throws.
 void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                       const std::shared_ptr<Exchange>& exchange, EncodeCall call);

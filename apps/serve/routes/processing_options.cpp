@@ -48,22 +48,6 @@ void check_size(const Json& size, const std::string& where, const Service& servi
   }
 }
 
-void check_processor(const Json& kwargs, const std::string& where, const Service& service) {
-  Fields fields(kwargs, where);
-  for (const auto& [name, value] : kwargs.items()) {
-    if (value.is_null()) continue;
-    if (name == "min_pixels" || name == "max_pixels") {
-      check_pixels(fields, name, value, name == "max_pixels", service);
-    } else if (name == "size") {
-      check_size(value, fields.path(name), service);
-    } else if (name == "images_kwargs") {
-      check_processor(value, fields.path(name), service);
-    } else {
-      refuse(fields.path(shortened(name, 60)), "this option cannot be set by requests");
-    }
-  }
-}
-
 void check_image_io(const Json& kwargs, const std::string& where, const MediaOptions& media) {
   const Json background{media.background[0], media.background[1], media.background[2]};
   Fields fields(kwargs, where);
@@ -91,10 +75,26 @@ double read_video_io(const Json& kwargs, const std::string& where) {
 
 }  // namespace
 
+void check_processor_kwargs(const Json& kwargs, const std::string& where, const Service& service) {
+  Fields fields(kwargs, where);
+  for (const auto& [name, value] : kwargs.items()) {
+    if (value.is_null()) continue;
+    if (name == "min_pixels" || name == "max_pixels") {
+      check_pixels(fields, name, value, name == "max_pixels", service);
+    } else if (name == "size") {
+      check_size(value, fields.path(name), service);
+    } else if (name == "images_kwargs") {
+      check_processor_kwargs(value, fields.path(name), service);
+    } else {
+      refuse(fields.path(shortened(name, 60)), "this option cannot be set by requests");
+    }
+  }
+}
+
 ProcessingOptions read_processing_options(Fields& body, const Service& service) {
   ProcessingOptions options;
   if (const Json* kwargs = body.find("mm_processor_kwargs")) {
-    check_processor(*kwargs, body.path("mm_processor_kwargs"), service);
+    check_processor_kwargs(*kwargs, body.path("mm_processor_kwargs"), service);
     options.mm_processor_kwargs = *kwargs;
   }
   const Json* kwargs = body.find("media_io_kwargs");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "fovea/media.h"
 #include "serve/service/service.h"
 #include "serve/text/json.h"
@@ -22,6 +24,11 @@ struct ProcessingOptions {
     return !mm_processor_kwargs.empty() || !io_kwargs(modality).empty();
   }
 };
+
+/// Refuses options of a family's processor other than those of the engine: `min_pixels`,
+/// `max_pixels` and `size` may be repeated. @param where path of `kwargs` in the request.
+/// @throws ApiError(400, "invalid_value") with what this server encodes with.
+void check_processor_kwargs(const Json& kwargs, const std::string& where, const Service& service);
 
 /// Reads the two members. The engine is given its options when it is loaded, so that a request may
 /// only repeat them: `min_pixels`, `max_pixels` and `size` of the processor,

@@ -160,20 +160,20 @@ Reply raw_reply(const OutputOptions& options, const EncodeReplyHead& head,
   return reply;
 }
 
-std::size_t values_of(const ItemTensors& tensors) {
+std::int64_t values_of(const ItemTensors& tensors) {
   std::size_t values = 0;
   for (const std::vector<RowTensor>& of_item : tensors) {
     for (const RowTensor& tensor : of_item)
       values += tensor.bytes.bytes.size() / size_of(tensor.type);
   }
-  return values;
+  return static_cast<std::int64_t>(values);
 }
 
 Reply formatted(const OutputOptions& options, const EncodeReplyHead& head,
                 const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
   switch (options.format) {
     case ReplyFormat::kJson:
-      check_json_values(values_of(tensors), head.max_json_values, kInstead);
+      check_values_of_json(values_of(tensors), head.max_json_values);
       return list_reply(options, head, items, tensors);
     case ReplyFormat::kBase64:
     case ReplyFormat::kTorch: break;
@@ -220,7 +220,8 @@ void check_output(const OutputOptions& options, std::size_t items) {
 
 double reply_factor(const OutputOptions& options) {
   constexpr double kBase64 = 4.0 / 3;
-  constexpr double kArchive = 1 + kBase64;  // the archive, then its text
+  constexpr double kArchive = 1 + kBase64;               // the archive, then its text
+  if (options.rows.pooling != Pooling::kNone) return 0;  // a vector beside all its rows
   double factor = copies_rows(options.rows) ? 1 : 0;
   if (options.format == ReplyFormat::kJson) factor += 4;  // at most 16 characters for 4 bytes
   if (options.format == ReplyFormat::kBase64) factor += kBase64;
@@ -228,6 +229,10 @@ double reply_factor(const OutputOptions& options) {
   if (options.format == ReplyFormat::kSafetensors && options.naming == TensorNaming::kHf)
     factor += 1;
   return options.part ? factor + kArchive : factor;
+}
+
+void check_values_of_json(std::int64_t values, std::int64_t max_values) {
+  check_json_values(static_cast<std::size_t>(values), max_values, kInstead);
 }
 
 Reply encode_reply(const OutputOptions& options, const EncodeReplyHead& head,
@@ -238,7 +243,6 @@ Reply encode_reply(const OutputOptions& options, const EncodeReplyHead& head,
     tensors.push_back(make_tensors(item.embedding, head.hidden, options.rows));
   Reply reply = formatted(options, head, items, tensors);
   reply.headers.push_back({"X-Fovea-Format", std::string(to_string(options.format))});
-  reply.headers.push_back({"X-Fovea-Rows", std::to_string(rows_of(items))});
   return reply;
 }
 

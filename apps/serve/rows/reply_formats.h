@@ -69,6 +69,10 @@ struct EncodedItem {
   std::string uuid;                            ///< empty: none
 };
 
+/// @throws ApiError(400, "response_too_large_for_json") for more numbers than JSON may hold, with
+/// what to ask for instead.
+void check_values_of_json(std::int64_t values, std::int64_t max_values);
+
 /// The reply with these items. Rows that are sent as they are, are not copied.
 /// @param options dtype_is_auto has been replaced by a type.
 /// @throws ApiError as check_output() and make_tensors(), ApiError(400,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "serve/text/url.h"
+
 namespace fovea::serve {
 namespace {
 
@@ -10,11 +12,6 @@ bool is_token(char character) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return (character >= '0' && character <= '9') || (character >= 'A' && character <= 'Z') ||
          (character >= 'a' && character <= 'z') || kMarks.find(character) != kMarks.npos;
-}
-
-char lower(char character) {
-  return character >= 'A' && character <= 'Z' ? static_cast<char>(character - 'A' + 'a')
-                                              : character;
 }
 
 /// Reads from the front of a text.
@@ -93,7 +90,7 @@ std::optional<ContentType> parse_content_type(std::string_view text) {
     if (subtype.empty()) return std::nullopt;
     result.type += '/' + std::string(subtype);
   }
-  std::ranges::transform(result.type, result.type.begin(), lower);
+  result.type = to_lower(result.type);
   for (reader.skip_blanks(); !reader.at_end(); reader.skip_blanks()) {
     if (!reader.take(';')) return std::nullopt;
     reader.skip_blanks();

@@ -1,6 +1,8 @@
 #include "serve/text/query.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "serve/api_error.h"

@@ -83,11 +83,13 @@ class RouteCaller {
     for (Route& route : routes) router_.add(std::move(route));
   }
 
-  Answer call(const std::string& method, const std::string& path, const std::string& body = {},
+  /// @param target a path, which may have a query.
+  Answer call(const std::string& method, const std::string& target, const std::string& body = {},
               Headers headers = {}) const {
     Request request;
     request.method = method;
-    request.path = path;
+    request.path = target.substr(0, target.find('?'));
+    if (request.path.size() < target.size()) request.query = target.substr(request.path.size() + 1);
     request.headers = std::move(headers);
     request.id = "r1";
     request.arrival = Clock::now();

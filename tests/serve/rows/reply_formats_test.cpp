@@ -68,7 +68,6 @@ TEST(EncodeReply, DescribesItemsInJson) {
   const Reply reply = encode_reply(output_of(ReplyFormat::kJson), head_of(1), {item, video()});
   EXPECT_EQ(reply.content_type, "application/json");
   EXPECT_EQ(*find_header(reply.headers, "X-Fovea-Format"), "json");
-  EXPECT_EQ(*find_header(reply.headers, "X-Fovea-Rows"), "3");
   EXPECT_EQ(
       text_of(reply.body),
       R"({"id":"enc-1","object":"encoding.list","created":1700000000,"model":"m","data":[)"
@@ -333,6 +332,8 @@ TEST(ReplyFactor, CountsCopies) {
   options.format = ReplyFormat::kSafetensors;
   options.naming = TensorNaming::kHf;
   EXPECT_EQ(reply_factor(options), 2);
+  options.rows.pooling = Pooling::kMean;
+  EXPECT_EQ(reply_factor(options), 0);
   EXPECT_GT(reply_factor([] {
               OutputOptions part = output_of(ReplyFormat::kTorch);
               part.part = true;

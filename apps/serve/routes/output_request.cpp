@@ -1,0 +1,108 @@
+#include "serve/routes/output_request.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "serve/api_error.h"
+
+namespace fovea::serve {
+namespace {
+
+template <typename Value, std::size_t kCount>
+using Names = std::array<std::pair<std::string_view, Value>, kCount>;
+
+constexpr Names<ReplyFormat, 6> kFormats{{{"json", ReplyFormat::kJson},
+                                          {"base64", ReplyFormat::kBase64},
+                                          {"torch", ReplyFormat::kTorch},
+                                          {"npy", ReplyFormat::kNpy},
+                                          {"safetensors", ReplyFormat::kSafetensors},
+                                          {"raw", ReplyFormat::kRaw}}};
+constexpr Names<ByteOrder, 2> kOrders{{{"little", ByteOrder::kLittle}, {"big", ByteOrder::kBig}}};
+constexpr Names<Pooling, 5> kPoolings{{{"none", Pooling::kNone},
+                                       {"mean", Pooling::kMean},
+                                       {"max", Pooling::kMax},
+                                       {"first", Pooling::kFirst},
+                                       {"last", Pooling::kLast}}};
+constexpr Names<Deepstack, 3> kDeepstacks{
+    {{"concat", Deepstack::kConcat}, {"split", Deepstack::kSplit}, {"main", Deepstack::kMain}}};
+constexpr Names<TensorNaming, 2> kNamings{
+    {{"items", TensorNaming::kItems}, {"hf", TensorNaming::kHf}}};
+constexpr Names<bool OutputOptions::*, 4> kIncludes{{{"grid", &OutputOptions::grid},
+                                                     {"timestamps", &OutputOptions::timestamps},
+                                                     {"part", &OutputOptions::part},
+                                                     {"timings", &OutputOptions::timings}}};
+
+template <typename Value, std::size_t kCount>
+[[noreturn]] void refuse(const Names<Value, kCount>& names, std::string_view got,
+                         const std::string& path) {
+  std::string message = path + ": expected one of";
+  const char* comma = " ";
+  for (const auto& [name, value] : names) {
+    message += std::exchange(comma, ", ");
+    message += name;
+  }
+  throw ApiError(400, "invalid_value", message + ", got \"" + shortened(got, 60) + "\"", path);
+}
+
+template <typename Value, std::size_t kCount>
+Value named(const Names<Value, kCount>& names, std::string_view name, const std::string& path) {
+  for (const auto& [known, value] : names) {
+    if (known == name) return value;
+  }
+  refuse(names, name, path);
+}
+
+/// Leaves `value` as it is without the member.
+template <typename Value, std::size_t kCount>
+void read_choice(Fields& fields, std::string_view member, const Names<Value, kCount>& names,
+                 Value& value) {
+  if (const std::optional<std::string> text = fields.text(member))
+    value = named(names, *text, fields.path(member));
+}
+
+void read_include(Fields& output, OutputOptions& options) {
+  const Json* include = output.find("include");
+  if (include == nullptr) return;
+  const std::string path = output.path("include");
+  if (!include->is_array())
+    throw ApiError(400, "invalid_value", path + ": expected an array of names", path);
+  options.grid = false;
+  for (const Json& name : *include) {
+    options.*named(kIncludes, name.is_string() ? name.get<std::string>() : to_text(name), path) =
+        true;
+  }
+}
+
+}  // namespace
+
+OutputOptions read_output(Fields& body, const std::string* accept) {
+  OutputOptions options;
+  if (accept != nullptr && accept->find("application/vnd.safetensors") != accept->npos)
+    options.format = ReplyFormat::kSafetensors;
+  const Json* json = body.find("output");
+  if (json == nullptr) return options;
+  Fields output(*json, body.path("output"));
+  read_choice(output, "format", kFormats, options.format);
+  const std::string dtype = output.text("dtype").value_or("auto");
+  options.dtype_is_auto = dtype == "auto";
+  if (!options.dtype_is_auto) options.rows.type = element_type(dtype, output.path("dtype"));
+  read_choice(output, "endianness", kOrders, options.rows.order);
+  read_choice(output, "pooling", kPoolings, options.rows.pooling);
+  read_choice(output, "deepstack", kDeepstacks, options.rows.deepstack);
+  read_choice(output, "naming", kNamings, options.naming);
+  options.rows.normalize = output.boolean("normalize").value_or(false);
+  read_include(output, options);
+  output.refuse_others();
+  return options;
+}
+
+void choose_dtype(OutputOptions& options, RowDType checkpoint) {
+  if (!options.dtype_is_auto) return;
+  options.dtype_is_auto = false;
+  const bool is_npy = options.format == ReplyFormat::kNpy && checkpoint == RowDType::kBFloat16;
+  if (options.format != ReplyFormat::kJson && !is_npy) options.rows.type = element_type(checkpoint);
+}
+
+}  // namespace fovea::serve

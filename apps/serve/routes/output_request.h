@@ -1,0 +1,17 @@
+#pragma once
+
+#include "serve/rows/reply_formats.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+
+/// The member `output` of a request; without it what `accept` asks for: safetensors for
+/// "application/vnd.safetensors", JSON otherwise. @param accept the header; null: none.
+/// @throws ApiError(400): "invalid_value", "unsupported_dtype", "unknown_field".
+/// Source: docs/serving.md, "Formats".
+[[nodiscard]] OutputOptions read_output(Fields& body, const std::string* accept);
+
+/// Replaces the type "auto": that of the checkpoint, float32 where the format does not hold it.
+void choose_dtype(OutputOptions& options, RowDType checkpoint);
+
+}  // namespace fovea::serve
