@@ -38,7 +38,9 @@ std::size_t Reply::size() const {
 }
 
 Reply text_reply(int status, std::string content_type, std::string text) {
-  Reply reply{.status = status, .content_type = std::move(content_type), .headers = {}, .body = {}};
+  Reply reply;
+  reply.status = status;
+  reply.content_type = std::move(content_type);
   reply.body.push_back(body_part(std::move(text)));
   return reply;
 }

@@ -63,6 +63,7 @@ struct Reply {
   std::string content_type;
   Headers headers;  ///< beside those that the transport adds: length, connection, date, id
   std::vector<BodyPart> body;  ///< sent one after the other
+  std::string error_code;      ///< of an error, for logs and metrics; not sent
 
   [[nodiscard]] std::size_t size() const;
 };

@@ -65,9 +65,13 @@ struct Service::Impl {
       : options(std::move(given)),
         memory(options.max_inflight_bytes),
         workers(worker_count()),
-        loader([this](const std::stop_token& stop) { load(stop); }) {}
+        loader([this](const std::stop_token& stop) {
+          load(stop);
+          watch(stop);
+        }) {}
 
   void load(const std::stop_token& stop) noexcept;
+  void watch(const std::stop_token& stop) noexcept;
   [[nodiscard]] bool is_loaded() const { return loaded.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_stalled() const;
   void throw_unless_ready() const;
@@ -85,17 +89,20 @@ struct Service::Impl {
   ServedModel model;
   std::atomic<bool> loaded = false;
 
-  mutable std::mutex mutex;  // guards the next two
+  mutable std::mutex mutex;  // guards what follows, up to the flags
   mutable std::condition_variable loading_ended;
+  std::condition_variable_any ends;  // wakes the watch for its end
   bool has_ended = false;
   std::string problem;
+  std::shared_ptr<const Stats> engine_stats;
 
   std::atomic<bool> failed = false;
-  std::atomic<bool> draining = false;
+  std::atomic<bool> ending = false;      // readiness has fallen
+  std::atomic<bool> draining = false;    // and no work is taken
   std::atomic<std::int64_t> jobs = 0;    // accepted and not complete
   std::atomic<SteadyTime> busy_since{};  // when `jobs` last left 0
   Workers workers;                       // callbacks of the batcher use it
-  std::jthread loader;
+  std::jthread loader;                   // loads, then watches
 };
 
 void Service::Impl::load(const std::stop_token& stop) noexcept {
@@ -107,6 +114,12 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
     model.report = engine->report();
     model.dtype = checkpoint_dtype(model.report);
     model.device = engine->device();
+    const auto stats = std::make_shared<const Stats>(engine->stats());
+    for (const PathStats& path : stats->paths) {
+      model.token_budgets.emplace_back(path.name, path.token_budgets);
+    }
+    const std::lock_guard lock(mutex);
+    engine_stats = stats;
     model.load_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     loaded.store(true, std::memory_order_release);
@@ -120,6 +133,24 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
   loading_ended.notify_all();
 }
 
+/// Keeps the counters of the engine fresh for those who must not wait for them.
+void Service::Impl::watch(const std::stop_token& stop) noexcept {
+  constexpr std::chrono::milliseconds kInterval(500);
+  std::unique_lock lock(mutex);
+  while (is_loaded() && !ends.wait_for(lock, stop, kInterval, [] { return false; }) &&
+         !stop.stop_requested()) {
+    lock.unlock();
+    std::shared_ptr<const Stats> fresh;
+    try {
+      fresh = std::make_shared<const Stats>(engine->stats());
+    } catch (const std::exception&) {
+      // No memory for a copy: the old one stays.
+    }
+    lock.lock();
+    if (fresh) engine_stats = std::move(fresh);
+  }
+}
+
 bool Service::Impl::is_stalled() const {
   if (!is_loaded() || jobs == 0) return false;
   const SteadyTime last = std::max(busy_since.load(), batcher->stats().last_progress);
@@ -128,6 +159,7 @@ bool Service::Impl::is_stalled() const {
 
 void Service::Impl::throw_unless_ready() const {
   if (draining) throw unavailable("draining", "the server is shutting down");
+  if (is_stalled()) throw unavailable("unhealthy", "no batch has ended for a long time");
   if (is_loaded()) return;
   if (failed) throw unavailable("unhealthy", "the model could not be loaded");
   throw unavailable("starting", "the model is being loaded; /readyz says when it is");
@@ -204,7 +236,7 @@ Service::Service(ServiceOptions options) try : impl_(std::make_unique<Impl>(std:
 Service::~Service() { stop(std::chrono::milliseconds(0)); }
 
 ServiceState Service::state() const noexcept {
-  if (impl_->draining) return ServiceState::kDraining;
+  if (impl_->ending) return ServiceState::kDraining;
   if (impl_->failed || impl_->is_stalled()) return ServiceState::kUnhealthy;
   return impl_->is_loaded() ? ServiceState::kReady : ServiceState::kStarting;
 }
@@ -281,21 +313,33 @@ void Service::run(std::function<void()> task) { impl_->workers.run(std::move(tas
 
 MemoryBudget& Service::memory() noexcept { return impl_->memory; }
 
+const MemoryBudget& Service::memory() const noexcept { return impl_->memory; }
+
 BatcherStats Service::batcher_stats() const noexcept {
   return impl_->is_loaded() ? impl_->batcher->stats() : BatcherStats{};
 }
 
+std::shared_ptr<const Stats> Service::engine_stats() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->engine_stats;
+}
+
 int Service::retry_after_s() const noexcept { return impl_->retry_after_s(); }
 
-void Service::drain() noexcept { impl_->draining = true; }
+void Service::check_takes_work() const { impl_->throw_unless_ready(); }
+
+void Service::announce_end() noexcept { impl_->ending = true; }
+
+void Service::drain() noexcept {
+  impl_->ending = true;
+  impl_->draining = true;
+}
 
 void Service::stop(std::chrono::milliseconds patience) noexcept {
   drain();
-  if (!impl_->is_loaded()) {
-    impl_->loader.request_stop();
-    if (impl_->loader.joinable()) impl_->loader.join();
-    if (!impl_->is_loaded()) return;
-  }
+  if (!impl_->is_loaded()) impl_->loader.request_stop();
+  wait_loaded();
+  if (!impl_->is_loaded()) return;
   try {
     impl_->batcher->drain({.deadline = std::chrono::steady_clock::now() + patience});
   } catch (const Error&) {

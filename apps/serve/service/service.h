@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fovea/batcher.h"
@@ -35,7 +36,7 @@ struct ServiceOptions {
 enum class ServiceState : std::uint8_t {
   kStarting,  ///< loads the model
   kReady,
-  kDraining,   ///< takes no more work
+  kDraining,   ///< is about to end: after announce_end() and drain()
   kUnhealthy,  ///< loading failed, or no batch has ended for stall_timeout
 };
 [[nodiscard]] const char* to_string(ServiceState state);
@@ -47,6 +48,7 @@ struct ServedModel {
   std::string device;
   std::string fingerprint;  ///< model files, processor, profile: equal ones give equal rows
   double load_seconds = 0;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> token_budgets;  ///< by path
 };
 
 /// What to encode for one request.
@@ -108,10 +110,20 @@ class Service {
 
   /// Room for what requests hold in memory.
   [[nodiscard]] MemoryBudget& memory() noexcept;
+  [[nodiscard]] const MemoryBudget& memory() const noexcept;
   [[nodiscard]] BatcherStats batcher_stats() const noexcept;
+  /// Counters of the engine, as they were a moment ago: asking the engine itself could wait for a
+  /// sub-batch or a capture. Null before the model is loaded.
+  [[nodiscard]] std::shared_ptr<const Stats> engine_stats() const;
   /// Whole seconds after which a client that was refused should come again.
   [[nodiscard]] int retry_after_s() const noexcept;
 
+  /// @throws ApiError(503) "starting", "draining" or "unhealthy" unless it takes work.
+  void check_takes_work() const;
+
+  /// Lets state() say that the end is near, for those who send requests elsewhere then. Work is
+  /// still taken.
+  void announce_end() noexcept;
   /// Takes no more work. Returns at once.
   void drain() noexcept;
   /// drain(), waits until all work is done or the time is over; what is left then ends as

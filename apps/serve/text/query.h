@@ -1,16 +1,10 @@
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "serve/text/json.h"
 
 namespace fovea::serve {
-
-/// Text with %41 and the like replaced; nothing for a '%' without two hexadecimal digits.
-/// Source: RFC 3986, section 2.1.
-[[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 
 /// The object that a query stands for, all its values text: "a=b&c.d=e" is {"a": "b", "c": {"d":
 /// "e"}}. '+' is a space. @param query without '?'; empty: an empty object.

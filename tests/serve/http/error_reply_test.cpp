@@ -25,6 +25,7 @@ TEST(ErrorReply, HoldsWhatTheContractNames) {
   error.retry_after_s = 3;
   const Reply reply = error_reply(error, head("/v1/encode"));
   EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(reply.error_code, "queue_full");
   EXPECT_EQ(*find_header(reply.headers, "Retry-After"), "3");
   EXPECT_EQ(text_of(reply),
             R"({"error":{"message":"come again","type":"overloaded_error","param":"items",)"

@@ -136,6 +136,17 @@ TEST(Service, RefusesBeforeTheModelIsLoadedAndAfterDraining) {
   EXPECT_NO_THROW((void)service.model());
 }
 
+TEST(Service, TakesWorkBetweenTheAnnouncementOfItsEndAndDraining) {
+  Service service(small());
+  service.wait_loaded();
+  service.announce_end();
+  EXPECT_EQ(service.state(), ServiceState::kDraining);
+  EXPECT_NO_THROW(service.check_takes_work());
+  EXPECT_FALSE(encode(service, one_photo()).error);
+  service.drain();
+  EXPECT_EQ(refusal([&] { service.check_takes_work(); }).code(), "draining");
+}
+
 TEST(Service, IsUnhealthyWithAReasonIfTheModelCannotBeLoaded) {
   ServiceOptions options = small();
   options.model = kModel + "/nowhere";

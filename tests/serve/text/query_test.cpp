@@ -20,13 +20,6 @@ std::string refusal(std::string_view query) {
   return "nothing was refused";
 }
 
-TEST(PercentDecoded, ReplacesEscapes) {
-  EXPECT_EQ(percent_decoded("a%2Fb%2f%00+"), std::string("a/b/\0+", 6));
-  EXPECT_EQ(percent_decoded(""), "");
-  for (const char* broken : {"%", "%4", "%4g", "%-1", "a%"})
-    EXPECT_EQ(percent_decoded(broken), std::nullopt) << broken;
-}
-
 TEST(QueryObject, NestsNamesWithDots) {
   EXPECT_EQ(query_object("output.format=npy&output.dtype=float32&id=a"),
             Json::parse(R"({"output":{"format":"npy","dtype":"float32"},"id":"a"})"));

@@ -1,0 +1,127 @@
+#include "serve/routes/health.h"
+
+#include <utility>
+
+#include "fovea/version.h"
+#include "serve/api_error.h"
+#include "serve/http/error_reply.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+constexpr int kUnavailable = 503;
+
+Reply json_reply(int status, const Json& json) {
+  return text_reply(status, "application/json", to_text(json));
+}
+
+Reply health(const Service& service) {
+  const ServiceState state = service.state();
+  if (state == ServiceState::kReady) return json_reply(200, {{"status", "ok"}});
+  return json_reply(kUnavailable, {{"status", to_string(state)}});
+}
+
+/// A model that loads, or a server that ends its work, lives.
+Reply liveness(const Service& service) {
+  const bool lives = service.state() != ServiceState::kUnhealthy;
+  return json_reply(lives ? 200 : kUnavailable, {{"live", lives}});
+}
+
+Json budgets_json(const ServedModel& model) {
+  Json paths = Json::object();
+  for (const auto& [path, budgets] : model.token_budgets) paths[path] = budgets;
+  return paths;
+}
+
+Json limits_json(const ServiceOptions& options) {
+  const MediaLimits& media = options.engine.media.limits;
+  return {{"max_queue_items", options.batcher.max_items},
+          {"max_inflight_bytes", options.max_inflight_bytes},
+          {"max_image_pixels", media.max_image_pixels},
+          {"max_image_side_px", media.max_image_side_px},
+          {"max_image_bytes", media.max_image_bytes},
+          {"max_video_bytes", media.max_video_bytes},
+          {"max_video_frames", media.max_video_frames},
+          {"max_patches_per_item", media.max_patches_per_item}};
+}
+
+Reply info(const Service& service, const std::string& build_id) {
+  const ServedModel& model = service.model();
+  const ModelReport& report = model.report;
+  Json facts = Json::object();
+  for (const auto& [name, value] : report.facts) facts[name] = value;
+  const char* const dtypes[] = {"float32", "bfloat16", "float16"};
+  return json_reply(200, {{"model", service.options().served_name},
+                          {"architecture", report.architecture},
+                          {"family", report.family},
+                          {"dtype", dtypes[static_cast<std::size_t>(model.dtype)]},
+                          {"hidden", report.hidden},
+                          {"deepstack_levels", report.deepstack_levels},
+                          {"width", report.width},
+                          {"images", report.images},
+                          {"videos", report.videos},
+                          {"facts", facts},
+                          {"fingerprint", model.fingerprint},
+                          {"device", model.device},
+                          {"load_seconds", model.load_seconds},
+                          {"limits", limits_json(service.options())},
+                          {"token_budgets", budgets_json(model)},
+                          {"version", version()},
+                          {"git", build_id}});
+}
+
+/// 32 x 32 pixels of one grey: small, and for every family large enough.
+MediaItem small_image() {
+  constexpr std::int64_t kSide = 32;
+  constexpr std::uint8_t kGrey = 128;
+  return image_rgb(std::vector<std::uint8_t>(3 * kSide * kSide, kGrey), kSide, kSide, "health");
+}
+
+void health_generate(Service& service, const std::shared_ptr<Exchange>& exchange) {
+  Job job;
+  job.items.push_back(small_image());
+  job.use_cache = false;
+  job.bounds = {.stop = exchange->gone(), .deadline = exchange->request().deadline};
+  service.encode(std::move(job), [exchange](const JobReply& reply) {
+    const bool works = !reply.error;
+    exchange->reply(
+        json_reply(works ? 200 : kUnavailable, {{"status", works ? "ok" : "unhealthy"}}));
+  });
+}
+
+/// A route whose reply is a function of the service.
+Route simple(const char* pattern, std::function<Reply()> reply) {
+  return {
+      .method = "GET",
+      .pattern = pattern,
+      .kind = RouteKind::kService,
+      .handler = [reply = std::move(reply)](const std::shared_ptr<Exchange>& exchange,
+                                            const PathArguments&) { exchange->reply(reply()); }};
+}
+
+}  // namespace
+
+std::vector<Route> health_routes(Service& service, std::string build_id) {
+  std::vector<Route> routes;
+  for (const char* pattern : {"/health", "/readyz", "/health/ready", "/ping"}) {
+    routes.push_back(simple(pattern, [&service] { return health(service); }));
+  }
+  for (const char* pattern : {"/livez", "/health/live"}) {
+    routes.push_back(simple(pattern, [&service] { return liveness(service); }));
+  }
+  routes.push_back(
+      {.method = "GET",
+       .pattern = "/health_generate",
+       .kind = RouteKind::kService,
+       .handler = [&service](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
+         health_generate(service, exchange);
+       }});
+  routes.push_back(simple("/version", [build_id] {
+    return json_reply(200, {{"version", version()}, {"git", build_id}});
+  }));
+  routes.push_back(simple("/info", [&service, build_id] { return info(service, build_id); }));
+  return routes;
+}
+
+}  // namespace fovea::serve

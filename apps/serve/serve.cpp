@@ -1,0 +1,190 @@
+// What a server is made of, and how it begins and ends.
+#include "serve/serve.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "fovea/atomic_file.h"
+#include "fovea/error.h"
+#include "fovea/version.h"
+#include "serve/api_error.h"
+#include "serve/routes/health.h"
+#include "serve/routes/metrics.h"
+#include "serve/signals.h"
+
+namespace fovea::serve {
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// Keys of a file, one per line; empty lines and those that begin with '#' are none.
+std::vector<std::string> keys_in(const std::string& path) {
+  std::vector<std::string> keys;
+  if (path.empty()) return keys;
+  std::ifstream file(path);
+  if (!file) throw Error(ErrorCode::kIo, path + ": the file of API keys cannot be read");
+  for (std::string line; std::getline(file, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty() && line.front() != '#') keys.push_back(line);
+  }
+  return keys;
+}
+
+AdmissionOptions with_keys_of_file(AdmissionOptions options, const std::string& path) {
+  std::ranges::copy(keys_in(path), std::back_inserter(options.api_keys));
+  return options;
+}
+
+/// All parts of a running server. Later ones refer to earlier ones.
+class Running {
+ public:
+  Running(ServeOptions options, LogSink& log)
+      : options_(std::move(options)),
+        log_(log),
+        service_(service_options()),
+        media_(options_.media),
+        admission_(with_keys_of_file(options_.admission, options_.api_key_file), service_),
+        router_(make_router()),
+        server_(http_options(), server_parts()) {}
+
+  void run(const Signals& signals);
+
+ private:
+  [[nodiscard]] ServiceOptions service_options();
+  [[nodiscard]] HttpOptions http_options();
+  [[nodiscard]] Server::Parts server_parts();
+  [[nodiscard]] Router make_router();
+  void observe(const Served& served);
+  /// Waits until a signal asks for the end. @throws Error if the model cannot be loaded.
+  void wait_for_end(const Signals& signals);
+  void reload();
+  void shut_down(const Signals& signals);
+
+  ServeOptions options_;
+  LogSink& log_;
+  RequestMetrics metrics_;
+  Service service_;
+  MediaSource media_;
+  Admission admission_;
+  Router router_;
+  Server server_;
+};
+
+ServiceOptions Running::service_options() {
+  ServiceOptions service = options_.service;
+  service.log = &log_;
+  service.engine.log = &log_;
+  service.on_complete = [this](const JobReply& reply, std::span<const MediaItem> items) {
+    metrics_.observe(reply, items);
+  };
+  return service;
+}
+
+HttpOptions Running::http_options() {
+  HttpOptions http = options_.http;
+  http.server_name = std::string("fovea/") + version();
+  http.log = &log_;
+  return http;
+}
+
+Server::Parts Running::server_parts() {
+  return {.router = &router_,
+          .gate = [this](const RequestHead& head,
+                         const Route& route) { return admission_.admit(head, route); },
+          .observer = [this](const Served& served) { observe(served); },
+          .run_task = [this](std::function<void()> task) { service_.run(std::move(task)); }};
+}
+
+Router Running::make_router() {
+  Router router;
+  for (Route& route : health_routes(service_, options_.build_id)) router.add(std::move(route));
+  router.add(metrics_route({.service = &service_,
+                            .admission = &admission_,
+                            .requests = &metrics_,
+                            .http = [this] { return server_.stats(); },
+                            .build_id = options_.build_id}));
+  return router;
+}
+
+/// Probes and scrapes come every few seconds, so they are for those who look closely.
+void Running::observe(const Served& served) {
+  metrics_.observe(served);
+  const bool is_probe = served.route != nullptr && served.route->kind == RouteKind::kService;
+  const LogLevel level = is_probe && served.status < 400 ? LogLevel::kDebug : LogLevel::kInfo;
+  if (log_.wants(level)) log_.write(level, request_line(served));
+}
+
+void Running::run(const Signals& signals) {
+  server_.start();
+  log_.write(LogLevel::kInfo, "listening address=" + server_.address());
+  if (!options_.address_file.empty()) {
+    const std::string line = server_.address() + "\n";
+    AtomicFile file(options_.address_file);
+    file.write(std::as_bytes(std::span(line)));
+    file.commit();
+  }
+  wait_for_end(signals);
+  shut_down(signals);
+}
+
+void Running::wait_for_end(const Signals& signals) {
+  constexpr milliseconds kGlance(100);
+  bool is_loaded = false;
+  for (;;) {
+    const std::optional<int> signal = signals.wait(kGlance);
+    if (signal == SIGHUP) reload();
+    if (signal && signal != SIGHUP) return;
+    if (is_loaded || service_.state() == ServiceState::kStarting) continue;
+    if (service_.engine_stats() == nullptr) throw Error(ErrorCode::kInternal, service_.problem());
+    is_loaded = true;
+    log_.write(LogLevel::kInfo, "ready model=" + options_.service.served_name);
+  }
+}
+
+void Running::reload() {
+  try {
+    const AdmissionOptions keys = with_keys_of_file(options_.admission, options_.api_key_file);
+    admission_.set_keys(keys.api_keys, keys.admin_keys);
+    if (options_.http.tls) server_.reload_tls();
+    log_.write(LogLevel::kInfo, "reloaded");
+  } catch (const Error& error) {
+    log_.write(LogLevel::kError, std::string("not reloaded: ") + error.what());
+  }
+}
+
+/// A second signal does not wait for anybody.
+void leave_at_second_signal(const Signals& signals, milliseconds patience) {
+  constexpr int kSignalExit = 128;
+  const std::optional<int> signal = signals.wait(patience);
+  if (signal && signal != SIGHUP) _exit(kSignalExit + *signal);
+}
+
+void Running::shut_down(const Signals& signals) {
+  constexpr milliseconds kGlance(50);
+  service_.announce_end();
+  log_.write(LogLevel::kInfo, "shutting_down requests=" + std::to_string(admission_.in_flight()));
+  leave_at_second_signal(signals, options_.drain_delay);
+  server_.drain();
+  const SteadyTime end = std::chrono::steady_clock::now() + options_.shutdown_timeout;
+  while (!server_.is_idle() && std::chrono::steady_clock::now() < end) {
+    leave_at_second_signal(signals, kGlance);
+  }
+  service_.stop(milliseconds(0));
+  server_.stop(kGlance);
+  log_.write(LogLevel::kInfo, "stopped");
+}
+
+}  // namespace
+
+int serve(ServeOptions options, LogSink& log) {
+  const Signals signals;
+  Running(std::move(options), log).run(signals);
+  return 0;
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "serve/http/server.h"
+#include "serve/log.h"
+#include "serve/media/media_source.h"
+#include "serve/service/admission.h"
+#include "serve/service/service.h"
+
+namespace fovea::serve {
+
+/// Everything a server is made of. The defaults work.
+struct ServeOptions {
+  HttpOptions http;
+  ServiceOptions service;
+  MediaSourceOptions media;
+  AdmissionOptions admission;
+  std::string api_key_file;  ///< one key per line, read again at SIGHUP; empty: none
+  std::int64_t max_items_per_request = 64;
+  std::int64_t max_json_values = 4'000'000;  ///< numbers of a reply in JSON
+  std::chrono::milliseconds drain_delay{0};
+  std::chrono::milliseconds shutdown_timeout{30'000};
+  std::string build_id;      ///< label `git` of fovea_build_info
+  std::string address_file;  ///< gets the address once the server listens; empty: none
+};
+
+/// Serves until SIGTERM or SIGINT, then lets requests end. Blocks these signals and SIGHUP for the
+/// calling thread and all it starts, so it is called first in a program.
+///
+/// Listens at once; the model loads in the background. A first signal: readiness falls, after
+/// drain_delay nothing new is accepted, what runs gets its reply within shutdown_timeout. A second
+/// one ends the process at once. SIGHUP reads keys and certificates again.
+/// @param log takes what happens, and must outlive the call.
+/// @return 0 after a signal. @throws Error if the address cannot be had, options are wrong, or the
+/// model cannot be loaded.
+int serve(ServeOptions options, LogSink& log);
+
+}  // namespace fovea::serve

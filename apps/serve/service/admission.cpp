@@ -1,0 +1,145 @@
+#include "serve/service/admission.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "serve/http/error_reply.h"
+
+namespace fovea::serve {
+namespace {
+
+std::vector<unsigned char> digest_of(std::string_view key) {
+  std::vector<unsigned char> digest(SHA256_DIGEST_LENGTH);
+  SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), digest.data());
+  return digest;
+}
+
+/// The key that a client gives: "Authorization: Bearer <key>" or "X-API-Key: <key>".
+std::optional<std::string_view> given_key(const RequestHead& head) {
+  constexpr std::string_view kBearer = "Bearer ";
+  if (const std::string* key = find_header(head.headers, "X-API-Key")) return *key;
+  const std::string* authorization = find_header(head.headers, "Authorization");
+  if (authorization == nullptr || !authorization->starts_with(kBearer)) return std::nullopt;
+  return std::string_view(*authorization).substr(kBearer.size());
+}
+
+/// Whether a key is one of those with these digests, in a time that does not tell how much of it is
+/// right.
+bool is_one_of(std::string_view key, const std::vector<std::vector<unsigned char>>& digests) {
+  const std::vector<unsigned char> digest = digest_of(key);
+  bool found = false;
+  for (const std::vector<unsigned char>& known : digests) {
+    found = CRYPTO_memcmp(digest.data(), known.data(), digest.size()) == 0 || found;
+  }
+  return found;
+}
+
+}  // namespace
+
+Admission::Admission(AdmissionOptions options, Service& service)
+    : options_(std::move(options)), service_(service) {
+  set_keys(options_.api_keys, options_.admin_keys);
+}
+
+Admission::Keys Admission::digests(const std::vector<std::string>& api_keys,
+                                   const std::vector<std::string>& admin_keys) {
+  Keys keys;
+  for (const auto& [texts, digests] :
+       {std::pair(&api_keys, &keys.api), std::pair(&admin_keys, &keys.admin)}) {
+    for (const std::string& text : *texts) {
+      if (text.empty()) throw Error(ErrorCode::kInvalidArgument, "an API key is empty");
+      digests->push_back(digest_of(text));
+    }
+  }
+  return keys;
+}
+
+void Admission::set_keys(const std::vector<std::string>& api_keys,
+                         const std::vector<std::string>& admin_keys) {
+  auto keys = std::make_shared<const Keys>(digests(api_keys, admin_keys));
+  const std::lock_guard lock(mutex_);
+  keys_ = std::move(keys);
+}
+
+std::shared_ptr<const Admission::Keys> Admission::keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_;
+}
+
+void Admission::check_key(const RequestHead& head, const Route& route) {
+  const std::shared_ptr<const Keys> keys = this->keys();
+  const std::optional<std::string_view> key = given_key(head);
+  if (route.kind == RouteKind::kAdmin) {
+    if (keys->admin.empty() && options_.is_admin_open) return;
+    if (key && is_one_of(*key, keys->admin)) return;
+    ++no_key_;
+    throw ApiError(403, "admin_required", "this route needs an admin key (--admin-api-key)");
+  }
+  if (keys->api.empty() || (route.kind == RouteKind::kService && !options_.auth_all)) return;
+  if (key && (is_one_of(*key, keys->api) || is_one_of(*key, keys->admin))) return;
+  ++no_key_;
+  throw ApiError(401, "invalid_api_key",
+                 "expected \"Authorization: Bearer <key>\" or \"X-API-Key: <key>\" with a key of "
+                 "this server");
+}
+
+void Admission::check_state() try { service_.check_takes_work(); } catch (const ApiError&) {
+  ++not_ready_;
+  throw;
+}
+
+std::shared_ptr<void> Admission::take_place() {
+  if (++in_flight_ > options_.max_concurrent_requests) {
+    --in_flight_;
+    ++queue_full_;
+    ApiError error(429, "queue_full",
+                   "there are " + std::to_string(options_.max_concurrent_requests) +
+                       " requests already (--max-concurrent-requests)");
+    error.retry_after_s = service_.retry_after_s();
+    throw error;
+  }
+  return {this, [](Admission* admission) { --admission->in_flight_; }};
+}
+
+std::variant<Reply, Permit> Admission::admit(const RequestHead& head, const Route& route) try {
+  check_key(head, route);
+  // What a request holds: its place and room for its body. They go together.
+  struct Holds {
+    std::shared_ptr<void> place;
+    std::vector<std::shared_ptr<void>> rooms;
+  };
+  const auto holds = std::make_shared<Holds>();
+  if (route.kind == RouteKind::kWork) {
+    check_state();
+    holds->place = take_place();
+  }
+  const auto take_bytes = [this, holds, head](std::uint64_t bytes) -> std::optional<Reply> {
+    std::shared_ptr<void> room = service_.memory().take(static_cast<std::int64_t>(
+        std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max())));
+    if (room) {
+      holds->rooms.push_back(std::move(room));
+      return std::nullopt;
+    }
+    ++no_memory_;
+    ApiError error(429, "queue_full", "there is no room for the body now (--max-inflight-bytes)");
+    error.retry_after_s = service_.retry_after_s();
+    return error_reply(error, head);
+  };
+  return Permit{take_bytes, holds};
+} catch (const ApiError& error) {
+  return error_reply(error, head);
+}
+
+RefusedStats Admission::refused() const noexcept {
+  return {.queue_full = queue_full_,
+          .no_memory = no_memory_,
+          .not_ready = not_ready_,
+          .no_key = no_key_};
+}
+
+}  // namespace fovea::serve

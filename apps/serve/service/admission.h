@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "serve/http/server.h"
+#include "serve/service/service.h"
+
+namespace fovea::serve {
+
+/// Who may send requests, and how many at a time.
+struct AdmissionOptions {
+  std::vector<std::string> api_keys;  ///< for routes that encode; empty: anybody
+  std::vector<std::string> admin_keys;
+  bool auth_all = false;  ///< API keys for health and metrics, too
+  /// Without admin keys: whether admin routes are open. For servers on a loopback address.
+  bool is_admin_open = false;
+  std::int64_t max_concurrent_requests = 512;
+};
+
+/// Refused requests, by reason.
+struct RefusedStats {
+  std::int64_t queue_full = 0;
+  std::int64_t no_memory = 0;
+  std::int64_t not_ready = 0;
+  std::int64_t no_key = 0;
+};
+
+/// Decides on a request when its head is complete and before its body is read: keys, whether the
+/// service is ready, how many requests there are, and room for the body. Thread-safe.
+class Admission {
+ public:
+  /// @param service must outlive this. @throws Error(kInvalidArgument) for an empty key.
+  Admission(AdmissionOptions options, Service& service);
+
+  /// The gate of a Server. Requests that count are those of RouteKind::kWork.
+  [[nodiscard]] std::variant<Reply, Permit> admit(const RequestHead& head, const Route& route);
+
+  /// Replaces the keys, for requests to come.
+  void set_keys(const std::vector<std::string>& api_keys,
+                const std::vector<std::string>& admin_keys);
+
+  [[nodiscard]] std::int64_t in_flight() const noexcept { return in_flight_; }
+  [[nodiscard]] RefusedStats refused() const noexcept;
+
+ private:
+  using Digest = std::vector<unsigned char>;
+  struct Keys {
+    std::vector<Digest> api;
+    std::vector<Digest> admin;
+  };
+
+  [[nodiscard]] std::shared_ptr<const Keys> keys() const;
+  void check_key(const RequestHead& head, const Route& route);
+  void check_state();
+  [[nodiscard]] std::shared_ptr<void> take_place();
+  [[nodiscard]] static Keys digests(const std::vector<std::string>& api_keys,
+                                    const std::vector<std::string>& admin_keys);
+
+  AdmissionOptions options_;
+  Service& service_;
+  mutable std::mutex mutex_;  // guards the keys
+  std::shared_ptr<const Keys> keys_;
+  std::atomic<std::int64_t> in_flight_ = 0;
+  std::atomic<std::int64_t> queue_full_ = 0;
+  std::atomic<std::int64_t> no_memory_ = 0;
+  std::atomic<std::int64_t> not_ready_ = 0;
+  std::atomic<std::int64_t> no_key_ = 0;
+};
+
+}  // namespace fovea::serve

@@ -1,0 +1,25 @@
+#include "serve/signals.h"
+
+#include <ctime>
+
+namespace fovea::serve {
+
+Signals::Signals() {
+  sigemptyset(&awaited_);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&awaited_, signal);
+  pthread_sigmask(SIG_BLOCK, &awaited_, &previous_);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+Signals::~Signals() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+
+std::optional<int> Signals::wait(std::chrono::milliseconds patience) const {
+  constexpr int kMsPerSecond = 1000;
+  constexpr long kNsPerMs = 1'000'000;
+  const timespec time{.tv_sec = patience.count() / kMsPerSecond,
+                      .tv_nsec = patience.count() % kMsPerSecond * kNsPerMs};
+  const int signal = sigtimedwait(&awaited_, nullptr, &time);
+  return signal < 0 ? std::nullopt : std::optional(signal);
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,69 @@
+#include "serve/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t kTime = 1'767'261'600'007;  // 2026-01-01T10:00:00.007Z
+
+TEST(LogLine, BeginsWithTimeAndLevel) {
+  EXPECT_EQ(log_line(LogFormat::kText, kTime, LogLevel::kInfo, "ready model=m"),
+            "2026-01-01T10:00:00.007Z info ready model=m");
+}
+
+TEST(LogLine, TurnsPairsIntoFieldsOfJson) {
+  EXPECT_EQ(
+      log_line(LogFormat::kJson, kTime, LogLevel::kWarning, "ready model=m=2 path=/x"),
+      R"({"time":"2026-01-01T10:00:00.007Z","level":"warning","event":"ready","model":"m=2","path":"/x"})");
+}
+
+TEST(LogLine, KeepsOtherTextAsAMessage) {
+  for (const char* line : {"Not an event", "no pairs here", "event a=1 b", "event  a=1", ""}) {
+    const Json json = Json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kError, line));
+    EXPECT_EQ(json.value("message", "none"), line);
+  }
+}
+
+TEST(LogLine, LetsNobodyBeginALineOfTheirOwn) {
+  EXPECT_EQ(log_line(LogFormat::kText, kTime, LogLevel::kInfo, "request id=a\nb\x1b[31m"),
+            "2026-01-01T10:00:00.007Z info request id=a?b?[31m");
+}
+
+TEST(RequestLine, TellsNoSecrets) {
+  RequestHead head;
+  head.method = "POST";
+  head.path = "/v1/enc ode";
+  head.query = "token=secret";
+  head.headers = {{"Authorization", "Bearer secret"}};
+  head.id = "r-1";
+  head.peer = "127.0.0.1:9";
+  const Served served{.head = head,
+                      .status = 404,
+                      .error_code = "route_not_found",
+                      .bytes_in = 3,
+                      .bytes_out = 4,
+                      .duration = std::chrono::milliseconds(12)};
+  EXPECT_EQ(request_line(served),
+            "request id=r-1 peer=127.0.0.1:9 method=POST path=/v1/enc+ode status=404 ms=12.0 in=3 "
+            "out=4 error=route_not_found");
+}
+
+TEST(ServerLog, WritesFromItsLevelOn) {
+  ServerLog log(LogFormat::kText, LogLevel::kWarning);
+  testing::internal::CaptureStderr();
+  log.write(LogLevel::kInfo, "quiet");
+  log.write(LogLevel::kError, "loud");
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, HasSubstr(" error loud\n"));
+  EXPECT_THAT(text, Not(HasSubstr("quiet")));
+}
+
+}  // namespace
+}  // namespace fovea::serve

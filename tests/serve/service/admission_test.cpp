@@ -1,0 +1,128 @@
+#include "serve/service/admission.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+using testing::HasSubstr;
+
+const Route kWorkRoute{
+    .method = "POST", .pattern = "/v1/encode", .kind = RouteKind::kWork, .handler = {}};
+const Route kServiceRoute{
+    .method = "GET", .pattern = "/health", .kind = RouteKind::kService, .handler = {}};
+const Route kAdminRoute{
+    .method = "POST", .pattern = "/v1/cache/reset", .kind = RouteKind::kAdmin, .handler = {}};
+
+class AdmissionTest : public testing::Test {
+ protected:
+  AdmissionTest() : service_(options()) { service_.wait_loaded(); }
+
+  static ServiceOptions options() {
+    ServiceOptions options;
+    options.model = FOVEA_TEST_GOLDEN_DIR "/qwen3_vl";
+    options.engine.device = "cpu";
+    options.engine.num_threads = 1;
+    options.max_inflight_bytes = 1 << 20;
+    return options;
+  }
+
+  static RequestHead head_with(const Headers& headers = {}) {
+    RequestHead head;
+    head.path = "/v1/encode";
+    head.headers = headers;
+    return head;
+  }
+
+  Service service_;
+};
+
+/// The status of a refusal; 0 for a permit.
+int status_of(const std::variant<Reply, Permit>& answer) {
+  return std::holds_alternative<Reply>(answer) ? std::get<Reply>(answer).status : 0;
+}
+
+TEST_F(AdmissionTest, LetsNoMoreRequestsInThanItSays) {
+  Admission admission({.max_concurrent_requests = 2}, service_);
+  std::optional<std::variant<Reply, Permit>> first = admission.admit(head_with(), kWorkRoute);
+  const auto second = admission.admit(head_with(), kWorkRoute);
+  EXPECT_EQ(status_of(second), 0);
+  const auto third = admission.admit(head_with(), kWorkRoute);
+  ASSERT_EQ(status_of(third), 429);
+  EXPECT_NE(find_header(std::get<Reply>(third).headers, "Retry-After"), nullptr);
+  EXPECT_EQ(status_of(admission.admit(head_with(), kServiceRoute)), 0);
+  EXPECT_EQ(admission.in_flight(), 2);
+  first.reset();
+  EXPECT_EQ(status_of(admission.admit(head_with(), kWorkRoute)), 0);
+  EXPECT_EQ(admission.refused().queue_full, 1);
+}
+
+TEST_F(AdmissionTest, KeepsRoomForABodyAsLongAsItsPlace) {
+  Admission admission({}, service_);
+  {
+    const auto answer = admission.admit(head_with(), kWorkRoute);
+    const Permit& permit = std::get<Permit>(answer);
+    EXPECT_EQ(permit.take_bytes(1 << 19), std::nullopt);
+    EXPECT_EQ(service_.memory().used(), 1 << 19);
+    const std::optional<Reply> refusal = permit.take_bytes(1 << 20);
+    ASSERT_TRUE(refusal);
+    EXPECT_EQ(refusal->status, 429);
+    EXPECT_EQ(refusal->error_code, "queue_full");
+    EXPECT_TRUE(permit.take_bytes(~std::uint64_t{0}));
+  }
+  EXPECT_EQ(service_.memory().used(), 0);
+  EXPECT_EQ(admission.refused().no_memory, 2);
+}
+
+TEST_F(AdmissionTest, AsksForAKeyWhereThereAreKeys) {
+  Admission admission({.api_keys = {"one", "two"}}, service_);
+  EXPECT_EQ(status_of(admission.admit(head_with(), kWorkRoute)), 401);
+  EXPECT_EQ(status_of(admission.admit(head_with({{"Authorization", "Bearer three"}}), kWorkRoute)),
+            401);
+  EXPECT_EQ(status_of(admission.admit(head_with({{"Authorization", "Basic two"}}), kWorkRoute)),
+            401);
+  EXPECT_EQ(status_of(admission.admit(head_with({{"authorization", "Bearer two"}}), kWorkRoute)),
+            0);
+  EXPECT_EQ(status_of(admission.admit(head_with({{"X-API-Key", "one"}}), kWorkRoute)), 0);
+  EXPECT_EQ(status_of(admission.admit(head_with(), kServiceRoute)), 0);
+  EXPECT_EQ(admission.refused().no_key, 3);
+
+  Admission strict({.api_keys = {"one"}, .auth_all = true}, service_);
+  EXPECT_EQ(status_of(strict.admit(head_with(), kServiceRoute)), 401);
+}
+
+TEST_F(AdmissionTest, OpensAdminRoutesToAdminsOnly) {
+  Admission closed({.api_keys = {"user"}}, service_);
+  EXPECT_EQ(status_of(closed.admit(head_with(), kAdminRoute)), 403);
+  EXPECT_EQ(status_of(closed.admit(head_with({{"X-API-Key", "user"}}), kAdminRoute)), 403);
+  Admission keyed({.admin_keys = {"admin"}, .is_admin_open = true}, service_);
+  EXPECT_EQ(status_of(keyed.admit(head_with(), kAdminRoute)), 403);
+  EXPECT_EQ(status_of(keyed.admit(head_with({{"X-API-Key", "admin"}}), kAdminRoute)), 0);
+  Admission open({.is_admin_open = true}, service_);
+  EXPECT_EQ(status_of(open.admit(head_with(), kAdminRoute)), 0);
+}
+
+TEST_F(AdmissionTest, TakesOtherKeysFromNowOn) {
+  Admission admission({.api_keys = {"old"}}, service_);
+  admission.set_keys({"new"}, {});
+  EXPECT_EQ(status_of(admission.admit(head_with({{"X-API-Key", "old"}}), kWorkRoute)), 401);
+  EXPECT_EQ(status_of(admission.admit(head_with({{"X-API-Key", "new"}}), kWorkRoute)), 0);
+  EXPECT_THROW(admission.set_keys({""}, {}), Error);
+}
+
+TEST_F(AdmissionTest, RefusesWorkWhileTheServiceTakesNone) {
+  Admission admission({}, service_);
+  service_.drain();
+  const auto answer = admission.admit(head_with(), kWorkRoute);
+  ASSERT_EQ(status_of(answer), 503);
+  EXPECT_EQ(std::get<Reply>(answer).error_code, "draining");
+  EXPECT_EQ(status_of(admission.admit(head_with(), kServiceRoute)), 0);
+}
+
+}  // namespace
+}  // namespace fovea::serve

@@ -1,0 +1,24 @@
+#include "serve/signals.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <csignal>
+
+namespace fovea::serve {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Signals, AreWaitedForInsteadOfEndingTheProcess) {
+  const Signals signals;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    kill(getpid(), signal);
+    EXPECT_EQ(signals.wait(milliseconds(10'000)), signal);
+  }
+  EXPECT_EQ(signals.wait(milliseconds(1)), std::nullopt);
+}
+
+}  // namespace
+}  // namespace fovea::serve
