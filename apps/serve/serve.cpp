@@ -12,6 +12,7 @@
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "serve/api_error.h"
+#include "serve/page/page.h"
 #include "serve/routes/health.h"
 #include "serve/routes/metrics.h"
 #include "serve/signals.h"
@@ -108,6 +109,7 @@ Router Running::make_router() {
                             .requests = &metrics_,
                             .http = [this] { return server_.stats(); },
                             .build_id = options_.build_id}));
+  router.add(page_route());
   return router;
 }
 
