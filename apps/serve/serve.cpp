@@ -12,12 +12,15 @@
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "serve/api_error.h"
+#include "serve/page/page.h"
 #include "serve/routes/cache.h"
 #include "serve/routes/embeddings.h"
+#include "serve/routes/encode.h"
 #include "serve/routes/health.h"
 #include "serve/routes/kserve.h"
 #include "serve/routes/metrics.h"
 #include "serve/routes/models.h"
+#include "serve/routes/plan.h"
 #include "serve/signals.h"
 
 namespace fovea::serve {
@@ -122,6 +125,8 @@ Router Running::make_router() {
   };
   add(health_routes(service_, options_.build_id));
   add(model_routes(service_));
+  router.add(encode_route(encoder_, options_.limits));
+  router.add(plan_route(encoder_, options_.limits));
   add(embedding_routes(encoder_, options_.limits));
   add(kserve_routes(encoder_, options_.limits));
   Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
@@ -132,6 +137,7 @@ Router Running::make_router() {
                             .requests = &metrics_,
                             .http = [this] { return server_.stats(); },
                             .build_id = options_.build_id}));
+  router.add(page_route());
   return router;
 }
 
