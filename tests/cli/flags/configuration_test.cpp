@@ -60,10 +60,10 @@ class ConfigurationTest : public testing::Test {
  protected:
   std::string file_with(const std::string& text) {
     const std::string path = directory_ / "fovea.json";
-    test::write_text(path, text);
+    fovea::test::write_text(path, text);
     return path;
   }
-  test::TemporaryDirectory directory_;
+  fovea::test::TemporaryDirectory directory_;
 };
 
 TEST_F(ConfigurationTest, PrefersWhatIsTypedThenTheEnvironmentThenTheFile) {
