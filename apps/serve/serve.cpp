@@ -59,10 +59,10 @@ class Running {
   Running(ServeOptions options, LogSink& log)
       : options_(std::move(options)),
         log_(log),
-        service_(service_options()),
-        media_(options_.media),
         store_(options_.row_store_bytes),
         publisher_(publisher_of(options_)),
+        service_(service_options()),
+        media_(options_.media),
         encoder_{service_, media_},
         admission_(with_keys_of_file(options_.admission, options_.api_key_file), service_),
         router_(make_router()),
@@ -84,10 +84,10 @@ class Running {
   ServeOptions options_;
   LogSink& log_;
   RequestMetrics metrics_;
+  RowStore store_;  // these two outlive the threads of the service, which write replies
+  std::optional<Publisher> publisher_;
   Service service_;
   MediaSource media_;
-  RowStore store_;
-  std::optional<Publisher> publisher_;
   Encoder encoder_;
   Admission admission_;
   Router router_;
