@@ -41,11 +41,11 @@ Reply health(const char* name, bool holds) {
   return json_reply(json, holds ? 200 : 503);
 }
 
-Json tensor_json(const char* name, const char* datatype, std::vector<std::int64_t> shape) {
+Json tensor_json(const char* name, const char* datatype, const std::vector<std::int64_t>& shape) {
   Json json;
   json["name"] = name;
   json["datatype"] = datatype;
-  json["shape"] = std::move(shape);
+  json["shape"] = shape;
   return json;
 }
 

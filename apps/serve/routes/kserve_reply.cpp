@@ -162,6 +162,7 @@ Reply kserve_reply(const KserveRequest& request, const RowOptions& rows,
                    const KserveReplyHead& head, const Items& items) {
   std::vector<RowTensor> tensors = row_tensors(items, rows, head.hidden);
   std::vector<std::int64_t> counts;
+  counts.reserve(tensors.size());
   for (const RowTensor& tensor : tensors) {
     counts.push_back(tensor.shape.size() > 1 ? tensor.shape[0] : 1);
   }

@@ -10,6 +10,7 @@ namespace fovea::serve {
 
 /// What a request says about the processing of its media: `mm_processor_kwargs` and
 /// `media_io_kwargs` of vLLM.
+// NOLINTNEXTLINE(bugprone-exception-escape): moving JSON throws nothing
 struct ProcessingOptions {
   Json mm_processor_kwargs;  ///< null: none
   Json image_io_kwargs;      ///< null: none
