@@ -12,8 +12,14 @@
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "serve/api_error.h"
+#include "serve/routes/cache.h"
+#include "serve/routes/embeddings.h"
+#include "serve/routes/encode.h"
 #include "serve/routes/health.h"
+#include "serve/routes/kserve.h"
 #include "serve/routes/metrics.h"
+#include "serve/routes/models.h"
+#include "serve/routes/plan.h"
 #include "serve/signals.h"
 
 namespace fovea::serve {
@@ -40,6 +46,11 @@ AdmissionOptions with_keys_of_file(AdmissionOptions options, const std::string& 
   return options;
 }
 
+std::optional<Publisher> publisher_of(const ServeOptions& options) {
+  if (!options.publisher) return std::nullopt;
+  return std::optional<Publisher>(std::in_place, *options.publisher);
+}
+
 /// All parts of a running server. Later ones refer to earlier ones.
 class Running {
  public:
@@ -48,6 +59,9 @@ class Running {
         log_(log),
         service_(service_options()),
         media_(options_.media),
+        store_(options_.row_store_bytes),
+        publisher_(publisher_of(options_)),
+        encoder_{service_, media_},
         admission_(with_keys_of_file(options_.admission, options_.api_key_file), service_),
         router_(make_router()),
         server_(http_options(), server_parts()) {}
@@ -70,6 +84,9 @@ class Running {
   RequestMetrics metrics_;
   Service service_;
   MediaSource media_;
+  RowStore store_;
+  std::optional<Publisher> publisher_;
+  Encoder encoder_;
   Admission admission_;
   Router router_;
   Server server_;
@@ -102,7 +119,18 @@ Server::Parts Running::server_parts() {
 
 Router Running::make_router() {
   Router router;
-  for (Route& route : health_routes(service_, options_.build_id)) router.add(std::move(route));
+  const auto add = [&router](std::vector<Route> routes) {
+    for (Route& route : routes) router.add(std::move(route));
+  };
+  add(health_routes(service_, options_.build_id));
+  add(model_routes(service_));
+  router.add(encode_route(encoder_, options_.limits));
+  router.add(plan_route(encoder_, options_.limits));
+  add(embedding_routes(encoder_, options_.limits));
+  add(kserve_routes(encoder_, options_.limits));
+  Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
+  add(cache_routes(service_, store_, publisher));
+  router.add(chat_route(encoder_, options_.limits, {store_, publisher}, options_.chat));
   router.add(metrics_route({.service = &service_,
                             .admission = &admission_,
                             .requests = &metrics_,

@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "serve/http/server.h"
 #include "serve/log.h"
 #include "serve/media/media_source.h"
+#include "serve/routes/chat.h"
 #include "serve/service/admission.h"
 #include "serve/service/service.h"
 
@@ -19,8 +21,10 @@ struct ServeOptions {
   MediaSourceOptions media;
   AdmissionOptions admission;
   std::string api_key_file;  ///< one key per line, read again at SIGHUP; empty: none
-  std::int64_t max_items_per_request = 64;
-  std::int64_t max_json_values = 4'000'000;  ///< numbers of a reply in JSON
+  CallLimits limits;
+  std::int64_t row_store_bytes = std::int64_t{1} << 30;  ///< of rows behind /v1/cache
+  std::optional<PublisherOptions> publisher;             ///< absent: no folder is written to
+  ChatOptions chat;
   std::chrono::milliseconds drain_delay{0};
   std::chrono::milliseconds shutdown_timeout{30'000};
   std::string build_id;      ///< label `git` of fovea_build_info

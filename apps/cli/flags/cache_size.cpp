@@ -55,9 +55,7 @@ CacheSize parse_cache_size(std::string_view text, std::string_view what) {
   return {.bytes = static_cast<std::int64_t>(bytes)};
 }
 
-namespace {
-
-std::int64_t parse_cache_bytes(std::string_view text, std::string_view what) {
+std::int64_t parse_bytes(std::string_view text, std::string_view what) {
   const CacheSize size = parse_cache_size(text, what);
   if (size.rows != 0) {
     throw UsageError(std::string(what) +
@@ -67,8 +65,6 @@ std::int64_t parse_cache_bytes(std::string_view text, std::string_view what) {
   }
   return size.bytes;
 }
-
-}  // namespace
 
 void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& device_bytes) {
   verb.add_option_function<std::string>(
@@ -84,7 +80,7 @@ void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& devic
   verb.add_option_function<std::string>(
           "--encoder-device-cache-size",
           [&device_bytes](const std::string& text) {
-            device_bytes = parse_cache_bytes(text, "--encoder-device-cache-size");
+            device_bytes = parse_bytes(text, "--encoder-device-cache-size");
           },
           "Keep such rows in so many bytes of each device, in front of the host's: 512M, 2Gi "
           "(default: 0, none)")

@@ -18,6 +18,10 @@ struct CacheSize {
 /// @throws UsageError naming `what` for anything else, also for more bytes than 63 bits count.
 [[nodiscard]] CacheSize parse_cache_size(std::string_view text, std::string_view what);
 
+/// Reads "512M", "1.5Gi", "64MiB": bytes, with the suffixes above.
+/// @throws UsageError naming `what` for anything else, a number alone too.
+[[nodiscard]] std::int64_t parse_bytes(std::string_view text, std::string_view what);
+
 /// Adds --encoder-cache-size and, in bytes, --encoder-device-cache-size.
 void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& device_bytes);
 

@@ -42,9 +42,11 @@ struct HttpOptions {
   std::chrono::milliseconds rate_grace{10'000};
   std::chrono::milliseconds rate_window{30'000};
   std::chrono::milliseconds request_timeout{120'000};  ///< for a reply, from the first byte
-  std::string root_path;                               ///< in front of all paths, or empty
-  std::string server_name;                             ///< for the header Server
-  LogSink* log = nullptr;                              ///< must outlive the server
+  /// After a deadline, for its handler to notice; then the transport answers 504.
+  std::chrono::milliseconds reply_grace{10'000};
+  std::string root_path;    ///< in front of all paths, or empty
+  std::string server_name;  ///< for the header Server
+  LogSink* log = nullptr;   ///< must outlive the server
 };
 
 /// What a request that may go on has: room for its body, and a place that it holds until its reply

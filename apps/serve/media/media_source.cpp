@@ -1,9 +1,14 @@
 #include "serve/media/media_source.h"
 
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "serve/api_error.h"
+#include "serve/media/fetcher.h"
+#include "serve/media/items.h"
 #include "serve/media/local_files.h"
+#include "serve/media/resolution.h"
 #include "serve/text/base64.h"
 #include "serve/text/data_url.h"
 #include "serve/text/url.h"
@@ -20,28 +25,18 @@ ApiError invalid(const std::string& message, const MediaReference& reference) {
   return {400, "invalid_value", message, reference.param};
 }
 
-MediaItem item_of(const MediaReference& reference, Bytes bytes) {
-  if (bytes.empty()) throw invalid("the media has no bytes", reference);
-  if (reference.modality == Modality::kImage) {
-    return image_bytes(std::move(bytes), reference.param);
-  }
-  return video_bytes(std::move(bytes), reference.param, reference.fps);
-}
-
-/// An item that refers to the bytes of the request.
-MediaItem borrowed_item(const MediaReference& reference) {
-  if (reference.bytes.empty()) throw invalid("the media has no bytes", reference);
-  if (reference.modality == Modality::kImage) {
-    return image_bytes(reference.bytes, reference.owner, reference.param);
-  }
-  return video_bytes(reference.bytes, reference.owner, reference.param, reference.fps);
-}
-
 }  // namespace
 
 struct MediaSource::Impl {
   explicit Impl(MediaSourceOptions given)
-      : options(std::move(given)), files(options.allowed_local_path) {}
+      : options(std::move(given)), files(options.allowed_local_path) {
+    for (const std::string& domain : options.allowed_domains) {
+      if (is_domain(domain)) continue;
+      throw Error(ErrorCode::kInvalidArgument,
+                  "\"" + domain + "\": expected a host, or *. and a domain, in lower case");
+    }
+    if (options.policy != UrlPolicy::kNone) fetcher.emplace(options);
+  }
 
   /// The item, if nothing has to be fetched for it. @throws ApiError.
   MediaItem local_item(const MediaReference& reference, MediaCounts& counts) const;
@@ -51,19 +46,27 @@ struct MediaSource::Impl {
                                                   : options.max_video_bytes;
   }
   void check_size(const MediaReference& reference, std::size_t bytes) const;
+  [[nodiscard]] bool is_fetched(const MediaReference& reference) const {
+    return fetcher && reference.frames.empty() && is_http_url(reference.url);
+  }
+  [[nodiscard]] Fetch fetch_of(const MediaReference& reference) const {
+    const bool is_image = reference.modality == Modality::kImage;
+    return {.url = reference.url,
+            .modality = reference.modality,
+            .max_bytes = max_bytes(reference),
+            .timeout = is_image ? options.image_timeout : options.video_timeout,
+            .bounds = {},
+            .param = reference.param};
+  }
 
   MediaSourceOptions options;
   LocalFiles files;
+  std::optional<Fetcher> fetcher;  ///< unless the policy is kNone
 };
 
 void MediaSource::Impl::check_size(const MediaReference& reference, std::size_t bytes) const {
   if (bytes <= max_bytes(reference)) return;
-  const bool is_image = reference.modality == Modality::kImage;
-  throw ApiError(422, is_image ? "image_too_large" : "video_too_large",
-                 "the encoded " + std::string(is_image ? "image" : "video") + " has more than " +
-                     std::to_string(max_bytes(reference)) + " bytes (" +
-                     (is_image ? "--max-image-bytes)" : "--max-video-bytes)"),
-                 reference.param);
+  throw too_large(reference.modality, max_bytes(reference), reference.param);
 }
 
 Bytes MediaSource::Impl::base64(const MediaReference& reference, std::string_view text) const {
@@ -102,7 +105,8 @@ MediaItem MediaSource::Impl::local_item(const MediaReference& reference,
     return counted(counts.file_bytes, files.read(url, max_bytes(reference), reference.param));
   }
   if (is_http_url(url)) {
-    throw ApiError(403, "media_url_blocked", "this server fetches no media", reference.param);
+    throw ApiError(403, "media_url_blocked", "this server fetches no media (--media-url-policy)",
+                   reference.param);
   }
   if (url.find(':') != std::string::npos) {
     throw invalid("expected a data:, http:, https: or file: URL, or base64, got \"" +
@@ -117,18 +121,33 @@ MediaSource::MediaSource(MediaSourceOptions options)
 
 MediaSource::~MediaSource() = default;
 
-void MediaSource::resolve(std::vector<MediaReference> references, const CallBounds& /*bounds*/,
+void MediaSource::resolve(std::vector<MediaReference> references, const CallBounds& bounds,
                           Done done) {
   ResolvedMedia media;
+  std::vector<std::size_t> fetched;
   try {
-    for (const MediaReference& reference : references) {
-      media.items.push_back(impl_->local_item(reference, media.counts));
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      if (impl_->is_fetched(references[i])) {
+        fetched.push_back(i);
+        media.items.emplace_back();
+      } else {
+        media.items.push_back(impl_->local_item(references[i], media.counts));
+      }
     }
   } catch (...) {
     done({}, std::current_exception());
     return;
   }
-  done(std::move(media), nullptr);
+  if (fetched.empty()) {
+    done(std::move(media), nullptr);
+    return;
+  }
+  const auto resolution =
+      std::make_shared<Resolution>(std::move(media), fetched.size(), bounds, std::move(done));
+  for (const std::size_t i : fetched) {
+    Fetch fetch = impl_->fetch_of(references[i]);
+    resolution->start(*impl_->fetcher, std::move(fetch), i, std::move(references[i]));
+  }
 }
 
 const MediaSourceOptions& MediaSource::options() const noexcept { return impl_->options; }

@@ -81,9 +81,9 @@ class MediaSource {
   /// What a request's media turned into, or why not: an ApiError.
   using Done = std::function<void(ResolvedMedia media, std::exception_ptr error)>;
 
-  /// Calls `done` once: before it returns if nothing is to be fetched, on a thread of its own
-  /// otherwise. The first reference that fails, fails all, with an ApiError whose param is the
-  /// reference's. @param bounds end the fetches.
+  /// Calls `done` once: before it returns if nothing is fetched, on a thread of its own otherwise.
+  /// The first reference that fails, fails all, with an ApiError whose param is the reference's.
+  /// @param bounds end the fetches.
   void resolve(std::vector<MediaReference> references, const CallBounds& bounds, Done done);
 
   [[nodiscard]] const MediaSourceOptions& options() const noexcept;

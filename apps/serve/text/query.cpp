@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/text/url.h"
+#include "serve/text/percent.h"
 
 namespace fovea::serve {
 namespace {

@@ -15,11 +15,6 @@ bool is_hex_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  return (c | 0x20) - 'a' + 10;
-}
-
 /// What stands in a URL as it is: visible ASCII without the characters that parsers disagree on.
 bool is_plain(char c) {
   return c > ' ' && c < 0x7f && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
@@ -118,20 +113,6 @@ bool is_host_name(std::string_view host) {
     if (dot == std::string_view::npos) return !is_number(host);
     host.remove_prefix(dot + 1);
   }
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  if (!percents_are_complete(text)) return std::nullopt;
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-    } else {
-      decoded += static_cast<char>(hex_value(text[i + 1]) << 4 | hex_value(text[i + 2]));
-      i += 2;
-    }
-  }
-  return decoded;
 }
 
 std::optional<Url> parse_url(std::string_view text) {

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "serve/api_error.h"
 #include "serve/text/base64.h"
+#include "support/expect_error.h"
+#include "support/local_server.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::serve {
@@ -163,6 +167,124 @@ TEST(MediaSource, FailsAsAWholeWithTheFirstThatFails) {
   } catch (const ApiError& error) {
     EXPECT_EQ(error.param(), "items[1].image");
   }
+}
+
+/// Resolves references that have to be fetched.
+std::pair<ResolvedMedia, std::exception_ptr> fetched(const MediaSourceOptions& options,
+                                                     const std::vector<MediaReference>& references,
+                                                     const CallBounds& bounds = {}) {
+  std::promise<std::pair<ResolvedMedia, std::exception_ptr>> result;
+  MediaSource source(options);
+  source.resolve(references, bounds, [&](ResolvedMedia media, std::exception_ptr error) {
+    result.set_value({std::move(media), std::move(error)});
+  });
+  return result.get_future().get();
+}
+
+MediaSourceOptions any(const test::LocalServer& server) {
+  return {.policy = UrlPolicy::kAny, .allowed_ports = {server.port()}};
+}
+
+int status_of(const std::exception_ptr& error, const std::string& param) {
+  try {
+    if (error) std::rethrow_exception(error);
+    return 200;
+  } catch (const ApiError& refusal) {
+    EXPECT_EQ(refusal.param(), param);
+    return refusal.status();
+  }
+}
+
+TEST(MediaSource, FetchesSomeAndDecodesOthers) {
+  const test::LocalServer server([](int socket, const std::string& head) {
+    test::send_text(socket, test::http_reply(200, head.substr(5, 5)));
+  });
+  const auto [media, error] =
+      fetched(any(server), {reference(server.url("/first")), reference(data_url("second")),
+                            reference(server.url("/third"), Modality::kVideo)});
+  ASSERT_EQ(error, nullptr);
+  ASSERT_EQ(media.items.size(), 3U);
+  EXPECT_EQ(content(media.items[0]), "first");
+  EXPECT_EQ(content(media.items[1]), "second");
+  EXPECT_EQ(content(media.items[2]), "third");
+  EXPECT_EQ(media.items[2].modality, Modality::kVideo);
+  EXPECT_EQ(media.counts.http_bytes, 10);
+  EXPECT_EQ(media.counts.data_bytes, 6);
+  EXPECT_GT(media.counts.fetch_ms, 0);
+}
+
+TEST(MediaSource, EndsOtherFetchesWhenOneFails) {
+  const test::LocalServer server([](int socket, const std::string& head) {
+    if (head.starts_with("GET /missing")) {
+      test::send_text(socket, test::http_reply(404, ""));
+    } else {
+      test::wait_for_close(socket);
+    }
+  });
+  MediaSourceOptions options = any(server);
+  options.image_timeout = std::chrono::hours(1);
+  MediaReference missing = reference(server.url("/missing"));
+  missing.param = "items[1].image";
+  const auto [media, error] = fetched(options, {reference(server.url()), missing});
+  EXPECT_EQ(status_of(error, "items[1].image"), 422);
+  EXPECT_TRUE(media.items.empty());
+}
+
+TEST(MediaSource, RefusesFetchedMediaWithoutBytes) {
+  const test::LocalServer server([](int socket, const std::string& /*head*/) {
+    test::send_text(socket, test::http_reply(200, ""));
+  });
+  EXPECT_EQ(status_of(fetched(any(server), {reference(server.url())}).second, "items[0].image"),
+            400);
+}
+
+TEST(MediaSource, HasATimeForEveryModality) {
+  const test::LocalServer server(
+      [](int socket, const std::string& /*head*/) { test::wait_for_close(socket); });
+  MediaSourceOptions options = any(server);
+  const auto status = [&](Modality modality) {
+    const auto result = fetched(options, {reference(server.url(), modality)});
+    return status_of(result.second, "items[0].image");
+  };
+  options.image_timeout = std::chrono::milliseconds(20);
+  options.video_timeout = std::chrono::hours(1);
+  EXPECT_EQ(status(Modality::kImage), 504);
+  std::swap(options.image_timeout, options.video_timeout);
+  EXPECT_EQ(status(Modality::kVideo), 504);
+}
+
+TEST(MediaSource, EndsFetchesWhenTheClientLeaves) {
+  std::stop_source client;
+  const test::LocalServer server([&](int socket, const std::string& /*head*/) {
+    client.request_stop();
+    test::wait_for_close(socket);
+  });
+  const auto [media, error] =
+      fetched(any(server), {reference(server.url())}, {.stop = client.get_token()});
+  EXPECT_EQ(status_of(error, "items[0].image"), 499);
+}
+
+TEST(MediaSource, RefusesWhenTooManyFetchesWait) {
+  const test::LocalServer server(
+      [](int socket, const std::string& /*head*/) { test::wait_for_close(socket); });
+  MediaSourceOptions options = any(server);
+  options.max_fetches = 1;
+  options.image_timeout = std::chrono::hours(1);
+  const std::vector<MediaReference> references(1000, reference(server.url()));
+  EXPECT_EQ(status_of(fetched(options, references).second, "items[0].image"), 429);
+}
+
+TEST(MediaSource, FetchesNothingIfToldSo) {
+  for (const char* url : {"http://127.0.0.1/", "HTTPS://example.org/a.png"}) {
+    expect_refusal(403, "media_url_blocked", "--media-url-policy", reference(url),
+                   {.policy = UrlPolicy::kNone});
+  }
+}
+
+TEST(MediaSource, WantsDomainsInItsList) {
+  test::expect_error(ErrorCode::kInvalidArgument, "https://a.b", [] {
+    MediaSource({.policy = UrlPolicy::kAllowlist, .allowed_domains = {"https://a.b"}});
+  });
 }
 
 }  // namespace

@@ -115,12 +115,5 @@ TEST(IsHttpUrl, LooksAtTheSchemeOnly) {
   EXPECT_FALSE(is_http_url("aGVsbG8="));
 }
 
-TEST(PercentDecoded, ReplacesDigitsOfBothCases) {
-  EXPECT_EQ(percent_decoded("/a%20b%2fC%2F%00"), std::string("/a b/C/\0", 8));
-  EXPECT_EQ(percent_decoded("%"), std::nullopt);
-  EXPECT_EQ(percent_decoded("%4"), std::nullopt);
-  EXPECT_EQ(percent_decoded("%4g"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace fovea::serve

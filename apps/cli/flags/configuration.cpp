@@ -1,0 +1,172 @@
+// Flags from the environment and from a file.
+#include "flags/configuration.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "errors.h"
+#include "flags/parse.h"
+#include "help.h"
+#include "report/table.h"
+#include "report/text.h"
+
+namespace fovea::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Values of flags by their names without dashes in front.
+using FileValues = std::map<std::string, std::vector<std::string>>;
+
+/// "max-connections" of --max-connections; empty for what has no such name.
+std::string name_of(const CLI::Option& option) {
+  const std::vector<std::string>& names = option.get_lnames();
+  return names.empty() ? "" : names.front();
+}
+
+std::string variable_of(const std::string& name) {
+  std::string variable = "FOVEA_";
+  for (const char c : name) {
+    variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return variable;
+}
+
+bool takes_several(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
+
+std::string text_of(const Json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_structured() || value.is_null()) {
+    throw UsageError(where + ": expected text, a number, true or false, got " + value.dump());
+  }
+  return value.dump();
+}
+
+void read_member(const std::string& file, std::string key, const Json& value, FileValues& values) {
+  std::ranges::replace(key, '_', '-');
+  const std::string where = file + ": " + key;
+  std::vector<std::string> texts;
+  if (value.is_array()) {
+    for (const Json& one : value) texts.push_back(text_of(one, where));
+  } else {
+    texts.push_back(text_of(value, where));
+  }
+  if (!values.emplace(key, std::move(texts)).second) throw UsageError(where + ": given twice");
+}
+
+FileValues read_file(const std::string& file) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(stream)), {});
+  if (!stream.is_open() || stream.bad()) throw UsageError("--config: " + file + " cannot be read");
+  if (text.size() > kMaxBytes) throw UsageError("--config: " + file + " is larger than 1 MiB");
+  Json json;
+  try {
+    json = Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+  } catch (const Json::exception& error) {
+    throw UsageError("--config: " + file + ": " + error.what());
+  }
+  if (!json.is_object()) throw UsageError("--config: " + file + ": expected a JSON object");
+  FileValues values;
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_object()) {
+      read_member(file, key, value, values);
+      continue;
+    }
+    for (const auto& [inner_key, inner] : value.items())
+      read_member(file, inner_key, inner, values);
+  }
+  return values;
+}
+
+/// Reads values into a flag as if they were typed.
+void set(CLI::Option& option, const std::vector<std::string>& values, const std::string& origin) {
+  if (values.size() > 1 && !takes_several(option)) {
+    throw UsageError(origin + ": --" + name_of(option) + " takes one value, got " +
+                     std::to_string(values.size()));
+  }
+  try {
+    for (const std::string& value : values) option.add_result(value);
+    option.run_callback();
+  } catch (const std::exception& error) {
+    throw UsageError(origin + ": " + error.what());
+  }
+}
+
+std::vector<std::string> variable_values(const CLI::Option& option, const char* text) {
+  return takes_several(option) ? split_commas(text) : std::vector<std::string>{text};
+}
+
+/// A flag that was not typed, from where else it is given. Takes what it needs out of `values`.
+std::string fill(CLI::Option& option, const std::string& file, FileValues& values) {
+  const std::string name = name_of(option);
+  const auto in_file = values.find(name);
+  std::optional<std::vector<std::string>> of_file;
+  if (in_file != values.end()) {
+    of_file = std::move(in_file->second);
+    values.erase(in_file);
+  }
+  if (option.count() > 0) return "command line";
+  const std::string variable = variable_of(name);
+  if (const char* text = std::getenv(variable.c_str())) {
+    set(option, variable_values(option, text), variable);
+    return variable;
+  }
+  if (!of_file) return "default";
+  set(option, *of_file, file);
+  return file;
+}
+
+void apply(CLI::App& verb, Configuration& configuration, const std::vector<std::string>& secrets) {
+  FileValues values;
+  if (!configuration.file.empty()) values = read_file(configuration.file);
+  std::vector<std::string> names;
+  for (CLI::Option* option : verb.get_options()) {
+    const std::string name = name_of(*option);
+    if (name.empty() || name == "help" || name == "config" || name == "print-config") continue;
+    names.push_back(name);
+    const std::string origin = fill(*option, configuration.file, values);
+    const bool is_secret = std::ranges::find(secrets, name) != secrets.end();
+    const std::string value =
+        origin == "default" ? option->get_default_str() : join(option->results(), ",");
+    configuration.settings.push_back(
+        {"--" + name, is_secret && !value.empty() ? "***" : value, origin});
+  }
+  if (values.empty()) return;
+  const std::string& unknown = values.begin()->first;
+  const std::optional<std::string> nearest = nearest_name(unknown, names);
+  throw UsageError(configuration.file + ": no flag is called " + unknown +
+                   (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
+}  // namespace
+
+void add_configuration(CLI::App& verb, Configuration& configuration,
+                       const std::vector<std::string>& secrets) {
+  verb.add_option("--config", configuration.file,
+                  "JSON file with values for flags that are neither typed nor in the environment")
+      ->type_name("FILE")
+      ->envname("FOVEA_CONFIG")
+      ->group("Configuration");
+  verb.add_flag("--print-config", configuration.print,
+                "Print every flag with its value and where that came from, and end")
+      ->group("Configuration");
+  verb.parse_complete_callback(
+      [&verb, &configuration, secrets] { apply(verb, configuration, secrets); });
+}
+
+std::string settings_table(const std::vector<Setting>& settings) {
+  Table table({{"flag"}, {"value"}, {"from"}});
+  for (const Setting& setting : settings) {
+    table.add_row({setting.flag, setting.value, setting.origin});
+  }
+  return table.text();
+}
+
+}  // namespace fovea::cli

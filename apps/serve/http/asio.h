@@ -1,0 +1,29 @@
+#pragma once
+
+// Asio for the sources of this folder. Asio 1.74 uses <utility> without including it; clang 14
+// needs BOOST_ASIO_HAS_CO_AWAIT (CMakeLists.txt).
+#include <utility>
+
+// In this order.
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace fovea::serve {
+
+namespace asio = boost::asio;
+
+/// A connection over TCP or a unix socket.
+using Socket = asio::generic::stream_protocol::socket;
+
+template <typename Result>
+using Awaitable = asio::awaitable<Result>;
+
+}  // namespace fovea::serve

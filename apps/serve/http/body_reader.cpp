@@ -1,0 +1,127 @@
+#include "serve/http/body_reader.h"
+
+#include <algorithm>
+
+#include "serve/http/chunk_decoder.h"
+
+namespace fovea::serve {
+namespace {
+
+constexpr std::size_t kFirstRoom = std::size_t{1} << 20;  ///< at most, for an announced length
+constexpr std::size_t kPiece = std::size_t{256} << 10;
+constexpr std::size_t kChunkedPiece = std::size_t{64} << 10;
+
+/// More room behind what is filled: a piece more, and never more than `length` in all.
+void extend(std::vector<std::uint8_t>& body, std::size_t length) {
+  const std::size_t wanted = std::min(length, body.size() + kPiece);
+  if (wanted > body.capacity())
+    body.reserve(std::min(length, std::max(2 * body.capacity(), wanted)));
+  body.resize(wanted);
+}
+
+}  // namespace
+
+ApiError body_too_large(const HttpOptions& options) {
+  return {413, "body_too_large",
+          "the body is larger than " + std::to_string(options.max_body_bytes) +
+              " bytes, the limit of the server (--max-body-bytes)"};
+}
+
+BodyReader::BodyReader(Stream& stream, Input& input, const HttpOptions& options, Turn& turn)
+    : stream_(stream),
+      input_(input),
+      options_(options),
+      turn_(turn),
+      body_(*turn.body),
+      floor_(options.min_body_rate, options.rate_grace, options.rate_window, Clock::now()),
+      idle_until_(Clock::now() + options.body_idle_timeout) {}
+
+Awaitable<void> BodyReader::read() {
+  if (turn_.framing.expects_continue && turn_.framing.has_body()) co_await send_continue();
+  if (turn_.framing.is_chunked) {
+    co_await read_chunked();
+  } else {
+    co_await read_known();
+  }
+}
+
+Awaitable<void> BodyReader::send_continue() {
+  if (!input_.view().empty()) co_return;  // the client has not waited
+  constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  std::string_view rest = kContinue;
+  while (!rest.empty()) {
+    stream_.set_deadline(idle_until_);
+    const asio::const_buffer buffer(rest.data(), rest.size());
+    const IoResult written = co_await stream_.write_some({&buffer, 1});
+    if (written.error) throw ClientLeft();
+    rest.remove_prefix(written.bytes);
+  }
+}
+
+Awaitable<void> BodyReader::read_known() {
+  const std::size_t length = turn_.framing.content_length;
+  body_.reserve(std::min(length, kFirstRoom));
+  const std::string_view early = input_.view().substr(0, length);
+  body_.assign(early.begin(), early.end());
+  input_.consume(early.size());
+  std::size_t filled = early.size();
+  turn_.bytes_in = filled;
+  while (filled < length) {
+    if (filled == body_.size()) extend(body_, length);
+    filled += co_await read_some(asio::buffer(body_.data() + filled, body_.size() - filled));
+    turn_.bytes_in = filled;
+  }
+  turn_.has_body = true;
+}
+
+Awaitable<void> BodyReader::read_chunked() {
+  ChunkDecoder decoder;
+  while (!decoder.is_done()) {
+    if (input_.view().empty()) {
+      const std::span<char> room = input_.prepare(kChunkedPiece);
+      input_.commit(co_await read_some(asio::buffer(room.data(), room.size())));
+    }
+    const ChunkDecoder::Step step = decoder.next(input_.view());
+    if (!keep(step.data)) co_return;
+    input_.consume(step.consumed);
+  }
+  turn_.has_body = true;
+}
+
+bool BodyReader::keep(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  turn_.bytes_in += bytes.size();
+  if (bytes.size() > options_.max_body_bytes - body_.size()) throw body_too_large(options_);
+  if (turn_.permit.take_bytes) {
+    if (std::optional<Reply> refusal = turn_.permit.take_bytes(bytes.size())) {
+      turn_.answer(std::move(*refusal));
+      return false;
+    }
+  }
+  body_.insert(body_.end(), bytes.begin(), bytes.end());
+  return true;
+}
+
+Awaitable<std::size_t> BodyReader::read_some(asio::mutable_buffer buffer) {
+  for (;;) {
+    stream_.set_deadline(std::min({idle_until_, floor_.next_check(), turn_.head.deadline}));
+    const IoResult got = co_await stream_.read_some(buffer);
+    const Clock::time_point now = Clock::now();
+    floor_.add(got.bytes, now);
+    if (got.bytes == 0 && !got.has_expired) throw ClientLeft();
+    if (got.bytes > 0) idle_until_ = now + options_.body_idle_timeout;
+    check_pace(now);
+    if (got.bytes > 0) co_return got.bytes;
+  }
+}
+
+void BodyReader::check_pace(Clock::time_point now) {
+  if (now >= turn_.head.deadline) {
+    throw ApiError(504, "deadline_exceeded", "the time for the request has passed");
+  }
+  if (now >= idle_until_ || floor_.is_broken(now)) {
+    throw ApiError(408, "slow_request", "the body comes too slowly (--min-body-rate)");
+  }
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace fovea::serve {
+
+/// Closes a file when it goes.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int descriptor) noexcept : descriptor_(descriptor) {}
+  ~FileDescriptor() { reset(); }
+  FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+
+  [[nodiscard]] int get() const noexcept { return descriptor_; }
+  [[nodiscard]] int release() noexcept;
+  void reset(int descriptor = -1) noexcept;
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// A socket that listens, and whose accept() does not wait.
+struct ListeningSocket {
+  FileDescriptor descriptor;
+  std::uint16_t port = 0;  ///< 0: a unix socket
+};
+
+/// @param host name or address, also an IPv6 address in brackets. @param port 0: any that is free.
+/// @throws Error(kIo) with the system's reason.
+[[nodiscard]] ListeningSocket listen_tcp(const std::string& host, std::uint16_t port);
+
+/// The path of a unix socket; gone with this.
+class SocketPath {
+ public:
+  SocketPath() = default;
+  /// @param path at which a socket is bound.
+  explicit SocketPath(std::string path);
+  ~SocketPath() { remove(); }
+  SocketPath(const SocketPath&) = delete;
+  SocketPath& operator=(const SocketPath&) = delete;
+  SocketPath(SocketPath&& other) noexcept;
+  SocketPath& operator=(SocketPath&& other) noexcept;
+
+ private:
+  /// Unlinks the path, unless another socket has taken its place.
+  void remove() noexcept;
+
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+/// Readable and writable for the owner and the group. A socket that nobody listens on any more is
+/// replaced. @throws Error(kIo) with the reason; nothing but a socket is ever removed.
+[[nodiscard]] ListeningSocket listen_unix(const std::string& path);
+
+/// An accepted connection.
+struct Accepted {
+  FileDescriptor descriptor;
+  int family = 0;
+  std::string peer;  ///< its address, or "unix"
+};
+
+/// Takes the next connection, if there is one. @param error errno, 0 if a connection was taken.
+[[nodiscard]] Accepted accept_from(int listening, int& error);
+
+}  // namespace fovea::serve

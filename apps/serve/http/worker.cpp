@@ -1,0 +1,73 @@
+#include "serve/http/worker.h"
+
+#include <sys/socket.h>
+
+#include <string>
+#include <system_error>
+
+#include "fovea/error.h"
+
+namespace fovea::serve {
+
+Worker::Worker(const HttpOptions& options, const Server::Parts& parts,
+               std::atomic<std::int64_t>& requests_in_progress)
+    : group_{.options = options, .parts = parts, .requests_in_progress = requests_in_progress},
+      context_(1),  // one thread: locks are cheaper
+      guard_(context_.get_executor()) {}
+
+void Worker::start() {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::kIo, std::string("a thread of the server: ") + error.what());
+  }
+}
+
+void Worker::run() noexcept {
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::exception& error) {
+      // Of what is done between requests only memory can run out; the others go on.
+      log_to(group_.options.log, LogLevel::kError,
+             std::string("http_error reason=") + error.what());
+    }
+  }
+}
+
+void Worker::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
+                   std::shared_ptr<void> place) {
+  asio::post(context_, [this, accepted = std::move(accepted), tls = std::move(tls),
+                        place = std::move(place)]() mutable {
+    if (group_.is_draining) return;
+    Socket socket(context_);
+    boost::system::error_code error;
+    socket.assign({accepted.family, 0}, accepted.descriptor.get(), error);
+    if (error) return;
+    (void)accepted.descriptor.release();
+    std::make_shared<Session>(std::move(socket), std::move(tls), std::move(accepted.peer),
+                              std::move(place), group_)
+        ->start();
+  });
+}
+
+void Worker::drain() {
+  asio::post(context_, [this] {
+    group_.is_draining = true;
+    for (Session* session : group_.sessions) session->drain();
+  });
+}
+
+void Worker::abort() {
+  asio::post(context_, [this] {
+    for (Session* session : group_.sessions) session->abort();
+  });
+}
+
+void Worker::finish() noexcept {
+  guard_.reset();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace fovea::serve

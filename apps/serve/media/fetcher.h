@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "fovea/call_bounds.h"
+#include "serve/media/host_lookup.h"
+#include "serve/media/media_source.h"
+#include "serve/media/transfer.h"
+#include "serve/service/workers.h"
+
+namespace fovea::serve {
+
+/// What to fetch for a request.
+struct Fetch {
+  std::string url;
+  Modality modality = Modality::kImage;
+  std::size_t max_bytes = 0;
+  std::chrono::milliseconds timeout{0};  ///< from its turn to its end, redirects and all
+  CallBounds bounds;                     ///< of the request
+  std::string param;                     ///< as in ApiError
+};
+
+/// What a Fetcher asks; others in tests.
+struct FetcherHooks {
+  LookupFunction ask = ask_system;
+  std::function<bool(const Address&)> is_public = serve::is_public;
+};
+
+/// Fetches media from URLs of strangers without becoming their way into our network. A host is
+/// looked up once for each hop; all its addresses have to be permitted, because which of them
+/// answers is not ours to choose; and the socket is made for one of these addresses, so that
+/// another answer of the name server changes nothing. Redirects are followed here, each hop by all
+/// rules, and none from https to http. What is not permitted, and what does not exist, is refused
+/// with the same words before anything is sent. Source: docs/serving.md, "Media".
+class Fetcher {
+ public:
+  /// @param options policy, domains, ports, redirects, connect_timeout and max_fetches.
+  explicit Fetcher(const MediaSourceOptions& options, FetcherHooks hooks = {});
+  /// Ends fetches that run or wait, with ApiError(503, "draining"). Waits for name servers that
+  /// still owe an answer.
+  ~Fetcher();
+  Fetcher(const Fetcher&) = delete;
+  Fetcher& operator=(const Fetcher&) = delete;
+
+  /// The bytes, or an ApiError: 403 "media_url_blocked"; 422 as too_large(); 422 "media_fetch_4xx"
+  /// if the other server wants no such request; 502 "media_fetch_failed" for what may work another
+  /// time; 504 "media_fetch_timeout", and 504 "deadline_exceeded" or 499 "client_closed_request" by
+  /// the bounds.
+  using Done = std::function<void(std::vector<std::uint8_t> bytes, std::exception_ptr error)>;
+
+  /// Fetches; `done` is called once, on a thread of the fetcher, and must not throw.
+  /// @throws ApiError(429, "queue_full") if too many wait already; `done` is not called then.
+  void fetch(Fetch fetch, Done done);
+
+ private:
+  struct Limits;
+  [[nodiscard]] std::vector<std::uint8_t> run(const Fetch& fetch);
+  [[nodiscard]] TransferReply hop(const Url& url, const Fetch& fetch, const Limits& limits);
+  [[nodiscard]] bool is_permitted(const Url& url) const;
+  [[nodiscard]] std::vector<Address> addresses(const Url& url, const Fetch& fetch,
+                                               const Limits& limits);
+  void check_outcome(TransferReply::Outcome outcome, const Fetch& fetch,
+                     const Limits& limits) const;
+
+  MediaSourceOptions options_;
+  FetcherHooks hooks_;
+  std::stop_source ends_;
+  std::atomic<int> pending_ = 0;  ///< run or wait
+  HostLookup lookup_;
+  Workers workers_;  // last: its end runs what waits
+};
+
+}  // namespace fovea::serve

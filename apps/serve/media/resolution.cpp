@@ -1,0 +1,63 @@
+#include "serve/media/resolution.h"
+
+#include <chrono>
+#include <utility>
+
+#include "serve/media/items.h"
+
+namespace fovea::serve {
+
+Resolution::Resolution(ResolvedMedia media, std::size_t fetches, const CallBounds& bounds,
+                       MediaSource::Done done)
+    : start_(Clock::now()),
+      deadline_(bounds.deadline),
+      media_(std::move(media)),
+      pending_(fetches),
+      done_(std::move(done)),
+      by_client_(bounds.stop, Stop{&stop_}) {}
+
+void Resolution::start(Fetcher& fetcher, Fetch fetch, std::size_t place, MediaReference reference) {
+  fetch.bounds = {.stop = stop_.get_token(), .deadline = deadline_};
+  try {
+    fetcher.fetch(std::move(fetch),
+                  [self = shared_from_this(), place, reference = std::move(reference)](
+                      std::vector<std::uint8_t> bytes, const std::exception_ptr& error) {
+                    self->finish(place, reference, std::move(bytes), error);
+                  });
+  } catch (...) {
+    finish(place, {}, {}, std::current_exception());
+  }
+}
+
+void Resolution::finish(std::size_t place, const MediaReference& reference,
+                        std::vector<std::uint8_t> bytes, std::exception_ptr error) {
+  const auto size = std::ssize(bytes);
+  MediaItem item;
+  try {
+    if (!error) item = item_of(reference, std::move(bytes));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  bool is_last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = error;
+    media_.items[place] = std::move(item);
+    media_.counts.http_bytes += size;
+    is_last = --pending_ == 0;
+  }
+  if (is_last) {
+    end();
+  } else if (error) {
+    stop_.request_stop();
+  }
+}
+
+void Resolution::end() {
+  const std::chrono::duration<double, std::milli> took = Clock::now() - start_;
+  media_.counts.fetch_ms = took.count();
+  if (error_) media_ = {};
+  done_(std::move(media_), error_);
+}
+
+}  // namespace fovea::serve

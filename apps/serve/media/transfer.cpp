@@ -1,0 +1,227 @@
+#include "serve/media/transfer.h"
+
+#include <curl/curl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "fovea/version.h"
+
+namespace fovea::serve {
+namespace {
+
+constexpr int kOk = 200;
+constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
+/// Longest wait for the network between two looks at the clock.
+constexpr std::chrono::milliseconds kLongestPoll{1000};
+
+struct Free {
+  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+struct FreeMulti {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+using List = std::unique_ptr<curl_slist, Free>;
+
+template <class Handle>
+Handle made(Handle handle) {
+  if (!handle) throw std::bad_alloc();
+  return handle;
+}
+
+List list_of(const std::string& text) {
+  return made(List(curl_slist_append(nullptr, text.c_str())));
+}
+
+std::string taken(char* text) {
+  const std::unique_ptr<char, decltype(&curl_free)> owner(text, curl_free);
+  return text;
+}
+
+/// Brackets, and addresses separated by commas. Source: CURLOPT_RESOLVE(3).
+std::string resolve_entry(const Transfer& transfer) {
+  std::string entry = transfer.url.host + ":" + std::to_string(transfer.url.port) + ":";
+  for (const Address& address : transfer.addresses) {
+    if (!entry.ends_with(':')) entry += ',';
+    entry += address.is_v6 ? "[" + address.text() + "]" : address.text();
+  }
+  return entry;
+}
+
+/// One transfer with its handles.
+class Getter {
+ public:
+  explicit Getter(const Transfer& transfer)
+      : transfer_(transfer),
+        headers_(list_of("Accept-Encoding: identity")),
+        easy_(made(std::unique_ptr<CURL, Free>(curl_easy_init()))),
+        multi_(made(std::unique_ptr<CURLM, FreeMulti>(curl_multi_init()))) {
+    set_target();
+    set_limits();
+    set_callbacks();
+    curl_multi_add_handle(multi_.get(), easy_.get());
+  }
+  ~Getter() { curl_multi_remove_handle(multi_.get(), easy_.get()); }
+  Getter(const Getter&) = delete;
+  Getter& operator=(const Getter&) = delete;
+
+  TransferReply run() {
+    const std::stop_callback wake(transfer_.stop, [this] { curl_multi_wakeup(multi_.get()); });
+    reply_.outcome = wait();
+    if (failure_) std::rethrow_exception(failure_);
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    reply_.status = static_cast<int>(status);
+    curl_header* location = nullptr;
+    if (curl_easy_header(easy_.get(), "Location", 0, CURLH_HEADER, -1, &location) == CURLHE_OK) {
+      reply_.location = location->value;
+    }
+    return std::move(reply_);
+  }
+
+ private:
+  using Outcome = TransferReply::Outcome;
+
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    if (curl_easy_setopt(easy_.get(), option, value) != CURLE_OK) {
+      throw std::runtime_error("libcurl lacks an option");
+    }
+  }
+
+  void set_target() {
+    set(CURLOPT_URL, transfer_.url.text().c_str());
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+    set(CURLOPT_PATH_AS_IS, 1L);
+    set(CURLOPT_PROXY, "");
+    set(CURLOPT_HTTPHEADER, headers_.get());
+    set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
+    set(CURLOPT_USERAGENT, (std::string("fovea/") + version()).c_str());
+    if (transfer_.url.kind == HostKind::kName) {
+      addresses_ = list_of(resolve_entry(transfer_));
+      set(CURLOPT_RESOLVE, addresses_.get());
+    }
+  }
+
+  void set_limits() {
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_FOLLOWLOCATION, 0L);
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(transfer_.connect_timeout.count()));
+    set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(transfer_.max_bytes));
+    set(CURLOPT_FORBID_REUSE, 1L);
+  }
+
+  void set_callbacks() {
+    set(CURLOPT_OPENSOCKETFUNCTION, &Getter::open_socket);
+    set(CURLOPT_OPENSOCKETDATA, this);
+    set(CURLOPT_HEADERFUNCTION, &Getter::take_header);
+    set(CURLOPT_HEADERDATA, this);
+    set(CURLOPT_WRITEFUNCTION, &Getter::take_body);
+    set(CURLOPT_WRITEDATA, this);
+  }
+
+  /// Moves bytes until there is an outcome.
+  Outcome wait() {
+    for (;;) {
+      int running = 0;
+      if (curl_multi_perform(multi_.get(), &running) != CURLM_OK) return Outcome::kFailed;
+      if (transfer_.stop.stop_requested()) return Outcome::kStopped;
+      if (running == 0) return outcome();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(transfer_.until - Clock::now());
+      if (left.count() <= 0) return Outcome::kLate;
+      curl_multi_poll(multi_.get(), nullptr, 0,
+                      static_cast<int>(std::min(left, kLongestPoll).count()), nullptr);
+    }
+  }
+
+  /// Of a transfer that has ended.
+  Outcome outcome() {
+    int left = 0;
+    const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
+    const CURLcode code = message != nullptr ? message->data.result : CURLE_FAILED_INIT;
+    if (code == CURLE_OK || ignores_body_) return Outcome::kReply;
+    if (code == CURLE_FILESIZE_EXCEEDED) return is_ok() ? Outcome::kTooLarge : Outcome::kReply;
+    if (too_large_) return Outcome::kTooLarge;
+    return code == CURLE_OPERATION_TIMEDOUT ? Outcome::kLate : Outcome::kFailed;
+  }
+
+  [[nodiscard]] bool is_ok() const {
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    return status == kOk;
+  }
+
+  // What libcurl calls; 0 and CURL_SOCKET_BAD end the transfer.
+
+  static curl_socket_t open_socket(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
+    const auto& given = static_cast<const Getter*>(self)->transfer_.addresses;
+    const std::optional<Address> wanted = address_of(address->addr);
+    if (!wanted || std::ranges::find(given, *wanted) == given.end()) return CURL_SOCKET_BAD;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  }
+
+  static std::size_t take_header(const char* /*data*/, std::size_t /*one*/, std::size_t size,
+                                 void* self) {
+    auto& getter = *static_cast<Getter*>(self);
+    getter.header_bytes_ += size;
+    return getter.header_bytes_ <= kMaxHeaderBytes ? size : 0;
+  }
+
+  static std::size_t take_body(const char* data, std::size_t /*one*/, std::size_t size,
+                               void* self) {
+    auto& getter = *static_cast<Getter*>(self);
+    std::vector<std::uint8_t>& body = getter.reply_.body;
+    getter.ignores_body_ = !getter.is_ok();
+    getter.too_large_ = size > getter.transfer_.max_bytes - body.size();
+    if (getter.ignores_body_ || getter.too_large_) return 0;
+    try {
+      body.insert(body.end(), data, data + size);
+      return size;
+    } catch (...) {
+      getter.failure_ = std::current_exception();
+      return 0;
+    }
+  }
+
+  const Transfer& transfer_;
+  TransferReply reply_;
+  std::size_t header_bytes_ = 0;
+  bool ignores_body_ = false;
+  bool too_large_ = false;
+  std::exception_ptr failure_;
+  List headers_;
+  List addresses_;
+  std::unique_ptr<CURL, Free> easy_;
+  std::unique_ptr<CURLM, FreeMulti> multi_;
+};
+
+/// A relative reference, made absolute; empty if it is none.
+std::string joined(const Url& from, const std::string& reference) {
+  const auto url = made(std::unique_ptr<CURLU, Free>(curl_url()));
+  const auto set = [&](const std::string& text) {
+    return curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) == CURLUE_OK;
+  };
+  char* text = nullptr;
+  if (!set(from.text()) || !set(reference)) return "";
+  return curl_url_get(url.get(), CURLUPART_URL, &text, 0) == CURLUE_OK ? taken(text) : "";
+}
+
+}  // namespace
+
+TransferReply get(const Transfer& transfer) { return Getter(transfer).run(); }
+
+std::optional<Url> redirect_target(const Url& from, const std::string& location) {
+  std::optional<Url> target = parse_url(is_http_url(location) ? location : joined(from, location));
+  if (target && from.is_https && !target->is_https) return std::nullopt;
+  return target;
+}
+
+}  // namespace fovea::serve

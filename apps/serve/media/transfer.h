@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "serve/http/message.h"
+#include "serve/media/address_rules.h"
+#include "serve/text/url.h"
+
+namespace fovea::serve {
+
+/// What to get, and from where.
+struct Transfer {
+  Url url;
+  std::vector<Address> addresses;  ///< of its host: no other is connected to
+  std::size_t max_bytes = 0;
+  std::chrono::milliseconds connect_timeout{0};
+  Clock::time_point until;
+  std::stop_token stop;
+};
+
+/// What came of it.
+struct TransferReply {
+  enum class Outcome : std::uint8_t {
+    kReply,     ///< status, and either body or location
+    kTooLarge,  ///< more than max_bytes
+    kLate,      ///< no connection in connect_timeout, or not all in time
+    kStopped,
+    kFailed,  ///< no connection, no trust, no HTTP, or an end before all bytes
+  };
+  Outcome outcome = Outcome::kFailed;
+  int status = 0;
+  std::string location;            ///< header of that name, as it came
+  std::vector<std::uint8_t> body;  ///< of status 200 only
+};
+
+/// GETs a URL once over HTTP/1.1, following no redirect. Host names are not looked up again: the
+/// addresses are given, and the socket is made for one of these or not at all. No proxy, cookies,
+/// credentials or compression. Waits for the end.
+/// @throws std::bad_alloc.
+[[nodiscard]] TransferReply get(const Transfer& transfer);
+
+/// The URL that a header Location means. Nothing if parse_url() does not take it, and if it leads
+/// from https to http. Source: RFC 9110, section 10.2.2.
+[[nodiscard]] std::optional<Url> redirect_target(const Url& from, const std::string& location);
+
+}  // namespace fovea::serve
