@@ -71,6 +71,7 @@ void read_media(Fields& fields, bool is_video, MediaReference& media) {
   media.param = fields.path(frames == nullptr ? member : "frames");
   if (frames != nullptr && url) refuse(media.param, "comes with video; give one of them");
   if (frames == nullptr && !url) {
+    fields.refuse_others();
     throw ApiError(400, "missing_field", media.param + ": expected a URL or base64, got nothing",
                    media.param);
   }
@@ -127,8 +128,10 @@ void read_items(Fields& fields, const EncodeRequestRules& rules, EncodeRequest& 
     if (items != nullptr) refuse("messages", "comes with items; give one of them");
     return read_messages(*messages, rules, request);
   }
-  if (items == nullptr)
+  if (items == nullptr) {
+    fields.refuse_others();  // names the member that was meant
     throw ApiError(400, "missing_field", "items: expected an array, got nothing", "items");
+  }
   if (!items->is_array() || items->empty()) refuse("items", "expected an array of items");
   check_count(items->size(), rules);
   for (std::size_t i = 0; i < items->size(); ++i) {
