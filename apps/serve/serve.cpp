@@ -12,6 +12,7 @@
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "serve/api_error.h"
+#include "serve/page/page.h"
 #include "serve/routes/cache.h"
 #include "serve/routes/embeddings.h"
 #include "serve/routes/encode.h"
@@ -136,6 +137,7 @@ Router Running::make_router() {
                             .requests = &metrics_,
                             .http = [this] { return server_.stats(); },
                             .build_id = options_.build_id}));
+  router.add(page_route());
   return router;
 }
 

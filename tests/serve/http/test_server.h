@@ -189,9 +189,11 @@ class TestServer {
     });
   }
   void hold(const Exchange& exchange) {
+    // Counts at once if the client has left already.
+    auto stop = std::make_unique<Stop>(exchange->gone(), Count{this});
     watched_.change([&] {
       held_.push_back(exchange);
-      stops_.push_back(std::make_unique<Stop>(exchange->gone(), Count{this}));
+      stops_.push_back(std::move(stop));
     });
   }
   void observe(const serve::Served& served) {

@@ -19,8 +19,13 @@
 #include "serve/service/service.h"
 #include "serve/text/base64.h"
 #include "serve/text/json.h"
+#include "support/temporary_directory.h"
 
 namespace fovea::serve::test {
+
+using fovea::test::read_text;
+using fovea::test::TemporaryDirectory;
+using fovea::test::write_text;
 
 inline const std::string kGoldenModel = FOVEA_TEST_GOLDEN_DIR "/qwen3_vl";
 
@@ -130,6 +135,17 @@ class RouteCaller {
   }
 
   Router router_;
+};
+
+/// A loaded service and its routes; made once for all tests of a file.
+struct Served {
+  explicit Served(const ServiceOptions& options = small_service()) : service(options) {
+    service.wait_loaded();
+  }
+
+  Service service;
+  MediaSource media{MediaSourceOptions{}};
+  RouteCaller routes;
 };
 
 }  // namespace fovea::serve::test

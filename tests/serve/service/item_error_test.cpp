@@ -39,8 +39,13 @@ TEST(ItemError, KeepsTheCodesOfOtherErrors) {
   const MediaItem item = image_bytes(png_header(10, 10), "items[0]");
   const auto code = [&](ErrorCode of) { return item_error(Error(of, "no"), item, {}).code(); };
   EXPECT_EQ(code(ErrorCode::kCorruptData), "decode_failed");
-  EXPECT_EQ(code(ErrorCode::kUnsupported), "unsupported_media");
+  EXPECT_EQ(code(ErrorCode::kUnsupported), "decode_failed") << "bytes that are no image";
   EXPECT_EQ(code(ErrorCode::kDeadline), "deadline_exceeded");
+}
+
+TEST(ItemError, SaysOfAVideoThatItIsNotSupported) {
+  const MediaItem item = video_bytes(std::vector<std::uint8_t>{1, 2, 3}, "items[0]");
+  EXPECT_EQ(item_error(Error(ErrorCode::kUnsupported, "no"), item, {}).code(), "unsupported_media");
 }
 
 TEST(ItemError, SaysOfAnImageWithoutAHeaderThatItIsOutOfLimits) {

@@ -1,0 +1,79 @@
+#include "serve/page/page.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "serve/text/base64.h"
+
+namespace fovea::embedded {
+extern const std::string_view page;  // page.html; cmake/FoveaEmbed.cmake
+}  // namespace fovea::embedded
+
+namespace fovea::serve {
+namespace {
+
+constexpr int kNotModified = 304;
+
+std::string sha256_base64(std::string_view text) {
+  std::array<std::byte, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(digest.data()), &size,
+                 EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("SHA-256 is not available");
+  }
+  return to_base64(std::span(digest).first(size));
+}
+
+/// What stands between the tags of an element that the page has once.
+std::string_view content_of(std::string_view page, const std::string& element) {
+  const std::string tag = "<" + element + ">";
+  const std::size_t begin = page.find(tag) + tag.size();
+  return page.substr(begin, page.find("</" + element + ">") - begin);
+}
+
+/// Only the style and the script of the page itself, by their hashes, and requests to this server.
+/// Source: Content Security Policy Level 3, sections 2.3.1 and 6.
+std::string policy_of(std::string_view page) {
+  return "default-src 'none'; script-src 'sha256-" + sha256_base64(content_of(page, "script")) +
+         "'; style-src 'sha256-" + sha256_base64(content_of(page, "style")) +
+         "'; img-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+         "frame-ancestors 'none'";
+}
+
+/// The headers that the page has, also when it has not changed.
+Headers page_headers(std::string_view page) {
+  return {{"Content-Security-Policy", policy_of(page)},
+          {"X-Content-Type-Options", "nosniff"},
+          {"Referrer-Policy", "no-referrer"},
+          {"Cross-Origin-Opener-Policy", "same-origin"},
+          {"Cross-Origin-Resource-Policy", "same-origin"},
+          {"Cache-Control", "no-cache"},
+          {"ETag", "\"" + sha256_base64(page) + "\""}};
+}
+
+}  // namespace
+
+Route page_route() {
+  const auto send = [headers = page_headers(embedded::page)](
+                        const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
+    Reply reply;
+    reply.headers = headers;
+    const std::string* known = find_header(exchange->request().headers, "If-None-Match");
+    if (known != nullptr && known->find(headers.back().value) != std::string::npos) {
+      reply.status = kNotModified;
+    } else {
+      reply.content_type = "text/html; charset=utf-8";
+      reply.body.push_back({std::as_bytes(std::span(embedded::page)), nullptr});
+    }
+    exchange->reply(std::move(reply));
+  };
+  return {.method = "GET", .pattern = "/", .kind = RouteKind::kService, .handler = send};
+}
+
+}  // namespace fovea::serve

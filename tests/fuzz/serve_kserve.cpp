@@ -1,0 +1,31 @@
+// The first two bytes are the length of the JSON, 65535 for no header; the rest is the body of an
+// infer request. What is accepted refers to bytes of the body, each of them once.
+#include "serve/routes/kserve_request.h"
+
+#include "fuzz.h"
+#include "serve/api_error.h"
+
+using fovea::serve::ApiError;
+using fovea::serve::KserveRequest;
+using fovea::serve::MediaReference;
+using fovea::test::require;
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  std::optional<std::size_t> json_bytes = data[0] | static_cast<std::size_t>(data[1]) << 8U;
+  if (json_bytes == 0xffffU) json_bytes.reset();
+  const auto body = std::make_shared<const std::vector<std::uint8_t>>(data + 2, data + size);
+  KserveRequest request;
+  const auto parse = [&] { request = fovea::serve::parse_kserve_request(body, json_bytes); };
+  if (!fovea::test::accepts<ApiError>(parse)) return 0;
+  require(!request.media.empty());
+  const std::uint8_t* end = body->data() + json_bytes.value_or(body->size());
+  for (const MediaReference& media : request.media) {
+    require(!media.param.empty());
+    if (media.bytes.empty()) continue;
+    require(media.owner == body && media.bytes.data() >= end);
+    end = media.bytes.data() + media.bytes.size();
+  }
+  require(end <= body->data() + body->size());
+  return 0;
+}

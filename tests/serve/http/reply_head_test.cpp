@@ -1,0 +1,56 @@
+#include "serve/http/reply_head.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fovea::serve {
+namespace {
+
+TEST(HttpDate, IsThatOfTheStandard) {
+  EXPECT_EQ(http_date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(http_date(1'709'164'800), "Thu, 29 Feb 2024 00:00:00 GMT");
+}
+
+TEST(ReplyHead, HoldsWhatTheTransportAdds) {
+  Reply reply = text_reply(404, "text/plain", "four");
+  reply.headers.push_back({"X-A", "1"});
+  EXPECT_EQ(
+      reply_head(reply, {.server = "fovea/1", .request_id = "id", .now = 0, .keep_alive = true}),
+      "HTTP/1.1 404 Not Found\r\nServer: fovea/1\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+      "X-Request-Id: id\r\nContent-Type: text/plain\r\nX-A: 1\r\nContent-Length: 4\r\n"
+      "Connection: keep-alive\r\n\r\n");
+}
+
+TEST(ReplyHead, LeavesOutWhatThereIsNot) {
+  const Reply reply{.status = 204, .content_type = {}, .headers = {}, .body = {}};
+  EXPECT_EQ(reply_head(reply, {.server = {}, .request_id = {}, .now = 0, .keep_alive = false}),
+            "HTTP/1.1 204 No Content\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+            "Connection: close\r\n\r\n");
+}
+
+TEST(ReplyHead, EndsNoHeaderWithinAValue) {
+  Reply reply = text_reply(200, "a\r\nSet-Cookie: x", "");
+  reply.headers.push_back({"X-A", std::string("1\r\n\r\nbody\0end", 13)});
+  const std::string head =
+      reply_head(reply, {.server = {}, .request_id = {}, .now = 0, .keep_alive = false});
+  EXPECT_THAT(head, testing::HasSubstr("Content-Type: a  Set-Cookie: x\r\n"));
+  EXPECT_THAT(head, testing::HasSubstr("X-A: 1    body end\r\n"));
+}
+
+TEST(ReplyHead, KnowsTheStatusesOfTheServer) {
+  for (const int status : {200, 201, 202, 304, 400, 401, 403, 405, 408, 413, 415,
+                           417, 422, 429, 431, 500, 501, 502, 503, 504, 505, 507}) {
+    const Reply reply{.status = status, .content_type = {}, .headers = {}, .body = {}};
+    const std::string line = "HTTP/1.1 " + std::to_string(status);
+    const std::string head =
+        reply_head(reply, {.server = {}, .request_id = {}, .now = 0, .keep_alive = false});
+    EXPECT_THAT(head, testing::StartsWith(line)) << status;
+    EXPECT_THAT(head, testing::Not(testing::StartsWith(line + " Unknown"))) << status;
+  }
+  EXPECT_THAT(reply_head({.status = 299, .content_type = {}, .headers = {}, .body = {}}, {}),
+              testing::StartsWith("HTTP/1.1 299 Unknown\r\n"));
+}
+
+}  // namespace
+}  // namespace fovea::serve

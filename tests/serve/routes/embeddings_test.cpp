@@ -1,0 +1,255 @@
+#include "serve/routes/embeddings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "route_caller.h"
+
+namespace fovea::serve {
+namespace {
+
+using test::Answer;
+using test::data_url;
+using ::testing::HasSubstr;
+
+test::Served& served() {
+  static test::Served served;
+  static const bool kReady = [] {
+    const CallLimits limits{.max_items = 3, .max_json_values = 4'000'000};
+    served.routes.add(embedding_routes({served.service, served.media}, limits));
+    return true;
+  }();
+  EXPECT_TRUE(kReady);
+  return served;
+}
+
+Answer post(const std::string& path, const Json& body) { return served().routes.post(path, body); }
+
+/// The mean of an image's rows at length 1, as far as doubles tell.
+std::vector<double> expected_vector(const std::vector<std::uint8_t>& image) {
+  const Embedding item = test::encoded(image, RowDType::kFloat32);
+  std::vector<double> mean(static_cast<std::size_t>(item.width));
+  double square = 0;
+  for (std::size_t column = 0; column < mean.size(); ++column) {
+    for (std::int64_t row = 0; row < item.rows; ++row) {
+      mean[column] +=
+          item.at(row, static_cast<std::int64_t>(column)) / static_cast<double>(item.rows);
+    }
+    square += mean[column] * mean[column];
+  }
+  for (double& value : mean) value /= std::sqrt(square);
+  return mean;
+}
+
+void expect_vector(const Json& numbers, const std::vector<double>& expected) {
+  ASSERT_EQ(numbers.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(numbers[i].get<double>(), expected[i], 1e-5) << i;
+  }
+}
+
+std::string bytes_of(const Embedding& item) {
+  return {reinterpret_cast<const char*>(item.data.data()), item.data.size()};
+}
+
+/// A conversation of one image.
+Json conversation(const std::string& url) {
+  Json part;
+  part["type"] = "image_url";
+  part["image_url"]["url"] = url;
+  Json message;
+  message["role"] = "user";
+  message["content"] = Json::array({part});
+  return Json::array({message});
+}
+
+TEST(EmbeddingRoutes, GiveTheMeanOfTheRowsAtLengthOne) {
+  Json body;
+  body["model"] = "m";
+  body["input"] = {data_url(test::photo()), data_url(test::shapes())};
+  const Answer answer = post("/v1/embeddings", body);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Json json = answer.json();
+  EXPECT_EQ(json["object"], "list");
+  EXPECT_EQ(json["id"], "embd-r1");
+  EXPECT_EQ(json["model"], "m");
+  EXPECT_EQ(json["data"][1]["object"], "embedding");
+  EXPECT_EQ(json["data"][1]["index"], 1);
+  expect_vector(json["data"][0]["embedding"], expected_vector(test::photo()));
+  expect_vector(json["data"][1]["embedding"], expected_vector(test::shapes()));
+  const std::int64_t rows = test::encoded(test::photo(), RowDType::kFloat32).rows +
+                            test::encoded(test::shapes(), RowDType::kFloat32).rows;
+  EXPECT_EQ(json["usage"]["prompt_tokens"], rows) << "before pooling";
+  EXPECT_EQ(answer.header("X-Fovea-Rows"), std::to_string(rows));
+}
+
+TEST(EmbeddingRoutes, GiveTheSameForAllFormsOfARequest) {
+  const std::string url = data_url(test::shapes());
+  Json infinity;
+  infinity["input"] = url;
+  infinity["modality"] = "image";
+  Json chat;
+  chat["messages"] = conversation(url);
+  Json batch;
+  batch["input"] = Json::array({conversation(url), conversation(url)});
+  const Json vector = post("/embeddings", infinity).json()["data"][0]["embedding"];
+  EXPECT_FALSE(vector.empty());
+  EXPECT_EQ(post("/v1/embeddings", chat).json()["data"][0]["embedding"], vector);
+  EXPECT_EQ(post("/v1/embeddings", batch).json()["data"][1]["embedding"], vector);
+}
+
+TEST(EmbeddingRoutes, CutVectorsBeforeTheirLengthIsOne) {
+  Json body;
+  body["input"] = data_url(test::shapes());
+  body["dimensions"] = 5;
+  const Json numbers = post("/v1/embeddings", body).json()["data"][0]["embedding"];
+  ASSERT_EQ(numbers.size(), 5U);
+  double square = 0;
+  for (const Json& number : numbers) square += number.get<double>() * number.get<double>();
+  EXPECT_NEAR(square, 1, 1e-5);
+  body["dimensions"] = 1'000'000;
+  EXPECT_EQ(post("/v1/embeddings", body).status, 400);
+}
+
+TEST(EmbeddingRoutes, SendTheRowsOfTheEngineBitByBit) {
+  Json body;
+  body["input"] = {data_url(test::photo()), data_url(test::shapes())};
+  body["encoding_format"] = "bytes";
+  body["embed_dtype"] = "bfloat16";
+  const Answer answer = post("/pooling", body);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Embedding first = test::encoded(test::photo(), RowDType::kBFloat16);
+  const Embedding second = test::encoded(test::shapes(), RowDType::kBFloat16);
+  EXPECT_TRUE(answer.body == bytes_of(first) + bytes_of(second));
+  const Json metadata = Json::parse(answer.header("metadata"));
+  EXPECT_EQ(metadata["id"], "pooling-r1");
+  EXPECT_EQ(metadata["data"][1]["start"], first.data.size());
+  EXPECT_EQ(metadata["data"][1]["end"], first.data.size() + second.data.size());
+  EXPECT_EQ(metadata["data"][1]["shape"], (Json{second.rows, second.width}));
+  body["encoding_format"] = "bytes_only";
+  const Answer bare = post("/pooling", body);
+  EXPECT_TRUE(bare.body == answer.body);
+  EXPECT_EQ(bare.header("metadata"), "");
+}
+
+TEST(EmbeddingRoutes, GiveRowsAsNumbersOrBase64) {
+  Json body;
+  body["input"] = data_url(test::shapes());
+  const Json numbers = post("/pooling", body).json()["data"][0];
+  const Embedding item = test::encoded(test::shapes(), RowDType::kFloat32);
+  EXPECT_EQ(numbers["object"], "pooling");
+  ASSERT_EQ(numbers["data"].size(), static_cast<std::size_t>(item.rows));
+  ASSERT_EQ(numbers["data"][0].size(), static_cast<std::size_t>(item.width));
+  EXPECT_EQ(numbers["data"][2][3].get<float>(), item.at(2, 3));
+  body["encoding_format"] = "base64";
+  EXPECT_EQ(post("/pooling", body).json()["data"][0]["data"],
+            to_base64(std::span<const std::byte>(item.data.data(), item.data.size())));
+}
+
+TEST(EmbeddingRoutes, NameTheItemThatCannotBeDecoded) {
+  Json body;
+  body["input"] = {data_url(test::shapes()), "data:image/png;base64,AAAA"};
+  const Answer answer = post("/v1/embeddings", body);
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_EQ(answer.code(), "decode_failed");
+  EXPECT_EQ(answer.param(), "input[1]");
+}
+
+TEST(EmbeddingRoutes, RefuseWhatTheyCannotDo) {
+  Json body;
+  body["input"] = "some text";
+  EXPECT_EQ(post("/v1/embeddings", body).code(), "text_not_supported");
+  body["input"] = data_url(test::shapes());
+  body["model"] = "another";
+  EXPECT_EQ(post("/v1/embeddings", body).code(), "model_not_found");
+  body["model"] = "m";
+  body["input"] = Json(std::vector<std::string>(4, data_url(test::shapes())));
+  const Answer many = post("/v1/embeddings", body);
+  EXPECT_EQ(many.code(), "too_many_items");
+  EXPECT_THAT(many.body, HasSubstr("--max-items-per-request"));
+  EXPECT_EQ(served().routes.call("POST", "/v1/embeddings", "[").code(), "invalid_json");
+}
+
+TEST(EmbeddingRoutes, TakeOptionsThatAreThoseOfTheEngineOnly) {
+  Json body;
+  body["input"] = data_url(test::shapes());
+  const auto answer = [&](const char* name, const char* kwargs) {
+    Json with = body;
+    with[name] = Json::parse(kwargs);
+    return post("/v1/embeddings", with);
+  };
+  const auto& facts = served().service.model().report.facts;
+  const auto pixels =
+      std::ranges::find(facts, "image pixels", [](const auto& f) { return f.first; });
+  ASSERT_NE(pixels, facts.end());
+  const std::string max_pixels = pixels->second.substr(pixels->second.find("..") + 2);
+  const std::string same = "{\"max_pixels\": " + max_pixels + "}";
+  EXPECT_EQ(answer("mm_processor_kwargs", same.c_str()).status, 200);
+  EXPECT_EQ(answer("mm_processor_kwargs", "{}").status, 200);
+  const std::string size = "{\"size\": {\"longest_edge\": " + max_pixels + "}}";
+  EXPECT_EQ(answer("mm_processor_kwargs", size.c_str()).status, 200);
+  const Answer other = answer("mm_processor_kwargs", R"({"max_pixels": 7})");
+  EXPECT_EQ(other.code(), "invalid_value");
+  EXPECT_EQ(other.param(), "mm_processor_kwargs.max_pixels");
+  EXPECT_THAT(other.body, HasSubstr("--max-pixels"));
+  EXPECT_EQ(answer("mm_processor_kwargs", R"({"min_pixels": 7})").status, 400);
+  EXPECT_EQ(answer("mm_processor_kwargs", R"({"images_kwargs": {"max_pixels": 7}})").param(),
+            "mm_processor_kwargs.images_kwargs.max_pixels");
+  EXPECT_EQ(answer("mm_processor_kwargs", R"({"size": {"height": 7}})").param(),
+            "mm_processor_kwargs.size.height");
+  EXPECT_EQ(answer("mm_processor_kwargs", R"({"crop": true})").param(), "mm_processor_kwargs.crop");
+  EXPECT_EQ(answer("media_io_kwargs", R"({"image": {"rgba_background_color": [255, 255, 255],
+                                                    "image_mode": "RGB"}})")
+                .status,
+            200);
+  EXPECT_EQ(answer("media_io_kwargs", R"({"image": {"rgba_background_color": [0, 0, 0]}})").param(),
+            "media_io_kwargs.image.rgba_background_color");
+  EXPECT_EQ(answer("media_io_kwargs", R"({"image": {"image_mode": "L"}})").status, 400);
+  EXPECT_EQ(answer("media_io_kwargs", R"({"video": {"fps": 1, "num_frames": -1}})").status, 200);
+  EXPECT_EQ(answer("media_io_kwargs", R"({"video": {"fps": 0}})").status, 400);
+  EXPECT_EQ(answer("media_io_kwargs", R"({"video": {"num_frames": 8}})").param(),
+            "media_io_kwargs.video.num_frames");
+}
+
+TEST(EmbedV2, AnswersAsCohereDoes) {
+  Json body;
+  body["model"] = "m";
+  body["images"] = {data_url(test::shapes())};
+  body["embedding_types"] = {"float", "base64"};
+  const Answer answer = post("/v2/embed", body);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Json json = answer.json();
+  EXPECT_EQ(json["id"], "embd-r1");
+  EXPECT_EQ(json["response_type"], "embeddings_by_type");
+  expect_vector(json["embeddings"]["float"][0], expected_vector(test::shapes()));
+  const auto bytes = from_base64(json["embeddings"]["base64"][0].get<std::string>());
+  ASSERT_TRUE(bytes.has_value());
+  float first = 0;
+  std::memcpy(&first, bytes->data(), sizeof(first));
+  EXPECT_EQ(first, json["embeddings"]["float"][0][0].get<float>());
+  Json inputs;
+  inputs["inputs"] = Json::array({conversation(data_url(test::shapes()))[0]});
+  inputs["output_dimension"] = 4;
+  EXPECT_EQ(post("/v2/embed", inputs).json()["embeddings"]["float"][0].size(), 4U);
+}
+
+TEST(EmbedV2, RefusesTextsAndOtherTypes) {
+  const auto code = [](const char* body) { return post("/v2/embed", Json::parse(body)).code(); };
+  EXPECT_EQ(code(R"({"texts": ["a"]})"), "text_not_supported");
+  EXPECT_EQ(code(R"({"inputs": [{"content": [{"type": "text", "text": "a"}]}]})"),
+            "text_not_supported");
+  EXPECT_EQ(code(R"({"inputs": [{"content": [{"image_url": "a"}, {"image_url": "b"}]}]})"),
+            "multiple_media_in_conversation");
+  EXPECT_EQ(code("{}"), "missing_field");
+  EXPECT_EQ(code(R"({"images": [], "inputs": []})"), "invalid_value");
+  EXPECT_EQ(code(R"({"images": []})"), "invalid_value");
+  EXPECT_EQ(code(R"({"images": [7]})"), "invalid_value");
+  EXPECT_EQ(code(R"({"images": ["data:a"], "embedding_types": ["binary"]})"), "invalid_value");
+  EXPECT_EQ(code(R"({"images": ["data:a"], "output_dimension": 0})"), "invalid_value");
+}
+
+}  // namespace
+}  // namespace fovea::serve
