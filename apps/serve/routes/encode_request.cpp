@@ -57,9 +57,9 @@ std::vector<std::string> read_frames(const Json& frames, const std::string& path
   return urls;
 }
 
-/// The number of pixels or frames; absent: 1.
-std::int64_t read_size(Fields& fields, std::string_view name) {
-  const std::int64_t size = fields.integer(name).value_or(1);
+/// A number of pixels or frames.
+std::int64_t read_size(Fields& fields, std::string_view name, std::int64_t otherwise = 0) {
+  const std::int64_t size = fields.integer(name).value_or(otherwise);
   if (size < 1) refuse(fields.path(name), "expected a positive number");
   return size;
 }
@@ -95,7 +95,7 @@ EncodeItem read_item(const Json& json, const std::string& where, const EncodeReq
   if (rules.takes_sizes && fields.find("width") != nullptr) {
     item.size = ItemSize{.width_px = read_size(fields, "width"),
                          .height_px = read_size(fields, "height"),
-                         .num_frames = is_video ? read_size(fields, "num_frames") : 1,
+                         .num_frames = is_video ? read_size(fields, "num_frames", 1) : 1,
                          .modality = item.media.modality};
     item.media.param = where;
   } else {
