@@ -20,6 +20,7 @@
 #include "serve/routes/kserve.h"
 #include "serve/routes/metrics.h"
 #include "serve/routes/models.h"
+#include "serve/routes/openapi.h"
 #include "serve/routes/plan.h"
 #include "serve/signals.h"
 
@@ -138,6 +139,7 @@ Router Running::make_router() {
                             .http = [this] { return server_.stats(); },
                             .build_id = options_.build_id}));
   router.add(page_route());
+  router.add(openapi_route(router_));
   return router;
 }
 

@@ -272,6 +272,8 @@ std::size_t Engine::trim() try {
 
 const ModelReport& Engine::report() const { return impl_->report; }
 
+const std::string& Engine::fingerprint() const noexcept { return impl_->fingerprint; }
+
 Stats Engine::stats() const try {
   Stats stats = sum(impl_->replicas->stats());
   if (const std::int64_t items = impl_->precomputed_items; items > 0) {

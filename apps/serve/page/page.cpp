@@ -1,7 +1,5 @@
 #include "serve/page/page.h"
 
-#include <openssl/evp.h>
-
 #include <array>
 #include <span>
 #include <stdexcept>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "serve/text/base64.h"
+#include "serve/text/sha256.h"
 
 namespace fovea::embedded {
 extern const std::string_view page;  // page.html; cmake/FoveaEmbed.cmake
@@ -20,15 +19,7 @@ namespace {
 
 constexpr int kNotModified = 304;
 
-std::string sha256_base64(std::string_view text) {
-  std::array<std::byte, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(digest.data()), &size,
-                 EVP_sha256(), nullptr) != 1) {
-    throw std::runtime_error("SHA-256 is not available");
-  }
-  return to_base64(std::span(digest).first(size));
-}
+std::string sha256_base64(std::string_view text) { return to_base64(sha256(text)); }
 
 /// What stands between the tags of an element that the page has once.
 std::string_view content_of(std::string_view page, const std::string& element) {

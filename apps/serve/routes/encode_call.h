@@ -21,7 +21,7 @@ struct Encoder {
 
 /// Bounds of a request.
 struct CallLimits {
-  std::size_t max_items = 64;               ///< --max-items-per-request
+  std::size_t max_items = 64;                ///< --max-items-per-request
   std::int64_t max_json_values = 4'000'000;  ///< --max-json-values
 };
 

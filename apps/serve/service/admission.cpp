@@ -1,7 +1,6 @@
 #include "serve/service/admission.h"
 
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <limits>
@@ -12,12 +11,6 @@
 
 namespace fovea::serve {
 namespace {
-
-std::vector<unsigned char> digest_of(std::string_view key) {
-  std::vector<unsigned char> digest(SHA256_DIGEST_LENGTH);
-  SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), digest.data());
-  return digest;
-}
 
 /// The key that a client gives: "Authorization: Bearer <key>" or "X-API-Key: <key>".
 std::optional<std::string_view> given_key(const RequestHead& head) {
@@ -30,10 +23,10 @@ std::optional<std::string_view> given_key(const RequestHead& head) {
 
 /// Whether a key is one of those with these digests, in a time that does not tell how much of it is
 /// right.
-bool is_one_of(std::string_view key, const std::vector<std::vector<unsigned char>>& digests) {
-  const std::vector<unsigned char> digest = digest_of(key);
+bool is_one_of(std::string_view key, const std::vector<Sha256Digest>& digests) {
+  const Sha256Digest digest = sha256(key);
   bool found = false;
-  for (const std::vector<unsigned char>& known : digests) {
+  for (const Sha256Digest& known : digests) {
     found = CRYPTO_memcmp(digest.data(), known.data(), digest.size()) == 0 || found;
   }
   return found;
@@ -53,7 +46,7 @@ Admission::Keys Admission::digests(const std::vector<std::string>& api_keys,
        {std::pair(&api_keys, &keys.api), std::pair(&admin_keys, &keys.admin)}) {
     for (const std::string& text : *texts) {
       if (text.empty()) throw Error(ErrorCode::kInvalidArgument, "an API key is empty");
-      digests->push_back(digest_of(text));
+      digests->push_back(sha256(text));
     }
   }
   return keys;

@@ -10,6 +10,7 @@
 
 #include "serve/http/server.h"
 #include "serve/service/service.h"
+#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 
@@ -49,10 +50,9 @@ class Admission {
   [[nodiscard]] RefusedStats refused() const noexcept;
 
  private:
-  using Digest = std::vector<unsigned char>;
   struct Keys {
-    std::vector<Digest> api;
-    std::vector<Digest> admin;
+    std::vector<Sha256Digest> api;
+    std::vector<Sha256Digest> admin;
   };
 
   [[nodiscard]] std::shared_ptr<const Keys> keys() const;

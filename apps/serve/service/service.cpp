@@ -12,6 +12,7 @@
 #include "serve/api_error.h"
 #include "serve/service/item_error.h"
 #include "serve/service/workers.h"
+#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 namespace {
@@ -40,6 +41,21 @@ RowDType checkpoint_dtype(const ModelReport& report) {
   }
   if (bf16 >= f16 && bf16 >= other) return RowDType::kBFloat16;
   return f16 >= other ? RowDType::kFloat16 : RowDType::kFloat32;
+}
+
+/// What rows depend on, as one text that others compare: weights, media rules, quantisation.
+std::string fingerprint_of(const Engine& engine, const EngineOptions& options) {
+  if (engine.fingerprint().empty()) return "";
+  const MediaOptions& media = options.media;
+  const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
+  std::string text = engine.fingerprint() + ";profile=" + number(media.profile) +
+                     ";backend=" + number(media.image_backend) +
+                     ";min=" + number(media.min_pixels.value_or(0)) +
+                     ";max=" + number(media.max_pixels.value_or(0)) +
+                     ";quantization=" + number(options.quantization) +
+                     ";pruning=" + std::to_string(options.video_pruning_rate);
+  for (const std::uint8_t color : media.background) text += ";" + number(color);
+  return sha256_hex(text);
 }
 
 ApiError unavailable(const char* code, const std::string& message) {
@@ -114,6 +130,7 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
     model.report = engine->report();
     model.dtype = checkpoint_dtype(model.report);
     model.device = engine->device();
+    model.fingerprint = fingerprint_of(*engine, options.engine);
     const auto stats = std::make_shared<const Stats>(engine->stats());
     for (const PathStats& path : stats->paths) {
       model.token_budgets.emplace_back(path.name, path.token_budgets);

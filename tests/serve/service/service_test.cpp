@@ -68,6 +68,23 @@ TEST(Service, GivesTheRowsOfTheEngine) {
   EXPECT_EQ(service.model().report.width, reply.items[0]->width);
 }
 
+TEST(Service, HasAFingerprintOfWeightsAndMediaRules) {
+  const auto fingerprint = [](const ServiceOptions& options) {
+    Service service(options);
+    service.wait_loaded();
+    return service.model().fingerprint;
+  };
+  EXPECT_EQ(fingerprint(small()), "");  // reading all weights once more is for those with a cache
+  ServiceOptions cached = small();
+  cached.engine.encoder_cache_bytes = 1 << 20;
+  const std::string first = fingerprint(cached);
+  EXPECT_EQ(first.size(), 64U);
+  cached.engine.encoder_cache_bytes = 2 << 20;
+  EXPECT_EQ(fingerprint(cached), first);
+  cached.engine.media.profile = MediaProfile::kSglang;
+  EXPECT_NE(fingerprint(cached), first);
+}
+
 TEST(Service, HoldsRoomForARepliesRowsUntilItIsSent) {
   Service service(small());
   service.wait_loaded();

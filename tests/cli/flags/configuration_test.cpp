@@ -1,0 +1,143 @@
+#include "flags/configuration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/expect_usage_error.h"
+#include "support/temporary_directory.h"
+
+namespace fovea::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A variable of the environment while this lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+/// Flags of every kind, and a parser of them.
+struct Flags {
+  std::int64_t port = 8000;
+  std::string host = "here";
+  std::vector<std::string> keys;
+  bool loud = false;
+  Configuration configuration;
+
+  void parse(std::vector<std::string> arguments) {
+    CLI::App app;
+    CLI::App* verb = app.add_subcommand("verb");
+    verb->add_option("--port", port)->capture_default_str();
+    verb->add_option("-H,--the-host", host)->capture_default_str();
+    verb->add_option("--api-key", keys);
+    verb->add_flag("--loud,!--quiet", loud);
+    add_configuration(*verb, configuration, {"api-key"});
+    std::ranges::reverse(arguments);
+    arguments.emplace_back("verb");
+    app.parse(std::move(arguments));
+  }
+
+  std::string origin_of(const std::string& flag) const {
+    for (const Setting& setting : configuration.settings) {
+      if (setting.flag == flag) return setting.origin + " " + setting.value;
+    }
+    return "not listed";
+  }
+};
+
+class ConfigurationTest : public testing::Test {
+ protected:
+  std::string file_with(const std::string& text) {
+    const std::string path = directory_ / "fovea.json";
+    fovea::test::write_text(path, text);
+    return path;
+  }
+  fovea::test::TemporaryDirectory directory_;
+};
+
+TEST_F(ConfigurationTest, PrefersWhatIsTypedThenTheEnvironmentThenTheFile) {
+  const std::string file = file_with(R"({"port": 3, "the-host": "file", "loud": true})");
+  const Variable host("FOVEA_THE_HOST", "environment");
+  const Variable port("FOVEA_PORT", "2");
+  Flags flags;
+  flags.parse({"--config", file, "--port", "1"});
+  EXPECT_EQ(flags.port, 1);
+  EXPECT_EQ(flags.host, "environment");
+  EXPECT_TRUE(flags.loud);
+  EXPECT_EQ(flags.origin_of("--port"), "command line 1");
+  EXPECT_EQ(flags.origin_of("--the-host"), "FOVEA_THE_HOST environment");
+  EXPECT_EQ(flags.origin_of("--loud"), file + " true");
+}
+
+TEST_F(ConfigurationTest, KeepsDefaultsOfFlagsThatNobodySets) {
+  Flags flags;
+  flags.parse({});
+  EXPECT_EQ(flags.port, 8000);
+  EXPECT_EQ(flags.origin_of("--port"), "default 8000");
+}
+
+TEST_F(ConfigurationTest, ReadsSectionsCommentsAndUnderscores) {
+  const std::string file = file_with("{// where\n\"server\": {\"the_host\": \"a\"}, \"port\": 5}");
+  Flags flags;
+  flags.parse({"--config", file});
+  EXPECT_EQ(flags.host, "a");
+  EXPECT_EQ(flags.port, 5);
+}
+
+TEST_F(ConfigurationTest, TakesSeveralValues) {
+  Flags flags;
+  flags.parse({"--config", file_with(R"({"api-key": ["a", "b,c"]})")});
+  EXPECT_THAT(flags.keys, ElementsAre("a", "b,c"));
+  const Variable keys("FOVEA_API_KEY", "x,y");
+  Flags others;
+  others.parse({});
+  EXPECT_THAT(others.keys, ElementsAre("x", "y"));
+}
+
+TEST_F(ConfigurationTest, ShowsNoSecrets) {
+  Flags flags;
+  flags.parse({"--api-key", "secret"});
+  EXPECT_EQ(flags.origin_of("--api-key"), "command line ***");
+  EXPECT_THAT(settings_table(flags.configuration.settings), HasSubstr("--port"));
+}
+
+TEST_F(ConfigurationTest, SaysWhereAWrongValueStands) {
+  const std::string file = file_with(R"({"portt": 3})");
+  Flags flags;
+  test::expect_usage_error(file + ": no flag is called portt; did you mean port?", [&] {
+    flags.parse({"--config", file});
+  });
+  for (const auto& [text, part] : {std::pair{"{", "parse error"},
+                                   {"[]", "expected a JSON object"},
+                                   {R"({"port": {"a": []}, "a": 1})", "a: given twice"},
+                                   {R"({"port": null})", "got null"},
+                                   {R"({"port": [1, 2]})", "takes one value, got 2"}}) {
+    Flags wrong;
+    const std::string path = file_with(text);
+    test::expect_usage_error(part, [&] { wrong.parse({"--config", path}); });
+  }
+  const Variable port("FOVEA_PORT", "many");
+  Flags wrong;
+  test::expect_usage_error("FOVEA_PORT", [&] { wrong.parse({}); });
+}
+
+TEST_F(ConfigurationTest, NamesAFileThatCannotBeRead) {
+  Flags flags;
+  test::expect_usage_error("/none cannot be read", [&] {
+    flags.parse({"--config", directory_ / "none"});
+  });
+}
+
+}  // namespace
+}  // namespace fovea::cli
