@@ -128,6 +128,9 @@ TEST(ReadEncodeRequest, NamesWhatIsWrong) {
   };
   const std::vector<Case> cases{
       {"{}", "missing_field", "items", "expected an array"},
+      {R"({"itms":[]})", "unknown_field", "itms", "did you mean items?"},
+      {R"({"items":[{"type":"image","img":"a"}]})", "unknown_field", "items[0].img",
+       "unknown field"},
       {R"({"items":[]})", "invalid_value", "items", "expected an array of items"},
       {R"({"items":{}})", "invalid_value", "items", "expected an array of items"},
       {R"({"items":[1]})", "invalid_value", "items[0]", "expected an object"},
@@ -144,7 +147,7 @@ TEST(ReadEncodeRequest, NamesWhatIsWrong) {
       {R"({"items":[{"frames":[1]}]})", "invalid_value", "items[0].frames", "array of URLs"},
       {R"({"items":[{"video":"a","num_frames":3}]})", "invalid_value", "items[0].num_frames",
        "fps says"},
-      {R"({"items":[{"width":3,"height":4}]})", "missing_field", "items[0].image", "a URL"},
+      {R"({"items":[{"width":3,"height":4}]})", "unknown_field", "items[0].width", "unknown field"},
       {R"({"items":[{"image":"a","processor_kwargs":1}]})", "invalid_value",
        "items[0].processor_kwargs", "expected an object"},
       {with_image(R"("cache":"refresh")"), "invalid_value", "cache", "use, bypass"},
