@@ -221,6 +221,16 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSourceGroup);
   add_number(verb, "--media-max-redirects", media.max_redirects, 0, "Redirects that are followed")
       ->group(kSourceGroup);
+  add_number(verb, "--max-media-fetches", media.max_fetches, 1, "Fetches at a time; others wait")
+      ->group(kSourceGroup);
+  add_bytes(verb, "--max-image-bytes", media.max_image_bytes, "An encoded image")
+      ->group(kSourceGroup);
+  add_bytes(verb, "--max-video-bytes", media.max_video_bytes, "An encoded video")
+      ->group(kSourceGroup);
+  add_seconds(verb, "--image-fetch-timeout", media.image_timeout, "To fetch an image")
+      ->group(kSourceGroup);
+  add_seconds(verb, "--video-fetch-timeout", media.video_timeout, "To fetch a video")
+      ->group(kSourceGroup);
 }
 
 /// For language models that look for rows elsewhere than in a reply.
@@ -365,6 +375,8 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   options.service.batcher.max_bytes = options.service.max_inflight_bytes;
   options.http.tls = tls_files(flags);
   options.media.policy = url_policy(flags);
+  options.service.engine.media.limits.max_image_bytes = options.media.max_image_bytes;
+  options.service.engine.media.limits.max_video_bytes = options.media.max_video_bytes;
   if (!flags.allowed_domains.empty()) {
     options.media.allowed_domains = split_commas(flags.allowed_domains);
   }
