@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "errors.h"
 #include "flags/cache_size.h"
@@ -53,13 +54,18 @@ struct ServeFlags {
   std::string log_format = "text";
 };
 
+/// The largest value of a flag whose variable is of this type.
+template <typename Number>
+constexpr std::int64_t kMost = std::in_range<std::int64_t>(std::numeric_limits<Number>::max())
+                                   ? static_cast<std::int64_t>(std::numeric_limits<Number>::max())
+                                   : std::numeric_limits<std::int64_t>::max();
+
 /// A whole number from `min` on into a variable of any integer type.
 template <typename Number>
 CLI::Option* add_number(CLI::App& verb, const std::string& name, Number& value, std::int64_t min,
-                        const std::string& description,
-                        std::int64_t max = std::numeric_limits<Number>::max()) {
-  const auto read = [&value, name, min, max](const std::string& text) {
-    value = static_cast<Number>(parse_whole(text, min, name, max));
+                        const std::string& description) {
+  const auto read = [&value, name, min](const std::string& text) {
+    value = static_cast<Number>(parse_whole(text, min, name, kMost<Number>));
   };
   return verb.add_option_function<std::string>(name, read, description)
       ->type_name("N")
