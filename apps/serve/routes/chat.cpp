@@ -81,8 +81,8 @@ std::string content_key(const MediaItem& item, const std::string& fingerprint) {
   return hex_digest(DigestKind::kSha256, to_text(about));
 }
 
-/// Makes the rows available under a name.
-void keep(const RowPlaces& places, const std::string& name,
+/// Makes the rows available under a name. @return whether they can be fetched.
+bool keep(const RowPlaces& places, const std::string& name,
           const std::shared_ptr<const Embedding>& item) {
   const bool is_stored = places.store.put(name, item);
   if (places.publisher != nullptr) {
@@ -92,15 +92,18 @@ void keep(const RowPlaces& places, const std::string& name,
                    "rows of " + std::to_string(item->data.size()) +
                        " bytes are larger than the whole store (--row-store-bytes)");
   }
+  return is_stored;
 }
 
-Json entry_of(const NamedPart& part, const std::string& key, const Embedding& item, Json metadata) {
+/// @param path where the rows are fetched; empty: nowhere.
+Json entry_of(const NamedPart& part, const std::string& path, const Embedding& item,
+              Json metadata) {
   Json entry;
   entry["modality"] = to_string(part.modality);
   entry["item_indices"] = Json::array();
   entry["metadata"] = std::move(metadata);
   Json& ours = entry["fovea"];
-  ours["path"] = cache_path(key);
+  if (!path.empty()) ours["path"] = path;
   ours["rows"] = item.rows;
   ours["width"] = item.width;
   ours["dtype"] = to_string(element_type(item.dtype));
@@ -131,9 +134,9 @@ Json transfer_params(const Chat& chat, MetadataRule rule, const std::vector<Name
     const std::shared_ptr<const Embedding>& item = reply.items[i];
     const std::string& key = parts[i].key.empty() ? item->key : parts[i].key;
     if (!params.contains(key)) {
-      keep(chat.places, key, item);
+      const std::string path = keep(chat.places, key, item) ? cache_path(key) : "";
       if (!parts[i].digest.empty()) keep(chat.places, parts[i].digest, item);
-      params[key] = entry_of(parts[i], key, *item, std::move(metadata[i]));
+      params[key] = entry_of(parts[i], path, *item, std::move(metadata[i]));
     }
     params[key]["item_indices"].push_back(i);
   }

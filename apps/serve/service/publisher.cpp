@@ -55,9 +55,11 @@ struct Found {
   Clock::duration age{};
 };
 
-/// What a folder of a key holds; removes what was left unfinished longer ago than `max_age`.
+/// What a folder of a key holds; removes what was left unfinished longer ago than `max_age`. What
+/// cannot be read, for example because another server removes it, is none of ours.
 void scan_folder(const fs::directory_entry& folder, Clock::duration max_age,
-                 std::vector<Found>& found) {
+                 std::vector<Found>& found) try {
+  if (!folder.is_directory()) return;
   for (const fs::directory_entry& file : fs::directory_iterator(folder.path())) {
     if (!file.is_regular_file()) continue;
     const std::string name = file.path().filename().string();
@@ -69,6 +71,7 @@ void scan_folder(const fs::directory_entry& folder, Clock::duration max_age,
       fs::remove(file.path(), ignored);
     }
   }
+} catch (const fs::filesystem_error&) {  // NOLINT: said above
 }
 
 }  // namespace
@@ -98,7 +101,7 @@ Publisher::Publisher(PublisherOptions options) : options_(std::move(options)) {
 void Publisher::scan() {
   std::vector<Found> found;
   for (const fs::directory_entry& folder : fs::directory_iterator(options_.directory)) {
-    if (folder.is_directory()) scan_folder(folder, options_.min_age, found);
+    scan_folder(folder, options_.min_age, found);
   }
   std::ranges::stable_sort(found, std::ranges::greater{}, &Found::age);
   const Clock::time_point now = options_.now();

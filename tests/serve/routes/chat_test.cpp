@@ -218,6 +218,16 @@ TEST_F(ChatTest, FailsIfRowsAreNowhereToBeFound) {
   EXPECT_EQ(answer.code(), "ec_storage_full");
 }
 
+TEST_F(ChatTest, NamesNoPathForRowsThatAreOnlyInTheFolder) {
+  RowStore none(100);
+  Publisher publisher(PublisherOptions{.directory = folder_.path()});
+  routes_.add({chat_route({served().service, served().media}, {}, {none, &publisher}, {})});
+  const Answer answer = post(body_of(Json::array({part(data_url(test::photo()), "abc")})));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_FALSE(answer.json()["ec_transfer_params"]["abc"]["fovea"].contains("path"));
+  expect_rows(file_of("abc"), test::encoded(test::photo(), RowDType::kBFloat16));
+}
+
 TEST_F(ChatTest, MakesRowsOfTheTypeThatTheServerIsToldTo) {
   serve({.dtype = RowDType::kFloat32, .ec_model_id = {}, .ec_hash = DigestKind::kSha256});
   const Json params = post(body_of(Json::array({part(data_url(test::photo()), "abc")})))

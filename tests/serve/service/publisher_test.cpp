@@ -162,11 +162,12 @@ TEST_F(PublisherTest, KnowsWhatItFindsAtTheStart) {
   fs::last_write_time(file_of(folder_, "old"), fs::file_time_type::clock::now() - minutes(30));
   fs::create_directories(folder_ / "other/deeper");
   test::write_text(folder_ / "file", "of somebody else");
+  fs::create_symlink("loop", folder_ / "loop");
   Publisher publisher = this->publisher(2);
   EXPECT_EQ(publisher.stats().entries, 2);
   EXPECT_EQ(publisher.stats().bytes, 2 * kFileBytes);
   publisher.publish("c", rows_of(kRows));
-  EXPECT_THAT(names_in(folder_.path()), UnorderedElementsAre("new", "c", "other", "file"));
+  EXPECT_THAT(names_in(folder_.path()), UnorderedElementsAre("new", "c", "other", "file", "loop"));
 }
 
 TEST_F(PublisherTest, RemovesWhatWritersLeftLongAgo) {
