@@ -1,8 +1,6 @@
 #include "serve/page/page.h"
 
-#include <array>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
