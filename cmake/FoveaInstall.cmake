@@ -5,22 +5,25 @@
 include(CMakePackageConfigHelpers)
 set(fovea_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
 
+# COMPONENT: the package that a file goes into (cmake/FoveaPackages.cmake).
 install(TARGETS fovea EXPORT foveaTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core NAMELINK_COMPONENT dev
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT core)
 
 # The program finds a shared libfovea and plugins relative to itself, so an install tree can be moved
 # (cmake/FoveaLayout.cmake).
 if(TARGET fovea_cli)
-  install(TARGETS fovea_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS fovea_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT core)
 endif()
 
 # Optional shared objects that the library opens at run time, built with the program.
 foreach(plugin fovea_cuda fovea_video)
   if(TARGET ${plugin})
-    install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea)
+    string(REPLACE fovea_ "" component ${plugin})
+    install(TARGETS ${plugin}
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea COMPONENT ${component})
     if(TARGET fovea_cli)
       add_dependencies(fovea_cli ${plugin})
     endif()
@@ -28,7 +31,7 @@ foreach(plugin fovea_cuda fovea_video)
 endforeach()
 
 # The program that decodes for the library, found as plugins are.
-install(TARGETS fovea_decoder RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea)
+install(TARGETS fovea_decoder RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea COMPONENT core)
 if(TARGET fovea_cli)
   add_dependencies(fovea_cli fovea_decoder)
 endif()
@@ -39,5 +42,10 @@ configure_package_config_file(
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/foveaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/foveaConfig.cmake ${PROJECT_BINARY_DIR}/foveaConfigVersion.cmake
-  DESTINATION ${fovea_package_dir})
-install(EXPORT foveaTargets NAMESPACE fovea:: DESTINATION ${fovea_package_dir})
+  DESTINATION ${fovea_package_dir} COMPONENT dev)
+install(EXPORT foveaTargets NAMESPACE fovea:: DESTINATION ${fovea_package_dir} COMPONENT dev)
+
+# The server as a service of systemd.
+if(TARGET fovea_serve)
+  install(FILES packaging/fovea.service DESTINATION lib/systemd/system COMPONENT server)
+endif()

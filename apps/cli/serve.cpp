@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "errors.h"
 #include "flags/cache_size.h"
@@ -53,13 +54,18 @@ struct ServeFlags {
   std::string log_format = "text";
 };
 
+/// The largest value of a flag whose variable is of this type.
+template <typename Number>
+constexpr std::int64_t kMost = std::in_range<std::int64_t>(std::numeric_limits<Number>::max())
+                                   ? static_cast<std::int64_t>(std::numeric_limits<Number>::max())
+                                   : std::numeric_limits<std::int64_t>::max();
+
 /// A whole number from `min` on into a variable of any integer type.
 template <typename Number>
 CLI::Option* add_number(CLI::App& verb, const std::string& name, Number& value, std::int64_t min,
-                        const std::string& description,
-                        std::int64_t max = std::numeric_limits<Number>::max()) {
-  const auto read = [&value, name, min, max](const std::string& text) {
-    value = static_cast<Number>(parse_whole(text, min, name, max));
+                        const std::string& description) {
+  const auto read = [&value, name, min](const std::string& text) {
+    value = static_cast<Number>(parse_whole(text, min, name, kMost<Number>));
   };
   return verb.add_option_function<std::string>(name, read, description)
       ->type_name("N")
@@ -221,6 +227,16 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSourceGroup);
   add_number(verb, "--media-max-redirects", media.max_redirects, 0, "Redirects that are followed")
       ->group(kSourceGroup);
+  add_number(verb, "--max-media-fetches", media.max_fetches, 1, "Fetches at a time; others wait")
+      ->group(kSourceGroup);
+  add_bytes(verb, "--max-image-bytes", media.max_image_bytes, "An encoded image")
+      ->group(kSourceGroup);
+  add_bytes(verb, "--max-video-bytes", media.max_video_bytes, "An encoded video")
+      ->group(kSourceGroup);
+  add_seconds(verb, "--image-fetch-timeout", media.image_timeout, "To fetch an image")
+      ->group(kSourceGroup);
+  add_seconds(verb, "--video-fetch-timeout", media.video_timeout, "To fetch a video")
+      ->group(kSourceGroup);
 }
 
 /// For language models that look for rows elsewhere than in a reply.
@@ -365,6 +381,8 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   options.service.batcher.max_bytes = options.service.max_inflight_bytes;
   options.http.tls = tls_files(flags);
   options.media.policy = url_policy(flags);
+  options.service.engine.media.limits.max_image_bytes = options.media.max_image_bytes;
+  options.service.engine.media.limits.max_video_bytes = options.media.max_video_bytes;
   if (!flags.allowed_domains.empty()) {
     options.media.allowed_domains = split_commas(flags.allowed_domains);
   }

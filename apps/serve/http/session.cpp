@@ -234,7 +234,7 @@ std::weak_ptr<Exchange> Session::hand_over(Turn& turn, std::shared_ptr<Mailbox> 
   auto exchange = std::make_shared<Exchange>(
       std::move(request),
       [mailbox = std::move(mailbox)](Reply reply) { mailbox->put(std::move(reply)); });
-  const std::weak_ptr<Exchange> watched = exchange;
+  std::weak_ptr<Exchange> watched = exchange;
   // Only the handler holds it: if it is dropped, that is noticed.
   group_.parts.run_task([route = turn.route, arguments = std::move(turn.arguments),
                          exchange = std::move(exchange)] { handle(*route, exchange, arguments); });

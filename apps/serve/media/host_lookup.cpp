@@ -64,8 +64,12 @@ HostAddresses HostLookup::find(const std::string& name, Clock::time_point until,
                                const std::stop_token& stop) {
   const auto answer = std::make_shared<Answer>();
   workers_.run([this, answer, name, stop, until] {
-    const bool wanted = !stop.stop_requested() && Clock::now() < until;
-    answer->set(wanted ? ask_(name) : HostAddresses{});
+    HostAddresses addresses;
+    try {
+      if (!stop.stop_requested() && Clock::now() < until) addresses = ask_(name);
+    } catch (...) {  // NOLINT: nobody has answered, whatever the reason
+    }
+    answer->set(std::move(addresses));
   });
   return answer->wait(until, stop);
 }

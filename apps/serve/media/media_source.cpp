@@ -40,7 +40,7 @@ struct MediaSource::Impl {
 
   /// The item, if nothing has to be fetched for it. @throws ApiError.
   MediaItem local_item(const MediaReference& reference, MediaCounts& counts) const;
-  Bytes base64(const MediaReference& reference, std::string_view text) const;
+  [[nodiscard]] Bytes base64(const MediaReference& reference, std::string_view text) const;
   [[nodiscard]] std::size_t max_bytes(const MediaReference& reference) const {
     return reference.modality == Modality::kImage ? options.max_image_bytes
                                                   : options.max_video_bytes;

@@ -146,6 +146,7 @@ class Getter {
   Outcome outcome() {
     int left = 0;
     const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-union-access): libcurl has one message only
     const CURLcode code = message != nullptr ? message->data.result : CURLE_FAILED_INIT;
     if (code == CURLE_OK || ignores_body_) return Outcome::kReply;
     if (code == CURLE_FILESIZE_EXCEEDED) return is_ok() ? Outcome::kTooLarge : Outcome::kReply;

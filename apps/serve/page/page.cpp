@@ -1,8 +1,6 @@
 #include "serve/page/page.h"
 
-#include <array>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +9,7 @@
 #include "serve/text/sha256.h"
 
 namespace fovea::embedded {
-extern const std::string_view page;  // page.html; cmake/FoveaEmbed.cmake
+extern const std::string_view kPage;  // page.html; cmake/FoveaEmbed.cmake
 }  // namespace fovea::embedded
 
 namespace fovea::serve {
@@ -51,7 +49,7 @@ Headers page_headers(std::string_view page) {
 }  // namespace
 
 Route page_route() {
-  const auto send = [headers = page_headers(embedded::page)](
+  const auto send = [headers = page_headers(embedded::kPage)](
                         const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
     Reply reply;
     reply.headers = headers;
@@ -60,7 +58,7 @@ Route page_route() {
       reply.status = kNotModified;
     } else {
       reply.content_type = "text/html; charset=utf-8";
-      reply.body.push_back({std::as_bytes(std::span(embedded::page)), nullptr});
+      reply.body.push_back({std::as_bytes(std::span(embedded::kPage)), nullptr});
     }
     exchange->reply(std::move(reply));
   };

@@ -57,9 +57,9 @@ std::vector<std::string> read_frames(const Json& frames, const std::string& path
   return urls;
 }
 
-/// The number of pixels or frames; absent: 1.
-std::int64_t read_size(Fields& fields, std::string_view name) {
-  const std::int64_t size = fields.integer(name).value_or(1);
+/// A number of pixels or frames.
+std::int64_t read_size(Fields& fields, std::string_view name, std::int64_t otherwise = 0) {
+  const std::int64_t size = fields.integer(name).value_or(otherwise);
   if (size < 1) refuse(fields.path(name), "expected a positive number");
   return size;
 }
@@ -71,6 +71,7 @@ void read_media(Fields& fields, bool is_video, MediaReference& media) {
   media.param = fields.path(frames == nullptr ? member : "frames");
   if (frames != nullptr && url) refuse(media.param, "comes with video; give one of them");
   if (frames == nullptr && !url) {
+    fields.refuse_others();
     throw ApiError(400, "missing_field", media.param + ": expected a URL or base64, got nothing",
                    media.param);
   }
@@ -94,7 +95,7 @@ EncodeItem read_item(const Json& json, const std::string& where, const EncodeReq
   if (rules.takes_sizes && fields.find("width") != nullptr) {
     item.size = ItemSize{.width_px = read_size(fields, "width"),
                          .height_px = read_size(fields, "height"),
-                         .num_frames = is_video ? read_size(fields, "num_frames") : 1,
+                         .num_frames = is_video ? read_size(fields, "num_frames", 1) : 1,
                          .modality = item.media.modality};
     item.media.param = where;
   } else {
@@ -127,8 +128,10 @@ void read_items(Fields& fields, const EncodeRequestRules& rules, EncodeRequest& 
     if (items != nullptr) refuse("messages", "comes with items; give one of them");
     return read_messages(*messages, rules, request);
   }
-  if (items == nullptr)
+  if (items == nullptr) {
+    fields.refuse_others();  // names the member that was meant
     throw ApiError(400, "missing_field", "items: expected an array, got nothing", "items");
+  }
   if (!items->is_array() || items->empty()) refuse("items", "expected an array of items");
   check_count(items->size(), rules);
   for (std::size_t i = 0; i < items->size(); ++i) {

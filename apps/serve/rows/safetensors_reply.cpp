@@ -92,6 +92,7 @@ void add_modality(const OutputOptions& options, Modality modality,
   }
   if (levels.empty()) return;
   std::vector<RowTensor> all;
+  all.reserve(levels.size());
   for (const std::vector<const RowTensor*>& level : levels) all.push_back(joined(level));
   const std::string name = modality == Modality::kVideo ? "video" : "image";
   const std::size_t count = levels.front().size();

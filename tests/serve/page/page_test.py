@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Uses the page of a running server as a reader would, in a headless browser.
+"""Uses the page of a server as a reader would, in a headless browser.
 
-usage: page_test.py URL [--screenshot FILE]
+usage: page_test.py [URL] [--screenshot FILE]
 
-Needs Playwright (PyPI) and a Chromium; says so and ends with 77, which CTest takes for "skipped",
+Without a URL it starts $FOVEA_TEST_PROGRAM with $FOVEA_TEST_MODEL. Needs Playwright (PyPI) and a Chromium; says so and ends with 77, which CTest takes for "skipped",
 where one of them is missing. The browser is the one that $CHROMIUM names, or `chromium` of the PATH.
 """
 
 import argparse
+import contextlib
 import os
 import shutil
 import struct
 import sys
 import tempfile
 import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "program"))
+from served import Served
 
 SKIPPED = 77
 
@@ -115,7 +120,7 @@ def use(browser, url: str, screenshot: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("url")
+    parser.add_argument("url", nargs="?")
     parser.add_argument("--screenshot", default="")
     arguments = parser.parse_args()
     try:
@@ -127,9 +132,11 @@ def main() -> int:
     if not chromium:
         print("skipped: there is no chromium")
         return SKIPPED
-    with sync_playwright() as playwright:
+    with contextlib.ExitStack() as stack:
+        url = arguments.url or stack.enter_context(Served()).address + "/"
+        playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        use(browser, arguments.url, arguments.screenshot)
+        use(browser, url, arguments.screenshot)
         browser.close()
     print("the page works")
     return 0

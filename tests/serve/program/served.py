@@ -12,6 +12,7 @@ import tempfile
 import time
 import unittest
 import zipfile
+import zlib
 
 PROGRAM = os.environ.get("FOVEA_TEST_PROGRAM", "fovea")
 MODEL = os.environ.get("FOVEA_TEST_MODEL", "")
@@ -46,11 +47,12 @@ class Reply:
 class Served:
     """A server on a port of its own; gone, with all that it started, when the block ends."""
 
-    def __init__(self, *flags, wait=True, environment=None):
+    def __init__(self, *flags, wait=True, environment=None, model=MODEL):
+        """Without `wait` it may not even listen yet."""
         self.folder = tempfile.TemporaryDirectory()
         self.address_file = os.path.join(self.folder.name, "address")
         self.log = open(os.path.join(self.folder.name, "log"), "w+")
-        command = [PROGRAM, "serve", MODEL, "--device", "cpu", "--threads", "2", "--port", "0",
+        command = [PROGRAM, "serve", model, "--device", "cpu", "--threads", "2", "--port", "0",
                    "--address-file", self.address_file, "--served-model-name", "m", *flags]
         self.process = subprocess.Popen(command, stderr=self.log, stdout=self.log,
                                         env={**os.environ, **(environment or {})})
@@ -119,6 +121,16 @@ class Served:
             headers = {"Content-Type": "application/json", **(headers or {})}
         return self.request("POST", path, body, headers)
 
+    def metric(self, name, **labels):
+        """The sum of all samples of this name that have these labels."""
+        total = 0
+        for line in self.get("/metrics").body.decode().splitlines():
+            if not line.startswith((name + "{", name + " ")):
+                continue
+            if all(f'{key}="{value}"' in line for key, value in labels.items()):
+                total += float(line.rsplit(" ", 1)[1])
+        return total
+
     def encode(self, data, query="output.format=safetensors", headers=None):
         """The bytes of one item in the body."""
         return self.post("/v1/encode?" + query, data,
@@ -127,6 +139,27 @@ class Served:
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         return self.process.wait(timeout=PATIENCE)
+
+
+def wait_until(holds):
+    """Returns once holds() is true; fails if that takes too long."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError("it never came to hold")
+        time.sleep(0.01)
+
+
+def png(width, height, pixels=True):
+    """A grey PNG; without pixels, one that only says that it has some."""
+    def chunk(kind, data):
+        return (struct.pack(">I", len(data)) + kind + data +
+                struct.pack(">I", zlib.crc32(kind + data)))
+
+    size = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress((b"\0" + b"\x80" * width) * height) if pixels else b""
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", rows) +
+            chunk(b"IEND", b""))
 
 
 def tensors_of(data):

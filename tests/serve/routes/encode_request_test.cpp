@@ -128,6 +128,9 @@ TEST(ReadEncodeRequest, NamesWhatIsWrong) {
   };
   const std::vector<Case> cases{
       {"{}", "missing_field", "items", "expected an array"},
+      {R"({"itms":[]})", "unknown_field", "itms", "did you mean items?"},
+      {R"({"items":[{"type":"image","img":"a"}]})", "unknown_field", "items[0].img",
+       "unknown field"},
       {R"({"items":[]})", "invalid_value", "items", "expected an array of items"},
       {R"({"items":{}})", "invalid_value", "items", "expected an array of items"},
       {R"({"items":[1]})", "invalid_value", "items[0]", "expected an object"},
@@ -144,7 +147,7 @@ TEST(ReadEncodeRequest, NamesWhatIsWrong) {
       {R"({"items":[{"frames":[1]}]})", "invalid_value", "items[0].frames", "array of URLs"},
       {R"({"items":[{"video":"a","num_frames":3}]})", "invalid_value", "items[0].num_frames",
        "fps says"},
-      {R"({"items":[{"width":3,"height":4}]})", "missing_field", "items[0].image", "a URL"},
+      {R"({"items":[{"width":3,"height":4}]})", "unknown_field", "items[0].width", "unknown field"},
       {R"({"items":[{"image":"a","processor_kwargs":1}]})", "invalid_value",
        "items[0].processor_kwargs", "expected an object"},
       {with_image(R"("cache":"refresh")"), "invalid_value", "cache", "use, bypass"},
@@ -197,9 +200,11 @@ TEST(ReadEncodeRequest, TakesSizesWhereTheyAreEnough) {
   EXPECT_FALSE(request.items[1].size);
   EXPECT_EQ(request.items[2].size->num_frames, 8);
   EXPECT_EQ(request.items[2].size->modality, Modality::kVideo);
-  EXPECT_EQ(
-      refusal([&] { (void)read_json(R"({"items":[{"width":0,"height":4}]})", rules); }).param(),
-      "items[0].width");
+  const auto refused_param = [&](const std::string& body) {
+    return refusal([&] { (void)read_json(body, rules); }).param();
+  };
+  EXPECT_EQ(refused_param(R"({"items":[{"width":0,"height":4}]})"), "items[0].width");
+  EXPECT_EQ(refused_param(R"({"items":[{"width":4}]})"), "items[0].height");
 }
 
 TEST(ReadEncodeRequest, RefersToTheBytesOfABody) {

@@ -1,0 +1,134 @@
+"""Where media come from: what is fetched or read for a request, what is refused, and how."""
+import http.server
+import os
+import socket
+import tempfile
+import threading
+import unittest
+
+from served import IMAGES, PHOTO, Served, data_url, image, main, tensors_of
+
+
+class Pictures(http.server.BaseHTTPRequestHandler):
+    """Serves the pictures of the model, and replies that go wrong."""
+
+    def do_GET(self):
+        name = self.path.lstrip("/")
+        if name.startswith("to/"):
+            self.send_response(302)
+            self.send_header("Location", "http://" + name[3:])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif name in IMAGES:
+            self.reply(200, image(name))
+        elif name.isdigit():
+            self.reply(int(name), b"no picture")
+        else:
+            self.reply(404, b"")
+
+    def reply(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Elsewhere:
+    """Another server on a loopback address."""
+
+    def __init__(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pictures)
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+def encode(server, *urls):
+    return server.post("/v1/encode", {"items": [{"type": "image", "image": url} for url in urls],
+                                      "output": {"format": "safetensors"}})
+
+
+class Fetching(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.elsewhere = Elsewhere()
+        cls.addClassCleanup(cls.elsewhere.close)
+        cls.url = f"http://127.0.0.1:{cls.elsewhere.port}/"
+        cls.server = Served("--media-url-policy", "any",
+                            "--allowed-media-ports", str(cls.elsewhere.port))
+        cls.addClassCleanup(cls.server.close)
+
+    def test_fetched_rows_are_those_of_the_bytes(self):
+        fetched = encode(self.server, self.url + PHOTO, data_url(image(IMAGES[1])),
+                         self.url + "to/127.0.0.1:" + str(self.elsewhere.port) + "/" + IMAGES[2])
+        sent = encode(self.server, *(data_url(image(name)) for name in IMAGES[:3]))
+        self.assertEqual((fetched.status, sent.status), (200, 200))
+        self.assertEqual(tensors_of(fetched.body), tensors_of(sent.body))
+
+    def test_what_the_other_server_answers(self):
+        for path, status, code in (("404", 422, "media_fetch_4xx"),
+                                   ("429", 502, "media_fetch_failed"),
+                                   ("503", 502, "media_fetch_failed"),
+                                   ("200", 422, "decode_failed")):
+            reply = encode(self.server, data_url(image(PHOTO)), self.url + path)
+            self.assertEqual((reply.status, reply.code()), (status, code), path)
+            self.assertEqual(reply.json()["error"]["param"], "items[1].image")
+
+
+class Refusing(unittest.TestCase):
+    def test_private_addresses_without_a_connection(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(0)
+            port = listener.getsockname()[1]
+            with Served("--allowed-media-ports", str(port)) as server:
+                messages = set()
+                for host in ("127.0.0.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433",
+                             "0x7f000001", "127.1", "0177.0.0.1", "localhost", "user@127.0.0.1",
+                             "example.org\\@127.0.0.1", "169.254.169.254"):
+                    reply = encode(server, f"http://{host}:{port}/")
+                    self.assertEqual((reply.status, reply.code()), (403, "media_url_blocked"), host)
+                    messages.add(reply.json()["error"]["message"])
+                self.assertEqual(encode(server, "http://127.0.0.1:22/").status, 403)
+                self.assertEqual(len(messages), 1)
+            with self.assertRaises(BlockingIOError):
+                listener.accept()
+
+    def test_all_urls_with_the_policy_none(self):
+        with Served("--media-url-policy", "none") as server:
+            self.assertEqual(encode(server, "https://example.org/a.png").code(), "media_url_blocked")
+            self.assertEqual(encode(server, data_url(image(PHOTO))).status, 200)
+
+    def test_files_outside_of_the_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            allowed = os.path.join(folder, "allowed")
+            os.mkdir(allowed)
+            for place in (folder, allowed):
+                with open(os.path.join(place, "a.jpg"), "wb") as file:
+                    file.write(image(PHOTO))
+            os.symlink("../a.jpg", os.path.join(allowed, "link.jpg"))
+            with Served("--allowed-local-media-path", allowed) as server:
+                self.assertEqual(encode(server, f"file://{allowed}/a.jpg").status, 200)
+                for url in (f"file://{folder}/a.jpg", f"file://{allowed}/../a.jpg",
+                            f"file://{allowed}/link.jpg", f"file://{allowed}/none.jpg",
+                            "file:///etc/passwd"):
+                    reply = encode(server, url)
+                    self.assertEqual((reply.status, reply.code()), (403, "local_media_forbidden"), url)
+                    self.assertNotIn(folder, reply.body.decode())
+
+    def test_media_that_are_too_large(self):
+        with Served("--max-image-bytes", "1Ki") as server:
+            for reply in (encode(server, data_url(bytes(2000))), server.encode(bytes(2000))):
+                self.assertEqual((reply.status, reply.code()), (422, "image_too_large"))
+                self.assertIn("--max-image-bytes", reply.json()["error"]["message"])
+
+
+if __name__ == "__main__":
+    main()
