@@ -11,10 +11,10 @@ namespace fovea::serve {
 /// What a request says about the processing of its media: `mm_processor_kwargs` and
 /// `media_io_kwargs` of vLLM.
 struct ProcessingOptions {
-  Json mm_processor_kwargs;  ///< null: none
-  Json image_io_kwargs;      ///< null: none
-  Json video_io_kwargs;      ///< null: none
-  double fps = 2.0;          ///< at which videos are sampled
+  Json mm_processor_kwargs = Json::object();  ///< empty: none
+  Json image_io_kwargs = Json::object();      ///< empty: none
+  Json video_io_kwargs = Json::object();      ///< empty: none
+  double fps = 2.0;                           ///< at which videos are sampled
 
   [[nodiscard]] const Json& io_kwargs(Modality modality) const {
     return modality == Modality::kImage ? image_io_kwargs : video_io_kwargs;
