@@ -12,10 +12,10 @@ namespace fovea::serve {
 /// `media_io_kwargs` of vLLM.
 // NOLINTNEXTLINE(bugprone-exception-escape): moving JSON throws nothing
 struct ProcessingOptions {
-  Json mm_processor_kwargs;  ///< null: none
-  Json image_io_kwargs;      ///< null: none
-  Json video_io_kwargs;      ///< null: none
-  double fps = 2.0;          ///< at which videos are sampled
+  Json mm_processor_kwargs = Json::object();  ///< empty: none
+  Json image_io_kwargs = Json::object();      ///< empty: none
+  Json video_io_kwargs = Json::object();      ///< empty: none
+  double fps = 2.0;                           ///< at which videos are sampled
 
   [[nodiscard]] const Json& io_kwargs(Modality modality) const {
     return modality == Modality::kImage ? image_io_kwargs : video_io_kwargs;

@@ -219,7 +219,7 @@ void check_output(const OutputOptions& options, std::size_t items) {
 }
 
 double reply_factor(const OutputOptions& options) {
-  constexpr double kBase64 = 4.0 / 3;
+  constexpr double kBase64 = 2 * 4.0 / 3;                // alone, then in the body
   constexpr double kArchive = 1 + kBase64;               // the archive, then its text
   if (options.rows.pooling != Pooling::kNone) return 0;  // a vector beside all its rows
   double factor = copies_rows(options.rows) ? 1 : 0;

@@ -323,7 +323,7 @@ TEST(CheckOutput, RefusesWhatFormatsCannotHold) {
 
 TEST(ReplyFactor, CountsCopies) {
   EXPECT_EQ(reply_factor(output_of(ReplyFormat::kSafetensors)), 0);
-  EXPECT_DOUBLE_EQ(reply_factor(output_of(ReplyFormat::kBase64)), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(reply_factor(output_of(ReplyFormat::kBase64)), 8.0 / 3);
   EXPECT_GT(reply_factor(output_of(ReplyFormat::kTorch)), 2);
   EXPECT_GE(reply_factor(output_of(ReplyFormat::kJson)), 4);
   OutputOptions options = output_of(ReplyFormat::kRaw);
