@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+
 #include "serve/http/error_reply.h"
 #include "test_server.h"
 
@@ -147,6 +149,24 @@ TEST(ServerLimits, AsksForBytesOfBodies) {
   EXPECT_EQ(last_words(std::move(client), head + "5\r\nfive!\r\nd\r\nthirteen-----\r\n"),
             "429 queue_full");
   EXPECT_EQ(asked, (std::vector<std::uint64_t>{4, 13, 5, 5, 13}));
+}
+
+TEST(ServerLimits, OutlivesBodiesThatThereIsNoMemoryFor) {
+  std::atomic<bool> has_memory = false;
+  const auto gate = [&](const RequestHead&, const Route&) -> std::variant<Reply, Permit> {
+    return Permit{.take_bytes = [&](std::uint64_t) -> std::optional<Reply> {
+                    if (!has_memory) throw std::bad_alloc();
+                    return std::nullopt;
+                  },
+                  .place = {}};
+  };
+  TestServer tested(test::loopback(), gate);
+  EXPECT_EQ(last_words(tested.connect(),
+                       "POST /echo HTTP/1.1\r\nHost: h\r\n"
+                       "Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n"),
+            "503 out_of_memory");
+  has_memory = true;
+  EXPECT_EQ(tested.ask(post("/echo", "body")).body, "body");
 }
 
 TEST(ServerLimits, HoldsAPlaceUntilTheReplyIsSent) {
