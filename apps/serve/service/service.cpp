@@ -77,6 +77,7 @@ struct Service::Impl {
   void throw_unless_ready() const;
   [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
   [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
+  [[nodiscard]] ApiError batch_error(const Error& error) const;
   [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const MediaItem> items) const;
   [[nodiscard]] int retry_after_s() const;
 
@@ -192,6 +193,14 @@ std::shared_ptr<void> Service::Impl::take_room(const Job& job) {
   throw full;
 }
 
+/// What cancels a batch while the server drains is the server, not its client.
+ApiError Service::Impl::batch_error(const Error& error) const {
+  if (draining && error.code() == ErrorCode::kCancelled) {
+    return unavailable("draining", "the server has shut down before the request was done");
+  }
+  return to_api_error(error);
+}
+
 /// The first item that failed fails them all.
 JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> items) const {
   JobReply reply{.items = {},
@@ -201,7 +210,7 @@ JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> it
                  .room = nullptr,
                  .error = nullptr};
   if (batch.error) {
-    reply.error = std::make_exception_ptr(to_api_error(*batch.error));
+    reply.error = std::make_exception_ptr(batch_error(*batch.error));
     return reply;
   }
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
