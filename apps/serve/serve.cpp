@@ -67,6 +67,13 @@ class Running {
         admission_(with_keys_of_file(options_.admission, options_.api_key_file), service_),
         router_(make_router()),
         server_(http_options(), server_parts()) {}
+  /// Handlers run on threads of the service, and use what comes after it here.
+  ~Running() {
+    server_.stop(milliseconds(0));
+    service_.stop(milliseconds(0));
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
 
   void run(const Signals& signals);
 

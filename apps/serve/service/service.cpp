@@ -93,6 +93,7 @@ struct Service::Impl {
   void throw_unless_ready() const;
   [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
   [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
+  [[nodiscard]] ApiError batch_error(const Error& error) const;
   [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const MediaItem> items) const;
   [[nodiscard]] int retry_after_s() const;
 
@@ -209,6 +210,14 @@ std::shared_ptr<void> Service::Impl::take_room(const Job& job) {
   throw full;
 }
 
+/// What cancels a batch while the server drains is the server, not its client.
+ApiError Service::Impl::batch_error(const Error& error) const {
+  if (draining && error.code() == ErrorCode::kCancelled) {
+    return unavailable("draining", "the server has shut down before the request was done");
+  }
+  return to_api_error(error);
+}
+
 /// The first item that failed fails them all.
 JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> items) const {
   JobReply reply{.items = {},
@@ -218,7 +227,7 @@ JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> it
                  .room = nullptr,
                  .error = nullptr};
   if (batch.error) {
-    reply.error = std::make_exception_ptr(to_api_error(*batch.error));
+    reply.error = std::make_exception_ptr(batch_error(*batch.error));
     return reply;
   }
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
@@ -356,13 +365,15 @@ void Service::stop(std::chrono::milliseconds patience) noexcept {
   drain();
   if (!impl_->is_loaded()) impl_->loader.request_stop();
   wait_loaded();
-  if (!impl_->is_loaded()) return;
-  try {
-    impl_->batcher->drain({.deadline = std::chrono::steady_clock::now() + patience});
-  } catch (const Error&) {
-    // What is left ends as cancelled.
+  if (impl_->is_loaded()) {
+    try {
+      impl_->batcher->drain({.deadline = std::chrono::steady_clock::now() + patience});
+    } catch (const Error&) {
+      // What is left ends as cancelled.
+    }
+    impl_->batcher->stop();
   }
-  impl_->batcher->stop();
+  impl_->workers.wait_idle();
 }
 
 }  // namespace fovea::serve

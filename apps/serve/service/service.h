@@ -127,7 +127,7 @@ class Service {
   /// Takes no more work. Returns at once.
   void drain() noexcept;
   /// drain(), waits until all work is done or the time is over; what is left then ends as
-  /// cancelled.
+  /// cancelled. Tasks that run() was given have run when it returns. Not from a task.
   void stop(std::chrono::milliseconds patience) noexcept;
 
  private:

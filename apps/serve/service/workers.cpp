@@ -25,6 +25,11 @@ void Workers::run(std::function<void()> task) {
   wakes_.notify_one();
 }
 
+void Workers::wait_idle() {
+  std::unique_lock lock(mutex_);
+  is_idle_.wait(lock, [&] { return running_ == 0 && tasks_.empty(); });
+}
+
 void Workers::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -32,10 +37,12 @@ void Workers::work() {
     if (tasks_.empty()) return;
     std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();
+    ++running_;
     lock.unlock();
     task();
     task = nullptr;  // what it holds goes without the lock
     lock.lock();
+    if (--running_ == 0 && tasks_.empty()) is_idle_.notify_all();
   }
 }
 

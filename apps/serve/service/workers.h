@@ -22,14 +22,18 @@ class Workers {
   /// Runs a task soon; tasks must not throw. Never waits. Not after the destructor has begun, but
   /// from tasks that run.
   void run(std::function<void()> task);
+  /// Waits until there is nothing to run. Not from a task.
+  void wait_idle();
 
  private:
   void work();
 
-  std::mutex mutex_;  // guards the two below
+  std::mutex mutex_;  // guards what follows, up to the conditions
   std::deque<std::function<void()>> tasks_;
+  int running_ = 0;
   bool ends_ = false;
   std::condition_variable wakes_;
+  std::condition_variable is_idle_;
   std::vector<std::jthread> threads_;
 };
 

@@ -20,6 +20,16 @@ TEST(Workers, RunAllTasksBeforeTheyEnd) {
   EXPECT_EQ(ran, 1000);
 }
 
+TEST(Workers, AreIdleWhenTasksAndTheirTasksHaveRun) {
+  Workers workers(2);
+  std::atomic<int> ran = 0;
+  for (int i = 0; i < 100; ++i) {
+    workers.run([&] { workers.run([&] { ++ran; }); });
+  }
+  workers.wait_idle();
+  EXPECT_EQ(ran, 100);
+}
+
 TEST(Workers, RunTasksOfTasks) {
   std::promise<void> inner;
   Workers workers(1);
