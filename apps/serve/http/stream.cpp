@@ -66,7 +66,7 @@ Awaitable<void> Stream::say_goodbye() {
 
 Awaitable<void> Stream::linger() {
   boost::system::error_code error;
-  std::array<char, 16 << 10> dropped;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::array<char, 16 << 10> dropped;
   while (!error && !deadline_.has_expired()) {
     co_await socket_.async_read_some(asio::buffer(dropped), into(error));
   }

@@ -262,6 +262,7 @@ TEST(ServerLifecycle, ServesManyClientsWhileOthersLeave) {
   TestServer tested;
   std::atomic<int> answered = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 50; ++i) {
