@@ -125,7 +125,8 @@ class Addresses(unittest.TestCase):
                 server.wait_for_address()
                 self.assertTrue(server.address.startswith("https://"))
                 url = server.address + "/readyz"
-                wait_until(lambda: curl("--cacert", certificate, url) == (0, '{"status":"ok"}\n200'))
+                trusting = ("--cacert", certificate, url)
+                wait_until(lambda: curl(*trusting) == (0, '{"status":"ok"}\n200'))
                 self.assertEqual(curl(url)[0], 60)  # nobody knows who signed it
                 old_tls = curl("--cacert", certificate, "--tls-max", "1.1", url)
                 self.assertEqual(old_tls[1], "\n000")
@@ -156,7 +157,8 @@ class Addresses(unittest.TestCase):
     def test_curl_sends_a_photo(self):
         with Served() as server:
             code, text = curl("--data-binary", "@" + os.path.join(MODEL, "images", PHOTO),
-                              "--header", "Content-Type: image/jpeg", "--header", "Expect: 100-continue",
+                              "--header", "Content-Type: image/jpeg",
+                              "--header", "Expect: 100-continue",
                               server.address + "/v1/encode?output.format=base64")
             self.assertEqual(code, 0)
             body, status = text.rsplit("\n", 1)

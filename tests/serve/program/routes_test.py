@@ -123,7 +123,8 @@ class Routes(unittest.TestCase):
                 self.expect(self.server.get(path), 404, code)
 
     def test_a_wrong_method_is_told_the_right_one(self):
-        for method, path, allowed in (("GET", "/v1/encode", "POST"), ("PUT", "/health", "GET, HEAD"),
+        for method, path, allowed in (("GET", "/v1/encode", "POST"),
+                                      ("PUT", "/health", "GET, HEAD"),
                                       ("POST", "/v1/models", "GET, HEAD")):
             with self.subTest(path=path):
                 reply = self.server.request(method, path)
@@ -186,8 +187,8 @@ class Routes(unittest.TestCase):
                 self.assertEqual(self.sent_slowly(head).split(b" ")[1], status)
 
     def test_ids_of_requests(self):
-        self.assertEqual(self.server.get("/health", {"X-Request-Id": "a-1"}).headers["X-Request-Id"],
-                         "a-1")
+        reply = self.server.get("/health", {"X-Request-Id": "a-1"})
+        self.assertEqual(reply.headers["X-Request-Id"], "a-1")
         for bad in ("x" * 129, "two words"):
             made = self.server.get("/health", {"X-Request-Id": bad}).headers["X-Request-Id"]
             self.assertRegex(made, r"^fov-[0-9a-f]{32}$")

@@ -223,6 +223,22 @@ TEST(Service, AnswersEveryJobBeforeItStops) {
   EXPECT_EQ(answered, 20);
 }
 
+TEST(Service, SaysThatItStopsToWhoeverHasWaitedInVain) {
+  constexpr std::int64_t kSide = 2000;  // takes seconds to encode on any processor
+  Service service(small());
+  service.wait_loaded();
+  std::promise<JobReply> promise;
+  std::vector<std::uint8_t> pixels(3 * kSide * kSide);
+  service.encode(job_of({image_rgb(std::move(pixels), kSide, kSide, "x")}),
+                 [&](JobReply reply) { promise.set_value(std::move(reply)); });
+  service.stop(milliseconds(0));
+  const JobReply reply = promise.get_future().get();
+  ASSERT_TRUE(reply.error);
+  const ApiError error = refusal([&] { std::rethrow_exception(reply.error); });
+  EXPECT_EQ(error.status(), 503);
+  EXPECT_EQ(error.code(), "draining");
+}
+
 TEST(Service, KnowsItsModelByNameAndByDirectory) {
   const Service service(small());
   EXPECT_NO_THROW(service.check_model_name(""));
