@@ -88,7 +88,8 @@ struct HttpStats {
 
 /// HTTP/1.1 over TCP, TLS or a unix socket: keep-alive, chunked bodies, Expect: 100-continue,
 /// deadlines that slow clients cannot stretch. Bodies of requests are refused, or read into memory
-/// as a whole. A client that leaves is noticed while its request is worked on (Exchange::gone).
+/// as a whole. A client that leaves, or shuts its sending side, is noticed while its request is
+/// worked on (Exchange::gone).
 /// Limits and what follows from them: docs/serving.md.
 class Server {
  public:
