@@ -11,13 +11,14 @@ namespace fovea::cli {
 class HelpFormatter final : public CLI::Formatter {
  public:
   HelpFormatter();
-  std::string make_group(std::string group, bool is_positional,
-                         std::vector<const CLI::Option*> options) const override;
-  std::string make_description(const CLI::App* app) const override;
-  std::string make_usage(const CLI::App* app, std::string name) const override;
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
-  std::string make_option_opts(const CLI::Option* option) const override;
-  std::string make_option_desc(const CLI::Option* option) const override;
+  [[nodiscard]] std::string make_group(std::string group, bool is_positional,
+                                       std::vector<const CLI::Option*> options) const override;
+  [[nodiscard]] std::string make_description(const CLI::App* app) const override;
+  [[nodiscard]] std::string make_usage(const CLI::App* app, std::string name) const override;
+  [[nodiscard]] std::string make_option_name(const CLI::Option* option,
+                                             bool is_positional) const override;
+  [[nodiscard]] std::string make_option_opts(const CLI::Option* option) const override;
+  [[nodiscard]] std::string make_option_desc(const CLI::Option* option) const override;
 };
 
 }  // namespace fovea::cli

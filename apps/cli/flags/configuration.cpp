@@ -113,7 +113,7 @@ std::string fill(CLI::Option& option, const std::string& file, FileValues& value
     values.erase(in_file);
   }
   if (option.count() > 0) return "command line";
-  const std::string variable = variable_of(name);
+  std::string variable = variable_of(name);
   if (const char* text = std::getenv(variable.c_str())) {
     set(option, variable_values(option, text), variable);
     return variable;
