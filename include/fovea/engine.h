@@ -177,8 +177,8 @@ class FOVEA_API Engine {
   [[nodiscard]] const ModelReport& report() const;
   /// Names the JSON files of the model and the bits of all weights: engines of equal fingerprints
   /// make equal rows of equal pixels, as far as devices compute alike. 64 hexadecimal digits, and
-  /// how the tower computes. Known of engines with an encoder cache, whose keys begin with it; empty
-  /// without one, because it takes reading all weights once more.
+  /// how the tower computes. Known of engines with an encoder cache, whose keys begin with it;
+  /// empty without one, because it takes reading all weights once more.
   [[nodiscard]] const std::string& fingerprint() const noexcept;
   /// Counters of all replicas together since loading. An item counts once, whichever replica
   /// encoded it.

@@ -42,7 +42,7 @@ void Member::join_group() {
       failed ? receive_failure(socket_.get(), message, patience()) : std::nullopt;
   if (failure) throw Error(*failure);
   FOVEA_CHECK(transfer == Transfer::kDone && message.kind == MessageKind::kWelcome, kUnavailable,
-              "rank 0 has ended");
+              "rank 0 has ended or left the group");
   if (options_.shares_memory) memory_ = SharedMemory(memory, options_.size);
 }
 

@@ -65,15 +65,19 @@ class Crowds(unittest.TestCase):
             self.assertEqual(server.metric("fovea_inflight_bytes"), 0)
 
     def test_a_client_that_leaves_its_place_in_the_queue(self):
-        # A queue that waits for company holds a lone request for as long as one likes.
-        flags = ("--max-queue-delay-us", "600000000", "--max-concurrent-requests", "1")
+        # While the engine is at work, a request waits for company, here for as long as one likes.
+        flags = ("--max-queue-delay-us", "600000000", "--max-concurrent-requests", "2")
         with Served(*flags) as server:
-            with socket.create_connection(("127.0.0.1", server.port)) as client:
-                client.sendall(request_bytes(image("noise_101x61.png")))
-                wait_until(lambda: server.metric("fovea_queue_items") == 1)
-                self.assertEqual(server.encode(b"x").status, 429)
-            wait_until(lambda: server.metric("fovea_requests_total", status=499) == 1)
-            wait_until(lambda: server.metric("fovea_queue_items") == 0)
+            with socket.create_connection(("127.0.0.1", server.port)) as busy:
+                busy.sendall(request_bytes(ENDLESS))
+                wait_until(lambda: server.metric("fovea_running_batches") == 1)
+                with socket.create_connection(("127.0.0.1", server.port)) as client:
+                    client.sendall(request_bytes(image("noise_101x61.png")))
+                    wait_until(lambda: server.metric("fovea_queue_requests") == 1)
+                    self.assertEqual(server.encode(b"x").status, 429)
+                wait_until(lambda: server.metric("fovea_requests_total", status=499) == 1)
+                wait_until(lambda: server.metric("fovea_queue_requests") == 0)
+            wait_until(lambda: server.metric("fovea_requests_total", status=499) == 2)
             wait_until(lambda: server.metric("fovea_work_in_flight") == 0)
             self.assertEqual(server.metric("fovea_rows_total"), 0)
 
