@@ -342,7 +342,7 @@ std::string shared_storage_path(const std::string& transfer_config) try {
                      one_line(connector) + "; others fetch rows from /v1/cache (docs/serving.md)");
   }
   const auto extra = json.value("ec_connector_extra_config", nlohmann::json::object());
-  const std::string path = extra.value("shared_storage_path", "");
+  std::string path = extra.value("shared_storage_path", "");
   if (path.empty()) {
     throw UsageError(
         "--ec-transfer-config: expected ec_connector_extra_config with shared_storage_path");
