@@ -302,7 +302,7 @@ def print_cell(cell):
         return "{:.2f} ({:.2f} - {:.2f})".format(*values) if values else "-"
 
     print(f"\n{cell['threads']} thread{'s' * (cell['threads'] > 1)}, {cell['patches']} patches: "
-          f"{cell['rounds']} rounds of {cell['repetitions']}, {cell['seconds']:.0f} s with {cell['load_s']:.0f} s to load")
+          f"{cell['rounds']} rounds of {cell['repetitions']}, {cell['seconds']:.0f} s, loading {cell['load_s']:.0f} s")
     print(f"{'':22} {'median ms':>10} {'min':>9} {'max':>9} {'/ Fovea f32':>20} {'/ Fovea int8':>20} {'rel. L2':>8}")
     for name, entry in cell["columns"].items():
         turns, error = entry["turns_ms"], entry.get("relative_l2")
