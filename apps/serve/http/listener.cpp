@@ -1,7 +1,9 @@
 #include "serve/http/listener.h"
 
 #include <cerrno>
-#include <system_error>
+#include <cstring>
+#include <string>
+#include <utility>
 
 namespace fovea::serve {
 namespace {
@@ -70,7 +72,7 @@ int Listener::accept_batch() {
 void Listener::log_pause(int error) {
   if (std::exchange(is_pausing_, true)) return;
   log_to(log_, LogLevel::kWarning,
-         "http_accept_paused reason=\"" + std::generic_category().message(error) + "\"");
+         std::string("http_accept_paused reason=\"") + strerrordesc_np(error) + "\"");
 }
 
 }  // namespace fovea::serve
