@@ -1,0 +1,288 @@
+#include "embedding.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "errors.h"
+#include "fovea/row_formats.h"
+#include "names.h"
+
+namespace nb = nanobind;
+
+namespace fovea::python {
+namespace {
+
+/// An embedding, and the numbers that a view of its rows refers to.
+struct Rows {
+  Embedding item;
+  std::array<Py_ssize_t, 2> shape{};
+  std::array<Py_ssize_t, 2> strides{};
+
+  explicit Rows(Embedding embedding) : item(std::move(embedding)) {
+    const Py_ssize_t element = item.dtype == RowDType::kFloat32 ? 4 : 2;
+    shape = {item.rows, item.width};
+    strides = {item.width * element, element};
+  }
+};
+
+/// Everything but the rows' bytes, in the order of the members, then the bytes.
+using State = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t,
+                         std::optional<std::array<std::int64_t, 3>>,
+                         std::optional<std::vector<std::int64_t>>, std::vector<double>,
+                         std::array<std::int64_t, 5>, std::string, nb::object, nb::bytes>;
+
+std::size_t element_bytes(const Rows& rows) { return static_cast<std::size_t>(rows.strides[1]); }
+
+nb::dlpack::dtype dlpack_type(RowDType dtype) {
+  if (dtype == RowDType::kBFloat16)
+    return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1};
+  const std::uint8_t bits = dtype == RowDType::kFloat32 ? 32 : 16;
+  return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), bits, 1};
+}
+
+/// @throws the error that the embedding holds in place of rows.
+void require_rows(const Rows& rows) {
+  if (rows.item.error) throw Error(*rows.item.error);
+}
+
+/// A view of the rows that keeps `self`.
+template <class Framework>
+nb::object view(nb::handle self, nb::dlpack::dtype dtype) {
+  auto& rows = nb::cast<Rows&>(self);
+  require_rows(rows);
+  const std::array shape{static_cast<std::size_t>(rows.shape[0]),
+                         static_cast<std::size_t>(rows.shape[1])};
+  return nb::cast(nb::ndarray<Framework>(rows.item.data.data(), shape.size(), shape.data(), self,
+                                         nullptr, dtype));
+}
+
+nb::object array(nb::handle self) {
+  const RowDType dtype = nb::cast<Rows&>(self).item.dtype;
+  return view<nb::numpy>(
+      self, dtype == RowDType::kBFloat16 ? nb::dtype<std::uint16_t>() : dlpack_type(dtype));
+}
+
+nb::object numpy(nb::handle self) {
+  nb::object elements = array(self);
+  if (nb::cast<Rows&>(self).item.dtype != RowDType::kBFloat16) return elements;
+  try {
+    return elements.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+    throw nb::import_error(
+        "numpy has no bfloat16: install ml_dtypes, call torch(), or encode with dtype=\"float32\"");
+  }
+}
+
+nb::object as_array(nb::handle self, nb::handle dtype, nb::handle copy) {
+  nb::object elements = numpy(self);
+  if (!dtype.is_none() && !elements.attr("dtype").equal(dtype)) {
+    if (copy.is(Py_False)) throw nb::value_error("another dtype takes a copy");
+    return elements.attr("astype")(dtype);
+  }
+  return copy.is(Py_True) ? nb::object(elements.attr("copy")()) : elements;
+}
+
+nb::object torch(nb::handle self) {
+  require_rows(nb::cast<Rows&>(self));
+  return nb::module_::import_("torch").attr("from_dlpack")(self);
+}
+
+nb::object dlpack(nb::handle self, const nb::kwargs& arguments) {
+  const RowDType dtype = nb::cast<Rows&>(self).item.dtype;
+  return view<nb::array_api>(self, dlpack_type(dtype)).attr("__dlpack__")(**arguments);
+}
+
+std::pair<int, int> dlpack_device(const Rows& /*rows*/) { return {nb::device::cpu::value, 0}; }
+
+int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
+  auto* rows = nb::inst_ptr<Rows>(nb::handle(self));
+  buffer->obj = nullptr;
+  if (rows->item.error) {
+    PyErr_SetString(PyExc_BufferError, "this embedding holds an error, not rows");
+    return -1;
+  }
+  if (rows->item.dtype == RowDType::kBFloat16) {
+    PyErr_SetString(PyExc_BufferError,
+                    "the buffer protocol has no bfloat16: use torch(), or numpy() with ml_dtypes");
+    return -1;
+  }
+  static char format_float32[] = "f";
+  static char format_float16[] = "e";
+  const bool single = rows->item.dtype == RowDType::kFloat32;
+  buffer->buf = rows->item.data.data();
+  buffer->obj = Py_NewRef(self);
+  buffer->len = rows->shape[0] * rows->strides[0];
+  buffer->itemsize = rows->strides[1];
+  buffer->readonly = 0;
+  buffer->ndim = 2;
+  buffer->format = (flags & PyBUF_FORMAT) == 0 ? nullptr : single ? format_float32 : format_float16;
+  buffer->shape = (flags & PyBUF_ND) == 0 ? nullptr : rows->shape.data();
+  buffer->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? rows->strides.data() : nullptr;
+  buffer->suboffsets = nullptr;
+  buffer->internal = nullptr;
+  return 0;
+}
+
+nb::bytes torch_file(const StoredTensor& tensor) {
+  const std::vector<std::byte> file =
+      in_memory([&](const ByteSink& sink) { write_torch(tensor, sink); });
+  return nb::bytes(file.data(), file.size());
+}
+
+State get_state(const Rows& rows) {
+  const Embedding& item = rows.item;
+  return {item.name,
+          name_of(kModalities, item.modality),
+          name_of(kRowDTypes, item.dtype),
+          item.rows,
+          item.width,
+          item.grid_thw,
+          item.retained,
+          item.timestamps,
+          {item.source_width_px, item.source_height_px, item.num_frames, item.resized_width_px,
+           item.resized_height_px},
+          item.key,
+          item.error ? error_object(*item.error) : nb::none(),
+          nb::bytes(item.data.data(), item.data.size())};
+}
+
+void set_state(Rows& rows, const State& state) {
+  const auto& [name, modality, dtype, count, width, grid, retained, timestamps, sizes, key, error,
+               bytes] = state;
+  Embedding item{
+      .name = name,
+      .modality = value_named(kModalities, modality, "modality"),
+      .rows = count,
+      .width = width,
+      .dtype = value_named(kRowDTypes, dtype, "dtype"),
+      .data = RowBytes(std::span(static_cast<const std::byte*>(bytes.data()), bytes.size())),
+      .grid_thw = grid,
+      .retained = retained,
+      .timestamps = timestamps,
+      .source_width_px = sizes[0],
+      .source_height_px = sizes[1],
+      .num_frames = sizes[2],
+      .resized_width_px = sizes[3],
+      .resized_height_px = sizes[4],
+      .key = key};
+  if (!error.is_none()) item.error = error_from(error);
+  if (count < 0 || width < 0) throw nb::value_error("an embedding without a size");
+  auto* made = new (&rows) Rows(std::move(item));
+  if (made->item.has_data() &&
+      made->item.data.size() != static_cast<std::size_t>(count * width) * element_bytes(*made)) {
+    made->~Rows();
+    throw nb::value_error("rows that do not fit the shape of their embedding");
+  }
+}
+
+std::string text(const Rows& rows) {
+  const Embedding& item = rows.item;
+  const std::string name = "<fovea.Embedding of " + item.name;
+  if (item.error) return name + ": " + to_string(item.error->code()) + ">";
+  return name + ": " + std::to_string(item.rows) + " rows of " + std::to_string(item.width) + " " +
+         name_of(kRowDTypes, item.dtype) + ">";
+}
+
+}  // namespace
+
+void bind_embedding(nb::module_& module) {
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                                {0, nullptr}};
+  nb::class_<Rows>(module, "Embedding", nb::type_slots(slots),
+                   "The rows of one image or video, or the error that it ended with. Arrays made "
+                   "of it share its memory and keep it.")
+      .def_prop_ro(
+          "name", [](const Rows& rows) { return rows.item.name; }, "The path, or \"images[i]\".")
+      .def_prop_ro(
+          "modality", [](const Rows& rows) { return name_of(kModalities, rows.item.modality); },
+          "\"image\" or \"video\".")
+      .def_prop_ro(
+          "shape", [](const Rows& rows) { return std::pair(rows.shape[0], rows.shape[1]); },
+          "Rows, and elements of a row: the main embedding, then the deepstack levels.")
+      .def_prop_ro(
+          "dtype", [](const Rows& rows) { return name_of(kRowDTypes, rows.item.dtype); },
+          "\"float32\", \"bfloat16\" or \"float16\".")
+      .def_prop_ro(
+          "grid_thw",
+          [](const Rows& rows) -> nb::object {
+            if (!rows.item.grid_thw) return nb::none();
+            const auto& [t, h, w] = *rows.item.grid_thw;
+            return nb::make_tuple(t, h, w);
+          },
+          nb::sig("def grid_thw(self) -> tuple[int, int, int] | None"),
+          "Patches in time, height and width; None for families without a grid.")
+      .def_prop_ro(
+          "timestamps", [](const Rows& rows) { return rows.item.timestamps; },
+          "Of a video: seconds of each temporal patch.")
+      .def_prop_ro(
+          "retained", [](const Rows& rows) { return rows.item.retained; },
+          "Of a pruned video: which rows these are.")
+      .def_prop_ro(
+          "source_size",
+          [](const Rows& rows) {
+            return std::pair(rows.item.source_width_px, rows.item.source_height_px);
+          },
+          "Width and height before resizing.")
+      .def_prop_ro(
+          "resized_size",
+          [](const Rows& rows) {
+            return std::pair(rows.item.resized_width_px, rows.item.resized_height_px);
+          },
+          "Width and height that the tower saw.")
+      .def_prop_ro("num_frames", [](const Rows& rows) { return rows.item.num_frames; })
+      .def_prop_ro(
+          "key", [](const Rows& rows) { return rows.item.key; },
+          "Names the rows by content, model and options. Empty without an encoder cache.")
+      .def_prop_ro(
+          "error",
+          [](const Rows& rows) -> nb::object {
+            return rows.item.error ? error_object(*rows.item.error) : nb::none();
+          },
+          nb::sig("def error(self) -> Exception | None"),
+          "The fovea.Error of the item, with on_error=\"record\".")
+      .def("numpy", numpy, nb::sig("def numpy(self) -> typing.Any"),
+           "The rows as a numpy array, without a copy; bfloat16 takes ml_dtypes.")
+      .def("torch", torch, nb::sig("def torch(self) -> typing.Any"),
+           "The rows as a torch tensor, without a copy.")
+      .def("_array", array, nb::sig("def _array(self) -> typing.Any"),
+           "The rows as a numpy array, without a copy; bfloat16 as its bits in uint16.")
+      .def(
+          "torch_file", [](const Rows& rows) { return torch_file(stored_rows(rows.item)); },
+          "What torch.save() writes for the rows.")
+      .def("__array__", as_array, nb::arg("dtype") = nb::none(), nb::kw_only(),
+           nb::arg("copy") = nb::none())
+      .def("__dlpack__", dlpack)
+      .def("__dlpack_device__", dlpack_device)
+      .def("__len__", [](const Rows& rows) { return rows.shape[0]; })
+      .def("__repr__", text)
+      .def("__getstate__", get_state)
+      .def("__setstate__", set_state);
+  module.def(
+      "grid_file",
+      [](const std::array<std::int64_t, 3>& grid) { return torch_file(stored_grid(grid)); },
+      nb::arg("grid_thw"), "What torch.save() writes for a grid.");
+}
+
+nb::list embedding_list(std::vector<Embedding> items) {
+  nb::list list;
+  for (Embedding& item : items) list.append(nb::cast(Rows(std::move(item))));
+  return list;
+}
+
+}  // namespace fovea::python

@@ -1,0 +1,299 @@
+#include "engine.h"
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "embedding.h"
+#include "errors.h"
+#include "fovea/batcher.h"
+#include "fovea/engine.h"
+#include "log.h"
+#include "media.h"
+#include "names.h"
+#include "options.h"
+#include "signals.h"
+
+namespace nb = nanobind;
+
+namespace fovea::python {
+namespace {
+
+constexpr std::array kOnError{Named<OnError>{"raise", OnError::kFail},
+                              Named<OnError>{"record", OnError::kSkip}};
+
+/// A callable that threads without the GIL may hold and let go.
+class Callback {
+ public:
+  explicit Callback(nb::object callable)
+      : callable_(new nb::object(std::move(callable)), [](nb::object* object) {
+          if (!nb::is_alive()) return;  // nobody is left to whom it could be given back
+          const nb::gil_scoped_acquire acquire;
+          delete object;
+        }) {}
+
+  /// Calls it with the items, or with the error.
+  void operator()(BatchReply reply) const {
+    if (!nb::is_alive()) return;
+    const nb::gil_scoped_acquire acquire;
+    try {
+      if (reply.error) {
+        (*callable_)(nb::none(), error_object(*reply.error));
+      } else {
+        (*callable_)(embedding_list(std::move(reply.items)), nb::none());
+      }
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("fovea: a callback");
+    }
+  }
+
+ private:
+  std::shared_ptr<nb::object> callable_;
+};
+
+/// An engine, its batcher from the first request on, and its log. The GIL is never held while one
+/// of them is called: their threads write log lines.
+class PythonEngine {
+ public:
+  PythonEngine(const std::string& path, const std::string& device, int threads,
+               const nb::dict& options) {
+    EngineOptions engine_options = python::engine_options(options);
+    engine_options.device = device;
+    engine_options.num_threads = threads;
+    engine_options.log = &log_;
+    run_interruptibly([&](std::stop_token stop) {
+      engine_ =
+          std::make_unique<Engine>(Engine::load(path, engine_options, {.stop = std::move(stop)}));
+    });
+  }
+  PythonEngine(const PythonEngine&) = delete;
+  PythonEngine& operator=(const PythonEngine&) = delete;
+
+  ~PythonEngine() {
+    if (is_forked()) {  // its threads are not here: nothing of it can be ended
+      static_cast<void>(batcher_.release());
+      static_cast<void>(engine_.release());
+      return;
+    }
+    const nb::gil_scoped_release release;
+    batcher_.reset();
+    engine_.reset();
+  }
+
+  nb::list encode(const nb::list& images, const nb::list& videos, double fps,
+                  const std::string& dtype, const std::string& on_error, bool enforce_eager,
+                  bool use_cache) {
+    prepare();
+    const std::vector<MediaItem> items = items_of(images, videos, fps);
+    EncodeOptions options = encode_options(dtype, on_error);
+    options.enforce_eager = enforce_eager;
+    options.use_cache = use_cache;
+    std::vector<Embedding> embeddings;
+    run_interruptibly([&](std::stop_token stop) {
+      options.bounds.stop = std::move(stop);
+      embeddings = engine_->encode(items, options);
+    });
+    return embedding_list(std::move(embeddings));
+  }
+
+  std::uint64_t submit(const nb::list& images, const nb::list& videos, double fps,
+                       const std::string& dtype, const std::string& on_error, nb::object done) {
+    prepare();
+    std::vector<MediaItem> items = items_of(images, videos, fps);
+    const EncodeOptions options = encode_options(dtype, on_error);
+    Callback callback(std::move(done));
+    const nb::gil_scoped_release release;
+    return batcher().submit(std::move(items), options, std::move(callback)).number;
+  }
+
+  bool cancel(std::uint64_t ticket) {
+    prepare();
+    const nb::gil_scoped_release release;
+    return batcher().cancel({ticket});
+  }
+
+  PackingPlan plan(const std::vector<ItemSize>& sizes) {
+    prepare();
+    const nb::gil_scoped_release release;
+    return engine_->plan(sizes);
+  }
+
+  void warm_up() {
+    prepare();
+    run_interruptibly([&](std::stop_token stop) { engine_->warm_up({.stop = std::move(stop)}); });
+  }
+
+  std::size_t trim() {
+    prepare();
+    const nb::gil_scoped_release release;
+    return engine_->trim();
+  }
+
+  nb::dict stats() {
+    prepare();
+    const Stats stats = [&] {
+      const nb::gil_scoped_release release;
+      return engine_->stats();
+    }();
+    nb::dict counters;
+    counters["graph_hits"] = stats.graph_hits;
+    counters["graph_partial"] = stats.graph_partial;
+    counters["graph_misses"] = stats.graph_misses;
+    counters["skipped"] = stats.skipped;
+    counters["sub_batches"] = stats.sub_batches;
+    counters["cache_hits"] = stats.encoder_cache.hits;
+    counters["cache_joins"] = stats.encoder_cache.joins;
+    counters["cache_misses"] = stats.encoder_cache.misses;
+    counters["cache_bytes"] = stats.encoder_cache.bytes;
+    return counters;
+  }
+
+  std::string device() {
+    prepare();
+    const nb::gil_scoped_release release;
+    return engine_->device();
+  }
+
+  const ModelReport& report() {
+    prepare();
+    return engine_->report();
+  }
+
+  /// Ends what calls Python from threads of its own, before the interpreter goes.
+  void shut_down() {
+    log_.mute();
+    if (is_forked()) return;
+    const nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    if (batcher_) batcher_->stop();
+  }
+
+ private:
+  [[nodiscard]] bool is_forked() const { return getpid() != process_; }
+
+  void prepare() {
+    if (is_forked()) {
+      throw Error(ErrorCode::kUnsupported,
+                  "this engine belongs to process " + std::to_string(process_) +
+                      ", from which this one was forked without its threads: load an engine here, "
+                      "or start processes with \"spawn\"");
+    }
+    log_.refresh();
+  }
+
+  static std::vector<MediaItem> items_of(const nb::list& images, const nb::list& videos,
+                                         double fps) {
+    std::vector<MediaItem> items = media_items(images, Modality::kImage, fps);
+    for (MediaItem& item : media_items(videos, Modality::kVideo, fps)) {
+      items.push_back(std::move(item));
+    }
+    return items;
+  }
+
+  static EncodeOptions encode_options(const std::string& dtype, const std::string& on_error) {
+    return {.dtype = value_named(kRowDTypes, dtype, "dtype"),
+            .on_error = value_named(kOnError, on_error, "on_error")};
+  }
+
+  Batcher& batcher() {
+    const std::lock_guard lock(mutex_);
+    if (!batcher_) batcher_ = std::make_unique<Batcher>(*engine_);
+    return *batcher_;
+  }
+
+  pid_t process_ = getpid();
+  PythonLog log_;  // first, because the others write to it to their end
+  std::unique_ptr<Engine> engine_;
+  std::mutex mutex_;  // of the pointer to the batcher
+  std::unique_ptr<Batcher> batcher_;
+};
+
+/// @param size (width, height) or (width, height, frames), which makes a video.
+ItemSize item_size(nb::handle object) {
+  const auto numbers = nb::cast<std::vector<std::int64_t>>(object);
+  if (numbers.size() == 2) return {.width_px = numbers[0], .height_px = numbers[1]};
+  if (numbers.size() == 3) {
+    return {.width_px = numbers[0],
+            .height_px = numbers[1],
+            .num_frames = numbers[2],
+            .modality = Modality::kVideo};
+  }
+  throw nb::value_error("sizes are (width, height), or (width, height, frames) of a video");
+}
+
+void bind_plan(nb::module_& module) {
+  nb::class_<ItemInfo>(module, "ItemInfo", "What becomes of an item.")
+      .def_ro("name", &ItemInfo::name)
+      .def_ro("num_frames", &ItemInfo::num_frames)
+      .def_ro("resized_width", &ItemInfo::resized_width_px)
+      .def_ro("resized_height", &ItemInfo::resized_height_px)
+      .def_ro("patches", &ItemInfo::patches, "Patches that enter the tower.")
+      .def_ro("rows", &ItemInfo::rows, "Rows that come out.")
+      .def_prop_ro(
+          "grid_thw",
+          [](const ItemInfo& item) -> nb::object {
+            if (!item.grid_thw) return nb::none();
+            const auto& [t, h, w] = *item.grid_thw;
+            return nb::make_tuple(t, h, w);
+          },
+          nb::sig("def grid_thw(self) -> tuple[int, int, int] | None"));
+  nb::class_<PlannedBatch>(module, "PlannedBatch", "One sub-batch of a plan.")
+      .def_ro("replica", &PlannedBatch::replica)
+      .def_ro("items", &PlannedBatch::items, "Indices of the planned sizes.")
+      .def_ro("tokens", &PlannedBatch::tokens, "Per path.")
+      .def_ro("budgets", &PlannedBatch::budgets, "Per path; None: runs eagerly.")
+      .def_ro("padded", &PlannedBatch::padded, "Per path.");
+  nb::class_<PackingPlan>(module, "PackingPlan", "How the items of one call are packed.")
+      .def_ro("items", &PackingPlan::items)
+      .def_ro("paths", &PackingPlan::paths)
+      .def_ro("token_budgets", &PackingPlan::token_budgets)
+      .def_ro("batches", &PackingPlan::batches);
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  bind_plan(module);
+  nb::class_<PythonEngine>(module, "Engine", nb::is_weak_referenceable(), "See fovea.Engine.")
+      .def(nb::init<const std::string&, const std::string&, int, const nb::dict&>(),
+           nb::arg("path"), nb::arg("device"), nb::arg("threads"), nb::arg("options"))
+      .def("encode", &PythonEngine::encode, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
+           nb::arg("dtype"), nb::arg("on_error"), nb::arg("enforce_eager"), nb::arg("use_cache"),
+           nb::sig("def encode(self, images: list, videos: list, fps: float, dtype: str, "
+                   "on_error: str, enforce_eager: bool, use_cache: bool) -> list[Embedding]"))
+      .def("submit", &PythonEngine::submit, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
+           nb::arg("dtype"), nb::arg("on_error"), nb::arg("done"))
+      .def("cancel", &PythonEngine::cancel, nb::arg("ticket"))
+      .def(
+          "plan",
+          [](PythonEngine& engine, const nb::list& sizes) {
+            std::vector<ItemSize> items;
+            for (const nb::handle size : sizes) items.push_back(item_size(size));
+            return engine.plan(items);
+          },
+          nb::arg("sizes"))
+      .def("warm_up", &PythonEngine::warm_up)
+      .def("trim", &PythonEngine::trim)
+      .def("stats", &PythonEngine::stats, nb::sig("def stats(self) -> dict[str, int]"))
+      .def("shut_down", &PythonEngine::shut_down)
+      .def_prop_ro("device", &PythonEngine::device)
+      .def_prop_ro("family", [](PythonEngine& engine) { return engine.report().family; })
+      .def_prop_ro("hidden", [](PythonEngine& engine) { return engine.report().hidden; })
+      .def_prop_ro("width", [](PythonEngine& engine) { return engine.report().width; })
+      .def_prop_ro("deepstack_levels",
+                   [](PythonEngine& engine) { return engine.report().deepstack_levels; });
+}
+
+}  // namespace fovea::python

@@ -1,0 +1,53 @@
+#include "errors.h"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <exception>
+#include <string>
+
+namespace nb = nanobind;
+
+namespace fovea::python {
+namespace {
+
+nb::object error_type() { return nb::module_::import_("fovea._error").attr("Error"); }
+
+void translate(const std::exception_ptr& thrown, void* /*unused*/) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    PyErr_SetObject(error_type().ptr(), error_object(error).ptr());
+  }
+}
+
+ErrorCode code_named(const std::string& name) {
+  constexpr std::array kCodes{ErrorCode::kInvalidArgument, ErrorCode::kCorruptData,
+                              ErrorCode::kNotFound,        ErrorCode::kUnsupported,
+                              ErrorCode::kOutOfMemory,     ErrorCode::kUnavailable,
+                              ErrorCode::kDevice,          ErrorCode::kIo,
+                              ErrorCode::kCancelled,       ErrorCode::kDeadline};
+  for (const ErrorCode code : kCodes) {
+    if (name == to_string(code)) return code;
+  }
+  return ErrorCode::kInternal;
+}
+
+}  // namespace
+
+void translate_errors() { nb::register_exception_translator(translate); }
+
+nb::object error_object(const Error& error) {
+  // A message may hold bytes of a file name that are no UTF-8.
+  const std::string message = error.what();
+  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
+      message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
+  return error_type()(text, to_string(error.code()));
+}
+
+Error error_from(nb::handle error) {
+  return Error(code_named(nb::cast<std::string>(error.attr("code"))),
+               nb::cast<std::string>(nb::str(error)));
+}
+
+}  // namespace fovea::python

@@ -1,0 +1,216 @@
+#include "media.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace fovea::python {
+namespace {
+
+/// Bytes in memory of a Python object.
+struct Pixels {
+  const std::uint8_t* data = nullptr;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  ///< in bytes
+  std::shared_ptr<const void> owner;
+
+  [[nodiscard]] std::int64_t size() const {
+    std::int64_t size = 1;
+    for (const std::int64_t extent : shape) size *= extent;
+    return size;
+  }
+};
+
+/// A buffer of a Python object, until the last item that refers to it goes, on whatever thread.
+class HeldBuffer {
+ public:
+  explicit HeldBuffer(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_RECORDS_RO) != 0) throw nb::python_error();
+  }
+  HeldBuffer(const HeldBuffer&) = delete;
+  HeldBuffer& operator=(const HeldBuffer&) = delete;
+  ~HeldBuffer() {
+    if (!nb::is_alive()) return;
+    const nb::gil_scoped_acquire acquire;
+    PyBuffer_Release(&view_);
+  }
+  [[nodiscard]] const Py_buffer& view() const noexcept { return view_; }
+
+ private:
+  Py_buffer view_{};
+};
+
+/// An array of DLPack, likewise.
+struct HeldArray {
+  nb::ndarray<nb::ro> array;
+
+  explicit HeldArray(nb::ndarray<nb::ro> held) : array(std::move(held)) {}
+  HeldArray(const HeldArray&) = delete;
+  HeldArray& operator=(const HeldArray&) = delete;
+  ~HeldArray() {
+    const nb::gil_scoped_acquire acquire;
+    array = {};
+  }
+};
+
+[[noreturn]] void refuse(const std::string& name, Modality modality, const std::string& got) {
+  const std::string expected = modality == Modality::kVideo
+                                   ? "a path, an encoded video as bytes or uint8 frames "
+                                     "[frames, height, width, 3]"
+                                   : "a path, an encoded image as bytes, a PIL image or uint8 "
+                                     "pixels [height, width, 3]";
+  throw nb::type_error((name + ": expected " + expected + ", got " + got).c_str());
+}
+
+std::string name_of_type(nb::handle object) { return nb::cast<std::string>(nb::inst_name(object)); }
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+Pixels pixels_of_buffer(nb::handle object, const std::string& name, Modality modality) {
+  const auto held = std::make_shared<const HeldBuffer>(object);
+  const Py_buffer& view = held->view();
+  const std::string_view format = view.format == nullptr ? "B" : view.format;
+  const bool bytes = view.ndim == 1 && (format == "b" || format == "c");
+  if (view.itemsize != 1 || (format != "B" && !bytes)) {
+    refuse(name, modality, "an array of type \"" + std::string(format) + "\"");
+  }
+  return {.data = static_cast<const std::uint8_t*>(view.buf),
+          .shape = {view.shape, view.shape + view.ndim},
+          .strides = {view.strides, view.strides + view.ndim},
+          .owner = held};
+}
+
+Pixels pixels_of_dlpack(nb::handle object, const std::string& name, Modality modality) {
+  nb::ndarray<nb::ro> array;
+  if (!nb::try_cast(object, array)) refuse(name, modality, "a " + name_of_type(object));
+  if (array.device_type() != nb::device::cpu::value) {
+    refuse(name, modality, "an array that is not in host memory");
+  }
+  if (array.dtype() != nb::dtype<std::uint8_t>()) {
+    refuse(name, modality, "an array of another type than uint8");
+  }
+  Pixels pixels{.data = static_cast<const std::uint8_t*>(array.data())};
+  for (std::size_t i = 0; i < array.ndim(); ++i) {
+    pixels.shape.push_back(static_cast<std::int64_t>(array.shape(i)));
+    pixels.strides.push_back(array.stride(i));  // of single bytes
+  }
+  pixels.owner = std::make_shared<const HeldArray>(std::move(array));
+  return pixels;
+}
+
+bool is_contiguous(const Pixels& pixels) {
+  std::int64_t stride = 1;
+  for (std::size_t i = pixels.shape.size(); i-- > 0;) {
+    if (pixels.shape[i] != 1 && pixels.strides[i] != stride) return false;
+    stride *= pixels.shape[i];
+  }
+  return true;
+}
+
+void copy_axis(const Pixels& pixels, std::size_t axis, const std::uint8_t* from,
+               std::vector<std::uint8_t>& out) {
+  for (std::int64_t i = 0; i < pixels.shape[axis]; ++i, from += pixels.strides[axis]) {
+    if (axis + 1 == pixels.shape.size()) {
+      out.push_back(*from);
+    } else {
+      copy_axis(pixels, axis + 1, from, out);
+    }
+  }
+}
+
+/// Pixels whose bytes lie one after the other, where they are or as a copy.
+Pixels contiguous(Pixels pixels) {
+  if (pixels.size() == 0 || is_contiguous(pixels)) return pixels;
+  const auto copy = std::make_shared<std::vector<std::uint8_t>>();
+  copy->reserve(static_cast<std::size_t>(pixels.size()));
+  copy_axis(pixels, 0, pixels.data, *copy);
+  pixels.data = copy->data();
+  pixels.owner = copy;
+  return pixels;
+}
+
+Pixels pixels_of(nb::handle object, const std::string& name, Modality modality) {
+  if (nb::isinstance<nb::tuple>(object) && nb::len(object) == 2 &&
+      PyObject_CheckBuffer(object[0].ptr()) != 0) {
+    Pixels pixels = pixels_of_buffer(object[0], name, modality);
+    const std::int64_t size = pixels.size();
+    pixels.shape = nb::cast<std::vector<std::int64_t>>(object[1]);
+    if (pixels.size() != size) refuse(name, modality, "bytes that do not fit their shape");
+    return pixels;
+  }
+  if (PyObject_CheckBuffer(object.ptr()) != 0) {
+    return contiguous(pixels_of_buffer(object, name, modality));
+  }
+  if (nb::hasattr(object, "__dlpack__")) {
+    return contiguous(pixels_of_dlpack(object, name, modality));
+  }
+  refuse(name, modality, "a " + name_of_type(object));
+}
+
+std::string file_path(nb::handle object) {
+  const nb::object path = nb::steal(PyOS_FSPath(object.ptr()));
+  if (!path.is_valid()) throw nb::python_error();
+  if (nb::isinstance<nb::bytes>(path)) {
+    const auto bytes = nb::borrow<nb::bytes>(path);
+    return {bytes.c_str(), bytes.size()};
+  }
+  const auto bytes = nb::steal<nb::bytes>(PyUnicode_EncodeFSDefault(path.ptr()));
+  if (!bytes.is_valid()) throw nb::python_error();
+  return {bytes.c_str(), bytes.size()};
+}
+
+MediaItem item_of_pixels(Pixels pixels, const std::string& name, Modality modality, double fps) {
+  const std::span bytes(pixels.data, static_cast<std::size_t>(pixels.size()));
+  const std::vector<std::int64_t>& shape = pixels.shape;
+  const bool video = modality == Modality::kVideo;
+  if (shape.size() == 1) {
+    return video ? video_bytes(bytes, std::move(pixels.owner), name, fps)
+                 : image_bytes(bytes, std::move(pixels.owner), name);
+  }
+  if (shape.size() != (video ? 4U : 3U) || shape.back() != 3) {
+    refuse(name, modality, "an array " + shape_text(shape));
+  }
+  if (video) {
+    return video_rgb(bytes, std::move(pixels.owner), shape[0], shape[2], shape[1], fps, name);
+  }
+  return image_rgb(bytes, std::move(pixels.owner), shape[1], shape[0], name);
+}
+
+MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps) {
+  if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) {
+    const std::string path = file_path(object);
+    return modality == Modality::kVideo ? video_path(path, fps) : image_file(path);
+  }
+  return item_of_pixels(pixels_of(object, name, modality), name, modality, fps);
+}
+
+}  // namespace
+
+std::vector<MediaItem> media_items(const nb::list& objects, Modality modality, double fps) {
+  const std::string list = modality == Modality::kVideo ? "videos[" : "images[";
+  std::vector<MediaItem> items;
+  items.reserve(objects.size());
+  for (const nb::handle object : objects) {
+    items.push_back(media_item(object, list + std::to_string(items.size()) + "]", modality, fps));
+  }
+  return items;
+}
+
+}  // namespace fovea::python

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "fovea/media.h"
+
+namespace fovea::python {
+
+/// Items for a list of Python objects, named "images[0]" and so on unless they are paths:
+///   str, os.PathLike     a file, or a directory of frames
+///   1-D buffer           an encoded image or a container, for example bytes
+///   uint8 [H, W, 3]      pixels; of a video [frames, H, W, 3]. A buffer or a DLPack tensor on the
+///                        host
+///   (buffer, shape)      the same, with a shape of its own
+/// Bytes are not copied unless strides say that they do not lie one after the other: the item keeps
+/// the object. Needs the GIL; items may go without it.
+/// @param fps of sampled frames, for videos.
+/// @throws TypeError that names the item.
+[[nodiscard]] std::vector<MediaItem> media_items(const nanobind::list& objects, Modality modality,
+                                                 double fps);
+
+}  // namespace fovea::python

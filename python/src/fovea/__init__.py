@@ -1,0 +1,9 @@
+"""Vision-encoder engine: images and videos in, rows for language models out."""
+
+from ._engine import Engine
+from ._error import Error
+from ._native import Embedding, ItemInfo, PackingPlan, PlannedBatch
+from ._native import version as _version
+
+__version__ = _version()
+__all__ = ["Embedding", "Engine", "Error", "ItemInfo", "PackingPlan", "PlannedBatch"]

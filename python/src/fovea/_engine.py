@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import weakref
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Union
+
+from . import _native
+from ._images import as_list, prepare
+
+if TYPE_CHECKING:
+    import numpy
+    from typing_extensions import Unpack
+
+    from ._options import Options
+
+Path = Union[str, "os.PathLike[str]"]
+
+_engines: "weakref.WeakSet[_native.Engine]" = weakref.WeakSet()
+
+
+@atexit.register
+def _shut_down() -> None:
+    """Ends the threads that call Python before the interpreter goes."""
+    for native in list(_engines):
+        native.shut_down()
+
+
+class Engine:
+    """A loaded vision encoder. May be used by several threads at the same time; calls let go of
+    the GIL. Made by `from_pretrained`."""
+
+    def __init__(self, path: Path, device: str, threads: int, options: Dict[str, Any]) -> None:
+        self._arguments = (os.fspath(path), device, threads, dict(options))
+        self._profile: str = options.get("media_profile", "vllm")
+        self._background = options.get("rgba_background_color", (255, 255, 255))
+        self._native = _native.Engine(os.fspath(path), device, threads, options)
+        _engines.add(self._native)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path: Path,
+        device: str = "auto",
+        threads: int = 0,
+        **options: "Unpack[Options]",
+    ) -> "Engine":
+        """Loads the vision tower of the checkpoint in the folder `path`.
+
+        `device` is "auto", "cpu", "cuda", "cuda:1" or several of them separated by commas; `threads`
+        are those of the CPU, 0 for all. Options are named as in the C++ interface.
+        """
+        return cls(path, device, threads, dict(options))
+
+    def __reduce__(self) -> Any:
+        """An engine is pickled as its arguments, and loaded again where it is unpickled."""
+        return type(self), self._arguments
+
+    def __repr__(self) -> str:
+        path, device, _, _ = self._arguments
+        return f"<fovea.Engine {self.family} of {path} on {device}>"
+
+    @property
+    def device(self) -> str:
+        """The device in use, in words."""
+        return self._native.device
+
+    @property
+    def family(self) -> str:
+        """The family of the model, for example "qwen3_vl"."""
+        return self._native.family
+
+    @property
+    def hidden(self) -> int:
+        """Elements of the main embedding."""
+        return self._native.hidden
+
+    @property
+    def width(self) -> int:
+        """Elements of a row: the main embedding, then the deepstack levels."""
+        return self._native.width
+
+    def encode(
+        self,
+        images: Any = None,
+        videos: Any = None,
+        dtype: str = "auto",
+        on_error: str = "raise",
+        *,
+        fps: float = 2.0,
+        enforce_eager: bool = False,
+        use_cache: bool = True,
+    ) -> List[_native.Embedding]:
+        """Encodes images, then videos: one Embedding for each, in this order.
+
+        An image is a path, an encoded image as bytes, a PIL image or a uint8 array [height, width,
+        3]; a video is a path (of a container or a folder of frames), a container as bytes or a uint8
+        array [frames, height, width, 3]. Both may be one item or a list. Arrays and bytes are read
+        where they are and must not change during the call.
+
+        `dtype` is that of the rows: "float32" ("auto"), "bfloat16" or "float16". With
+        `on_error="record"` an item that cannot be read, decoded or planned is returned with its
+        `error`; items of a wrong type are a TypeError in any case. `fps` is the rate at which
+        containers are sampled, and frames were. Ctrl-C ends the call.
+        """
+        return self._native.encode(
+            self._prepare(images), self._prepare(videos), fps, dtype, on_error, enforce_eager, use_cache
+        )
+
+    def embed(
+        self,
+        images: Any,
+        pooling: str = "mean",
+        normalize: bool = True,
+        batch_size: int = 32,
+    ) -> "numpy.ndarray[Any, Any]":
+        """One vector per image, float32 [images, hidden]: the main embedding, pooled over the rows
+        ("mean", "max", "first" or "last"), with a length of 1 if `normalize`."""
+        import numpy
+
+        poolings = {
+            "mean": lambda rows: rows.mean(axis=0, dtype=numpy.float64),
+            "max": lambda rows: rows.max(axis=0),
+            "first": lambda rows: rows[0],
+            "last": lambda rows: rows[-1],
+        }
+        if pooling not in poolings:
+            raise ValueError(f'pooling: expected one of {", ".join(poolings)}, got "{pooling}"')
+        if batch_size < 1:
+            raise ValueError(f"batch_size: expected at least 1, got {batch_size}")
+        pool = poolings[pooling]
+        items = as_list(images)
+        vectors = numpy.empty((len(items), self.hidden), numpy.float32)
+        for begin in range(0, len(items), batch_size):
+            batch = self.encode(items[begin : begin + batch_size], dtype="float32")
+            for i, item in enumerate(batch, begin):
+                vectors[i] = pool(item.numpy()[:, : self.hidden])
+        if normalize:
+            norms = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+            numpy.divide(vectors, norms, out=vectors, where=norms > 0)
+        return vectors
+
+    async def encode_async(
+        self,
+        images: Any = None,
+        videos: Any = None,
+        dtype: str = "auto",
+        on_error: str = "raise",
+        *,
+        fps: float = 2.0,
+    ) -> List[_native.Embedding]:
+        """As encode(), for asyncio: calls that are made at the same time share batches. Cancelling
+        the task cancels its request; too many at a time are an Error "unavailable"."""
+        loop = asyncio.get_running_loop()
+        future: "asyncio.Future[List[_native.Embedding]]" = loop.create_future()
+
+        def settle(items: Any, error: Any) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(items)
+            else:
+                future.set_exception(error)
+
+        def done(items: Any, error: Any) -> None:
+            try:
+                loop.call_soon_threadsafe(settle, items, error)
+            except RuntimeError:  # the loop is closed: nobody waits
+                pass
+
+        ticket = self._native.submit(
+            self._prepare(images), self._prepare(videos), fps, dtype, on_error, done
+        )
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._native.cancel(ticket)
+            raise
+
+    async def stream(
+        self,
+        images: Union[Iterable[Any], AsyncIterable[Any]],
+        dtype: str = "auto",
+        on_error: str = "raise",
+        *,
+        in_flight: int = 64,
+    ) -> AsyncIterator[_native.Embedding]:
+        """The embeddings of images, in their order, as they are done. At most `in_flight` images
+        are taken from the iterable ahead of what was handed out."""
+        if in_flight < 1:
+            raise ValueError(f"in_flight: expected at least 1, got {in_flight}")
+        waiting: "List[asyncio.Task[List[_native.Embedding]]]" = []
+        try:
+            async for image in _each(images):
+                waiting.append(
+                    asyncio.ensure_future(self.encode_async([image], None, dtype, on_error))
+                )
+                if len(waiting) >= in_flight:
+                    yield (await waiting.pop(0))[0]
+            while waiting:
+                yield (await waiting.pop(0))[0]
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    def plan(self, sizes: Any) -> _native.PackingPlan:
+        """How one call of encode() would resize and pack items of these sizes: (width, height) of
+        images, (width, height, frames) of videos."""
+        return self._native.plan(list(sizes))
+
+    def warm_up(self) -> None:
+        """Captures all graphs now instead of when they are first needed."""
+        self._native.warm_up()
+
+    def trim(self) -> int:
+        """Gives back memory that only past calls needed; returns bytes of device memory."""
+        return self._native.trim()
+
+    def stats(self) -> Dict[str, int]:
+        """Counters since loading."""
+        return self._native.stats()
+
+    def _prepare(self, items: Any) -> List[Any]:
+        return prepare(as_list(items), self._profile, self._background)
+
+
+async def _each(items: Union[Iterable[Any], AsyncIterable[Any]]) -> AsyncIterator[Any]:
+    if hasattr(items, "__aiter__"):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

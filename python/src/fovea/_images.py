@@ -1,0 +1,66 @@
+"""Objects of other libraries as what the native module takes: paths, buffers and DLPack tensors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, List, Tuple
+
+_ORIENTATION = 0x0112
+# Modes with an alpha channel that a profile composites; vLLM since 0.24 adds tRNS, which Pillow
+# keeps in `info`.
+_COMPOSITED = {
+    "vllm": {"RGBA", "LA", "PA", "RGBa", "La"},
+    "vllm-0.23": {"RGBA"},
+}
+
+
+def as_list(items: Any) -> List[Any]:
+    """One item, or several in a list, a tuple or an iterator, as a list."""
+    if items is None:
+        return []
+    if isinstance(items, (list, tuple)):
+        return list(items)
+    if hasattr(items, "__next__"):
+        return list(items)
+    return [items]
+
+
+def _rgb(image: Any, profile: str, background: Tuple[int, int, int]) -> Any:
+    """The pixels that the loader of `profile` makes of a file with this image."""
+    from PIL import Image, ImageOps
+
+    if profile in ("vllm", "transformers") and image.getexif().get(_ORIENTATION, 1) != 1:
+        image = ImageOps.exif_transpose(image)
+    composited = image.mode in _COMPOSITED.get(profile, ())
+    if composited or (profile == "vllm" and "transparency" in image.info):
+        layer = image.convert("RGBA")
+        image = Image.new("RGB", layer.size, tuple(background))
+        image.paste(layer, mask=layer.getchannel("A"))
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def prepare(items: List[Any], profile: str, background: Tuple[int, int, int]) -> List[Any]:
+    """PIL images become pixels, the one copy that they need; arrays that have only
+    `__array_interface__` go through numpy, which copies nothing."""
+    pil = sys.modules.get("PIL.Image")
+    prepared = []
+    for item in items:
+        if pil is not None and isinstance(item, pil.Image):
+            image = _rgb(item, profile, background)
+            item = (image.tobytes(), (image.height, image.width, 3))
+        elif hasattr(item, "__array_interface__") and not _is_array(item):
+            import numpy
+
+            item = numpy.asarray(item)
+        prepared.append(item)
+    return prepared
+
+
+def _is_array(item: Any) -> bool:
+    if hasattr(item, "__dlpack__"):
+        return True
+    try:
+        memoryview(item)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""What other projects take, made of embeddings."""

@@ -1,0 +1,175 @@
+"""Every kind of input gives the bits of the program."""
+
+import io
+import pathlib
+
+import numpy
+import pytest
+from conftest import FRAMES, IMAGES, MODEL
+from PIL import Image
+
+import fovea
+
+
+class Interface:
+    """An array that is none but for __array_interface__."""
+
+    def __init__(self, array):
+        self.__array_interface__ = array.__array_interface__
+        self.keep = array
+
+
+class Tensor:
+    """An array that is none but for DLPack, as tensors of torch."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **arguments):
+        return self.array.__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def pixels(path):
+    return numpy.array(Image.open(path).convert("RGB"))
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+KINDS = {
+    "str": str,
+    "Path": pathlib.Path,
+    "bytes": lambda path: pathlib.Path(path).read_bytes(),
+    "bytearray": lambda path: bytearray(pathlib.Path(path).read_bytes()),
+    "memoryview": lambda path: memoryview(pathlib.Path(path).read_bytes()),
+    "encoded array": lambda path: numpy.fromfile(path, numpy.uint8),
+    "PIL": Image.open,
+    "array": pixels,
+    "read-only array": lambda path: read_only(pixels(path)),
+    "array with strides": lambda path: numpy.asfortranarray(pixels(path)),
+    "reversed array": lambda path: pixels(path)[::-1, ::-1].copy()[::-1, ::-1],
+    "array interface": lambda path: Interface(pixels(path)),
+    "DLPack": lambda path: Tensor(pixels(path)),
+    "DLPack with strides": lambda path: Tensor(numpy.asfortranarray(pixels(path))),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_rows_have_the_bits_of_the_program(engine, program_rows, kind, dtype):
+    # JPEG comes as pixels of Pillow, whose decoder is the same library.
+    items = engine.encode([KINDS[kind](path) for path in IMAGES], dtype=dtype)
+    for item, rows in zip(items, program_rows(dtype)):
+        assert item.dtype == dtype
+        assert item.shape == rows.shape
+        assert item._array().tobytes() == rows.tobytes()
+
+
+def test_auto_is_float32(engine):
+    assert engine.encode(IMAGES[0])[0].dtype == "float32"
+
+
+@pytest.mark.parametrize("kind", ["folder", "array", "DLPack"])
+def test_a_video_has_the_bits_of_the_program(engine, program_rows, kind):
+    frames = numpy.stack([pixels(path) for path in FRAMES])
+    video = {"folder": MODEL / "video_frames", "array": frames, "DLPack": Tensor(frames)}[kind]
+    (item,) = engine.encode(videos=video)
+    assert item.modality == "video"
+    assert item.grid_thw[0] == 3
+    assert len(item.timestamps) == 3
+    assert item._array().tobytes() == program_rows("float32")[-1].tobytes()
+
+
+def test_videos_come_after_images(engine):
+    items = engine.encode(IMAGES[:2], videos=[MODEL / "video_frames"])
+    assert [item.modality for item in items] == ["image", "image", "video"]
+    assert items[0].name == IMAGES[0]
+
+
+def test_a_torch_tensor_is_an_image(engine):
+    torch = pytest.importorskip("torch")
+    array = pixels(IMAGES[0])
+    tensor = torch.from_numpy(array).permute(2, 0, 1).contiguous().permute(1, 2, 0)
+    one, other = engine.encode([array, tensor])
+    assert one._array().tobytes() == other._array().tobytes()
+
+
+@pytest.mark.parametrize("items", ["one", "list", "tuple", "generator"])
+def test_one_item_or_several(engine, items):
+    given = {"one": IMAGES[0], "list": IMAGES, "tuple": tuple(IMAGES), "generator": iter(IMAGES)}[items]
+    assert len(engine.encode(given)) == (1 if items == "one" else len(IMAGES))
+
+
+def test_nothing_gives_nothing(engine):
+    assert engine.encode([]) == []
+
+
+def saved(image, format, **options):
+    file = io.BytesIO()
+    image.save(file, format, **options)
+    return file.getvalue()
+
+
+def files_of_profiles():
+    noise = numpy.random.default_rng(1).integers(0, 256, (70, 90, 4), numpy.uint8)
+    image = Image.fromarray(noise[..., :3].copy())
+    palette = image.quantize(8)
+    for orientation in (1, 3, 6, 8):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        yield f"orientation {orientation}", saved(image, "PNG", exif=exif)
+    yield "RGBA", saved(Image.fromarray(noise), "PNG")
+    yield "LA", saved(Image.fromarray(noise).convert("LA"), "PNG")
+    yield "palette with tRNS", saved(palette, "PNG", transparency=3)
+    yield "grey", saved(image.convert("L"), "PNG")
+
+
+FILES = dict(files_of_profiles())
+
+
+@pytest.mark.parametrize("profile", ["vllm", "vllm-0.23", "transformers", "sglang"])
+def test_a_pil_image_is_loaded_as_its_file_is(profile):
+    from conftest import load_engine
+
+    engine = load_engine(media_profile=profile)
+    for name, file in FILES.items():
+        encoded, opened = engine.encode([file, Image.open(io.BytesIO(file))])
+        assert encoded.shape == opened.shape, name
+        assert encoded._array().tobytes() == opened._array().tobytes(), name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        7,
+        [1, 2],
+        numpy.zeros((8, 8), numpy.uint8),
+        numpy.zeros((8, 8, 4), numpy.uint8),
+        numpy.zeros((2, 8, 8, 3), numpy.uint8),
+        numpy.zeros((8, 8, 3), numpy.float32),
+        numpy.zeros((8, 8, 3), numpy.int8),
+        Tensor(numpy.zeros((8, 8, 3), numpy.float32)),
+    ],
+    ids=lambda wrong: type(wrong).__name__,
+)
+@pytest.mark.parametrize("on_error", ["raise", "record"])
+def test_a_wrong_type_names_its_item(engine, wrong, on_error):
+    with pytest.raises(TypeError, match=r"images\[1\]: expected a path"):
+        engine.encode([IMAGES[0], wrong], on_error=on_error)
+
+
+def test_a_wrong_video_names_its_item(engine):
+    with pytest.raises(TypeError, match=r"videos\[0\]: expected a path"):
+        engine.encode(videos=[numpy.zeros((8, 8, 3), numpy.uint8)])
+
+
+def test_an_empty_array_is_an_error_of_its_item(engine):
+    (item,) = engine.encode([numpy.zeros((0, 8, 3), numpy.uint8)], on_error="record")
+    assert isinstance(item.error, fovea.Error)
+    assert item.error.code == "invalid_argument"

@@ -1,0 +1,135 @@
+"""Rows go to other libraries without a copy."""
+
+import gc
+import pickle
+import subprocess
+import sys
+
+import numpy
+import pytest
+from conftest import IMAGES, MODEL
+
+import fovea
+
+
+def address(item):
+    return item._array().__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_numpy_shares_the_memory(engine, dtype):
+    (item,) = engine.encode(IMAGES[0], dtype=dtype)
+    array = item.numpy()
+    assert array.dtype == dtype
+    assert array.shape == item.shape
+    for other in (item.numpy(), numpy.asarray(item), numpy.from_dlpack(item), numpy.array(item, copy=False)):
+        assert other.__array_interface__["data"][0] == address(item)
+        assert other.dtype == dtype
+
+
+def test_the_buffer_has_type_and_shape(engine):
+    (item,) = engine.encode(IMAGES[0])
+    with memoryview(item) as view:
+        assert (view.format, view.shape, view.itemsize) == ("f", item.shape, 4)
+        assert view.tobytes() == item.numpy().tobytes()
+
+
+def test_bfloat16_in_numpy_takes_ml_dtypes(engine):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    (item,) = engine.encode(IMAGES[0], dtype="bfloat16")
+    assert item.numpy().dtype == ml_dtypes.bfloat16
+    assert item.numpy().__array_interface__["data"][0] == address(item)
+    assert item._array().dtype == numpy.uint16
+
+
+def test_without_ml_dtypes_bfloat16_says_what_to_do(engine, monkeypatch):
+    (item,) = engine.encode(IMAGES[0], dtype="bfloat16")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(ImportError, match="install ml_dtypes"):
+        item.numpy()
+    with pytest.raises(BufferError, match="bfloat16"):
+        memoryview(item)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_torch_shares_the_memory(engine, dtype):
+    torch = pytest.importorskip("torch")
+    (item,) = engine.encode(IMAGES[0], dtype=dtype)
+    assert item.__dlpack_device__() == (1, 0)
+    for tensor in (item.torch(), torch.from_dlpack(item), torch.utils.dlpack.from_dlpack(item)):
+        assert tensor.dtype == getattr(torch, dtype)
+        assert tensor.shape == item.shape
+        assert tensor.data_ptr() == address(item)
+    bits = item.torch().view(torch.int32 if dtype == "float32" else torch.int16).numpy()
+    assert bits.tobytes() == item._array().tobytes()
+
+
+def test_torch_reads_the_file(engine):
+    torch = pytest.importorskip("torch")
+    import io
+
+    (item,) = engine.encode(IMAGES[0], dtype="bfloat16")
+    tensor = torch.load(io.BytesIO(item.torch_file()), weights_only=True)
+    assert torch.equal(tensor, item.torch())
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dlpack", "buffer"])
+def test_arrays_keep_the_rows(engine, kind):
+    (item,) = engine.encode(IMAGES[0])
+    expected = item.numpy().tobytes()
+    array = {"numpy": item.numpy, "dlpack": lambda: numpy.from_dlpack(item), "buffer": lambda: memoryview(item)}[kind]()
+    del item
+    gc.collect()
+    engine.encode(IMAGES)  # would take the memory if it were free
+    assert array.tobytes() == expected
+
+
+def test_an_embedding_can_be_pickled(engine):
+    (item,) = engine.encode(IMAGES[0], dtype="bfloat16")
+    copy = pickle.loads(pickle.dumps(item))
+    for name in ("name", "modality", "shape", "dtype", "grid_thw", "timestamps", "source_size", "key", "error"):
+        assert getattr(copy, name) == getattr(item, name), name
+    assert copy._array().tobytes() == item._array().tobytes()
+    failed = engine.encode(b"no image", on_error="record")[0]
+    copy = pickle.loads(pickle.dumps(failed))
+    assert (str(copy.error), copy.error.code) == (str(failed.error), failed.error.code)
+
+
+def test_a_process_ends_with_rows_in_use():
+    script = f"""
+import fovea
+engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=1)
+items = engine.encode({IMAGES!r})
+arrays = [item.numpy() for item in items]
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_embed_pools_the_main_embedding(engine):
+    vectors = engine.embed(IMAGES, batch_size=3)
+    assert vectors.dtype == numpy.float32
+    assert vectors.shape == (len(IMAGES), engine.hidden)
+    for vector, item in zip(vectors, engine.encode(IMAGES)):
+        mean = item.numpy()[:, : engine.hidden].astype(numpy.float64).mean(axis=0)
+        assert numpy.allclose(vector, mean / numpy.linalg.norm(mean), atol=1e-6)
+    first = engine.embed(IMAGES[0], pooling="first", normalize=False)
+    assert numpy.array_equal(first[0], engine.encode(IMAGES[0])[0].numpy()[0, : engine.hidden])
+    with pytest.raises(ValueError, match="pooling"):
+        engine.embed(IMAGES, pooling="median")
+
+
+def test_rows_of_a_plan_are_those_that_come(engine):
+    items = engine.encode(IMAGES)
+    plan = engine.plan([item.source_size for item in items])
+    assert [item.rows for item in plan.items] == [item.shape[0] for item in items]
+    assert [item.grid_thw for item in plan.items] == [item.grid_thw for item in items]
+    assert sorted(i for batch in plan.batches for i in batch.items) == list(range(len(items)))
+
+
+def test_an_error_has_no_rows(engine):
+    (item,) = engine.encode(b"no image", on_error="record")
+    assert item.shape[0] == 0
+    for view in (item.numpy, item.__dlpack__):
+        with pytest.raises(fovea.Error):
+            view()
