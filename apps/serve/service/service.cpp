@@ -58,6 +58,18 @@ std::string fingerprint_of(const Engine& engine, const EngineOptions& options) {
   return sha256_hex(text);
 }
 
+/// Images of a pixel or two are broken more often than meant.
+void check_size(const ItemInfo& info, const MediaItem& item) {
+  constexpr std::int64_t kMinSidePx = 3;
+  if (info.source_width_px == 0 && info.source_height_px == 0) return;  // pixel values
+  if (std::min(info.source_width_px, info.source_height_px) >= kMinSidePx) return;
+  throw ApiError(422, "image_too_small",
+                 item.name + ": expected sides of at least " + std::to_string(kMinSidePx) +
+                     " pixels, got " + std::to_string(info.source_width_px) + " x " +
+                     std::to_string(info.source_height_px),
+                 item.name);
+}
+
 ApiError unavailable(const char* code, const std::string& message) {
   ApiError error(503, code, message);
   error.retry_after_s = 1;
@@ -188,9 +200,14 @@ std::int64_t Service::Impl::reply_bytes(const Job& job) const {
   const double factor = 1 + job.reply_factor;
   const auto row_bytes = static_cast<double>(model.report.width * size_of(job.dtype)) * factor;
   std::int64_t bytes = 0;
-  for (const std::optional<ItemInfo>& info : engine->plan_ahead(job.items, job.bounds)) {
-    bytes += info ? static_cast<std::int64_t>(static_cast<double>(info->rows) * row_bytes)
-                  : kUnknownReplyBytes;
+  const std::vector<std::optional<ItemInfo>> plan = engine->plan_ahead(job.items, job.bounds);
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (plan[i]) {
+      check_size(*plan[i], job.items[i]);
+      bytes += static_cast<std::int64_t>(static_cast<double>(plan[i]->rows) * row_bytes);
+    } else if (job.items[i].modality == Modality::kVideo) {
+      bytes += kUnknownReplyBytes;
+    }  // an image without a plan will be refused
   }
   return bytes;
 }

@@ -66,6 +66,7 @@ BROKEN = (
     (b"no image at all", "decode_failed"),
     (image(PHOTO)[:300], "decode_failed"),
     (image("noise_101x61.png")[:-400], "decode_failed"),
+    (png(2, 9), "image_too_small"),
     (png(40000, 40000, pixels=False), "image_too_large"),
     (png(70000, 2, pixels=False), "image_too_large"),
     (png(2010, 10), "aspect_ratio_too_large"),

@@ -112,6 +112,21 @@ TEST(Service, RefusesWhatNeverHasRoomOtherwiseThanWhatHasNoneNow) {
   EXPECT_GE(full.retry_after_s.value_or(0), 1);
 }
 
+TEST(Service, RefusesImagesOfAPixelOrTwo) {
+  Service service(small());
+  service.wait_loaded();
+  const auto grey = [](std::int64_t width, std::int64_t height) {
+    return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), 9),
+                     width, height, "items[0].image");
+  };
+  const ApiError error = refusal([&] { (void)encode(service, job_of({grey(64, 2)})); });
+  EXPECT_EQ(error.code(), "image_too_small");
+  EXPECT_EQ(error.status(), 422);
+  EXPECT_EQ(error.param(), "items[0].image");
+  EXPECT_STREQ(error.what(), "items[0].image: expected sides of at least 3 pixels, got 64 x 2");
+  EXPECT_FALSE(encode(service, job_of({grey(64, 3)})).error);
+}
+
 TEST(Service, FailsARequestForItsFirstBadItemAndNamesIt) {
   Service service(small());
   service.wait_loaded();
