@@ -320,7 +320,7 @@ void Service::encode(Job job, std::function<void(JobReply)> done) try {
   impl_->throw_unless_ready();
   std::shared_ptr<void> room = impl_->take_room(job);
   // The batcher owns the items; descriptions of them are for its errors.
-  const auto items = std::make_shared<const std::vector<MediaItem>>(job.items);
+  auto items = std::make_shared<const std::vector<MediaItem>>(job.items);
   auto complete = [impl = impl_.get(), items, room = std::move(room),
                    done = std::move(done)](BatchReply batch) mutable {
     // What a function holds is moved on, so that it is held where it is needed and nowhere else.

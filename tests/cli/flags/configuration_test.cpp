@@ -48,7 +48,7 @@ struct Flags {
     app.parse(std::move(arguments));
   }
 
-  std::string origin_of(const std::string& flag) const {
+  [[nodiscard]] std::string origin_of(const std::string& flag) const {
     for (const Setting& setting : configuration.settings) {
       if (setting.flag == flag) return setting.origin + " " + setting.value;
     }
@@ -59,7 +59,7 @@ struct Flags {
 class ConfigurationTest : public testing::Test {
  protected:
   std::string file_with(const std::string& text) {
-    const std::string path = directory_ / "fovea.json";
+    std::string path = directory_ / "fovea.json";
     fovea::test::write_text(path, text);
     return path;
   }

@@ -198,9 +198,8 @@ TEST(Service, IsUnhealthyWhileNoBatchEnds) {
   Service service(options);
   service.wait_loaded();
   std::promise<void> done;
-  std::vector<MediaItem> many;
-  for (int i = 0; i < 40; ++i) many.push_back(image_bytes(photo(), "x"));
-  service.encode(job_of(std::move(many)), [&](const JobReply&) { done.set_value(); });
+  const std::vector<MediaItem> many(40, image_bytes(photo(), "x"));
+  service.encode(job_of(many), [&](const JobReply&) { done.set_value(); });
   auto ended = done.get_future();
   bool was_unhealthy = false;
   while (ended.wait_for(milliseconds(1)) != std::future_status::ready) {
