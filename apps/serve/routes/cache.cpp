@@ -99,7 +99,9 @@ Reply stats_reply(const Service& service, const RowStore& store, const Publisher
   Json json;
   json["row_store"] = store_json(store.stats());
   json["ec_dir"] = publisher == nullptr ? Json() : publisher_json(publisher->stats());
-  json["encoder_cache"] = encoder_json(service.engine().stats().encoder_cache);
+  (void)service.model();  // says so if there is none yet
+  // Not those of the engine itself, which could wait for a sub-batch.
+  json["encoder_cache"] = encoder_json(service.engine_stats()->encoder_cache);
   return text_reply(200, "application/json", to_text(json));
 }
 
