@@ -2,44 +2,29 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "serve/api_error.h"
+#include "serve/text/percent.h"
 
 namespace fovea::serve {
 namespace {
 
 ApiError malformed(const std::string& message) { return {400, "invalid_request", message}; }
 
-/// Value of a hexadecimal digit; -1 for other characters.
-int digit_of(char character) {
-  if (character >= '0' && character <= '9') return character - '0';
-  if (character >= 'a' && character <= 'f') return character - 'a' + 10;
-  if (character >= 'A' && character <= 'F') return character - 'A' + 10;
-  return -1;
-}
-
-char unescaped(std::string_view escape) {
-  const int high = escape.size() == 3 ? digit_of(escape[1]) : -1;
-  const int low = escape.size() == 3 ? digit_of(escape[2]) : -1;
-  if (high < 0 || low < 0) throw malformed("the path holds a '%' without two hexadecimal digits");
-  return static_cast<char>(high * 16 + low);
-}
-
 std::string decoded(std::string_view path) {
-  std::string text;
-  text.reserve(path.size());
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%') {
-      text += path[i];
-      continue;
-    }
-    const char character = unescaped(path.substr(i, 3));
+  std::optional<std::string> text = percent_decoded(path);
+  if (!text) throw malformed("the path holds a '%' without two hexadecimal digits");
+  const auto is_control = [](char character) {
     const auto code = static_cast<std::uint8_t>(character);
-    if (code < 0x20 || code == 0x7f) throw malformed("the path holds a control character");
-    text += character;
-    i += 2;
+    return code < 0x20 || code == 0x7f;
+  };
+  if (std::ranges::any_of(*text, is_control)) {
+    throw malformed("the path holds a control character");
   }
-  return text;
+  return *std::move(text);
 }
 
 }  // namespace
