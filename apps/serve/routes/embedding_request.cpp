@@ -8,6 +8,7 @@
 
 #include "serve/api_error.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/output_request.h"
 
 namespace fovea::serve {
 namespace {
@@ -138,16 +139,6 @@ RowOptions read_rows(Fields& fields, EmbeddingRoute route, const VectorForm& for
 }
 
 }  // namespace
-
-Pooling pooling_of(Fields& fields, Pooling otherwise) {
-  const std::optional<std::string> name =
-      fields.choice("pooling", {"none", "mean", "max", "first", "last"});
-  if (!name) return otherwise;
-  if (*name == "none") return Pooling::kNone;
-  if (*name == "mean") return Pooling::kMean;
-  if (*name == "max") return Pooling::kMax;
-  return *name == "first" ? Pooling::kFirst : Pooling::kLast;
-}
 
 EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route) {
   Fields fields(body, "");

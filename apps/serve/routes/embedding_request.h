@@ -33,7 +33,4 @@ struct EmbeddingRequest {
 /// Source: vLLM, vllm/entrypoints/pooling/embed/protocol.py; docs/serving.md, "Embeddings".
 [[nodiscard]] EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route);
 
-/// How one vector is made of an item's rows: "none", "mean", "max", "first" or "last".
-[[nodiscard]] Pooling pooling_of(Fields& fields, Pooling otherwise);
-
 }  // namespace fovea::serve

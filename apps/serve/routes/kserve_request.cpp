@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/routes/embedding_request.h"
+#include "serve/routes/output_request.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {

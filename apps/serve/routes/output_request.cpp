@@ -77,6 +77,12 @@ void read_include(Fields& output, OutputOptions& options) {
 
 }  // namespace
 
+Pooling pooling_of(Fields& fields, Pooling otherwise) {
+  Pooling pooling = otherwise;
+  read_choice(fields, "pooling", kPoolings, pooling);
+  return pooling;
+}
+
 OutputOptions read_output(Fields& body, const std::string* accept) {
   OutputOptions options;
   if (accept != nullptr && accept->find("application/vnd.safetensors") != accept->npos)
@@ -89,7 +95,7 @@ OutputOptions read_output(Fields& body, const std::string* accept) {
   options.dtype_is_auto = dtype == "auto";
   if (!options.dtype_is_auto) options.rows.type = element_type(dtype, output.path("dtype"));
   read_choice(output, "endianness", kOrders, options.rows.order);
-  read_choice(output, "pooling", kPoolings, options.rows.pooling);
+  options.rows.pooling = pooling_of(output, options.rows.pooling);
   read_choice(output, "deepstack", kDeepstacks, options.rows.deepstack);
   read_choice(output, "naming", kNamings, options.naming);
   options.rows.normalize = output.boolean("normalize").value_or(false);

@@ -14,4 +14,7 @@ namespace fovea::serve {
 /// Replaces the type "auto": that of the checkpoint, float32 where the format does not hold it.
 void choose_dtype(OutputOptions& options, RowDType checkpoint);
 
+/// How one vector is made of an item's rows: "none", "mean", "max", "first" or "last".
+[[nodiscard]] Pooling pooling_of(Fields& fields, Pooling otherwise);
+
 }  // namespace fovea::serve
