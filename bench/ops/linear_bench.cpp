@@ -1,6 +1,7 @@
 // The linear layer on the CPU as a fraction of the multiply-add peak, next to oneDNN and libxsmm
 // where they are installed. All contenders take turns in one process, the best turn counts, and the
-// peak is measured in the same run, at the beginning and at the end.
+// peak is measured in the same run, at the beginning and at the end. "bf16" and "f32" are how
+// weights are stored for products in f32, "in bf16" multiplies bf16 (VDPBF16PS where there is one).
 //
 //   fovea_bench_linear [--threads 1,4] [--rows 64,256,1024] [--seconds 0.2] [--cold-mb 128]
 //
@@ -56,7 +57,7 @@ std::vector<float> random_values(std::int64_t count, unsigned seed) {
   return values;
 }
 
-/// Our linear layer with weights stored as `dtype`.
+/// Our linear layer with weights from a checkpoint in `dtype`.
 GemmRun prepare_fovea(const GemmProblem& problem, std::size_t copies, Device& device,
                       Stream& stream, DType dtype, ops::Activation activation, bool residual) {
   const Shape shape{problem.out_features, problem.in_features};
@@ -68,19 +69,24 @@ GemmRun prepare_fovea(const GemmProblem& problem, std::size_t copies, Device& de
         device, {stored.data(), dtype, shape},
         {reinterpret_cast<const std::byte*>(problem.bias), DType::kF32, {problem.out_features}}));
   }
-  return [=, &device, &stream](std::size_t index) {
+  const auto arguments = [=](std::size_t index) -> ops::LinearArgs {
     const TensorView out{reinterpret_cast<std::byte*>(problem.out),
                          DType::kF32,
                          {problem.rows, problem.out_features}};
-    Arena none(nullptr, 0);  // linear layers take no scratch
-    device.kernels().linear({.stream = stream, .arena = none, .is_recorded = false},
-                            {.x = {reinterpret_cast<const std::byte*>(problem.x),
-                                   DType::kF32,
-                                   {problem.rows, problem.in_features}},
-                             .weight = (*packed)[index],
-                             .activation = activation,
-                             .residual = residual ? ConstTensorView(out) : ConstTensorView{},
-                             .out = out});
+    return {.x = {reinterpret_cast<const std::byte*>(problem.x),
+                  DType::kF32,
+                  {problem.rows, problem.in_features}},
+            .weight = (*packed)[index],
+            .activation = activation,
+            .residual = residual ? ConstTensorView(out) : ConstTensorView{},
+            .out = out};
+  };
+  const std::size_t workspace = device.kernels().linear_workspace(arguments(0));
+  const auto memory = std::make_shared<Buffer>(device.allocate(workspace + Arena::kAlignment));
+  return [=, &device, &stream](std::size_t index) {
+    Arena arena(memory->data(), memory->bytes());
+    device.kernels().linear({.stream = stream, .arena = arena, .is_recorded = false},
+                            arguments(index));
   };
 }
 
@@ -115,20 +121,27 @@ class Table {
         kernels_(make_cpu_kernels(detect_cpu_isa(), threads)),
         device_(make_cpu_device(threads, *kernels_)),
         stream_(device_->create_stream()),
+        bf16_kernels_(make_cpu_kernels(detect_cpu_isa(), threads, DType::kBF16)),
+        bf16_device_(make_cpu_device(threads, *bf16_kernels_)),
+        bf16_stream_(bf16_device_->create_stream()),
         pool_(threads) {}
 
   void measure() {
     constexpr double kPeakSeconds = 0.5;
     peak_ = cpu::fma_peak_gflops(pool_.size(), kPeakSeconds);
+    bf16_peak_ = cpu::bf16_peak_gflops(pool_.size(), kPeakSeconds).value_or(0);
     for (const LayerShape& shape : kShapes)
       for (const std::int64_t rows : settings_.rows) measure_case(shape, rows);
     peak_ = std::max(peak_, cpu::fma_peak_gflops(pool_.size(), kPeakSeconds));
+    bf16_peak_ =
+        std::max(bf16_peak_, cpu::bf16_peak_gflops(pool_.size(), kPeakSeconds).value_or(0));
   }
 
-  /// Fractions of the peak; the last line holds their geometric means.
+  /// Fractions of the peak of float32; the last line holds their geometric means.
   void print() const {
     std::printf("%s, %d threads, multiply-add peak %.1f GFLOP/s, weights cold in %.0f MB\n",
                 device_->properties().description.c_str(), pool_.size(), peak_, settings_.cold_mb);
+    if (bf16_peak_ > 0) std::printf("peak of vdpbf16ps %.1f GFLOP/s\n", bf16_peak_);
     std::printf("%-20s %9s", "rows x in x out", "GFLOP/s");
     for (const std::string& name : names_) std::printf(" %9s", name.c_str());
     std::vector<double> logarithms(names_.size(), 0.0);
@@ -163,6 +176,9 @@ class Table {
     add("+gelu", DType::kBF16, ops::Activation::kGeluTanh, false);
     add("+residual", DType::kBF16, ops::Activation::kNone, true);
     add("f32", DType::kF32, ops::Activation::kNone, false);
+    all.push_back({"in bf16", copies(2),
+                   prepare_fovea(problem, copies(2), *bf16_device_, *bf16_stream_, DType::kBF16,
+                                 ops::Activation::kNone, false)});
     for (const GemmPeer& peer : gemm_peers())
       all.push_back({peer.name, copies(4), peer.prepare(problem, copies(4), pool_)});
     return all;
@@ -200,8 +216,12 @@ class Table {
   std::unique_ptr<Kernels> kernels_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernels> bf16_kernels_;
+  std::unique_ptr<Device> bf16_device_;
+  std::unique_ptr<Stream> bf16_stream_;
   ThreadPool pool_;  // of the peers
   double peak_ = 0;
+  double bf16_peak_ = 0;  // 0 without the instruction
   std::vector<std::string> names_;
   std::vector<Row> rows_;
 };

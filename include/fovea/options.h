@@ -111,6 +111,16 @@ enum class Quantization : std::uint8_t {
   kInt8,
 };
 
+/// What the GEMMs of a tower multiply. Sums are float32, and on a CPU all the rest is, too.
+enum class ComputeDType : std::uint8_t {
+  kAuto,     ///< float32 on a CPU, bfloat16 on a GPU
+  kFloat32,  ///< CPU only
+  /// Weights and rows rounded to bfloat16: faster than float32 on a CPU with AVX512-BF16, the same
+  /// bits on one without, and half of the weights' memory where a checkpoint is not bfloat16 itself
+  /// (docs/quantization.md).
+  kBFloat16,
+};
+
 /// Everything an Engine is built from. The defaults work.
 struct EngineOptions {
   /// "auto", "cpu", "cuda", "cuda:<index>", or several names separated by commas: a replica of the
@@ -145,6 +155,8 @@ struct EngineOptions {
   std::int64_t encoder_device_cache_size = 0;
   AttentionBackend attention = AttentionBackend::kAuto;
   Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run
+  /// Error(kUnsupported) for float32 on a GPU. With kInt8 it holds for what stays without 8 bits.
+  ComputeDType dtype_compute = ComputeDType::kAuto;
   GpuWait gpu_wait = GpuWait::kSpin;
   /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.
   bool measure_graphs = true;

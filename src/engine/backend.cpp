@@ -19,10 +19,11 @@ namespace {
 /// More than any machine has GPUs; each replica has threads of its own.
 constexpr int kMaxReplicas = 64;
 
-Backend make_cpu(int num_threads) {
+Backend make_cpu(const EngineOptions& options) {
+  const DType compute = compute_dtype(options, DType::kF32);
   Backend backend;
-  backend.kernels = make_cpu_kernels(detect_cpu_isa(), num_threads);
-  backend.device = make_cpu_device(num_threads, *backend.kernels);
+  backend.kernels = make_cpu_kernels(detect_cpu_isa(), options.num_threads, compute);
+  backend.device = make_cpu_device(options.num_threads, *backend.kernels);
   return backend;
 }
 
@@ -77,9 +78,12 @@ std::vector<std::string> split(const std::string& list) {
 
 Backend make_backend(const std::string& name, const EngineOptions& options) {
   if (name == "auto") return make_backend(choose_devices(1, options.log).front(), options);
-  if (name == "cpu") return make_cpu(options.num_threads);
+  if (name == "cpu") return make_cpu(options);
   FOVEA_CHECK(is_cuda(name), kInvalidArgument,
               "device must be auto, cpu, cuda or cuda:<index>, got \"", name, "\"");
+  FOVEA_CHECK(options.dtype_compute != ComputeDType::kFloat32, kUnsupported,
+              "dtype_compute float32 needs a CPU, device ", name,
+              " computes in bfloat16; use --device cpu or another --dtype-compute");
   const int index = cuda_index(name);
   const CudaBackend cuda = find_cuda();
   FOVEA_CHECK(!cuda.gpus.empty(), kUnsupported, "device ", name, " cannot be used: ", cuda.reason,
@@ -135,6 +139,10 @@ int thread_count(const EngineOptions& options) {
   FOVEA_CHECK(options.num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
               options.num_threads);
   return options.num_threads == 0 ? available_cpus() : options.num_threads;
+}
+
+DType compute_dtype(const EngineOptions& options, DType activations) {
+  return options.dtype_compute == ComputeDType::kBFloat16 ? DType::kBF16 : activations;
 }
 
 std::vector<Backend> make_backends(const EngineOptions& options) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fovea/options.h"
+#include "fovea/tower/core/dtype.h"
 #include "fovea/tower/engine/make_backend.h"
 
 namespace fovea {
@@ -13,6 +14,9 @@ struct CudaBackend;  // device/cuda_plugin.h
 
 /// Threads that options.num_threads stands for. @throws Error(kInvalidArgument) if it is negative.
 [[nodiscard]] int thread_count(const EngineOptions& options);
+
+/// What the GEMMs of a tower multiply on a device with these activations.
+[[nodiscard]] DType compute_dtype(const EngineOptions& options, DType activations);
 
 /// What "auto" is for `count` replicas: the first GPUs that can be used, or CPUs if none can.
 /// @throws Error(kUnsupported) if GPUs can be used, but fewer than `count`.

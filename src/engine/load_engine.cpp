@@ -134,9 +134,9 @@ void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
   FOVEA_CHECK(device_bytes >= 0, kInvalidArgument,
               "the encoder cache needs at least 0 bytes of a device, got ", device_bytes);
   if (bytes == 0 && device_bytes == 0) return;
+  const DType activations = backends.front().device->properties().activation_dtype;
   fingerprint = model_fingerprint(files, weights, report.tensors,
-                                  backends.front().device->properties().activation_dtype,
-                                  options.seed, decode_pool);
+                                  compute_dtype(options, activations), options.seed, decode_pool);
   if (device_bytes == 0) {
     row_cache = std::make_unique<RowCache>(bytes);
     return;
@@ -157,6 +157,7 @@ void Engine::Impl::log_initialized() {
       options.log, LogLevel::kInfo,
       cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
           " weight_bytes=", report.weight_bytes, " devices=", devices,
+          options.dtype_compute == ComputeDType::kBFloat16 ? " compute=bfloat16" : "",
           " replicas=", replicas->size(),
           row_cache || tiers ? cat(" encoder_cache_bytes=", cache_bytes(options, report.width))
                              : "",
@@ -183,7 +184,8 @@ ModelReport inspect(const std::string& model, const EngineOptions& options,
   check_video_pruning(files.architecture(), options.video_pruning_rate);
   CheckedModel checked = check_model(files, options.media, open_weights(files, options));
   const std::string device = replica_devices(options).front();
-  const Backend backend = make_backend(device, {.num_threads = 1, .log = options.log});
+  const Backend backend = make_backend(
+      device, {.num_threads = 1, .dtype_compute = options.dtype_compute, .log = options.log});
   add_memory_plan(checked.report, *checked.planner, *backend.device, options);
   return std::move(checked.report);
 } catch (...) {

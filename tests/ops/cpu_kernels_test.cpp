@@ -38,6 +38,12 @@ TEST(CpuKernels, RefuseANegativeNumberOfThreads) {
                [] { (void)make_cpu_kernels(CpuIsa::kPortable, -1); });
 }
 
+TEST(CpuKernels, RefuseToMultiplyInAnythingButFloat32AndBFloat16) {
+  EXPECT_NE(make_cpu_kernels(CpuIsa::kPortable, 1, DType::kBF16), nullptr);
+  expect_error(ErrorCode::kInvalidArgument, "multiply float32 or bfloat16, not float16",
+               [] { (void)make_cpu_kernels(CpuIsa::kPortable, 1, DType::kF16); });
+}
+
 /// One head of attention over 100 rows with what an op needs around it.
 struct SmallAttention {
   static constexpr std::int64_t kRows = 100;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
+#include "ops/cpu/bf16/bf16_linear.h"
 #include "support/expect_error.h"
 
 namespace fovea::test {
@@ -16,6 +18,13 @@ TEST(FmaPeak, IsAPositiveRateOnOneAndSeveralThreads) {
     EXPECT_TRUE(std::isfinite(gflops));
     EXPECT_GT(gflops, 0.0);
   }
+}
+
+TEST(FmaPeak, OfBf16IsARateWhereTheInstructionIsUsed) {
+  const std::string leaf = cpu::bf16_leaf(detect_cpu_isa()).name;
+  const std::optional<double> gflops = cpu::bf16_peak_gflops(2, 1e-3);
+  ASSERT_EQ(gflops.has_value(), leaf == "avx512_bf16");
+  EXPECT_TRUE(!gflops || (std::isfinite(*gflops) && *gflops > 0.0));
 }
 
 TEST(FmaPeak, NeedsAThread) {

@@ -14,8 +14,8 @@
 
 #include "core/check.h"
 #include "support/expect_error.h"
-#include "support/int8_layer.h"
 #include "support/naive_ops.h"
+#include "support/packed_layer.h"
 
 namespace fovea::test {
 namespace {

@@ -16,8 +16,8 @@ namespace fovea::test {
 /// A CPU device of its own, and what an op needs around it.
 class LinearBench {
  public:
-  explicit LinearBench(CpuIsa isa, int threads = 1)
-      : kernels_(make_cpu_kernels(isa)),
+  explicit LinearBench(CpuIsa isa, int threads = 1, DType compute = DType::kF32)
+      : kernels_(make_cpu_kernels(isa, 0, compute)),
         device_(make_cpu_device(threads, *kernels_)),
         stream_(device_->create_stream()) {}
 

@@ -16,7 +16,7 @@ namespace fovea {
 /// shapes and hashes of the tensors it reads, as hexadecimal digits, then ";dtype=<compute>" and
 /// ";quant=none". Reads all these tensors, on the threads of `pool`. Dummy weights are named by
 /// their seed.
-/// @param tensors of the tower, in any order. @param compute element type of activations.
+/// @param tensors of the tower, in any order. @param compute what GEMMs multiply.
 /// @throws as WeightSource::tensor; Error(kIo).
 [[nodiscard]] std::string model_fingerprint(const checkpoint::HfConfig& files,
                                             const checkpoint::WeightSource& weights,

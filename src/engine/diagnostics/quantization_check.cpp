@@ -1,4 +1,4 @@
-// Quantized rows against those of the same weights as they are.
+// Rows of less precision against those of the same weights as they are.
 #include "engine/diagnostics/quantization_check.h"
 
 #include <algorithm>
@@ -45,20 +45,20 @@ std::string text(const Closeness& c, const char* reference) {
 
 }  // namespace
 
-std::vector<Check> check_quantization(std::span<const Embedding> quantized,
+std::vector<Check> check_quantization(const char* kind, std::span<const Embedding> rows,
                                       std::span<const ReferenceRows> references,
                                       std::int64_t hidden, double tolerance) {
-  const std::int64_t levels = quantized.empty() ? 0 : quantized.front().width / hidden;
+  const std::int64_t levels = rows.empty() ? 0 : rows.front().width / hidden;
   std::vector<Check> checks;
   for (std::int64_t level = 0; level < levels; ++level) {
     bool passed = true;
     std::string detail;
     for (const ReferenceRows& reference : references) {
-      const Closeness close = closeness(quantized, reference.items, level * hidden, hidden);
+      const Closeness close = closeness(rows, reference.items, level * hidden, hidden);
       passed = passed && close.relative <= tolerance;
       detail += cat(text(close, reference.dtype), "; ");
     }
-    checks.push_back({level == 0 ? "quantized rows" : cat("quantized deepstack level ", level - 1),
+    checks.push_back({level == 0 ? cat(kind, " rows") : cat(kind, " deepstack level ", level - 1),
                       passed, cat(detail, "allowed ", tolerance)});
   }
   return checks;

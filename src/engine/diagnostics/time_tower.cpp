@@ -88,6 +88,7 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
   const ItemPlan plan = plan_for_patches(*planner, patches);
   const std::vector<PreparedItem> storage = random_items(plan, count);
   std::vector<const PreparedItem*> items;
+  items.reserve(storage.size());
   for (const PreparedItem& item : storage) items.push_back(&item);
 
   impl.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 /// Largest relative L2 difference of float32 arithmetic against a float32 reference; the reference
 /// implementations of the golden data agree among themselves to 1e-5.
 constexpr double kFloat32Tolerance = 1e-4;
-/// As above where intermediates are bfloat16, 8 bits of mantissa through some 30 blocks.
+/// As above where intermediates or what GEMMs multiply are bfloat16, 8 bits of mantissa through
+/// some 30 blocks.
 constexpr double kBFloat16Tolerance = 2e-2;
 /// As above with GEMMs of 8 bits: a sanity bound, not a promise of quality.
 constexpr double kQuantizedTolerance = 2e-1;
@@ -154,13 +155,14 @@ std::vector<Check> check_leaks(Engine& engine, ReplicaGroup& replicas, double to
   return checks;
 }
 
-/// Rows of the same checkpoint on one device, not quantized.
+/// Rows of the same checkpoint on one device, in its own precision.
 std::vector<Embedding> encode_elsewhere(const std::string& directory, EngineOptions options,
                                         const std::string& device,
                                         std::span<const MediaItem> items) {
   options.device = device;
   options.data_parallel_size = 0;
   options.quantization = Quantization::kNone;
+  options.dtype_compute = ComputeDType::kAuto;
   options.graphs.cudagraph_mm_encoder = false;
   options.encoder_cache_size = options.encoder_cache_bytes = 0;
   options.encoder_device_cache_size = 0;
@@ -180,23 +182,31 @@ std::vector<Check> check_against_cpu(const std::string& directory, const EngineO
   const std::vector<Embedding> native =
       encode_elsewhere(directory, options, replica_devices(options).front(), items);
   const ReferenceRows references[] = {{"bfloat16", native}, {"float32", cpu}};
-  append(checks, check_quantization(rows, references, hidden, tolerance));
+  append(checks, check_quantization("quantized", rows, references, hidden, tolerance));
   return checks;
 }
 
-/// What quantization changes where arithmetic is float32 otherwise.
+/// What less precision changes where arithmetic is float32 otherwise.
 std::vector<Check> check_against_float32(const std::string& directory, const EngineOptions& options,
                                          std::span<const MediaItem> items,
                                          std::span<const Embedding> rows, std::int64_t hidden) {
   const std::vector<Embedding> native = encode_elsewhere(directory, options, "cpu", items);
   const ReferenceRows references[] = {{"float32", native}};
-  return check_quantization(rows, references, hidden, kQuantizedTolerance);
+  const bool is_quantized = options.quantization != Quantization::kNone;
+  return check_quantization(is_quantized ? "quantized" : "bfloat16", rows, references, hidden,
+                            is_quantized ? kQuantizedTolerance : kBFloat16Tolerance);
+}
+
+/// Whether rows have less precision than the float32 of a CPU.
+bool is_coarse(const EngineOptions& options) {
+  return options.quantization != Quantization::kNone ||
+         options.dtype_compute == ComputeDType::kBFloat16;
 }
 
 /// Largest difference from reference rows.
-double golden_tolerance(Quantization quantization, bool is_float32) {
-  if (quantization != Quantization::kNone) return kQuantizedTolerance;
-  return is_float32 ? kFloat32Tolerance : kBFloat16Tolerance;
+double golden_tolerance(const EngineOptions& options, bool on_host) {
+  if (options.quantization != Quantization::kNone) return kQuantizedTolerance;
+  return on_host && !is_coarse(options) ? kFloat32Tolerance : kBFloat16Tolerance;
 }
 
 }  // namespace
@@ -209,8 +219,7 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
   // The CPU computes a row from its own inputs in a fixed order; a GPU library may choose another
   // kernel for another number of rows.
   const bool exact = impl.on_host();
-  const Quantization quantization = impl.options.quantization;
-  const double tolerance = exact ? 0.0 : golden_tolerance(quantization, false);
+  const double tolerance = exact ? 0.0 : golden_tolerance(impl.options, false);
   engine.warm_up();
   const std::vector<MediaItem> items = random_items(impl.model().graph_spec());
   const std::vector<Embedding> alone = encode_alone(engine, items);
@@ -240,11 +249,11 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
   if (!exact) {
     append(checks,
            check_against_cpu(impl.directory, impl.options, items, batch, hidden, tolerance));
-  } else if (quantization != Quantization::kNone) {
+  } else if (is_coarse(impl.options)) {
     append(checks, check_against_float32(impl.directory, impl.options, items, batch, hidden));
   }
   if (!golden.empty()) {
-    append(checks, check_golden(engine, reference, golden, golden_tolerance(quantization, exact)));
+    append(checks, check_golden(engine, reference, golden, golden_tolerance(impl.options, exact)));
   }
   return checks;
 } catch (...) {

@@ -5,6 +5,7 @@
 #include "core/thread_pool.h"
 #include "ops/cpu/activate.h"
 #include "ops/cpu/attention.h"
+#include "ops/cpu/bf16/bf16_linear.h"
 #include "ops/cpu/gated.h"
 #include "ops/cpu/grid.h"
 #include "ops/cpu/int8/int8_linear.h"
@@ -32,25 +33,31 @@ TensorView scratch(const Submission& submission, std::size_t bytes) {
 
 class CpuKernels final : public Kernels {
  public:
-  CpuKernels(CpuIsa isa, int num_threads) noexcept : isa_(isa), num_threads_(num_threads) {}
+  CpuKernels(CpuIsa isa, int num_threads, DType compute) noexcept
+      : isa_(isa), num_threads_(num_threads), compute_(compute) {}
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
                                               ConstTensorView bias,
                                               ops::WeightFormat format) const override {
     FOVEA_CHECK(format != ops::WeightFormat::kFp8, kUnsupported,
                 "fp8 weights need a GPU with compute capability 9.0 (Hopper), not the CPU");
-    return format == ops::WeightFormat::kInt8 && cpu::suits_int8(weight)
-               ? cpu::pack_int8(device, weight, bias)
-               : cpu::pack_linear(device, weight, bias);
+    if (format == ops::WeightFormat::kInt8 && cpu::suits_int8(weight)) {
+      return cpu::pack_int8(device, weight, bias);
+    }
+    return compute_ == DType::kBF16 ? cpu::pack_bf16(device, weight, bias)
+                                    : cpu::pack_linear(device, weight, bias);
   }
   void linear(const Submission& submission, const ops::LinearArgs& args) const override {
     check_f32("linear", args.x);
-    if (args.weight.dtype != DType::kI8) return cpu::linear(submission.stream, args, isa_);
+    const bool is_int8 = args.weight.dtype == DType::kI8;
+    if (!is_int8 && compute_ == DType::kF32) return cpu::linear(submission.stream, args, isa_);
     const Arena::Scope scope(submission.arena);
-    cpu::int8_linear(submission.stream, args, scratch(submission, linear_workspace(args)), isa_);
+    const auto run = is_int8 ? cpu::int8_linear : cpu::bf16_linear;
+    run(submission.stream, args, scratch(submission, linear_workspace(args)), isa_);
   }
   [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override {
-    return args.weight.dtype == DType::kI8 ? cpu::int8_workspace(args) : 0;
+    if (args.weight.dtype == DType::kI8) return cpu::int8_workspace(args);
+    return compute_ == DType::kBF16 ? cpu::bf16_workspace(args) : 0;
   }
   void mlp(const Submission& submission, const ops::MlpArgs& args) const override {
     linear(submission, ops::first_layer(args));
@@ -136,6 +143,7 @@ class CpuKernels final : public Kernels {
  private:
   CpuIsa isa_;
   int num_threads_;
+  DType compute_;
 };
 
 }  // namespace
@@ -158,12 +166,15 @@ const char* to_string(CpuIsa isa) noexcept {
   return "unknown";
 }
 
-std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads) {
+std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads, DType compute) {
   FOVEA_CHECK(isa <= detect_cpu_isa(), kUnsupported, "this machine supports ",
               to_string(detect_cpu_isa()), " at most, ", to_string(isa), " was asked for");
   FOVEA_CHECK(num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
               num_threads);
-  return std::make_unique<CpuKernels>(isa, num_threads == 0 ? available_cpus() : num_threads);
+  FOVEA_CHECK(compute == DType::kF32 || compute == DType::kBF16, kInvalidArgument,
+              "linear layers of a CPU multiply float32 or bfloat16, not ", to_string(compute));
+  return std::make_unique<CpuKernels>(isa, num_threads == 0 ? available_cpus() : num_threads,
+                                      compute);
 }
 
 }  // namespace fovea

@@ -13,14 +13,18 @@ enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
 [[nodiscard]] CpuIsa detect_cpu_isa() noexcept;
 [[nodiscard]] const char* to_string(CpuIsa isa) noexcept;
 
-/// Creates the kernels of the CPU backend: f32 activations, weights kept in the checkpoint's dtype.
+/// Creates the kernels of the CPU backend: f32 activations, weights kept in the checkpoint's dtype
+/// or in bf16.
 /// @param isa the best instruction set to use; tests lower it, everybody else passes
 ///   detect_cpu_isa().
 /// @param num_threads number of threads that scratch memory is for (Kernels::attention_workspace):
 ///   that of the device; 0 means available_cpus(). If the device has more, some ops use only this
 ///   many.
+/// @param compute what linear layers multiply, kF32 or kBF16 (ops/cpu/bf16/bf16_linear.h); all else
+///   is f32.
 /// @throws Error(kUnsupported) if this machine does not have `isa`, Error(kInvalidArgument) if
-///   num_threads < 0.
-[[nodiscard]] std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads = 0);
+///   num_threads < 0 or `compute` is another dtype.
+[[nodiscard]] std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads = 0,
+                                                        DType compute = DType::kF32);
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "core/thread_pool.h"
+#include "ops/cpu/bf16/bf16_linear.h"
 #include "ops/cpu/cpu_kernels.h"
 
 namespace fovea::cpu {
@@ -97,6 +98,33 @@ void run_portable(std::int64_t rounds) {
         "xmm10", "xmm11", "xmm12");
 }
 
+/// Products of bf16: a_i = x_1 * y_1 + x_0 * y_0 + a_i, four operations per element.
+void run_avx512_bf16(std::int64_t rounds) {
+  asm volatile(
+      "vbroadcastss %[factor], %%zmm12\n\t"
+      "vmovaps %%zmm12, %%zmm13\n"
+      "1:\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm0\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm1\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm2\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm3\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm4\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm5\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm6\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm7\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm8\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm9\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm10\n\t"
+      "vdpbf16ps %%zmm12, %%zmm13, %%zmm11\n\t"
+      "dec %[rounds]\n\t"
+      "jnz 1b\n\t"
+      "vzeroupper"
+      : [rounds] "+r"(rounds)
+      : [factor] "m"(kFactor)
+      : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+        "xmm10", "xmm11", "xmm12", "xmm13");
+}
+
 struct PeakLoop {
   void (*run)(std::int64_t rounds);
   double flops_per_round;
@@ -111,13 +139,11 @@ PeakLoop peak_loop(CpuIsa isa) {
   return {run_portable, 2 * 4 * kAccumulators};
 }
 
-}  // namespace
-
-double fma_peak_gflops(int num_threads, double seconds) {
+/// GFLOP/s of the best repetition.
+double measure(const PeakLoop& loop, int num_threads, double seconds) {
   using Clock = std::chrono::steady_clock;
   // 1.5 million rounds take some 3 ms: long against waking a thread, short against a time slice.
   constexpr std::int64_t kRounds = 1'500'000;
-  const PeakLoop loop = peak_loop(detect_cpu_isa());
   ThreadPool pool(num_threads);
   const Clock::time_point start = Clock::now();
   const double gflop = loop.flops_per_round * kRounds * num_threads * 1e-9;
@@ -128,6 +154,17 @@ double fma_peak_gflops(int num_threads, double seconds) {
     best = std::max(best, gflop / std::chrono::duration<double>(Clock::now() - begin).count());
   } while (std::chrono::duration<double>(Clock::now() - start).count() < seconds);
   return best;
+}
+
+}  // namespace
+
+double fma_peak_gflops(int num_threads, double seconds) {
+  return measure(peak_loop(detect_cpu_isa()), num_threads, seconds);
+}
+
+std::optional<double> bf16_peak_gflops(int num_threads, double seconds) {
+  if (&bf16_leaf(detect_cpu_isa()) != &kBf16Avx512Bf16) return std::nullopt;
+  return measure({run_avx512_bf16, 4 * 16 * kAccumulators}, num_threads, seconds);
 }
 
 }  // namespace fovea::cpu

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 namespace fovea::cpu {
 
 /// Measures the multiply-add rate of this processor in GFLOP/s (two per multiply-add), with loops
@@ -8,5 +10,8 @@ namespace fovea::cpu {
 /// repetition.
 /// @param num_threads >= 1. @param seconds > 0.
 [[nodiscard]] double fma_peak_gflops(int num_threads, double seconds);
+
+/// The same for products of bf16 with sums in f32, by VDPBF16PS; absent where it is not used.
+[[nodiscard]] std::optional<double> bf16_peak_gflops(int num_threads, double seconds);
 
 }  // namespace fovea::cpu

@@ -28,7 +28,7 @@ TEST(CheckQuantization, SaysHowFarEveryLevelIsFromEveryReference) {
   const auto bfloat16 = rows({3, 4, 0, 2});
   const auto float32 = rows({6, 8, 2, 0});
   const ReferenceRows references[] = {{"bfloat16", bfloat16}, {"float32", float32}};
-  const auto checks = check_quantization(quantized, references, kHidden, 0.2);
+  const auto checks = check_quantization("quantized", quantized, references, kHidden, 0.2);
   ASSERT_EQ(checks.size(), 2u);
   EXPECT_EQ(checks[0].name, "quantized rows");
   EXPECT_EQ(checks[0].detail,
@@ -45,7 +45,7 @@ TEST(CheckQuantization, PassesWithinTheToleranceOfAll) {
   const auto far = rows({1, 1, 1, 3});
   const auto passed = [&](const auto& first, const auto& second) {
     const ReferenceRows references[] = {{"first", first}, {"second", second}};
-    return check_quantization(quantized, references, kHidden, 0.2)[1].passed;
+    return check_quantization("quantized", quantized, references, kHidden, 0.2)[1].passed;
   };
   EXPECT_TRUE(passed(close, close));
   EXPECT_FALSE(passed(far, close));

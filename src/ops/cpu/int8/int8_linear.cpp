@@ -91,22 +91,14 @@ struct Int8Call {
 };
 
 void Int8Call::run_part(std::int64_t count, TaskShape shape, std::int64_t part) const {
-  // Neighbouring tasks share weights: all rows of one group of panels come first.
-  const auto [row, row_end] = part_of(count, shape.row_parts, part % shape.row_parts);
-  const auto [panel, panel_end] =
-      part_of(whole.num_panels, shape.panel_parts, part / shape.row_parts);
-  const std::int64_t column = panel * kPanelColumns;
+  const TaskPart cut = task_part(count, whole.num_panels, shape, part);
   Int8Task task = whole;
-  task.x = from_row(whole.x, row);
-  task.rows = row_end - row;
-  task.weights.panels += panel * whole.weights.groups * kGroupBytes;
-  task.weights.scale += column;
-  task.weights.sum += column;
-  task.weights.bias += column;
-  task.num_panels = panel_end - panel;
-  if (task.residual != nullptr) task.residual += row * whole.residual_stride + column;
-  task.out += row * whole.out_stride + column;
-  task.columns = std::min(whole.columns - column, task.num_panels * kPanelColumns);
+  cut_output(task, cut);
+  task.x = from_row(whole.x, cut.row);
+  task.weights.panels += cut.panel * whole.weights.groups * kGroupBytes;
+  task.weights.scale += cut.column();
+  task.weights.sum += cut.column();
+  task.weights.bias += cut.column();
   leaf.multiply(task);
 }
 

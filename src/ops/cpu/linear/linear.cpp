@@ -88,21 +88,13 @@ struct LinearCall {
 
 void LinearCall::run_part(std::int64_t rows, TaskShape shape, std::int64_t part,
                           LinearScratch* scratch) const {
-  // Neighbouring tasks share weights: all rows of one group of panels come first.
-  const auto [row, row_end] = part_of(rows, shape.row_parts, part % shape.row_parts);
-  const auto [panel, panel_end] =
-      part_of(whole.num_panels, shape.panel_parts, part / shape.row_parts);
-  const std::int64_t column = panel * kPanelColumns;
+  const TaskPart cut = task_part(rows, whole.num_panels, shape, part);
   LinearTask task = whole;
-  task.x += row * whole.x_stride;
-  task.rows = row_end - row;
-  task.panels += panel * whole.in_features * whole.row_bytes;
-  task.num_panels = panel_end - panel;
-  task.bias += column;
-  if (task.residual != nullptr) task.residual += row * whole.residual_stride + column;
-  task.out += row * whole.out_stride + column;
+  cut_output(task, cut);
+  task.x += cut.row * whole.x_stride;
+  task.panels += cut.panel * whole.in_features * whole.row_bytes;
+  task.bias += cut.column();
   task.scratch = scratch;
-  task.columns = std::min(whole.columns - column, task.num_panels * kPanelColumns);
   leaf.run(task);
 }
 

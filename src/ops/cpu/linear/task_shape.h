@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
+
+#include "ops/cpu/linear/task.h"
 
 namespace fovea::cpu {
 
@@ -32,6 +35,39 @@ struct TaskLimits {
                                                                    std::int64_t parts,
                                                                    std::int64_t index) {
   return {index * count / parts, (index + 1) * count / parts};
+}
+
+/// Rows and panels of one task.
+struct TaskPart {
+  std::int64_t row;  ///< the first one
+  std::int64_t rows;
+  std::int64_t panel;  ///< the first one
+  std::int64_t panels;
+
+  [[nodiscard]] std::int64_t column() const noexcept { return panel * kPanelColumns; }
+};
+
+/// Task `index` of a layer. Neighbouring tasks share weights: all rows of one group of panels come
+/// first.
+[[nodiscard]] inline TaskPart task_part(std::int64_t rows, std::int64_t panels, TaskShape shape,
+                                        std::int64_t index) {
+  const auto [row, row_end] = part_of(rows, shape.row_parts, index % shape.row_parts);
+  const auto [panel, panel_end] = part_of(panels, shape.panel_parts, index / shape.row_parts);
+  return {row, row_end - row, panel, panel_end - panel};
+}
+
+/// Cuts a part out of what tasks of every element type have: rows, panels, residual and output. The
+/// caller cuts the rest.
+/// @param task the whole layer.
+template <class Task>
+void cut_output(Task& task, const TaskPart& part) {
+  task.rows = part.rows;
+  task.num_panels = part.panels;
+  task.columns = std::min(task.columns - part.column(), part.panels * kPanelColumns);
+  if (task.residual != nullptr) {
+    task.residual += part.row * task.residual_stride + part.column();
+  }
+  task.out += part.row * task.out_stride + part.column();
 }
 
 }  // namespace fovea::cpu

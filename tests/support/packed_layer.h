@@ -1,22 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 #include "ops/cpu/cpu_kernels.h"
 #include "support/linear_fixture.h"
 
 namespace fovea::test {
 
-/// An int8 layer on a CPU device of its own, with the memory that it works in.
-class Int8Layer {
+/// A linear layer on a CPU device of its own, with the memory that it works in.
+class PackedLayer {
  public:
-  Int8Layer(CpuIsa isa, const Stored& weight, const Stored* bias, int threads = 1)
-      : bench_(isa, threads),
-        packed_(ops::pack_linear(bench_.device(), weight.view(),
-                                 bias == nullptr ? ConstTensorView{} : bias->view(),
-                                 ops::WeightFormat::kInt8)) {}
-
   [[nodiscard]] const ops::PackedLinear& packed() const { return packed_; }
   [[nodiscard]] Stream& stream() { return bench_.stream(); }
 
@@ -37,10 +31,31 @@ class Int8Layer {
     ops::linear(ctx, args);
   }
 
+ protected:
+  PackedLayer(LinearBench bench, const Stored& weight, const Stored* bias, ops::WeightFormat format)
+      : bench_(std::move(bench)),
+        packed_(ops::pack_linear(bench_.device(), weight.view(),
+                                 bias == nullptr ? ConstTensorView{} : bias->view(), format)) {}
+
  private:
   LinearBench bench_;
   ops::PackedLinear packed_;
   Buffer memory_;
+};
+
+/// In integers of 8 bits.
+class Int8Layer : public PackedLayer {
+ public:
+  Int8Layer(CpuIsa isa, const Stored& weight, const Stored* bias, int threads = 1)
+      : PackedLayer(LinearBench(isa, threads), weight, bias, ops::WeightFormat::kInt8) {}
+};
+
+/// In bf16.
+class Bf16Layer : public PackedLayer {
+ public:
+  Bf16Layer(CpuIsa isa, const Stored& weight, const Stored* bias, int threads = 1)
+      : PackedLayer(LinearBench(isa, threads, DType::kBF16), weight, bias,
+                    ops::WeightFormat::kNative) {}
 };
 
 }  // namespace fovea::test

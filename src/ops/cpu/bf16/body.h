@@ -1,0 +1,138 @@
+#pragma once
+
+// The bf16 linear layer of one task, written once for all instruction sets. Include only from a
+// leaf, which defines a vector type V in an anonymous namespace, as with ops/cpu/linear/body.h.
+//
+// Besides the members of the vector types of ops/cpu/vector, V has pairs of bf16 numbers:
+//   Pairs, load_pairs(p)  the weights of kWidth columns, two values each
+//          broadcast_pair(p)  two values of a row, for every column
+//          dot(sum, x, w)     fma(x[0], w[0], fma(x[1], w[1], sum))
+//   store_bf16(p, a)      kWidth numbers, rounded to nearest even, denormal ones as zero
+// All leaves give the same bits: see bf16_linear.h. A compiler must not contract operations of its
+// own accord.
+//
+// A register tile runs through all of k, panel by panel: weights come from L2, into which the
+// panel before prefetched them.
+
+#include <array>
+#include <utility>
+
+#include "ops/cpu/bf16/task.h"
+#include "ops/cpu/linear/body.h"
+
+namespace fovea::cpu {
+
+/// The leaf's first half.
+template <class V>
+void round_rows(const RoundTask& task) {
+  for (std::int64_t r = 0; r < task.rows; ++r) {
+    const float* const x = task.x + r * task.cols;
+    std::byte* const to = task.out.values + r * task.out.stride;
+    std::int64_t c = 0;
+    for (; c + V::kWidth <= task.cols; c += V::kWidth) V::store_bf16(to + 2 * c, V::load(x + c));
+    if (c < task.cols) V::store_bf16(to + 2 * c, V::load_some(x + c, task.cols - c));
+  }
+}
+
+/// sums[r][0..32) = sum_k rows[r][k] * panel[k][0..32), for kRows rows: the micro-kernel. Holds two
+/// vectors of every row at a time, one in each half of the panel.
+template <class V, int kRows>
+void multiply_bf16_tile(const Bf16Rows& rows, const std::byte* panel, std::int64_t pairs,
+                        Upcoming upcoming, float* sums) {
+  for (int column = 0; column < kHalfPanel; column += V::kWidth) {
+    typename V::Reg left[kRows];
+    typename V::Reg right[kRows];
+    for (int r = 0; r < kRows; ++r) left[r] = right[r] = V::broadcast(0.0f);
+    const std::byte* weights = panel + column * kPairK * 2;
+    const std::byte* x = rows.values;
+    const std::byte* next = upcoming.data;
+    for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      V::prefetch(next);
+      V::prefetch(next + kLineBytes);
+      next += upcoming.step;
+      const typename V::Pairs w_left = V::load_pairs(weights);
+      const typename V::Pairs w_right = V::load_pairs(weights + kPairBytes / 2);
+      for (int r = 0; r < kRows; ++r) {
+        const typename V::Pairs both = V::broadcast_pair(x + r * rows.stride);
+        left[r] = V::dot(left[r], both, w_left);
+        right[r] = V::dot(right[r], both, w_right);
+      }
+      weights += kPairBytes;
+      x += kPairK * 2;
+    }
+    for (int r = 0; r < kRows; ++r) {
+      V::store(sums + r * kPanelColumns + column, left[r]);
+      V::store(sums + r * kPanelColumns + column + kHalfPanel, right[r]);
+    }
+  }
+}
+
+using MultiplyBf16Tile = void (*)(const Bf16Rows&, const std::byte*, std::int64_t, Upcoming,
+                                  float*);
+
+/// Micro-kernels for 1..V::kTileRows rows; entry 0 is never used.
+template <class V, int... kRows>
+constexpr auto multiply_bf16_tiles(std::integer_sequence<int, kRows...>) {
+  return std::array<MultiplyBf16Tile, sizeof...(kRows) + 1>{nullptr,
+                                                            &multiply_bf16_tile<V, kRows + 1>...};
+}
+
+/// Rows [row, row + rows) of a task and the columns of one panel, from `column` on.
+struct Bf16Tile {
+  std::int64_t row;
+  std::int64_t rows;
+  std::int64_t column;
+};
+
+/// out = residual + activation(sum + bias) for a tile.
+template <class V, ops::Activation kActivation>
+void finish_bf16_tile(const Bf16Task& task, const Bf16Tile& tile, const float* sums) {
+  const std::int64_t rest = task.columns - tile.column;
+  const std::int64_t columns = rest < kPanelColumns ? rest : kPanelColumns;
+  for (std::int64_t r = 0; r < tile.rows; ++r) {
+    const std::int64_t row = tile.row + r;
+    const float* const residual = task.residual == nullptr
+                                      ? nullptr
+                                      : task.residual + row * task.residual_stride + tile.column;
+    float* const out = task.out + row * task.out_stride + tile.column;
+    for (std::int64_t c = 0; c < columns; c += V::kWidth) {
+      finish_vector<V, kActivation>(sums + r * kPanelColumns + c, task.bias + tile.column + c,
+                                    residual == nullptr ? nullptr : residual + c, out + c,
+                                    columns - c);
+    }
+  }
+}
+
+/// One panel times all rows of the task, in register tiles of nearly equal height, which together
+/// prefetch the next panel.
+template <class V, ops::Activation kActivation>
+void multiply_bf16_panel(const Bf16Task& task, std::int64_t panel) {
+  static constexpr auto kTiles =
+      multiply_bf16_tiles<V>(std::make_integer_sequence<int, V::kTileRows>{});
+  alignas(64) float sums[V::kTileRows * kPanelColumns];
+  const std::int64_t panel_bytes = task.pairs * kPairBytes;
+  const std::byte* const weights = task.panels + panel * panel_bytes;
+  const std::int64_t num_tiles = (task.rows + V::kTileRows - 1) / V::kTileRows;
+  const std::int64_t step = (kPairBytes + num_tiles - 1) / num_tiles;
+  Upcoming upcoming{weights + panel_bytes, step};
+  Bf16Tile tile{.row = 0, .rows = 0, .column = panel * kPanelColumns};
+  for (std::int64_t t = 0; t < num_tiles; ++t) {
+    tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);
+    const Bf16Rows rows{task.x.values + tile.row * task.x.stride, task.x.stride};
+    kTiles[static_cast<std::size_t>(tile.rows)](rows, weights, task.pairs, upcoming, sums);
+    finish_bf16_tile<V, kActivation>(task, tile, sums);
+    tile.row += tile.rows;
+    upcoming.data += step * task.pairs;
+  }
+}
+
+/// The leaf's second half: one task from rounded rows to finished output.
+template <class V>
+void multiply_bf16(const Bf16Task& task) {
+  with_constant(task.activation, [&]<ops::Activation kActivation>() {
+    for (std::int64_t panel = 0; panel < task.num_panels; ++panel)
+      multiply_bf16_panel<V, kActivation>(task, panel);
+  });
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,361 @@
+// The bf16 linear layer: every leaf that this machine can run gives the bits of its definition, and
+// layers give those bits in any batch, replayed and on any number of threads.
+#include "ops/cpu/bf16/bf16_linear.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "core/float_mode.h"
+#include "ops/cpu/linear/task_shape.h"
+#include "support/naive_ops.h"
+#include "support/packed_layer.h"
+
+namespace fovea::test {
+namespace {
+
+using ops::Activation;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
+                                       Activation::kGeluErf, Activation::kQuickGelu,
+                                       Activation::kSilu};
+
+float from_bits(std::uint32_t bits) {
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+/// Including the leaves that this machine has no use for.
+std::vector<const cpu::Bf16Leaf*> leaves_of_this_machine() {
+  std::vector<const cpu::Bf16Leaf*> leaves{&cpu::kBf16Portable};
+  if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kBf16Avx2);
+  if (detect_cpu_isa() < CpuIsa::kAvx512) return leaves;
+  leaves.push_back(&cpu::kBf16Avx512);
+  const cpu::Bf16Leaf* const best = &cpu::bf16_leaf(CpuIsa::kAvx512);
+  if (best != leaves.back()) leaves.push_back(best);
+  return leaves;
+}
+
+class Bf16LeafTest : public ::testing::TestWithParam<const cpu::Bf16Leaf*> {};
+
+INSTANTIATE_TEST_SUITE_P(Leaves, Bf16LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
+                         [](const auto& suite) { return std::string(suite.param->name); });
+
+/// As a leaf rounds a row, widened again.
+std::vector<float> rounded_by(const cpu::Bf16Leaf& leaf, const std::vector<float>& row) {
+  std::vector<std::uint16_t> words(row.size() + 32);
+  const auto cols = static_cast<std::int64_t>(row.size());
+  auto* const to = reinterpret_cast<std::byte*>(words.data());
+  const FloatModeScope mode(kTowerFloatMode);
+  leaf.round({.x = row.data(), .rows = 1, .cols = cols, .out = {to, 2 * cols + 64}});
+  std::vector<float> rounded;
+  for (std::size_t k = 0; k < row.size(); ++k)
+    rounded.push_back(from_bits(static_cast<std::uint32_t>(words[k]) << 16));
+  return rounded;
+}
+
+TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
+  struct Rounding {
+    std::uint32_t from;
+    std::uint32_t to;
+  };
+  const Rounding cases[] = {
+      {0x3f800000, 0x3f800000},  // 1
+      {0x3f807fff, 0x3f800000},  // just below the middle
+      {0x3f808000, 0x3f800000},  // the middle, to even
+      {0x3f808001, 0x3f810000},  // just above it
+      {0x3f818000, 0x3f820000},  // the middle, to even
+      {0xbf818000, 0xbf820000}, {0x3fffffff, 0x40000000},
+      {0x7f7f8000, 0x7f800000},  // beyond the largest number
+      {0x7f7f7fff, 0x7f7f0000}, {0x7f800000, 0x7f800000},
+      {0xff800000, 0xff800000}, {0x00000000, 0x00000000},
+      {0x80000000, 0x80000000}, {0x00800000, 0x00800000},  // the smallest normal number
+      {0x007fffff, 0x00000000},  // the largest denormal one, not to its neighbour
+      {0x807fffff, 0x80000000}, {0x00000001, 0x00000000}};
+  std::vector<float> row;
+  for (const Rounding& one : cases) row.push_back(from_bits(one.from));
+  row.push_back(from_bits(0x7fc00001));
+  row.push_back(from_bits(0xff800001));  // NaN in the lower bits only
+  const std::vector<float> rounded = rounded_by(*GetParam(), row);
+  for (std::size_t i = 0; i < std::size(cases); ++i)
+    EXPECT_EQ(bits_of(rounded[i]), cases[i].to) << std::hex << cases[i].from;
+  EXPECT_TRUE(std::isnan(rounded[std::size(cases)]));
+  EXPECT_TRUE(std::isnan(rounded[std::size(cases) + 1]));
+}
+
+/// Numbers of all signs and of the exponents [first, last] of f32.
+Matrix with_exponents(std::int64_t rows, std::int64_t cols, std::uint32_t first, std::uint32_t last,
+                      unsigned seed) {
+  Matrix matrix(rows, cols);
+  std::mt19937 generator(seed);
+  for (float& value : matrix.values) {
+    const auto exponent = static_cast<std::uint32_t>(first + generator() % (last - first + 1));
+    value = from_bits((static_cast<std::uint32_t>(generator()) & 0x807fffffu) | exponent << 23);
+  }
+  return matrix;
+}
+
+/// rows * weight^T by a leaf alone.
+Matrix multiplied_by(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& weight) {
+  LinearBench bench(CpuIsa::kPortable, 1, DType::kBF16);
+  const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+  const std::int64_t stride = 2 * x.cols + 128;
+  std::vector<std::byte> values(static_cast<std::size_t>(x.rows * stride));
+  Matrix out(x.rows, packed.out_features);
+  const cpu::Bf16Rows rows{values.data(), stride};
+  const FloatModeScope mode(kTowerFloatMode);
+  leaf.round({.x = x.values.data(), .rows = x.rows, .cols = x.cols, .out = rows});
+  leaf.multiply({.x = rows,
+                 .rows = x.rows,
+                 .panels = packed.weight.data(),
+                 .num_panels = cpu::ceil_div(packed.out_features, cpu::kPanelColumns),
+                 .pairs = cpu::ceil_div(x.cols, cpu::kPairK),
+                 .bias = reinterpret_cast<const float*>(packed.bias.data()),
+                 .residual = nullptr,
+                 .residual_stride = 0,
+                 .activation = Activation::kNone,
+                 .out = out.values.data(),
+                 .out_stride = out.cols,
+                 .columns = out.cols});
+  return out;
+}
+
+/// What the layer is defined as: fused multiply-adds, the second of each pair first. Bias 0.
+float naive_sum(const float* x, const float* w, std::int64_t cols) {
+  float sum = 0;
+  for (std::int64_t k = 0; k < cols; k += 2) {
+    if (k + 1 < cols) sum = std::fma(x[k + 1], w[k + 1], sum);
+    sum = std::fma(x[k], w[k], sum);
+  }
+  return sum + 0.0f;
+}
+
+TEST_P(Bf16LeafTest, GivesTheBitsOfFusedMultiplyAddsSecondOfEachPairFirst) {
+  struct Exponents {
+    std::uint32_t first;
+    std::uint32_t last;
+  };
+  constexpr std::int64_t kRows = 29;
+  constexpr std::int64_t kIn = 41;
+  constexpr std::int64_t kOut = 70;
+  const Exponents ranges[] = {{120, 130},            // as in a tower
+                              {100, 150}, {50, 72},  // products around 2^-126
+                              {0, 70},               // denormal numbers
+                              {185, 254},            // overflow
+                              {0, 255}};             // everything, infinity and NaN too
+  for (const auto& [first, last] : ranges) {
+    SCOPED_TRACE(cat("exponents ", first, " to ", last));
+    const Matrix x = with_exponents(kRows, kIn, first, last, 1);
+    const Stored weight(with_exponents(kOut, kIn, first, last, 2).values, DType::kBF16,
+                        {kOut, kIn});
+    const std::vector<float> rounded = rounded_by(cpu::kBf16Portable, x.values);
+    const Matrix out = multiplied_by(*GetParam(), x, weight);
+    const FloatModeScope mode(kTowerFloatMode);
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      for (std::int64_t n = 0; n < kOut; ++n) {
+        const float want = naive_sum(&rounded[static_cast<std::size_t>(r * kIn)],
+                                     &weight.rounded[static_cast<std::size_t>(n * kIn)], kIn);
+        const float got = out.at(r, n);
+        // Compared as bits: in this mode a denormal number equals 0.
+        ASSERT_TRUE(bits_of(got) == bits_of(want) || (std::isnan(got) && std::isnan(want)))
+            << r << ", " << n << ": " << got << " instead of " << want;
+      }
+    }
+  }
+}
+
+std::vector<CpuIsa> isas_of_this_machine() {
+  std::vector<CpuIsa> isas;
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
+    if (isa <= detect_cpu_isa()) isas.push_back(isa);
+  return isas;
+}
+
+class Bf16LinearTest : public ::testing::TestWithParam<CpuIsa> {};
+
+INSTANTIATE_TEST_SUITE_P(Isas, Bf16LinearTest, ::testing::ValuesIn(isas_of_this_machine()),
+                         [](const auto& suite) { return std::string(to_string(suite.param)); });
+
+Stored random_weight(std::int64_t out_features, std::int64_t in_features) {
+  return {Matrix::random(out_features, in_features, 2).values,
+          DType::kBF16,
+          {out_features, in_features}};
+}
+
+struct Case {
+  std::int64_t rows;
+  std::int64_t in_features;
+  std::int64_t out_features;
+  DType stored;
+};
+
+TEST_P(Bf16LinearTest, IsTheLayerOfRoundedNumbersForOddShapesAndAllDtypes) {
+  const Case cases[] = {{1, 1, 1, DType::kF32},      {1, 257, 33, DType::kBF16},
+                        {2, 5, 31, DType::kF16},     {13, 64, 32, DType::kF32},
+                        {15, 19, 96, DType::kBF16},  {29, 512, 65, DType::kF32},
+                        {57, 144, 132, DType::kF16}, {127, 643, 1057, DType::kBF16}};
+  int next = 0;
+  for (const auto& [rows, in_features, out_features, stored] : cases) {
+    const Activation activation = kActivations[next++ % std::size(kActivations)];
+    SCOPED_TRACE(cat(rows, " x ", in_features, " x ", out_features));
+    const Matrix x = Matrix::random(rows, in_features, 1);
+    const std::vector<float> rounded_x =
+        Stored(x.values, DType::kBF16, {rows, in_features}).rounded;
+    const Matrix residual = Matrix::random(rows, out_features, 4);
+    const Stored weight(Matrix::random(out_features, in_features, 2).values, stored,
+                        {out_features, in_features});
+    const std::vector<float> rounded_weight =
+        Stored(weight.rounded, DType::kBF16, {out_features, in_features}).rounded;
+    const Stored bias(Matrix::random(1, out_features, 3).values, stored, {out_features});
+    Bf16Layer layer(GetParam(), weight, &bias, 2);
+    ASSERT_EQ(layer.packed().dtype, DType::kBF16);
+    Matrix out(rows, out_features, kNan);
+    layer.apply(x.view(), out.view(), activation, residual.view());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t n = 0; n < out_features; ++n) {
+        double sum = bias.rounded[static_cast<std::size_t>(n)];
+        for (std::int64_t k = 0; k < in_features; ++k)
+          sum += double{rounded_x[static_cast<std::size_t>(r * in_features + k)]} *
+                 double{rounded_weight[static_cast<std::size_t>(n * in_features + k)]};
+        ASSERT_NEAR(out.at(r, n), naive_activation(activation, sum) + residual.at(r, n),
+                    2e-5 * (1 + std::abs(sum)))
+            << "row " << r << " column " << n;
+      }
+    }
+  }
+}
+
+TEST_P(Bf16LinearTest, GivesTheBitsOfThePortableLeafWithAllActivations) {
+  Matrix x = Matrix::random(37, 301, 1);
+  for (std::int64_t r = 0; r < 37; ++r)
+    for (std::int64_t k = 0; k < 301; ++k)
+      x.at(r, k) *= std::pow(10.0f, static_cast<float>(r % 9) - 4.0f);
+  const Matrix residual = Matrix::random(37, 77, 4);
+  const Stored weight = random_weight(77, 301);
+  const Stored bias(Matrix::random(1, 77, 3).values, DType::kF32, {77});
+  Bf16Layer portable(CpuIsa::kPortable, weight, &bias);
+  Bf16Layer layer(GetParam(), weight, &bias);
+  for (const Activation activation : kActivations) {
+    Matrix expected(37, 77);
+    portable.apply(x.view(), expected.view(), activation, residual.view());
+    Matrix out(37, 77);
+    layer.apply(x.view(), out.view(), activation, residual.view());
+    EXPECT_EQ(out.values, expected.values) << static_cast<int>(activation);
+  }
+}
+
+TEST_P(Bf16LinearTest, WeightsTakeTwoBytesWhateverTheCheckpointHas) {
+  for (const DType stored : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const Stored weight(Matrix::random(64, 33, 2).values, stored, {64, 33});
+    EXPECT_EQ(Bf16Layer(GetParam(), weight, nullptr).packed().weight.bytes(), 64u * 34 * 2);
+  }
+}
+
+TEST_P(Bf16LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
+  constexpr std::int64_t kRows = 200;
+  constexpr std::int64_t kIn = 303;
+  constexpr std::int64_t kOut = 160;
+  const Stored weight = random_weight(kOut, kIn);
+  Matrix x = Matrix::random(kRows, kIn, 1);
+  Matrix alone(kRows, kOut);
+  Bf16Layer single(GetParam(), weight, nullptr);
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const ConstTensorView row{
+        reinterpret_cast<const std::byte*>(&x.at(r, 0)), DType::kF32, {1, kIn}};
+    const TensorView to{reinterpret_cast<std::byte*>(&alone.at(r, 0)), DType::kF32, {1, kOut}};
+    single.apply(row, to, Activation::kGeluTanh);
+  }
+  std::vector<std::int64_t> counts{55, 56, 57, 113, kRows};
+  for (std::int64_t count = 1; count <= 30; ++count) counts.push_back(count);
+  for (int threads = 1; threads <= 4; ++threads) {
+    Bf16Layer layer(GetParam(), weight, nullptr, threads);
+    for (const std::int64_t count : counts) {
+      Matrix out(count, kOut);
+      layer.apply(x.first_rows(count), out.view(), Activation::kGeluTanh);
+      ASSERT_EQ(
+          std::memcmp(out.values.data(), alone.values.data(), out.values.size() * sizeof(float)), 0)
+          << count << " rows on " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(Bf16LinearTest, ReplayReadsTheLiveCountAnewAndTouchesNoOtherRow) {
+  constexpr std::int64_t kCapacity = 60;
+  Bf16Layer layer(GetParam(), random_weight(50, 33), nullptr, 2);
+  Matrix x = Matrix::random(kCapacity, 33, 1);
+  Matrix whole(kCapacity, 50);
+  layer.apply(x.view(), whole.view());
+
+  std::int32_t live = 0;
+  Matrix captured_x = x;
+  Matrix out(kCapacity, 50);
+  const auto graph =
+      layer.stream().capture([&] { layer.apply(captured_x.view(), out.view(), {}, {}, {&live}); });
+  for (const std::int32_t count : {5, 60, 0, 1, 59}) {
+    live = count;
+    captured_x = x;
+    std::fill(captured_x.values.begin() + count * 33, captured_x.values.end(), kNan);
+    std::ranges::fill(out.values, -3.0f);
+    layer.stream().replay(*graph);
+    for (std::int64_t r = 0; r < kCapacity; ++r) {
+      for (std::int64_t c = 0; c < 50; ++c)
+        ASSERT_EQ(out.at(r, c), r < count ? whole.at(r, c) : -3.0f) << count << ": " << r;
+    }
+  }
+}
+
+TEST_P(Bf16LinearTest, WritesOnlyItsColumnsOfAWiderOutput) {
+  const Matrix x = Matrix::random(19, 40, 1);
+  Bf16Layer layer(GetParam(), random_weight(45, 40), nullptr);
+  Matrix alone(19, 45);
+  layer.apply(x.view(), alone.view());
+  Matrix wide(19, 100, 7.0f);
+  layer.apply(x.view(), wide.view(), {}, {}, {}, 33);
+  for (std::int64_t r = 0; r < 19; ++r) {
+    for (std::int64_t c = 0; c < 100; ++c) {
+      const bool written = c >= 33 && c < 33 + 45;
+      ASSERT_EQ(wide.at(r, c), written ? alone.at(r, c - 33) : 7.0f) << r << ", " << c;
+    }
+  }
+}
+
+TEST_P(Bf16LinearTest, ARowWithAnInfinityOrNanChangesNoOtherRow) {
+  Matrix x = Matrix::random(20, 41, 1);
+  Bf16Layer layer(GetParam(), random_weight(64, 41), nullptr);
+  Matrix clean(20, 64);
+  layer.apply(x.view(), clean.view());
+  x.at(3, 40) = kNan;
+  x.at(9, 0) = kInfinity;
+  Matrix dirty(20, 64);
+  layer.apply(x.view(), dirty.view());
+  for (std::int64_t r = 0; r < 20; ++r) {
+    for (std::int64_t c = 0; c < 64; ++c) {
+      if (r == 3 || r == 9) {
+        ASSERT_FALSE(std::isfinite(dirty.at(r, c))) << r;
+      } else {
+        ASSERT_EQ(dirty.at(r, c), clean.at(r, c)) << r;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::test
