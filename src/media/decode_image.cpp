@@ -45,11 +45,11 @@ ImageHeader read_checked_header(const EncodedImage& source, const MediaOptions& 
 }
 
 Image decode_pixels(const EncodedImage& source, const ImageHeader& header,
-                    const MediaOptions& options) {
+                    const MediaOptions& options, std::vector<std::uint8_t> memory) {
   switch (header.info.format) {
-    case ImageFormat::kJpeg: return decode_jpeg(source, header);
-    case ImageFormat::kPng: return decode_png(source, header, options);
-    case ImageFormat::kWebp: return decode_webp(source, header, options);
+    case ImageFormat::kJpeg: return decode_jpeg(source, header, std::move(memory));
+    case ImageFormat::kPng: return decode_png(source, header, options, std::move(memory));
+    case ImageFormat::kWebp: return decode_webp(source, header, options, std::move(memory));
   }
   FOVEA_CHECK(false, kInternal, "image format without a decoder");
   return {};
@@ -66,11 +66,11 @@ ImageInfo probe_image(std::span<const std::uint8_t> bytes, std::string_view name
 }
 
 Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                   const MediaOptions& options) {
+                   const MediaOptions& options, std::vector<std::uint8_t> memory) {
   const EncodedImage source{bytes, name};
   const ImageHeader header = read_checked_header(source, options);
   try {
-    return decode_pixels(source, header, options);
+    return decode_pixels(source, header, options, std::move(memory));
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kOutOfMemory,
                 cat(name, ": no memory for an image of ", header.info.width_px, " x ",

@@ -48,6 +48,18 @@ TEST_P(PillowReference, HasTheSamePixels) {
   EXPECT_EQ(test::sha256_hex(image.rgb).substr(0, 32), GetParam().sha256_head);
 }
 
+TEST_P(PillowReference, LeavesNothingOfTheMemoryItGets) {
+  const std::string path =
+      std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/images/" + GetParam().file;
+  const std::vector<std::uint8_t> file = read_file(path, 1 << 16);
+  Bytes memory(std::size_t{1} << 16, 0xab);
+  const std::uint8_t* const place = memory.data();
+  const Image image = decode_image(file, "image", {}, std::move(memory));
+  EXPECT_EQ(image.rgb, decode(file).rgb);
+  const bool is_copied = std::string_view(GetParam().file).ends_with(".webp");
+  EXPECT_TRUE(is_copied || image.rgb.data() == place) << "new memory was taken";
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Pillow940, PillowReference,
     ::testing::Values(
@@ -140,6 +152,7 @@ long peak_growth_of_decoding(const Bytes& file) {
     const auto peak_bytes = [] {
       rusage usage{};
       getrusage(RUSAGE_SELF, &usage);
+      // NOLINTNEXTLINE(cppcoreguidelines-pro-type-union-access): glibc has the member in a union
       return usage.ru_maxrss * 1024;
     };
     const long before = peak_bytes();

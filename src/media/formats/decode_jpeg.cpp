@@ -165,7 +165,8 @@ ImageHeader read_jpeg_header(const EncodedImage& source) {
           find_orientation(source.bytes)};
 }
 
-Image decode_jpeg(const EncodedImage& source, const ImageHeader& header) {
+Image decode_jpeg(const EncodedImage& source, const ImageHeader& header,
+                  std::vector<std::uint8_t> memory) {
   const std::int64_t width = header.info.width_px;
   const std::int64_t height = header.info.height_px;
   check_jpeg_scans(source.bytes, read_jpeg_frame(source.bytes, source.name), source.name);
@@ -174,7 +175,7 @@ Image decode_jpeg(const EncodedImage& source, const ImageHeader& header) {
   FOVEA_CHECK(reader.width_px() == width && reader.height_px() == height, kCorruptData, source.name,
               ": JPEG of ", width, " x ", height, " pixels has another frame of ",
               reader.width_px(), " x ", reader.height_px());
-  ImageWriter writer(width, height, header.orientation);
+  ImageWriter writer(width, height, header.orientation, std::move(memory));
   if (!reader.is_cmyk()) {
     reader.read_rows([&](std::int64_t y) { return writer.row(y); },
                      [&](std::int64_t y) { writer.finish_row(y); });

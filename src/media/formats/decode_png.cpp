@@ -311,8 +311,8 @@ ImageHeader read_png_header(const EncodedImage& source) {
           read_png_orientation(file, source.name)};
 }
 
-Image decode_png(const EncodedImage& source, const ImageHeader& header,
-                 const MediaOptions& options) {
+Image decode_png(const EncodedImage& source, const ImageHeader& header, const MediaOptions& options,
+                 std::vector<std::uint8_t> memory) {
   const ImageInfo& info = header.info;
   const Compositing compositing = rules_of(options.profile).compositing;
   const std::optional<Bytes> transparency = compositing == Compositing::kEvery
@@ -326,7 +326,7 @@ Image decode_png(const EncodedImage& source, const ImageHeader& header,
   FOVEA_CHECK(!is_rgb || reader.row_bytes() == rgb_row_bytes, kInternal, "PNG row of ",
               reader.row_bytes(), " bytes for ", info.width_px, " RGB pixels");
 
-  ImageWriter writer(info.width_px, info.height_px, header.orientation);
+  ImageWriter writer(info.width_px, info.height_px, header.orientation, std::move(memory));
   const bool in_passes = reader.is_interlaced();
   std::vector<std::uint8_t> row_of_pass(in_passes ? rgb_row_bytes : 0);
   std::vector<std::uint8_t> raw_row(is_rgb ? 0 : reader.row_bytes());

@@ -254,12 +254,12 @@ ImageHeader read_webp_header(const EncodedImage& source) {
 }
 
 Image decode_webp(const EncodedImage& source, const ImageHeader& header,
-                  const MediaOptions& options) {
+                  const MediaOptions& options, std::vector<std::uint8_t> memory) {
   const WebPBitstreamFeatures canvas = read_features(source.bytes, source.name);
   const Frame frame = find_frame(source, canvas);
   const std::size_t channels = num_channels(canvas);
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(frame.width_px * frame.height_px) *
-                                   channels);
+  std::vector<std::uint8_t> pixels = std::move(memory);
+  pixels.resize(static_cast<std::size_t>(frame.width_px * frame.height_px) * channels);
   decode_frame(frame, channels, pixels, source.name);
   if (is_decoded_in_place(canvas, header.orientation))
     return {canvas.width, canvas.height, std::move(pixels)};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "fovea/options.h"
 #include "media/decode_image.h"
@@ -39,12 +40,14 @@ inline constexpr std::size_t kDecoderBytes = std::size_t{2} << 20;
 [[nodiscard]] ImageHeader read_png_header(const EncodedImage& source);
 [[nodiscard]] ImageHeader read_webp_header(const EncodedImage& source);
 
-/// Decodes to RGB, turned by the orientation of the header.
+/// Decodes to RGB, turned by the orientation of the header. Every pixel is written, so that nothing
+/// of what `memory` held is left.
 /// @throws also Error(kInvalidArgument) for more scans, or more work in scans, than a decoder does.
-[[nodiscard]] Image decode_jpeg(const EncodedImage& source, const ImageHeader& header);
+[[nodiscard]] Image decode_jpeg(const EncodedImage& source, const ImageHeader& header,
+                                std::vector<std::uint8_t> memory);
 [[nodiscard]] Image decode_png(const EncodedImage& source, const ImageHeader& header,
-                               const MediaOptions& options);
+                               const MediaOptions& options, std::vector<std::uint8_t> memory);
 [[nodiscard]] Image decode_webp(const EncodedImage& source, const ImageHeader& header,
-                                const MediaOptions& options);
+                                const MediaOptions& options, std::vector<std::uint8_t> memory);
 
 }  // namespace fovea::media

@@ -19,7 +19,8 @@ constexpr std::int64_t kRowsTogether = 16;
 
 }  // namespace
 
-ImageWriter::ImageWriter(std::int64_t width_px, std::int64_t height_px, Orientation orientation)
+ImageWriter::ImageWriter(std::int64_t width_px, std::int64_t height_px, Orientation orientation,
+                         std::vector<std::uint8_t> memory)
     : width_px_(width_px), height_px_(height_px) {
   const auto code = static_cast<int>(orientation);
   const bool swaps = swaps_sides(orientation);
@@ -35,7 +36,10 @@ ImageWriter::ImageWriter(std::int64_t width_px, std::int64_t height_px, Orientat
       (from_right ? (1 - width_px) * per_x_ : 0) + (from_bottom ? (1 - height_px) * per_y_ : 0);
   band_rows_ = rows_stay_rows() ? 0 : swaps ? kRowsTogether : 1;
 
-  image_.rgb.resize(static_cast<std::size_t>(width_px * height_px * kChannels));
+  const auto image_bytes = static_cast<std::size_t>(width_px * height_px * kChannels);
+  if (memory.capacity() < image_bytes) memory = {};  // rather than move what it holds
+  image_.rgb = std::move(memory);
+  image_.rgb.resize(image_bytes);
   band_.resize(static_cast<std::size_t>(band_rows_ * width_px * kChannels));
 }
 

@@ -15,7 +15,9 @@ namespace fovea::media {
 class ImageWriter {
  public:
   /// @param width_px, height_px of the stored image, at least 1.
-  ImageWriter(std::int64_t width_px, std::int64_t height_px, Orientation orientation);
+  /// @param memory for the image; what it holds stays until it is written over.
+  ImageWriter(std::int64_t width_px, std::int64_t height_px, Orientation orientation,
+              std::vector<std::uint8_t> memory = {});
 
   /// Host memory that a writer takes, its image included.
   [[nodiscard]] static std::size_t memory_bytes(std::int64_t width_px,
