@@ -16,6 +16,7 @@
 #include "fovea/export.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/stats.h"
 
 namespace fovea {
 
@@ -92,6 +93,9 @@ struct Embedding {
   /// With an encoder cache: the name of these rows, 64 hexadecimal digits that depend on content,
   /// model and options. Empty without one, for finished rows, and on other ranks.
   std::string key;
+  /// Where the rows come from; of what another rank has encoded kNotAsked and kNone.
+  CacheUse cache = CacheUse::kNotAsked;
+  GraphUse graph = GraphUse::kNone;
   StageTimes times;
   std::optional<Error> error;  ///< set, and rows = 0, if the item failed under OnError::kSkip
 

@@ -140,8 +140,8 @@ class FOVEA_API Engine {
   /// @throws Error(kDevice) if a capture fails.
   void warm_up(const CallBounds& bounds = {});
 
-  /// Gives back memory that only calls of the past needed: rows and pinned memory of calls that
-  /// have ended, and what eager runs have grown to. Keeps the weights, the graphs and the memory
+  /// Gives back memory that only calls of the past needed: rows, images and pinned memory of calls
+  /// that have ended, and what eager runs have grown to. Keeps weights, graphs and the memory
   /// they are recorded over, the encoder cache, and what calls use that run meanwhile. The next
   /// calls are slower by the allocations that they do again.
   ///

@@ -23,6 +23,7 @@ struct MediaItem {
   enum class Source : std::uint8_t {
     kFile,         ///< `paths[0]`, the only one: an encoded image, or a video container
     kFrameFiles,   ///< `paths`: encoded images, the already sampled frames of a video
+    kFrames,       ///< `frames`: encoded images, the already sampled frames of a video
     kBytes,        ///< `bytes`: an encoded image, or a video container
     kRgb,          ///< `bytes`: interleaved 8-bit RGB, num_frames images of width_px x height_px
     kPixelValues,  ///< `bytes`: num_rows patches of row_width values of row_dtype, and `grid_thw`
@@ -51,10 +52,13 @@ struct MediaItem {
   /// Bytes of somebody else, in place of `bytes`, which is empty then. Nobody writes to them while
   /// there is an item that refers to them.
   std::span<const std::uint8_t> borrowed;
-  /// Keeps `borrowed` where it is, until the last copy of the item goes. Null: the caller does.
+  /// kFrames only: each an encoded image, somebody else's as `borrowed` is.
+  std::vector<std::span<const std::uint8_t>> frames;
+  /// Keeps `borrowed` and `frames` where they are, until the last copy of the item goes. Null: the
+  /// caller does.
   std::shared_ptr<const void> owner;
 
-  /// The bytes that the item is made of, wherever they are.
+  /// The bytes that the item is made of, wherever they are; not those of `frames`.
   [[nodiscard]] std::span<const std::uint8_t> content() const noexcept {
     return borrowed.empty() ? std::span(bytes) : borrowed;
   }
@@ -92,7 +96,14 @@ struct MediaItem {
 [[nodiscard]] FOVEA_API MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames,
                                             std::int64_t width_px, std::int64_t height_px,
                                             double fps, std::string name);
-/// As the two above, for bytes that stay where they are; nothing is copied.
+/// Encoded images in memory, the frames of a video that are already sampled at `fps`; messages call
+/// them `name`[0] and so on.
+[[nodiscard]] FOVEA_API MediaItem video_frames(std::vector<std::vector<std::uint8_t>> frames,
+                                               std::string name, double fps = 2.0);
+/// As the three above, for bytes that stay where they are; nothing is copied.
+[[nodiscard]] FOVEA_API MediaItem video_frames(std::vector<std::span<const std::uint8_t>> frames,
+                                               std::shared_ptr<const void> owner, std::string name,
+                                               double fps = 2.0);
 [[nodiscard]] FOVEA_API MediaItem video_bytes(std::span<const std::uint8_t> bytes,
                                               std::shared_ptr<const void> owner, std::string name,
                                               double fps = 2.0);

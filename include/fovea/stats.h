@@ -41,6 +41,15 @@ struct CacheTierStats {
   std::int64_t evictions = 0;  ///< items that had to leave, for the host or for good
 };
 
+/// What the encoder cache did for an item, as EncoderCacheStats counts items.
+enum class CacheUse : std::uint8_t {
+  kNotAsked,  ///< there is none, or the call went past it
+  kHit,       ///< the rows were there, or another item of the call has the same
+  kJoin,      ///< another call was encoding the same item
+  kMiss,      ///< encoded and kept, or failed
+  kBypass,    ///< encoded and not kept
+};
+
 /// What the encoder cache of an engine holds, and what became of the items that asked it. An item
 /// counts once, as exactly one of hit, join, miss and bypass, when that is known.
 struct EncoderCacheStats {
@@ -64,6 +73,14 @@ struct EncoderCacheStats {
     const std::int64_t all = hits + joins + misses + bypasses;
     return all == 0 ? 0.0 : static_cast<double>(hits + joins) / static_cast<double>(all);
   }
+};
+
+/// How the tower ran for an item, as Stats counts items.
+enum class GraphUse : std::uint8_t {
+  kNone,     ///< not at all: no tokens, finished rows, rows of the cache
+  kHit,      ///< every path by replay
+  kPartial,  ///< some paths by replay, some eagerly
+  kMiss,     ///< eagerly
 };
 
 /// Counters since the engine was built. An item counts once, as exactly one of hit, partial, miss

@@ -51,7 +51,10 @@ bool is_container(const MediaItem& item) noexcept {
 /// What the request takes without its rows.
 Load load_of(std::span<const MediaItem> items) noexcept {
   Load load{.items = std::ssize(items)};
-  for (const MediaItem& item : items) load.bytes += std::ssize(item.content());
+  for (const MediaItem& item : items) {
+    load.bytes += std::ssize(item.content());
+    for (const std::span<const std::uint8_t> frame : item.frames) load.bytes += std::ssize(frame);
+  }
   return load;
 }
 

@@ -152,7 +152,7 @@ void RowCache::Claim::read(Embedding& out) {
   end();
 }
 
-void RowCache::Claim::publish(const Embedding& item) {
+bool RowCache::Claim::publish(const Embedding& item) {
   const auto entry = std::make_shared<Entry>();
   entry->item = facts_of(item);
   entry->bytes = std::ssize(item.data);
@@ -164,7 +164,7 @@ void RowCache::Claim::publish(const Embedding& item) {
       ++cache_->counts_.bypasses;
       cache_->end(key_, *flight_);
       cache_ = nullptr;
-      return;
+      return false;
     }
   }
   entry->rows = cache_->store_(item.data);
@@ -174,6 +174,7 @@ void RowCache::Claim::publish(const Embedding& item) {
   ++(holder_ ? cache_->counts_.misses : cache_->counts_.bypasses);
   cache_->end(key_, *flight_);
   cache_ = nullptr;
+  return holder_.has_value();
 }
 
 void RowCache::Claim::fail(const Error& error) {

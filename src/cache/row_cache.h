@@ -97,8 +97,9 @@ class RowCache::Claim {
   /// kFailed: why.
   [[nodiscard]] const Error& error() const { return *flight_->error; }
   /// kEncode: hands the item to those who wait, and keeps it if there is room. Ends the claim.
+  /// @return whether it is kept.
   /// @throws std::bad_alloc or Error(kOutOfMemory); then those who wait encode it themselves.
-  void publish(const Embedding& item);
+  bool publish(const Embedding& item);
   /// kEncode: tells those who wait that the item has failed; the next one who asks encodes it anew.
   void fail(const Error& error);
 

@@ -264,6 +264,7 @@ std::size_t Engine::trim() try {
   const std::size_t before = allocated();
   impl_->sessions.clear();
   impl_->gathers.clear();
+  impl_->decode_budget.trim();
   impl_->replicas->for_each([](Replica& replica) { replica.graphs().trim(); });
   return before - std::min(before, allocated());
 } catch (...) {

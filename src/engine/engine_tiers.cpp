@@ -31,6 +31,7 @@ std::vector<std::size_t> Engine::Impl::send_found(GroupSession& session, Call& c
     const RowSink sink = sink_of(call, found.item);
     call.results[found.item] = found.claim.facts();
     call.results[found.item].name = media.name;
+    call.results[found.item].cache = found.use;
     ++call.done;
     const std::optional<Error> error = lacks_room(sink.to, found.claim.facts().rows, media.name);
     if (error) {

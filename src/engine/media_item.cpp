@@ -75,6 +75,26 @@ MediaItem video_bytes(std::vector<std::uint8_t> bytes, std::string name, double 
   return item;
 }
 
+MediaItem video_frames(std::vector<std::span<const std::uint8_t>> frames,
+                       std::shared_ptr<const void> owner, std::string name, double fps) {
+  MediaItem item;
+  item.modality = Modality::kVideo;
+  item.source = MediaItem::Source::kFrames;
+  item.name = std::move(name);
+  item.num_frames = std::ssize(frames);
+  item.fps = fps;
+  item.frames = std::move(frames);
+  item.owner = std::move(owner);
+  return item;
+}
+
+MediaItem video_frames(std::vector<std::vector<std::uint8_t>> frames, std::string name,
+                       double fps) {
+  const auto owner =
+      std::make_shared<const std::vector<std::vector<std::uint8_t>>>(std::move(frames));
+  return video_frames({owner->begin(), owner->end()}, owner, std::move(name), fps);
+}
+
 MediaItem image_bytes(std::span<const std::uint8_t> bytes, std::shared_ptr<const void> owner,
                       std::string name) {
   return borrowing(image_bytes({}, std::move(name)), bytes, std::move(owner));

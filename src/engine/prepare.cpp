@@ -54,7 +54,10 @@ class Preparation {
       case Source::kPixelValues: add_pixel_values(); return;
       case Source::kRgb: add_rgb(); break;
       case Source::kFrameFiles: add_files(); break;
-      case Source::kBytes: is_video ? add_container_bytes() : add_image_bytes(); break;
+      case Source::kFrames: add_frames(); break;
+      case Source::kBytes:
+        is_video ? add_container_bytes() : add_image_bytes(media_.content(), media_.name);
+        break;
       case Source::kFile: is_video ? add_container_file() : add_files(); break;
     }
     result_.times.resize_ms = writer_.resize_ms();
@@ -116,24 +119,32 @@ class Preparation {
     }
   }
 
-  void add_image_bytes() {
-    FOVEA_CHECK(media_.content().size() <= limits().max_image_bytes, kInvalidArgument, media_.name,
-                ": ", media_.content().size(), " bytes, the limit is ", limits().max_image_bytes);
-    add_image(media_.content(), media_.name);
+  void add_frames() {
+    writer_.expect(std::ssize(media_.frames));
+    for (std::size_t i = 0; i < media_.frames.size(); ++i) {
+      add_image_bytes(media_.frames[i], frame_name(media_, i));
+    }
+  }
+
+  void add_image_bytes(std::span<const std::uint8_t> bytes, const std::string& name) {
+    FOVEA_CHECK(bytes.size() <= limits().max_image_bytes, kInvalidArgument, name, ": ",
+                bytes.size(), " bytes, the limit is ", limits().max_image_bytes);
+    add_image(bytes, name);
   }
 
   void add_image(std::span<const std::uint8_t> bytes, const std::string& name) {
     const media::ImageInfo info = media::probe_image(bytes, name, context_.options);
     writer_.announce(info.width_px, info.height_px);
     claim(result_.item.plan);
-    const DecodeBudget::Share share = take(info.decode_bytes);
+    DecodeBudget::Share share = take(info.decode_bytes);
     const Stopwatch watch;
     media::DecodeProcesses* const others = context_.processes;
-    const media::Image image = others != nullptr
-                                   ? others->decode_image(bytes, name)
-                                   : media::decode_image(bytes, name, context_.options);
+    media::Image image =
+        others != nullptr ? others->decode_image(bytes, name)
+                          : media::decode_image(bytes, name, context_.options, share.take_memory());
     result_.times.decode_ms += watch.elapsed_ms();
     writer_.add({image.rgb.data(), image.width_px, image.height_px});
+    share.leave(std::move(image.rgb));
   }
 
   void add_container_bytes() { add_container({.bytes = media_.content(), .name = media_.name}); }
@@ -223,6 +234,9 @@ media::ImageInfo probe(const MediaItem& media, const MediaOptions& options) {
   if (media.source == MediaItem::Source::kBytes) {
     return media::probe_image(media.content(), media.name, options);
   }
+  if (media.source == MediaItem::Source::kFrames) {
+    return media::probe_image(media.frames.front(), frame_name(media, 0), options);
+  }
   return media::probe_image(read_file_start(media.paths.front(), kHeaderBytes), media.name,
                             options);
 }
@@ -248,7 +262,8 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
     return writer.plan_for(media.width_px, media.height_px);
   }
   const media::ImageInfo size = probe(media, options);
-  writer.expect(media.source == Source::kBytes ? 1 : std::ssize(media.paths));
+  const std::int64_t num_files = std::ssize(media.paths) + std::ssize(media.frames);
+  writer.expect(media.source == Source::kBytes ? 1 : num_files);
   return writer.plan_for(size.width_px, size.height_px);
 }
 
@@ -261,6 +276,7 @@ Error named(const MediaItem& media, const Error& error) {
   if (media.name.empty() || begins(media.name) || std::ranges::any_of(media.paths, begins)) {
     return error;
   }
+  if (!media.frames.empty() && text.starts_with(media.name + "[")) return error;
   return {error.code(), cat(media.name, ": ", text)};
 }
 

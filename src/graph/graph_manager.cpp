@@ -98,21 +98,31 @@ void GraphManager::Impl::capture_for(const SubBatch& plan) {
 // --- execution ---
 
 RunTimes GraphManager::execute(std::span<const PreparedItem* const> items,
-                               std::span<const TensorView> out, Stream* reader) {
+                               std::span<const TensorView> out, Stream* reader,
+                               std::span<GraphUse> uses) {
   return impl_->run(
       items, out, impl_->options.user.cudagraph_mm_encoder ? Impl::Forced() : MissReason::kDisabled,
-      reader);
+      reader, uses);
 }
 
 RunTimes GraphManager::execute_eager(std::span<const PreparedItem* const> items,
-                                     std::span<const TensorView> out, Stream* reader) {
-  return impl_->run(items, out, MissReason::kRequested, reader);
+                                     std::span<const TensorView> out, Stream* reader,
+                                     std::span<GraphUse> uses) {
+  return impl_->run(items, out, MissReason::kRequested, reader, uses);
 }
 
-RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, Stream* reader) {
+RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, Stream* reader,
+                                 std::span<GraphUse> uses) {
   check_destinations(items, out);
+  FOVEA_CHECK(uses.empty() || uses.size() == items.size(), kInvalidArgument, items.size(),
+              " items have as many uses of graphs, got room for ", uses.size());
+  std::ranges::fill(uses, GraphUse::kNone);
   const auto scratch = scratches.take();
-  Run run{.items = items, .out = out, .scratch = *scratch, .patches_left = patches_of(items)};
+  Run run{.items = items,
+          .out = out,
+          .uses = uses,
+          .scratch = *scratch,
+          .patches_left = patches_of(items)};
   scratch->inputs.host_ms = 0;
   take_turn(run);
   try {
@@ -211,16 +221,31 @@ void GraphManager::Impl::run_selection(Run& run, Forced forced) {
     const auto begin = static_cast<std::size_t>(plan.begin);
     const auto count = static_cast<std::size_t>(plan.count);
     const Items items = Items(selection.items).subspan(begin, count);
-    run_batch({.plan = plan,
-               .items = items,
-               .out = Rows(selection.out).subspan(begin, count),
-               .inputs = run.scratch.inputs},
-              forced);
+    const GraphStats::PathMisses misses =
+        run_batch({.plan = plan,
+                   .items = items,
+                   .out = Rows(selection.out).subspan(begin, count),
+                   .inputs = run.scratch.inputs},
+                  forced);
+    tell_uses(run, plan, misses);
     run.patches_left -= patches_of(items);
   }
 }
 
-void GraphManager::Impl::run_batch(const Batch& batch, Forced forced) {
+void GraphManager::Impl::tell_uses(const Run& run, const SubBatch& plan,
+                                   const GraphStats::PathMisses& misses) {
+  if (run.uses.empty()) return;
+  const Selection& selection = run.scratch.selection;
+  const auto packed =
+      std::span(selection.packing.order)
+          .subspan(static_cast<std::size_t>(plan.begin), static_cast<std::size_t>(plan.count));
+  for (const std::int64_t place : packed) {
+    const std::size_t item = selection.indices[static_cast<std::size_t>(place)];
+    run.uses[item] = GraphStats::use_of(run.items[item]->plan.spec, misses);
+  }
+}
+
+GraphStats::PathMisses GraphManager::Impl::run_batch(const Batch& batch, Forced forced) {
   if (!forced && options.missing == MissingGraph::kCapture) capture_for(batch.plan);
   const std::size_t num_paths = config.path_budgets.size();
   std::array<PathOutput, kMaxPaths> outputs{};
@@ -243,6 +268,7 @@ void GraphManager::Impl::run_batch(const Batch& batch, Forced forced) {
   model.assemble(ctx, std::span(outputs).first(num_paths), batch.items, batch.out);
   stats.count_sub_batch(batch.items, misses);
   runners.eager.give_back_idle_memory();
+  return misses;
 }
 
 std::optional<MissReason> GraphManager::Impl::try_replay(PathId path, const Batch& batch,

@@ -46,6 +46,7 @@ struct GraphManager::Impl {
   struct Run {
     Items items;
     Rows out;
+    std::span<GraphUse> uses;  // empty, or of each item
     Scratch& scratch;
     std::int64_t patches_left = 0;
     std::unique_lock<FairMutex> turn = {};
@@ -59,14 +60,17 @@ struct GraphManager::Impl {
     InputScratch& inputs;
   };
 
-  RunTimes run(Items items, Rows out, Forced forced, Stream* reader);
+  RunTimes run(Items items, Rows out, Forced forced, Stream* reader, std::span<GraphUse> uses);
   void check_destinations(Items items, Rows out) const;
   /// Runs all items, those together that may share graphs.
   void submit(Run& run, Forced forced);
   void run_selection(Run& run, Forced forced);
   /// Waits for the turn of a run, also if it has one and others are next.
   void take_turn(Run& run);
-  void run_batch(const Batch& batch, Forced forced);
+  /// @return why each path ran eagerly.
+  GraphStats::PathMisses run_batch(const Batch& batch, Forced forced);
+  /// Tells the caller how the tower ran for the items of a sub-batch.
+  static void tell_uses(const Run& run, const SubBatch& plan, const GraphStats::PathMisses& misses);
   /// Replays a path, or says why not.
   [[nodiscard]] std::optional<MissReason> try_replay(PathId path, const Batch& batch,
                                                      PathOutput& output);

@@ -31,20 +31,28 @@ void GraphStats::count_sub_batch(std::span<const PreparedItem* const> items,
   for (const PreparedItem* const item : items) count_item(item->plan.spec, misses);
 }
 
-void GraphStats::count_item(const ItemSpec& item, const PathMisses& misses) {
+GraphUse GraphStats::use_of(const ItemSpec& item, const PathMisses& misses) noexcept {
   bool replayed = false;
-  std::optional<MissReason> reason;
-  for (std::size_t path = 0; path < paths_.size(); ++path) {
-    if (item.path_tokens[path] == 0) continue;
-    if (!misses[path]) replayed = true;
-    if (!reason) reason = misses[path];
+  bool missed = false;
+  for (std::size_t path = 0; path < misses.size(); ++path) {
+    if (item.path_tokens[path] > 0) (misses[path] ? missed : replayed) = true;
   }
-  if (!reason) {
+  if (!missed) return GraphUse::kHit;
+  return replayed ? GraphUse::kPartial : GraphUse::kMiss;
+}
+
+void GraphStats::count_item(const ItemSpec& item, const PathMisses& misses) {
+  const GraphUse use = use_of(item, misses);
+  if (use == GraphUse::kHit) {
     ++hits_;
     return;
   }
-  ++(replayed ? partial_ : misses_);
-  ++reasons_[static_cast<std::size_t>(*reason)];
+  ++(use == GraphUse::kPartial ? partial_ : misses_);
+  for (std::size_t path = 0; path < misses.size(); ++path) {
+    if (item.path_tokens[path] == 0 || !misses[path]) continue;
+    ++reasons_[static_cast<std::size_t>(*misses[path])];
+    return;
+  }
 }
 
 void GraphStats::count_replay(PathId path, std::span<const PreparedItem* const> items,

@@ -39,6 +39,8 @@ class GraphStats {
 
   /// Per path of a sub-batch why it ran eagerly; absent: it was replayed, or had no tokens.
   using PathMisses = std::array<std::optional<MissReason>, kMaxPaths>;
+  /// How the tower ran for an item, which has tokens on one path at least.
+  [[nodiscard]] static GraphUse use_of(const ItemSpec& item, const PathMisses& misses) noexcept;
   /// Counts every item by the paths it has tokens on, which must be one at least, and the reason of
   /// the first of them that ran eagerly.
   void count_sub_batch(std::span<const PreparedItem* const> items, const PathMisses& misses);

@@ -93,6 +93,22 @@ TEST(MediaItemOfAnEmbedding, NeedsRows) {
                      [&] { (void)precomputed(failed); });
 }
 
+TEST(MediaItemOfFrames, OwnsThemOrRefersToThem) {
+  MediaItem own = video_frames({{1, 2}, {3}}, "clip", 4.0);
+  EXPECT_EQ(own.source, Source::kFrames);
+  EXPECT_EQ(own.modality, Modality::kVideo);
+  EXPECT_EQ(own.num_frames, 2);
+  EXPECT_EQ(own.fps, 4.0);
+  const MediaItem copy = own;
+  own = {};
+  ASSERT_EQ(copy.frames.size(), 2U);
+  EXPECT_EQ(copy.frames[0][1], 2);
+  const auto bytes = std::make_shared<const Bytes>(Bytes{5, 6, 7});
+  const MediaItem borrowed = video_frames({std::span(*bytes).first(1)}, bytes, "clip");
+  EXPECT_EQ(borrowed.frames[0].data(), bytes->data());
+  EXPECT_EQ(bytes.use_count(), 2);
+}
+
 class MediaFolder : public ::testing::Test {
  protected:
   void add(const std::string& name) { test::write_text(folder_ / name, "x"); }

@@ -97,6 +97,31 @@ TEST_F(Prepare, ADirectoryOfFramesIsAVideoOfThem) {
   EXPECT_EQ(video.timestamps, (std::vector<double>{0.25, 1.25, 2.25})) << "2 frames per second";
 }
 
+TEST_F(Prepare, FramesInMemoryAreTheVideoOfTheirFiles) {
+  std::vector<std::vector<std::uint8_t>> frames;
+  for (const std::string& path : images_in(folder_ + "/video_frames")) {
+    frames.push_back(read_file(path, 1 << 20));
+  }
+  const MediaItem clip = video_frames(frames, "clip");
+  const PreparedMedia video = prepare(clip);
+  ASSERT_FALSE(video.error);
+  const PreparedMedia files = prepare(video_path(folder_ + "/video_frames"));
+  EXPECT_EQ(video.item.pixels, files.item.pixels);
+  EXPECT_EQ(video.timestamps, files.timestamps);
+  EXPECT_EQ(plan_ahead(*model_, clip, options_)->grid, video.item.plan.grid);
+  frames[3] = {1, 2, 3};
+  EXPECT_THAT(refusal(video_frames(frames, "clip")), StartsWith("clip[3]: "));
+  frames[3] = read_file(photo_, 1 << 20);
+  EXPECT_THAT(refusal(video_frames(frames, "clip")), StartsWith("clip: frame 3 is 180x180"));
+  frames[3].clear();
+  EXPECT_EQ(refusal(video_frames(frames, "clip")),
+            "clip[3]: expected an encoded image, got no bytes");
+  options_.limits.max_image_bytes = 99;
+  EXPECT_THAT(refusal(clip), StartsWith("clip[0]: "));
+  options_.limits.max_video_frames = 5;
+  EXPECT_EQ(refusal(clip), "clip: expected at most 5 frames, got 6");
+}
+
 TEST_F(Prepare, FinishedRowsAreCheckedAndNothingElse) {
   const std::int64_t width = model_->graph_spec().out_width;
   const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(2 * width) * sizeof(float));

@@ -7,6 +7,7 @@
 
 #include "graph/harness.h"
 #include "graph/recording_log.h"
+#include "support/expect_error.h"
 
 namespace fovea {
 namespace {
@@ -66,6 +67,29 @@ TEST_F(GraphManagerTest, ARunWithWorkTakesTimeToPack) {
   EXPECT_GT(h.manager.execute(items.pointers(), out.views()).packing_ms, 0);
   EXPECT_GT(h.manager.execute_eager(items.pointers(), out.views()).packing_ms, 0);
   EXPECT_EQ(h.manager.execute({}, {}).packing_ms, 0);
+}
+
+TEST_F(GraphManagerTest, ACallerLearnsHowEachItemRan) {
+  const Batch items = batch({{1, 18, 18}, {1, 4, 4}, {1, 2, 2}});  // the first is oversized
+  const OutputRows out(*h.device, items, h.model.graph_spec().out_width);
+  std::vector<GraphUse> uses(3, GraphUse::kPartial);
+  h.manager.execute(items.pointers(), out.views(), nullptr, uses);
+  EXPECT_EQ(uses, (std::vector{GraphUse::kMiss, GraphUse::kHit, GraphUse::kHit}));
+  h.manager.execute_eager(items.pointers(), out.views(), nullptr, uses);
+  EXPECT_EQ(uses, std::vector(3, GraphUse::kMiss));
+  uses.pop_back();
+  expect_error(ErrorCode::kInvalidArgument, "3 items have as many uses of graphs, got room for 2",
+               [&] { h.manager.execute(items.pointers(), out.views(), nullptr, uses); });
+}
+
+TEST(GraphStats, AnItemIsPartlyReplayedIfOneOfItsPathsRanEagerly) {
+  ItemSpec item;
+  item.path_tokens[0] = 4;
+  EXPECT_EQ(GraphStats::use_of(item, {}), GraphUse::kHit);
+  EXPECT_EQ(GraphStats::use_of(item, {MissReason::kSlower}), GraphUse::kMiss);
+  EXPECT_EQ(GraphStats::use_of(item, {std::nullopt, MissReason::kSlower}), GraphUse::kHit);
+  item.path_tokens[1] = 4;
+  EXPECT_EQ(GraphStats::use_of(item, {std::nullopt, MissReason::kSlower}), GraphUse::kPartial);
 }
 
 TEST(GraphStats, EveryReasonHasAName) {

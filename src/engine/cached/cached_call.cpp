@@ -23,7 +23,7 @@ CachedCall::CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys
   group(std::move(keys));
   for (Group& group : groups_) {
     group.claim.emplace(cache_.claim(group.key.text));
-    if (group.claim->turn() == Turn::kRead) read(group);
+    if (group.claim->turn() == Turn::kRead) read(group, CacheUse::kHit);
   }
   for (std::size_t item = 0; item < media.size(); ++item) {
     const Group* const group = group_of_[item] ? &groups_[*group_of_[item]] : nullptr;
@@ -46,11 +46,12 @@ void CachedCall::group(std::vector<std::optional<ItemKey>> keys) {
   }
 }
 
-void CachedCall::read(Group& group) {
+void CachedCall::read(Group& group, CacheUse use) {
   const Stopwatch watch;
   Embedding& result = results_[group.items.front()];
   result.name = media_[group.items.front()].name;
   group.claim->read(result);
+  result.cache = use;
   group.claim.reset();
   result.times.output_ms = watch.elapsed_ms();
   repeat(group);
@@ -60,6 +61,7 @@ void CachedCall::fail(Group& group, const Error& error) {
   const std::size_t item = group.items.front();
   results_[item].name = media_[item].name;
   results_[item].modality = media_[item].modality;
+  results_[item].cache = CacheUse::kJoin;
   results_[item].error = with_name(error, media_[item]);
   group.claim.reset();
   repeat(group);
@@ -73,7 +75,10 @@ void CachedCall::repeat(const Group& group) {
     copy.name = media_[item].name;
     if (copy.error) {
       copy.error = with_name(without_name(*copy.error, media_[first]), media_[item]);
+    } else {
+      copy.cache = CacheUse::kHit;
     }
+    copy.graph = GraphUse::kNone;
     copy.times = {.output_ms = watch.elapsed_ms()};
     results_[item] = std::move(copy);
   }
@@ -83,12 +88,14 @@ void CachedCall::repeat(const Group& group) {
 void CachedCall::encoded(std::size_t item) {
   if (!group_of_[item]) return;
   Group& group = groups_[*group_of_[item]];
-  const Embedding& result = results_[item];
+  Embedding& result = results_[item];
+  result.cache = CacheUse::kBypass;
   if (result.error) {
+    result.cache = CacheUse::kMiss;
     group.claim->fail(without_name(*result.error, media_[item]));
   } else if (group.key.is_current()) {
     try {
-      group.claim->publish(result);
+      if (group.claim->publish(result)) result.cache = CacheUse::kMiss;
     } catch (const std::bad_alloc&) {  // the call has its rows: those who wait encode theirs
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kOutOfMemory) throw;  // of the books, likewise
@@ -108,7 +115,7 @@ std::optional<std::size_t> CachedCall::wait_for_others(OnError on_error) {
       return item;
     }
     if (group.claim->turn() == Turn::kRead) {
-      read(group);
+      read(group, CacheUse::kJoin);
       continue;
     }
     fail(group, Error(group.claim->error()));

@@ -45,7 +45,7 @@ class CachedCall {
   };
 
   void group(std::vector<std::optional<ItemKey>> keys);
-  void read(Group& group);
+  void read(Group& group, CacheUse use);
   void fail(Group& group, const Error& error);
   /// Copies the result of the first item of a group to the others.
   void repeat(const Group& group);

@@ -104,7 +104,8 @@ class KeyMaker {
       case Source::kRowBlock: break;
       case Source::kPixelValues: add_pixel_values(); break;
       case Source::kRgb: add_rgb(); break;
-      case Source::kFrameFiles: add_frames(); break;
+      case Source::kFrameFiles: add_frame_files(); break;
+      case Source::kFrames: add_frames(); break;
       case Source::kBytes: add_bytes(); break;
       case Source::kFile: add_file(); break;
     }
@@ -136,12 +137,27 @@ class KeyMaker {
     key_.text = key.hex();
   }
 
-  /// The content of frames in files are the hashes of these.
-  void add_frames() {
+  void add_frame_files() {
     std::string hashes;
     for (const std::string& path : media_.paths) hashes += hash_of_file(open(path));
+    add_hashes(hashes, media_.paths.size());
+  }
+
+  void add_frames() {
+    std::string hashes;
+    for (const std::span<const std::uint8_t> frame : media_.frames) {
+      check_interrupt();
+      Sha256 hash;
+      hash.add(std::as_bytes(frame));
+      hashes += hash.hex();
+    }
+    add_hashes(hashes, media_.frames.size());
+  }
+
+  /// The content of frames are the hashes of their files, wherever these are.
+  void add_hashes(const std::string& hashes, std::size_t num_frames) {
     fields_.element = "file";
-    fields_.shape = {media_.paths.size()};
+    fields_.shape = {num_frames};
     key_.text = key_of(std::as_bytes(std::span(hashes)));
   }
 

@@ -24,7 +24,7 @@ TieredCall::TieredCall(TierCache& cache, std::vector<std::optional<ItemKey>> key
       to_encode_.push_back(i);
       if (item.key) own_keys_.insert(item.key->text);
     } else if (item.claim->turn() == Turn::kRead) {
-      found_.push_back({i, std::move(*item.claim)});
+      found_.push_back({i, std::move(*item.claim), CacheUse::kHit});
       item.claim.reset();
     }
   }
@@ -38,16 +38,19 @@ TierCache::Claim* TieredCall::keeper(std::size_t item, const Embedding& describe
 }
 
 void TieredCall::encoded(std::size_t item) {
-  if (!items_[item].claim) return;
-  if (results_[item].error) {
-    items_[item].claim->fail(without_name(*results_[item].error, media_[item]));
-  }
-  items_[item].claim.reset();
+  std::optional<TierCache::Claim>& claim = items_[item].claim;
+  if (!claim) return;
+  Embedding& result = results_[item];
+  const bool counts_as_miss = claim->is_kept() || result.error;
+  result.cache = counts_as_miss ? CacheUse::kMiss : CacheUse::kBypass;
+  if (result.error) claim->fail(without_name(*result.error, media_[item]));
+  claim.reset();
 }
 
 void TieredCall::fail(std::size_t item, const Error& error) {
   results_[item].name = media_[item].name;
   results_[item].modality = media_[item].modality;
+  results_[item].cache = CacheUse::kJoin;
   results_[item].error = with_name(error, media_[item]);
   items_[item].claim.reset();
 }
@@ -57,12 +60,13 @@ bool TieredCall::wait_for_others(OnError on_error) {
   for (std::size_t i = 0; i < items_.size() && to_encode_.empty(); ++i) {
     std::optional<TierCache::Claim>& claim = items_[i].claim;
     if (!claim) continue;
-    claim->wait(own_keys_.contains(items_[i].key->text));
+    const bool is_own = own_keys_.contains(items_[i].key->text);
+    claim->wait(is_own);
     if (claim->turn() == Turn::kEncode) {
       to_encode_.push_back(i);
       own_keys_.insert(items_[i].key->text);
     } else if (claim->turn() == Turn::kRead) {
-      found_.push_back({i, std::move(*claim)});
+      found_.push_back({i, std::move(*claim), is_own ? CacheUse::kHit : CacheUse::kJoin});
       claim.reset();
     } else {
       fail(i, Error(claim->error()));

@@ -23,6 +23,7 @@ class TieredCall {
   struct Found {
     std::size_t item;
     TierCache::Claim claim;
+    CacheUse use;
   };
 
   /// @param keys of the items; absent: the item is encoded, and the cache is not asked.

@@ -24,6 +24,14 @@ void check_source(const MediaItem& media) {
       FOVEA_CHECK(!media.paths.empty(), kInvalidArgument, media.name,
                   ": expected paths of frames, got none");
       return;
+    case Source::kFrames:
+      FOVEA_CHECK(!media.frames.empty(), kInvalidArgument, media.name,
+                  ": expected frames, got none");
+      for (std::size_t i = 0; i < media.frames.size(); ++i) {
+        FOVEA_CHECK(!media.frames[i].empty(), kInvalidArgument, frame_name(media, i),
+                    ": expected an encoded image, got no bytes");
+      }
+      return;
     case Source::kBytes:
       FOVEA_CHECK(!media.content().empty(), kInvalidArgument, media.name,
                   ": expected an encoded image or video, got no bytes");
@@ -38,6 +46,10 @@ void check_source(const MediaItem& media) {
   }
   FOVEA_CHECK(false, kInvalidArgument, media.name, ": an item has no source of number ",
               static_cast<int>(media.source));
+}
+
+std::string frame_name(const MediaItem& media, std::size_t frame) {
+  return cat(media.name, "[", frame, "]");
 }
 
 void check_rgb(const MediaItem& media, const MediaLimits& limits) {

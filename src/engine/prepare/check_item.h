@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "fovea/media.h"
 #include "fovea/options.h"
@@ -20,8 +22,11 @@ namespace fovea {
   return media.source == MediaItem::Source::kRowBlock ? media.block.rows : media.num_rows;
 }
 
-/// Requires the paths or bytes that the source of an item needs: exactly one path of a file, frame
-/// files, bytes of what is encoded.
+/// What messages call a frame of an item that was given as encoded frames: "clip[3]".
+[[nodiscard]] std::string frame_name(const MediaItem& media, std::size_t frame);
+
+/// Requires the paths or bytes that the source of an item needs: exactly one path of a file, frames
+/// or files of them, bytes of what is encoded.
 void check_source(const MediaItem& media);
 
 /// Requires a size within the limits, and bytes that fit it, of an item of decoded pixels.

@@ -47,8 +47,9 @@ std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* co
     next += rows_.back().bytes();
   }
   GraphManager& graphs = replica_.graphs();
-  times = how.enforce_eager ? graphs.execute_eager(items, rows_, reader)
-                            : graphs.execute(items, rows_, reader);
+  uses_.resize(items.size());
+  times = how.enforce_eager ? graphs.execute_eager(items, rows_, reader, uses_)
+                            : graphs.execute(items, rows_, reader, uses_);
   return rows_;
 }
 
@@ -69,6 +70,7 @@ void ReplicaSession::begin(std::span<const PreparedItem* const> items, const Enc
                         : static_cast<double>(rows[i].shape[0]) / static_cast<double>(total_rows);
     out[i].result->times.pack_ms = times.packing_ms * share;
     out[i].result->times.encode_ms = encode_ms * share;
+    out[i].result->graph = uses_[i];
   }
   keep(out);
   send(how, out);

@@ -67,7 +67,7 @@ class ReplicaSession {
   /// At least `bytes` of the next slot, zeroed or with rows of an earlier batch.
   /// @param is_ordered what writes there waits for the queue of the slot on the device.
   [[nodiscard]] std::byte* reserve(std::size_t bytes, bool is_ordered);
-  /// As run. @param times of the run. @param reader as GraphManager::execute.
+  /// As run; fills in uses_. @param times of the run. @param reader as GraphManager::execute.
   std::span<const TensorView> run(std::span<const PreparedItem* const> items,
                                   const EncodeOptions& how, RunTimes& times, Stream* reader);
   /// Stores those of rows_ that are to be kept.
@@ -79,6 +79,7 @@ class ReplicaSession {
   std::array<RowMemory, 2> row_memory_;
   std::size_t slot_ = 0;                   // of the next run: rows may be leaving the other
   std::vector<TensorView> rows_;           // of the last run
+  std::vector<GraphUse> uses_;             // of its items
   std::vector<TierCache::Claim> reading_;  // of rows that the download reads
   RowDelivery delivery_;                   // these last: they end before what they read
   RowDownload download_;

@@ -126,6 +126,8 @@ class TierCache::Claim {
   /// holds; then they are there for others. Without room nothing is kept, and one who waits encodes
   /// the item. Ends the claim. @param rows of the item that was described.
   void store(Device& device, Stream& queue, const TensorView& rows);
+  /// kEncode: whether store() has kept rows.
+  [[nodiscard]] bool is_kept() const noexcept { return is_kept_; }
   /// kEncode: tells those who wait that the item has failed; the next one who asks encodes it anew.
   /// Nothing after store().
   void fail(const Error& error);
@@ -153,6 +155,7 @@ class TierCache::Claim {
   std::shared_ptr<Flight> flight_;  // until it is over
   std::optional<Rows> rows_;
   std::optional<Error> error_;
+  bool is_kept_ = false;
 };
 
 }  // namespace fovea

@@ -13,7 +13,8 @@ TierCache::Claim::Claim(Claim&& other) noexcept
       turn_(other.turn_),
       flight_(std::move(other.flight_)),
       rows_(std::move(other.rows_)),
-      error_(std::move(other.error_)) {}
+      error_(std::move(other.error_)),
+      is_kept_(other.is_kept_) {}
 
 void TierCache::Claim::end() noexcept {
   TierCache* const cache = std::exchange(cache_, nullptr);
@@ -72,6 +73,7 @@ void TierCache::Claim::store(Device& device, Stream& queue, const TensorView& ro
     flight_->rows = rows_;
     cache_->end(key_, *flight_);
     ++cache_->counts_.misses;
+    is_kept_ = true;
   }
   end();
   flight_.reset();  // it holds the rows, too

@@ -68,6 +68,33 @@ TEST(CachedCall, EncodesAnImageThatComesThreeTimesOnce) {
   EXPECT_EQ(engine.stats().skipped, 2);
 }
 
+TEST(CachedCall, TellsWhereTheRowsOfEachItemComeFrom) {
+  Engine engine = load_cached(kAmple);
+  const std::vector<MediaItem> items{noise(64, 96, 1), noise(96, 64, 2), noise(64, 96, 1)};
+  const std::vector<Embedding> first = engine.encode(items);
+  EXPECT_EQ(first[0].cache, CacheUse::kMiss);
+  EXPECT_EQ(first[0].graph, GraphUse::kHit);
+  EXPECT_EQ(first[2].cache, CacheUse::kHit) << "as the first";
+  EXPECT_EQ(first[2].graph, GraphUse::kNone);
+  for (const Embedding& again : engine.encode(items)) {
+    EXPECT_EQ(again.cache, CacheUse::kHit);
+    EXPECT_EQ(again.graph, GraphUse::kNone);
+  }
+  const std::vector<Embedding> past = engine.encode(items, {.enforce_eager = true});
+  EXPECT_EQ(past[0].cache, CacheUse::kNotAsked);
+  EXPECT_EQ(past[0].graph, GraphUse::kMiss);
+}
+
+TEST(CachedCall, TellsWhatIsNotKept) {
+  Engine engine = load_cached(1);  // room for no row
+  EXPECT_EQ(engine.encode(std::vector{noise(64, 96, 1)})[0].cache, CacheUse::kBypass);
+  const std::vector<Embedding> failed =
+      engine.encode(std::vector{image_bytes({1, 2, 3}, "broken"), image_bytes({1, 2, 3}, "too")},
+                    {.on_error = OnError::kSkip});
+  EXPECT_EQ(failed[0].graph, GraphUse::kNone);
+  EXPECT_TRUE(failed[1].error);
+}
+
 TEST(CachedCall, EncodesAnImageOfTwoCallsOnce) {
   Engine engine = load_cached(kAmple);
   const std::vector<MediaItem> first{noise(64, 96, 1), noise(96, 64, 2)};

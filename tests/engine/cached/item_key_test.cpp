@@ -23,7 +23,7 @@ class ItemKeyTest : public ::testing::Test {
     const std::optional<ItemKey> key = item_key({model_, options_, dtype_}, item);
     return key ? key->text : "";
   }
-  std::string write(const std::string& name, const std::string& text) const {
+  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
     const fs::path path = folder_ / name;
     std::ofstream(path) << text;
     return path;
@@ -90,6 +90,7 @@ TEST_F(ItemKeyTest, TellsFramesFromOneAnother) {
   EXPECT_EQ(key(video({"ab", "c"})), key(video({"ab", "c"})));
   EXPECT_NE(key(video({"ab", "c"})), key(video({"a", "bc"})));
   EXPECT_NE(key(video({"ab", "c"})), key(video({"c", "ab"})));
+  EXPECT_EQ(key(video({"ab", "c"})), key(video_frames({{'a', 'b'}, {'c'}}, "in memory")));
 }
 
 TEST_F(ItemKeyTest, KnowsWhetherAFileHasChanged) {
@@ -97,7 +98,7 @@ TEST_F(ItemKeyTest, KnowsWhetherAFileHasChanged) {
   const std::optional<ItemKey> before = item_key({model_, options_, dtype_}, image_file(path));
   ASSERT_TRUE(before);
   EXPECT_TRUE(before->is_current());
-  write("a.png", "more content");
+  (void)write("a.png", "more content");
   EXPECT_FALSE(before->is_current());
   fs::remove(path);
   EXPECT_FALSE(before->is_current());

@@ -63,6 +63,18 @@ MediaItem half_an_image(const std::string& name) {
   return image_bytes(std::move(jpeg), name);
 }
 
+TEST(TieredCall, TellsWhereTheRowsOfEachItemComeFrom) {
+  Engine engine = load_tiered(kAmple);
+  const std::vector<MediaItem> items{noise(64, 96, 1), noise(96, 64, 2), noise(64, 96, 1)};
+  const std::vector<Embedding> first = engine.encode(items);
+  EXPECT_EQ(first[0].cache, CacheUse::kMiss);
+  EXPECT_EQ(first[0].graph, GraphUse::kHit);
+  EXPECT_EQ(first[2].cache, CacheUse::kHit) << "as the first";
+  EXPECT_EQ(first[2].graph, GraphUse::kNone);
+  for (const Embedding& again : engine.encode(items)) EXPECT_EQ(again.cache, CacheUse::kHit);
+  EXPECT_EQ(load_tiered(1).encode(items)[0].cache, CacheUse::kBypass);
+}
+
 TEST(TieredCall, EncodesAnImageOnceWhateverDtypeItIsWantedIn) {
   Engine engine = load_tiered(kAmple);
   const std::vector<MediaItem> items{noise(64, 96, 1), noise(96, 64, 2), noise(64, 96, 1)};

@@ -56,8 +56,8 @@ MediaItem bare(MediaItem::Source source, Modality modality) {
 TEST_F(PrepareLimits, ItemsWithoutWhatTheirSourceNeedsAreRefused) {
   using Source = MediaItem::Source;
   for (const Modality modality : {Modality::kImage, Modality::kVideo}) {
-    for (const Source source : {Source::kFile, Source::kFrameFiles, Source::kBytes, Source::kRgb,
-                                Source::kPixelValues, static_cast<Source>(99)}) {
+    for (const Source source : {Source::kFile, Source::kFrameFiles, Source::kFrames, Source::kBytes,
+                                Source::kRgb, Source::kPixelValues, static_cast<Source>(99)}) {
       SCOPED_TRACE(static_cast<int>(source));
       expect_refused(bare(source, modality), ErrorCode::kInvalidArgument, "item: ");
     }

@@ -76,11 +76,13 @@ class FOVEA_API GraphManager {
   /// writes to `out` behind what was submitted to it before, and what is submitted to it afterwards
   /// finds the rows there. Returns when all is submitted; the host waits only for inputs of
   /// the last sub-batch but one to be uploaded, and where memory grows. Null: as above.
+  /// @param uses where to write how the tower ran for each item; empty: nobody wants to know.
   RunTimes execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out,
-                   Stream* reader = nullptr);
+                   Stream* reader = nullptr, std::span<GraphUse> uses = {});
   /// As execute, without graphs.
   RunTimes execute_eager(std::span<const PreparedItem* const> items,
-                         std::span<const TensorView> out, Stream* reader = nullptr);
+                         std::span<const TensorView> out, Stream* reader = nullptr,
+                         std::span<GraphUse> uses = {});
 
   /// Overwrites all scratch, input and output memory with NaN bits. Rows computed afterwards must
   /// not change; `fovea verify` and the tests rely on it.
