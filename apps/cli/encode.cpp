@@ -1,6 +1,7 @@
 // fovea encode: files in, rows out. Everything that can be refused is refused before the model is
 // loaded; outputs become visible together at the end.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "report/stopwatch.h"
 #include "report/svg_chart.h"
 #include "report/text.h"
+#include "shards/encode_shard.h"
 #include "verb.h"
 
 namespace fovea::cli {
@@ -28,6 +30,7 @@ namespace {
 struct EncodeFlags {
   EngineFlags engine;
   InputFlags inputs;
+  ShardFlags shard;
   std::string output;
   std::string dtype = "float32";
   std::string on_error = "fail";
@@ -106,12 +109,6 @@ void warn_of_rows_not_finite(const std::vector<Embedding>& items, Console& conso
   }
 }
 
-/// Name of the model in metadata: the last part of its directory, so that a file does not depend on
-/// where it was made.
-std::string model_name(const std::string& directory) {
-  return std::filesystem::absolute(directory + "/.").lexically_normal().parent_path().filename();
-}
-
 std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
   nlohmann::ordered_json json = to_json(run.stats);
   std::int64_t rows = 0;
@@ -172,6 +169,16 @@ std::string golden_file(const std::string& folder) {
 
 int run_encode(const EncodeFlags& flags, Console& console) {
   const CallBounds bounds = bounds_from_now(flags.deadline);
+  if (flags.shard.shard) {
+    return encode_shard({.engine = flags.engine,
+                         .inputs = flags.inputs.in_order,
+                         .folder = flags.output,
+                         .dtype = flags.dtype,
+                         .flags = flags.shard,
+                         .bounds = bounds,
+                         .table = flags.table},
+                        console);
+  }
   const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps, bounds);
   std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order, inputs);
   if (!flags.golden.empty()) files.push_back(golden_file(flags.golden));
@@ -190,7 +197,8 @@ int run_encode(const EncodeFlags& flags, Console& console) {
 }
 
 void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
-  add_output_file(verb, "-o,--output", flags.output, "Safetensors file to write the rows to")
+  add_output_file(verb, "-o,--output", flags.output,
+                  "Safetensors file to write the rows to; with --shard a directory")
       ->required();
   add_row_dtype(verb, flags.dtype, "Element type of the rows in the file")->group(kOutputGroup);
   add_choice(verb, "--on-error", flags.on_error, {"fail", "skip"},
@@ -210,6 +218,8 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_model(verb, flags.engine);
   add_input_flags(verb, flags.inputs);
   add_output_flags(verb, flags);
+  static constexpr std::array kOfOneFile{"--on-error", "--stats", "--plot", "--golden"};
+  add_shard_flags(verb, flags.shard, kOfOneFile);
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
@@ -229,7 +239,8 @@ Examples:
   fovea encode ./Qwen3-VL photo.jpg scans/ -o rows.safetensors
   fovea encode ./Qwen3-VL a.png --video frames/ b.png -o rows.safetensors --dtype bfloat16
   fovea encode ./Qwen3-VL --pixel-values processed.safetensors -o rows.safetensors
-  fovea encode ./Qwen3-VL '*.png' -o rows.safetensors --stats stats.json --on-error skip)",
+  fovea encode ./Qwen3-VL '*.png' -o rows.safetensors --stats stats.json --on-error skip
+  fovea encode ./Qwen3-VL @list.txt --shard 3/16 --resume -o rows/)",
 };
 
 }  // namespace

@@ -42,19 +42,16 @@ std::vector<std::string> named_files(const std::string& name, PatternSearch& sea
 
 /// The images that the lines of a list name; relative names start at its folder.
 std::vector<std::string> listed_files(const std::string& list, const CallBounds& bounds) {
-  constexpr const char* kBlanks = " \t\r";
   std::vector<std::string> files;
   PatternSearch search(bounds, kMaxListedEntries);
   std::istringstream stream(read_text_file(list));
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
-    line.erase(line.find_last_not_of(kBlanks) + 1);
-    line.erase(0, line.find_first_not_of(kBlanks));
-    if (line.empty() || line.front() == '#') continue;
+    const std::optional<std::string> path = listed_path(list, line);
+    if (!path) continue;
     try {
-      const fs::path path = is_url(line) ? fs::path(line) : fs::path(list).parent_path() / line;
-      for (std::string& file : named_files(path.string(), search)) {
+      for (std::string& file : named_files(*path, search)) {
         files.push_back(std::move(file));
       }
       if (files.size() > kMaxListedFiles) {
@@ -69,24 +66,13 @@ std::vector<std::string> listed_files(const std::string& list, const CallBounds&
   return files;
 }
 
-std::vector<std::string> image_files(const std::string& argument, const CallBounds& bounds) {
-  std::error_code ignored;
-  if (!fs::exists(argument, ignored)) {
-    if (argument == "-") {
-      throw UsageError("INPUT: stdin is not read, expected a path; ./- is a file named -");
-    }
-    if (argument.starts_with('@')) return listed_files(argument.substr(1), bounds);
-  }
-  PatternSearch search(bounds, std::numeric_limits<std::size_t>::max());
-  return named_files(argument, search);
-}
-
 std::vector<MediaItem> items_of(const InputArgument& argument, double fps,
                                 const CallBounds& bounds) {
   if (argument.pixel_values) return pixel_values_file(argument.text);
   if (argument.modality == Modality::kVideo) return {video_path(argument.text, fps)};
   std::vector<MediaItem> items;
-  for (std::string& file : image_files(argument.text, bounds)) {
+  for (std::string& file : is_list(argument.text) ? listed_files(argument.text.substr(1), bounds)
+                                                  : image_files(argument.text, bounds)) {
     items.push_back(image_file(std::move(file)));
   }
   return items;
@@ -160,6 +146,28 @@ bool is_url(std::string_view text) {
   constexpr std::array<std::string_view, 4> kBeginnings{"http://", "https://", "file://", "data:"};
   return std::any_of(kBeginnings.begin(), kBeginnings.end(),
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
+}
+
+std::vector<std::string> image_files(const std::string& argument, const CallBounds& bounds) {
+  std::error_code ignored;
+  if (argument == "-" && !fs::exists(argument, ignored)) {
+    throw UsageError("INPUT: stdin is not read, expected a path; ./- is a file named -");
+  }
+  PatternSearch search(bounds, std::numeric_limits<std::size_t>::max());
+  return named_files(argument, search);
+}
+
+bool is_list(const std::string& argument) {
+  std::error_code ignored;
+  return argument.starts_with('@') && !fs::exists(argument, ignored);
+}
+
+std::optional<std::string> listed_path(const std::string& list, std::string_view line) {
+  constexpr const char* kBlanks = " \t\r";
+  const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
+  line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
+  if (line.empty() || line.front() == '#') return std::nullopt;
+  return is_url(line) ? std::string(line) : (fs::path(list).parent_path() / line).string();
 }
 
 std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,

@@ -54,6 +54,18 @@ struct Input {
 [[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
                                                const CallBounds& bounds = {});
 
+/// The files that one image argument names, which is no @FILE.
+/// @throws as expand_inputs() says of such an argument.
+[[nodiscard]] std::vector<std::string> image_files(const std::string& argument,
+                                                   const CallBounds& bounds);
+
+/// Whether an image argument is @FILE, and no file of that name is there.
+[[nodiscard]] bool is_list(const std::string& argument);
+
+/// What a line of the file `list` names; absent if it is empty or a comment.
+[[nodiscard]] std::optional<std::string> listed_path(const std::string& list,
+                                                     std::string_view line);
+
 /// @throws Error of the first input that has one.
 void require_all(std::span<const Input> inputs);
 

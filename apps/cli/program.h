@@ -21,6 +21,7 @@ struct Program {
 
 /// Each adds one verb with its flags, help and action.
 void add_encode(CLI::App& app, Program& program);
+void add_manifest(CLI::App& app, Program& program);
 void add_plan(CLI::App& app, Program& program);
 void add_inspect(CLI::App& app, Program& program);
 void add_verify(CLI::App& app, Program& program);

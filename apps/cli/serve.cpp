@@ -273,6 +273,10 @@ void add_message_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kMessageGroup);
   add_choice(verb, "--log-format", flags.log_format, {"text", "json"}, "How log lines look")
       ->group(kMessageGroup);
+  verb.add_option("--profile-dir", flags.options.profile_dir,
+                  "Folder for what /start_profile and /stop_profile record (default: none)")
+      ->type_name("DIR")
+      ->group(kMessageGroup);
   verb.add_option("--build-id", flags.options.build_id,
                   "What /version and fovea_build_info show as git, for example a commit")
       ->type_name("TEXT")

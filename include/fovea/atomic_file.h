@@ -14,6 +14,10 @@ namespace fovea {
 /// written. Devices and pipes are refused, even if /dev/stdout leads to them.
 [[nodiscard]] FOVEA_API std::string output_target(const std::string& path);
 
+/// Removes the temporary files below that killed processes left in a folder; the next file that
+/// needs such a name does so, too. Those of processes that run stay, also on other machines.
+FOVEA_API void remove_temporaries(const std::string& folder) noexcept;
+
 /// A file that appears under its name complete or not at all. Bytes are written to an unnamed file
 /// in the same directory; commit() flushes it to the disk and gives it the name; destruction
 /// without commit leaves nothing. Symbolic links stay, and their target is replaced. If the process

@@ -84,23 +84,12 @@ void remove_leftover(const fs::path& file) {
   close(descriptor);
 }
 
-/// Removes what killed processes left in a folder, if it can be listed.
-void remove_leftovers(const fs::path& folder) {
-  try {
-    for_each_entry(folder.string(), [&](std::string_view name) {
-      const std::optional<pid_t> owner = owner_of(name);
-      if (owner && kill(*owner, 0) != 0 && errno == ESRCH) remove_leftover(folder / name);
-    });
-  } catch (const Error&) {  // NOLINT: they are in nobody's way
-  }
-}
-
 /// Calls `make`, which reports failure through errno, with names beside the target until one is
 /// free, and stores that name in `name`. The name does not contain the target's, which may already
 /// have the greatest length allowed.
 template <class Make>
 int make_temporary(const std::string& target, std::string& name, Make make) {
-  remove_leftovers(folder_of(target));
+  remove_temporaries(folder_of(target).string());
   for (int i = 0; i < kMaxTemporaryNames; ++i) {
     std::string candidate =
         (folder_of(target) / cat(kTemporaryStart, getpid(), "-", i, kTemporaryEnd)).string();
@@ -154,6 +143,16 @@ std::string output_target(const std::string& path) try {
   return target.string();
 } catch (...) {
   rethrow_as_error();
+}
+
+void remove_temporaries(const std::string& folder) noexcept {
+  try {
+    for_each_entry(folder, [&](std::string_view name) {
+      const std::optional<pid_t> owner = owner_of(name);
+      if (owner && kill(*owner, 0) != 0 && errno == ESRCH) remove_leftover(fs::path(folder) / name);
+    });
+  } catch (...) {  // NOLINT: they are in nobody's way
+  }
 }
 
 AtomicFile::AtomicFile(std::string path) try

@@ -218,6 +218,18 @@ pid_t ended_process() {
   return child;
 }
 
+TEST(RemoveTemporaries, RemovesWhatAKilledProcessLeft) {
+  const TemporaryDirectory folder;
+  const std::string left = folder / (".fovea-" + std::to_string(ended_process()) + "-0.tmp");
+  const std::string ours = folder / (".fovea-" + std::to_string(getpid()) + "-0.tmp");
+  write_text(left, "");
+  write_text(ours, "");
+  remove_temporaries(folder.path());
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(ours));
+  remove_temporaries(folder / "none");
+}
+
 TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
   const TemporaryDirectory folder;
   const std::string left = folder / (".fovea-" + std::to_string(ended_process()) + "-0.tmp");

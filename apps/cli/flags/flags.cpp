@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "flags/cli11.h"
 #include "flags/compilation_config.h"
@@ -67,6 +68,10 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
   add_choice(verb, "--quantization", flags.quantization, {"none", "fp8", "int8"},
              "Multiplies numbers of 8 bits, faster and less precise: fp8 in all blocks but the "
              "first three, on Hopper only; int8 in blocks and mergers, on CPUs only")
+      ->group(kDeviceGroup);
+  add_choice(verb, "--dtype-compute", flags.dtype_compute, {"auto", "float32", "bfloat16"},
+             "What GEMMs multiply; auto is float32 on a CPU and bfloat16 on a GPU. On a CPU "
+             "bfloat16 is faster where it has AVX512-BF16")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs only config.json and fills the tower with seeded random weights")
@@ -149,6 +154,11 @@ Quantization quantization(const std::string& name) {
   return name == "int8" ? Quantization::kInt8 : Quantization::kNone;
 }
 
+ComputeDType compute_dtype(const std::string& name) {
+  if (name == "float32") return ComputeDType::kFloat32;
+  return name == "bfloat16" ? ComputeDType::kBFloat16 : ComputeDType::kAuto;
+}
+
 }  // namespace
 
 void add_model(CLI::App& verb, EngineFlags& flags) {
@@ -158,6 +168,10 @@ void add_model(CLI::App& verb, EngineFlags& flags) {
       ->type_name("")
       ->transform(check(resolve_hub_name))
       ->required();
+}
+
+std::string model_name(const std::string& directory) {
+  return std::filesystem::absolute(directory + "/.").lexically_normal().parent_path().filename();
 }
 
 void add_threads(CLI::App& verb, EngineFlags& flags) {
@@ -219,6 +233,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.attention = attention_backend(flags.attention, console);
   options.gpu_wait = flags.gpu_wait == "sleep" ? GpuWait::kSleep : GpuWait::kSpin;
   options.quantization = quantization(flags.quantization);
+  options.dtype_compute = compute_dtype(flags.dtype_compute);
   options.measure_graphs = flags.measure_graphs;
   if (flags.cache_dir != "none") options.cache_dir = flags.cache_dir;
   apply_vllm_flags(flags.vllm, options);

@@ -35,6 +35,7 @@ struct EngineFlags {
   std::string packing = "greedy";
   std::string attention = "auto";
   std::string quantization = "none";
+  std::string dtype_compute = "auto";
   std::string gpu_wait = "spin";
   bool measure_graphs = true;
   std::string cache_dir = "none";  ///< or a folder
@@ -45,6 +46,10 @@ struct EngineFlags {
 /// Adds MODEL, which may also be given as --model: a directory, or a name on the hub that is in the
 /// cache of its libraries. Must come before the other positionals of a verb.
 void add_model(CLI::App& verb, EngineFlags& flags);
+
+/// Name of the model in metadata: the last part of its directory, so that a file does not depend on
+/// where it was made.
+[[nodiscard]] std::string model_name(const std::string& directory);
 
 /// Adds --threads N. A verb that compares numbers of threads has a flag of that name of its own.
 void add_threads(CLI::App& verb, EngineFlags& flags);

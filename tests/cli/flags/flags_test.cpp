@@ -169,6 +169,12 @@ TEST(EngineFlags, ReachTheOptionsTheyName) {
   EXPECT_EQ(options.quantization, Quantization::kFp8);
   flags.quantization = "int8";
   EXPECT_EQ(engine_options(flags, console).quantization, Quantization::kInt8);
+  EXPECT_EQ(options.dtype_compute, ComputeDType::kAuto);
+  for (const auto& [name, dtype] : {std::pair{"float32", ComputeDType::kFloat32},
+                                    std::pair{"bfloat16", ComputeDType::kBFloat16}}) {
+    flags.dtype_compute = name;
+    EXPECT_EQ(engine_options(flags, console).dtype_compute, dtype) << name;
+  }
   EXPECT_EQ(options.gpu_wait, GpuWait::kSleep);
   EXPECT_FALSE(options.measure_graphs);
   EXPECT_EQ(options.media.min_pixels, 100);

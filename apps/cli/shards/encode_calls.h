@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <future>
+#include <stop_token>
+#include <vector>
+
+#include "fovea/engine.h"
+#include "shards/manifest.h"
+
+namespace fovea::cli {
+
+/// Encodes files of a list of any length, in calls of a bounded size. Two calls run at the same
+/// time, so that files of the next one are decoded while the tower works on this one. Rows in
+/// memory: those of three calls, or of one large item each.
+class EncodeCalls {
+ public:
+  /// Takes the rows of a call, or errors in their place, in the order of add(). Runs inside add()
+  /// and finish().
+  using Done = std::function<void(std::vector<ItemLine> files, std::vector<Embedding> rows)>;
+
+  /// @param options of all calls. @param engine, as what `done` needs, outlives this.
+  EncodeCalls(Engine& engine, const EncodeOptions& options, Done done);
+  /// Ends what runs.
+  ~EncodeCalls();
+  EncodeCalls(const EncodeCalls&) = delete;
+  EncodeCalls& operator=(const EncodeCalls&) = delete;
+
+  /// @param file of which the path is known.
+  /// @throws what Engine::encode() throws as a whole, and what `done` throws.
+  void add(ItemLine file);
+  /// Waits for all calls. @throws as add().
+  void finish();
+
+ private:
+  struct Call {
+    std::vector<ItemLine> files;
+    std::future<std::vector<Embedding>> rows;
+  };
+  [[nodiscard]] std::size_t items_of_next_call() const;
+  void start();
+  void wait_for_first();
+
+  Engine& engine_;
+  EncodeOptions options_;
+  Done done_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> forward_;  // the caller's wish to stop
+  std::vector<ItemLine> waiting_;
+  std::deque<Call> running_;
+};
+
+}  // namespace fovea::cli

@@ -1,0 +1,262 @@
+// fovea encode --shard: a list of any length into parts, and a manifest that says what is done.
+#include "shards/encode_shard.h"
+
+#include <sys/stat.h>
+
+#include <iostream>
+#include <utility>
+
+#include "errors.h"
+#include "flags/cache_size.h"
+#include "flags/cli11.h"
+#include "flags/model_limits.h"
+#include "fovea/fovea.h"
+#include "progress.h"
+#include "report/stopwatch.h"
+#include "report/text.h"
+#include "shards/encode_calls.h"
+#include "shards/shard_folder.h"
+#include "shards/shard_list.h"
+#include "shards/stop_signals.h"
+
+namespace fovea::cli {
+namespace {
+
+/// The fingerprint of a model and the keys of rows come from the encoder cache.
+constexpr std::int64_t kCacheBytes = std::int64_t{64} << 20;
+
+/// Failed items that are named on stderr.
+constexpr std::int64_t kMostWarnings = 10;
+
+/// What rows depend on besides the model and the file.
+std::map<std::string, std::string> options_of(const ShardJob& job) {
+  const MediaFlags& media = job.engine.media;
+  const MediaOptions options = media_options(media);
+  std::string background;
+  for (const std::uint8_t level : options.background) {
+    background += (background.empty() ? "" : ",") + std::to_string(level);
+  }
+  const auto pixels = [](std::int64_t value) {
+    return value == 0 ? std::string("checkpoint") : std::to_string(value);
+  };
+  return {{"dtype", job.dtype},
+          {"media_profile", media.profile},
+          {"rgba_background_color", background},
+          {"image_backend", media.image_backend},
+          {"min_pixels", pixels(media.min_pixels)},
+          {"max_pixels", pixels(media.max_pixels)},
+          {"quantization", job.engine.quantization}};
+}
+
+ManifestHeader header_of(const ShardJob& job) {
+  return {.shard = *job.flags.shard,
+          .model = model_name(job.engine.model),
+          .fingerprint = {},
+          .options = options_of(job)};
+}
+
+/// Size and time of the last change; both 0 for what the engine will not find.
+ItemLine looked_up(const std::string& path) {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) status = {};
+  return {.path = path,
+          .size = status.st_size,
+          .mtime_ns = status.st_mtim.tv_sec * kNsPerSecond + status.st_mtim.tv_nsec};
+}
+
+/// One run.
+class ShardRun {
+ public:
+  ShardRun(const ShardJob& job, Console& console)
+      : job_(job),
+        console_(console),
+        bounds_{.stop = signals_.token(), .deadline = job.bounds.deadline},
+        list_(job.inputs, *job.flags.shard, bounds_),
+        folder_(job.folder, header_of(job), job.flags.resume) {
+    if (list_.listed() == 0) throw Error(ErrorCode::kNotFound, "INPUT: the list names no file");
+  }
+
+  void run() {
+    Engine engine = load();
+    folder_.begin(engine.fingerprint());
+    try {
+      encode(engine);
+    } catch (const Error& error) {
+      end_early(error);
+    }
+    folder_.finish({.items = list_.size()});
+    report_failed();
+    if (job_.table) print_report(engine);
+  }
+
+ private:
+  Engine load() {
+    EngineOptions options = engine_options(job_.engine, console_);
+    check_limits(job_.engine, options);
+    if (options.encoder_cache_size == 0 && options.encoder_cache_bytes == 0 &&
+        options.encoder_device_cache_size == 0) {
+      options.encoder_cache_bytes = kCacheBytes;
+    }
+    const Progress loading(console_, "loading " + job_.engine.model);
+    return Engine::load(job_.engine.model, options, bounds_);
+  }
+
+  void encode(Engine& engine) {
+    Progress progress(console_, "encoding", list_.size());
+    EncodeCalls calls(
+        engine, {.dtype = row_dtype(job_.dtype), .on_error = OnError::kSkip, .bounds = bounds_},
+        [&](std::vector<ItemLine> files, std::vector<Embedding> rows) {
+          take(std::move(files), std::move(rows));
+          progress.set(skipped_ + encoded_ + failed_, list_.size());
+        });
+    list_.for_each([&](const std::string& path, const PathDigest& digest) {
+      ItemLine file = looked_up(path);
+      if (folder_.has(digest, file.size, file.mtime_ns)) {
+        ++skipped_;
+      } else {
+        calls.add(std::move(file));
+      }
+    });
+    calls.finish();
+    write_part();
+  }
+
+  void take(std::vector<ItemLine> files, std::vector<Embedding> rows) {
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      take(std::move(files[i]), std::move(rows[i]));
+      if (part_bytes_ >= job_.flags.part_bytes || std::ssize(files_) == kMaxItemsOfPart) {
+        write_part();
+      }
+    }
+  }
+
+  void take(ItemLine file, Embedding item) {
+    if (item.error) {
+      if (failed_++ < kMostWarnings) {
+        console_.warn(std::string("not encoded: ") + item.error->what());
+      }
+      if (!first_error_) first_error_ = item.error;
+      file.error = item.error->what();
+    } else {
+      ++encoded_;
+      not_finite_ += item.is_finite() ? 0 : 1;
+      file.rows = item.rows;
+      file.width = item.width;
+      file.grid_thw = item.grid_thw;
+      file.key = item.key;
+      part_bytes_ += static_cast<std::int64_t>(item.data.size());
+      rows_.push_back(std::move(item));
+    }
+    files_.push_back(std::move(file));
+  }
+
+  void write_part() {
+    if (files_.empty()) return;
+    const bool has_rows = !rows_.empty();
+    written_bytes_ += folder_.add_part(std::exchange(files_, {}), std::exchange(rows_, {}));
+    parts_ += has_rows ? 1 : 0;
+    part_bytes_ = 0;
+  }
+
+  /// What is encoded is not lost, unless it could not be written.
+  [[noreturn]] void end_early(const Error& error) {
+    if (error.code() == ErrorCode::kIo) throw error;
+    write_part();
+    const bool asked =
+        error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadline;
+    if (!asked) throw error;
+    throw Error(
+        error.code(),
+        (error.code() == ErrorCode::kCancelled ? "stopped" : "not done before its deadline") +
+            std::string(": ") + std::to_string(skipped_ + encoded_) + " of " +
+            counted(list_.size(), "item") + " are in " + job_.folder + "; --resume goes on");
+  }
+
+  void report_failed() {
+    if (not_finite_ > 0) {
+      console_.warn(counted(not_finite_, "item") + " with values that are not finite");
+    }
+    if (failed_ == 0) return;
+    const std::string number = std::to_string(failed_) + " of " + counted(list_.size(), "item");
+    if (!folder_.has_rows()) {
+      throw Error(first_error_->code(),
+                  "none of " + counted(list_.size(), "item") +
+                      " could be encoded; the first: " + first_error_->what());
+    }
+    console_.warn(number + " failed; " + manifest_name(*job_.flags.shard) +
+                  " says why, and --resume tries them again");
+  }
+
+  void print_report(const Engine& engine) {
+    std::cout << "shard   " << job_.flags.shard->index << " of " << job_.flags.shard->count << ": "
+              << list_.size() << " of " << counted(list_.listed(), "path") << "\n"
+              << "items   " << encoded_ << " encoded, " << skipped_ << " were there, " << failed_
+              << " failed\n"
+              << "device  " << engine.device() << "\n"
+              << "time    " << fixed(watch_.seconds(), 1) << " s\n"
+              << "output  " << job_.folder << ", " << counted(parts_, "new part") << ", "
+              << bytes_text(static_cast<std::size_t>(written_bytes_)) << "\n";
+  }
+
+  const ShardJob& job_;
+  Console& console_;
+  const Stopwatch watch_;
+  StopSignals signals_;  // before the threads of the engine
+  CallBounds bounds_;
+  ShardList list_;
+  ShardFolder folder_;
+  std::vector<ItemLine> files_;  // of the open part
+  std::vector<Embedding> rows_;
+  std::int64_t part_bytes_ = 0;
+  std::int64_t parts_ = 0;
+  std::int64_t written_bytes_ = 0;
+  std::int64_t encoded_ = 0;
+  std::int64_t skipped_ = 0;
+  std::int64_t failed_ = 0;
+  std::int64_t not_finite_ = 0;
+  std::optional<Error> first_error_;
+};
+
+void require_images(std::span<const InputArgument> inputs) {
+  for (const InputArgument& input : inputs) {
+    if (input.modality == Modality::kImage && !input.pixel_values) continue;
+    throw UsageError("--shard: expected images and lists of them alone, got " +
+                     std::string(input.pixel_values ? "--pixel-values " : "--video ") + input.text);
+  }
+}
+
+}  // namespace
+
+void add_shard_flags(CLI::App& verb, ShardFlags& flags, std::span<const char* const> others) {
+  CLI::Option* shard =
+      verb.add_option_function<std::string>(
+              "--shard",
+              [&flags](const std::string& text) { flags.shard = parse_shard(text, "--shard"); },
+              "Encode the images of shard I of N, from 0, into parts in the "
+              "directory --output, with a manifest")
+          ->type_name("I/N")
+          ->group(kOutputGroup);
+  for (const char* other : others) shard->excludes(verb.get_option(other));
+  verb.add_flag("--resume", flags.resume, "With --shard: go on where an earlier run ended")
+      ->needs(shard)
+      ->group(kOutputGroup);
+  verb.add_option_function<std::string>(
+          "--shard-size",
+          [&flags](const std::string& text) {
+            flags.part_bytes = parse_bytes(text, "--shard-size");
+          },
+          "With --shard: begin a new part when one has so many bytes, which are in memory until "
+          "then: 256Mi, 4G (default: 1Gi)")
+      ->needs(shard)
+      ->type_name("BYTES")
+      ->group(kOutputGroup);
+}
+
+int encode_shard(const ShardJob& job, Console& console) {
+  require_images(job.inputs);
+  ShardRun(job, console).run();
+  return kExitOk;
+}
+
+}  // namespace fovea::cli

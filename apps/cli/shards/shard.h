@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fovea::cli {
+
+/// What a path is recognised by among many: 16 bytes of its SHA-256.
+using PathDigest = std::array<std::uint64_t, 2>;
+
+/// The SHA-256 of a path, as far as it is used here.
+struct PathHash {
+  std::uint64_t number = 0;  ///< bytes 0 to 7, big-endian
+  PathDigest digest{};       ///< bytes 8 to 23
+};
+
+/// Depends on the bytes of the path alone, so that whoever has `sha256sum` can say where a path
+/// belongs.
+[[nodiscard]] PathHash hash_of_path(std::string_view path);
+
+/// One of the parts that a list of files is divided into.
+struct Shard {
+  std::int64_t index = 0;
+  std::int64_t count = 1;
+
+  /// Every path belongs to exactly one of `count` shards, whatever else is in the list.
+  [[nodiscard]] bool holds(const PathHash& hash) const {
+    return hash.number % static_cast<std::uint64_t>(count) == static_cast<std::uint64_t>(index);
+  }
+  friend bool operator==(const Shard&, const Shard&) = default;
+};
+
+/// Reads "3/16": the fourth of sixteen. @throws UsageError naming `what` for anything else.
+[[nodiscard]] Shard parse_shard(std::string_view text, std::string_view what);
+
+/// "manifest-3-of-16.jsonl".
+[[nodiscard]] std::string manifest_name(const Shard& shard);
+/// The shard of a file that is called as above; absent for other names.
+[[nodiscard]] std::optional<Shard> shard_of_manifest(std::string_view name);
+
+/// "part-3-of-16-00000.safetensors".
+[[nodiscard]] std::string part_name(const Shard& shard, std::int64_t number);
+/// The number of a part of this shard; absent for other names.
+[[nodiscard]] std::optional<std::int64_t> part_number(const Shard& shard, std::string_view name);
+
+}  // namespace fovea::cli
