@@ -22,6 +22,7 @@
 #include "serve/routes/models.h"
 #include "serve/routes/openapi.h"
 #include "serve/routes/plan.h"
+#include "serve/routes/profile.h"
 #include "serve/signals.h"
 
 namespace fovea::serve {
@@ -59,10 +60,11 @@ class Running {
   Running(ServeOptions options, LogSink& log)
       : options_(std::move(options)),
         log_(log),
+        trace_(options_.profile_dir),
         store_(options_.row_store_bytes),
         publisher_(publisher_of(options_)),
         service_(service_options()),
-        media_(options_.media),
+        media_(media_options()),
         encoder_{service_, media_},
         admission_(with_keys_of_file(options_.admission, options_.api_key_file), service_),
         router_(make_router()),
@@ -79,6 +81,7 @@ class Running {
 
  private:
   [[nodiscard]] ServiceOptions service_options();
+  [[nodiscard]] MediaSourceOptions media_options();
   [[nodiscard]] HttpOptions http_options();
   [[nodiscard]] Server::Parts server_parts();
   [[nodiscard]] Router make_router();
@@ -91,6 +94,7 @@ class Running {
   ServeOptions options_;
   LogSink& log_;
   RequestMetrics metrics_;
+  Trace trace_;
   RowStore store_;  // these two outlive the threads of the service, which write replies
   std::optional<Publisher> publisher_;
   Service service_;
@@ -107,8 +111,17 @@ ServiceOptions Running::service_options() {
   service.engine.log = &log_;
   service.on_complete = [this](const JobReply& reply, std::span<const MediaItem> items) {
     metrics_.observe(reply, items);
+    trace_.observe(reply);
   };
   return service;
+}
+
+MediaSourceOptions Running::media_options() {
+  MediaSourceOptions media = options_.media;
+  media.max_frames = options_.service.engine.media.limits.max_video_frames;
+  media.on_resolved = [this](const MediaCounts& counts) { metrics_.observe(counts); };
+  media.take_room = [this](std::int64_t bytes) { return service_.memory().take(bytes); };
+  return media;
 }
 
 HttpOptions Running::http_options() {
@@ -138,6 +151,7 @@ Router Running::make_router() {
   add(embedding_routes(encoder_, options_.limits));
   add(kserve_routes(encoder_, options_.limits));
   Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
+  add(profile_routes(service_, trace_));
   add(cache_routes(service_, store_, publisher));
   router.add(chat_route(encoder_, options_.limits, {store_, publisher}, options_.chat));
   router.add(metrics_route({.service = &service_,
@@ -153,6 +167,7 @@ Router Running::make_router() {
 /// Probes and scrapes come every few seconds, so they are for those who look closely.
 void Running::observe(const Served& served) {
   metrics_.observe(served);
+  trace_.observe(served);
   const bool is_probe = served.route != nullptr && served.route->kind == RouteKind::kService;
   const LogLevel level = is_probe && served.status < 400 ? LogLevel::kDebug : LogLevel::kInfo;
   if (log_.wants(level)) log_.write(level, request_line(served));

@@ -27,6 +27,7 @@ struct ServeOptions {
   ChatOptions chat;
   std::chrono::milliseconds drain_delay{0};
   std::chrono::milliseconds shutdown_timeout{30'000};
+  std::string profile_dir;   ///< where profiles are written; empty: nowhere
   std::string build_id;      ///< label `git` of fovea_build_info
   std::string address_file;  ///< gets the address once the server listens; empty: none
 };

@@ -25,6 +25,12 @@ ApiError failed(const Fetch& fetch, const std::string& why) {
   return {502, "media_fetch_failed", "fetching the media failed: " + why, fetch.param};
 }
 
+ApiError busy(const std::string& why, const Fetch& fetch) {
+  ApiError error(429, "queue_full", why, fetch.param);
+  error.retry_after_s = 1;
+  return error;
+}
+
 bool is_redirect(const TransferReply& reply) {
   constexpr int kRedirects[] = {301, 302, 303, 307, 308};
   return std::ranges::find(kRedirects, reply.status) != std::end(kRedirects) &&
@@ -73,32 +79,33 @@ Fetcher::Fetcher(const MediaSourceOptions& options, FetcherHooks hooks)
 Fetcher::~Fetcher() { ends_.request_stop(); }
 
 void Fetcher::fetch(Fetch fetch, Done done) {
-  if (pending_.fetch_add(1) >= options_.max_fetches * (1 + kWaitingPerThread)) {
+  const std::int64_t most =
+      std::int64_t{options_.max_fetches} * (1 + kWaitingPerThread) + options_.max_frames;
+  if (pending_.fetch_add(1) >= most) {
     --pending_;
-    ApiError busy(429, "queue_full", "too many fetches of media wait", fetch.param);
-    busy.retry_after_s = 1;
-    throw busy;
+    throw busy("too many fetches of media wait", fetch);
   }
   workers_.run([this, fetch = std::move(fetch), done = std::move(done)] {
-    std::vector<std::uint8_t> bytes;
+    Fetched fetched;
     std::exception_ptr error;
     try {
-      bytes = run(fetch);
+      fetched = run(fetch);
     } catch (...) {
       error = std::current_exception();
     }
     --pending_;
-    done(std::move(bytes), error);
+    done(std::move(fetched), error);
   });
 }
 
-std::vector<std::uint8_t> Fetcher::run(const Fetch& fetch) {
+Fetched Fetcher::run(const Fetch& fetch) {
   const Limits limits(fetch, ends_.get_token());
   std::optional<Url> url = parse_url(fetch.url);
   for (int redirects = 0;; ++redirects) {
     if (!url || !is_permitted(*url)) throw blocked(fetch);
-    TransferReply reply = hop(*url, fetch, limits);
-    if (!is_redirect(reply)) return body_of(std::move(reply), fetch);
+    const auto room = std::make_shared<Room>();
+    TransferReply reply = hop(*url, fetch, limits, *room);
+    if (!is_redirect(reply)) return {body_of(std::move(reply), fetch), room};
     if (redirects == options_.max_redirects) {
       throw failed(fetch, "more than " + std::to_string(redirects) + " redirects");
     }
@@ -106,14 +113,19 @@ std::vector<std::uint8_t> Fetcher::run(const Fetch& fetch) {
   }
 }
 
-TransferReply Fetcher::hop(const Url& url, const Fetch& fetch, const Limits& limits) {
+TransferReply Fetcher::hop(const Url& url, const Fetch& fetch, const Limits& limits, Room& room) {
   if (Clock::now() >= limits.until) check_outcome(Outcome::kLate, fetch, limits);
+  const auto grant = [&](std::size_t bytes) {
+    room.push_back(options_.take_room(static_cast<std::int64_t>(bytes)));
+    return room.back() != nullptr;
+  };
   TransferReply reply = get({.url = url,
                              .addresses = addresses(url, fetch, limits),
                              .max_bytes = fetch.max_bytes,
                              .connect_timeout = options_.connect_timeout,
                              .until = limits.until,
-                             .stop = limits.either.get_token()});
+                             .stop = limits.either.get_token(),
+                             .grant = options_.take_room ? grant : decltype(Transfer::grant)()});
   check_outcome(reply.outcome, fetch, limits);
   return reply;
 }
@@ -152,6 +164,8 @@ void Fetcher::check_outcome(Outcome outcome, const Fetch& fetch, const Limits& l
     case Outcome::kFailed:
       throw failed(fetch, "no connection to the other server, or it ended early");
     case Outcome::kTooLarge: throw too_large(fetch.modality, fetch.max_bytes, fetch.param);
+    case Outcome::kNoRoom:
+      throw busy("there is no room for the media now (--max-inflight-bytes)", fetch);
     case Outcome::kStopped:
       if (fetch.bounds.stop.stop_requested()) {
         throw ApiError(499, "client_closed_request", "the client has left", fetch.param);

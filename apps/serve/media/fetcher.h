@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -28,6 +29,12 @@ struct Fetch {
   std::string param;                     ///< as in ApiError
 };
 
+/// What was fetched.
+struct Fetched {
+  std::vector<std::uint8_t> bytes;
+  std::shared_ptr<const void> room;  ///< that the bytes take; goes with the last copy
+};
+
 /// What a Fetcher asks; others in tests.
 struct FetcherHooks {
   LookupFunction ask = ask_system;
@@ -42,7 +49,8 @@ struct FetcherHooks {
 /// with the same words before anything is sent. Source: docs/serving.md, "Media".
 class Fetcher {
  public:
-  /// @param options policy, domains, ports, redirects, connect_timeout and max_fetches.
+  /// @param options policy, domains, ports, redirects, connect_timeout, max_fetches,
+  /// max_frames and take_room.
   explicit Fetcher(const MediaSourceOptions& options, FetcherHooks hooks = {});
   /// Ends fetches that run or wait, with ApiError(503, "draining"). Waits for name servers that
   /// still owe an answer.
@@ -51,10 +59,10 @@ class Fetcher {
   Fetcher& operator=(const Fetcher&) = delete;
 
   /// The bytes, or an ApiError: 403 "media_url_blocked"; 422 as too_large(); 422 "media_fetch_4xx"
-  /// if the other server wants no such request; 502 "media_fetch_failed" for what may work another
-  /// time; 504 "media_fetch_timeout", and 504 "deadline_exceeded" or 499 "client_closed_request" by
-  /// the bounds.
-  using Done = std::function<void(std::vector<std::uint8_t> bytes, std::exception_ptr error)>;
+  /// if the other server wants no such request; 429 "queue_full" without room for them; 502
+  /// "media_fetch_failed" for what may work another time; 504 "media_fetch_timeout", and 504
+  /// "deadline_exceeded" or 499 "client_closed_request" by the bounds.
+  using Done = std::function<void(Fetched fetched, std::exception_ptr error)>;
 
   /// Fetches; `done` is called once, on a thread of the fetcher, and must not throw.
   /// @throws ApiError(429, "queue_full") if too many wait already; `done` is not called then.
@@ -62,8 +70,10 @@ class Fetcher {
 
  private:
   struct Limits;
-  [[nodiscard]] std::vector<std::uint8_t> run(const Fetch& fetch);
-  [[nodiscard]] TransferReply hop(const Url& url, const Fetch& fetch, const Limits& limits);
+  using Room = std::vector<std::shared_ptr<void>>;
+  [[nodiscard]] Fetched run(const Fetch& fetch);
+  [[nodiscard]] TransferReply hop(const Url& url, const Fetch& fetch, const Limits& limits,
+                                  Room& room);
   [[nodiscard]] bool is_permitted(const Url& url) const;
   [[nodiscard]] std::vector<Address> addresses(const Url& url, const Fetch& fetch,
                                                const Limits& limits);

@@ -6,6 +6,7 @@
 
 #include "serve/api_error.h"
 #include "serve/media/fetcher.h"
+#include "serve/media/frame_lists.h"
 #include "serve/media/items.h"
 #include "serve/media/local_files.h"
 #include "serve/media/resolution.h"
@@ -23,6 +24,23 @@ constexpr std::size_t kMaxQuoted = 60;
 
 ApiError invalid(const std::string& message, const MediaReference& reference) {
   return {400, "invalid_value", message, reference.param};
+}
+
+/// What comes between the items and the caller: videos take the places of their frames, and bytes
+/// are counted.
+MediaSource::Done finishing(FrameLists lists, const MediaSourceOptions& options,
+                            MediaSource::Done done) {
+  return [lists = std::move(lists), &options, done = std::move(done)](
+             ResolvedMedia media, const std::exception_ptr& error) {
+    std::exception_ptr failure = error;
+    try {
+      if (!failure) lists.join(media.items);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (!failure && options.on_resolved) options.on_resolved(media.counts);
+    done(std::move(media), failure);
+  };
 }
 
 }  // namespace
@@ -47,7 +65,7 @@ struct MediaSource::Impl {
   }
   void check_size(const MediaReference& reference, std::size_t bytes) const;
   [[nodiscard]] bool is_fetched(const MediaReference& reference) const {
-    return fetcher && reference.frames.empty() && is_http_url(reference.url);
+    return fetcher && is_http_url(reference.url);
   }
   [[nodiscard]] Fetch fetch_of(const MediaReference& reference) const {
     const bool is_image = reference.modality == Modality::kImage;
@@ -87,9 +105,6 @@ MediaItem MediaSource::Impl::local_item(const MediaReference& reference,
     count += std::ssize(bytes);
     return item_of(reference, std::move(bytes));
   };
-  if (!reference.frames.empty()) {
-    throw invalid("lists of frames are not supported: send the video as one file", reference);
-  }
   if (reference.url.empty()) {
     check_size(reference, reference.bytes.size());
     counts.body_bytes += std::ssize(reference.bytes);
@@ -126,6 +141,8 @@ void MediaSource::resolve(std::vector<MediaReference> references, const CallBoun
   ResolvedMedia media;
   std::vector<std::size_t> fetched;
   try {
+    FrameLists lists(references, impl_->options.max_frames);
+    done = finishing(std::move(lists), impl_->options, std::move(done));
     for (std::size_t i = 0; i < references.size(); ++i) {
       if (impl_->is_fetched(references[i])) {
         fetched.push_back(i);

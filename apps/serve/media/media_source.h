@@ -24,6 +24,15 @@ enum class UrlPolicy : std::uint8_t {
   kAny,        ///< any address, private ones too: for closed networks
 };
 
+/// Where the bytes of a request came from, for metrics.
+struct MediaCounts {
+  std::int64_t body_bytes = 0;
+  std::int64_t data_bytes = 0;
+  std::int64_t http_bytes = 0;
+  std::int64_t file_bytes = 0;
+  double fetch_ms = 0;  ///< from the first fetch to the end of the last; 0 without fetches
+};
+
 /// Where media may come from, and how much of it. Source: docs/serving.md, "Media".
 struct MediaSourceOptions {
   UrlPolicy policy = UrlPolicy::kPublic;
@@ -36,7 +45,12 @@ struct MediaSourceOptions {
   std::chrono::milliseconds video_timeout{30'000};
   std::size_t max_image_bytes = std::size_t{32} << 20;
   std::size_t max_video_bytes = std::size_t{512} << 20;
-  int max_fetches = 16;  ///< at the same time; others wait
+  std::int64_t max_frames = 2048;  ///< of a video that comes frame by frame
+  int max_fetches = 16;            ///< at the same time; others wait
+  /// Room for fetched bytes, held as long as the item; null if there is none. Empty: no bound.
+  std::function<std::shared_ptr<void>(std::int64_t bytes)> take_room = {};
+  /// Told of every request whose media are there. Must not wait or throw.
+  std::function<void(const MediaCounts& counts)> on_resolved = {};
 };
 
 /// One item as a request names it.
@@ -45,21 +59,12 @@ struct MediaReference {
   /// `data:` or `http(s):` or `file:` URL, or bare base64. Of a video its container, unless there
   /// are `frames`.
   std::string url;
-  std::vector<std::string> frames;  ///< of a video: one URL for each sampled frame
+  std::vector<std::string> frames;  ///< of a video: one `url` for each sampled frame
   /// Bytes that came with the request itself, in place of a URL.
   std::span<const std::uint8_t> bytes;
   SharedBytes owner;  ///< of `bytes`
   double fps = 2.0;
   std::string param;  ///< where it stands in the request, for messages: "items[2].image"
-};
-
-/// Where the bytes of a request came from, for metrics.
-struct MediaCounts {
-  std::int64_t body_bytes = 0;
-  std::int64_t data_bytes = 0;
-  std::int64_t http_bytes = 0;
-  std::int64_t file_bytes = 0;
-  double fetch_ms = 0;  ///< from the first fetch to the end of the last; 0 without fetches
 };
 
 struct ResolvedMedia {

@@ -21,20 +21,21 @@ void Resolution::start(Fetcher& fetcher, Fetch fetch, std::size_t place, MediaRe
   try {
     fetcher.fetch(std::move(fetch),
                   [self = shared_from_this(), place, reference = std::move(reference)](
-                      std::vector<std::uint8_t> bytes, const std::exception_ptr& error) {
-                    self->finish(place, reference, std::move(bytes), error);
+                      Fetched fetched, const std::exception_ptr& error) {
+                    self->finish(place, reference, std::move(fetched), error);
                   });
   } catch (...) {
     finish(place, {}, {}, std::current_exception());
   }
 }
 
-void Resolution::finish(std::size_t place, const MediaReference& reference,
-                        std::vector<std::uint8_t> bytes, std::exception_ptr error) {
-  const auto size = std::ssize(bytes);
+void Resolution::finish(std::size_t place, const MediaReference& reference, Fetched fetched,
+                        std::exception_ptr error) {
+  const auto size = std::ssize(fetched.bytes);
   MediaItem item;
   try {
-    if (!error) item = item_of(reference, std::move(bytes));
+    if (!error) item = item_of(reference, std::move(fetched.bytes));
+    item.owner = std::move(fetched.room);
   } catch (...) {
     error = std::current_exception();
   }

@@ -30,7 +30,7 @@ class Resolution : public std::enable_shared_from_this<Resolution> {
     void operator()() const { source->request_stop(); }
   };
 
-  void finish(std::size_t place, const MediaReference& reference, std::vector<std::uint8_t> bytes,
+  void finish(std::size_t place, const MediaReference& reference, Fetched fetched,
               std::exception_ptr error);
   void end();
 

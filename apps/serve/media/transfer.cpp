@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kOk = 200;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
+/// Of a body, asked for when it begins.
+constexpr std::size_t kFirstRoom = std::size_t{256} << 10;
 /// Longest wait for the network between two looks at the clock.
 constexpr std::chrono::milliseconds kLongestPoll{1000};
 
@@ -151,6 +153,7 @@ class Getter {
     if (code == CURLE_OK || ignores_body_) return Outcome::kReply;
     if (code == CURLE_FILESIZE_EXCEEDED) return is_ok() ? Outcome::kTooLarge : Outcome::kReply;
     if (too_large_) return Outcome::kTooLarge;
+    if (lacks_room_) return Outcome::kNoRoom;
     return code == CURLE_OPERATION_TIMEDOUT ? Outcome::kLate : Outcome::kFailed;
   }
 
@@ -184,6 +187,8 @@ class Getter {
     getter.too_large_ = size > getter.transfer_.max_bytes - body.size();
     if (getter.ignores_body_ || getter.too_large_) return 0;
     try {
+      getter.lacks_room_ = !getter.make_room(size);
+      if (getter.lacks_room_) return 0;
       body.insert(body.end(), data, data + size);
       return size;
     } catch (...) {
@@ -192,8 +197,20 @@ class Getter {
     }
   }
 
+  /// Room for the body and `more` bytes, in steps that double like its memory.
+  bool make_room(std::size_t more) {
+    if (!transfer_.grant || reply_.body.size() + more <= granted_) return true;
+    const std::size_t step = std::max({granted_, reply_.body.size() + more - granted_, kFirstRoom});
+    const std::size_t bytes = std::min(step, transfer_.max_bytes - granted_);
+    if (!transfer_.grant(bytes)) return false;
+    granted_ += bytes;
+    return true;
+  }
+
   const Transfer& transfer_;
   TransferReply reply_;
+  std::size_t granted_ = 0;
+  bool lacks_room_ = false;
   std::size_t header_bytes_ = 0;
   bool ignores_body_ = false;
   bool too_large_ = false;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -22,6 +23,8 @@ struct Transfer {
   std::chrono::milliseconds connect_timeout{0};
   Clock::time_point until;
   std::stop_token stop;
+  /// Asked before the body grows beyond what it was granted: room for so many bytes more, or none.
+  std::function<bool(std::size_t bytes)> grant = {};
 };
 
 /// What came of it.
@@ -29,6 +32,7 @@ struct TransferReply {
   enum class Outcome : std::uint8_t {
     kReply,     ///< status, and either body or location
     kTooLarge,  ///< more than max_bytes
+    kNoRoom,    ///< more than was granted
     kLate,      ///< no connection in connect_timeout, or not all in time
     kStopped,
     kFailed,  ///< no connection, no trust, no HTTP, or an end before all bytes

@@ -36,6 +36,11 @@ void RequestMetrics::observe(const JobReply& reply, std::span<const MediaItem> i
   }
 }
 
+void RequestMetrics::observe(const MediaCounts& media) noexcept {
+  const std::array bytes{media.body_bytes, media.data_bytes, media.http_bytes, media.file_bytes};
+  for (std::size_t i = 0; i < bytes.size(); ++i) media_bytes_[i] += bytes[i];
+}
+
 void RequestMetrics::write(MetricsText& text) const {
   write_routes(text);
   write_items(text);
@@ -68,6 +73,10 @@ void RequestMetrics::write_items(MetricsText& text) const {
   text.counter("fovea_rows_total", "Rows of embeddings made.");
   for (std::size_t i = 0; i < modalities_.size(); ++i) {
     text.sample(modalities_[i].rows.load(), {{"modality", kModalities[i]}});
+  }
+  text.counter("fovea_media_bytes_total", "Encoded bytes of media, by where they came from.");
+  for (std::size_t i = 0; i < media_bytes_.size(); ++i) {
+    text.sample(media_bytes_[i].load(), {{"source", kMediaSources[i]}});
   }
   text.counter("fovea_input_pixels_total", "Pixels of the images and frames encoded.");
   text.sample(pixels_.load());

@@ -9,6 +9,7 @@
 
 #include "fovea/media.h"
 #include "serve/http/server.h"
+#include "serve/media/media_source.h"
 #include "serve/metrics/histogram.h"
 #include "serve/service/service.h"
 
@@ -22,6 +23,9 @@ class RequestMetrics {
   void observe(const Served& served);
   /// A job of the service is complete.
   void observe(const JobReply& reply, std::span<const MediaItem> items);
+
+  /// The media of a request are there.
+  void observe(const MediaCounts& media) noexcept;
 
   void write(MetricsText& text) const;
 
@@ -47,6 +51,8 @@ class RequestMetrics {
   std::atomic<std::int64_t> bytes_in_ = 0;
   std::atomic<std::int64_t> bytes_out_ = 0;
   std::array<ModalityCounts, 2> modalities_;  // by Modality
+  static constexpr std::array kMediaSources{"body", "data", "http", "file"};
+  std::array<std::atomic<std::int64_t>, kMediaSources.size()> media_bytes_{};
   std::atomic<std::int64_t> frames_ = 0;
   std::atomic<std::int64_t> pixels_ = 0;
   std::array<TimeHistogram, kStages.size()> stages_;

@@ -7,6 +7,7 @@
 #include "fovea/row_formats.h"
 #include "serve/api_error.h"
 #include "serve/http/exchange.h"
+#include "serve/routes/json_reply.h"
 #include "serve/rows/body_builder.h"
 #include "serve/text/json.h"
 
@@ -102,7 +103,7 @@ Reply stats_reply(const Service& service, const RowStore& store, const Publisher
   (void)service.model();  // says so if there is none yet
   // Not those of the engine itself, which could wait for a sub-batch.
   json["encoder_cache"] = encoder_json(service.engine_stats()->encoder_cache);
-  return text_reply(200, "application/json", to_text(json));
+  return json_reply(json);
 }
 
 Route route(const char* method, const char* pattern, RouteKind kind, Handler handler) {
@@ -127,12 +128,12 @@ std::vector<Route> cache_routes(Service& service, RowStore& store, const Publish
   routes.push_back(route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
                          [&store](Call exchange, const PathArguments& arguments) {
                            if (!store.erase(arguments[0])) throw key_not_found();
-                           exchange->reply(text_reply(200, "application/json", "{}"));
+                           exchange->reply(json_reply(Json::object()));
                          }));
   routes.push_back(route("POST", "/v1/cache/reset", RouteKind::kAdmin,
                          [&store](Call exchange, const PathArguments&) {
                            store.clear();
-                           exchange->reply(text_reply(200, "application/json", "{}"));
+                           exchange->reply(json_reply(Json::object()));
                          }));
   return routes;
 }

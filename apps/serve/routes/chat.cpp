@@ -70,14 +70,18 @@ NamedPart name_part(const ChatOptions& chat, const ProcessingOptions& options,
           .has_uuid = part.uuid.has_value()};
 }
 
+std::string sha256_of(std::span<const std::uint8_t> bytes) {
+  return hex_digest(DigestKind::kSha256,
+                    {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 /// A name for the rows of an item that depends on all they depend on.
 std::string content_key(const MediaItem& item, const std::string& fingerprint) {
-  const std::span<const std::uint8_t> content = item.content();
-  const std::string_view bytes(reinterpret_cast<const char*>(content.data()), content.size());
-  const Json about{fingerprint,     to_string(item.modality),
-                   item.width_px,   item.height_px,
-                   item.num_frames, item.fps,
-                   item.paths,      hex_digest(DigestKind::kSha256, bytes)};
+  Json frames = Json::array();
+  for (const std::span<const std::uint8_t> frame : item.frames) frames.push_back(sha256_of(frame));
+  const Json about{fingerprint,    to_string(item.modality),  item.width_px,
+                   item.height_px, item.num_frames,           item.fps,
+                   item.paths,     sha256_of(item.content()), frames};
   return hex_digest(DigestKind::kSha256, to_text(about));
 }
 

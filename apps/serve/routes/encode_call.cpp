@@ -8,6 +8,7 @@
 
 #include "serve/api_error.h"
 #include "serve/http/error_reply.h"
+#include "serve/routes/item_uses.h"
 #include "serve/routes/server_timing.h"
 
 namespace fovea::serve {
@@ -24,8 +25,11 @@ Reply reply_of(const EncodeCall& call, double fetch_ms, Clock::time_point arriva
   if (reply.error) std::rethrow_exception(reply.error);
   const std::int64_t rows = count_rows(reply.items);
   const std::string timing = server_timing(fetch_ms, reply, arrival);
+  const ItemUses uses(reply.items);
   Reply made = call.make_reply(std::move(reply));
   made.headers.push_back({"X-Fovea-Rows", std::to_string(rows)});
+  made.headers.push_back({"X-Fovea-Cache", uses.cache_text()});
+  made.headers.push_back({"X-Fovea-Graph", uses.graph_text()});
   made.headers.push_back({"Server-Timing", timing});
   return made;
 }

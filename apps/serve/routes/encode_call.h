@@ -44,7 +44,7 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
 
 /// Gets the media, encodes them and answers the request; returns at once if they have to be
 /// fetched. The work ends when the client leaves, and at the deadline of the request. Replies get
-/// the headers X-Fovea-Rows and Server-Timing.
+/// the headers X-Fovea-Rows, X-Fovea-Cache, X-Fovea-Graph and Server-Timing.
 /// @throws ApiError(400, "too_many_items"), and what MediaSource::resolve() throws.
 void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                       const std::shared_ptr<Exchange>& exchange, EncodeCall call);

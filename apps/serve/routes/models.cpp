@@ -7,6 +7,7 @@
 #include "serve/api_error.h"
 #include "serve/http/exchange.h"
 #include "serve/routes/encode_call.h"
+#include "serve/routes/json_reply.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -41,13 +42,13 @@ std::vector<Route> model_routes(const Service& service) {
   const std::int64_t created = unix_seconds();
   const auto list = [&service, created](const std::shared_ptr<Exchange>& exchange,
                                         const PathArguments&) {
-    exchange->reply(text_reply(200, "application/json", to_text(list_json(service, created))));
+    exchange->reply(json_reply(list_json(service, created)));
   };
   const auto one = [&service, created](const std::shared_ptr<Exchange>& exchange,
                                        const PathArguments& arguments) {
     const std::string id = arguments.size() == 1 ? arguments[0] : arguments[0] + "/" + arguments[1];
     service.check_model_name(id);
-    exchange->reply(text_reply(200, "application/json", to_text(model_json(service, created))));
+    exchange->reply(json_reply(model_json(service, created)));
   };
   std::vector<Route> routes;
   routes.push_back(get("/v1/models", list));

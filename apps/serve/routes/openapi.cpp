@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fovea/version.h"
+#include "serve/routes/json_reply.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -71,7 +72,7 @@ Route openapi_route(const Router& router) {
           .pattern = "/openapi.json",
           .kind = RouteKind::kService,
           .handler = [&router](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
-            exchange->reply(text_reply(200, "application/json", to_text(description(router))));
+            exchange->reply(json_reply(description(router)));
           }};
 }
 

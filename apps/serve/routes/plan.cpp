@@ -11,6 +11,7 @@
 
 #include "serve/api_error.h"
 #include "serve/routes/encode_request.h"
+#include "serve/routes/json_reply.h"
 #include "serve/routes/processing_options.h"
 #include "serve/service/item_error.h"
 
@@ -27,7 +28,7 @@ ItemSize size_of_media(const MediaItem& item, const std::optional<ItemInfo>& inf
             .num_frames = info->num_frames,
             .modality = info->modality};
   }
-  if (item.modality == Modality::kVideo) {
+  if (item.modality == Modality::kVideo && item.frames.empty()) {
     throw ApiError(422, "unsupported_media",
                    item.name +
                        ": the frames of a video are known once it is decoded; plan with "
@@ -36,7 +37,11 @@ ItemSize size_of_media(const MediaItem& item, const std::optional<ItemInfo>& inf
   }
   const MediaOptions& media = service.options().engine.media;
   try {
-    return probe_image(item.content(), item.name, media);
+    const auto first = item.frames.empty() ? item.content() : item.frames.front();
+    ItemSize size = probe_image(first, item.name, media);
+    size.num_frames = item.num_frames;
+    size.modality = item.modality;
+    return size;
   } catch (const Error& error) {
     throw item_error(error, item, media);
   }
@@ -110,7 +115,7 @@ Reply plan_reply(const Service& service, const std::vector<EncodeItem>& items,
   }
   reply["packing"] = packing_json(plan);
   reply["usage"] = {{"prompt_tokens", rows}, {"total_tokens", rows}};
-  return text_reply(200, "application/json", to_text(reply));
+  return json_reply(reply);
 }
 
 /// Gives the items that are media their sizes.

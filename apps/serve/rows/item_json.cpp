@@ -10,6 +10,29 @@ namespace {
 
 const char* name_of(Modality modality) { return modality == Modality::kVideo ? "video" : "image"; }
 
+/// Null for what has not come from a tower.
+const char* name_of(GraphUse use) {
+  switch (use) {
+    case GraphUse::kNone: return nullptr;
+    case GraphUse::kHit: return "hit";
+    case GraphUse::kPartial: return "partial";
+    case GraphUse::kMiss: return "miss";
+  }
+  return nullptr;
+}
+
+/// Null where no cache was asked.
+const char* name_of(CacheUse use) {
+  switch (use) {
+    case CacheUse::kNotAsked: return nullptr;
+    case CacheUse::kHit: return "hit";
+    case CacheUse::kJoin: return "join";
+    case CacheUse::kMiss: return "miss";
+    case CacheUse::kBypass: return "bypass";
+  }
+  return nullptr;
+}
+
 Json times_json(const StageTimes& times) {
   Json json;
   json["read"] = times.read_ms;
@@ -44,6 +67,8 @@ Json item_json(const OutputOptions& options, const EncodeReplyHead& head, const 
   json["object"] = "encoding";
   json["modality"] = name_of(rows.modality);
   if (!rows.key.empty()) json["key"] = rows.key;
+  if (const char* use = name_of(rows.cache)) json["cache"] = use;
+  if (const char* use = name_of(rows.graph)) json["graph"] = use;
   json["num_embeds"] = rows.rows;
   json["width"] = rows.width;
   json["hidden"] = head.hidden;

@@ -6,6 +6,7 @@
 #include <future>
 
 #include "serve/api_error.h"
+#include "serve/service/memory_budget.h"
 #include "serve/text/base64.h"
 #include "support/expect_error.h"
 #include "support/local_server.h"
@@ -96,6 +97,57 @@ TEST(MediaSource, RefersToTheBytesOfTheRequest) {
   }
 }
 
+MediaReference frames(std::vector<std::string> urls) {
+  MediaReference made = reference("", Modality::kVideo);
+  made.frames = std::move(urls);
+  made.fps = 4.0;
+  made.param = "items[1].frames";
+  return made;
+}
+
+TEST(MediaSource, JoinsFramesToAVideo) {
+  const ResolvedMedia media =
+      resolved({reference(data_url("one")), frames({data_url("two"), "dGhyZWU="}),
+                reference(data_url("four"))});
+  ASSERT_EQ(media.items.size(), 3U);
+  EXPECT_EQ(content(media.items[0]), "one");
+  const MediaItem& video = media.items[1];
+  EXPECT_EQ(video.modality, Modality::kVideo);
+  EXPECT_EQ(video.source, MediaItem::Source::kFrames);
+  EXPECT_EQ(video.name, "items[1].frames");
+  EXPECT_EQ(video.fps, 4.0);
+  ASSERT_EQ(video.frames.size(), 2U);
+  EXPECT_EQ(std::string(video.frames[1].begin(), video.frames[1].end()), "three");
+  EXPECT_EQ(content(media.items[2]), "four");
+  EXPECT_EQ(media.counts.data_bytes, 15);
+}
+
+TEST(MediaSource, SplitsAVideoThatIsASequenceOfJpegs) {
+  const std::string url = "data:video/jpeg;base64,b25l,dHdv";
+  const auto num_frames = [](const std::string& text) {
+    return resolved({reference(text, Modality::kVideo)}).items[0].frames.size();
+  };
+  EXPECT_EQ(num_frames(url), 2U);
+  EXPECT_EQ(num_frames("data:video/jpeg;base64,b25l"), 1U);
+  expect_refusal(400, "invalid_value", "not valid base64", reference(url));
+}
+
+TEST(MediaSource, NamesTheFrameThatIsWrong) {
+  try {
+    (void)resolved({frames({data_url("one"), "????"})});
+    ADD_FAILURE() << "expected a refusal";
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), "invalid_value");
+    EXPECT_EQ(error.param(), "items[1].frames[1]");
+  }
+  const MediaSourceOptions two{.max_frames = 2};
+  EXPECT_EQ(resolved({frames({"b25l", "b25l"})}, two).items.size(), 1U);
+  expect_refusal(422, "too_many_frames", "at most 2 frames, got 3",
+                 frames({"b25l", "b25l", "b25l"}), two);
+  MediaReference sequence = reference("data:video/jpeg;base64,b25l,dHdv,dHdv", Modality::kVideo);
+  expect_refusal(422, "too_many_frames", "at most 2 frames, got 3", sequence, two);
+}
+
 TEST(MediaSource, ReadsFilesOfItsFolder) {
   const test::TemporaryDirectory folder;
   test::write_text(folder / "a.png", "picture");
@@ -122,12 +174,6 @@ TEST(MediaSource, RefusesTextThatIsNoMedia) {
 TEST(MediaSource, RefusesFilesWithoutAFolder) {
   expect_refusal(403, "local_media_forbidden", "reads no local files",
                  reference("file:///etc/passwd"));
-}
-
-TEST(MediaSource, RefusesListsOfFrames) {
-  MediaReference video = reference("", Modality::kVideo);
-  video.frames = {data_url("frame")};
-  expect_refusal(400, "invalid_value", "one file", video);
 }
 
 TEST(MediaSource, LimitsTheBytesOfEveryModality) {
@@ -269,9 +315,58 @@ TEST(MediaSource, RefusesWhenTooManyFetchesWait) {
       [](int socket, const std::string& /*head*/) { test::wait_for_close(socket); });
   MediaSourceOptions options = any(server);
   options.max_fetches = 1;
+  options.max_frames = 1;
   options.image_timeout = std::chrono::hours(1);
   const std::vector<MediaReference> references(1000, reference(server.url()));
   EXPECT_EQ(status_of(fetched(options, references).second, "items[0].image"), 429);
+}
+
+TEST(MediaSource, FetchesFrames) {
+  const test::LocalServer server([](int socket, const std::string& head) {
+    test::send_text(socket, test::http_reply(200, head.substr(5, 3)));
+  });
+  const auto [media, error] =
+      fetched(any(server), {frames({server.url("/one"), "dHdv", server.url("/six")})});
+  ASSERT_EQ(error, nullptr);
+  ASSERT_EQ(media.items.size(), 1U);
+  ASSERT_EQ(media.items[0].frames.size(), 3U);
+  EXPECT_EQ(std::string(media.items[0].frames[2].begin(), media.items[0].frames[2].end()), "six");
+}
+
+TEST(MediaSource, TellsWhereBytesCameFrom) {
+  const test::LocalServer server([](int socket, const std::string& /*head*/) {
+    test::send_text(socket, test::http_reply(200, "12345"));
+  });
+  MediaSourceOptions options = any(server);
+  int calls = 0;
+  MediaCounts seen;
+  options.on_resolved = [&](const MediaCounts& counts) { seen = counts, ++calls; };
+  (void)fetched(options, {reference(server.url()), reference("dHdv"), frames({"b25l", "b25l"})});
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(seen.http_bytes, 5);
+  EXPECT_EQ(seen.data_bytes, 9);
+  (void)fetched(options, {reference("????")});
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(MediaSource, HoldsRoomForWhatItHasFetched) {
+  constexpr std::int64_t kBody = std::int64_t{1} << 20;
+  const test::LocalServer server([](int socket, const std::string& /*head*/) {
+    test::send_text(socket, test::http_reply(200, std::string(kBody, 'x')));
+  });
+  MemoryBudget budget(3 * kBody);
+  MediaSourceOptions options = any(server);
+  options.take_room = [&](std::int64_t bytes) { return budget.take(bytes); };
+  auto [media, error] = fetched(options, {reference(server.url()), reference("dHdv")});
+  ASSERT_EQ(error, nullptr);
+  EXPECT_GE(budget.used(), kBody);
+  EXPECT_LE(budget.used(), 2 * kBody);
+  const MediaItem copy = media.items[0];
+  media = {};
+  EXPECT_GE(budget.used(), kBody) << "a copy still has the bytes";
+  EXPECT_EQ(
+      status_of(fetched(options, std::vector(3, reference(server.url()))).second, "items[0].image"),
+      429);
 }
 
 TEST(MediaSource, FetchesNothingIfToldSo) {

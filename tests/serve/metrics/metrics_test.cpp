@@ -52,6 +52,16 @@ std::string text_of(const RequestMetrics& metrics) {
   return text.text();
 }
 
+TEST(RequestMetrics, CountsBytesOfMediaBySource) {
+  RequestMetrics metrics;
+  const MediaCounts counts{.body_bytes = 1, .data_bytes = 2, .http_bytes = 3, .file_bytes = 4};
+  metrics.observe(counts);
+  metrics.observe(counts);
+  EXPECT_THAT(text_of(metrics), HasSubstr("fovea_media_bytes_total{source=\"body\"} 2\n"));
+  EXPECT_THAT(text_of(metrics), HasSubstr("fovea_media_bytes_total{source=\"http\"} 6\n"));
+  EXPECT_THAT(text_of(metrics), HasSubstr("fovea_media_bytes_total{source=\"file\"} 8\n"));
+}
+
 TEST(RequestMetrics, LabelsRoutesByPatternWhateverClientsType) {
   RequestMetrics metrics;
   const Route route{.method = "GET", .pattern = "/v1/cache/{key}", .kind = {}, .handler = {}};

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from served import (MODEL, PATIENCE, PHOTO, PROGRAM, Served, image, main, wait_until)
+from served import (MODEL, PATIENCE, PHOTO, PROGRAM, Served, image, main, read, wait_until)
 
 RAW = "output.format=raw"
 
@@ -96,6 +96,28 @@ class Keys(unittest.TestCase):
             wait_until(lambda: server.text_of_log().count("/v1/cache/x") == 2)
             for secret in ("hunter", "secret"):
                 self.assertNotIn(secret, server.text_of_log())
+
+
+class Profiles(unittest.TestCase):
+    def test_a_profile_has_the_requests_in_it(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                Served("--profile-dir", folder, "--admin-api-key", "two") as server:
+            admin = bearer("two")
+            self.assertEqual(server.post("/start_profile", {}).status, 403)
+            self.assertEqual(server.post("/stop_profile", {}, admin).status, 409)
+            self.assertEqual(server.post("/start_profile", {}, admin).status, 200)
+            self.assertEqual(server.post("/start_profile", {}, admin).code(), "profile_running")
+            self.assertEqual(server.encode(image(PHOTO)).status, 200)
+            reply = server.post("/stop_profile", {}, admin)
+            self.assertEqual(reply.status, 200, reply.body)
+            trace = json.loads(read(os.path.join(folder, reply.json()["file"])))
+            names = {event["name"] for event in trace["traceEvents"]}
+            self.assertLessEqual({"POST /v1/encode", "queue", "batch"}, names)
+
+    def test_without_a_folder_there_are_none(self):
+        with Served() as server:
+            reply = server.post("/start_profile", {})
+            self.assertEqual((reply.status, reply.code()), (403, "profiling_off"))
 
 
 class Addresses(unittest.TestCase):

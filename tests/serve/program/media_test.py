@@ -6,7 +6,8 @@ import tempfile
 import threading
 import unittest
 
-from served import IMAGES, PHOTO, Served, data_url, image, main, tensors_of
+from served import (IMAGES, MODEL, PHOTO, Served, data_url, encoded_by_program, image, main, read,
+                    tensors_of)
 
 
 class Pictures(http.server.BaseHTTPRequestHandler):
@@ -72,6 +73,32 @@ class Fetching(unittest.TestCase):
         sent = encode(self.server, *(data_url(image(name)) for name in IMAGES[:3]))
         self.assertEqual((fetched.status, sent.status), (200, 200))
         self.assertEqual(tensors_of(fetched.body), tensors_of(sent.body))
+
+    def test_frames_are_the_video_of_their_folder(self):
+        folder = os.path.join(MODEL, "video_frames")
+        frames = [data_url(read(os.path.join(folder, name))) for name in sorted(os.listdir(folder))]
+        with tempfile.TemporaryDirectory() as out:
+            expected = encoded_by_program([], "float32", out, "--video", folder)
+        items = [{"type": "video", "frames": frames},
+                 {"type": "video", "video": "data:video/jpeg;base64," +
+                  ",".join(frame.split(",")[1] for frame in frames)}]
+        for item in items:
+            reply = self.server.post("/v1/encode", {
+                "items": [item], "output": {"format": "safetensors", "dtype": "float32"}})
+            self.assertEqual(reply.status, 200, reply.body)
+            self.assertEqual(tensors_of(reply.body)["item_0"], expected["item_0"])
+        plan = self.server.post("/v1/plan", {"items": items[:1]})
+        self.assertEqual(plan.json()["data"][0]["num_frames"], len(frames))
+
+    def test_the_frame_that_is_wrong_is_named(self):
+        good = data_url(image(PHOTO))
+        for frames, status, code, param in (
+                ([good, data_url(b"x")], 422, "decode_failed", "items[0].frames"),
+                ([good, self.url + "404"], 422, "media_fetch_4xx", "items[0].frames[1]"),
+                ([good] * 2049, 422, "too_many_frames", "items[0].frames")):
+            reply = self.server.post("/v1/encode", {"items": [{"frames": frames}]})
+            self.assertEqual((reply.status, reply.code()), (status, code), reply.body)
+            self.assertEqual(reply.json()["error"]["param"], param)
 
     def test_what_the_other_server_answers(self):
         for path, status, code in (("404", 422, "media_fetch_4xx"),

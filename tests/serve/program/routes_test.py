@@ -200,6 +200,7 @@ class Routes(unittest.TestCase):
         self.assertRegex(reply.headers["Server"], r"^fovea/\d+\.\d+")
         self.assertEqual(reply.headers["X-Fovea-Rows"], "36")
         self.assertEqual(reply.headers["X-Fovea-Format"], "safetensors")
+        self.assertRegex(reply.headers["X-Fovea-Graph"], r"^hit=\d+,partial=0,miss=\d+$")
         for stage in ("fetch", "decode", "prep", "queue", "encode", "total"):
             self.assertRegex(reply.headers["Server-Timing"], rf"\b{stage};dur=\d+\.\d+")
 

@@ -69,6 +69,21 @@ class Rows(unittest.TestCase):
         for i in range(len(IMAGES)):
             self.assertEqual(got[f"item_{i}"], self.expected["float32"][f"item_{i}"])
 
+    def test_where_the_rows_come_from(self):
+        # Bytes behind an image make it one that nobody has sent yet.
+        items = [{"image": data_url(image(PHOTO) + end)} for end in (b"one", b"one", b"two")]
+        fresh = "hit=1,join=0,miss=2,bypass=0"  # two of the three are the same
+        for cache, expected in ((fresh, ["miss", "hit", "miss"]),
+                                ("hit=3,join=0,miss=0,bypass=0", ["hit"] * 3)):
+            reply = self.server.post("/v1/encode", {"items": items})
+            self.assertEqual(reply.headers["X-Fovea-Cache"], cache)
+            self.assertEqual([item["cache"] for item in reply.json()["data"]], expected)
+        self.assertEqual(reply.headers["X-Fovea-Graph"], "hit=0,partial=0,miss=0")
+        past = self.server.post("/v1/encode", {"items": items, "cache": "bypass"})
+        self.assertEqual(past.headers["X-Fovea-Cache"], "hit=0,join=0,miss=0,bypass=3")
+        self.assertNotIn("cache", past.json()["data"][0])
+        self.assertIn(past.json()["data"][0]["graph"], ("hit", "miss"))
+
     def test_a_form_with_files(self):
         boundary = "xyz"
         body = b""

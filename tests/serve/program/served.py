@@ -19,9 +19,13 @@ MODEL = os.environ.get("FOVEA_TEST_MODEL", "")
 PATIENCE = 120  # seconds that a slow machine may take for anything
 
 
-def image(name):
-    with open(os.path.join(MODEL, "images", name), "rb") as file:
+def read(path):
+    with open(path, "rb") as file:
         return file.read()
+
+
+def image(name):
+    return read(os.path.join(MODEL, "images", name))
 
 
 PHOTO = "photo_180x180.jpg"
@@ -172,14 +176,13 @@ def tensors_of(data):
             for name, entry in header.items() if name != "__metadata__"}
 
 
-def encoded_by_program(names, dtype, folder):
+def encoded_by_program(names, dtype, folder, *flags):
     """What `fovea encode` makes of images: name -> (dtype, shape, bytes)."""
     output = os.path.join(folder, f"rows_{dtype}.safetensors")
     subprocess.run([PROGRAM, "encode", MODEL, *(os.path.join(MODEL, "images", n) for n in names),
-                    "--device", "cpu", "--dtype", dtype, "--output", output, "--no-table"],
-                   check=True)
-    with open(output, "rb") as file:
-        return tensors_of(file.read())
+                    "--device", "cpu", "--dtype", dtype, "--output", output, "--no-table",
+                    *flags], check=True)
+    return tensors_of(read(output))
 
 
 def payload_of_npy(data):

@@ -49,6 +49,8 @@ TEST_F(EncodeCallTest, AnswersWithWhatBecameOfTheItems) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, std::to_string(rows));
   EXPECT_EQ(answer.header("X-Fovea-Rows"), std::to_string(rows));
+  EXPECT_EQ(answer.header("X-Fovea-Cache"), "hit=0,join=0,miss=0,bypass=1") << "there is none";
+  EXPECT_EQ(answer.header("X-Fovea-Graph"), "hit=1,partial=0,miss=0");
 }
 
 TEST_F(EncodeCallTest, ShowsItemsBeforeTheyAreEncoded) {

@@ -1,0 +1,35 @@
+#include "serve/routes/profile.h"
+
+#include <memory>
+
+#include "serve/routes/encode_call.h"
+#include "serve/routes/json_reply.h"
+
+namespace fovea::serve {
+namespace {
+
+Json file_json(const std::string& name) {
+  Json json;
+  json["file"] = name;
+  return json;
+}
+
+}  // namespace
+
+std::vector<Route> profile_routes(Service& service, Trace& trace) {
+  using Call = const std::shared_ptr<Exchange>&;
+  const auto start = [&trace](Call exchange, const PathArguments&) {
+    trace.start();
+    exchange->reply(json_reply(Json::object()));
+  };
+  const auto stop = [&service, &trace](Call exchange, const PathArguments&) {
+    service.run([exchange, &trace] {
+      send_reply(*exchange, [&] { return json_reply(file_json(trace.stop())); });
+    });
+  };
+  return {
+      {.method = "POST", .pattern = "/start_profile", .kind = RouteKind::kAdmin, .handler = start},
+      {.method = "POST", .pattern = "/stop_profile", .kind = RouteKind::kAdmin, .handler = stop}};
+}
+
+}  // namespace fovea::serve
