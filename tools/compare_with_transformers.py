@@ -1,26 +1,25 @@
 #!/usr/bin/env python3
-"""Compares the rows of `fovea encode` with those of transformers, for any checkpoint that both load.
+"""Compares the rows of the Python package with those of transformers, for any checkpoint that both load.
 
     python3 tools/compare_with_transformers.py ./Qwen3-VL-2B-Instruct photo.jpg scan.png
-    python3 tools/compare_with_transformers.py tests/golden/qwen3_vl --fovea build/release/apps/cli/fovea
+    python3 tools/compare_with_transformers.py tests/golden/qwen3_vl
 
-Without images it makes three. Both programs read the files, resize them, and run the tower on the CPU in f32. Prints
-the relative L2 difference per image, and fails if one is above --tolerance. Needs torch, transformers, pillow and
-safetensors; fits towers whose transformers model has get_image_features.
+Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
+relative L2 difference per image, and fails if one is above --tolerance. Needs the package fovea (python/README.md),
+torch, transformers and pillow; fits towers whose transformers model has get_image_features.
 """
 
 import argparse
 import inspect
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import torch
 import transformers
 from PIL import Image
-from safetensors import safe_open
+
+import fovea
 
 # Accumulated rounding of two f32 implementations through some 30 blocks; a wrong activation shows at 3e-4.
 TOLERANCE = 1e-4
@@ -38,16 +37,25 @@ def made_images(folder):
 
 
 def load_model(folder):
-    config = transformers.AutoConfig.from_pretrained(folder)
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder)
+    except ValueError as unknown:
+        sys.exit(f"{folder}: {str(unknown).splitlines()[0]}")
     family = getattr(transformers, config.architectures[0], None)
     if family is None or not hasattr(family, "get_image_features"):
         sys.exit(f"{folder}: transformers {transformers.__version__} has no vision tower for {config.architectures[0]}")
     return family.from_pretrained(folder, dtype=torch.float32).eval()
 
 
+def joined(features):
+    """[rows, width] of features that releases of transformers return whole, or cut by image."""
+    return torch.cat(list(features)) if isinstance(features, (list, tuple)) else features.flatten(0, -2)
+
+
 def reference_rows(model, processor, path):
     """Rows of one image, deepstack levels beside the main embedding, as Fovea writes them."""
-    inputs = processor(images=[Image.open(path).convert("RGB")], return_tensors="pt")
+    tiles = {"crop_to_patches": True} if model.config.model_type == "internvl" else {}  # as InternVLProcessor does
+    inputs = processor(images=[Image.open(path).convert("RGB")], return_tensors="pt", **tiles)
     known = inspect.signature(model.get_image_features).parameters
     arguments = {
         name: value.float() if value.is_floating_point() else value for name, value in inputs.items() if name in known
@@ -58,21 +66,14 @@ def reference_rows(model, processor, path):
         out = model.get_image_features(**arguments)
         if model.config.model_type == "llama4":  # the projector stands behind the features
             return model.multi_modal_projector(out.last_hidden_state.flatten(0, -2))
-    main = out.pooler_output
-    main = torch.cat(list(main)) if isinstance(main, (list, tuple)) else main.flatten(0, -2)
-    return torch.cat([main, *(getattr(out, "deepstack_features", None) or ())], dim=1)
+    levels = [out.pooler_output, *(getattr(out, "deepstack_features", None) or ())]
+    return torch.cat([joined(level) for level in levels], dim=1)
 
 
-def fovea_rows(program, folder, paths, workspace):
+def fovea_rows(folder, paths):
     """Rows of all images, in their order."""
-    output = workspace / "rows.safetensors"
-    command = [program, "encode", folder, *map(str, paths), "--device", "cpu", "--output", str(output)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    if run.returncode != 0:
-        sys.exit(run.stderr.strip())
-    with safe_open(output, "pt") as file:
-        items = json.loads(file.metadata()["fovea.items"])
-        return [file.get_tensor(f"item_{item['index']}") for item in items]
+    engine = fovea.Engine.from_pretrained(folder, device="cpu")
+    return [item.torch() for item in engine.encode(paths, dtype="float32")]
 
 
 def difference(rows, reference):
@@ -86,16 +87,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="directory of a checkpoint")
     parser.add_argument("images", nargs="*", type=pathlib.Path)
-    parser.add_argument("--fovea", default="fovea", help="the program (default: fovea)")
     parser.add_argument("--tolerance", type=float, default=TOLERANCE)
     args = parser.parse_args()
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     with tempfile.TemporaryDirectory() as scratch:
-        workspace = pathlib.Path(scratch)
-        paths = args.images or made_images(workspace)
-        rows = fovea_rows(args.fovea, args.model, paths, workspace)
+        paths = args.images or made_images(pathlib.Path(scratch))
+        try:
+            rows = fovea_rows(args.model, paths)
+        except fovea.Error as error:
+            sys.exit(str(error))
         model = load_model(args.model)
         processor = transformers.AutoImageProcessor.from_pretrained(args.model)
         print(f"transformers {transformers.__version__}, {type(model).__name__}, {type(processor).__name__}")

@@ -162,6 +162,16 @@ State get_state(const Rows& rows) {
           nb::bytes(item.data.data(), item.data.size())};
 }
 
+/// @throws nanobind::value_error for rows that do not have the size that the members say.
+Rows checked(Embedding item) {
+  if (item.rows < 0 || item.width < 0) throw nb::value_error("an embedding without a size");
+  Rows rows(std::move(item));
+  const auto elements = static_cast<std::size_t>(rows.item.rows * rows.item.width);
+  if (rows.item.has_data() && rows.item.data.size() != elements * element_bytes(rows))
+    throw nb::value_error("rows that do not fit the shape of their embedding");
+  return rows;
+}
+
 void set_state(Rows& rows, const State& state) {
   const auto& [name, modality, dtype, count, width, grid, retained, timestamps, sizes, key, error,
                bytes] = state;
@@ -182,13 +192,49 @@ void set_state(Rows& rows, const State& state) {
       .resized_height_px = sizes[4],
       .key = key};
   if (!error.is_none()) item.error = error_from(error);
-  if (count < 0 || width < 0) throw nb::value_error("an embedding without a size");
-  auto* made = new (&rows) Rows(std::move(item));
-  if (made->item.has_data() &&
-      made->item.data.size() != static_cast<std::size_t>(count * width) * element_bytes(*made)) {
-    made->~Rows();
-    throw nb::value_error("rows that do not fit the shape of their embedding");
+  new (&rows) Rows(checked(std::move(item)));
+}
+
+/// What a Python object with the buffer protocol holds.
+class Buffer {
+ public:
+  explicit Buffer(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
   }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { PyBuffer_Release(&view_); }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+nb::object embedding_of(const std::string& name, const std::string& modality,
+                        const std::string& dtype, const std::array<std::int64_t, 2>& shape,
+                        nb::handle data, std::optional<std::array<std::int64_t, 3>> grid,
+                        std::optional<std::vector<std::int64_t>> retained,
+                        std::vector<double> timestamps, const std::string& key) {
+  const Buffer buffer(data);
+  return nb::cast(checked({.name = name,
+                           .modality = value_named(kModalities, modality, "modality"),
+                           .rows = shape[0],
+                           .width = shape[1],
+                           .dtype = value_named(kRowDTypes, dtype, "dtype"),
+                           .data = RowBytes(buffer.bytes()),
+                           .grid_thw = grid,
+                           .retained = std::move(retained),
+                           .timestamps = std::move(timestamps),
+                           .key = key}));
+}
+
+nb::object failed_embedding(const std::string& name, const std::string& modality,
+                            nb::handle error) {
+  Embedding item{.name = name, .modality = value_named(kModalities, modality, "modality")};
+  item.error = error_from(error);
+  return nb::cast(Rows(std::move(item)));
 }
 
 std::string text(const Rows& rows) {
@@ -250,6 +296,17 @@ void bind_embedding(nb::module_& module) {
           "key", [](const Rows& rows) { return rows.item.key; },
           "Names the rows by content, model and options. Empty without an encoder cache.")
       .def_prop_ro(
+          "cache", [](const Rows& rows) { return name_of(kCacheUses, rows.item.cache); },
+          nb::sig("def cache(self) -> str | None"),
+          "What the encoder cache did: \"hit\", \"join\", \"miss\" or \"bypass\"; None if it was "
+          "not asked, and after pickling.")
+      .def_prop_ro(
+          "graph", [](const Rows& rows) { return name_of(kGraphUses, rows.item.graph); },
+          nb::sig("def graph(self) -> str | None"),
+          "How the tower ran: \"hit\" by replay, \"partial\", \"miss\" eagerly; None if it did "
+          "not, "
+          "and after pickling.")
+      .def_prop_ro(
           "error",
           [](const Rows& rows) -> nb::object {
             return rows.item.error ? error_object(*rows.item.error) : nb::none();
@@ -267,7 +324,8 @@ void bind_embedding(nb::module_& module) {
           "What torch.save() writes for the rows.")
       .def("__array__", as_array, nb::arg("dtype") = nb::none(), nb::kw_only(),
            nb::arg("copy") = nb::none())
-      .def("__dlpack__", dlpack)
+      .def("__dlpack__", dlpack,
+           nb::sig("def __dlpack__(self, **arguments: typing.Any) -> typing.Any"))
       .def("__dlpack_device__", dlpack_device)
       .def("__len__", [](const Rows& rows) { return rows.shape[0]; })
       .def("__repr__", text)
@@ -277,6 +335,20 @@ void bind_embedding(nb::module_& module) {
       "grid_file",
       [](const std::array<std::int64_t, 3>& grid) { return torch_file(stored_grid(grid)); },
       nb::arg("grid_thw"), "What torch.save() writes for a grid.");
+  module.def("embedding", embedding_of, nb::arg("name"), nb::arg("modality"), nb::arg("dtype"),
+             nb::arg("shape"), nb::arg("data"), nb::arg("grid_thw") = nb::none(),
+             nb::arg("retained") = nb::none(), nb::arg("timestamps") = std::vector<double>(),
+             nb::arg("key") = "",
+             nb::sig("def embedding(name: str, modality: str, dtype: str, shape: "
+                     "collections.abc.Sequence[int], data: typing.Any, grid_thw: "
+                     "collections.abc.Sequence[int] | None = None, retained: "
+                     "collections.abc.Sequence[int] | None = None, timestamps: "
+                     "collections.abc.Sequence[float] = (), key: str = '') -> Embedding"),
+             "An embedding of rows that were encoded elsewhere; `data`, their bytes, is copied.");
+  module.def(
+      "failed_embedding", failed_embedding, nb::arg("name"), nb::arg("modality"), nb::arg("error"),
+      nb::sig("def failed_embedding(name: str, modality: str, error: Exception) -> Embedding"),
+      "An embedding that holds a fovea.Error in place of rows.");
 }
 
 nb::list embedding_list(std::vector<Embedding> items) {

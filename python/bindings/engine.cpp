@@ -268,13 +268,18 @@ void bind_engine(nb::module_& module) {
   bind_plan(module);
   nb::class_<PythonEngine>(module, "Engine", nb::is_weak_referenceable(), "See fovea.Engine.")
       .def(nb::init<const std::string&, const std::string&, int, const nb::dict&>(),
-           nb::arg("path"), nb::arg("device"), nb::arg("threads"), nb::arg("options"))
+           nb::arg("path"), nb::arg("device"), nb::arg("threads"), nb::arg("options"),
+           nb::sig("def __init__(self, path: str, device: str, threads: int, "
+                   "options: dict[str, typing.Any]) -> None"))
       .def("encode", &PythonEngine::encode, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
            nb::arg("dtype"), nb::arg("on_error"), nb::arg("enforce_eager"), nb::arg("use_cache"),
-           nb::sig("def encode(self, images: list, videos: list, fps: float, dtype: str, "
-                   "on_error: str, enforce_eager: bool, use_cache: bool) -> list[Embedding]"))
+           nb::sig("def encode(self, images: list[typing.Any], videos: list[typing.Any], "
+                   "fps: float, dtype: str, on_error: str, enforce_eager: bool, use_cache: bool) "
+                   "-> list[Embedding]"))
       .def("submit", &PythonEngine::submit, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
-           nb::arg("dtype"), nb::arg("on_error"), nb::arg("done"))
+           nb::arg("dtype"), nb::arg("on_error"), nb::arg("done"),
+           nb::sig("def submit(self, images: list[typing.Any], videos: list[typing.Any], "
+                   "fps: float, dtype: str, on_error: str, done: typing.Any) -> int"))
       .def("cancel", &PythonEngine::cancel, nb::arg("ticket"))
       .def(
           "plan",
@@ -283,7 +288,7 @@ void bind_engine(nb::module_& module) {
             for (const nb::handle size : sizes) items.push_back(item_size(size));
             return engine.plan(items);
           },
-          nb::arg("sizes"))
+          nb::arg("sizes"), nb::sig("def plan(self, sizes: list[typing.Any]) -> PackingPlan"))
       .def("warm_up", &PythonEngine::warm_up)
       .def("trim", &PythonEngine::trim)
       .def("stats", &PythonEngine::stats, nb::sig("def stats(self) -> dict[str, int]"))

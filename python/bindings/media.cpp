@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "fovea/error.h"
+
 namespace nb = nanobind;
 
 namespace fovea::python {
@@ -193,10 +195,22 @@ MediaItem item_of_pixels(Pixels pixels, const std::string& name, Modality modali
   return image_rgb(bytes, std::move(pixels.owner), shape[1], shape[0], name);
 }
 
+/// As video_path(). What it refuses is left to the call that reads it, and is an error of its item.
+MediaItem video_at(const std::string& path, double fps) try {
+  return video_path(path, fps);
+} catch (const Error&) {
+  MediaItem item;
+  item.modality = Modality::kVideo;
+  item.name = path;
+  item.fps = fps;
+  item.paths = {path};
+  return item;
+}
+
 MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps) {
   if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) {
     const std::string path = file_path(object);
-    return modality == Modality::kVideo ? video_path(path, fps) : image_file(path);
+    return modality == Modality::kVideo ? video_at(path, fps) : image_file(path);
   }
   return item_of_pixels(pixels_of(object, name, modality), name, modality, fps);
 }

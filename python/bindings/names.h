@@ -9,6 +9,7 @@
 
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/stats.h"
 
 namespace fovea::python {
 
@@ -25,6 +26,13 @@ inline constexpr std::array kRowDTypes{Named<RowDType>{"auto", RowDType::kFloat3
                                        Named<RowDType>{"float16", RowDType::kFloat16}};
 inline constexpr std::array kModalities{Named<Modality>{"image", Modality::kImage},
                                         Named<Modality>{"video", Modality::kVideo}};
+/// What has no name here is None in Python.
+inline constexpr std::array kCacheUses{
+    Named<CacheUse>{"hit", CacheUse::kHit}, Named<CacheUse>{"join", CacheUse::kJoin},
+    Named<CacheUse>{"miss", CacheUse::kMiss}, Named<CacheUse>{"bypass", CacheUse::kBypass}};
+inline constexpr std::array kGraphUses{Named<GraphUse>{"hit", GraphUse::kHit},
+                                       Named<GraphUse>{"partial", GraphUse::kPartial},
+                                       Named<GraphUse>{"miss", GraphUse::kMiss}};
 
 /// @throws nanobind::value_error for another name, with those that there are.
 template <class T, std::size_t N>
@@ -39,10 +47,10 @@ template <class T, std::size_t N>
       (what + ": expected one of " + names + ", got \"" + name + "\"").c_str());
 }
 
-/// The last name that a value has.
+/// The last name that a value has; null: none.
 template <class T, std::size_t N>
 [[nodiscard]] const char* name_of(const std::array<Named<T>, N>& table, T value) {
-  const char* name = "";
+  const char* name = nullptr;
   for (const Named<T>& entry : table) {
     if (entry.value == value) name = entry.name;
   }

@@ -42,6 +42,9 @@ constexpr std::array kAttentions{Named<AttentionBackend>{"auto", AttentionBacken
 constexpr std::array kQuantizations{Named<Quantization>{"none", Quantization::kNone},
                                     Named<Quantization>{"fp8", Quantization::kFp8},
                                     Named<Quantization>{"int8", Quantization::kInt8}};
+constexpr std::array kComputeDTypes{Named<ComputeDType>{"auto", ComputeDType::kAuto},
+                                    Named<ComputeDType>{"float32", ComputeDType::kFloat32},
+                                    Named<ComputeDType>{"bfloat16", ComputeDType::kBFloat16}};
 constexpr std::array kWaits{Named<GpuWait>{"spin", GpuWait::kSpin},
                             Named<GpuWait>{"sleep", GpuWait::kSleep}};
 
@@ -106,6 +109,7 @@ const std::map<std::string, Set>& setters() {
       {"packing", choice<&EngineOptions::packing, kPackings>},
       {"attention", choice<&EngineOptions::attention, kAttentions>},
       {"quantization", choice<&EngineOptions::quantization, kQuantizations>},
+      {"dtype_compute", choice<&EngineOptions::dtype_compute, kComputeDTypes>},
       {"gpu_wait", choice<&EngineOptions::gpu_wait, kWaits>},
       {"media_profile", media_choice<&MediaOptions::profile, kProfiles>},
       {"image_backend", media_choice<&MediaOptions::image_backend, kBackends>},

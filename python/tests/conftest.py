@@ -8,6 +8,7 @@ import sys
 
 import numpy
 import pytest
+from servers import served
 
 import fovea
 
@@ -66,3 +67,10 @@ def program_rows(program, tmp_path_factory):
         return cache[dtype]
 
     return rows
+
+
+@pytest.fixture(scope="session")
+def server(program):
+    """The URL of a running `fovea serve`."""
+    with served(program, MODEL) as url:
+        yield url

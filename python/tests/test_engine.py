@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import logging
 import os
+import pathlib
 import pickle
 import resource
 import signal
@@ -64,7 +65,10 @@ def test_options_reach_the_engine():
     (item,) = small.encode(IMAGES[0])
     assert item.resized_size[0] * item.resized_size[1] <= 64 * 64
     assert len(item.key) == 64
-    small.encode(IMAGES[0])
+    assert (item.cache, item.graph) == ("miss", "miss")
+    (again,) = small.encode(IMAGES[0])
+    assert (again.cache, again.graph) == ("hit", None)
+    assert pickle.loads(pickle.dumps(again)).cache is None
     assert small.stats()["cache_hits"] == 1
 
 
@@ -172,6 +176,7 @@ def test_a_stream_can_be_left(engine):
 
 LOOP = f"""
 import signal, sys, threading, time, fovea
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=1)
 images = {IMAGES!r} * 50000
 print("ready", flush=True)
@@ -265,3 +270,22 @@ def test_memory_stays_flat(engine):
     calls(1000)
     # A leak of one image or its rows per call would be 20 MB and more.
     assert resident_bytes() - before < 8 << 20
+
+
+def test_memory_stays_flat_over_ten_thousand_calls():
+    """Of items in an encoder cache, where calls take the least."""
+    cached = load_engine(encoder_cache_size=4096)
+    image = numpy.random.default_rng(1).integers(0, 256, (256, 256, 3), numpy.uint8)
+    kinds = [image, pathlib.Path(IMAGES[0]).read_bytes(), IMAGES[1]]
+
+    def calls(count):
+        for i in range(count):
+            (item,) = cached.encode(kinds[i % len(kinds)])
+            item.numpy(), memoryview(item)
+
+    calls(1000)
+    before = resident_bytes()
+    calls(10000)
+    # A leak of a tenth of an image or of its rows per call would be 20 MB and more.
+    assert resident_bytes() - before < 8 << 20
+    assert cached.stats()["cache_misses"] == len(kinds)

@@ -173,3 +173,15 @@ def test_an_empty_array_is_an_error_of_its_item(engine):
     (item,) = engine.encode([numpy.zeros((0, 8, 3), numpy.uint8)], on_error="record")
     assert isinstance(item.error, fovea.Error)
     assert item.error.code == "invalid_argument"
+
+
+def test_a_video_that_is_not_there_is_an_error_of_its_item(engine, tmp_path):
+    missing, empty = tmp_path / "none.mp4", tmp_path / "empty"
+    empty.mkdir()
+    items = engine.encode(videos=[missing, MODEL / "video_frames", empty], on_error="record")
+    assert items[0].error.code == "not_found"
+    assert str(missing) in str(items[0].error)
+    assert str(empty) in str(items[2].error)
+    assert items[1].error is None
+    with pytest.raises(fovea.Error, match="none.mp4"):
+        engine.encode(videos=missing)

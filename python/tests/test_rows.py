@@ -119,6 +119,22 @@ def test_embed_pools_the_main_embedding(engine):
         engine.embed(IMAGES, pooling="median")
 
 
+def test_embed_shows_its_progress(engine, capsys):
+    pytest.importorskip("tqdm")
+    quiet = engine.embed(IMAGES, batch_size=3)
+    assert capsys.readouterr().err == ""
+    shown = engine.embed(IMAGES, batch_size=3, show_progress_bar=True)
+    assert f"{len(IMAGES)}/{len(IMAGES)}" in capsys.readouterr().err
+    assert numpy.array_equal(shown, quiet)
+
+
+def test_without_tqdm_there_is_no_progress(engine, capsys, monkeypatch):
+    for module in ("tqdm", "tqdm.auto"):
+        monkeypatch.setitem(sys.modules, module, None)
+    engine.embed(IMAGES, show_progress_bar=True)
+    assert capsys.readouterr().err == ""
+
+
 def test_rows_of_a_plan_are_those_that_come(engine):
     items = engine.encode(IMAGES)
     plan = engine.plan([item.source_size for item in items])

@@ -4,10 +4,11 @@ import asyncio
 import atexit
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Union
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Union
 
 from . import _native
 from ._images import as_list, prepare
+from ._progress import progress_bar
 
 if TYPE_CHECKING:
     import numpy
@@ -114,12 +115,14 @@ class Engine:
         pooling: str = "mean",
         normalize: bool = True,
         batch_size: int = 32,
+        show_progress_bar: bool = False,
     ) -> "numpy.ndarray[Any, Any]":
         """One vector per image, float32 [images, hidden]: the main embedding, pooled over the rows
-        ("mean", "max", "first" or "last"), with a length of 1 if `normalize`."""
+        ("mean", "max", "first" or "last"), with a length of 1 if `normalize`. The progress bar is
+        that of tqdm, and there is none where it is not installed."""
         import numpy
 
-        poolings = {
+        poolings: "Dict[str, Callable[[Any], Any]]" = {
             "mean": lambda rows: rows.mean(axis=0, dtype=numpy.float64),
             "max": lambda rows: rows.max(axis=0),
             "first": lambda rows: rows[0],
@@ -132,10 +135,12 @@ class Engine:
         pool = poolings[pooling]
         items = as_list(images)
         vectors = numpy.empty((len(items), self.hidden), numpy.float32)
-        for begin in range(0, len(items), batch_size):
-            batch = self.encode(items[begin : begin + batch_size], dtype="float32")
-            for i, item in enumerate(batch, begin):
-                vectors[i] = pool(item.numpy()[:, : self.hidden])
+        with progress_bar(len(items), show_progress_bar) as advance:
+            for begin in range(0, len(items), batch_size):
+                batch = self.encode(items[begin : begin + batch_size], dtype="float32")
+                for i, item in enumerate(batch, begin):
+                    vectors[i] = pool(item.numpy()[:, : self.hidden])
+                advance(len(batch))
         if normalize:
             norms = numpy.linalg.norm(vectors, axis=1, keepdims=True)
             numpy.divide(vectors, norms, out=vectors, where=norms > 0)
@@ -227,7 +232,7 @@ class Engine:
 
 
 async def _each(items: Union[Iterable[Any], AsyncIterable[Any]]) -> AsyncIterator[Any]:
-    if hasattr(items, "__aiter__"):
+    if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
     else:

@@ -21,6 +21,7 @@ class Options(TypedDict, total=False):
     packing: str
     attention: str
     quantization: str
+    dtype_compute: str
     gpu_wait: str
     media_profile: str
     image_backend: str

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import Any, Dict, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
 
 from .._native import Embedding, grid_file
+
+if TYPE_CHECKING:
+    from ._vllm_connector import FoveaECConnector
+
+__all__ = ["FoveaECConnector", "content_part", "multi_modal_data"]
+
+
+def __getattr__(name: str) -> Any:
+    """The connector derives from a class of vLLM, which the rest does not need."""
+    if name == "FoveaECConnector":
+        from ._vllm_connector import FoveaECConnector
+
+        return FoveaECConnector
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _check(item: Embedding) -> None:

@@ -1,0 +1,75 @@
+"""Embeddings of replies. Source: docs/serving.md, "POST /v1/encode"; the format of safetensors."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from .._error import Error
+from .._native import Embedding, embedding
+from ._http import Bytes
+
+_DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "I64": "int64"}
+
+
+class Tensor(NamedTuple):
+    dtype: str
+    shape: Tuple[int, ...]
+    data: memoryview
+
+
+def _read(file: Bytes) -> Tuple[Dict[str, str], Dict[str, Tensor]]:
+    """Metadata and tensors of a safetensors file; the tensors refer to it."""
+    (length,) = struct.unpack_from("<Q", file)
+    header = json.loads(bytes(memoryview(file)[8 : 8 + length]))
+    elements = memoryview(file)[8 + length :]
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        if not 0 <= begin <= end <= len(elements):
+            raise ValueError(f"{name} ends behind the end of the reply")
+        tensors[name] = Tensor(_DTYPES[entry["dtype"]], tuple(entry["shape"]), elements[begin:end])
+    return metadata, tensors
+
+
+def _embedding(name: str, item: Dict[str, Any], rows: Tensor) -> Embedding:
+    return embedding(
+        name,
+        item["modality"],
+        rows.dtype,
+        rows.shape,
+        rows.data,
+        grid_thw=item.get("grid_thw"),
+        retained=item.get("retained"),
+        timestamps=item.get("timestamps", ()),
+        key=item.get("key", ""),
+    )
+
+
+def encoded_rows(file: Bytes, names: Sequence[str]) -> List[Embedding]:
+    """The embeddings of a reply of /v1/encode; `names` are those of the items."""
+    try:
+        metadata, tensors = _read(file)
+        items = json.loads(metadata["fovea.items"])
+        if len(items) != len(names):
+            raise ValueError(f"expected {len(names)} items, got {len(items)}")
+        return [
+            _embedding(name, item, tensors[f"item_{i}"])
+            for i, (name, item) in enumerate(zip(names, items))
+        ]
+    except (ValueError, KeyError, TypeError, struct.error) as problem:
+        raise _not_rows(problem) from problem
+
+
+def cached_rows(file: Bytes, key: str) -> Embedding:
+    """The embedding of a reply of /v1/cache. These do not say whether it is an image."""
+    try:
+        return _embedding(key, {"modality": "image", "key": key}, _read(file)[1]["ec_cache"])
+    except (ValueError, KeyError, TypeError, struct.error) as problem:
+        raise _not_rows(problem) from problem
+
+
+def _not_rows(problem: Exception) -> Error:
+    return Error(f"the reply does not hold rows as a fovea server sends them: {problem}", "corrupt_data")

@@ -1,0 +1,218 @@
+"""The client for threads, of the standard library alone."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from typing import Any, Dict, Iterable, List, Optional, TypeVar
+
+from .._native import Embedding
+from ._calls import Options, ServerClient
+from ._http import (
+    Address,
+    Pause,
+    Request,
+    Response,
+    Steps,
+    cannot_connect,
+    connection_lost,
+    took_too_long,
+)
+
+T = TypeVar("T")
+
+_READ_BYTES = 1 << 20
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost")
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Client(ServerClient):
+    """A running `fovea serve`, over the standard library alone. May be used by several threads at the
+    same time; connections are kept open for the next call. A context manager, which closes them.
+    The arguments are those of ServerClient."""
+
+    def _open(self, ssl_context: Optional[ssl.SSLContext]) -> None:
+        self._ssl_context = ssl_context
+        self._lock = threading.Lock()
+        self._idle: List[http.client.HTTPConnection] = []
+
+    def encode(
+        self,
+        images: Any = None,
+        videos: Any = None,
+        dtype: str = "auto",
+        on_error: str = "raise",
+        *,
+        fps: float = 2.0,
+        use_cache: bool = True,
+        timeout: Optional[float] = None,
+    ) -> List[Embedding]:
+        """As Engine.encode(). Paths are read here; URLs (http, https, file, data) by the server.
+        `dtype` "auto" is the type of the checkpoint."""
+        options = Options(dtype, on_error, fps, use_cache)
+        return self._run(self._calls.encode(images, videos, options, timeout))
+
+    def plan(self, sizes: Iterable[Any], *, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """The reply of /v1/plan for items of these sizes: (width, height) of images, (width, height,
+        frames) of videos."""
+        return self._run(self._calls.plan(sizes, timeout))
+
+    def info(self, *, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """The reply of /info: model, limits, fingerprint."""
+        return self._run(self._calls.info(timeout))
+
+    def health(self, *, timeout: Optional[float] = None) -> str:
+        """The state of the server: "ok", "starting", "draining" or "unhealthy"."""
+        return self._run(self._calls.health(timeout))
+
+    def cached(self, key: str, *, timeout: Optional[float] = None) -> Optional[Embedding]:
+        """The rows that were published under a key; None if there are none."""
+        return self._run(self._calls.cached(key, timeout))
+
+    def is_cached(self, key: str, *, timeout: Optional[float] = None) -> bool:
+        """Whether there are rows of this key."""
+        return self._run(self._calls.is_cached(key, timeout))
+
+    def close(self) -> None:
+        """Closes connections that wait for the next call."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        """Does what a call yields."""
+        outcome: Any = None
+        try:
+            while True:
+                step = steps.send(outcome)
+                if isinstance(step, Request):
+                    outcome = self._send(step)
+                elif isinstance(step, Pause):
+                    time.sleep(step.seconds)
+                    outcome = None
+                else:
+                    outcome = step.call()
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def _send(self, request: Request) -> Response:
+        with self._lock:
+            kept = self._idle.pop() if self._idle else None
+        if kept is not None:
+            try:
+                return self._exchange(kept, request)
+            except (ConnectionError, http.client.BadStatusLine):
+                pass  # the server closed it while it was idle
+            except (OSError, http.client.HTTPException) as problem:
+                raise _error(self._address, problem) from None
+        connection = self._connect(request)
+        try:
+            return self._exchange(connection, request)
+        except (OSError, http.client.HTTPException) as problem:
+            raise _error(self._address, problem) from None
+
+    def _connect(self, request: Request) -> http.client.HTTPConnection:
+        address = self._address
+        connection: http.client.HTTPConnection
+        if address.scheme == "unix":
+            connection = _UnixConnection(address.socket)
+        elif address.scheme == "https":
+            connection = http.client.HTTPSConnection(address.host, address.port, context=self._ssl_context)
+        else:
+            connection = http.client.HTTPConnection(address.host, address.port)
+        try:
+            connection.timeout = _patience(request)
+            connection.connect()
+        except TimeoutError:
+            raise cannot_connect(address, "no answer") from None
+        except OSError as problem:
+            raise cannot_connect(address, problem) from None
+        return connection
+
+    def _exchange(self, connection: http.client.HTTPConnection, request: Request) -> Response:
+        """The reply, and the connection back among the idle ones if it can be used again."""
+        keep = False
+        try:
+            is_sent = self._send_request(connection, request)
+            connection.sock.settimeout(_patience(request))
+            reply = connection.getresponse()
+            response = Response(
+                reply.status,
+                {name.lower(): value for name, value in reply.getheaders()},
+                _read_body(connection, reply, request),
+            )
+            keep = is_sent and not reply.will_close
+            return response
+        finally:
+            if keep:
+                with self._lock:
+                    self._idle.append(connection)
+            else:
+                connection.close()
+
+    def _send_request(self, connection: http.client.HTTPConnection, request: Request) -> bool:
+        """Whether all of it could be sent: a server that refuses a request replies to its headers and
+        reads no further."""
+        connection.sock.settimeout(_patience(request))
+        connection.putrequest(request.method, self._address.root + request.path)
+        for name, value in request.headers(self._api_key).items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        try:
+            for piece in request.body:
+                connection.sock.settimeout(_patience(request))
+                connection.send(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+
+def _read_body(
+    connection: http.client.HTTPConnection, reply: http.client.HTTPResponse, request: Request
+) -> bytearray:
+    """In pieces, so that a server that sends slowly is noticed at the deadline."""
+    body = bytearray(reply.length or 0)
+    filled = 0
+    while filled < len(body):
+        if connection.sock is not None:  # gone after the head of a reply that closes
+            connection.sock.settimeout(_patience(request))
+        count = reply.readinto(memoryview(body)[filled : filled + _READ_BYTES])
+        if count == 0:
+            raise http.client.IncompleteRead(bytes(), len(body) - filled)
+        filled += count
+    body += reply.read()  # of a reply in chunks; otherwise nothing
+    return body
+
+
+def _patience(request: Request) -> float:
+    """Seconds until the deadline. @throws TimeoutError behind it."""
+    seconds = request.remaining()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds
+
+
+def _error(address: Address, problem: Exception) -> Exception:
+    if isinstance(problem, TimeoutError):
+        return took_too_long(address)
+    return connection_lost(address, problem)

@@ -1,0 +1,391 @@
+"""Client and AsyncClient with a server."""
+
+import asyncio
+import base64
+import concurrent.futures
+import io
+import json
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import numpy
+import pytest
+from conftest import FRAMES, IMAGES, MODEL, read_safetensors
+from PIL import Image
+from servers import PATIENCE, Scripted, reply, served
+
+import fovea
+from fovea.client import AsyncClient, Client, ServerError
+
+CLIP = str(MODEL.parents[1] / "media" / "videos" / "ramp_h264.mp4")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def pixels(path):
+    return numpy.array(Image.open(path).convert("RGB"))
+
+
+def data_url(path):
+    return "data:image/png;base64," + base64.b64encode(read(path)).decode()
+
+
+class InALoop:
+    """An AsyncClient whose calls are awaited."""
+
+    def __init__(self, url, **options):
+        self.loop = asyncio.new_event_loop()
+        self.client = AsyncClient(url, **options)
+
+    def __getattr__(self, name):
+        method = getattr(self.client, name)
+        return lambda *args, **kwargs: self.loop.run_until_complete(method(*args, **kwargs))
+
+
+@pytest.fixture(params=["threads", "asyncio"])
+def connect(request):
+    """Makes clients of either kind."""
+    made = []
+
+    def make(url, **options):
+        if request.param == "asyncio":
+            pytest.importorskip("httpx")
+        made.append((InALoop if request.param == "asyncio" else Client)(url, **options))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+        if isinstance(client, InALoop):
+            client.loop.close()
+
+
+@pytest.fixture
+def client(connect, server):
+    return connect(server)
+
+
+KINDS = {
+    "path": lambda path: path,
+    "bytes": read,
+    "view": lambda path: memoryview(read(path)),
+    "PIL": Image.open,
+    "array": pixels,
+    "strided array": lambda path: pixels(path)[:, ::-1][:, ::-1],
+    "URL": data_url,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_rows_have_the_bits_of_the_program(client, program_rows, kind, dtype):
+    items = client.encode([KINDS[kind](path) for path in IMAGES], dtype=dtype)
+    for item, rows in zip(items, program_rows(dtype), strict=False):
+        assert isinstance(item, fovea.Embedding)
+        assert (item.dtype, item.shape) == (dtype, rows.shape)
+        assert item._array().tobytes() == rows.tobytes()
+
+
+def test_an_embedding_says_what_that_of_an_engine_says(client, engine):
+    given = [IMAGES[0], read(IMAGES[1])]
+    for mine, theirs in zip(client.encode(given), engine.encode(given), strict=True):
+        for name in ("name", "modality", "shape", "grid_thw", "timestamps", "retained", "error"):
+            assert getattr(mine, name) == getattr(theirs, name)
+        assert mine.key
+
+
+@pytest.fixture(scope="session")
+def clip_rows(program, tmp_path_factory):
+    """Rows of CLIP that the program writes."""
+    output = tmp_path_factory.mktemp("clip") / "rows.safetensors"
+    command = [program, "encode", MODEL, "--video", CLIP, "--fps", "4", "--device", "cpu", "-o", output]
+    done = subprocess.run([*command, "--dtype", "float32"], capture_output=True, text=True)
+    if "need the video plugin" in done.stderr:
+        pytest.skip("the program was built without the video plugin")
+    assert done.returncode == 0, done.stderr
+    return read_safetensors(output)["item_0"]
+
+
+@pytest.mark.parametrize("kind", ["path", "bytes", "with a URL"])
+def test_a_video_has_the_rows_of_the_program(client, clip_rows, kind):
+    images = data_url(IMAGES[0]) if kind == "with a URL" else IMAGES[0]
+    video = read(CLIP) if kind == "bytes" else CLIP
+    image, item = client.encode(images, video, dtype="float32", fps=4.0)
+    assert (image.modality, item.modality) == ("image", "video")
+    assert len(item.timestamps) == item.grid_thw[0]
+    assert item._array().tobytes() == clip_rows.tobytes()
+
+
+@pytest.fixture(scope="session")
+def frame_rows(program, tmp_path_factory):
+    """Rows of the frames that the program writes."""
+    output = tmp_path_factory.mktemp("frames") / "rows.safetensors"
+    command = [program, "encode", MODEL, "--video", MODEL / "video_frames", "--device", "cpu", "-o", output]
+    subprocess.run([*command, "--dtype", "float32"], check=True, capture_output=True)
+    return read_safetensors(output)["item_0"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pixels"])
+def test_frames_have_the_rows_of_the_program(client, frame_rows, kind):
+    video = MODEL / "video_frames" if kind == "folder" else numpy.stack([pixels(path) for path in FRAMES])
+    image, item = client.encode(IMAGES[0], [video], dtype="float32")
+    assert (image.modality, item.modality) == ("image", "video")
+    assert item._array().tobytes() == frame_rows.tobytes()
+
+
+def test_a_folder_without_frames_is_refused(client, tmp_path):
+    (tmp_path / "notes.txt").write_text("no frame")
+    with pytest.raises(fovea.Error, match="expected .jpg, .jpeg, .png or .webp files, found none") as caught:
+        client.encode(videos=tmp_path)
+    assert caught.value.code == "not_found"
+    with pytest.raises(TypeError, match=r"videos\[0\]: expected a path of a container"):
+        client.encode(videos=numpy.zeros((2, 3), numpy.uint8))
+
+
+def test_a_bad_frame_is_an_error_of_its_video(client, tmp_path):
+    for number, content in enumerate([read(FRAMES[0]), b"no image"]):
+        (tmp_path / f"{number}.png").write_bytes(content)
+    good, bad = client.encode(IMAGES[0], tmp_path, on_error="record")
+    assert good.error is None
+    assert bad.error is not None and bad.error.code == "corrupt_data"
+
+
+def test_auto_is_the_type_of_the_checkpoint(client):
+    (item,) = client.encode(IMAGES[0])
+    assert item.dtype == client.info()["dtype"]
+
+
+def test_nothing_gives_nothing(client):
+    assert client.encode([]) == []
+
+
+def test_more_items_than_a_request_takes(connect, server, program_rows):
+    items = connect(server, batch_size=2).encode(IMAGES, dtype="float32")
+    assert [item.name for item in items] == IMAGES
+    for item, rows in zip(items, program_rows("float32"), strict=False):
+        assert item._array().tobytes() == rows.tobytes()
+
+
+def test_a_bad_image_is_named(client):
+    with pytest.raises(ServerError, match=r"images\[1\].*decode_failed") as caught:
+        client.encode([IMAGES[0], b"no image"])
+    error = caught.value
+    assert (error.code, error.reason, error.status) == ("corrupt_data", "decode_failed", 422)
+    assert error.param == "file[1]"
+    assert error.request_id
+
+
+def test_bad_images_are_recorded_between_good_ones(client, program_rows, tmp_path):
+    bad = [b"no image", str(tmp_path / "none.jpg"), read(IMAGES[0])[:100], "data:image/png;base64,AAAA"]
+    given = [item for pair in zip(IMAGES, bad, strict=False) for item in pair]
+    items = client.encode(given, dtype="float32", on_error="record")
+    assert len(items) == len(given)
+    for item, rows in zip(items[::2], program_rows("float32"), strict=False):
+        assert item._array().tobytes() == rows.tobytes()
+    codes = [item.error.code for item in items[1::2]]
+    assert codes == ["corrupt_data", "not_found", "corrupt_data", "corrupt_data"][: len(codes)]
+    assert items[3].name == bad[1]
+
+
+def test_a_file_that_is_not_there_is_an_error_before_any_request(connect):
+    with Scripted() as nobody:
+        with pytest.raises(fovea.Error, match="none.jpg: no such image file") as caught:
+            connect(nobody.url).encode("none.jpg")
+    assert caught.value.code == "not_found"
+
+
+@pytest.mark.parametrize("item", [3, numpy.zeros((4, 4), numpy.uint8), numpy.zeros((4, 4, 3))])
+def test_an_object_of_a_wrong_type_is_named(client, item):
+    with pytest.raises(TypeError, match=r"images\[1\]: expected a path"):
+        client.encode([IMAGES[0], item], on_error="record")
+
+
+def test_words_that_are_not_known(client):
+    with pytest.raises(ValueError, match="dtype: expected one of auto"):
+        client.encode(IMAGES[0], dtype="int4")
+    with pytest.raises(ValueError, match="on_error: expected one of raise, record"):
+        client.encode(IMAGES[0], on_error="ignore")
+
+
+def test_a_plan_has_the_rows_of_the_engine(client, engine):
+    sizes = [(640, 480), (320, 240, 4)]
+    plan, expected = client.plan(sizes), engine.plan(sizes)
+    assert [item["num_embeds"] for item in plan["data"]] == [item.rows for item in expected.items]
+
+
+def test_info_and_health(client, engine):
+    info = client.info()
+    assert (info["family"], info["width"]) == (engine.family, engine.width)
+    assert len(info["fingerprint"]) == 64
+    assert client.health() == "ok"
+
+
+def publish(url, key, path):
+    """Has a server publish rows of an image, as the proxy of vLLM does."""
+    part = {"type": "image_url", "image_url": {"url": data_url(path)}, "uuid": key}
+    body = {"messages": [{"role": "user", "content": [part]}]}
+    request = urllib.request.Request(
+        url + "/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    urllib.request.urlopen(request, timeout=PATIENCE).close()
+
+
+def test_published_rows_are_found_under_their_key(client, server):
+    publish(server, "a key/0".replace("/", "-"), IMAGES[0])
+    (encoded,) = client.encode(IMAGES[0])
+    item = client.cached("a key-0")
+    assert item.key == "a key-0"
+    assert (item.dtype, item.shape) == (encoded.dtype, encoded.shape)
+    assert item._array().tobytes() == encoded._array().tobytes()
+    assert client.is_cached("a key-0")
+    assert client.cached("another") is None
+    assert not client.is_cached("another")
+
+
+def test_a_unix_socket(connect, program, program_rows, tmp_path):
+    with served(program, MODEL, "--uds", str(tmp_path / "socket")) as url:
+        assert url.startswith("unix:")
+        (item,) = connect(url).encode(IMAGES[0], dtype="float32")
+        assert item._array().tobytes() == program_rows("float32")[0].tobytes()
+
+
+def test_a_key_for_the_server(connect, program):
+    with served(program, MODEL, "--api-key", "secret") as url:
+        assert connect(url, api_key="secret").encode(IMAGES[0])
+        with pytest.raises(ServerError, match="Authorization") as caught:
+            connect(url, api_key="wrong").encode(IMAGES[0])
+        assert (caught.value.status, caught.value.reason) == (401, "invalid_api_key")
+
+
+def test_a_body_that_is_refused_before_it_is_read(connect, program):
+    with served(program, MODEL, "--max-body-bytes", "1M") as url:
+        client = connect(url)
+        with pytest.raises(fovea.Error) as caught:
+            client.encode(numpy.zeros((2000, 2000, 3), numpy.uint8))
+        assert "body_too_large" in str(caught.value)
+        assert client.encode(IMAGES[0])
+
+
+def test_another_model_is_refused(connect, server):
+    with pytest.raises(ServerError) as caught:
+        connect(server, model="another").encode(IMAGES[0])
+    assert (caught.value.code, caught.value.reason) == ("not_found", "model_not_found")
+
+
+def test_calls_share_a_connection(connect):
+    with Scripted(reply(200), reply(200)) as scripted:
+        client = connect(scripted.url)
+        client.info()
+        client.info()
+        assert scripted.connections == 1
+
+
+def test_a_connection_that_was_closed_while_idle_is_made_again(connect):
+    with Scripted(reply(200), reply(200), close_after_reply=True) as scripted:
+        client = connect(scripted.url)
+        client.info()
+        client.info()
+        assert scripted.connections == 2
+
+
+def test_a_busy_server_is_asked_again(connect):
+    busy = reply(429, {"error": {"message": "m", "code": "queue_full"}}, "Retry-After: 0\r\n")
+    with Scripted(busy, busy, reply(200, {"model": "m"})) as scripted:
+        assert connect(scripted.url).info() == {"model": "m"}
+        assert scripted.requests == ["/info"] * 3
+
+
+def test_a_server_that_is_busy_beyond_the_deadline_is_an_error(connect):
+    busy = reply(429, {"error": {"message": "full", "code": "queue_full"}}, "Retry-After: 9999\r\n")
+    with Scripted(busy) as scripted:
+        with pytest.raises(ServerError, match="full") as caught:
+            connect(scripted.url).info()
+    assert (caught.value.code, caught.value.reason) == ("unavailable", "queue_full")
+
+
+def test_a_reply_that_is_no_json_is_an_error(connect):
+    with Scripted(reply(502, body=b"<html>proxy")) as scripted:
+        with pytest.raises(ServerError, match="<html>proxy .status 502") as caught:
+            connect(scripted.url).info()
+    assert caught.value.code == "io"
+
+
+def test_rows_that_are_none_are_an_error(connect):
+    with Scripted(reply(200, body=b"\1\0\0\0\0\0\0\0{")) as scripted:
+        with pytest.raises(fovea.Error, match="does not hold rows") as caught:
+            connect(scripted.url).encode(IMAGES[0])
+    assert caught.value.code == "corrupt_data"
+
+
+def test_a_connection_that_is_lost_is_an_error(connect):
+    with Scripted(None, None) as scripted:
+        with pytest.raises(fovea.Error, match="the connection was lost") as caught:
+            connect(scripted.url).encode(IMAGES[0])
+    assert caught.value.code == "unavailable"
+
+
+def test_a_reply_that_ends_early_is_an_error(connect):
+    cut = reply(200, body=b"0123456789")[:-3]
+    with Scripted(cut, cut, close_after_reply=True) as scripted:
+        with pytest.raises(fovea.Error, match="the connection was lost") as caught:
+            connect(scripted.url).info()
+    assert caught.value.code == "unavailable"
+
+
+def test_a_server_that_is_not_there_is_an_error(connect):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = "http://127.0.0.1:%d" % free.getsockname()[1]
+    with pytest.raises(fovea.Error, match="cannot connect.*is `fovea serve` running") as caught:
+        connect(url).health()
+    assert caught.value.code == "unavailable"
+
+
+def test_a_server_that_does_not_reply_is_an_error(connect):
+    with Scripted("wait") as scripted:
+        with pytest.raises(fovea.Error, match="no reply in time") as caught:
+            connect(scripted.url).info(timeout=0.2)
+    assert caught.value.code == "deadline"
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://", "unix:", "http://h/?a=b"])
+def test_a_url_that_is_none(connect, url):
+    with pytest.raises(ValueError, match="expected"):
+        connect(url)
+
+
+def test_threads_share_a_client(server, program_rows):
+    with Client(server) as client, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for (item,) in pool.map(lambda _: client.encode(IMAGES[0], dtype="float32"), range(32)):
+            assert item._array().tobytes() == program_rows("float32")[0].tobytes()
+
+
+def test_tasks_share_a_client(server, program_rows):
+    pytest.importorskip("httpx")
+
+    async def encode():
+        async with AsyncClient(server) as client:
+            calls = (client.encode(IMAGES[0], dtype="float32") for _ in range(32))
+            return await asyncio.gather(*calls)
+
+    for (item,) in asyncio.run(encode()):
+        assert item._array().tobytes() == program_rows("float32")[0].tobytes()
+
+
+def test_without_httpx_the_error_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(ImportError, match="needs httpx"):
+        AsyncClient("http://localhost")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5, 3), (2700, 2100)])
+def test_pixels_come_out_of_the_file_that_is_sent(size):
+    from fovea.client._png import png
+
+    image = numpy.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), numpy.uint8)
+    file = png(image.tobytes(), *size)
+    assert (numpy.array(Image.open(io.BytesIO(file))) == image).all()
