@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -25,7 +24,6 @@ namespace {
 using ops::Activation;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
                                        Activation::kGeluErf, Activation::kQuickGelu,
@@ -266,94 +264,6 @@ TEST_P(Bf16LinearTest, WeightsTakeTwoBytesWhateverTheCheckpointHas) {
   for (const DType stored : {DType::kF32, DType::kF16, DType::kBF16}) {
     const Stored weight(Matrix::random(64, 33, 2).values, stored, {64, 33});
     EXPECT_EQ(Bf16Layer(GetParam(), weight, nullptr).packed().weight.bytes(), 64u * 34 * 2);
-  }
-}
-
-TEST_P(Bf16LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
-  constexpr std::int64_t kRows = 200;
-  constexpr std::int64_t kIn = 303;
-  constexpr std::int64_t kOut = 160;
-  const Stored weight = random_weight(kOut, kIn);
-  Matrix x = Matrix::random(kRows, kIn, 1);
-  Matrix alone(kRows, kOut);
-  Bf16Layer single(GetParam(), weight, nullptr);
-  for (std::int64_t r = 0; r < kRows; ++r) {
-    const ConstTensorView row{
-        reinterpret_cast<const std::byte*>(&x.at(r, 0)), DType::kF32, {1, kIn}};
-    const TensorView to{reinterpret_cast<std::byte*>(&alone.at(r, 0)), DType::kF32, {1, kOut}};
-    single.apply(row, to, Activation::kGeluTanh);
-  }
-  std::vector<std::int64_t> counts{55, 56, 57, 113, kRows};
-  for (std::int64_t count = 1; count <= 30; ++count) counts.push_back(count);
-  for (int threads = 1; threads <= 4; ++threads) {
-    Bf16Layer layer(GetParam(), weight, nullptr, threads);
-    for (const std::int64_t count : counts) {
-      Matrix out(count, kOut);
-      layer.apply(x.first_rows(count), out.view(), Activation::kGeluTanh);
-      ASSERT_EQ(
-          std::memcmp(out.values.data(), alone.values.data(), out.values.size() * sizeof(float)), 0)
-          << count << " rows on " << threads << " threads";
-    }
-  }
-}
-
-TEST_P(Bf16LinearTest, ReplayReadsTheLiveCountAnewAndTouchesNoOtherRow) {
-  constexpr std::int64_t kCapacity = 60;
-  Bf16Layer layer(GetParam(), random_weight(50, 33), nullptr, 2);
-  Matrix x = Matrix::random(kCapacity, 33, 1);
-  Matrix whole(kCapacity, 50);
-  layer.apply(x.view(), whole.view());
-
-  std::int32_t live = 0;
-  Matrix captured_x = x;
-  Matrix out(kCapacity, 50);
-  const auto graph =
-      layer.stream().capture([&] { layer.apply(captured_x.view(), out.view(), {}, {}, {&live}); });
-  for (const std::int32_t count : {5, 60, 0, 1, 59}) {
-    live = count;
-    captured_x = x;
-    std::fill(captured_x.values.begin() + count * 33, captured_x.values.end(), kNan);
-    std::ranges::fill(out.values, -3.0f);
-    layer.stream().replay(*graph);
-    for (std::int64_t r = 0; r < kCapacity; ++r) {
-      for (std::int64_t c = 0; c < 50; ++c)
-        ASSERT_EQ(out.at(r, c), r < count ? whole.at(r, c) : -3.0f) << count << ": " << r;
-    }
-  }
-}
-
-TEST_P(Bf16LinearTest, WritesOnlyItsColumnsOfAWiderOutput) {
-  const Matrix x = Matrix::random(19, 40, 1);
-  Bf16Layer layer(GetParam(), random_weight(45, 40), nullptr);
-  Matrix alone(19, 45);
-  layer.apply(x.view(), alone.view());
-  Matrix wide(19, 100, 7.0f);
-  layer.apply(x.view(), wide.view(), {}, {}, {}, 33);
-  for (std::int64_t r = 0; r < 19; ++r) {
-    for (std::int64_t c = 0; c < 100; ++c) {
-      const bool written = c >= 33 && c < 33 + 45;
-      ASSERT_EQ(wide.at(r, c), written ? alone.at(r, c - 33) : 7.0f) << r << ", " << c;
-    }
-  }
-}
-
-TEST_P(Bf16LinearTest, ARowWithAnInfinityOrNanChangesNoOtherRow) {
-  Matrix x = Matrix::random(20, 41, 1);
-  Bf16Layer layer(GetParam(), random_weight(64, 41), nullptr);
-  Matrix clean(20, 64);
-  layer.apply(x.view(), clean.view());
-  x.at(3, 40) = kNan;
-  x.at(9, 0) = kInfinity;
-  Matrix dirty(20, 64);
-  layer.apply(x.view(), dirty.view());
-  for (std::int64_t r = 0; r < 20; ++r) {
-    for (std::int64_t c = 0; c < 64; ++c) {
-      if (r == 3 || r == 9) {
-        ASSERT_FALSE(std::isfinite(dirty.at(r, c))) << r;
-      } else {
-        ASSERT_EQ(dirty.at(r, c), clean.at(r, c)) << r;
-      }
-    }
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -217,95 +216,6 @@ TEST_P(Int8LinearTest, LayersTooLongForSumsOf32BitsStayFloat32) {
   const Stored weight(std::vector<float>(static_cast<std::size_t>(in_features), 1.0f), DType::kF32,
                       {1, in_features});
   EXPECT_EQ(Int8Layer(GetParam(), weight, nullptr).packed().dtype, DType::kF32);
-}
-
-TEST_P(Int8LinearTest, RowsHaveTheSameBitsAloneAndInAnyBatchOnAnyNumberOfThreads) {
-  constexpr std::int64_t kRows = 400;
-  constexpr std::int64_t kIn = 300;
-  constexpr std::int64_t kOut = 160;
-  const Stored weight = random_weight(kOut, kIn);
-  Matrix x = Matrix::random(kRows, kIn, 1);
-  Matrix alone(kRows, kOut);
-  Int8Layer single(GetParam(), weight, nullptr);
-  for (std::int64_t r = 0; r < kRows; ++r) {
-    const TensorView row{reinterpret_cast<std::byte*>(&x.at(r, 0)), DType::kF32, {1, kIn}};
-    const TensorView to{reinterpret_cast<std::byte*>(&alone.at(r, 0)), DType::kF32, {1, kOut}};
-    single.apply(row, to, Activation::kGeluTanh);
-  }
-  std::vector<std::int64_t> counts{111, 112, 113, 257, kRows};
-  for (std::int64_t count = 1; count <= 30; ++count) counts.push_back(count);
-  for (int threads = 1; threads <= 4; ++threads) {
-    Int8Layer layer(GetParam(), weight, nullptr, threads);
-    for (const std::int64_t count : counts) {
-      Matrix out(count, kOut);
-      layer.apply(x.first_rows(count), out.view(), Activation::kGeluTanh);
-      ASSERT_EQ(
-          std::memcmp(out.values.data(), alone.values.data(), out.values.size() * sizeof(float)), 0)
-          << count << " rows on " << threads << " threads";
-    }
-  }
-}
-
-TEST_P(Int8LinearTest, ReplayReadsTheLiveCountAnewAndTouchesNoOtherRow) {
-  constexpr std::int64_t kCapacity = 60;
-  const Stored weight = random_weight(50, 33);
-  Int8Layer layer(GetParam(), weight, nullptr, 2);
-  Matrix x = Matrix::random(kCapacity, 33, 1);
-  Matrix whole(kCapacity, 50);
-  layer.apply(x.view(), whole.view());
-
-  std::int32_t live = 0;
-  Matrix captured_x = x;
-  Matrix out(kCapacity, 50);
-  const auto graph =
-      layer.stream().capture([&] { layer.apply(captured_x.view(), out.view(), {}, {}, {&live}); });
-  for (const std::int32_t count : {5, 60, 0, 1, 59}) {
-    live = count;
-    captured_x = x;
-    std::fill(captured_x.values.begin() + count * 33, captured_x.values.end(), kNan);
-    std::ranges::fill(out.values, -3.0f);
-    layer.stream().replay(*graph);
-    for (std::int64_t r = 0; r < kCapacity; ++r) {
-      for (std::int64_t c = 0; c < 50; ++c)
-        ASSERT_EQ(out.at(r, c), r < count ? whole.at(r, c) : -3.0f) << count << ": " << r;
-    }
-  }
-}
-
-TEST_P(Int8LinearTest, WritesOnlyItsColumnsOfAWiderOutput) {
-  const Matrix x = Matrix::random(19, 40, 1);
-  Int8Layer layer(GetParam(), random_weight(45, 40), nullptr);
-  Matrix alone(19, 45);
-  layer.apply(x.view(), alone.view());
-  Matrix wide(19, 100, 7.0f);
-  layer.apply(x.view(), wide.view(), {}, {}, {}, 33);
-  for (std::int64_t r = 0; r < 19; ++r) {
-    for (std::int64_t c = 0; c < 100; ++c) {
-      const bool written = c >= 33 && c < 33 + 45;
-      ASSERT_EQ(wide.at(r, c), written ? alone.at(r, c - 33) : 7.0f) << r << ", " << c;
-    }
-  }
-}
-
-TEST_P(Int8LinearTest, ARowWithAnInfinityOrNanIsNanAndNoOtherRowChanges) {
-  Matrix x = Matrix::random(20, 41, 1);
-  Int8Layer layer(GetParam(), random_weight(64, 41), nullptr);
-  Matrix clean(20, 64);
-  layer.apply(x.view(), clean.view());
-  x.at(3, 40) = kNan;
-  x.at(9, 0) = std::numeric_limits<float>::infinity();
-  x.at(11, 40) = -std::numeric_limits<float>::infinity();
-  Matrix dirty(20, 64);
-  layer.apply(x.view(), dirty.view());
-  for (std::int64_t r = 0; r < 20; ++r) {
-    for (std::int64_t c = 0; c < 64; ++c) {
-      if (r == 3 || r == 9 || r == 11) {
-        ASSERT_TRUE(std::isnan(dirty.at(r, c))) << r;
-      } else {
-        ASSERT_EQ(dirty.at(r, c), clean.at(r, c)) << r;
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -43,6 +43,13 @@ class PackedLayer {
   Buffer memory_;
 };
 
+/// In float32.
+class Float32Layer : public PackedLayer {
+ public:
+  Float32Layer(CpuIsa isa, const Stored& weight, const Stored* bias, int threads = 1)
+      : PackedLayer(LinearBench(isa, threads), weight, bias, ops::WeightFormat::kNative) {}
+};
+
 /// In integers of 8 bits.
 class Int8Layer : public PackedLayer {
  public:
