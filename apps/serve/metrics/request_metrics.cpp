@@ -24,15 +24,14 @@ void RequestMetrics::observe(const JobReply& reply, std::span<const MediaItem> i
     ++(reply.error ? counts.failed : counts.ok);
   }
   if (reply.error) return;
-  stages_[0].observe(reply.queue_ms / kMsPerSecond);
+  queue_.observe(reply.queue_ms / kMsPerSecond);
   for (const auto& item : reply.items) {
     modalities_[static_cast<std::size_t>(item->modality)].rows += item->rows;
     frames_ += item->num_frames;
     pixels_ += item->source_width_px * item->source_height_px * item->num_frames;
-    const StageTimes& times = item->times;
-    const std::array ms{times.read_ms, times.decode_ms, times.resize_ms,
-                        times.pack_ms, times.encode_ms, times.output_ms};
-    for (std::size_t i = 0; i < ms.size(); ++i) stages_[i + 1].observe(ms[i] / kMsPerSecond);
+    for (std::size_t i = 0; i < kStages.size(); ++i) {
+      stages_[i].observe(item->times.*kStages[i].ms / kMsPerSecond);
+    }
   }
 }
 
@@ -84,8 +83,9 @@ void RequestMetrics::write_items(MetricsText& text) const {
   text.sample(frames_.load());
   text.histogram("fovea_stage_duration_seconds",
                  "Time in each stage: of requests in the queue, of items in the others.");
+  queue_.write(text, {{"stage", "queue"}});
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    stages_[i].write(text, {{"stage", kStages[i]}});
+    stages_[i].write(text, {{"stage", kStages[i].name}});
   }
 }
 

@@ -11,6 +11,7 @@
 #include "serve/http/server.h"
 #include "serve/media/media_source.h"
 #include "serve/metrics/histogram.h"
+#include "serve/rows/stages.h"
 #include "serve/service/service.h"
 
 namespace fovea::serve {
@@ -39,8 +40,6 @@ class RequestMetrics {
     std::atomic<std::int64_t> failed = 0;
     std::atomic<std::int64_t> rows = 0;
   };
-  static constexpr std::array kStages{"queue", "read",   "decode", "resize",
-                                      "pack",  "encode", "output"};
 
   void write_routes(MetricsText& text) const;
   void write_items(MetricsText& text) const;
@@ -55,6 +54,7 @@ class RequestMetrics {
   std::array<std::atomic<std::int64_t>, kMediaSources.size()> media_bytes_{};
   std::atomic<std::int64_t> frames_ = 0;
   std::atomic<std::int64_t> pixels_ = 0;
+  TimeHistogram queue_;
   std::array<TimeHistogram, kStages.size()> stages_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "fovea/atomic_file.h"
 #include "serve/api_error.h"
+#include "serve/rows/stages.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -43,23 +44,9 @@ std::string job_arguments(const JobReply& reply) {
 }
 
 std::string batch_arguments(const JobReply& reply) {
-  StageTimes sum;
-  for (const auto& item : reply.items) {
-    sum.read_ms += item->times.read_ms;
-    sum.decode_ms += item->times.decode_ms;
-    sum.resize_ms += item->times.resize_ms;
-    sum.pack_ms += item->times.pack_ms;
-    sum.encode_ms += item->times.encode_ms;
-    sum.output_ms += item->times.output_ms;
-  }
   Json json;
   json["batch_items"] = reply.batch_items;
-  json["read_ms"] = sum.read_ms;
-  json["decode_ms"] = sum.decode_ms;
-  json["resize_ms"] = sum.resize_ms;
-  json["pack_ms"] = sum.pack_ms;
-  json["encode_ms"] = sum.encode_ms;
-  json["output_ms"] = sum.output_ms;
+  json["stages_ms"] = stages_json(total(reply.items));
   return to_text(json);
 }
 

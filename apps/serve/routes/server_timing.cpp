@@ -4,6 +4,8 @@
 #include <charconv>
 #include <chrono>
 
+#include "serve/rows/stages.h"
+
 namespace fovea::serve {
 namespace {
 
@@ -20,22 +22,15 @@ void append(std::string& out, const char* name, double milliseconds) {
 }  // namespace
 
 std::string server_timing(double fetch_ms, const JobReply& reply, Clock::time_point arrival) {
-  double decode = 0;
-  double prep = 0;
-  double encode = 0;
-  for (const std::shared_ptr<const Embedding>& item : reply.items) {
-    decode += item->times.read_ms + item->times.decode_ms;
-    prep += item->times.resize_ms + item->times.pack_ms;
-    encode += item->times.encode_ms + item->times.output_ms;
-  }
-  const std::chrono::duration<double, std::milli> total = Clock::now() - arrival;
+  const StageTimes stages = total(reply.items);
+  const std::chrono::duration<double, std::milli> since_arrival = Clock::now() - arrival;
   std::string text;
   append(text, "fetch", fetch_ms);
-  append(text, "decode", decode);
-  append(text, "prep", prep);
+  append(text, "decode", stages.read_ms + stages.decode_ms);
+  append(text, "prep", stages.resize_ms + stages.pack_ms);
   append(text, "queue", reply.queue_ms);
-  append(text, "encode", encode);
-  append(text, "total", total.count());
+  append(text, "encode", stages.encode_ms + stages.output_ms);
+  append(text, "total", since_arrival.count());
   return text;
 }
 

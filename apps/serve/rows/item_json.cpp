@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
+#include "serve/rows/stages.h"
 #include "serve/text/base64.h"
 
 namespace fovea::serve {
@@ -31,17 +32,6 @@ const char* name_of(CacheUse use) {
     case CacheUse::kBypass: return "bypass";
   }
   return nullptr;
-}
-
-Json times_json(const StageTimes& times) {
-  Json json;
-  json["read"] = times.read_ms;
-  json["decode"] = times.decode_ms;
-  json["resize"] = times.resize_ms;
-  json["pack"] = times.pack_ms;
-  json["encode"] = times.encode_ms;
-  json["output"] = times.output_ms;
-  return json;
 }
 
 StoredType stored_type(ElementType type) {
@@ -79,7 +69,7 @@ Json item_json(const OutputOptions& options, const EncodeReplyHead& head, const 
   if (rows.retained) json["retained"] = *rows.retained;
   const bool times = options.timestamps || options.format == ReplyFormat::kTorch;
   if (times && !rows.timestamps.empty()) json["timestamps"] = rows.timestamps;
-  if (options.timings) json["timings_ms"] = times_json(rows.times);
+  if (options.timings) json["timings_ms"] = stages_json(rows.times);
   return json;
 }
 

@@ -76,7 +76,7 @@ TEST(Trace, NotesRequestsAndJobsBetweenItsStartAndItsEnd) {
   EXPECT_EQ(events[2].at("args").at("rows"), 14);
   EXPECT_EQ(events[6].at("name"), "batch");
   EXPECT_EQ(events[6].at("args").at("batch_items"), 4);
-  EXPECT_EQ(events[6].at("args").at("encode_ms"), 6);
+  EXPECT_EQ(events[6].at("args").at("stages_ms").at("encode"), 6);
   EXPECT_NE(events[0].at("id"), events[2].at("id"));
 }
 

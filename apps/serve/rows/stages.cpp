@@ -1,0 +1,19 @@
+#include "serve/rows/stages.h"
+
+namespace fovea::serve {
+
+StageTimes total(std::span<const std::shared_ptr<const Embedding>> items) noexcept {
+  StageTimes sum;
+  for (const std::shared_ptr<const Embedding>& item : items) {
+    for (const Stage& stage : kStages) sum.*stage.ms += item->times.*stage.ms;
+  }
+  return sum;
+}
+
+Json stages_json(const StageTimes& times) {
+  Json json;
+  for (const Stage& stage : kStages) json[stage.name] = times.*stage.ms;
+  return json;
+}
+
+}  // namespace fovea::serve
