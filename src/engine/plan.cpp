@@ -10,6 +10,7 @@
 #include "engine/call_plan.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
+#include "engine/prepare/check_item.h"
 #include "engine/video_pruning.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
@@ -132,7 +133,7 @@ std::vector<std::optional<std::int64_t>> Engine::patches_ahead(std::span<const M
   const std::vector<std::optional<ItemPlan>> sizes = impl_->sizes_ahead(items, all);
   std::vector<std::optional<std::int64_t>> patches(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].source == MediaItem::Source::kRows) patches[i] = 0;
+    if (is_finished(items[i])) patches[i] = 0;
     if (sizes[i]) patches[i] = sizes[i]->spec.input_rows;
   }
   return patches;
