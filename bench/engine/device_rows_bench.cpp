@@ -2,8 +2,8 @@
 //
 //   fovea_bench_device_rows [MODEL [CALLS]]
 //
-// MODEL (bench/configs/qwen3_vl_30b_a3b) is loaded with random weights. CALLS (20) calls with 20
-// and with 64 images of 440 patches each: rows to the host; to the GPU, waiting for each call; to
+// MODEL (bench/configs/qwen3_vl_30b_a3b) is loaded with random weights. CALLS (20) calls with 20, 32
+// and 64 images of 440 patches each: rows to the host; to the GPU, waiting for each call; to
 // the GPU, waiting once. Rows of bfloat16 and of float32. Says so and ends where there is no GPU.
 #include <algorithm>
 #include <chrono>
@@ -91,7 +91,7 @@ void run(const std::string& model, int calls) {
   std::printf("%s, ms per call\n\n", engine.device().c_str());
   std::printf("| patches | rows | MiB | to the host | to the GPU | to the GPU, in flight |\n");
   std::printf("|---|---|---|---|---|---|\n");
-  for (const int count : {20, 64}) {
+  for (const int count : {20, 32, 64}) {
     for (const RowDType dtype : {RowDType::kBFloat16, RowDType::kFloat32}) {
       compare(engine, {*backend.device, *stream}, count, dtype, calls);
     }

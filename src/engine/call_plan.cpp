@@ -19,6 +19,10 @@ constexpr std::size_t kSearchedTogether = 4096;  // items
 /// Most items of a replica in a window of several sub-batches.
 std::size_t window_items(bool on_host) noexcept { return on_host ? 64 : 32; }
 
+/// Most items of a replica in a call that runs as it comes: on a GPU as many as have no second half
+/// that could be prepared while the first one runs.
+std::size_t short_call(bool on_host) noexcept { return on_host ? 64 : 2 * kFirstOnGpu - 1; }
+
 /// Appends the sub-batches of `selection`, indices into `sizes`.
 void append_packed(const CallLimits& limits, CallSizes sizes,
                    std::span<const std::size_t> selection, bool replayed,
@@ -87,7 +91,7 @@ std::size_t head_items(const CallLimits& limits, CallSizes sizes) noexcept {
     return bytes_of(sizes.first(count)) <= limits.window_bytes;
   };
   const std::size_t total = sizes.size();
-  if (total <= window_items(limits.on_host) * limits.num_replicas && fits(total)) return total;
+  if (total <= short_call(limits.on_host) * limits.num_replicas && fits(total)) return total;
   const std::size_t first = limits.on_host ? 0 : std::min(total, kFirstOnGpu * limits.num_replicas);
   return fits(first) ? first : 0;
 }

@@ -28,7 +28,7 @@ struct CallLimits {
 using CallSizes = std::span<const std::optional<ItemPlan>>;
 
 /// How many items at the beginning of a call run as they come: a short call as a whole (64 items
-/// per replica on the host, 32 on a GPU) that fits into one window. A long call is packed as a
+/// per replica on the host, 31 on a GPU) that fits into one window. A long call is packed as a
 /// whole, but on a GPU, where the tower runs while others are prepared, it begins with the first 16
 /// items per replica, so that there is soon something to overlap with.
 [[nodiscard]] std::size_t head_items(const CallLimits& limits, CallSizes sizes) noexcept;
