@@ -105,6 +105,7 @@ Ticket Scheduler::submit(const RequestPtr& request) {
     request->number = ++last_number_;
     ticket.number = request->number;
     request->submitted = Clock::now();
+    request->is_cancelled = request->how.bounds.stop.stop_requested();
     const auto place = open_.emplace(request->number, request).first;
     try {
       queue_of(*request).push(request);
@@ -116,7 +117,10 @@ Ticket Scheduler::submit(const RequestPtr& request) {
     counters_.count_queued(1);
   }
   changed_.notify_all();
-  if (request->how.bounds.deadline != Clock::time_point::max()) attention_.notify_one();
+  const CallBounds& bounds = request->how.bounds;
+  if (bounds.stop.stop_requested() || bounds.deadline != Clock::time_point::max()) {
+    attention_.notify_one();
+  }
   return ticket;
 }
 

@@ -187,6 +187,15 @@ TEST_F(SchedulerTest, CancelsWhatWaits) {
   EXPECT_THAT(engine_.calls(), SizeIs(1));
 }
 
+TEST_F(SchedulerTest, CancelsWhatWasStoppedBeforeItCame) {
+  std::stop_source stop;
+  stop.request_stop();
+  submit("a", {.bounds = {.stop = stop.get_token()}});
+  EXPECT_EQ(error_of("a"), ErrorCode::kCancelled);
+  scheduler_.stop();
+  expect_one_end_each(1);
+}
+
 TEST_F(SchedulerTest, StopsACallThatNobodyNeeds) {
   engine_.hold();
   const Ticket ticket = submit("a");
