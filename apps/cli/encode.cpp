@@ -228,7 +228,7 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_engine_flags(verb, flags.engine);
 }
 
-constexpr VerbText kText{
+constexpr VerbText kEncodeText{
     .name = "encode",
     .summary = "Encode images and videos into rows",
     .footer =
@@ -246,7 +246,7 @@ Examples:
 }  // namespace
 
 void add_encode(CLI::App& app, Program& program) {
-  add_verb(app, program, kText, add_flags, run_encode);
+  add_verb(app, program, kEncodeText, add_flags, run_encode);
 }
 
 }  // namespace fovea::cli

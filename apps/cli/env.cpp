@@ -35,7 +35,7 @@ void add_flags(CLI::App& verb, EnvFlags& flags) {
   verb.add_flag("--json", flags.json, "Print JSON instead of a table");
 }
 
-constexpr VerbText kText{
+constexpr VerbText kEnvText{
     .name = "env",
     .summary = "Show versions, devices and plugins, and why one was not found",
     .footer = "Example:\n  fovea env --json > report.json",
@@ -43,7 +43,9 @@ constexpr VerbText kText{
 
 }  // namespace
 
-void add_env(CLI::App& app, Program& program) { add_verb(app, program, kText, add_flags, run_env); }
+void add_env(CLI::App& app, Program& program) {
+  add_verb(app, program, kEnvText, add_flags, run_env);
+}
 
 void add_version(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand("version", "Print the version");

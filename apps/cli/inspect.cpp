@@ -121,7 +121,7 @@ void add_flags(CLI::App& verb, InspectFlags& flags) {
   add_engine_flags(verb, flags.engine);
 }
 
-constexpr VerbText kText{
+constexpr VerbText kInspectText{
     .name = "inspect",
     .summary = "Describe a checkpoint, its tensors and memory",
     .footer = R"(Exit code 1 if a tensor is missing or has another shape.
@@ -134,7 +134,7 @@ Examples:
 }  // namespace
 
 void add_inspect(CLI::App& app, Program& program) {
-  add_verb(app, program, kText, add_flags, run_inspect);
+  add_verb(app, program, kInspectText, add_flags, run_inspect);
 }
 
 }  // namespace fovea::cli

@@ -139,7 +139,7 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
   add_engine_flags(verb, flags.engine);
 }
 
-constexpr VerbText kText{
+constexpr VerbText kPlanText{
     .name = "plan",
     .summary = "Show sizes, grids, rows and packing of a set of images",
     .footer = R"(Reads the JSON files of the model only; no weights are needed.
@@ -152,7 +152,7 @@ Examples:
 }  // namespace
 
 void add_plan(CLI::App& app, Program& program) {
-  add_verb(app, program, kText, add_flags, run_plan);
+  add_verb(app, program, kPlanText, add_flags, run_plan);
 }
 
 }  // namespace fovea::cli

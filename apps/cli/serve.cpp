@@ -397,12 +397,6 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   return options;
 }
 
-LogLevel level_of(const std::string& name) {
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "info") return LogLevel::kInfo;
-  return name == "warning" ? LogLevel::kWarning : LogLevel::kError;
-}
-
 int run_serve(const ServeFlags& flags, Console& console) {
   serve::ServeOptions options = serve_options(flags, console);
   if (flags.configuration.print) {

@@ -2,16 +2,12 @@
 #include "verb.h"
 
 namespace fovea::cli {
-namespace {
 
-/// @param name one of the choices of --log-level.
 LogLevel level_of(const std::string& name) {
   if (name == "trace" || name == "debug") return LogLevel::kDebug;
   if (name == "info") return LogLevel::kInfo;
   return name == "warning" ? LogLevel::kWarning : LogLevel::kError;
 }
-
-}  // namespace
 
 void add_console_flags(CLI::App& verb, Program& program) {
   verb.add_flag_callback(

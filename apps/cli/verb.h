@@ -13,6 +13,9 @@ struct VerbText {
   const char* footer;   ///< remarks and examples below the flags
 };
 
+/// The level of the library for a name of --log-level; it has none below kDebug.
+[[nodiscard]] LogLevel level_of(const std::string& name);
+
 /// Adds --quiet and --log-level, which add_verb() does for its verb.
 void add_console_flags(CLI::App& verb, Program& program);
 

@@ -79,7 +79,7 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
   add_engine_flags(verb, flags.engine);
 }
 
-constexpr VerbText kText{
+constexpr VerbText kVerifyText{
     .name = "verify",
     .summary = "Check that replay, batching and order do not change the rows",
     .footer = R"(Exit code 1 if a check fails.
@@ -92,7 +92,7 @@ Examples:
 }  // namespace
 
 void add_verify(CLI::App& app, Program& program) {
-  add_verb(app, program, kText, add_flags, run_verify);
+  add_verb(app, program, kVerifyText, add_flags, run_verify);
 }
 
 }  // namespace fovea::cli

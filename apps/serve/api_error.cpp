@@ -5,6 +5,12 @@
 
 namespace fovea::serve {
 
+ApiError malformed(const std::string& message) { return {400, "invalid_request", message}; }
+
+void refuse(const std::string& param, const std::string& why) {
+  throw ApiError(400, "invalid_value", param + ": " + why, param);
+}
+
 ApiError to_api_error(const Error& error, std::string param) {
   const std::string message = error.what();
   const auto made = [&](int status, const char* code) {

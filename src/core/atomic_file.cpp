@@ -36,8 +36,6 @@ constexpr int kMaxTemporaryNames = 1000;
 /// Links that are followed: as many as the system follows.
 constexpr int kMaxLinks = 40;
 
-std::string system_reason() { return std::generic_category().message(errno); }
-
 fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }

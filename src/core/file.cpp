@@ -19,8 +19,6 @@ namespace fovea {
 
 namespace {
 
-std::string system_reason() { return std::generic_category().message(errno); }
-
 /// The first bytes of a file that has so many.
 std::vector<std::uint8_t> read_bytes(const InputFile& file, std::size_t count) {
   std::vector<std::uint8_t> bytes(count);
@@ -39,6 +37,8 @@ bool directory_exists(const std::string& path) noexcept {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
+
+std::string system_reason() { return std::generic_category().message(errno); }
 
 void for_each_entry(const std::string& path, const std::function<void(std::string_view)>& visit) {
   const auto close = [](DIR* directory) { closedir(directory); };

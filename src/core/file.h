@@ -15,6 +15,9 @@ namespace fovea {
 [[nodiscard]] bool path_exists(const std::string& path) noexcept;
 [[nodiscard]] bool directory_exists(const std::string& path) noexcept;
 
+/// The reason that the system gives in errno for the last failure.
+[[nodiscard]] std::string system_reason();
+
 /// Calls visit(name) for every entry of a directory, in no particular order. (The iterator of
 /// <filesystem> ends the process where memory runs out.)
 /// @throws Error(kIo) with the system's reason, and what `visit` throws.

@@ -14,4 +14,10 @@ using Bytes = std::span<const std::uint8_t>;
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// The first 4 bytes as a number, most significant byte first.
+[[nodiscard]] constexpr std::uint32_t big_endian_u32(Bytes bytes) noexcept {
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 |
+         std::uint32_t{bytes[2]} << 8 | bytes[3];
+}
+
 }  // namespace fovea::media

@@ -5,6 +5,9 @@
 
 namespace fovea::ops {
 
+/// The width of a head is a multiple of this.
+inline constexpr std::int64_t kHeadDimMultiple = 8;
+
 /// Complaints of the op functions, all in one form: "<op>: <tensor> must be ..., got ...".
 /// Each throws Error(kInvalidArgument). A tensor with elements must also have memory.
 

@@ -12,8 +12,6 @@ namespace fovea::ops {
 
 namespace {
 
-constexpr std::int64_t kHeadDimMultiple = 8;
-
 void check_sequences(const char* op, const Sequences& sequences, std::int64_t rows) {
   const ConstTensorView& cu_seqlens = sequences.cu_seqlens;
   FOVEA_CHECK(cu_seqlens.shape.rank() == 1 && cu_seqlens.shape[0] >= 1, kInvalidArgument, op,

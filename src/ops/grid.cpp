@@ -11,8 +11,6 @@ namespace fovea::ops {
 
 namespace {
 
-constexpr std::int64_t kHeadDimMultiple = 8;
-
 void check(const char* op, const GridAttentionArgs& args) {
   FOVEA_CHECK(args.height >= 1 && args.width >= 1 && args.window >= 0, kInvalidArgument, op,
               ": grid must not be empty and window must be >= 0, got ", args.height, "x",

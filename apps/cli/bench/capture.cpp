@@ -167,7 +167,7 @@ void add_flags(CLI::App& verb, CaptureFlags& flags) {
   add_engine_flags(verb, flags.engine);
 }
 
-constexpr VerbText kText{
+constexpr VerbText kCaptureText{
     .name = "capture",
     .summary = "Time the capture of every graph, and answers in the meantime",
     .footer = R"(Times below the table count from the start of loading.
@@ -179,7 +179,7 @@ Example:
 }  // namespace
 
 void add_bench_capture(CLI::App& bench, Program& program) {
-  add_verb(bench, program, kText, add_flags, run_capture);
+  add_verb(bench, program, kCaptureText, add_flags, run_capture);
 }
 
 }  // namespace fovea::cli

@@ -175,7 +175,7 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
   add_engine_flags(verb, flags.engine);
 }
 
-constexpr VerbText kText{
+constexpr VerbText kLatencyText{
     .name = "latency",
     .summary = "Time the tower on random pixels",
     .footer = R"(Eager runs and replays alternate, so drift of the machine affects both equally.
@@ -188,7 +188,7 @@ Examples:
 }  // namespace
 
 void add_bench_latency(CLI::App& bench, Program& program) {
-  add_verb(bench, program, kText, add_flags, run_latency);
+  add_verb(bench, program, kLatencyText, add_flags, run_latency);
 }
 
 }  // namespace fovea::cli

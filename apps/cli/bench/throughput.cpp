@@ -169,7 +169,7 @@ void add_flags(CLI::App& verb, ThroughputFlags& flags) {
   add_engine_flags(verb, flags.engine);
 }
 
-constexpr VerbText kText{
+constexpr VerbText kThroughputText{
     .name = "throughput",
     .summary = "Time everything from files to rows",
     .footer =
@@ -183,7 +183,7 @@ Example:
 }  // namespace
 
 void add_bench_throughput(CLI::App& bench, Program& program) {
-  add_verb(bench, program, kText, add_flags, run_throughput);
+  add_verb(bench, program, kThroughputText, add_flags, run_throughput);
 }
 
 }  // namespace fovea::cli

@@ -10,19 +10,20 @@
 namespace fovea::cli {
 namespace {
 
-constexpr const char* kFlag = "--deadline";
+constexpr const char* kCallDeadlineFlag = "--deadline";
 
 double parse_seconds(const std::string& text) {
-  const double seconds = parse_number(text, kFlag);
+  const double seconds = parse_number(text, kCallDeadlineFlag);
   if (seconds > 0) return seconds;
-  throw UsageError(std::string(kFlag) + ": expected a number above 0, got \"" + text + "\"");
+  throw UsageError(std::string(kCallDeadlineFlag) + ": expected a number above 0, got \"" + text +
+                   "\"");
 }
 
 }  // namespace
 
 void add_deadline(CLI::App& verb, std::optional<double>& seconds) {
   verb.add_option_function<std::string>(
-          kFlag, [&seconds](const std::string& text) { seconds = parse_seconds(text); },
+          kCallDeadlineFlag, [&seconds](const std::string& text) { seconds = parse_seconds(text); },
           "Give up with exit code 1 if the rows are not there after so many seconds, loading "
           "included (default: never)")
       ->type_name("SECONDS");

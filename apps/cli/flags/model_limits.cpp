@@ -24,7 +24,7 @@ std::optional<std::string> complaint_about(const std::string& model, const Engin
 }
 
 /// A setting, under the names that it can be given.
-struct Setting {
+struct ModelSetting {
   std::string_view flag;
   std::string_view key;  ///< in --compilation-config and in messages of the library, or empty
   bool (*has_flag)(const EngineFlags& flags);
@@ -34,44 +34,47 @@ struct Setting {
 bool always(const EngineFlags& /*flags*/) { return true; }
 
 constexpr std::array kSettings{
-    Setting{"--tensor-parallel-size", "",
-            [](const EngineFlags& f) { return f.vllm.tensor_parallel_size > 1; },
-            [](EngineOptions& o) { o.data_parallel_size = 0; }},
-    Setting{"--data-parallel-size", "", always, [](EngineOptions& o) { o.data_parallel_size = 0; }},
-    Setting{"--min-pixels", "", always, [](EngineOptions& o) { o.media.min_pixels.reset(); }},
-    Setting{"--max-pixels", "", always, [](EngineOptions& o) { o.media.max_pixels.reset(); }},
-    Setting{"--token-budgets", "encoder_cudagraph_token_budgets",
-            [](const EngineFlags& f) {
-              return !f.token_budgets.empty() || !f.path_token_budgets.empty();
-            },
-            [](EngineOptions& o) {
-              o.graphs.encoder_cudagraph_token_budgets.clear();
-              o.graphs.encoder_cudagraph_path_token_budgets.clear();
-            }},
-    Setting{"--max-items-per-batch", "encoder_cudagraph_max_vision_items_per_batch",
-            [](const EngineFlags& f) { return f.max_items_per_batch.has_value(); },
-            [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
-    Setting{"--max-frames-per-batch", "encoder_cudagraph_max_frames_per_batch",
-            [](const EngineFlags& f) { return f.max_frames_per_batch.has_value(); },
-            [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_frames_per_batch.reset(); }},
-    Setting{"--max-model-len", "",
-            [](const EngineFlags& f) {
-              return f.vllm.max_model_len > 0 && f.vllm.max_model_len < f.max_num_batched_tokens;
-            },
-            [](EngineOptions& o) {
-              o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
-            }},
-    Setting{"--max-num-batched-tokens", "", always, [](EngineOptions& o) {
-              o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
-            }}};
+    ModelSetting{"--tensor-parallel-size", "",
+                 [](const EngineFlags& f) { return f.vllm.tensor_parallel_size > 1; },
+                 [](EngineOptions& o) { o.data_parallel_size = 0; }},
+    ModelSetting{"--data-parallel-size", "", always,
+                 [](EngineOptions& o) { o.data_parallel_size = 0; }},
+    ModelSetting{"--min-pixels", "", always, [](EngineOptions& o) { o.media.min_pixels.reset(); }},
+    ModelSetting{"--max-pixels", "", always, [](EngineOptions& o) { o.media.max_pixels.reset(); }},
+    ModelSetting{"--token-budgets", "encoder_cudagraph_token_budgets",
+                 [](const EngineFlags& f) {
+                   return !f.token_budgets.empty() || !f.path_token_budgets.empty();
+                 },
+                 [](EngineOptions& o) {
+                   o.graphs.encoder_cudagraph_token_budgets.clear();
+                   o.graphs.encoder_cudagraph_path_token_budgets.clear();
+                 }},
+    ModelSetting{
+        "--max-items-per-batch", "encoder_cudagraph_max_vision_items_per_batch",
+        [](const EngineFlags& f) { return f.max_items_per_batch.has_value(); },
+        [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
+    ModelSetting{"--max-frames-per-batch", "encoder_cudagraph_max_frames_per_batch",
+                 [](const EngineFlags& f) { return f.max_frames_per_batch.has_value(); },
+                 [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_frames_per_batch.reset(); }},
+    ModelSetting{"--max-model-len", "",
+                 [](const EngineFlags& f) {
+                   return f.vllm.max_model_len > 0 &&
+                          f.vllm.max_model_len < f.max_num_batched_tokens;
+                 },
+                 [](EngineOptions& o) {
+                   o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
+                 }},
+    ModelSetting{"--max-num-batched-tokens", "", always, [](EngineOptions& o) {
+                   o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
+                 }}};
 
 /// The setting that a complaint names, else the first one without which there would be none.
-const Setting* setting_to_blame(const EngineFlags& flags, const EngineOptions& options,
-                                std::string_view complaint) {
-  const auto is_named = [&](const Setting& setting) {
+const ModelSetting* setting_to_blame(const EngineFlags& flags, const EngineOptions& options,
+                                     std::string_view complaint) {
+  const auto is_named = [&](const ModelSetting& setting) {
     return !setting.key.empty() && complaint.find(setting.key) != std::string_view::npos;
   };
-  const auto is_cause = [&](const Setting& setting) {
+  const auto is_cause = [&](const ModelSetting& setting) {
     if (setting.key.empty() && !setting.has_flag(flags)) return false;
     EngineOptions without = options;
     setting.leave_out(without);
@@ -84,7 +87,7 @@ const Setting* setting_to_blame(const EngineFlags& flags, const EngineOptions& o
 
 /// The complaint with flags in place of the keys that they stand for, if the flags were typed.
 std::string with_flags_named(std::string complaint, const EngineFlags& flags) {
-  for (const Setting& setting : kSettings) {
+  for (const ModelSetting& setting : kSettings) {
     if (setting.key.empty() || !setting.has_flag(flags)) continue;
     for (std::size_t at = complaint.find(setting.key); at != std::string::npos;
          at = complaint.find(setting.key, at + setting.flag.size())) {
@@ -100,7 +103,7 @@ void check_limits(const EngineFlags& flags, EngineOptions options) {
   options.log = nullptr;  // warnings about the model appear when it is loaded
   const std::optional<std::string> complaint = complaint_about(flags.model, options);
   if (!complaint) return;
-  const Setting* const setting = setting_to_blame(flags, options, *complaint);
+  const ModelSetting* const setting = setting_to_blame(flags, options, *complaint);
   if (setting == nullptr) return;
   const bool typed_flag = setting->has_flag(flags);
   const std::string name(typed_flag ? setting->flag : setting->key);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxDropped = std::size_t{16} << 10;
 
-ApiError malformed() { return {400, "invalid_request", "the body is not well chunked"}; }
+ApiError bad_chunks() { return malformed("the body is not well chunked"); }
 
 /// Value of a hexadecimal digit; 16 for other characters.
 std::uint64_t digit_of(char character) {
@@ -23,27 +23,27 @@ std::uint64_t digit_of(char character) {
 ChunkDecoder::State ChunkDecoder::after_size(char character) {
   const std::uint64_t digit = digit_of(character);
   if (digit < 16) {
-    if (remaining_ >> 59 != 0) throw malformed();
+    if (remaining_ >> 59 != 0) throw bad_chunks();
     remaining_ = remaining_ << 4 | digit;
     return State::kSize;
   }
-  if (state_ == State::kSizeBegin) throw malformed();
+  if (state_ == State::kSizeBegin) throw bad_chunks();
   if (character == '\r') return State::kSizeLf;
   if (character == ';' || character == ' ' || character == '\t') return State::kExtension;
-  throw malformed();
+  throw bad_chunks();
 }
 
 ChunkDecoder::State ChunkDecoder::after_text(char character, State same, State line_feed) {
   if (character == '\r') return line_feed;
   const auto code = static_cast<std::uint8_t>(character);
-  if ((code < 0x20 && character != '\t') || code == 0x7f) throw malformed();
-  if (++dropped_ > kMaxDropped) throw malformed();
+  if ((code < 0x20 && character != '\t') || code == 0x7f) throw bad_chunks();
+  if (++dropped_ > kMaxDropped) throw bad_chunks();
   return same;
 }
 
 ChunkDecoder::State ChunkDecoder::after(char character) {
   const auto expect = [&](char expected, State then) {
-    if (character != expected) throw malformed();
+    if (character != expected) throw bad_chunks();
     return then;
   };
   switch (state_) {
@@ -60,7 +60,7 @@ ChunkDecoder::State ChunkDecoder::after(char character) {
     case State::kData:
     case State::kDone: break;
   }
-  throw malformed();
+  throw bad_chunks();
 }
 
 ChunkDecoder::Step ChunkDecoder::next(std::string_view input) {

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::string_view kBreak = "\r\n";
 
-ApiError malformed(const std::string& message) { return {400, "invalid_request", message}; }
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Source: RFC 9110, 5.6.2.

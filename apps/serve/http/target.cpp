@@ -12,8 +12,6 @@
 namespace fovea::serve {
 namespace {
 
-ApiError malformed(const std::string& message) { return {400, "invalid_request", message}; }
-
 std::string decoded(std::string_view path) {
   std::optional<std::string> text = percent_decoded(path);
   if (!text) throw malformed("the path holds a '%' without two hexadecimal digits");

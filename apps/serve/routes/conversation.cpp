@@ -23,10 +23,6 @@ constexpr std::array kMediaKinds{MediaKind{"image_url", "image_url", Modality::k
 constexpr std::array<std::string_view, 6> kTextTypes{"text",    "input_text", "output_text",
                                                      "refusal", "thinking",   "reasoning"};
 
-std::string place(const std::string& where, std::size_t index) {
-  return where + "[" + std::to_string(index) + "]";
-}
-
 const Json& array_at(const Json& json, const std::string& where) {
   if (json.is_array()) return json;
   throw ApiError(400, "invalid_value", where + ": expected an array", where);
@@ -99,7 +95,7 @@ void append_message(const Json& json, const std::string& where, Conversation& co
     return;
   }
   for (std::size_t i = 0; i < array_at(*content, path).size(); ++i) {
-    if (std::optional<MediaPart> part = parse_part((*content)[i], place(path, i))) {
+    if (std::optional<MediaPart> part = parse_part((*content)[i], element_path(path, i))) {
       conversation.push_back(std::move(*part));
     }
   }
@@ -110,7 +106,7 @@ void append_message(const Json& json, const std::string& where, Conversation& co
 Conversation parse_conversation(const Json& messages, const std::string& where) {
   Conversation conversation;
   for (std::size_t i = 0; i < array_at(messages, where).size(); ++i) {
-    append_message(messages[i], place(where, i), conversation);
+    append_message(messages[i], element_path(where, i), conversation);
   }
   return conversation;
 }
@@ -128,7 +124,7 @@ std::vector<Conversation> parse_conversations(const Json& json, const std::strin
     return conversations;
   }
   for (std::size_t i = 0; i < json.size(); ++i) {
-    conversations.push_back(parse_conversation(json[i], place(where, i)));
+    conversations.push_back(parse_conversation(json[i], element_path(where, i)));
   }
   return conversations;
 }

@@ -21,19 +21,19 @@ struct EmbedRequest {
   RowOptions rows;
 };
 
-[[noreturn]] void refuse(const std::string& param, const char* code, const std::string& why) {
+[[noreturn]] void refuse_as(const std::string& param, const char* code, const std::string& why) {
   throw ApiError(400, code, param + ": " + why, param);
 }
 
 const Json& list_at(const Json& json, const std::string& param) {
   if (!json.is_array() || json.empty()) {
-    refuse(param, "invalid_value", "expected a list, which is not empty");
+    refuse_as(param, "invalid_value", "expected a list, which is not empty");
   }
   return json;
 }
 
 MediaReference image_of(const Json& json, const std::string& param) {
-  if (!json.is_string()) refuse(param, "invalid_value", "expected a URL");
+  if (!json.is_string()) refuse_as(param, "invalid_value", "expected a URL");
   MediaReference reference;
   reference.url = json.get<std::string>();
   reference.param = param;
@@ -43,16 +43,16 @@ MediaReference image_of(const Json& json, const std::string& param) {
 /// The one image or video of an input.
 MediaReference media_of(const Json& input, const std::string& param) {
   Conversation parts = parse_message(input, param);
-  if (parts.empty()) refuse(param, "text_not_supported", "this server encodes no text");
+  if (parts.empty()) refuse_as(param, "text_not_supported", "this server encodes no text");
   if (parts.size() > 1) {
-    refuse(parts[1].param, "multiple_media_in_conversation", "an input has one image or video");
+    refuse_as(parts[1].param, "multiple_media_in_conversation", "an input has one image or video");
   }
   return std::move(parts[0].reference);
 }
 
-std::vector<MediaReference> read_media(Fields& fields) {
+std::vector<MediaReference> read_images_or_inputs(Fields& fields) {
   if (fields.find("texts") != nullptr) {
-    refuse("texts", "text_not_supported", "this server encodes images and videos, no text");
+    refuse_as("texts", "text_not_supported", "this server encodes images and videos, no text");
   }
   const Json* images = fields.find("images");
   const Json* inputs = fields.find("inputs");
@@ -64,7 +64,7 @@ std::vector<MediaReference> read_media(Fields& fields) {
   const Json& list = list_at(images != nullptr ? *images : *inputs, name);
   std::vector<MediaReference> media;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string param = name + "[" + std::to_string(i) + "]";
+    const std::string param = element_path(name, i);
     media.push_back(images != nullptr ? image_of(list[i], param) : media_of(list[i], param));
   }
   return media;
@@ -76,7 +76,7 @@ std::set<std::string> read_types(Fields& fields) {
   std::set<std::string> names;
   for (const Json& type : list_at(*types, "embedding_types")) {
     if (type != "float" && type != "base64") {
-      refuse("embedding_types", "invalid_value", "expected float or base64");
+      refuse_as("embedding_types", "invalid_value", "expected float or base64");
     }
     names.insert(type.get<std::string>());
   }
@@ -86,13 +86,13 @@ std::set<std::string> read_types(Fields& fields) {
 EmbedRequest parse_request(const Json& body) {
   Fields fields(body, "");
   EmbedRequest request;
-  request.media = read_media(fields);
+  request.media = read_images_or_inputs(fields);
   request.types = read_types(fields);
   request.rows.pooling = Pooling::kMean;
   request.rows.normalize = true;
   request.rows.dimensions = fields.integer("output_dimension");
   if (request.rows.dimensions.value_or(1) < 1) {
-    refuse("output_dimension", "invalid_value", "expected 1 or more");
+    refuse_as("output_dimension", "invalid_value", "expected 1 or more");
   }
   return request;
 }
@@ -132,8 +132,8 @@ Reply make_reply(const Service& service, const EmbedRequest& request, const std:
   return text_reply(200, "application/json", std::move(text));
 }
 
-void handle(const Encoder& encoder, const CallLimits& limits,
-            const std::shared_ptr<Exchange>& exchange) {
+void handle_embed(const Encoder& encoder, const CallLimits& limits,
+                  const std::shared_ptr<Exchange>& exchange) {
   const Json body = parse_json_object(exchange->request().text());
   Fields fields(body, "");
   encoder.service.check_model_name(fields.text("model").value_or(""));
@@ -152,12 +152,13 @@ void handle(const Encoder& encoder, const CallLimits& limits,
 }  // namespace
 
 Route embed_v2_route(const Encoder& encoder, const CallLimits& limits) {
-  return {
-      .method = "POST",
-      .pattern = "/v2/embed",
-      .kind = RouteKind::kWork,
-      .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
-                                   const PathArguments&) { handle(encoder, limits, exchange); }};
+  return {.method = "POST",
+          .pattern = "/v2/embed",
+          .kind = RouteKind::kWork,
+          .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
+                                       const PathArguments&) {
+            handle_embed(encoder, limits, exchange);
+          }};
 }
 
 }  // namespace fovea::serve

@@ -16,10 +16,6 @@
 namespace fovea::serve {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const std::string& problem) {
-  throw ApiError(400, "invalid_value", path + ": " + problem, path);
-}
-
 void check_count(std::size_t items, const EncodeRequestRules& rules) {
   if (items <= rules.max_items) return;
   throw ApiError(400, "too_many_items",

@@ -5,27 +5,23 @@
 #include "fovea/version.h"
 #include "serve/api_error.h"
 #include "serve/http/error_reply.h"
-#include "serve/text/json.h"
+#include "serve/routes/json_reply.h"
 
 namespace fovea::serve {
 namespace {
 
 constexpr int kUnavailable = 503;
 
-Reply json_reply(int status, const Json& json) {
-  return text_reply(status, "application/json", to_text(json));
-}
-
 Reply health(const Service& service) {
   const ServiceState state = service.state();
-  if (state == ServiceState::kReady) return json_reply(200, {{"status", "ok"}});
-  return json_reply(kUnavailable, {{"status", to_string(state)}});
+  if (state == ServiceState::kReady) return json_reply({{"status", "ok"}});
+  return json_reply({{"status", to_string(state)}}, kUnavailable);
 }
 
 /// A model that loads, or a server that ends its work, lives.
 Reply liveness(const Service& service) {
   const bool lives = service.state() != ServiceState::kUnhealthy;
-  return json_reply(lives ? 200 : kUnavailable, {{"live", lives}});
+  return json_reply({{"live", lives}}, lives ? 200 : kUnavailable);
 }
 
 Json budgets_json(const ServedModel& model) {
@@ -52,23 +48,23 @@ Reply info(const Service& service, const std::string& build_id) {
   Json facts = Json::object();
   for (const auto& [name, value] : report.facts) facts[name] = value;
   const char* const dtypes[] = {"float32", "bfloat16", "float16"};
-  return json_reply(200, {{"model", service.options().served_name},
-                          {"architecture", report.architecture},
-                          {"family", report.family},
-                          {"dtype", dtypes[static_cast<std::size_t>(model.dtype)]},
-                          {"hidden", report.hidden},
-                          {"deepstack_levels", report.deepstack_levels},
-                          {"width", report.width},
-                          {"images", report.images},
-                          {"videos", report.videos},
-                          {"facts", facts},
-                          {"fingerprint", model.fingerprint},
-                          {"device", model.device},
-                          {"load_seconds", model.load_seconds},
-                          {"limits", limits_json(service.options())},
-                          {"token_budgets", budgets_json(model)},
-                          {"version", version()},
-                          {"git", build_id}});
+  return json_reply({{"model", service.options().served_name},
+                     {"architecture", report.architecture},
+                     {"family", report.family},
+                     {"dtype", dtypes[static_cast<std::size_t>(model.dtype)]},
+                     {"hidden", report.hidden},
+                     {"deepstack_levels", report.deepstack_levels},
+                     {"width", report.width},
+                     {"images", report.images},
+                     {"videos", report.videos},
+                     {"facts", facts},
+                     {"fingerprint", model.fingerprint},
+                     {"device", model.device},
+                     {"load_seconds", model.load_seconds},
+                     {"limits", limits_json(service.options())},
+                     {"token_budgets", budgets_json(model)},
+                     {"version", version()},
+                     {"git", build_id}});
 }
 
 /// 32 x 32 pixels of one grey: small, and for every family large enough.
@@ -86,7 +82,7 @@ void health_generate(Service& service, const std::shared_ptr<Exchange>& exchange
   service.encode(std::move(job), [exchange](const JobReply& reply) {
     const bool works = !reply.error;
     exchange->reply(
-        json_reply(works ? 200 : kUnavailable, {{"status", works ? "ok" : "unhealthy"}}));
+        json_reply({{"status", works ? "ok" : "unhealthy"}}, works ? 200 : kUnavailable));
   });
 }
 
@@ -118,7 +114,7 @@ std::vector<Route> health_routes(Service& service, std::string build_id) {
          health_generate(service, exchange);
        }});
   routes.push_back(simple("/version", [build_id] {
-    return json_reply(200, {{"version", version()}, {"git", build_id}});
+    return json_reply({{"version", version()}, {"git", build_id}});
   }));
   routes.push_back(simple("/info", [&service, build_id] { return info(service, build_id); }));
   return routes;

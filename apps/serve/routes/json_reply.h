@@ -5,9 +5,9 @@
 
 namespace fovea::serve {
 
-/// 200 with a JSON body.
-[[nodiscard]] inline Reply json_reply(const Json& json) {
-  return text_reply(200, "application/json", to_text(json));
+/// A JSON body.
+[[nodiscard]] inline Reply json_reply(const Json& json, int status = 200) {
+  return text_reply(status, "application/json", to_text(json));
 }
 
 }  // namespace fovea::serve

@@ -6,6 +6,7 @@
 
 #include "fovea/version.h"
 #include "serve/api_error.h"
+#include "serve/routes/json_reply.h"
 #include "serve/routes/kserve_reply.h"
 #include "serve/routes/kserve_request.h"
 #include "serve/text/json.h"
@@ -14,10 +15,6 @@ namespace fovea::serve {
 namespace {
 
 using Call = std::shared_ptr<Exchange>;
-
-Reply json_reply(const Json& json, int status = 200) {
-  return text_reply(status, "application/json", to_text(json));
-}
 
 /// Checks the names in a path: a model, and perhaps a version.
 void check_path(const Service& service, const PathArguments& names) {

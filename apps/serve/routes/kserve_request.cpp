@@ -18,14 +18,6 @@ constexpr std::size_t kLengthBytes = 4;
 /// More elements than any server allows; keeps products of shapes in range.
 constexpr std::int64_t kMaxElements = 1 << 20;
 
-[[noreturn]] void refuse(const std::string& param, const std::string& why) {
-  throw ApiError(400, "invalid_value", param + ": " + why, param);
-}
-
-std::string place(const std::string& list, std::size_t index) {
-  return list + "[" + std::to_string(index) + "]";
-}
-
 /// Elements that a shape says there are.
 std::int64_t read_shape(Fields& input) {
   const std::string path = input.path("shape");
@@ -64,7 +56,7 @@ std::vector<MediaReference> split_elements(Bytes tensor, const SharedBytes& body
       refuse(param, "an element of " + std::to_string(length) + " bytes, but " +
                         std::to_string(tensor.size()) + " are left");
     }
-    media.push_back(reference_at(modality, place(param, media.size())));
+    media.push_back(reference_at(modality, element_path(param, media.size())));
     media.back().bytes = tensor.first(length);
     media.back().owner = body;
     tensor = tensor.subspan(length);
@@ -78,7 +70,7 @@ std::vector<MediaReference> read_texts(Fields& input, Modality modality) {
   if (data == nullptr || !data->is_array()) refuse(path, "expected a list of base64 texts or URLs");
   std::vector<MediaReference> media;
   for (const Json& text : *data) {
-    media.push_back(reference_at(modality, place(path, media.size())));
+    media.push_back(reference_at(modality, element_path(path, media.size())));
     if (!text.is_string()) refuse(media.back().param, "expected base64 or a URL");
     media.back().url = text.get<std::string>();
   }
@@ -130,7 +122,7 @@ std::vector<KserveOutput> read_outputs(Fields& fields, bool binary) {
   if (list == nullptr) return outputs;
   if (!list->is_array()) refuse(fields.path("outputs"), "expected a list");
   for (const Json& json : *list) {
-    Fields output(json, place(fields.path("outputs"), outputs.size()));
+    Fields output(json, element_path(fields.path("outputs"), outputs.size()));
     KserveOutput wanted;
     wanted.binary = binary;
     wanted.name = output.choice("name", {"embeddings", "num_embeds", "grid_thw"}).value_or("");

@@ -35,8 +35,8 @@ constexpr Names<bool OutputOptions::*, 4> kIncludes{{{"grid", &OutputOptions::gr
                                                      {"timings", &OutputOptions::timings}}};
 
 template <typename Value, std::size_t kCount>
-[[noreturn]] void refuse(const Names<Value, kCount>& names, std::string_view got,
-                         const std::string& path) {
+[[noreturn]] void refuse_name(const Names<Value, kCount>& names, std::string_view got,
+                              const std::string& path) {
   std::string message = path + ": expected one of";
   const char* comma = " ";
   for (const auto& [name, value] : names) {
@@ -51,7 +51,7 @@ Value named(const Names<Value, kCount>& names, std::string_view name, const std:
   for (const auto& [known, value] : names) {
     if (known == name) return value;
   }
-  refuse(names, name, path);
+  refuse_name(names, name, path);
 }
 
 /// Leaves `value` as it is without the member.

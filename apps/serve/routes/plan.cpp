@@ -130,8 +130,8 @@ void measure(const Service& service, const std::vector<MediaItem>& media, const 
   }
 }
 
-void handle(const Encoder& encoder, const CallLimits& limits,
-            const std::shared_ptr<Exchange>& exchange) {
+void handle_plan(const Encoder& encoder, const CallLimits& limits,
+                 const std::shared_ptr<Exchange>& exchange) {
   const Request& request = exchange->request();
   EncodeRequest parsed =
       read_encode_request(request, {.max_items = limits.max_items, .takes_sizes = true});
@@ -161,12 +161,13 @@ void handle(const Encoder& encoder, const CallLimits& limits,
 }  // namespace
 
 Route plan_route(const Encoder& encoder, const CallLimits& limits) {
-  return {
-      .method = "POST",
-      .pattern = "/v1/plan",
-      .kind = RouteKind::kWork,
-      .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
-                                   const PathArguments&) { handle(encoder, limits, exchange); }};
+  return {.method = "POST",
+          .pattern = "/v1/plan",
+          .kind = RouteKind::kWork,
+          .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
+                                       const PathArguments&) {
+            handle_plan(encoder, limits, exchange);
+          }};
 }
 
 }  // namespace fovea::serve

@@ -10,10 +10,6 @@
 namespace fovea::serve {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw ApiError(400, "invalid_value", path + ": " + why, path);
-}
-
 /// "4096..16777216": the pixels that images of this model may have; empty for families without.
 std::string pixel_range(const Service& service) {
   const auto& facts = service.model().report.facts;

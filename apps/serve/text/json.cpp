@@ -81,6 +81,10 @@ Json parse_json_object(std::string_view text) {
   return json;
 }
 
+std::string element_path(const std::string& list, std::size_t index) {
+  return list + "[" + std::to_string(index) + "]";
+}
+
 std::string to_text(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }

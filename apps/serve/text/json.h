@@ -23,6 +23,9 @@ inline constexpr int kMaxJsonDepth = 32;
 /// JSON on one line; bytes that are no UTF-8 become U+FFFD.
 [[nodiscard]] std::string to_text(const Json& json);
 
+/// "items[2]": the path of an element.
+[[nodiscard]] std::string element_path(const std::string& list, std::size_t index);
+
 /// The members of an object of a body, each read at most once and by type; null counts as absent.
 /// Complaints are ApiError(400, "invalid_value" or "missing_field") with the path of the member,
 /// `where` in front.

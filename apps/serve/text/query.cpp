@@ -11,7 +11,7 @@
 namespace fovea::serve {
 namespace {
 
-[[noreturn]] void refuse(const std::string& problem, const std::string& param) {
+[[noreturn]] void refuse_query(const std::string& problem, const std::string& param) {
   throw ApiError(400, "invalid_value", "query: " + problem, param);
 }
 
@@ -27,9 +27,9 @@ std::string decoded(std::string_view text) {
   std::string spaced(text);
   std::ranges::replace(spaced, '+', ' ');
   const std::optional<std::string> plain = percent_decoded(spaced);
-  if (!plain) refuse("\"" + shortened(text, 60) + "\" has a % without two digits", "");
+  if (!plain) refuse_query("\"" + shortened(text, 60) + "\" has a % without two digits", "");
   if (to_text(Json(*plain)) != Json(*plain).dump(-1, ' ', false, Json::error_handler_t::ignore))
-    refuse("\"" + shortened(text, 60) + "\" is no UTF-8", "");
+    refuse_query("\"" + shortened(text, 60) + "\" is no UTF-8", "");
   return *plain;
 }
 
@@ -38,11 +38,11 @@ Json& place_of(Json& object, const std::string& name) {
   std::string_view rest = name;
   Json* place = &object;
   for (int depth = 1; !rest.empty(); ++depth) {
-    if (depth > kMaxJsonDepth) refuse(shortened(name, 60) + " is nested too deep", "");
+    if (depth > kMaxJsonDepth) refuse_query(shortened(name, 60) + " is nested too deep", "");
     const std::string step(next(rest, '.'));
-    if (step.empty()) refuse("\"" + shortened(name, 60) + "\" is no name of an option", "");
+    if (step.empty()) refuse_query("\"" + shortened(name, 60) + "\" is no name of an option", "");
     if (!place->is_null() && !place->is_object())
-      refuse(shortened(name, 60) + " is given twice", shortened(name, 60));
+      refuse_query(shortened(name, 60) + " is given twice", shortened(name, 60));
     place = &(*place)[step];
   }
   return *place;
@@ -57,9 +57,10 @@ Json query_object(std::string_view query) {
     if (value.empty()) continue;
     const std::string name = decoded(next(value, '='));
     if (name.empty() || name.back() == '.')
-      refuse("\"" + shortened(name, 60) + "\" is no name of an option", "");
+      refuse_query("\"" + shortened(name, 60) + "\" is no name of an option", "");
     Json& place = place_of(object, name);
-    if (!place.is_null()) refuse(shortened(name, 60) + " is given twice", shortened(name, 60));
+    if (!place.is_null())
+      refuse_query(shortened(name, 60) + " is given twice", shortened(name, 60));
     place = decoded(value);
   }
   return object;

@@ -11,24 +11,18 @@
 
 namespace fovea {
 
-namespace {
-
-using Turn = RowCache::Turn;
-
-}  // namespace
-
 CachedCall::CachedCall(RowCache& cache, std::vector<std::optional<ItemKey>> keys, ItemView media,
                        std::span<Embedding> results)
     : cache_(cache), media_(media), results_(results), group_of_(media.size()) {
   group(std::move(keys));
   for (Group& group : groups_) {
     group.claim.emplace(cache_.claim(group.key.text));
-    if (group.claim->turn() == Turn::kRead) read(group, CacheUse::kHit);
+    if (group.claim->turn() == RowCache::Turn::kRead) read(group, CacheUse::kHit);
   }
   for (std::size_t item = 0; item < media.size(); ++item) {
     const Group* const group = group_of_[item] ? &groups_[*group_of_[item]] : nullptr;
-    if (group != nullptr &&
-        (item != group->items.front() || !group->claim || group->claim->turn() != Turn::kEncode)) {
+    if (group != nullptr && (item != group->items.front() || !group->claim ||
+                             group->claim->turn() != RowCache::Turn::kEncode)) {
       continue;
     }
     to_encode_.push_back(item);
@@ -110,11 +104,11 @@ std::optional<std::size_t> CachedCall::wait_for_others(OnError on_error) {
     if (!group.claim) continue;
     group.claim->wait();
     const std::size_t item = group.items.front();
-    if (group.claim->turn() == Turn::kEncode) {
+    if (group.claim->turn() == RowCache::Turn::kEncode) {
       to_encode_.push_back(item);
       return item;
     }
-    if (group.claim->turn() == Turn::kRead) {
+    if (group.claim->turn() == RowCache::Turn::kRead) {
       read(group, CacheUse::kJoin);
       continue;
     }
@@ -130,7 +124,7 @@ void CachedCall::failed(const Error& error) {
   bool is_of_item = false;
   for (const std::size_t item : to_encode_) is_of_item |= results_[item].error.has_value();
   for (Group& group : groups_) {
-    if (!group.claim || group.claim->turn() != Turn::kEncode) continue;
+    if (!group.claim || group.claim->turn() != RowCache::Turn::kEncode) continue;
     const std::size_t item = group.items.front();
     if (results_[item].error) {
       group.claim->fail(without_name(*results_[item].error, media_[item]));

@@ -7,12 +7,6 @@
 
 namespace fovea {
 
-namespace {
-
-using Turn = TierCache::Turn;
-
-}  // namespace
-
 TieredCall::TieredCall(TierCache& cache, std::vector<std::optional<ItemKey>> keys, ItemView media,
                        std::span<Embedding> results)
     : media_(media), results_(results), items_(media.size()) {
@@ -20,10 +14,10 @@ TieredCall::TieredCall(TierCache& cache, std::vector<std::optional<ItemKey>> key
     Item& item = items_[i];
     item.key = std::move(keys[i]);
     if (item.key) item.claim.emplace(cache.claim(item.key->text));
-    if (!item.claim || item.claim->turn() == Turn::kEncode) {
+    if (!item.claim || item.claim->turn() == TierCache::Turn::kEncode) {
       to_encode_.push_back(i);
       if (item.key) own_keys_.insert(item.key->text);
-    } else if (item.claim->turn() == Turn::kRead) {
+    } else if (item.claim->turn() == TierCache::Turn::kRead) {
       found_.push_back({i, std::move(*item.claim), CacheUse::kHit});
       item.claim.reset();
     }
@@ -62,10 +56,10 @@ bool TieredCall::wait_for_others(OnError on_error) {
     if (!claim) continue;
     const bool is_own = own_keys_.contains(items_[i].key->text);
     claim->wait(is_own);
-    if (claim->turn() == Turn::kEncode) {
+    if (claim->turn() == TierCache::Turn::kEncode) {
       to_encode_.push_back(i);
       own_keys_.insert(items_[i].key->text);
-    } else if (claim->turn() == Turn::kRead) {
+    } else if (claim->turn() == TierCache::Turn::kRead) {
       found_.push_back({i, std::move(*claim), is_own ? CacheUse::kHit : CacheUse::kJoin});
       claim.reset();
     } else {

@@ -157,9 +157,9 @@ class PickleMatcher {
 };
 
 /// The entries of an archive, by its central directory.
-class Archive {
+class ArchiveReader {
  public:
-  Archive(std::span<const std::byte> file, const std::string& name)
+  ArchiveReader(std::span<const std::byte> file, const std::string& name)
       : file_(reinterpret_cast<const char*>(file.data()), file.size()), name_(name) {
     constexpr std::size_t kLongestComment = 0xffff;
     const std::size_t near_end = file_.size() - std::min(file_.size(), kLongestComment + kEndBytes);
@@ -254,7 +254,7 @@ bool is_contiguous(const Description& found) noexcept {
 }  // namespace
 
 StoredTensor read_torch(std::span<const std::byte> file, const std::string& name) try {
-  const Archive archive(file, name);
+  const ArchiveReader archive(file, name);
   const std::optional<std::string_view> order = archive.find("byteorder");
   FOVEA_CHECK(!order || *order == "little", kUnsupported, name, ": a big-endian torch archive");
   Description found = PickleMatcher(Reader(archive.get("data.pkl"), name)).run();

@@ -85,18 +85,18 @@ std::string pickle_of(const StoredTensor& tensor) {
 }
 
 /// An archive that is being written.
-class Archive {
+class ArchiveWriter {
  public:
-  explicit Archive(const ByteSink& sink) : sink_(sink) {}
+  explicit ArchiveWriter(const ByteSink& sink) : sink_(sink) {}
 
   void add(std::string_view name, std::span<const std::byte> content) {
-    constexpr std::size_t kAlignment = 64;
+    constexpr std::size_t kDataAlignment = 64;
     const std::string facts = number(20, 2) + number(0x800, 2) + number(0, 2) + number(0, 2) +
                               number(0x21, 2) + number(checksum(content), 4) +
                               number(content.size(), 4) + number(content.size(), 4) +
                               number(name.size(), 2);
     const std::size_t begin = at_ + kLocalBytes + name.size() + 4;
-    const std::size_t pad = (kAlignment - begin % kAlignment) % kAlignment;
+    const std::size_t pad = (kDataAlignment - begin % kDataAlignment) % kDataAlignment;
     directory_ += std::string(kCentralMagic) + number(20, 2) + facts + number(0, 12) +
                   number(at_, 4) + std::string(name);
     ++entries_;
@@ -134,7 +134,7 @@ void write_torch(const StoredTensor& tensor, const ByteSink& sink) try {
   check_data(tensor, "write_torch");
   FOVEA_CHECK(tensor.data.size() <= kMostBytes, kUnsupported, "write_torch: ", tensor.data.size(),
               " bytes, an archive holds at most ", kMostBytes);
-  Archive archive(sink);
+  ArchiveWriter archive(sink);
   archive.add("archive/data.pkl", pickle_of(tensor));
   archive.add("archive/byteorder", "little");
   archive.add("archive/data/0", tensor.data);

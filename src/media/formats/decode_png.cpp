@@ -31,8 +31,6 @@
 namespace fovea::media {
 namespace {
 
-constexpr std::size_t kSignatureBytes = 8;
-constexpr std::size_t kChunkFrameBytes = 12;  // length, type and CRC
 constexpr std::size_t kIhdrBytes = 13;
 
 /// Compressed bytes behind the last row that are passed over. libpng inflates them; a stream that
@@ -41,11 +39,6 @@ constexpr std::size_t kMostBytesBehindRows = std::size_t{64} << 10;
 
 /// libpng keeps two rows of up to 8 bytes per pixel, this file one as the file holds it and RGB.
 constexpr std::size_t kRowBytesPerPixel = 8 + 8 + 8 + 3;
-
-std::uint32_t read_u32(Bytes bytes, std::size_t offset) {
-  return std::uint32_t{bytes[offset]} << 24 | std::uint32_t{bytes[offset + 1]} << 16 |
-         std::uint32_t{bytes[offset + 2]} << 8 | bytes[offset + 3];
-}
 
 bool has_type(Bytes chunk, const char* type) { return std::memcmp(chunk.data() + 4, type, 4) == 0; }
 
@@ -295,14 +288,14 @@ class RowConverter {
 
 ImageHeader read_png_header(const EncodedImage& source) {
   const Bytes file = source.bytes;
-  FOVEA_CHECK(file.size() >= kSignatureBytes + kChunkFrameBytes + kIhdrBytes, kCorruptData,
+  FOVEA_CHECK(file.size() >= kPngSignatureBytes + kPngChunkFrameBytes + kIhdrBytes, kCorruptData,
               source.name, ": expected a PNG header of ",
-              kSignatureBytes + kChunkFrameBytes + kIhdrBytes, " bytes, got ", file.size());
-  const Bytes header = file.subspan(kSignatureBytes);
-  FOVEA_CHECK(read_u32(header, 0) == kIhdrBytes && has_type(header, "IHDR"), kCorruptData,
+              kPngSignatureBytes + kPngChunkFrameBytes + kIhdrBytes, " bytes, got ", file.size());
+  const Bytes header = file.subspan(kPngSignatureBytes);
+  FOVEA_CHECK(big_endian_u32(header) == kIhdrBytes && has_type(header, "IHDR"), kCorruptData,
               source.name, ": PNG does not start with an IHDR chunk of ", kIhdrBytes, " bytes");
-  const std::int64_t width = read_u32(header, 8);
-  const std::int64_t height = read_u32(header, 12);
+  const std::int64_t width = big_endian_u32(header.subspan(8));
+  const std::int64_t height = big_endian_u32(header.subspan(12));
   return {{.format = ImageFormat::kPng,
            .width_px = width,
            .height_px = height,

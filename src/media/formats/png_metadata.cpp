@@ -22,16 +22,9 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::size_t kSignatureBytes = 8;
-constexpr std::size_t kChunkFrameBytes = 12;                 // length, type and CRC
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 20;  // inflated; Pillow's limits
 constexpr std::size_t kMaxBytesOfTexts = std::size_t{64} << 20;
 constexpr std::size_t kLeastCountedBytes = std::size_t{16} << 10;  // beginning takes time, too
-
-std::uint32_t read_u32(Bytes bytes) {
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 |
-         std::uint32_t{bytes[2]} << 8 | bytes[3];
-}
 
 struct Chunk {
   std::string_view type;
@@ -43,15 +36,15 @@ struct Chunk {
 /// Calls `visit` with every chunk up to the end chunk or the first one that leaves the file.
 template <class Visit>
 void for_each_chunk(Bytes file, const Visit& visit) {
-  Bytes rest = file.subspan(std::min(file.size(), kSignatureBytes));
-  while (rest.size() >= kChunkFrameBytes) {
-    const std::size_t size = read_u32(rest);
-    if (size > rest.size() - kChunkFrameBytes) return;
+  Bytes rest = file.subspan(std::min(file.size(), kPngSignatureBytes));
+  while (rest.size() >= kPngChunkFrameBytes) {
+    const std::size_t size = big_endian_u32(rest);
+    if (size > rest.size() - kPngChunkFrameBytes) return;
     const Chunk chunk{text_of(rest.subspan(4, 4)), rest.subspan(8, size), rest.subspan(4, size + 4),
-                      read_u32(rest.subspan(8 + size))};
+                      big_endian_u32(rest.subspan(8 + size))};
     if (chunk.type == "IEND") return;
     visit(chunk);
-    rest = rest.subspan(kChunkFrameBytes + size);
+    rest = rest.subspan(kPngChunkFrameBytes + size);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +11,9 @@
 // Ancillary chunks of a PNG file that change how its pixels look. libpng passes over all of them.
 
 namespace fovea::media {
+
+inline constexpr std::size_t kPngSignatureBytes = 8;
+inline constexpr std::size_t kPngChunkFrameBytes = 12;  ///< length, type and CRC of a chunk
 
 /// From the EXIF chunk, a text that holds EXIF in hex digits, or the XMP text, on either side of
 /// the pixels.

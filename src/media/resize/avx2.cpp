@@ -10,7 +10,6 @@
 namespace fovea::media {
 namespace {
 
-constexpr int kChannels = 3;
 constexpr std::size_t kBlockBytes = 32;
 
 __m256i load(const std::uint8_t* from) {

@@ -9,7 +9,6 @@
 namespace fovea::media {
 namespace {
 
-constexpr int kChannels = 3;
 constexpr std::size_t kBlockBytes = 64;
 
 /// Weights j and j + 1 in every 32-bit element.

@@ -9,6 +9,8 @@
 
 namespace fovea::media {
 
+inline constexpr std::int64_t kChannels = 3;
+
 /// Taps of every output pixel are padded with zero weights to a multiple of this. The number of
 /// output pixels is padded likewise, with pixels that have no taps.
 inline constexpr std::int64_t kTapGroup = 4;

@@ -4,8 +4,6 @@
 namespace fovea::media {
 namespace {
 
-constexpr int kChannels = 3;
-
 std::uint8_t to_byte(std::int32_t sum, int shift) {
   const std::int32_t value = sum >> shift;  // floors
   return static_cast<std::uint8_t>(value < 0 ? 0 : value > 255 ? 255 : value);

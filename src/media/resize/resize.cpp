@@ -16,8 +16,6 @@
 namespace fovea::media {
 namespace {
 
-constexpr std::size_t kChannels = 3;
-
 AxisView view_of(const AxisWeights& axis) {
   return {
       .out_size = axis.out_size,

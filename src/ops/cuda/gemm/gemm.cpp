@@ -22,8 +22,7 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr std::int64_t kElementBytes = 2;  // bf16
-constexpr int kMaxCandidates = 16;         // of the library
+constexpr int kMaxCandidates = 16;  // of the library
 constexpr std::size_t kMaxOwnCandidates = 12;
 constexpr std::size_t kFinalists = 4;
 /// How much slower than the library an own kernel may be measured and still be chosen: a node of
@@ -148,7 +147,7 @@ Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded) {
           .bias = args.weight.has_bias ? args.weight.bias.data() : nullptr,
           .residual = args.residual.data,
           .activation = args.activation,
-          .out = args.out.data + args.out_column * kElementBytes,
+          .out = args.out.data + args.out_column * kBf16Bytes,
           .out_stride = args.out.shape[1],
           .live = args.rows.count,
           .is_recorded = is_recorded,

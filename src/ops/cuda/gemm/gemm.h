@@ -16,6 +16,8 @@
 
 namespace fovea::cuda {
 
+inline constexpr std::int64_t kBf16Bytes = 2;  ///< of an element
+
 /// Dtypes of a GEMM's x, weight and out. Bias and residual are bf16.
 enum class GemmFormat : std::uint8_t {
   kBf16,

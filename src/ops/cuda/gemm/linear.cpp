@@ -18,7 +18,6 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr std::int64_t kBf16Bytes = 2;
 constexpr std::int64_t kFp8Multiple = 16;  // of features: rows are multiples of 16 bytes for TMA
 
 /// Uploads bytes. Blocks until the copy is done.

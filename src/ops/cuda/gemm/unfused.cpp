@@ -9,13 +9,11 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr std::int64_t kElementBytes = 2;  // bf16
-
 /// Moves the operands of a GEMM and of its activation `rows` rows down.
 void advance(Gemm& gemm, ActivationWork& work, std::int64_t rows) {
-  gemm.x += rows * gemm.in_features * kElementBytes;
-  work.residual += rows * work.residual_stride * kElementBytes;
-  work.out += rows * work.out_stride * kElementBytes;
+  gemm.x += rows * gemm.in_features * kBf16Bytes;
+  work.residual += rows * work.residual_stride * kBf16Bytes;
+  work.out += rows * work.out_stride * kBf16Bytes;
   work.first_row += rows;
 }
 
@@ -49,7 +47,7 @@ void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
   // pieces.
   const auto scratch = stream.own_scratch();
   const std::int64_t piece =
-      static_cast<std::int64_t>(scratch.size()) / kElementBytes / gemm.out_features;
+      static_cast<std::int64_t>(scratch.size()) / kBf16Bytes / gemm.out_features;
   FOVEA_CHECK(piece > 0, kUnsupported, "linear: ", gemm.out_features,
               " columns are too many for an activation with a residual in place");
   plain.out = scratch.data();

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::int64_t kBlockBytes = 128;  // of a row of x, that a stage holds
 constexpr int kChunkRows = 16;             // of the output, that a warp stores at once
-constexpr std::int64_t kBf16Bytes = 2;
 constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses, for TMA
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
