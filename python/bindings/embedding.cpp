@@ -30,6 +30,8 @@ namespace {
 /// An embedding, and the numbers that a view of its rows refers to.
 struct Rows {
   Embedding item;
+  nb::object
+      tensor;  ///< of another library, that holds the rows in place of `item`, if there is one
   std::array<Py_ssize_t, 2> shape{};
   std::array<Py_ssize_t, 2> strides{};
 
@@ -60,11 +62,19 @@ void require_rows(const Rows& rows) {
   if (rows.item.error) throw Error(*rows.item.error);
 }
 
+/// @throws Error(kInvalidArgument) for an embedding whose rows a tensor holds.
+void require_no_tensor(const Rows& rows) {
+  if (!rows.tensor.is_valid()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              rows.item.name + ": its rows are in a tensor of another library, see torch()");
+}
+
 /// A view of the rows that keeps `self`.
 template <class Framework>
 nb::object view(nb::handle self, nb::dlpack::dtype dtype) {
   auto& rows = nb::cast<Rows&>(self);
   require_rows(rows);
+  require_no_tensor(rows);
   const std::array shape{static_cast<std::size_t>(rows.shape[0]),
                          static_cast<std::size_t>(rows.shape[1])};
   return nb::cast(nb::ndarray<Framework>(rows.item.data.data(), shape.size(), shape.data(), self,
@@ -99,22 +109,44 @@ nb::object as_array(nb::handle self, nb::handle dtype, nb::handle copy) {
 }
 
 nb::object torch(nb::handle self) {
-  require_rows(nb::cast<Rows&>(self));
-  return nb::module_::import_("torch").attr("from_dlpack")(self);
+  const auto& rows = nb::cast<const Rows&>(self);
+  require_rows(rows);
+  const nb::module_ torch = nb::module_::import_("torch");
+  // The tensor itself, because only the one that torch allocated knows Tensor.record_stream().
+  if (rows.tensor.is_valid() && nb::isinstance(rows.tensor, torch.attr("Tensor"))) {
+    return rows.tensor;
+  }
+  return torch.attr("from_dlpack")(self);
 }
 
 nb::object dlpack(nb::handle self, const nb::kwargs& arguments) {
-  const RowDType dtype = nb::cast<Rows&>(self).item.dtype;
-  return view<nb::array_api>(self, dlpack_type(dtype)).attr("__dlpack__")(**arguments);
+  const auto& rows = nb::cast<const Rows&>(self);
+  const nb::object tensor = rows.tensor.is_valid()
+                                ? rows.tensor
+                                : view<nb::array_api>(self, dlpack_type(rows.item.dtype));
+  return tensor.attr("__dlpack__")(**arguments);
 }
 
-std::pair<int, int> dlpack_device(const Rows& /*rows*/) { return {nb::device::cpu::value, 0}; }
+nb::object dlpack_device(const Rows& rows) {
+  if (rows.tensor.is_valid()) return rows.tensor.attr("__dlpack_device__")();
+  return nb::make_tuple(nb::device::cpu::value, 0);
+}
+
+/// Lets `tensor` hold the rows, which are written to it.
+void set_tensor(Rows& rows, nb::object tensor) {
+  rows.item.data = {};
+  rows.tensor = std::move(tensor);
+}
 
 int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
   auto* rows = nb::inst_ptr<Rows>(nb::handle(self));
   buffer->obj = nullptr;
   if (rows->item.error) {
     PyErr_SetString(PyExc_BufferError, "this embedding holds an error, not rows");
+    return -1;
+  }
+  if (rows->tensor.is_valid()) {
+    PyErr_SetString(PyExc_BufferError, "the rows are in a tensor of another library, see torch()");
     return -1;
   }
   if (rows->item.dtype == RowDType::kBFloat16) {
@@ -146,6 +178,7 @@ nb::bytes torch_file(const StoredTensor& tensor) {
 }
 
 State get_state(const Rows& rows) {
+  require_no_tensor(rows);
   const Embedding& item = rows.item;
   return {item.name,
           name_of(kModalities, item.modality),
@@ -316,7 +349,7 @@ void bind_embedding(nb::module_& module) {
       .def("numpy", numpy, nb::sig("def numpy(self) -> typing.Any"),
            "The rows as a numpy array, without a copy; bfloat16 takes ml_dtypes.")
       .def("torch", torch, nb::sig("def torch(self) -> typing.Any"),
-           "The rows as a torch tensor, without a copy.")
+           "The rows as a torch tensor, without a copy: on the host, or where they were asked for.")
       .def("_array", array, nb::sig("def _array(self) -> typing.Any"),
            "The rows as a numpy array, without a copy; bfloat16 as its bits in uint16.")
       .def(
@@ -326,11 +359,23 @@ void bind_embedding(nb::module_& module) {
            nb::arg("copy") = nb::none())
       .def("__dlpack__", dlpack,
            nb::sig("def __dlpack__(self, **arguments: typing.Any) -> typing.Any"))
-      .def("__dlpack_device__", dlpack_device)
+      .def("__dlpack_device__", dlpack_device,
+           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
       .def("__len__", [](const Rows& rows) { return rows.shape[0]; })
       .def("__repr__", text)
       .def("__getstate__", get_state)
       .def("__setstate__", set_state);
+  module.def(
+      "row_dtype",
+      [](const std::string& name) {
+        return name_of(kRowDTypes, value_named(kRowDTypes, name, "dtype"));
+      },
+      nb::arg("name"), nb::sig("def row_dtype(name: str) -> str"),
+      "The type that rows of this `dtype` have.");
+  module.def(
+      "set_tensor", set_tensor, nb::arg("item"), nb::arg("tensor"),
+      nb::sig("def set_tensor(item: Embedding, tensor: typing.Any) -> None"),
+      "Lets a tensor [rows, width] of another library hold the rows in place of the embedding.");
   module.def(
       "grid_file",
       [](const std::array<std::int64_t, 3>& grid) { return torch_file(stored_grid(grid)); },

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "names.h"
 #include "options.h"
 #include "signals.h"
+#include "tensors.h"
 
 namespace nb = nanobind;
 
@@ -106,6 +108,36 @@ class PythonEngine {
       embeddings = engine_->encode(items, options);
     });
     return embedding_list(std::move(embeddings));
+  }
+
+  nb::list encode_into(const nb::list& images, const nb::list& videos, double fps,
+                       const nb::list& tensors, const CallerStream& stream,
+                       const std::string& on_error, bool enforce_eager, bool use_cache) {
+    prepare();
+    const std::vector<MediaItem> items = items_of(images, videos, fps);
+    const std::vector<RowBlock> blocks = row_blocks(tensors, engine_->report().width, "out");
+    EncodeOptions options{.on_error = value_named(kOnError, on_error, "on_error"),
+                          .enforce_eager = enforce_eager,
+                          .use_cache = use_cache};
+    std::vector<Embedding> embeddings;
+    run_interruptibly([&](std::stop_token stop) {
+      options.bounds.stop = std::move(stop);
+      embeddings = engine_->encode(items, blocks, stream, options);
+    });
+    return embedding_list(std::move(embeddings));
+  }
+
+  std::vector<std::optional<std::int64_t>> rows_ahead(const nb::list& images,
+                                                      const nb::list& videos, double fps) {
+    prepare();
+    const std::vector<MediaItem> items = items_of(images, videos, fps);
+    std::vector<std::optional<std::int64_t>> rows;
+    run_interruptibly([&](std::stop_token stop) {
+      for (const auto& item : engine_->plan_ahead(items, {.stop = std::move(stop)})) {
+        rows.push_back(item ? std::optional(item->rows) : std::nullopt);
+      }
+    });
+    return rows;
   }
 
   std::uint64_t submit(const nb::list& images, const nb::list& videos, double fps,
@@ -233,6 +265,12 @@ ItemSize item_size(nb::handle object) {
   throw nb::value_error("sizes are (width, height), or (width, height, frames) of a video");
 }
 
+/// @param stream GPU and cudaStream_t; none: there is no queue.
+CallerStream caller_stream(const std::optional<std::pair<int, std::uintptr_t>>& stream) {
+  if (!stream) return {};
+  return {.device = stream->first, .handle = reinterpret_cast<void*>(stream->second)};
+}
+
 void bind_plan(nb::module_& module) {
   nb::class_<ItemInfo>(module, "ItemInfo", "What becomes of an item.")
       .def_ro("name", &ItemInfo::name)
@@ -276,6 +314,26 @@ void bind_engine(nb::module_& module) {
            nb::sig("def encode(self, images: list[typing.Any], videos: list[typing.Any], "
                    "fps: float, dtype: str, on_error: str, enforce_eager: bool, use_cache: bool) "
                    "-> list[Embedding]"))
+      .def(
+          "encode_into",
+          [](PythonEngine& engine, const nb::list& images, const nb::list& videos, double fps,
+             const nb::list& out, std::optional<std::pair<int, std::uintptr_t>> stream,
+             const std::string& on_error, bool enforce_eager, bool use_cache) {
+            return engine.encode_into(images, videos, fps, out, caller_stream(stream), on_error,
+                                      enforce_eager, use_cache);
+          },
+          nb::arg("images"), nb::arg("videos"), nb::arg("fps"), nb::arg("out"),
+          nb::arg("stream").none(), nb::arg("on_error"), nb::arg("enforce_eager"),
+          nb::arg("use_cache"),
+          nb::sig("def encode_into(self, images: list[typing.Any], videos: list[typing.Any], "
+                  "fps: float, out: list[typing.Any], stream: tuple[int, int] | None, "
+                  "on_error: str, enforce_eager: bool, use_cache: bool) -> list[Embedding]"),
+          "Rows go to DLPack capsules, behind what the stream (GPU, cudaStream_t) holds.")
+      .def("rows_ahead", &PythonEngine::rows_ahead, nb::arg("images"), nb::arg("videos"),
+           nb::arg("fps"),
+           nb::sig("def rows_ahead(self, images: list[typing.Any], videos: list[typing.Any], "
+                   "fps: float) -> list[int | None]"),
+           "Rows that items will have; None where only decoding tells.")
       .def("submit", &PythonEngine::submit, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
            nb::arg("dtype"), nb::arg("on_error"), nb::arg("done"),
            nb::sig("def submit(self, images: list[typing.Any], videos: list[typing.Any], "

@@ -4,11 +4,12 @@ import asyncio
 import atexit
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Union
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Sequence, Union
 
 from . import _native
 from ._images import as_list, prepare
 from ._progress import progress_bar
+from ._tensors import caller_stream, capsules
 
 if TYPE_CHECKING:
     import numpy
@@ -89,6 +90,7 @@ class Engine:
         dtype: str = "auto",
         on_error: str = "raise",
         *,
+        device: Any = None,
         fps: float = 2.0,
         enforce_eager: bool = False,
         use_cache: bool = True,
@@ -104,10 +106,71 @@ class Engine:
         `on_error="record"` an item that cannot be read, decoded or planned is returned with its
         `error`; items of a wrong type are a TypeError in any case. `fps` is the rate at which
         containers are sampled, and frames were. Ctrl-C ends the call.
+
+        With `device`, a torch.device or its name, rows are tensors of torch there, each with memory of
+        its own: `item.torch()`. On a GPU they are ordered as all that torch does on its current
+        stream, and the host does not wait for them. Where an item tells its rows only when it is
+        decoded, a video in a container, all rows of the call pass through host memory.
         """
-        return self._native.encode(
-            self._prepare(images), self._prepare(videos), fps, dtype, on_error, enforce_eager, use_cache
+        pictures, films = self._prepare(images), self._prepare(videos)
+        flags = (on_error, enforce_eager, use_cache)
+        if device is None:
+            return self._native.encode(pictures, films, fps, dtype, *flags)
+        import torch
+
+        rows = [count for count in self._native.rows_ahead(pictures, films, fps) if count is not None]
+        if len(rows) < len(pictures) + len(films):
+            items = self._native.encode(pictures, films, fps, dtype, *flags)
+            return _hold(items, [None if item.error else item.torch().to(device) for item in items])
+        kind = getattr(torch, _native.row_dtype(dtype))
+        out = [torch.empty(count, self.width, dtype=kind, device=device) for count in rows]
+        return self._encode_into(pictures, films, out, None, fps, *flags)
+
+    def encode_into(
+        self,
+        images: Any = None,
+        videos: Any = None,
+        *,
+        out: Sequence[Any],
+        stream: Any = None,
+        on_error: str = "raise",
+        fps: float = 2.0,
+        enforce_eager: bool = False,
+        use_cache: bool = True,
+    ) -> List[_native.Embedding]:
+        """As encode(), but writes the rows of item i to `out[i]`: any object of DLPack (a torch tensor
+        on the host or a GPU, a numpy array) of shape [rows, width] and type float32, bfloat16 or
+        float16. Elements of a row lie one after the other, rows may lie apart. There may be room for
+        more rows, which is left as it is. Tensors do not overlap. The bits are those of encode().
+
+        Returns embeddings without rows of their own: `item.torch()` is `out[i][:len(item)]`.
+
+        Rows on the host are there when the call returns. Those on GPUs are written behind what
+        `stream` holds at the time of the call and what the library of a tensor has queued for it,
+        and the call returns without waiting: what the caller puts on `stream` afterwards finds them,
+        and other streams and the host wait for it first. The memory of `out` has to stay until the
+        stream has passed the call; torch sees to that where it allocated `out` on the same stream,
+        else Tensor.record_stream() does. `stream` is a torch.cuda.Stream or a cudaStream_t as a
+        number (0 or 1: the legacy default stream); None is the current stream of torch, without torch
+        the legacy default one. The per-thread default stream (2) is refused.
+
+        Bad tensors are an Error before any work, or a BufferError of their library; one with too
+        little room is an error of its item. If the call raises, `out` holds anything and is the
+        caller's again.
+        """
+        return self._encode_into(
+            self._prepare(images), self._prepare(videos), list(out), stream, fps, on_error, enforce_eager, use_cache
         )
+
+    def _encode_into(
+        self, images: List[Any], videos: List[Any], out: List[Any], stream: Any, fps: float, *flags: Any
+    ) -> List[_native.Embedding]:
+        count = len(images) + len(videos)
+        if len(out) != count:
+            raise ValueError(f"out: expected a tensor for each of {count} items, got {len(out)}")
+        queue = caller_stream(out, stream)
+        items = self._native.encode_into(images, videos, fps, capsules(out, queue), queue, *flags)
+        return _hold(items, [tensor[: len(item)] for item, tensor in zip(items, out)])
 
     def embed(
         self,
@@ -229,6 +292,14 @@ class Engine:
 
     def _prepare(self, items: Any) -> List[Any]:
         return prepare(as_list(items), self._profile, self._background)
+
+
+def _hold(items: List[_native.Embedding], tensors: List[Any]) -> List[_native.Embedding]:
+    """The items, with their rows in `tensors`."""
+    for item, tensor in zip(items, tensors):
+        if item.error is None:
+            _native.set_tensor(item, tensor)
+    return items
 
 
 async def _each(items: Union[Iterable[Any], AsyncIterable[Any]]) -> AsyncIterator[Any]:
