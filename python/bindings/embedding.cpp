@@ -132,7 +132,8 @@ nb::object dlpack_device(const Rows& rows) {
   return nb::make_tuple(nb::device::cpu::value, 0);
 }
 
-/// Lets `tensor` hold the rows, which are written to it.
+/// Lets `tensor` hold the rows, which are written to it. Frees those of the embedding: no view of
+/// them may be left.
 void set_tensor(Rows& rows, nb::object tensor) {
   rows.item.data = {};
   rows.tensor = std::move(tensor);
@@ -375,7 +376,8 @@ void bind_embedding(nb::module_& module) {
   module.def(
       "set_tensor", set_tensor, nb::arg("item"), nb::arg("tensor"),
       nb::sig("def set_tensor(item: Embedding, tensor: typing.Any) -> None"),
-      "Lets a tensor [rows, width] of another library hold the rows in place of the embedding.");
+      "Lets a tensor [rows, width] of another library hold the rows in place of the embedding, "
+      "whose own are freed: no view of them may be left.");
   module.def(
       "grid_file",
       [](const std::array<std::int64_t, 3>& grid) { return torch_file(stored_grid(grid)); },

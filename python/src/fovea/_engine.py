@@ -121,7 +121,7 @@ class Engine:
         rows = [count for count in self._native.rows_ahead(pictures, films, fps) if count is not None]
         if len(rows) < len(pictures) + len(films):
             items = self._native.encode(pictures, films, fps, dtype, *flags)
-            return _hold(items, [None if item.error else item.torch().to(device) for item in items])
+            return _hold(items, [None if item.error else item.torch().to(device, copy=True) for item in items])
         kind = getattr(torch, _native.row_dtype(dtype))
         out = [torch.empty(count, self.width, dtype=kind, device=device) for count in rows]
         return self._encode_into(pictures, films, out, None, fps, *flags)
