@@ -289,3 +289,9 @@ def test_memory_stays_flat_over_ten_thousand_calls():
     # A leak of a tenth of an image or of its rows per call would be 20 MB and more.
     assert resident_bytes() - before < 8 << 20
     assert cached.stats()["cache_misses"] == len(kinds)
+
+
+def test_an_import_loads_no_asyncio():
+    """It takes longer to import than the rest of the package."""
+    script = "import fovea, sys; sys.exit('asyncio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import weakref
@@ -12,6 +11,8 @@ from ._progress import progress_bar
 from ._tensors import caller_stream, capsules
 
 if TYPE_CHECKING:
+    import asyncio
+
     import numpy
     from typing_extensions import Unpack
 
@@ -220,6 +221,8 @@ class Engine:
     ) -> List[_native.Embedding]:
         """As encode(), for asyncio: calls that are made at the same time share batches. Cancelling
         the task cancels its request; too many at a time are an Error "unavailable"."""
+        import asyncio  # here, because it takes longer to import than the rest of the package
+
         loop = asyncio.get_running_loop()
         future: "asyncio.Future[List[_native.Embedding]]" = loop.create_future()
 
@@ -256,6 +259,8 @@ class Engine:
     ) -> AsyncIterator[_native.Embedding]:
         """The embeddings of images, in their order, as they are done. At most `in_flight` images
         are taken from the iterable ahead of what was handed out."""
+        import asyncio
+
         if in_flight < 1:
             raise ValueError(f"in_flight: expected at least 1, got {in_flight}")
         waiting: "List[asyncio.Task[List[_native.Embedding]]]" = []
