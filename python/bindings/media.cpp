@@ -178,6 +178,17 @@ std::string file_path(nb::handle object) {
   return {bytes.c_str(), bytes.size()};
 }
 
+nb::list image_paths(nb::handle directory) {
+  nb::list paths;
+  for (const std::string& path : images_in(file_path(directory))) {
+    const auto size = static_cast<Py_ssize_t>(path.size());
+    const nb::object text = nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
+    if (!text.is_valid()) throw nb::python_error();
+    paths.append(text);
+  }
+  return paths;
+}
+
 MediaItem item_of_pixels(Pixels pixels, const std::string& name, Modality modality, double fps) {
   const std::span bytes(pixels.data, static_cast<std::size_t>(pixels.size()));
   const std::vector<std::int64_t>& shape = pixels.shape;
@@ -225,6 +236,12 @@ std::vector<MediaItem> media_items(const nb::list& objects, Modality modality, d
     items.push_back(media_item(object, list + std::to_string(items.size()) + "]", modality, fps));
   }
   return items;
+}
+
+void bind_media(nb::module_& module) {
+  module.def("images_in", image_paths, nb::arg("directory"),
+             nb::sig("def images_in(directory: typing.Any) -> list[str]"),
+             "The images of a folder, sorted by name: the frames of a video, if it is one.");
 }
 
 }  // namespace fovea::python

@@ -21,4 +21,7 @@ namespace fovea::python {
 [[nodiscard]] std::vector<MediaItem> media_items(const nanobind::list& objects, Modality modality,
                                                  double fps);
 
+/// Adds images_in().
+void bind_media(nanobind::module_& module);
+
 }  // namespace fovea::python

@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "fovea/version.h"
+#include "media.h"
 
 NB_MODULE(_native, module) {
   // At the end of a process modules still hold engines and embeddings; that is no news.
@@ -13,4 +14,5 @@ NB_MODULE(_native, module) {
   fovea::python::translate_errors();
   fovea::python::bind_embedding(module);
   fovea::python::bind_engine(module);
+  fovea::python::bind_media(module);
 }

@@ -1,6 +1,7 @@
 """Every kind of input gives the bits of the program."""
 
 import io
+import os
 import pathlib
 
 import numpy
@@ -9,6 +10,7 @@ from conftest import FRAMES, IMAGES, MODEL
 from PIL import Image
 
 import fovea
+from fovea import _native
 
 
 class Interface:
@@ -185,3 +187,13 @@ def test_a_video_that_is_not_there_is_an_error_of_its_item(engine, tmp_path):
     assert items[1].error is None
     with pytest.raises(fovea.Error, match="none.mp4"):
         engine.encode(videos=missing)
+
+
+def test_the_images_of_a_folder_are_those_of_the_library(tmp_path):
+    for name in (b"b.PNG", b"a.jpeg", b"c.txt", b"d\xff.webp"):
+        (tmp_path / os.fsdecode(name)).write_bytes(b"")
+    (tmp_path / "e.jpg").mkdir()
+    names = [os.fsencode(os.path.basename(path)) for path in _native.images_in(tmp_path)]
+    assert names == [b"a.jpeg", b"b.PNG", b"d\xff.webp"]
+    with pytest.raises(fovea.Error, match="none of this name"):
+        _native.images_in(tmp_path / "none of this name")

@@ -10,12 +10,12 @@ import re
 import uuid
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from .. import _native
 from .._error import Error
 from .._images import as_list, prepare
 from ._http import Bytes
 from ._png import png
 
-_IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
 _URL = re.compile(r"(https?|file|data):", re.IGNORECASE)
 _EXPECTED = {
     "image": "a path, a URL, an encoded image as bytes, a PIL image or uint8 pixels [height, width, 3]",
@@ -72,12 +72,11 @@ def _read(item: Item) -> None:
     """The file, or the frames, at the path that is the name of the item."""
     try:
         if item.modality == "video" and os.path.isdir(item.name):
-            item.frames = [_content(path) for path in _images_in(item.name)]
-            if not item.frames:
-                text = f"{item.name}: expected .jpg, .jpeg, .png or .webp files, found none"
-                item.error = Error(text, "not_found")
+            item.frames = [_content(path) for path in _native.images_in(item.name)]
         else:
             item.file = _content(item.name)
+    except Error as problem:
+        item.error = problem
     except FileNotFoundError:
         item.error = Error(f"{item.name}: no such {item.modality} file", "not_found")
     except OSError as problem:
@@ -87,12 +86,6 @@ def _read(item: Item) -> None:
 def _content(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
-
-
-def _images_in(folder: str) -> List[str]:
-    """As fovea::images_in: by name, whatever the case of the extension."""
-    names = (name for name in os.listdir(folder) if name.lower().endswith(_IMAGE_ENDINGS))
-    return [path for path in (os.path.join(folder, name) for name in sorted(names)) if os.path.isfile(path)]
 
 
 def _take(source: Any, item: Item) -> None:
