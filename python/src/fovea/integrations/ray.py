@@ -178,7 +178,7 @@ class EncodeShards(EncodeBatch):
         os.makedirs(self._output, exist_ok=True)
 
     def _table(self, kept: pyarrow.Table, items: List[Any]) -> pyarrow.Table:
-        paths = kept["path"].to_pylist() if "path" in kept.column_names else [None] * len(items)
+        paths: List[Optional[str]] = kept["path"].to_pylist() if "path" in kept.column_names else [None] * len(items)
         name = self._digest(paths, items) + ".safetensors"
         encoded = self._encode(items)
         tensors, metadata = self._file_of(paths, encoded)
