@@ -40,13 +40,14 @@ std::string usable_names(const CudaBackend& backend) {
 
 CudaBackend find_cuda(const CudaSearch& search) {
   CudaBackend backend;
-  if (dlopen(search.driver.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
-    const char* const message = dlerror();
-    backend.reason = cat("no NVIDIA driver: ", message != nullptr ? message : search.driver);
-    return backend;
-  }
   const PluginFile file =
       search.plugin_path.empty() ? find_plugin(kPluginFile) : PluginFile{search.plugin_path, {}};
+  if (dlopen(search.driver.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+    const char* const message = dlerror();
+    backend.reason = cat("no NVIDIA driver: ", message != nullptr ? message : search.driver,
+                         file.path.empty() ? "" : "; the GPU plugin is " + file.path);
+    return backend;
+  }
   if (file.path.empty()) {
     backend.reason = cat("no GPU plugin: ", file.reason);
     return backend;

@@ -24,7 +24,8 @@ struct CudaBackend {
 };
 
 /// Looks for a driver, then for the plugin, then for GPUs. Does not throw if one is missing:
-/// `reason` says so. Without a plugin_path it searches, beside the program and beside this library,
+/// `reason` says so, and where the plugin is if only a driver is missing. Without a plugin_path it
+/// searches, beside the program and beside this library,
 ///   ../lib/fovea   an installed tree,   ../../lib/fovea and so on   a build tree.
 /// Takes microseconds without a driver, up to a second the first time the CUDA libraries are read.
 [[nodiscard]] CudaBackend find_cuda(const CudaSearch& search = {});

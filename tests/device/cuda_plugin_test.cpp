@@ -27,6 +27,7 @@ TEST(CudaPlugin, WithoutADriverNothingElseIsLoaded) {
   EXPECT_NE(backend.reason.find("driver"), std::string::npos) << backend.reason;
   EXPECT_NE(backend.reason.find("libfovea-no-such-driver.so.1"), std::string::npos)
       << backend.reason;
+  EXPECT_TRUE(backend.reason.ends_with("; the GPU plugin is /nowhere.so")) << backend.reason;
 }
 
 TEST(CudaPlugin, AMissingPluginIsAReason) {
