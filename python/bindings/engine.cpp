@@ -268,7 +268,8 @@ ItemSize item_size(nb::handle object) {
 /// @param stream GPU and cudaStream_t; none: there is no queue.
 CallerStream caller_stream(const std::optional<std::pair<int, std::uintptr_t>>& stream) {
   if (!stream) return {};
-  return {.device = stream->first, .handle = reinterpret_cast<void*>(stream->second)};
+  const auto [device, number] = *stream;
+  return {.device = device, .handle = reinterpret_cast<void*>(number)};  // NOLINT: as Python has it
 }
 
 void bind_plan(nb::module_& module) {
