@@ -47,8 +47,7 @@ std::vector<const cpu::Bf16Leaf*> leaves_of_this_machine() {
   if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kBf16Avx2);
   if (detect_cpu_isa() < CpuIsa::kAvx512) return leaves;
   leaves.push_back(&cpu::kBf16Avx512);
-  const cpu::Bf16Leaf* const best = &cpu::bf16_leaf(CpuIsa::kAvx512);
-  if (best != leaves.back()) leaves.push_back(best);
+  if (__builtin_cpu_supports("avx512bf16") != 0) leaves.push_back(&cpu::kBf16Avx512Bf16);
   return leaves;
 }
 
@@ -68,6 +67,12 @@ std::vector<float> rounded_by(const cpu::Bf16Leaf& leaf, const std::vector<float
   for (std::size_t k = 0; k < row.size(); ++k)
     rounded.push_back(from_bits(static_cast<std::uint32_t>(words[k]) << 16));
   return rounded;
+}
+
+TEST(Bf16Leaf, UsesTheInstructionUnlessItIsSlowerThanMultiplyAdds) {
+  if (detect_cpu_isa() < CpuIsa::kAvx512) GTEST_SKIP() << "no AVX-512";
+  const bool is_fast = __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("intel") == 0;
+  EXPECT_STREQ(cpu::bf16_leaf(CpuIsa::kAvx512).name, is_fast ? "avx512_bf16" : "avx512");
 }
 
 TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {

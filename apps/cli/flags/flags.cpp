@@ -71,7 +71,7 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       ->group(kDeviceGroup);
   add_choice(verb, "--dtype-compute", flags.dtype_compute, {"auto", "float32", "bfloat16"},
              "What GEMMs multiply; auto is float32 on a CPU and bfloat16 on a GPU. On a CPU "
-             "bfloat16 is faster where it has AVX512-BF16")
+             "bfloat16 is faster on AMD with AVX512-BF16")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs only config.json and fills the tower with seeded random weights")
