@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/float_mode.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/packed_layer.h"
@@ -166,6 +167,65 @@ TEST_P(Int8LinearTest, GivesTheBitsOfThePortableLeaf) {
     Matrix out(37, 77);
     layer.apply(x.view(), out.view(), activation, residual.view());
     EXPECT_EQ(out.values, expected.values) << static_cast<int>(activation);
+  }
+}
+
+/// Including the leaves that this machine has no use for.
+std::vector<const cpu::Int8Leaf*> leaves_of_this_machine() {
+  std::vector<const cpu::Int8Leaf*> leaves{&cpu::kInt8Portable};
+  if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kInt8Avx2);
+  const cpu::Int8Leaf* const best = &cpu::int8_leaf(detect_cpu_isa());
+  if (best == &cpu::kInt8Amx) leaves.push_back(&cpu::kInt8Avx512Vnni);
+  if (best != leaves.back()) leaves.push_back(best);
+  return leaves;
+}
+
+/// What a leaf makes of a layer with these integers, all rows in one task.
+Matrix run_leaf(const cpu::Int8Leaf& leaf, const Matrix& x, const ops::PackedLinear& layer) {
+  const std::int64_t stride = (x.cols + 63) / 64 * 64 + 64;
+  const std::int64_t panels = (layer.out_features + 31) / 32;
+  const auto rows = static_cast<std::size_t>(x.rows);
+  std::vector<std::uint8_t> values(rows * static_cast<std::size_t>(stride), 0xa5);
+  std::vector<float> scale(rows);
+  std::vector<float> offset(rows);
+  std::vector<cpu::WideNumbers> wide(rows);
+  const cpu::Int8Rows quantized{values.data(), stride, scale.data(), offset.data(), wide.data()};
+  const FloatModeScope mode(kTowerFloatMode);
+  leaf.quantize({.x = x.values.data(), .rows = x.rows, .cols = x.cols, .out = quantized});
+  Matrix out(x.rows, layer.out_features, kNan);
+  const auto* const scales = reinterpret_cast<const float*>(layer.scale.data());
+  leaf.multiply({.x = quantized,
+                 .rows = x.rows,
+                 .weights = {.panels = layer.weight.data(),
+                             .groups = (x.cols + 63) / 64 * 16,
+                             .scale = scales,
+                             .sum = scales + panels * 32,
+                             .bias = reinterpret_cast<const float*>(layer.bias.data())},
+                 .num_panels = panels,
+                 .residual = nullptr,
+                 .residual_stride = 0,
+                 .activation = Activation::kGeluTanh,
+                 .out = out.values.data(),
+                 .out_stride = out.cols,
+                 .columns = out.cols});
+  return out;
+}
+
+class Int8LeafTest : public ::testing::TestWithParam<const cpu::Int8Leaf*> {};
+
+INSTANTIATE_TEST_SUITE_P(Leaves, Int8LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
+                         [](const auto& suite) { return std::string(suite.param->name); });
+
+TEST_P(Int8LeafTest, GivesTheBitsOfThePortableLeafForEveryHeightAndEnd) {
+  for (const std::int64_t in_features : {63, 64, 65, 301}) {
+    const Stored weight = random_weight(77, in_features);
+    const Int8Layer layer(CpuIsa::kPortable, weight, nullptr);
+    for (std::int64_t rows = 2; rows <= 70; ++rows) {
+      const Matrix x = wild_rows(rows, in_features);
+      ASSERT_EQ(run_leaf(*GetParam(), x, layer.packed()).values,
+                run_leaf(cpu::kInt8Portable, x, layer.packed()).values)
+          << rows << " x " << in_features;
+    }
   }
 }
 

@@ -23,7 +23,8 @@ struct Int8Simd : Int8Avx2 {
 
 }  // namespace
 
-constinit const Int8Leaf kInt8Avx2{&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd>,
-                                   Int8Simd::kTileRows, "avx2"};
+constinit const Int8Leaf kInt8Avx2{&quantize_rows<Int8Simd>,
+                                   &multiply_int8<Int8Simd, VectorTiles<Int8Simd>>,
+                                   Int8Simd::kTileRows, kInt8TaskRows, "avx2"};
 
 }  // namespace fovea::cpu

@@ -1,6 +1,6 @@
 // The int8 linear layer for AVX-512 with VNNI: register tiles of 14 rows x 32 columns, 64 products
 // in one instruction.
-#include "ops/cpu/vector/simd_avx512.h"
+#include "ops/cpu/int8/int8_avx512.h"
 // The body is made of templates over a type of this file.
 #include "ops/cpu/int8/body.h"
 
@@ -8,41 +8,16 @@ namespace fovea::cpu {
 
 namespace {
 
-struct Int8Simd : Simd {
-  using Int = __m512i;
+struct Int8Simd : Int8Avx512 {
   static constexpr int kTileRows = 14;  // 28 accumulators, two vectors of weights, one of x
 
-  static void prefetch(const std::byte* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
-  }
-  static Int zero() { return _mm512_setzero_si512(); }
-  static Int load_group(const std::byte* p) { return _mm512_loadu_si512(p); }
-  static Int broadcast_group(const std::uint8_t* p) {
-    int group = 0;
-    __builtin_memcpy(&group, p, sizeof(group));
-    return _mm512_set1_epi32(group);
-  }
   static Int dot(Int sum, Int x, Int w) { return _mm512_dpbusd_epi32(sum, x, w); }
-  static Int dot_one(Int sum, std::int32_t excess, Int w, int i) {
-    const Int value = _mm512_srai_epi32(_mm512_sll_epi32(w, _mm_cvtsi32_si128(24 - 8 * i)), 24);
-    return _mm512_add_epi32(sum, _mm512_mullo_epi32(value, _mm512_set1_epi32(excess)));
-  }
-  static int count_outside(Reg a, Reg low, Reg high) {
-    const __mmask16 below = _mm512_cmp_ps_mask(a, low, _CMP_LT_OQ);
-    const __mmask16 above = _mm512_cmp_ps_mask(a, high, _CMP_GT_OQ);
-    return __builtin_popcount(static_cast<unsigned>(below) | static_cast<unsigned>(above));
-  }
-  static Int load_int(const std::int32_t* p) { return _mm512_loadu_si512(p); }
-  static void store_int(std::int32_t* p, Int a) { _mm512_storeu_si512(p, a); }
-  static Reg to_float(Int a) { return _mm512_cvtepi32_ps(a); }
-  static void store_bytes(std::uint8_t* p, Reg a) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a)));
-  }
 };
 
 }  // namespace
 
-constinit const Int8Leaf kInt8Avx512Vnni{&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd>,
-                                         Int8Simd::kTileRows, "avx512_vnni"};
+constinit const Int8Leaf kInt8Avx512Vnni{&quantize_rows<Int8Simd>,
+                                         &multiply_int8<Int8Simd, VectorTiles<Int8Simd>>,
+                                         Int8Simd::kTileRows, kInt8TaskRows, "avx512_vnni"};
 
 }  // namespace fovea::cpu

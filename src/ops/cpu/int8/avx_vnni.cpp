@@ -16,7 +16,8 @@ struct Int8Simd : Int8Avx2 {
 
 }  // namespace
 
-constinit const Int8Leaf kInt8AvxVnni{&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd>,
-                                      Int8Simd::kTileRows, "avx_vnni"};
+constinit const Int8Leaf kInt8AvxVnni{&quantize_rows<Int8Simd>,
+                                      &multiply_int8<Int8Simd, VectorTiles<Int8Simd>>,
+                                      Int8Simd::kTileRows, kInt8TaskRows, "avx_vnni"};
 
 }  // namespace fovea::cpu

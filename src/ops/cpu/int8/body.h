@@ -11,6 +11,7 @@
 //        to_float, store_int, load_int
 //   count_outside(a, low, high) how many elements are below low or above high
 //   store_bytes(p, y)          integral y in [0, 255] as kWidth bytes
+// The leaf also names its micro-kernels: VectorTiles<V>, or a type with the same members.
 // All leaves give the same bits: sums of integers are exact, and every operation on floats is the
 // same one, with fma rounded once and powers of 2 below 2^-126 flushed to 0. A compiler must not
 // contract operations of its own accord.
@@ -134,11 +135,13 @@ void quantize_rows(const QuantizeTask& task) {
       list_wide<V>(x, task.cols, range, steps, task.out.wide[r]);
     const Reg per_step = V::broadcast(steps);
     const Reg low = V::broadcast(range.low);
-    for (std::int64_t c = 0; c < task.cols; c += V::kWidth) {
+    std::int64_t c = 0;
+    for (; c < task.cols; c += V::kWidth) {
       const Reg a = load_row<V>(x + c, task.cols - c);
       const Reg y = V::round(V::mul(V::sub(a, low), per_step));
       V::store_bytes(values + c, V::min(V::max(y, V::broadcast(0.0f)), V::broadcast(kSteps)));
     }
+    for (; c % kStepK != 0; c += V::kWidth) V::store_bytes(values + c, V::broadcast(0.0f));
   }
 }
 
@@ -188,6 +191,20 @@ constexpr auto multiply_int8_tiles(std::integer_sequence<int, kRows...>) {
   return std::array<MultiplyInt8Tile, sizeof...(kRows) + 1>{nullptr,
                                                             &multiply_int8_tile<V, kRows + 1>...};
 }
+
+/// Micro-kernels in vectors. Lives as long as a task.
+template <class V>
+struct VectorTiles {
+  static constexpr int kRows = V::kTileRows;
+
+  /// As multiply_int8_tile, for 1..kRows rows.
+  static void multiply(const Int8Rows& x, std::int64_t rows, const Int8Weights& weights,
+                       Int8Upcoming upcoming, std::int32_t* sums) {
+    static constexpr auto kTiles = multiply_int8_tiles<V>(std::make_integer_sequence<int, kRows>{});
+    kTiles[static_cast<std::size_t>(rows)](x.values, x.stride, weights.panels, weights.groups,
+                                           upcoming, sums);
+  }
+};
 
 /// Where a tile lies in its task.
 struct Int8Tile {
@@ -250,34 +267,34 @@ void finish_int8_tile(const Int8Task& task, const Int8Tile& tile, const std::byt
 
 /// One panel times all rows of the task, in register tiles of nearly equal height, which together
 /// prefetch the next panel.
-template <class V, ops::Activation kActivation>
-void multiply_int8_panel(const Int8Task& task, std::int64_t panel) {
-  static constexpr auto kTiles =
-      multiply_int8_tiles<V>(std::make_integer_sequence<int, V::kTileRows>{});
-  alignas(64) std::int32_t sums[V::kTileRows * kPanelColumns];
+template <class V, ops::Activation kActivation, class Tiles>
+void multiply_int8_panel(const Int8Task& task, const Tiles& tiles, std::int64_t panel) {
+  alignas(64) std::int32_t sums[Tiles::kRows * kPanelColumns];
   const std::int64_t panel_bytes = task.weights.groups * kGroupBytes;
-  const std::byte* const weights = task.weights.panels + panel * panel_bytes;
-  const std::int64_t num_tiles = (task.rows + V::kTileRows - 1) / V::kTileRows;
+  Int8Weights weights = task.weights;
+  weights.panels += panel * panel_bytes;
+  const std::int64_t num_tiles = (task.rows + Tiles::kRows - 1) / Tiles::kRows;
   const std::int64_t step = (kGroupBytes + num_tiles - 1) / num_tiles;
-  Int8Upcoming upcoming{weights + panel_bytes, step};
+  Int8Upcoming upcoming{weights.panels + panel_bytes, step};
   Int8Tile tile{.row = 0, .rows = 0, .column = panel * kPanelColumns};
+  Int8Rows x = task.x;
   for (std::int64_t t = 0; t < num_tiles; ++t) {
     tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);
-    kTiles[static_cast<std::size_t>(tile.rows)](task.x.values + tile.row * task.x.stride,
-                                                task.x.stride, weights, task.weights.groups,
-                                                upcoming, sums);
-    finish_int8_tile<V, kActivation>(task, tile, weights, sums);
+    tiles.multiply(x, tile.rows, weights, upcoming, sums);
+    finish_int8_tile<V, kActivation>(task, tile, weights.panels, sums);
     tile.row += tile.rows;
+    x.values += tile.rows * x.stride;
     upcoming.data += step * task.weights.groups;
   }
 }
 
 /// The leaf's second half: one task from quantized rows to finished output.
-template <class V>
+template <class V, class Tiles>
 void multiply_int8(const Int8Task& task) {
+  const Tiles tiles;
   with_constant(task.activation, [&]<ops::Activation kActivation>() {
     for (std::int64_t panel = 0; panel < task.num_panels; ++panel)
-      multiply_int8_panel<V, kActivation>(task, panel);
+      multiply_int8_panel<V, kActivation>(task, tiles, panel);
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
+#include "ops/cpu/amx.h"
 #include "ops/cpu/linear/task_shape.h"
 #include "ops/cpu/row_loop.h"
 
@@ -23,6 +24,11 @@ std::int64_t round_up(std::int64_t bytes) { return ceil_div(bytes, kAlignment) *
 
 /// A cache line more than whole ones, so that the rows of a tile do not compete for the same sets.
 std::int64_t row_stride(std::int64_t in_features) { return round_up(in_features) + kAlignment; }
+
+/// Groups of k in a panel.
+std::int64_t groups_of(std::int64_t in_features) {
+  return ceil_div(in_features, kStepK) * kStepGroups;
+}
 
 bool has_avx_vnni() {
   unsigned eax = 0;
@@ -59,7 +65,7 @@ Int8Weights weights_of(const ops::PackedLinear& layer) {
   const std::int64_t columns = ceil_div(layer.out_features, kPanelColumns) * kPanelColumns;
   const auto* const scale = reinterpret_cast<const float*>(layer.scale.data());
   return {.panels = layer.weight.data(),
-          .groups = ceil_div(layer.in_features, kGroupK),
+          .groups = groups_of(layer.in_features),
           .scale = scale,
           .sum = scale + columns,
           .bias = reinterpret_cast<const float*>(layer.bias.data())};
@@ -112,7 +118,7 @@ void Int8Call::run(ThreadPool& pool) const {
                    .out = from_row(rows.out, first)});
   });
   const TaskLimits limits{
-      .tile_rows = leaf.tile_rows, .rows = kMaxInt8TaskRows, .panels = kMaxInt8TaskPanels};
+      .tile_rows = leaf.tile_rows, .rows = leaf.task_rows, .panels = kMaxInt8TaskPanels};
   const TaskShape shape = choose_task_shape(count, whole.num_panels, limits, pool.size());
   pool.parallel_for(shape.row_parts * shape.panel_parts,
                     [&](std::int64_t part, int) { run_part(count, shape, part); });
@@ -123,7 +129,8 @@ void Int8Call::run(ThreadPool& pool) const {
 const Int8Leaf& int8_leaf(CpuIsa isa) {
   static const bool has_avx512_vnni = __builtin_cpu_supports("avx512vnni") != 0;
   static const bool has_vnni = has_avx_vnni();
-  if (isa >= CpuIsa::kAvx512 && has_avx512_vnni) return kInt8Avx512Vnni;
+  if (isa >= CpuIsa::kAvx512 && has_avx512_vnni)
+    return has_amx(AmxType::kInt8) ? kInt8Amx : kInt8Avx512Vnni;
   if (isa >= CpuIsa::kAvx2) return has_vnni ? kInt8AvxVnni : kInt8Avx2;
   return kInt8Portable;
 }
@@ -137,7 +144,7 @@ ops::PackedLinear pack_int8(Device& device, ConstTensorView weight, ConstTensorV
   packed.out_features = weight.shape[0];
   packed.has_bias = static_cast<bool>(bias);
   packed.dtype = DType::kI8;
-  const std::int64_t panel_bytes = ceil_div(packed.in_features, kGroupK) * kGroupBytes;
+  const std::int64_t panel_bytes = groups_of(packed.in_features) * kGroupBytes;
   packed.weight = device.allocate(static_cast<std::size_t>(columns / kPanelColumns * panel_bytes));
   packed.scale = device.allocate(static_cast<std::size_t>(2 * columns) * sizeof(float));
   packed.bias = device.allocate(static_cast<std::size_t>(columns) * sizeof(float));

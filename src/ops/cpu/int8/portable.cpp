@@ -55,7 +55,8 @@ struct Int8Simd : Simd {
 
 }  // namespace
 
-constinit const Int8Leaf kInt8Portable{&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd>,
-                                       Int8Simd::kTileRows, "portable"};
+constinit const Int8Leaf kInt8Portable{&quantize_rows<Int8Simd>,
+                                       &multiply_int8<Int8Simd, VectorTiles<Int8Simd>>,
+                                       Int8Simd::kTileRows, kInt8TaskRows, "portable"};
 
 }  // namespace fovea::cpu

@@ -12,15 +12,19 @@ namespace fovea::cpu {
 
 /// Values of k that one instruction multiplies: they lie side by side in rows and in weights.
 inline constexpr std::int64_t kGroupK = 4;
+/// Values of k that the widest instruction multiplies: a panel has whole steps.
+inline constexpr std::int64_t kStepK = 64;
+inline constexpr std::int64_t kStepGroups = kStepK / kGroupK;
 /// Bytes of the weights of one group: 32 columns, kGroupK values each. A panel of packed weights is
-/// [ceil(in_features / kGroupK)][kPanelColumns][kGroupK], zeros where k or a column does not exist.
+/// [groups][kPanelColumns][kGroupK], groups = kStepGroups ceil(in_features / kStepK), zeros where k
+/// or a column does not exist.
 inline constexpr std::int64_t kGroupBytes = kPanelColumns * kGroupK;
 /// Sums of so many products of [0, 255] and [-127, 127] stay below 2^31.
 inline constexpr std::int64_t kMaxInt8Features = 65536;
 
-/// Most rows of one task: 8 tiles of 14 rows share what is fetched of the weights. With 4096
-/// features their 455 KB stay in the L2 of the thread beside two panels.
-inline constexpr std::int64_t kMaxInt8TaskRows = 112;
+/// Most rows of one task, in vectors: 8 tiles of 14 rows share what is fetched of the weights. With
+/// 4096 features their 455 KB stay in the L2 of the thread beside two panels.
+inline constexpr std::int64_t kInt8TaskRows = 112;
 inline constexpr std::int64_t kMaxInt8TaskPanels = 32;
 
 /// Most wide numbers of a row. Few rows have any: a trained tower has some numbers far larger than
@@ -48,8 +52,8 @@ struct WideNumbers {
 };
 
 /// Quantized rows: x[r, k] = offset[r] + scale[r] * values[r * stride + k], up to rounding, plus
-/// scale[r] * excess for wide numbers. What lies between the last k and the stride is unspecified,
-/// and nothing depends on it.
+/// scale[r] * excess for wide numbers. What lies between the last k and the end of its step of
+/// kStepK is unspecified, and nothing depends on it.
 struct Int8Rows {
   std::uint8_t* values;
   std::int64_t stride;  ///< bytes
@@ -78,7 +82,7 @@ struct Int8Weights {
 /// One block of rows times one group of neighbouring panels.
 struct Int8Task {
   Int8Rows x;         ///< from the first row of the task
-  std::int64_t rows;  ///< 1..kMaxInt8TaskRows
+  std::int64_t rows;  ///< 1..Int8Leaf::task_rows
   Int8Weights weights;
   std::int64_t num_panels;  ///< 1..kMaxInt8TaskPanels
   const float* residual;    ///< element of the first row and column, or null
@@ -93,6 +97,7 @@ struct Int8Leaf {
   void (*quantize)(const QuantizeTask& task);
   void (*multiply)(const Int8Task& task);
   std::int64_t tile_rows;  ///< rows that the micro-kernel computes at once
+  std::int64_t task_rows;  ///< most rows of one task
   const char* name;
 };
 
@@ -100,5 +105,6 @@ extern const Int8Leaf kInt8Portable;
 extern const Int8Leaf kInt8Avx2;
 extern const Int8Leaf kInt8AvxVnni;
 extern const Int8Leaf kInt8Avx512Vnni;
+extern const Int8Leaf kInt8Amx;
 
 }  // namespace fovea::cpu
