@@ -57,9 +57,7 @@ void Member::hear() noexcept {
     }
     end_with(Error(ErrorCode::kUnavailable, "rank 0 has ended or left the group"));
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    ended_.request_stop();
-    changed_.notify_all();
+    tell_end();
   }
   (void)shutdown(socket_.get(), SHUT_RDWR);  // the hub waits for this
 }
@@ -97,15 +95,22 @@ void Member::end_with(const Error& error) noexcept {
     failure_ = error;
     raised = raised_;
   }
-  changed_.notify_all();
   raised.request_stop();
-  ended_.request_stop();
+  tell_end();
+}
+
+void Member::tell_end() noexcept {
+  ended_.request_stop();  // calls what others have registered
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+  changed_.notify_all();
 }
 
 void Member::throw_failure() {
   std::unique_lock lock(mutex_);
-  const bool known =
-      changed_.wait_until(lock, patience(), [&] { return failure_ || ended_.stop_requested(); });
+  const bool known = changed_.wait_until(lock, patience(), [&] { return has_ended_; });
   if (failure_) throw Error(*failure_);
   throw Error(known ? ErrorCode::kOutOfMemory : ErrorCode::kDeadline,
               known ? "out of memory" : "rank 0 does not answer");
@@ -113,7 +118,7 @@ void Member::throw_failure() {
 
 void Member::check() const {
   const std::lock_guard lock(mutex_);
-  if (failure_) throw Error(*failure_);
+  if (has_ended_ && failure_) throw Error(*failure_);
 }
 
 void Member::all_gather_pieces(std::size_t total, const GatherPieces& pieces) {
@@ -147,9 +152,8 @@ std::span<const std::byte> Member::piece_of(int rank, std::size_t bytes) const {
 
 void Member::wait_for_round() {
   std::unique_lock lock(mutex_);
-  const bool decided = changed_.wait_until(lock, patience(), [&] {
-    return rounds_done_ > round_ || failure_ || ended_.stop_requested();
-  });
+  const bool decided =
+      changed_.wait_until(lock, patience(), [&] { return rounds_done_ > round_ || has_ended_; });
   if (rounds_done_ > round_) return;
   lock.unlock();
   if (!decided) {

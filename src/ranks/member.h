@@ -45,7 +45,11 @@ class Member final : public Communicator {
   void hear() noexcept;
   /// Does what a message of the hub asks for. @return whether there will be others.
   bool hear_message(const Message& message);
+  /// Ends the group on this rank, unless it has ended.
   void end_with(const Error& error) noexcept;
+  /// Stops ended(), then lets the caller of this rank go on: whoever sees the failure sees the
+  /// stop.
+  void tell_end() noexcept;
   [[noreturn]] void throw_failure();
   void check() const;
   /// Waits until all ranks have come to the present round of a gather.
@@ -71,6 +75,7 @@ class Member final : public Communicator {
   std::condition_variable changed_;
   std::uint64_t rounds_done_ = 0;
   std::optional<Error> failure_;
+  bool has_ended_ = false;   // and all stops are requested
   std::stop_source raised_;  // of the present gather
   std::stop_source ended_;
   std::jthread listener_;  // last: it uses the rest

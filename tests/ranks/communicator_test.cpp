@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <stop_token>
+#include <thread>
+
 #include "ranks/shared_memory.h"
 #include "ranks/thread_group.h"
 #include "support/expect_error.h"
@@ -111,6 +115,30 @@ TEST(Communicator, EndsForAllWhenOneAborts) {
     EXPECT_TRUE(ranks->raised().stop_requested());
   }
   expect_all(on_ranks(group, work), ErrorCode::kOutOfMemory, "rank 1: no memory for rows");
+}
+
+TEST(Communicator, StopsWhatIsRegisteredBeforeItThrows) {
+  const auto group = connect_threads(3);
+  std::atomic<int> stopped = 0;
+  const auto stop_slowly = [&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    ++stopped;
+  };
+  const auto errors = on_ranks(group, [&](Communicator& ranks) {
+    const std::stop_callback on_end(ranks.ended(), stop_slowly);
+    ranks.all_gather({}, {});
+    if (ranks.rank() == 1) ranks.abort(Error(ErrorCode::kOutOfMemory, "no memory for rows"));
+    try {
+      ranks.all_gather({}, {});
+    } catch (const Error&) {
+      EXPECT_TRUE(ranks.ended().stop_requested());
+      EXPECT_TRUE(ranks.raised().stop_requested());
+      EXPECT_GE(stopped, 1);
+      throw;
+    }
+  });
+  expect_all(errors, ErrorCode::kOutOfMemory, "rank 1: no memory for rows");
+  EXPECT_EQ(stopped, 3);
 }
 
 TEST(Communicator, EndsWhenARankIsLate) {
