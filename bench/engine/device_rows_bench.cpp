@@ -2,9 +2,9 @@
 //
 //   fovea_bench_device_rows [MODEL [CALLS]]
 //
-// MODEL (bench/configs/qwen3_vl_30b_a3b) is loaded with random weights. CALLS (20) calls with 20, 32
-// and 64 images of 440 patches each: rows to the host; to the GPU, waiting for each call; to
-// the GPU, waiting once. Rows of bfloat16 and of float32. Says so and ends where there is no GPU.
+// MODEL (bench/configs/qwen3_vl_30b_a3b) is loaded with random weights. CALLS (20) calls with 20,
+// 32 and 64 images of 440 patches each: rows to the host; to the GPU, waiting for each call; to the
+// GPU, waiting once. Rows of bfloat16 and of float32. Says so and ends where there is no GPU.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
