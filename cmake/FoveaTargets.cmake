@@ -44,11 +44,13 @@ function(fovea_room name)
 endfunction()
 
 # fovea_fast(<target> <header>...)
-# With FOVEA_FAST_BUILD, a target whose own speed does not matter is compiled in less time: the
-# headers that most of its sources include are precompiled, and a release is not optimised.
+# For a target whose own speed does not matter. With FOVEA_FAST_BUILD or FOVEA_UNITY_BUILD, the headers
+# that most of its sources include are precompiled; with the first, a release is not optimised, either.
 function(fovea_fast target)
-  if(FOVEA_FAST_BUILD)
+  if(FOVEA_FAST_BUILD OR FOVEA_UNITY_BUILD)
     target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+  if(FOVEA_FAST_BUILD)
     target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O0;-U_FORTIFY_SOURCE>")
   endif()
 endfunction()
