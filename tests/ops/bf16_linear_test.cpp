@@ -185,23 +185,10 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfFusedMultiplyAddsSecondOfEachPairFirst) {
   }
 }
 
-std::vector<CpuIsa> isas_of_this_machine() {
-  std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (isa <= detect_cpu_isa()) isas.push_back(isa);
-  return isas;
-}
-
 class Bf16LinearTest : public ::testing::TestWithParam<CpuIsa> {};
 
 INSTANTIATE_TEST_SUITE_P(Isas, Bf16LinearTest, ::testing::ValuesIn(isas_of_this_machine()),
                          [](const auto& suite) { return std::string(to_string(suite.param)); });
-
-Stored random_weight(std::int64_t out_features, std::int64_t in_features) {
-  return {Matrix::random(out_features, in_features, 2).values,
-          DType::kBF16,
-          {out_features, in_features}};
-}
 
 struct Case {
   std::int64_t rows;

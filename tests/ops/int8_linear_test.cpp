@@ -25,13 +25,6 @@ using ops::Activation;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<CpuIsa> isas_of_this_machine() {
-  std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (isa <= detect_cpu_isa()) isas.push_back(isa);
-  return isas;
-}
-
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
                                        Activation::kGeluErf, Activation::kQuickGelu,
                                        Activation::kSilu};
@@ -40,12 +33,6 @@ class Int8LinearTest : public ::testing::TestWithParam<CpuIsa> {};
 
 INSTANTIATE_TEST_SUITE_P(Isas, Int8LinearTest, ::testing::ValuesIn(isas_of_this_machine()),
                          [](const auto& suite) { return std::string(to_string(suite.param)); });
-
-Stored random_weight(std::int64_t out_features, std::int64_t in_features) {
-  return {Matrix::random(out_features, in_features, 2).values,
-          DType::kBF16,
-          {out_features, in_features}};
-}
 
 /// Numbers at equal distances, as a row or a column of weights becomes them.
 struct Steps {

@@ -27,13 +27,6 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 /// Half a unit in the last place of 1.0f.
 constexpr double kRounding = 0x1p-24;
 
-std::vector<CpuIsa> isas_of_this_machine() {
-  std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (isa <= detect_cpu_isa()) isas.push_back(isa);
-  return isas;
-}
-
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
                                        Activation::kGeluErf, Activation::kQuickGelu,
                                        Activation::kSilu};

@@ -32,20 +32,12 @@ const char* name_of(Multiplies format) {
   return "";
 }
 
-std::vector<CpuIsa> isas_of_this_machine() {
-  std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (isa <= detect_cpu_isa()) isas.push_back(isa);
-  return isas;
-}
-
 class PackedLinearTest : public ::testing::TestWithParam<std::tuple<Multiplies, CpuIsa>> {
  protected:
   /// A layer of random weights without bias.
   static std::unique_ptr<PackedLayer> layer(std::int64_t out_features, std::int64_t in_features,
                                             int threads = 1) {
-    const Stored weight(Matrix::random(out_features, in_features, 2).values, DType::kBF16,
-                        {out_features, in_features});
+    const Stored weight = random_weight(out_features, in_features);
     const CpuIsa isa = std::get<CpuIsa>(GetParam());
     switch (std::get<Multiplies>(GetParam())) {
       case Multiplies::kFloat32:

@@ -85,4 +85,19 @@ struct Stored {
   std::vector<float> rounded;  ///< what the bytes mean
 };
 
+/// Weights in bf16, one set for each shape.
+inline Stored random_weight(std::int64_t out_features, std::int64_t in_features) {
+  return {Matrix::random(out_features, in_features, 2).values,
+          DType::kBF16,
+          {out_features, in_features}};
+}
+
+/// Those whose leaves this machine can run.
+inline std::vector<CpuIsa> isas_of_this_machine() {
+  std::vector<CpuIsa> isas;
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
+    if (isa <= detect_cpu_isa()) isas.push_back(isa);
+  return isas;
+}
+
 }  // namespace fovea::test
