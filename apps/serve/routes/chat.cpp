@@ -12,6 +12,7 @@
 #include "serve/routes/processing_options.h"
 #include "serve/rows/row_output.h"
 #include "serve/text/json.h"
+#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 namespace {
@@ -71,8 +72,7 @@ NamedPart name_part(const ChatOptions& chat, const ProcessingOptions& options,
 }
 
 std::string sha256_of(std::span<const std::uint8_t> bytes) {
-  return hex_digest(DigestKind::kSha256,
-                    {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 /// A name for the rows of an item that depends on all they depend on.
@@ -82,7 +82,7 @@ std::string content_key(const MediaItem& item, const std::string& fingerprint) {
   const Json about{fingerprint,    to_string(item.modality),  item.width_px,
                    item.height_px, item.num_frames,           item.fps,
                    item.paths,     sha256_of(item.content()), frames};
-  return hex_digest(DigestKind::kSha256, to_text(about));
+  return sha256_hex(to_text(about));
 }
 
 /// Makes the rows available under a name. @return whether they can be fetched.

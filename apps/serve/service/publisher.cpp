@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "fovea/row_formats.h"
 #include "serve/api_error.h"
 #include "serve/service/temporary_file.h"
+#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -21,15 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFileName = "encoder_cache.safetensors";
 constexpr std::size_t kMaxKeyBytes = 255;
-
-bool is_utf8(std::string_view text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
-}
 
 void write_rows(const Embedding& item, const ByteSink& sink) {
   const StoredTensor rows = stored_rows(item, "ec_cache");

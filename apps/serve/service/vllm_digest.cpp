@@ -6,9 +6,11 @@
 #include <bit>
 #include <cstddef>
 #include <map>
+#include <span>
 
 #include "fovea/error.h"
 #include "serve/api_error.h"
+#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 namespace {
@@ -80,19 +82,13 @@ DigestKind digest_kind(std::string_view name) {
 }
 
 std::string hex_digest(DigestKind kind, std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   const EVP_MD* const method = kind == DigestKind::kSha256 ? EVP_sha256() : EVP_sha512();
   if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, method, nullptr) != 1) {
     throw Error(ErrorCode::kInternal, "a hash could not be computed");
   }
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text += kDigits[digest[i] >> 4U];
-    text += kDigits[digest[i] & 0xfU];
-  }
-  return text;
+  return to_hex(std::as_bytes(std::span(digest.data(), size)));
 }
 
 std::string vllm_digest(DigestKind kind, const DigestInput& input) {

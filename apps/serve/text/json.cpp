@@ -89,6 +89,15 @@ std::string to_text(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
+bool is_utf8(std::string_view text) {
+  try {
+    (void)Json(text).dump();
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
 Fields::Fields(const Json& json, std::string where) : json_(&json), where_(std::move(where)) {
   if (!json.is_object()) refuse(where_, "an object", json);
 }

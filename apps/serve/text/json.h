@@ -23,6 +23,9 @@ inline constexpr int kMaxJsonDepth = 32;
 /// JSON on one line; bytes that are no UTF-8 become U+FFFD.
 [[nodiscard]] std::string to_text(const Json& json);
 
+/// Whether text is UTF-8, as JSON needs it.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 /// "items[2]": the path of an element.
 [[nodiscard]] std::string element_path(const std::string& list, std::size_t index);
 

@@ -11,14 +11,16 @@ Sha256Digest sha256(std::string_view bytes) {
   return digest;
 }
 
-std::string sha256_hex(std::string_view bytes) {
+std::string to_hex(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const std::byte byte : sha256(bytes)) {
+  for (const std::byte byte : bytes) {
     text += kDigits[std::to_integer<std::size_t>(byte >> 4)];
     text += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
   }
   return text;
 }
+
+std::string sha256_hex(std::string_view bytes) { return to_hex(sha256(bytes)); }
 
 }  // namespace fovea::serve

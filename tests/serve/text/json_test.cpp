@@ -20,6 +20,13 @@ ApiError refusal(Call&& call) {
   return {0, "nothing was refused", ""};
 }
 
+TEST(IsUtf8, TakesWholeCharactersOnly) {
+  for (const char* text : {"", "plain", "\xc3\xa9", "\xf0\x9f\x99\x82"}) EXPECT_TRUE(is_utf8(text));
+  for (const char* text : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "a\x80"}) {
+    EXPECT_FALSE(is_utf8(text)) << text;
+  }
+}
+
 TEST(ParseJsonObject, ReadsAnObject) {
   EXPECT_EQ(parse_json_object(R"({"a": [1, {"b": null}]})")["a"][0], 1);
 }
