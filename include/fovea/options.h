@@ -97,6 +97,7 @@ enum class AttentionBackend : std::uint8_t {
 
 /// How a thread waits for a GPU.
 enum class GpuWait : std::uint8_t {
+  kAuto,   ///< kSpin; for a second kSleep when a spinning thread has lost its processor to others
   kSpin,   ///< asks again and again: the shortest wait where a processor is free
   kSleep,  ///< until the GPU's interrupt: leaves the processor to others, some 0.1 ms longer
 };
@@ -157,7 +158,7 @@ struct EngineOptions {
   Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run
   /// Error(kUnsupported) for float32 on a GPU. With kInt8 it holds for what stays without 8 bits.
   ComputeDType dtype_compute = ComputeDType::kAuto;
-  GpuWait gpu_wait = GpuWait::kSpin;
+  GpuWait gpu_wait = GpuWait::kAuto;
   /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.
   bool measure_graphs = true;
   /// Folder in which measurements on a GPU are kept for the next process: the times above, and the

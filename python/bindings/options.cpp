@@ -45,7 +45,8 @@ constexpr std::array kQuantizations{Named<Quantization>{"none", Quantization::kN
 constexpr std::array kComputeDTypes{Named<ComputeDType>{"auto", ComputeDType::kAuto},
                                     Named<ComputeDType>{"float32", ComputeDType::kFloat32},
                                     Named<ComputeDType>{"bfloat16", ComputeDType::kBFloat16}};
-constexpr std::array kWaits{Named<GpuWait>{"spin", GpuWait::kSpin},
+constexpr std::array kWaits{Named<GpuWait>{"auto", GpuWait::kAuto},
+                            Named<GpuWait>{"spin", GpuWait::kSpin},
                             Named<GpuWait>{"sleep", GpuWait::kSleep}};
 
 /// Sets a member of the options, or of a part of them.

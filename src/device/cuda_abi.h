@@ -17,13 +17,13 @@ enum class CudaAttention : int {
 };
 
 /// How a thread waits for a GPU.
-enum class CudaWait : int { kSpin, kSleep };
+enum class CudaWait : int { kAuto, kSpin, kSleep };
 
 /// Choices of one GPU device.
 struct CudaDeviceOptions {
   int index = 0;  ///< number of the GPU as the driver counts
   CudaAttention attention = CudaAttention::kAuto;
-  CudaWait wait = CudaWait::kSpin;
+  CudaWait wait = CudaWait::kAuto;
   /// Folder where the measured choices of GEMM algorithms are kept between processes, in
   /// a file for this GPU model and its software; made if absent. Empty: nothing is kept.
   std::string cache_dir;

@@ -61,6 +61,15 @@ CudaAttention to_cuda(AttentionBackend attention) {
   return CudaAttention::kAuto;
 }
 
+CudaWait to_cuda(GpuWait wait) {
+  switch (wait) {
+    case GpuWait::kAuto: return CudaWait::kAuto;
+    case GpuWait::kSpin: return CudaWait::kSpin;
+    case GpuWait::kSleep: return CudaWait::kSleep;
+  }
+  return CudaWait::kAuto;
+}
+
 /// The parts between commas.
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts{""};
@@ -88,12 +97,10 @@ Backend make_backend(const std::string& name, const EngineOptions& options) {
   const CudaBackend cuda = find_cuda();
   FOVEA_CHECK(!cuda.gpus.empty(), kUnsupported, "device ", name, " cannot be used: ", cuda.reason,
               "; use --device cpu");
-  return {nullptr,
-          make_cuda_device(cuda, {.index = index,
-                                  .attention = to_cuda(options.attention),
-                                  .wait = options.gpu_wait == GpuWait::kSleep ? CudaWait::kSleep
-                                                                              : CudaWait::kSpin,
-                                  .cache_dir = options.cache_dir})};
+  return {nullptr, make_cuda_device(cuda, {.index = index,
+                                           .attention = to_cuda(options.attention),
+                                           .wait = to_cuda(options.gpu_wait),
+                                           .cache_dir = options.cache_dir})};
 }
 
 std::vector<std::string> auto_devices(const CudaBackend& cuda, std::size_t count) {

@@ -61,9 +61,11 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
              "Attention kernel of a GPU; auto takes the faster of portable and hopper for each "
              "size, and names of vLLM stand for one of these")
       ->group(kDeviceGroup);
-  add_choice(verb, "--gpu-wait", flags.gpu_wait, {"spin", "sleep"},
-             "How threads wait for a GPU: spin takes a whole processor and answers soonest; sleep "
-             "leaves it to others and adds some 0.1 ms to a batch")
+  add_choice(
+      verb, "--gpu-wait", flags.gpu_wait, {"auto", "spin", "sleep"},
+      "How threads wait for a GPU: spin takes a whole processor and answers soonest; sleep "
+      "leaves it to others and adds some 0.1 ms to a batch; auto spins, but sleeps while the "
+      "host is busy")
       ->group(kDeviceGroup);
   add_choice(verb, "--quantization", flags.quantization, {"none", "fp8", "int8"},
              "Multiplies numbers of 8 bits, faster and less precise: fp8 in all blocks but the "
@@ -154,6 +156,11 @@ Quantization quantization(const std::string& name) {
   return name == "int8" ? Quantization::kInt8 : Quantization::kNone;
 }
 
+GpuWait gpu_wait(const std::string& name) {
+  if (name == "spin") return GpuWait::kSpin;
+  return name == "sleep" ? GpuWait::kSleep : GpuWait::kAuto;
+}
+
 ComputeDType compute_dtype(const std::string& name) {
   if (name == "float32") return ComputeDType::kFloat32;
   return name == "bfloat16" ? ComputeDType::kBFloat16 : ComputeDType::kAuto;
@@ -231,7 +238,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.graphs = graph_options(flags, console);
   options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
   options.attention = attention_backend(flags.attention, console);
-  options.gpu_wait = flags.gpu_wait == "sleep" ? GpuWait::kSleep : GpuWait::kSpin;
+  options.gpu_wait = gpu_wait(flags.gpu_wait);
   options.quantization = quantization(flags.quantization);
   options.dtype_compute = compute_dtype(flags.dtype_compute);
   options.measure_graphs = flags.measure_graphs;

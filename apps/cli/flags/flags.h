@@ -36,7 +36,7 @@ struct EngineFlags {
   std::string attention = "auto";
   std::string quantization = "none";
   std::string dtype_compute = "auto";
-  std::string gpu_wait = "spin";
+  std::string gpu_wait = "auto";
   bool measure_graphs = true;
   std::string cache_dir = "none";  ///< or a folder
   std::string compilation_config;

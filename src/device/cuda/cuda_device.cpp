@@ -22,7 +22,7 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(const CudaDeviceOptions& options, std::string software,
              std::shared_ptr<const Kernels> kernels, bool start_early)
-      : index_(options.index), wait_(options.wait), kernels_(std::move(kernels)) {
+      : index_(options.index), kernels_(std::move(kernels)), host_wait_(options.wait) {
     const DeviceGuard guard(index_);
     cudaDeviceProp found{};
     FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index_));
@@ -49,7 +49,7 @@ class CudaDevice final : public Device {
     check_memory(cudaMalloc(&data, size), "cudaMalloc", bytes);
     allocated_ += bytes;
     Buffer buffer(static_cast<std::byte*>(data), bytes, &CudaDevice::release, this);
-    ++waits_;
+    host_wait_.add();
     FOVEA_CUDA_CHECK(cudaMemsetAsync(data, 0, size, clearing_.get()));
     FOVEA_CUDA_CHECK(cudaStreamSynchronize(clearing_.get()));
     return buffer;
@@ -66,11 +66,11 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] std::unique_ptr<Stream> create_stream() override {
     return std::make_unique<CudaStream>(
-        index_, traits_, wait_,
-        allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes), waits_);
+        index_, traits_, allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes),
+        host_wait_);
   }
   [[nodiscard]] std::unique_ptr<Stream> create_copy_stream() override {
-    return std::make_unique<CudaStream>(index_, traits_, wait_, Buffer(), waits_);
+    return std::make_unique<CudaStream>(index_, traits_, Buffer(), host_wait_);
   }
 
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
@@ -80,7 +80,8 @@ class CudaDevice final : public Device {
     FOVEA_CUDA_CHECK(cudaGetDeviceCount(&count));
     FOVEA_CHECK(gpu >= 0 && gpu < count, kInvalidArgument, "a stream of cuda:", gpu,
                 ", but this machine has ", count, " GPUs");
-    return std::make_unique<CudaStream>(gpu, traits_, static_cast<cudaStream_t>(handle), waits_);
+    return std::make_unique<CudaStream>(gpu, traits_, static_cast<cudaStream_t>(handle),
+                                        host_wait_);
   }
   [[nodiscard]] bool is_memory_of(const void* data, int gpu) const override {
     const DeviceGuard guard(index_);
@@ -92,7 +93,7 @@ class CudaDevice final : public Device {
       default: return gpu < 0;
     }
   }
-  [[nodiscard]] std::int64_t host_waits() const noexcept override { return waits_; }
+  [[nodiscard]] std::int64_t host_waits() const noexcept override { return host_wait_.count(); }
 
  private:
   /// The runtime calls sizes beyond any memory an invalid value.
@@ -113,13 +114,12 @@ class CudaDevice final : public Device {
   }
 
   int index_;
-  CudaWait wait_;
   std::shared_ptr<const Kernels> kernels_;
   DeviceProperties properties_;
   GpuTraits traits_{};
   UniqueStream clearing_;  // zeroes new memory without touching the default stream
   std::atomic<std::size_t> allocated_{0};
-  std::atomic<std::int64_t> waits_{0};
+  HostWait host_wait_;
 };
 
 }  // namespace

@@ -54,19 +54,18 @@ UniqueEvent make_event(unsigned flags) {
 }  // namespace
 
 CudaStream::CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign,
-                       std::atomic<std::int64_t>& waits)
-    : device_index_(device_index), traits_(traits), handle_(foreign), waits_(&waits) {
+                       HostWait& host_wait)
+    : device_index_(device_index), traits_(traits), handle_(foreign), host_wait_(&host_wait) {
   const DeviceGuard guard(device_index_);
   position_ = make_event(cudaEventDisableTiming);
+  end_ = make_event(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 
-CudaStream::CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch,
-                       std::atomic<std::int64_t>& waits)
-    : CudaStream(device_index, traits, cudaStream_t{}, waits) {
+CudaStream::CudaStream(int device_index, GpuTraits traits, Buffer scratch, HostWait& host_wait)
+    : CudaStream(device_index, traits, cudaStream_t{}, host_wait) {
   const DeviceGuard guard(device_index_);
   FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
   stream_ = UniqueStream(handle_);
-  if (wait == CudaWait::kSleep) end_ = make_event(cudaEventDisableTiming | cudaEventBlockingSync);
   scratch_ = std::move(scratch);
 }
 
@@ -139,13 +138,7 @@ bool CudaStream::is_idle() const {
 
 void CudaStream::synchronize() {
   const DeviceGuard guard(device_index_);
-  ++*waits_;
-  if (end_.get() == nullptr) {
-    FOVEA_CUDA_CHECK(cudaStreamSynchronize(handle()));
-  } else {
-    FOVEA_CUDA_CHECK(cudaEventRecord(end_.get(), handle()));
-    FOVEA_CUDA_CHECK(cudaEventSynchronize(end_.get()));
-  }
+  host_wait_->wait(handle(), end_.get());
 }
 
 }  // namespace fovea::cuda

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "device/cuda/handles.h"
+#include "device/cuda/host_wait.h"
 #include "device/cuda_abi.h"
 #include "fovea/tower/device/device.h"
 
@@ -27,15 +27,12 @@ class CudaStream final : public Stream {
   /// Scratch of our own, for results that cannot go to their place at once.
   static constexpr std::size_t kOwnScratchBytes = std::size_t{32} << 20;
 
-  /// @param wait how synchronize() waits.
   /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`, or
-  /// nothing for a stream that no op uses. @param waits counts what synchronize() waits for; must
-  /// outlive the stream.
-  CudaStream(int device_index, GpuTraits traits, CudaWait wait, Buffer scratch,
-             std::atomic<std::int64_t>& waits);
+  /// nothing for a stream that no op uses. @param host_wait how synchronize() waits; must outlive
+  /// the stream.
+  CudaStream(int device_index, GpuTraits traits, Buffer scratch, HostWait& host_wait);
   /// A stream of somebody else, which must outlive this object.
-  CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign,
-             std::atomic<std::int64_t>& waits);
+  CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign, HostWait& host_wait);
 
   [[nodiscard]] cudaStream_t handle() const noexcept { return handle_; }
   [[nodiscard]] int device_index() const noexcept { return device_index_; }
@@ -67,9 +64,9 @@ class CudaStream final : public Stream {
   GpuTraits traits_;
   UniqueStream stream_;  // empty: somebody else's
   cudaStream_t handle_ = nullptr;
-  std::atomic<std::int64_t>* waits_;
+  HostWait* host_wait_;
   UniqueEvent position_;  // marks how far this stream has come when another waits for it
-  UniqueEvent end_;       // for synchronize(), which sleeps until it has passed; null: it spins
+  UniqueEvent end_;       // for synchronize()
   Buffer scratch_;
 };
 
