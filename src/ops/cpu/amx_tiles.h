@@ -1,0 +1,146 @@
+#pragma once
+
+// The micro-kernel of AMX: up to 32 rows of x times a panel of 32 columns, in four tiles of sums.
+// Written once for all types of numbers as a template over the instructions, so that the tests run
+// the same loop over an emulator of them. Include from a leaf; Instructions is a type of an unnamed
+// namespace, as in ops/cpu/amx_instructions.h:
+//   Sum                            32 bits: float or std::int32_t
+//   configure(shapes)              as LDTILECFG: all tiles are zero then
+//   release()                      as TILERELEASE
+//   load<tile>(p, stride)          as TILELOADD
+//   store<tile>(p, stride)         as TILESTORED
+//   multiply<sum, x, weights>()    adds the products of two tiles to a third
+//   prefetch(p)                    into L2
+// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/cpu/linear/task.h"
+
+namespace fovea::cpu {
+
+inline constexpr int kAmxRows = 16;   // of a tile, at most
+inline constexpr int kAmxBytes = 64;  // of a row of a tile: what one step multiplies of a row of x
+/// Values of k that are summed up together: they lie side by side in rows and in weights.
+inline constexpr int kAmxGroupBytes = 4;
+/// Bytes of the weights of one group: 32 columns.
+inline constexpr std::int64_t kAmxPanelBytes = kPanelColumns * kAmxGroupBytes;
+
+/// The 64 bytes that LDTILECFG reads.
+struct alignas(64) TileShapes {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t bytes[16] = {};  ///< of a row, by tile
+  std::uint8_t rows[16] = {};
+};
+
+/// What a micro-kernel multiplies. Neither rows nor panel have a part of a step.
+struct AmxOperands {
+  const std::byte* x;  ///< the first row, kAmxBytes for each step
+  std::int64_t stride;
+  std::int64_t rows;
+  const std::byte* panel;  ///< kAmxRows groups of kAmxPanelBytes for each step
+  std::int64_t steps;
+  const std::byte* next;    ///< memory to prefetch meanwhile: any address
+  std::int64_t next_bytes;  ///< of it, for each step
+};
+
+/// Micro-kernels in the tiles of AMX, which are free again when the task ends.
+template <class Instructions>
+struct AmxTiles {
+  using Sum = typename Instructions::Sum;
+  static_assert(sizeof(Sum) == kAmxGroupBytes);
+  static constexpr int kRows = 2 * kAmxRows;
+
+  AmxTiles() = default;
+  AmxTiles(const AmxTiles&) = delete;
+  AmxTiles& operator=(const AmxTiles&) = delete;
+  ~AmxTiles() { Instructions::release(); }
+
+  /// sums[r][0..32) = rows[r] * panel[..][0..32), for 1..kRows rows.
+  static void multiply(const AmxOperands& in, Sum* sums) {
+    static constexpr ShapesByRows kShapes = shapes_by_rows();
+    Instructions::configure(kShapes.shapes[in.rows]);
+    if (in.rows > kAmxRows) {
+      multiply_rows<true>(in, sums);
+    } else {
+      multiply_rows<false>(in, sums);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64;
+
+  /// Four tiles of sums, two of x and two of weights.
+  enum Tile : int {
+    kUpperLeft,
+    kUpperRight,
+    kLowerLeft,
+    kLowerRight,
+    kUpper,
+    kLower,
+    kLeft,
+    kRight,
+    kNumTiles
+  };
+
+  struct ShapesByRows {
+    TileShapes shapes[kRows + 1];
+  };
+
+  static constexpr TileShapes shapes_for(int rows) {
+    const int upper = rows < kAmxRows ? rows : kAmxRows;
+    const int lower = rows - upper;
+    const int rows_of[kNumTiles] = {upper, upper, lower, lower, upper, lower, kAmxRows, kAmxRows};
+    TileShapes shapes;
+    for (int tile = 0; tile < kNumTiles; ++tile) {
+      shapes.rows[tile] = static_cast<std::uint8_t>(rows_of[tile]);
+      shapes.bytes[tile] = rows_of[tile] == 0 ? 0 : kAmxBytes;
+    }
+    return shapes;
+  }
+
+  static constexpr ShapesByRows shapes_by_rows() {
+    ShapesByRows all;
+    for (int rows = 0; rows <= kRows; ++rows) all.shapes[rows] = shapes_for(rows);
+    return all;
+  }
+
+  template <bool kHasLower>
+  static void multiply_rows(const AmxOperands& in, Sum* sums) {
+    const std::byte* upper = in.x;
+    const std::byte* lower = in.x + kAmxRows * in.stride;
+    const std::byte* panel = in.panel;
+    const std::byte* next = in.next;
+    for (std::int64_t step = 0; step < in.steps; ++step) {
+      for (std::int64_t line = 0; line < in.next_bytes; line += kLine)
+        Instructions::prefetch(next + line);
+      next += in.next_bytes;
+      Instructions::template load<kLeft>(panel, kAmxPanelBytes);
+      Instructions::template load<kRight>(panel + kAmxPanelBytes / 2, kAmxPanelBytes);
+      Instructions::template load<kUpper>(upper, in.stride);
+      Instructions::template multiply<kUpperLeft, kUpper, kLeft>();
+      Instructions::template multiply<kUpperRight, kUpper, kRight>();
+      if constexpr (kHasLower) {
+        Instructions::template load<kLower>(lower, in.stride);
+        Instructions::template multiply<kLowerLeft, kLower, kLeft>();
+        Instructions::template multiply<kLowerRight, kLower, kRight>();
+      }
+      panel += kAmxRows * kAmxPanelBytes;
+      upper += kAmxBytes;
+      lower += kAmxBytes;
+    }
+    constexpr std::int64_t kSumBytes = kPanelColumns * sizeof(Sum);
+    Instructions::template store<kUpperLeft>(sums, kSumBytes);
+    Instructions::template store<kUpperRight>(sums + kHalfPanel, kSumBytes);
+    if constexpr (kHasLower) {
+      Sum* const lower_sums = sums + kAmxRows * kPanelColumns;
+      Instructions::template store<kLowerLeft>(lower_sums, kSumBytes);
+      Instructions::template store<kLowerRight>(lower_sums + kHalfPanel, kSumBytes);
+    }
+  }
+};
+
+}  // namespace fovea::cpu

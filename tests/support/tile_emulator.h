@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/amx_tiles.h"
+
+namespace fovea::test {
+
+/// What a processor with AMX does with its tiles, one set for each thread. Where the processor
+/// would fault, it throws Error(kInternal). Source: Intel 64 and IA-32 Architectures Software
+/// Developer's Manual, volume 2, LDTILECFG, TILERELEASE, TILELOADD, TILESTORED.
+struct EmulatedTiles {
+  static void configure(const cpu::TileShapes& shapes);
+  static void release();
+  /// Whether the tiles of this thread are as the operating system hands them out.
+  [[nodiscard]] static bool are_free();
+
+  template <int kTile>
+  static void load(const void* p, std::int64_t stride) {
+    load(kTile, p, stride);
+  }
+  template <int kTile>
+  static void store(void* p, std::int64_t stride) {
+    store(kTile, p, stride);
+  }
+  static void prefetch(const void*) {}  // any address, so nothing may be read
+
+ private:
+  static void load(int tile, const void* p, std::int64_t stride);
+  static void store(int tile, void* p, std::int64_t stride);
+};
+
+/// With TDPBF16PS: of every step, the sums over even and over odd k are two chains of fused
+/// multiply-adds from zero; their sum is added to the tile. Denormal numbers are zero.
+struct EmulatedBf16 : EmulatedTiles {
+  using Sum = float;
+
+  template <int kSum, int kX, int kWeights>
+  static void multiply() {
+    multiply(kSum, kX, kWeights);
+  }
+
+ private:
+  static void multiply(int sum, int x, int weights);
+};
+
+/// With TDPBUSD.
+struct EmulatedInt8 : EmulatedTiles {
+  using Sum = std::int32_t;
+
+  template <int kSum, int kX, int kWeights>
+  static void multiply() {
+    multiply(kSum, kX, kWeights);
+  }
+
+ private:
+  static void multiply(int sum, int x, int weights);
+};
+
+}  // namespace fovea::test
