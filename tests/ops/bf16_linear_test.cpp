@@ -104,6 +104,20 @@ TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
   EXPECT_TRUE(std::isnan(rounded[std::size(cases) + 1]));
 }
 
+TEST_P(Bf16LeafTest, FillsTheLastStepOfARowWithZeros) {
+  for (std::int64_t cols = 1; cols <= 65; ++cols) {
+    const std::vector<float> row(static_cast<std::size_t>(cols), 1.0f);
+    const std::int64_t whole = cpu::ceil_div(cols, cpu::kStepValues) * cpu::kStepValues;
+    std::vector<std::uint16_t> words(static_cast<std::size_t>(whole + 1), 0xffff);
+    auto* const to = reinterpret_cast<std::byte*>(words.data());
+    GetParam()->round({.x = row.data(), .rows = 1, .cols = cols, .out = {to, 2 * whole}});
+    for (std::int64_t k = 0; k <= whole; ++k) {
+      const std::uint16_t want = k < cols ? 0x3f80 : k < whole ? 0 : 0xffff;
+      ASSERT_EQ(words[static_cast<std::size_t>(k)], want) << k << " of " << cols;
+    }
+  }
+}
+
 /// Numbers of all signs and of the exponents [first, last] of f32.
 Matrix with_exponents(std::int64_t rows, std::int64_t cols, std::uint32_t first, std::uint32_t last,
                       unsigned seed) {
@@ -121,7 +135,9 @@ Matrix multiplied_by(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& w
   LinearBench bench(CpuIsa::kPortable, 1, DType::kBF16);
   const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
   const std::int64_t stride = 2 * x.cols + 128;
-  std::vector<std::byte> values(static_cast<std::size_t>(x.rows * stride));
+  const std::int64_t steps = cpu::ceil_div(x.cols, cpu::kStepValues);
+  const std::byte nan{0xff};
+  std::vector<std::byte> values(static_cast<std::size_t>(x.rows * stride), nan);
   Matrix out(x.rows, packed.out_features);
   const cpu::Bf16Rows rows{values.data(), stride};
   const FloatModeScope mode(kTowerFloatMode);
@@ -131,6 +147,7 @@ Matrix multiplied_by(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& w
                  .panels = packed.weight.data(),
                  .num_panels = cpu::ceil_div(packed.out_features, cpu::kPanelColumns),
                  .pairs = cpu::ceil_div(x.cols, cpu::kPairK),
+                 .panel_bytes = steps * cpu::kStepPairs * cpu::kPairBytes,
                  .bias = reinterpret_cast<const float*>(packed.bias.data()),
                  .residual = nullptr,
                  .residual_stride = 0,
@@ -255,7 +272,8 @@ TEST_P(Bf16LinearTest, GivesTheBitsOfThePortableLeafWithAllActivations) {
 TEST_P(Bf16LinearTest, WeightsTakeTwoBytesWhateverTheCheckpointHas) {
   for (const DType stored : {DType::kF32, DType::kF16, DType::kBF16}) {
     const Stored weight(Matrix::random(64, 33, 2).values, stored, {64, 33});
-    EXPECT_EQ(Bf16Layer(GetParam(), weight, nullptr).packed().weight.bytes(), 64u * 34 * 2);
+    // 33 values of k are two steps of 32.
+    EXPECT_EQ(Bf16Layer(GetParam(), weight, nullptr).packed().weight.bytes(), 64u * 64 * 2);
   }
 }
 

@@ -24,7 +24,13 @@ bool has_fast_bf16() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("intel") == 0;
 }
 
+/// Bytes of a panel: whole steps.
+std::int64_t panel_bytes(std::int64_t in_features) {
+  return ceil_div(in_features, kStepValues) * kStepPairs * kPairBytes;
+}
+
 /// A cache line more than whole ones, so that the rows of a tile do not compete for the same sets.
+/// A step of k is a cache line.
 std::int64_t row_stride(std::int64_t in_features) {
   return (ceil_div(in_features * kElementBytes, kCacheLineBytes) + 1) * kCacheLineBytes;
 }
@@ -53,7 +59,7 @@ void Bf16Call::run_part(std::int64_t count, TaskShape shape, std::int64_t part) 
   Bf16Task task = whole;
   cut_output(task, cut);
   task.x.values += cut.row * whole.x.stride;
-  task.panels += cut.panel * whole.pairs * kPairBytes;
+  task.panels += cut.panel * whole.panel_bytes;
   task.bias += cut.column();
   leaf.multiply(task);
 }
@@ -94,9 +100,9 @@ ops::PackedLinear pack_bf16(Device& device, ConstTensorView weight, ConstTensorV
   packed.has_bias = static_cast<bool>(bias);
   packed.dtype = DType::kBF16;
   const std::int64_t panels = ceil_div(packed.out_features, kPanelColumns);
-  const std::int64_t panel_bytes = ceil_div(packed.in_features, kPairK) * kPairBytes;
+  const std::int64_t bytes = panel_bytes(packed.in_features);
   const std::int64_t columns = panels * kPanelColumns;
-  packed.weight = device.allocate(static_cast<std::size_t>(panels * panel_bytes));
+  packed.weight = device.allocate(static_cast<std::size_t>(panels * bytes));
   packed.bias = device.allocate(static_cast<std::size_t>(columns) * sizeof(float));
   const auto stored_row = packed.in_features * static_cast<std::int64_t>(size_of(weight.dtype));
   const auto count = static_cast<std::size_t>(packed.in_features);
@@ -105,7 +111,7 @@ ops::PackedLinear pack_bf16(Device& device, ConstTensorView weight, ConstTensorV
   for (std::int64_t n = 0; n < packed.out_features; ++n) {
     widen_to_f32(weight.dtype, weight.data + n * stored_row, row.data(), count);
     narrow_from_f32(row.data(), DType::kBF16, reinterpret_cast<std::byte*>(rounded.data()), count);
-    pack_column(rounded, packed.weight.data() + n / kPanelColumns * panel_bytes +
+    pack_column(rounded, packed.weight.data() + n / kPanelColumns * bytes +
                              n % kPanelColumns * kPairK * kElementBytes);
   }
   if (bias) {
@@ -132,6 +138,7 @@ void bf16_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspa
                                 .panels = weight.weight.data(),
                                 .num_panels = ceil_div(weight.out_features, kPanelColumns),
                                 .pairs = ceil_div(weight.in_features, kPairK),
+                                .panel_bytes = panel_bytes(weight.in_features),
                                 .bias = reinterpret_cast<const float*>(weight.bias.data()),
                                 .residual = args.residual.as<float>(),
                                 .residual_stride = weight.out_features,

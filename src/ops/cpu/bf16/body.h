@@ -30,7 +30,11 @@ void round_rows(const RoundTask& task) {
     std::byte* const to = task.out.values + r * task.out.stride;
     std::int64_t c = 0;
     for (; c + V::kWidth <= task.cols; c += V::kWidth) V::store_bf16(to + 2 * c, V::load(x + c));
-    if (c < task.cols) V::store_bf16(to + 2 * c, V::load_some(x + c, task.cols - c));
+    if (c < task.cols) {
+      V::store_bf16(to + 2 * c, V::load_some(x + c, task.cols - c));
+      c += V::kWidth;
+    }
+    for (; c % kStepValues != 0; c += V::kWidth) V::store_bf16(to + 2 * c, V::broadcast(0.0f));
   }
 }
 
@@ -110,11 +114,10 @@ void multiply_bf16_panel(const Bf16Task& task, std::int64_t panel) {
   static constexpr auto kTiles =
       multiply_bf16_tiles<V>(std::make_integer_sequence<int, V::kTileRows>{});
   alignas(64) float sums[V::kTileRows * kPanelColumns];
-  const std::int64_t panel_bytes = task.pairs * kPairBytes;
-  const std::byte* const weights = task.panels + panel * panel_bytes;
+  const std::byte* const weights = task.panels + panel * task.panel_bytes;
   const std::int64_t num_tiles = (task.rows + V::kTileRows - 1) / V::kTileRows;
   const std::int64_t step = (kPairBytes + num_tiles - 1) / num_tiles;
-  Upcoming upcoming{weights + panel_bytes, step};
+  Upcoming upcoming{weights + task.panel_bytes, step};
   Bf16Tile tile{.row = 0, .rows = 0, .column = panel * kPanelColumns};
   for (std::int64_t t = 0; t < num_tiles; ++t) {
     tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);

@@ -13,16 +13,19 @@ namespace fovea::cpu {
 /// Values of k that one instruction multiplies: they lie side by side in rows and in weights.
 inline constexpr std::int64_t kPairK = 2;
 /// Bytes of the weights of one pair: 32 columns, two values each. A panel of packed weights is
-/// [ceil(in_features / kPairK)][kPanelColumns][kPairK], zeros where k or a column does not exist.
+/// [pairs][kPanelColumns][kPairK] in whole steps, zeros where k or a column does not exist.
 inline constexpr std::int64_t kPairBytes = kPanelColumns * kPairK * 2;
+/// Pairs that the widest instruction multiplies in one step.
+inline constexpr std::int64_t kStepPairs = 16;
+inline constexpr std::int64_t kStepValues = kStepPairs * kPairK;
 
 /// Most rows of one task: 4 tiles of 14 rows share what is fetched of the weights. With 4096
 /// features their 465 KB stay in the L2 of the thread beside two panels.
 inline constexpr std::int64_t kMaxBf16TaskRows = 56;
 inline constexpr std::int64_t kMaxBf16TaskPanels = 32;
 
-/// Rows in bf16: x[r, k] rounded is the element at values + r * stride + 2 k. Zero where the last
-/// pair has no second element; what follows up to the stride is unspecified, and nothing reads it.
+/// Rows in bf16: x[r, k] rounded is the element at values + r * stride + 2 k. Zero from the last k
+/// to the end of its step; what follows up to the stride is unspecified, and nothing reads it.
 struct Bf16Rows {
   std::byte* values;
   std::int64_t stride;  ///< bytes
@@ -42,9 +45,10 @@ struct Bf16Task {
   std::int64_t rows;  ///< 1..kMaxBf16TaskRows
   const std::byte* panels;
   std::int64_t num_panels;  ///< 1..kMaxBf16TaskPanels
-  std::int64_t pairs;       ///< of k, in a panel
-  const float* bias;        ///< [num_panels * kPanelColumns], zeros where there is none
-  const float* residual;    ///< element of the first row and column, or null
+  std::int64_t pairs;       ///< of k
+  std::int64_t panel_bytes;
+  const float* bias;      ///< [num_panels * kPanelColumns], zeros where there is none
+  const float* residual;  ///< element of the first row and column, or null
   std::int64_t residual_stride;
   ops::Activation activation;
   float* out;  ///< element of the first row and column
