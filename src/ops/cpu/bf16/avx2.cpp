@@ -50,7 +50,8 @@ struct Bf16Simd : Simd {
 
 }  // namespace
 
-constinit const Bf16Leaf kBf16Avx2{&round_rows<Bf16Simd>, &multiply_bf16<Bf16Simd>,
-                                   Bf16Simd::kTileRows, "avx2"};
+constinit const Bf16Leaf kBf16Avx2{&round_rows<Bf16Simd>,
+                                   &multiply_bf16<Bf16Simd, Bf16VectorTiles<Bf16Simd>>,
+                                   Bf16Simd::kTileRows, kBf16TaskRows, "avx2"};
 
 }  // namespace fovea::cpu

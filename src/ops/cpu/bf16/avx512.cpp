@@ -36,7 +36,8 @@ struct Bf16Simd : PairsAvx512 {
 
 }  // namespace
 
-constinit const Bf16Leaf kBf16Avx512{&round_rows<Bf16Simd>, &multiply_bf16<Bf16Simd>,
-                                     Bf16Simd::kTileRows, "avx512"};
+constinit const Bf16Leaf kBf16Avx512{&round_rows<Bf16Simd>,
+                                     &multiply_bf16<Bf16Simd, Bf16VectorTiles<Bf16Simd>>,
+                                     Bf16Simd::kTileRows, kBf16TaskRows, "avx512"};
 
 }  // namespace fovea::cpu

@@ -75,7 +75,7 @@ void Bf16Call::run(ThreadPool& pool) const {
                 .out = {rows.out.values + first * stride, stride}});
   });
   const TaskLimits limits{
-      .tile_rows = leaf.tile_rows, .rows = kMaxBf16TaskRows, .panels = kMaxBf16TaskPanels};
+      .tile_rows = leaf.tile_rows, .rows = leaf.task_rows, .panels = kMaxBf16TaskPanels};
   const TaskShape shape = choose_task_shape(count, whole.num_panels, limits, pool.size());
   pool.parallel_for(shape.row_parts * shape.panel_parts,
                     [&](std::int64_t part, int) { run_part(count, shape, part); });

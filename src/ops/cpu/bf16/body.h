@@ -8,8 +8,9 @@
 //          broadcast_pair(p)  two values of a row, for every column
 //          dot(sum, x, w)     fma(x[0], w[0], fma(x[1], w[1], sum))
 //   store_bf16(p, a)      kWidth numbers, rounded to nearest even, denormal ones as zero
-// All leaves give the same bits: see bf16_linear.h. A compiler must not contract operations of its
-// own accord.
+// The leaf also names its micro-kernels: Bf16VectorTiles<V>, or a type with the same members, whose
+// V needs no pairs. All leaves of Bf16VectorTiles give the same bits: see bf16_linear.h. A compiler
+// must not contract operations of its own accord.
 //
 // A register tile runs through all of k, panel by panel: weights come from L2, into which the
 // panel before prefetched them.
@@ -81,6 +82,19 @@ constexpr auto multiply_bf16_tiles(std::integer_sequence<int, kRows...>) {
                                                             &multiply_bf16_tile<V, kRows + 1>...};
 }
 
+/// Micro-kernels in vectors. Lives as long as a task.
+template <class V>
+struct Bf16VectorTiles {
+  static constexpr int kRows = V::kTileRows;
+
+  /// As multiply_bf16_tile, for 1..kRows rows.
+  static void multiply(const Bf16Rows& x, std::int64_t rows, const std::byte* panel,
+                       std::int64_t pairs, Upcoming upcoming, float* sums) {
+    static constexpr auto kTiles = multiply_bf16_tiles<V>(std::make_integer_sequence<int, kRows>{});
+    kTiles[static_cast<std::size_t>(rows)](x, panel, pairs, upcoming, sums);
+  }
+};
+
 /// Rows [row, row + rows) of a task and the columns of one panel, from `column` on.
 struct Bf16Tile {
   std::int64_t row;
@@ -109,20 +123,18 @@ void finish_bf16_tile(const Bf16Task& task, const Bf16Tile& tile, const float* s
 
 /// One panel times all rows of the task, in register tiles of nearly equal height, which together
 /// prefetch the next panel.
-template <class V, ops::Activation kActivation>
-void multiply_bf16_panel(const Bf16Task& task, std::int64_t panel) {
-  static constexpr auto kTiles =
-      multiply_bf16_tiles<V>(std::make_integer_sequence<int, V::kTileRows>{});
-  alignas(64) float sums[V::kTileRows * kPanelColumns];
+template <class V, ops::Activation kActivation, class Tiles>
+void multiply_bf16_panel(const Bf16Task& task, const Tiles& tiles, std::int64_t panel) {
+  alignas(64) float sums[Tiles::kRows * kPanelColumns];
   const std::byte* const weights = task.panels + panel * task.panel_bytes;
-  const std::int64_t num_tiles = (task.rows + V::kTileRows - 1) / V::kTileRows;
+  const std::int64_t num_tiles = (task.rows + Tiles::kRows - 1) / Tiles::kRows;
   const std::int64_t step = (kPairBytes + num_tiles - 1) / num_tiles;
   Upcoming upcoming{weights + task.panel_bytes, step};
   Bf16Tile tile{.row = 0, .rows = 0, .column = panel * kPanelColumns};
   for (std::int64_t t = 0; t < num_tiles; ++t) {
     tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);
     const Bf16Rows rows{task.x.values + tile.row * task.x.stride, task.x.stride};
-    kTiles[static_cast<std::size_t>(tile.rows)](rows, weights, task.pairs, upcoming, sums);
+    tiles.multiply(rows, tile.rows, weights, task.pairs, upcoming, sums);
     finish_bf16_tile<V, kActivation>(task, tile, sums);
     tile.row += tile.rows;
     upcoming.data += step * task.pairs;
@@ -130,11 +142,12 @@ void multiply_bf16_panel(const Bf16Task& task, std::int64_t panel) {
 }
 
 /// The leaf's second half: one task from rounded rows to finished output.
-template <class V>
+template <class V, class Tiles>
 void multiply_bf16(const Bf16Task& task) {
+  const Tiles tiles;
   with_constant(task.activation, [&]<ops::Activation kActivation>() {
     for (std::int64_t panel = 0; panel < task.num_panels; ++panel)
-      multiply_bf16_panel<V, kActivation>(task, panel);
+      multiply_bf16_panel<V, kActivation>(task, tiles, panel);
   });
 }
 

@@ -1,72 +1,13 @@
-// The bf16 linear layer for processors without a leaf of their own: the bits of the other leaves,
-// with whatever instructions there are.
-#include "ops/cpu/vector/simd_portable.h"
+// The bf16 linear layer for processors without a leaf of their own: the bits of the other leaves of
+// vectors, with whatever instructions there are.
+#include "ops/cpu/bf16/bf16_portable.h"
 // The body is made of templates over a type of this file.
 #include "ops/cpu/bf16/body.h"
 
 namespace fovea::cpu {
 
-namespace {
-
-struct Bf16Simd : Simd {
-  using Pairs = Bits;
-  static constexpr int kTileRows = 4;
-
-  static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
-  static Pairs load_pairs(const std::byte* p) {
-    Pairs a;
-    std::memcpy(&a, p, sizeof(a));
-    return a;
-  }
-  static Pairs broadcast_pair(const std::byte* p) {
-    std::int32_t pair = 0;
-    std::memcpy(&pair, p, sizeof(pair));
-    return Pairs{pair, pair, pair, pair};
-  }
-  static Reg dot(Reg sum, Pairs x, Pairs w) {
-    return add_product(add_product(sum, second(x), second(w)), first(x), first(w));
-  }
-  static void store_bf16(std::byte* p, Reg a) {
-    for (int i = 0; i < kWidth; ++i) {
-      const std::uint16_t rounded = round_to_bf16(a[i]);
-      std::memcpy(p + 2 * i, &rounded, sizeof(rounded));
-    }
-  }
-  /// Rounded once, which the base class leaves to the hardware.
-  static Reg fma(Reg a, Reg b, Reg c) {
-    for (int i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
-    return c;
-  }
-
- private:
-  static Reg first(Pairs a) { return reinterpret_cast<Reg>(a << 16); }
-  static Reg second(Pairs a) { return reinterpret_cast<Reg>(a & -65536); }
-
-  /// fma for factors in bf16. Their product is exact in double precision, and a sum of it and an
-  /// f32 number that is rounded to 53 bits and then to 24 is the sum rounded to 24 bits at once.
-  /// Source: Figueroa, "When is Double Rounding Innocuous?", SIGNUM Newsletter 30(3), 1995.
-  static Reg add_product(Reg sum, Reg x, Reg w) {
-    for (int i = 0; i < kWidth; ++i) {
-      const double product = static_cast<double>(x[i]) * static_cast<double>(w[i]);
-      sum[i] = static_cast<float>(static_cast<double>(sum[i]) + product);
-    }
-    return sum;
-  }
-
-  static std::uint16_t round_to_bf16(float a) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &a, sizeof(bits));
-    const std::uint32_t exponent = bits & 0x7f800000u;
-    if (exponent == 0) return static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
-    const bool is_nan = exponent == 0x7f800000u && (bits & 0x007fffffu) != 0;
-    if (is_nan) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
-    return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-  }
-};
-
-}  // namespace
-
-constinit const Bf16Leaf kBf16Portable{&round_rows<Bf16Simd>, &multiply_bf16<Bf16Simd>,
-                                       Bf16Simd::kTileRows, "portable"};
+constinit const Bf16Leaf kBf16Portable{
+    &round_rows<PairsPortable>, &multiply_bf16<PairsPortable, Bf16VectorTiles<PairsPortable>>,
+    PairsPortable::kTileRows, kBf16TaskRows, "portable"};
 
 }  // namespace fovea::cpu

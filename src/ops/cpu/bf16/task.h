@@ -19,9 +19,9 @@ inline constexpr std::int64_t kPairBytes = kPanelColumns * kPairK * 2;
 inline constexpr std::int64_t kStepPairs = 16;
 inline constexpr std::int64_t kStepValues = kStepPairs * kPairK;
 
-/// Most rows of one task: 4 tiles of 14 rows share what is fetched of the weights. With 4096
-/// features their 465 KB stay in the L2 of the thread beside two panels.
-inline constexpr std::int64_t kMaxBf16TaskRows = 56;
+/// Most rows of one task, in vectors: 4 tiles of 14 rows share what is fetched of the weights. With
+/// 4096 features their 465 KB stay in the L2 of the thread beside two panels.
+inline constexpr std::int64_t kBf16TaskRows = 56;
 inline constexpr std::int64_t kMaxBf16TaskPanels = 32;
 
 /// Rows in bf16: x[r, k] rounded is the element at values + r * stride + 2 k. Zero from the last k
@@ -42,7 +42,7 @@ struct RoundTask {
 /// One block of rows times one group of neighbouring panels.
 struct Bf16Task {
   Bf16Rows x;         ///< from the first row of the task
-  std::int64_t rows;  ///< 1..kMaxBf16TaskRows
+  std::int64_t rows;  ///< 1..Bf16Leaf::task_rows
   const std::byte* panels;
   std::int64_t num_panels;  ///< 1..kMaxBf16TaskPanels
   std::int64_t pairs;       ///< of k
@@ -60,6 +60,7 @@ struct Bf16Leaf {
   void (*round)(const RoundTask& task);
   void (*multiply)(const Bf16Task& task);
   std::int64_t tile_rows;  ///< rows that the micro-kernel computes at once
+  std::int64_t task_rows;  ///< most rows of one task
   const char* name;
 };
 
