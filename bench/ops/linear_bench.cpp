@@ -1,7 +1,7 @@
 // The linear layer on the CPU as a fraction of the multiply-add peak, next to oneDNN and libxsmm
 // where they are installed. All contenders take turns in one process, the best turn counts, and the
 // peak is measured in the same run, at the beginning and at the end. "bf16" and "f32" are how
-// weights are stored for products in f32, "in bf16" multiplies bf16 (VDPBF16PS where there is one).
+// weights are stored for products in f32, "in bf16" multiplies bf16.
 //
 //   fovea_bench_linear [--threads 1,4] [--rows 64,256,1024] [--seconds 0.2] [--cold-mb 128]
 //

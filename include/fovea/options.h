@@ -117,8 +117,8 @@ enum class ComputeDType : std::uint8_t {
   kAuto,     ///< float32 on a CPU, bfloat16 on a GPU
   kFloat32,  ///< CPU only
   /// Weights and rows rounded to bfloat16: faster than float32 on an AMD CPU with AVX512-BF16, the
-  /// same bits on others, and half of the weights' memory where a checkpoint is not bfloat16 itself
-  /// (docs/quantization.md).
+  /// same bits on others without AMX, and half of the weights' memory where a checkpoint is not
+  /// bfloat16 itself (docs/quantization.md).
   kBFloat16,
 };
 

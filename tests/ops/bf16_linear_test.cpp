@@ -1,5 +1,5 @@
-// The bf16 linear layer: every leaf that this machine can run gives the bits of its definition, and
-// layers give those bits in any batch, replayed and on any number of threads.
+// The bf16 linear layer: every leaf that this machine can run gives the bits of its definition,
+// that of AMX over an emulator everywhere, and layers give the bits of their leaf.
 #include "ops/cpu/bf16/bf16_linear.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,9 @@
 
 #include "core/check.h"
 #include "core/float_mode.h"
+#include "ops/cpu/amx.h"
 #include "ops/cpu/linear/task_shape.h"
+#include "support/emulated_bf16_leaf.h"
 #include "support/naive_ops.h"
 #include "support/packed_layer.h"
 
@@ -41,14 +43,28 @@ std::uint32_t bits_of(float value) {
   return bits;
 }
 
+bool has_avx512_bf16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
 /// Including the leaves that this machine has no use for.
 std::vector<const cpu::Bf16Leaf*> leaves_of_this_machine() {
-  std::vector<const cpu::Bf16Leaf*> leaves{&cpu::kBf16Portable};
+  std::vector<const cpu::Bf16Leaf*> leaves{&cpu::kBf16Portable, &emulated_bf16_leaf()};
   if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kBf16Avx2);
   if (detect_cpu_isa() < CpuIsa::kAvx512) return leaves;
   leaves.push_back(&cpu::kBf16Avx512);
-  if (__builtin_cpu_supports("avx512bf16") != 0) leaves.push_back(&cpu::kBf16Avx512Bf16);
+  if (!has_avx512_bf16()) return leaves;
+  leaves.push_back(&cpu::kBf16Avx512Bf16);
+  if (cpu::has_amx(cpu::AmxType::kBf16)) leaves.push_back(&cpu::kBf16Amx);
   return leaves;
+}
+
+/// Leaves sum in one of two orders: in that of VDPBF16PS, or in that of TDPBF16PS.
+bool sums_as_amx(const cpu::Bf16Leaf& leaf) {
+  return &leaf == &cpu::kBf16Amx || &leaf == &emulated_bf16_leaf();
+}
+
+/// The leaf that needs no instruction and has the bits of this one.
+const cpu::Bf16Leaf& twin_of(const cpu::Bf16Leaf& leaf) {
+  return sums_as_amx(leaf) ? emulated_bf16_leaf() : cpu::kBf16Portable;
 }
 
 class Bf16LeafTest : public ::testing::TestWithParam<const cpu::Bf16Leaf*> {};
@@ -69,10 +85,13 @@ std::vector<float> rounded_by(const cpu::Bf16Leaf& leaf, const std::vector<float
   return rounded;
 }
 
-TEST(Bf16Leaf, UsesTheInstructionUnlessItIsSlowerThanMultiplyAdds) {
+TEST(Bf16Leaf, UsesAmxElseVdpbf16psUnlessItIsSlowerThanMultiplyAdds) {
   if (detect_cpu_isa() < CpuIsa::kAvx512) GTEST_SKIP() << "no AVX-512";
-  const bool is_fast = __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("intel") == 0;
-  EXPECT_STREQ(cpu::bf16_leaf(CpuIsa::kAvx512).name, is_fast ? "avx512_bf16" : "avx512");
+  const bool is_fast = has_avx512_bf16() && __builtin_cpu_is("intel") == 0;
+  const bool has_amx = has_avx512_bf16() && cpu::has_amx(cpu::AmxType::kBf16);
+  EXPECT_STREQ(cpu::bf16_leaf(CpuIsa::kAvx512).name, has_amx   ? "amx"
+                                                     : is_fast ? "avx512_bf16"
+                                                               : "avx512");
 }
 
 TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
@@ -130,15 +149,15 @@ Matrix with_exponents(std::int64_t rows, std::int64_t cols, std::uint32_t first,
   return matrix;
 }
 
-/// rows * weight^T by a leaf alone.
-Matrix multiplied_by(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& weight) {
-  LinearBench bench(CpuIsa::kPortable, 1, DType::kBF16);
-  const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+/// What a leaf alone makes of a layer, all rows in one task.
+/// @param residual of the layer's shape, or null.
+Matrix run_leaf(const cpu::Bf16Leaf& leaf, const Matrix& x, const ops::PackedLinear& packed,
+                Activation activation = {}, const Matrix* residual = nullptr) {
   const std::int64_t stride = 2 * x.cols + 128;
   const std::int64_t steps = cpu::ceil_div(x.cols, cpu::kStepValues);
   const std::byte nan{0xff};
   std::vector<std::byte> values(static_cast<std::size_t>(x.rows * stride), nan);
-  Matrix out(x.rows, packed.out_features);
+  Matrix out(x.rows, packed.out_features, kNan);
   const cpu::Bf16Rows rows{values.data(), stride};
   const FloatModeScope mode(kTowerFloatMode);
   leaf.round({.x = x.values.data(), .rows = x.rows, .cols = x.cols, .out = rows});
@@ -149,26 +168,66 @@ Matrix multiplied_by(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& w
                  .pairs = cpu::ceil_div(x.cols, cpu::kPairK),
                  .panel_bytes = steps * cpu::kStepPairs * cpu::kPairBytes,
                  .bias = reinterpret_cast<const float*>(packed.bias.data()),
-                 .residual = nullptr,
-                 .residual_stride = 0,
-                 .activation = Activation::kNone,
+                 .residual = residual == nullptr ? nullptr : residual->values.data(),
+                 .residual_stride = out.cols,
+                 .activation = activation,
                  .out = out.values.data(),
                  .out_stride = out.cols,
                  .columns = out.cols});
   return out;
 }
 
-/// What the layer is defined as: fused multiply-adds, the second of each pair first. Bias 0.
-float naive_sum(const float* x, const float* w, std::int64_t cols) {
+Matrix run_leaf(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& weight) {
+  LinearBench bench(CpuIsa::kPortable, 1, DType::kBF16);
+  return run_leaf(leaf, x, ops::pack_linear(bench.device(), weight.view(), {}));
+}
+
+/// As VDPBF16PS: one chain of fused multiply-adds, the second of each pair first.
+float sum_of_pairs(const float* x, const float* w, std::int64_t cols) {
   float sum = 0;
   for (std::int64_t k = 0; k < cols; k += 2) {
     if (k + 1 < cols) sum = std::fma(x[k + 1], w[k + 1], sum);
     sum = std::fma(x[k], w[k], sum);
   }
-  return sum + 0.0f;
+  return sum;
 }
 
-TEST_P(Bf16LeafTest, GivesTheBitsOfFusedMultiplyAddsSecondOfEachPairFirst) {
+/// As TDPBF16PS: of every 32 values, with zeros behind the last, a chain of fused multiply-adds
+/// over even k and one over odd k, both from zero.
+float sum_of_steps(const float* x, const float* w, std::int64_t cols) {
+  float sum = 0;
+  for (std::int64_t first = 0; first < cols; first += 32) {
+    float chains[2] = {0, 0};
+    for (std::int64_t k = first; k < first + 32; ++k) {
+      float& chain = chains[k % 2];
+      chain = k < cols ? std::fma(x[k], w[k], chain) : std::fma(0.0f, 0.0f, chain);
+    }
+    sum += chains[0] + chains[1];
+  }
+  return sum;
+}
+
+/// Expects the bits of what the layer is defined as, without bias.
+void expect_definition(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& weight) {
+  const std::vector<float> rounded = rounded_by(cpu::kBf16Portable, x.values);
+  const Matrix out = run_leaf(leaf, x, weight);
+  const FloatModeScope mode(kTowerFloatMode);
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t n = 0; n < out.cols; ++n) {
+      const float* const row = &rounded[static_cast<std::size_t>(r * x.cols)];
+      const float* const column = &weight.rounded[static_cast<std::size_t>(n * x.cols)];
+      const float sum =
+          sums_as_amx(leaf) ? sum_of_steps(row, column, x.cols) : sum_of_pairs(row, column, x.cols);
+      const float want = sum + 0.0f;  // the bias
+      const float got = out.at(r, n);
+      // Compared as bits: in this mode a denormal number equals 0.
+      ASSERT_TRUE(bits_of(got) == bits_of(want) || (std::isnan(got) && std::isnan(want)))
+          << r << ", " << n << ": " << got << " instead of " << want;
+    }
+  }
+}
+
+TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForAllExponents) {
   struct Exponents {
     std::uint32_t first;
     std::uint32_t last;
@@ -186,18 +245,62 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfFusedMultiplyAddsSecondOfEachPairFirst) {
     const Matrix x = with_exponents(kRows, kIn, first, last, 1);
     const Stored weight(with_exponents(kOut, kIn, first, last, 2).values, DType::kBF16,
                         {kOut, kIn});
-    const std::vector<float> rounded = rounded_by(cpu::kBf16Portable, x.values);
-    const Matrix out = multiplied_by(*GetParam(), x, weight);
-    const FloatModeScope mode(kTowerFloatMode);
-    for (std::int64_t r = 0; r < kRows; ++r) {
-      for (std::int64_t n = 0; n < kOut; ++n) {
-        const float want = naive_sum(&rounded[static_cast<std::size_t>(r * kIn)],
-                                     &weight.rounded[static_cast<std::size_t>(n * kIn)], kIn);
-        const float got = out.at(r, n);
-        // Compared as bits: in this mode a denormal number equals 0.
-        ASSERT_TRUE(bits_of(got) == bits_of(want) || (std::isnan(got) && std::isnan(want)))
-            << r << ", " << n << ": " << got << " instead of " << want;
-      }
+    ASSERT_NO_FATAL_FAILURE(expect_definition(*GetParam(), x, weight));
+  }
+}
+
+TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForEveryHeightAndEnd) {
+  for (const std::int64_t in_features : {1, 31, 32, 33, 64, 301}) {
+    const Stored weight = random_weight(33, in_features);
+    for (const std::int64_t rows : {1, 15, 16, 17, 31, 32, 33, 56}) {
+      SCOPED_TRACE(cat(rows, " x ", in_features));
+      const Matrix x = Matrix::random(rows, in_features, 1);
+      ASSERT_NO_FATAL_FAILURE(expect_definition(*GetParam(), x, weight));
+    }
+  }
+}
+
+TEST_P(Bf16LeafTest, SumsInTheOrderOfItsInstruction) {
+  // Products: 2^24 first, then ones, of which 2^24 swallows each that meets it alone.
+  Matrix x(1, 34, 0.0f);
+  for (const std::int64_t k : {1, 3, 5, 7, 32, 33}) x.at(0, k) = 1.0f;
+  std::vector<float> w(34, 1.0f);
+  x.at(0, 0) = w[0] = 4096.0f;
+  const Matrix out = run_leaf(*GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
+  // AMX: 2^24 + (1 + 1 + 1 + 1), then plus (1 + 1).
+  EXPECT_EQ(out.at(0, 0), sums_as_amx(*GetParam()) ? 16777222.0f : 16777216.0f);
+}
+
+TEST_P(Bf16LeafTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndReplayed) {
+  constexpr std::int64_t kRows = 150;
+  constexpr std::int64_t kOut = 100;
+  const Matrix x = Matrix::random(kRows, 70, 1);
+  const Stored weight = random_weight(kOut, 70);
+  const cpu::Bf16Leaf& leaf = *GetParam();
+  for (int threads = 1; threads <= 3; ++threads) {
+    LinearBench bench(CpuIsa::kPortable, threads, DType::kBF16);
+    const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
+    Matrix out(kRows, kOut);
+    const ops::LinearArgs args{.x = x.view(), .weight = packed, .out = out.view()};
+    const Buffer memory = bench.device().allocate(cpu::bf16_workspace(args));
+    std::memset(memory.data(), 0xff, memory.bytes());  // NaN
+    const auto run = [&] {
+      cpu::bf16_linear(bench.stream(), args, {memory.data(), DType::kU8, {}}, leaf);
+    };
+    run();
+    bench.stream().synchronize();
+    const std::vector<float> batch = out.values;
+    std::ranges::fill(out.values, kNan);
+    const auto graph = bench.stream().capture(run);
+    bench.stream().replay(*graph);
+    bench.stream().synchronize();
+    EXPECT_EQ(out.values, batch);
+    for (std::int64_t r = 0; r < kRows; r += 7) {
+      Matrix row(1, x.cols);
+      std::copy_n(&x.values[static_cast<std::size_t>(r * x.cols)], x.cols, row.values.begin());
+      const Matrix alone = run_leaf(leaf, row, packed);
+      for (std::int64_t n = 0; n < kOut; ++n)
+        ASSERT_EQ(batch[static_cast<std::size_t>(r * kOut + n)], alone.at(0, n)) << r << ", " << n;
     }
   }
 }
@@ -250,7 +353,7 @@ TEST_P(Bf16LinearTest, IsTheLayerOfRoundedNumbersForOddShapesAndAllDtypes) {
   }
 }
 
-TEST_P(Bf16LinearTest, GivesTheBitsOfThePortableLeafWithAllActivations) {
+TEST_P(Bf16LinearTest, GivesTheBitsOfItsLeafWithAllActivations) {
   Matrix x = Matrix::random(37, 301, 1);
   for (std::int64_t r = 0; r < 37; ++r)
     for (std::int64_t k = 0; k < 301; ++k)
@@ -258,11 +361,10 @@ TEST_P(Bf16LinearTest, GivesTheBitsOfThePortableLeafWithAllActivations) {
   const Matrix residual = Matrix::random(37, 77, 4);
   const Stored weight = random_weight(77, 301);
   const Stored bias(Matrix::random(1, 77, 3).values, DType::kF32, {77});
-  Bf16Layer portable(CpuIsa::kPortable, weight, &bias);
   Bf16Layer layer(GetParam(), weight, &bias);
+  const cpu::Bf16Leaf& twin = twin_of(cpu::bf16_leaf(GetParam()));
   for (const Activation activation : kActivations) {
-    Matrix expected(37, 77);
-    portable.apply(x.view(), expected.view(), activation, residual.view());
+    const Matrix expected = run_leaf(twin, x, layer.packed(), activation, &residual);
     Matrix out(37, 77);
     layer.apply(x.view(), out.view(), activation, residual.view());
     EXPECT_EQ(out.values, expected.values) << static_cast<int>(activation);

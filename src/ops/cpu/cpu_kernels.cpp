@@ -52,8 +52,9 @@ class CpuKernels final : public Kernels {
     const bool is_int8 = args.weight.dtype == DType::kI8;
     if (!is_int8 && compute_ == DType::kF32) return cpu::linear(submission.stream, args, isa_);
     const Arena::Scope scope(submission.arena);
-    const auto run = is_int8 ? cpu::int8_linear : cpu::bf16_linear;
-    run(submission.stream, args, scratch(submission, linear_workspace(args)), isa_);
+    const TensorView workspace = scratch(submission, linear_workspace(args));
+    if (is_int8) return cpu::int8_linear(submission.stream, args, workspace, isa_);
+    cpu::bf16_linear(submission.stream, args, workspace, cpu::bf16_leaf(isa_));
   }
   [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override {
     if (args.weight.dtype == DType::kI8) return cpu::int8_workspace(args);

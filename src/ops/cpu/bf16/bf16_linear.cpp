@@ -8,6 +8,7 @@
 
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
+#include "ops/cpu/amx.h"
 #include "ops/cpu/linear/task_shape.h"
 #include "ops/cpu/row_loop.h"
 
@@ -18,10 +19,13 @@ namespace {
 constexpr std::int64_t kElementBytes = 2;
 constexpr std::int64_t kCacheLineBytes = 64;
 
-/// Whether VDPBF16PS does more products in the same time than a multiply-add of f32: on Zen 5 it
-/// does 1.9 times as many, on an Intel Xeon half as many, because there it takes two cycles.
-bool has_fast_bf16() {
-  return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("intel") == 0;
+/// The leaf for AVX-512 and what this processor has beyond it. VDPBF16PS is of use where it does
+/// more products in the same time than a multiply-add of f32: on Zen 5 it does 1.9 times as many,
+/// on an Intel Xeon half as many, because there it takes two cycles.
+const Bf16Leaf& avx512_leaf() {
+  if (__builtin_cpu_supports("avx512bf16") == 0) return kBf16Avx512;
+  if (has_amx(AmxType::kBf16)) return kBf16Amx;
+  return __builtin_cpu_is("intel") == 0 ? kBf16Avx512Bf16 : kBf16Avx512;
 }
 
 /// Bytes of a panel: whole steps.
@@ -84,13 +88,11 @@ void Bf16Call::run(ThreadPool& pool) const {
 }  // namespace
 
 const Bf16Leaf& bf16_leaf(CpuIsa isa) {
-  static const bool has_bf16 = has_fast_bf16();
-  switch (isa) {
-    case CpuIsa::kAvx512: return has_bf16 ? kBf16Avx512Bf16 : kBf16Avx512;
-    case CpuIsa::kAvx2: return kBf16Avx2;
-    case CpuIsa::kPortable: break;
+  if (isa == CpuIsa::kAvx512) {
+    static const Bf16Leaf& best = avx512_leaf();
+    return best;
   }
-  return kBf16Portable;
+  return isa == CpuIsa::kAvx2 ? kBf16Avx2 : kBf16Portable;
 }
 
 ops::PackedLinear pack_bf16(Device& device, ConstTensorView weight, ConstTensorView bias) {
@@ -125,10 +127,11 @@ std::size_t bf16_workspace(const ops::LinearArgs& args) {
   return static_cast<std::size_t>(args.x.shape[0] * row_stride(args.x.shape[1]));
 }
 
-void bf16_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace, CpuIsa isa) {
+void bf16_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace,
+                 const Bf16Leaf& leaf) {
   const ops::PackedLinear& weight = args.weight;
   const Bf16Rows rows{workspace.data, row_stride(weight.in_features)};
-  const Bf16Call call{.leaf = bf16_leaf(isa),
+  const Bf16Call call{.leaf = leaf,
                       .rows = {.x = args.x.as<float>(),
                                .rows = args.x.shape[0],
                                .cols = weight.in_features,

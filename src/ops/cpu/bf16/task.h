@@ -68,5 +68,6 @@ extern const Bf16Leaf kBf16Portable;
 extern const Bf16Leaf kBf16Avx2;
 extern const Bf16Leaf kBf16Avx512;
 extern const Bf16Leaf kBf16Avx512Bf16;
+extern const Bf16Leaf kBf16Amx;
 
 }  // namespace fovea::cpu
