@@ -6,6 +6,7 @@
 #include "fovea/error.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/core/dtype.h"
+#include "fovea/tower/core/margins.h"
 #include "fovea/tower/core/shape.h"
 #include "fovea/tower/core/tensor_view.h"
 #include "fovea/tower/device/arena.h"

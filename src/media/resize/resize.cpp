@@ -27,6 +27,24 @@ AxisView view_of(const AxisWeights& axis) {
       .planes = {axis.planes[0].data(), axis.planes[1].empty() ? nullptr : axis.planes[1].data()}};
 }
 
+AxisMargins margins_x(const ResizeArgs& args) {
+  return {args.src_margins.left_px, args.src_margins.right_px};
+}
+
+AxisMargins margins_y(const ResizeArgs& args) {
+  return {args.src_margins.top_px, args.src_margins.bottom_px};
+}
+
+AxisWeights weights_x(const ResizeArgs& args) {
+  return make_axis_weights(args.src_width_px, args.dst_width_px, args.engine, args.filter,
+                           margins_x(args));
+}
+
+AxisWeights weights_y(const ResizeArgs& args) {
+  return make_axis_weights(args.src_height_px, args.dst_height_px, args.engine, args.filter,
+                           margins_y(args));
+}
+
 bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
 
 bool has_avx512() {
@@ -113,8 +131,7 @@ class FilteredRows {
 };
 
 void resize_x(const ResizeArgs& args, const ResizeLeaf& leaf) {
-  const AxisWeights axis =
-      make_axis_weights(args.src_width_px, args.dst_width_px, args.engine, args.filter);
+  const AxisWeights axis = weights_x(args);
   FilteredRows rows(args, axis, leaf, 1);
   const std::size_t row_bytes = static_cast<std::size_t>(args.dst_width_px) * kChannels;
   for (std::size_t y = 0; y < static_cast<std::size_t>(args.dst_height_px); ++y) {
@@ -147,8 +164,7 @@ void filter_columns(const ResizeArgs& args, const AxisWeights& axis, const Resiz
 }
 
 void resize_y(const ResizeArgs& args, const ResizeLeaf& leaf) {
-  const AxisWeights axis =
-      make_axis_weights(args.src_height_px, args.dst_height_px, args.engine, args.filter);
+  const AxisWeights axis = weights_y(args);
   const std::size_t row_bytes = static_cast<std::size_t>(args.src_width_px) * kChannels;
   filter_columns(
       args, axis, leaf, [](std::size_t) {},
@@ -156,10 +172,8 @@ void resize_y(const ResizeArgs& args, const ResizeLeaf& leaf) {
 }
 
 void resize_xy(const ResizeArgs& args, const ResizeLeaf& leaf) {
-  const AxisWeights axis_x =
-      make_axis_weights(args.src_width_px, args.dst_width_px, args.engine, args.filter);
-  const AxisWeights axis_y =
-      make_axis_weights(args.src_height_px, args.dst_height_px, args.engine, args.filter);
+  const AxisWeights axis_x = weights_x(args);
+  const AxisWeights axis_y = weights_y(args);
   FilteredRows rows(args, axis_x, leaf, static_cast<std::size_t>(axis_y.max_count));
   filter_columns(
       args, axis_y, leaf, [&](std::size_t end) { rows.make_until(end); },
@@ -199,8 +213,10 @@ void resize_rgb(const ResizeArgs& args) {
   check_sides("result", args.dst_width_px, args.dst_height_px, args.dst.size());
 
   const ResizeLeaf& leaf = choose_leaf(args.isa);
-  const bool same_width = args.src_width_px == args.dst_width_px;
-  const bool same_height = args.src_height_px == args.dst_height_px;
+  const bool same_width =
+      args.src_width_px == args.dst_width_px && margins_x(args) == AxisMargins{};
+  const bool same_height =
+      args.src_height_px == args.dst_height_px && margins_y(args) == AxisMargins{};
   const bool tall_strip = args.engine == ResizeEngine::kPillow &&
                           args.src_height_px > 100 * args.src_width_px &&
                           args.dst_height_px < args.src_height_px;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "fovea/tower/core/margins.h"
+
 namespace fovea::media {
 
 /// The library whose fixed-point arithmetic is reproduced, byte for byte.
@@ -27,6 +29,9 @@ struct ResizeArgs {
   ResizeEngine engine;
   ResizeFilter filter;
   ResizeIsa isa = ResizeIsa::kBest;  ///< tests compare them
+  /// What the result does not show of the source, as Pillow's resize(box=...) with its filters:
+  /// pixels that are only partly inside count in full where a filter reaches them.
+  Margins src_margins = {};
 };
 
 /// Antialiased separable resize of 8-bit RGB: horizontal pass, then vertical, rounded and clipped

@@ -50,19 +50,21 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 
 /// Where the filter of each output pixel lies on the input.
 struct Geometry {
+  double begin;
   double scale;
   double support;
   double inverse_filter_scale;
 
   [[nodiscard]] double center(std::int64_t i) const {
-    return (static_cast<double>(i) + 0.5) * scale;
+    return begin + (static_cast<double>(i) + 0.5) * scale;
   }
 };
 
-Geometry geometry_of(const Filter& filter, const AxisWeights& axis) {
-  const double scale = static_cast<double>(axis.in_size) / static_cast<double>(axis.out_size);
+Geometry geometry_of(const Filter& filter, const AxisWeights& axis, const AxisMargins& margins) {
+  const double in_size = static_cast<double>(axis.in_size) - margins.before_px - margins.after_px;
+  const double scale = in_size / static_cast<double>(axis.out_size);
   const double filter_scale = std::max(scale, 1.0);
-  return {scale, filter.support * filter_scale, 1.0 / filter_scale};
+  return {margins.before_px, scale, filter.support * filter_scale, 1.0 / filter_scale};
 }
 
 /// Fills first, count, max_count and taps.
@@ -98,8 +100,9 @@ void fill_weights(const Filter& filter, const Geometry& geometry, double center,
 }
 
 /// Real weights in the layout of AxisWeights::weight; also chooses the windows.
-std::vector<double> real_weights(const Filter& filter, AxisWeights& axis) {
-  const Geometry geometry = geometry_of(filter, axis);
+std::vector<double> real_weights(const Filter& filter, const AxisMargins& margins,
+                                 AxisWeights& axis) {
+  const Geometry geometry = geometry_of(filter, axis, margins);
   choose_windows(geometry, axis);
   const auto taps = static_cast<std::size_t>(axis.taps);
   std::vector<double> weights(axis.first.size() * taps, 0.0);
@@ -140,11 +143,11 @@ void split_into_planes(AxisWeights& axis, bool fits_16_bits) {
 }  // namespace
 
 AxisWeights make_axis_weights(std::int64_t in_size, std::int64_t out_size, ResizeEngine engine,
-                              ResizeFilter filter) {
+                              ResizeFilter filter, const AxisMargins& margins) {
   AxisWeights axis;
   axis.in_size = in_size;
   axis.out_size = out_size;
-  const std::vector<double> weights = real_weights(filter_of(filter), axis);
+  const std::vector<double> weights = real_weights(filter_of(filter), margins, axis);
   const bool fits_16_bits = engine == ResizeEngine::kTorchvision;
   axis.shift = fits_16_bits ? torch_bits(weights) : kPillowBits;
   axis.weight.resize(weights.size());

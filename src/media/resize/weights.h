@@ -27,12 +27,21 @@ struct AxisWeights {
   std::vector<std::int16_t> planes[2];
 };
 
+/// The part of an axis that is resized: all but what lies beyond the picture, in pixels.
+struct AxisMargins {
+  double before_px = 0;
+  double after_px = 0;
+
+  friend bool operator==(const AxisMargins&, const AxisMargins&) = default;
+};
+
 /// Computes the filter of an axis that is resized from in_size to out_size pixels, both >= 1.
 /// Double arithmetic in the order of the references; 22-bit (Pillow) or 16-bit (torchvision) fixed
 /// point.
 /// Source: docs/reference/image_resize.md, "Axis weights", "Pillow weights" and "Torchvision
 /// weights".
 [[nodiscard]] AxisWeights make_axis_weights(std::int64_t in_size, std::int64_t out_size,
-                                            ResizeEngine engine, ResizeFilter filter);
+                                            ResizeEngine engine, ResizeFilter filter,
+                                            const AxisMargins& margins = {});
 
 }  // namespace fovea::media

@@ -314,5 +314,63 @@ TEST(Resize, StopsWhenAskedTo) {
     test::expect_stops([&] { (void)resize(src, {8, 6}, to, U, kBilinear); });
 }
 
+TEST(ResizeMargins, AreAsABoxOfPillow) {
+  struct Example {
+    Margins margins;
+    ResizeFilter filter;
+    Bytes rgb;
+  };
+  // Pillow 13.0.0: Image.fromarray(pattern).resize((3, 2), filter, box=...)
+  const std::vector<Example> examples{
+      {{.right_px = 0.5, .bottom_px = 0.75},
+       kBicubic,
+       {23, 52, 81, 45, 74, 103, 69, 98, 127, 66, 95, 124, 97, 126, 155, 130, 159, 188}},
+      {{.right_px = 0.5, .bottom_px = 0.75},
+       kBilinear,
+       {27, 56, 85, 49, 78, 107, 72, 101, 130, 67, 96, 125, 96, 125, 154, 126, 155, 184}},
+      {{.left_px = 0.5, .top_px = 0.75},
+       kBicubic,
+       {35, 64, 93, 60, 89, 118, 84, 113, 142, 79, 108, 137, 114, 143, 172, 146, 175, 204}},
+      {{.left_px = 0.5, .top_px = 0.75},
+       kBilinear,
+       {38, 67, 96, 62, 91, 120, 85, 114, 143, 78, 107, 136, 110, 139, 168, 140, 169, 198}}};
+  const Bytes pattern = test::checksum_pattern(9, 7, 3);
+  for (const Example& example : examples) {
+    Bytes rgb(3 * 2 * 3);
+    resize_rgb({.src = pattern,
+                .src_width_px = 9,
+                .src_height_px = 7,
+                .dst = rgb,
+                .dst_width_px = 3,
+                .dst_height_px = 2,
+                .engine = P,
+                .filter = example.filter,
+                .src_margins = example.margins});
+    EXPECT_EQ(rgb, example.rgb);
+  }
+}
+
+TEST(ResizeMargins, AreCutOffWhereTheSizeStays) {
+  const Bytes pattern = test::checksum_pattern(4, 4, 3);
+  const auto resized = [&](const Margins& margins) {
+    Bytes rgb(pattern.size());
+    resize_rgb({.src = pattern,
+                .src_width_px = 4,
+                .src_height_px = 4,
+                .dst = rgb,
+                .dst_width_px = 4,
+                .dst_height_px = 4,
+                .engine = U,
+                .filter = kBilinear,
+                .src_margins = margins});
+    return rgb;
+  };
+  EXPECT_EQ(resized({}), pattern);
+  for (const Margins& margins :
+       {Margins{.left_px = 0.5}, {.top_px = 0.5}, {.right_px = 0.5}, {.bottom_px = 0.5}}) {
+    EXPECT_NE(resized(margins), pattern);
+  }
+}
+
 }  // namespace
 }  // namespace fovea::media
