@@ -139,9 +139,9 @@ class Preparation {
     DecodeBudget::Share share = take(info.decode_bytes);
     const Stopwatch watch;
     media::DecodeProcesses* const others = context_.processes;
-    media::Image image =
-        others != nullptr ? others->decode_image(bytes, name)
-                          : media::decode_image(bytes, name, context_.options, share.take_memory());
+    media::Image image = others != nullptr ? others->decode_image(bytes, name)
+                                           : media::decode_image(bytes, name, context_.options, 1,
+                                                                 share.take_memory());
     result_.times.decode_ms += watch.elapsed_ms();
     writer_.add({image.rgb.data(), image.width_px, image.height_px});
     share.leave(std::move(image.rgb));

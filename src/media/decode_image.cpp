@@ -2,6 +2,7 @@
 // that depends on the image's size is allocated before the limits have been checked.
 #include "media/decode_image.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -11,13 +12,14 @@
 #include "media/limits.h"
 #include "media/orientation.h"
 #include "media/profile.h"
+#include "media/reduction.h"
 
 namespace fovea::media {
 namespace {
 
 ImageHeader read_header(const EncodedImage& source) {
   switch (detect_image_format(source.bytes, source.name)) {
-    case ImageFormat::kJpeg: return read_jpeg_header(source);
+    case ImageFormat::kJpeg: return read_jpeg_header(source, 1);
     case ImageFormat::kPng: return read_png_header(source);
     case ImageFormat::kWebp: return read_webp_header(source);
   }
@@ -33,14 +35,21 @@ void check_limits(const ImageInfo& info, std::string_view name, const MediaLimit
 }
 
 /// The orientation is upright if the profile turns no images.
-ImageHeader read_checked_header(const EncodedImage& source, const MediaOptions& options) {
+ImageHeader read_checked_header(const EncodedImage& source, const MediaOptions& options,
+                                int reduction) {
   const MediaLimits& limits = options.limits;
+  FOVEA_CHECK(std::ranges::find(kReductions, reduction) != kReductions.end(), kInternal,
+              source.name, ": no image is decoded at 1/", reduction, " of its size");
   FOVEA_CHECK(source.bytes.size() <= limits.max_image_bytes, kInvalidArgument, source.name,
               ": expected at most ", limits.max_image_bytes, " encoded bytes, got ",
               source.bytes.size());
   ImageHeader header = read_header(source);
-  if (!rules_of(options.profile).turns_upright) header.orientation = Orientation::kUpright;
   check_limits(header.info, source.name, limits);
+  if (reduction > 1 && header.info.format == ImageFormat::kJpeg) {
+    header = read_jpeg_header(source, reduction);
+  }
+  if (!rules_of(options.profile).turns_upright) header.orientation = Orientation::kUpright;
+  header.info.margins = turned(header.info.margins, header.orientation);
   return header;
 }
 
@@ -58,19 +67,21 @@ Image decode_pixels(const EncodedImage& source, const ImageHeader& header,
 }  // namespace
 
 ImageInfo probe_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                      const MediaOptions& options) {
-  const ImageHeader header = read_checked_header({bytes, name}, options);
+                      const MediaOptions& options, int reduction) {
+  const ImageHeader header = read_checked_header({bytes, name}, options, reduction);
   ImageInfo info = header.info;
   if (swaps_sides(header.orientation)) std::swap(info.width_px, info.height_px);
   return info;
 }
 
 Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                   const MediaOptions& options, std::vector<std::uint8_t> memory) {
+                   const MediaOptions& options, int reduction, std::vector<std::uint8_t> memory) {
   const EncodedImage source{bytes, name};
-  const ImageHeader header = read_checked_header(source, options);
+  const ImageHeader header = read_checked_header(source, options, reduction);
   try {
-    return decode_pixels(source, header, options, std::move(memory));
+    Image image = decode_pixels(source, header, options, std::move(memory));
+    image.margins = header.info.margins;
+    return image;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kOutOfMemory,
                 cat(name, ": no memory for an image of ", header.info.width_px, " x ",

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "media/bytes.h"
@@ -170,6 +171,14 @@ Orientation xmp_orientation(std::string_view xmp) {
 Orientation read_orientation(Bytes exif, Bytes xmp) noexcept {
   const std::optional<Orientation> orientation = exif_orientation(exif);
   return orientation ? *orientation : xmp_orientation(text_of(xmp));
+}
+
+Margins turned(const Margins& stored, Orientation orientation) noexcept {
+  Margins margins = stored;
+  if (reverses_x(orientation)) std::swap(margins.left_px, margins.right_px);
+  if (reverses_y(orientation)) std::swap(margins.top_px, margins.bottom_px);
+  if (!swaps_sides(orientation)) return margins;
+  return {margins.top_px, margins.left_px, margins.bottom_px, margins.right_px};
 }
 
 }  // namespace fovea::media

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "fovea/tower/core/margins.h"
+
 namespace fovea::media {
 
 /// The operation that makes a stored image upright: values of EXIF tag 0x0112.
@@ -29,5 +31,20 @@ enum class Orientation : std::uint8_t {
 [[nodiscard]] constexpr bool swaps_sides(Orientation orientation) noexcept {
   return orientation >= Orientation::kTranspose;
 }
+
+/// Whether stored rows, from left to right, run to the left of the upright image, or if they become
+/// columns, up.
+[[nodiscard]] constexpr bool reverses_x(Orientation orientation) noexcept {
+  return orientation == Orientation::kMirrorHorizontal || orientation == Orientation::kRotate180 ||
+         orientation == Orientation::kTransverse || orientation == Orientation::kRotate270;
+}
+/// The same for stored columns, from top to bottom.
+[[nodiscard]] constexpr bool reverses_y(Orientation orientation) noexcept {
+  return orientation == Orientation::kRotate180 || orientation == Orientation::kMirrorVertical ||
+         orientation == Orientation::kRotate90 || orientation == Orientation::kTransverse;
+}
+
+/// The margins of the upright image, from those of the stored one.
+[[nodiscard]] Margins turned(const Margins& stored, Orientation orientation) noexcept;
 
 }  // namespace fovea::media

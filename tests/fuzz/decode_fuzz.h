@@ -6,6 +6,7 @@
 #include "fuzz.h"
 #include "media/decode_image.h"
 #include "media/image_format.h"
+#include "media/reduction.h"
 
 namespace fovea::test {
 
@@ -20,10 +21,11 @@ inline int decode_one(media::ImageFormat format, const std::uint8_t* data, std::
   MediaOptions options;
   options.limits.max_image_pixels = 1 << 18;  // keeps a run fast
   options.profile = static_cast<MediaProfile>(size % 4);
+  const int reduction = media::kReductions[size / 4 % media::kReductions.size()];
   media::ImageInfo info;
-  if (!accepts([&] { info = media::probe_image(file, "fuzz", options); })) return 0;
+  if (!accepts([&] { info = media::probe_image(file, "fuzz", options, reduction); })) return 0;
   media::Image image;
-  if (!accepts([&] { image = media::decode_image(file, "fuzz", options); })) return 0;
+  if (!accepts([&] { image = media::decode_image(file, "fuzz", options, reduction); })) return 0;
   require(image.width_px == info.width_px && image.height_px == info.height_px);
   require(image.rgb.size() == static_cast<std::size_t>(info.width_px * info.height_px * 3));
   return 0;

@@ -54,7 +54,7 @@ TEST_P(PillowReference, LeavesNothingOfTheMemoryItGets) {
   const std::vector<std::uint8_t> file = read_file(path, 1 << 16);
   Bytes memory(std::size_t{1} << 16, 0xab);
   const std::uint8_t* const place = memory.data();
-  const Image image = decode_image(file, "image", {}, std::move(memory));
+  const Image image = decode_image(file, "image", {}, 1, std::move(memory));
   EXPECT_EQ(image.rgb, decode(file).rgb);
   const bool is_copied = std::string_view(GetParam().file).ends_with(".webp");
   EXPECT_TRUE(is_copied || image.rgb.data() == place) << "new memory was taken";

@@ -21,6 +21,7 @@
 #include "media/formats/decoders.h"
 #include "media/formats/image_writer.h"
 #include "media/formats/jpeg_segments.h"
+#include "media/reduction.h"
 #include "media/rgb_convert.h"
 
 namespace fovea::media {
@@ -92,12 +93,16 @@ class JpegReader {
   JpegReader& operator=(const JpegReader&) = delete;
 
   /// Reads up to the pixels, or all coefficients of a file of several scans. Call once, first.
-  void start(Bytes file) {
+  /// @param reduction of the sides: blocks of 8 x 8 coefficients become 4 x 4, 2 x 2 or 1 x 1
+  /// pixels.
+  void start(Bytes file, int reduction) {
     run([&] {
       jpeg_create_decompress(&codec_);
       jpeg_mem_src(&codec_, file.data(), static_cast<unsigned long>(file.size()));  // NOLINT
       (void)jpeg_read_header(&codec_, TRUE);
       codec_.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
+      codec_.scale_num = 1;
+      codec_.scale_denom = static_cast<unsigned>(reduction);
       codec_.buffered_image = jpeg_has_multiple_scans(&codec_);
       (void)jpeg_start_decompress(&codec_);
       if (codec_.buffered_image == FALSE) return;
@@ -110,8 +115,8 @@ class JpegReader {
   }
 
   [[nodiscard]] bool is_cmyk() const noexcept { return codec_.num_components == 4; }
-  [[nodiscard]] std::int64_t width_px() const noexcept { return codec_.image_width; }
-  [[nodiscard]] std::int64_t height_px() const noexcept { return codec_.image_height; }
+  [[nodiscard]] std::int64_t width_px() const noexcept { return codec_.output_width; }
+  [[nodiscard]] std::int64_t height_px() const noexcept { return codec_.output_height; }
 
   /// Decodes all rows and reads to the end of the image. `row(y)` gives the memory of a row,
   /// `done(y)` is called when it is complete. Both must own nothing.
@@ -152,17 +157,21 @@ class JpegReader {
 
 }  // namespace
 
-ImageHeader read_jpeg_header(const EncodedImage& source) {
+ImageHeader read_jpeg_header(const EncodedImage& source, int reduction) {
   const JpegFrame frame = read_jpeg_frame(source.bytes, source.name);
   FOVEA_CHECK(frame.precision_bits == 8, kUnsupported, source.name,
               ": expected a JPEG of 8 bits per sample, got ", frame.precision_bits);
-  const std::size_t cmyk_row_bytes = static_cast<std::size_t>(frame.width_px) * 4;
+  const ReducedSide width = reduced(frame.width_px, reduction);
+  const ReducedSide height = reduced(frame.height_px, reduction);
+  const std::size_t cmyk_row_bytes = static_cast<std::size_t>(width.side_px) * 4;
   return {{.format = ImageFormat::kJpeg,
-           .width_px = frame.width_px,
-           .height_px = frame.height_px,
-           .decode_bytes = ImageWriter::memory_bytes(frame.width_px, frame.height_px) +
-                           jpeg_decoder_bytes(frame) + cmyk_row_bytes + kDecoderBytes},
-          find_orientation(source.bytes)};
+           .width_px = width.side_px,
+           .height_px = height.side_px,
+           .decode_bytes = ImageWriter::memory_bytes(width.side_px, height.side_px) +
+                           jpeg_decoder_bytes(frame) + cmyk_row_bytes + kDecoderBytes,
+           .margins = {.right_px = width.margin_px, .bottom_px = height.margin_px}},
+          find_orientation(source.bytes),
+          reduction};
 }
 
 Image decode_jpeg(const EncodedImage& source, const ImageHeader& header,
@@ -171,7 +180,7 @@ Image decode_jpeg(const EncodedImage& source, const ImageHeader& header,
   const std::int64_t height = header.info.height_px;
   check_jpeg_scans(source.bytes, read_jpeg_frame(source.bytes, source.name), source.name);
   JpegReader reader(source.name);
-  reader.start(source.bytes);
+  reader.start(source.bytes, header.reduction);
   FOVEA_CHECK(reader.width_px() == width && reader.height_px() == height, kCorruptData, source.name,
               ": JPEG of ", width, " x ", height, " pixels has another frame of ",
               reader.width_px(), " x ", reader.height_px());

@@ -27,8 +27,9 @@ struct EncodedImage {
 
 /// Contents of a header.
 struct ImageHeader {
-  ImageInfo info;  ///< sides as stored
+  ImageInfo info;  ///< sides and margins as stored
   Orientation orientation = Orientation::kUpright;
+  int reduction = 1;  ///< what decode_jpeg divides the sides by; `info` is of the result
 };
 
 /// Part of ImageInfo::decode_bytes for what a library keeps whatever the image: tables, windows.
@@ -36,7 +37,7 @@ inline constexpr std::size_t kDecoderBytes = std::size_t{2} << 20;
 
 /// Damaged metadata never makes a header fail. @throws also Error(kUnsupported) for sample
 /// precisions other than 8 bits.
-[[nodiscard]] ImageHeader read_jpeg_header(const EncodedImage& source);
+[[nodiscard]] ImageHeader read_jpeg_header(const EncodedImage& source, int reduction);
 [[nodiscard]] ImageHeader read_png_header(const EncodedImage& source);
 [[nodiscard]] ImageHeader read_webp_header(const EncodedImage& source);
 

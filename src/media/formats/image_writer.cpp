@@ -22,10 +22,9 @@ constexpr std::int64_t kRowsTogether = 16;
 ImageWriter::ImageWriter(std::int64_t width_px, std::int64_t height_px, Orientation orientation,
                          std::vector<std::uint8_t> memory)
     : width_px_(width_px), height_px_(height_px) {
-  const auto code = static_cast<int>(orientation);
   const bool swaps = swaps_sides(orientation);
-  const bool from_right = code == 2 || code == 3 || code == 7 || code == 8;   // stored x runs back
-  const bool from_bottom = code == 3 || code == 4 || code == 6 || code == 7;  // stored y runs back
+  const bool from_right = reverses_x(orientation);
+  const bool from_bottom = reverses_y(orientation);
 
   image_.width_px = swaps ? height_px : width_px;
   image_.height_px = swaps ? width_px : height_px;

@@ -87,12 +87,13 @@ DecodeProcesses::DecodeProcesses(int count, const MediaOptions& options,
 
 DecodeProcesses::~DecodeProcesses() = default;
 
-Image DecodeProcesses::decode_image(std::span<const std::uint8_t> bytes, std::string_view name) {
-  const ImageInfo info = probe_image(bytes, name, impl_->options);
+Image DecodeProcesses::decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
+                                    int reduction) {
+  const ImageInfo info = probe_image(bytes, name, impl_->options, reduction);
   ProcessPool::Lease process(impl_->images);
   const Interrupt late({}, Interrupt::Clock::now() + kMostItemTime, name, current_interrupt());
   const InterruptScope scope(&late);
-  return process->decode_image({bytes, name}, info, impl_->options);
+  return process->decode_image({bytes, name}, info, impl_->options, reduction);
 }
 
 VideoInfo DecodeProcesses::decode_video(const EncodedVideo& video, const FrameSampler& sampler,

@@ -32,7 +32,8 @@ class DecodeProcesses {
 
   /// @throws as media::decode_image with the same messages, and as DecoderProcess::decode_image,
   /// Error(kUnavailable) if no process can be started.
-  [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name);
+  [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
+                                   int reduction = 1);
 
   /// @throws as media::decode_video, and as above. Exceptions of `sampler` and `sink` end the call.
   VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,

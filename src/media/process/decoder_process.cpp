@@ -37,11 +37,15 @@ DecoderProcess::DecoderProcess(ChildProcess child) : child_(std::move(child)) {
 }
 
 Image DecoderProcess::decode_image(const EncodedImage& source, const ImageInfo& info,
-                                   const MediaOptions& options) {
+                                   const MediaOptions& options, int reduction) {
   ++num_items_;
-  ask({.kind = RequestKind::kImage, .options = options, .payload_bytes = source.bytes.size()},
+  ask({.kind = RequestKind::kImage,
+       .options = options,
+       .reduction = reduction,
+       .payload_bytes = source.bytes.size()},
       source.bytes, source.name);
-  Image image{.width_px = info.width_px, .height_px = info.height_px, .rgb = {}};
+  Image image{
+      .width_px = info.width_px, .height_px = info.height_px, .rgb = {}, .margins = info.margins};
   receive_pixels(image, source.name);
   is_idle_ = true;
   return image;

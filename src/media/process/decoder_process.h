@@ -23,12 +23,12 @@ class DecoderProcess {
   /// @throws Error(kUnavailable) if it ends instead, Error(kDeadline) if that takes too long.
   explicit DecoderProcess(ChildProcess child);
 
-  /// As media::decode_image. @param info as probe_image gave it.
+  /// As media::decode_image. @param info as probe_image gave it for this reduction.
   /// @throws besides what the process throws: as check_interrupt; where the process ends instead of
   /// answering, Error(kDeadline) for lack of CPU time, Error(kUnavailable) if it was killed,
   /// Error(kCorruptData) after a crash; Error(kCorruptData) for an answer that makes no sense.
   [[nodiscard]] Image decode_image(const EncodedImage& source, const ImageInfo& info,
-                                   const MediaOptions& options);
+                                   const MediaOptions& options, int reduction);
 
   /// As media::decode_video. @param video in a file. @throws as decode_image.
   VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,

@@ -32,7 +32,7 @@ std::vector<std::int64_t> ask_for_frames(const VideoInfo& info) {
 /// Answers one request. Names are the host's business. @param file of a video.
 void serve(const Request& request, int file) try {
   if (request.kind == RequestKind::kImage) {
-    send_pixels(decode_image(receive_payload(request), "", request.options));
+    send_pixels(decode_image(receive_payload(request), "", request.options, request.reduction));
     return;
   }
   decode_video({.file = file, .file_bytes = request.file_bytes}, &ask_for_frames,

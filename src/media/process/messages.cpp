@@ -97,6 +97,7 @@ RequestHeader to_header(const Request& request) {
   words.put_signed(limits.max_video_frames);
   words.put(limits.max_item_bytes);
   words.put_signed(limits.max_patches_per_item);
+  words.put_signed(request.reduction);
   return header;
 }
 
@@ -117,6 +118,7 @@ Request parse_request(const RequestHeader& header) {
   limits.max_video_frames = words.take_signed();
   limits.max_item_bytes = words.take();
   limits.max_patches_per_item = words.take_signed();
+  request.reduction = static_cast<int>(words.take_signed());
   return request;
 }
 

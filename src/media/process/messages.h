@@ -28,19 +28,21 @@ namespace fovea::media {
 /// raised by one whenever messages change.
 inline constexpr const char* kDecoderFile = "fovea-decoder";
 inline constexpr PluginBuild kDecoderBuild{.kind = {'d', 'e', 'c', 'o', 'd', 'e', 'r'},
-                                           .interface_number = 1};
+                                           .interface_number = 2};
 
 enum class RequestKind : std::uint8_t { kImage = 1, kVideo, kFrames };
 
 /// From the host.
 struct Request {
   RequestKind kind = RequestKind::kImage;
-  MediaOptions options;  ///< but image_backend, min_pixels and max_pixels, which decode nothing
+  /// But image_backend, min_pixels, max_pixels and jpeg_scaling, by which the host chooses sizes.
+  MediaOptions options;
+  int reduction = 1;  ///< of kImage
   std::uint64_t payload_bytes = 0;
   std::uint64_t file_bytes = 0;  ///< of kVideo: size of the file whose descriptor comes with it
 };
 
-inline constexpr std::size_t kRequestHeaderBytes = 14 * 8;
+inline constexpr std::size_t kRequestHeaderBytes = 15 * 8;
 using RequestHeader = std::array<std::uint8_t, kRequestHeaderBytes>;
 
 [[nodiscard]] RequestHeader to_header(const Request& request);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "media/decode_image.h"
 #include "media/interrupted.h"
 #include "media/rgb_convert.h"
 #include "media/test_images.h"
@@ -98,14 +99,45 @@ TEST(DecodeJpeg, EverySubsamplingHasThePixelsOfTurboJpeg) {
       }
 }
 
+TEST(DecodeJpeg, EveryReductionHasThePixelsOfTurboJpeg) {
+  for (const int subsampling :
+       {TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_GRAY, TJSAMP_440, TJSAMP_411})
+    for (const bool progressive : {false, true})
+      for (const auto& [width, height] : {std::pair{61, 47}, {64, 48}, {1, 9}})
+        for (const int reduction : {2, 4, 8}) {
+          SCOPED_TRACE(::testing::Message()
+                       << subsampling << ", " << width << "x" << height << " / " << reduction);
+          const Bytes file = test::encode_jpeg({.width = width,
+                                                .height = height,
+                                                .progressive = progressive,
+                                                .subsampling = subsampling},
+                                               smooth_samples(width, height, 3));
+          const Image image = decode_image(file, "image", {}, reduction);
+          const int columns = (width + reduction - 1) / reduction;
+          const int rows = (height + reduction - 1) / reduction;
+          ASSERT_EQ(image.width_px, columns);
+          ASSERT_EQ(image.height_px, rows);
+          EXPECT_EQ(image.rgb, turbojpeg_rgb(file, columns, rows));
+        }
+}
+
+TEST(DecodeJpeg, ReducedCmykHasTheColourOfItsPixels) {
+  constexpr int kSide = 16;
+  const Bytes file = test::encode_jpeg({.width = kSide, .height = kSide, .cmyk = true},
+                                       Bytes(kSide * kSide * 4, 200));
+  const Bytes full = decode(file).rgb;
+  EXPECT_EQ(decode_image(file, "image", {}, 8).rgb, Bytes(full.begin(), full.begin() + 12));
+}
+
 TEST(DecodeJpeg, EveryTruncationIsCorrupt) {
-  for (const bool progressive : {false, true}) {
-    const Bytes file = encode_rgb(40, 30, progressive);
-    for (std::size_t size = 3; size < file.size(); ++size)
-      expect_error(ErrorCode::kCorruptData, "image: JPEG ", [&] {
-        (void)decode(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
-      });
-  }
+  for (const bool progressive : {false, true})
+    for (const int reduction : {1, 4}) {
+      const Bytes file = encode_rgb(40, 30, progressive);
+      for (std::size_t size = 3; size < file.size(); ++size)
+        expect_error(ErrorCode::kCorruptData, "image: JPEG ", [&] {
+          (void)decode_image(std::span(file).first(size), "image", {}, reduction);
+        });
+    }
 }
 
 TEST(DecodeJpeg, TruncatedPixelsSaySo) {
@@ -117,8 +149,9 @@ TEST(DecodeJpeg, TruncatedPixelsSaySo) {
 TEST(DecodeJpeg, PixelsCutOutOfTheMiddleAreCorrupt) {
   Bytes file = encode_rgb(40, 30);
   file.erase(file.end() - 200, file.end() - 2);  // the end-of-image marker stays
-  expect_error(ErrorCode::kCorruptData, "cannot decode JPEG: Corrupt JPEG data",
-               [&] { (void)decode(file); });
+  for (const int reduction : {1, 2, 4, 8})
+    expect_error(ErrorCode::kCorruptData, "cannot decode JPEG: Corrupt JPEG data",
+                 [&] { (void)decode_image(file, "image", {}, reduction); });
 }
 
 TEST(DecodeJpeg, BytesBetweenSegmentsAreHarmless) {

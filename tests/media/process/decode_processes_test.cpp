@@ -58,12 +58,14 @@ Outcome outcome_of(Decode&& decode) {
 }
 
 void expect_same(DecodeProcesses& processes, const Bytes& bytes, const std::string& name,
-                 const MediaOptions& options = {}) {
+                 const MediaOptions& options = {}, int reduction = 1) {
   SCOPED_TRACE(name);
-  const Outcome here = outcome_of([&] { return decode_image(bytes, name, options); });
-  const Outcome there = outcome_of([&] { return processes.decode_image(bytes, name); });
+  const Outcome here = outcome_of([&] { return decode_image(bytes, name, options, reduction); });
+  const Outcome there = outcome_of([&] { return processes.decode_image(bytes, name, reduction); });
   EXPECT_EQ(there.image.width_px, here.image.width_px);
   EXPECT_EQ(there.image.height_px, here.image.height_px);
+  EXPECT_EQ(there.image.margins.right_px, here.image.margins.right_px);
+  EXPECT_EQ(there.image.margins.bottom_px, here.image.margins.bottom_px);
   EXPECT_TRUE(there.image.rgb == here.image.rgb) << "pixels differ";
   EXPECT_EQ(there.code, here.code);
   EXPECT_EQ(there.message, here.message);
@@ -103,6 +105,15 @@ TEST_F(DecodeProcessesTest, GiveTheErrorsOfThisProcess) {
   }
   expect_same(processes_, test::png_that_claims(1 << 20, 4), "too wide.png");
   expect_same(processes_, {'n', 'o', 'n', 'e'}, "no image");
+}
+
+TEST_F(DecodeProcessesTest, GiveImagesAtAFractionOfTheirSize) {
+  const std::string folder = std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/images/";
+  for (const char* name : {"rgb_420.jpg", "rgb_420_progressive.jpg", "cmyk.jpg", "rgb.png"}) {
+    for (const int reduction : {2, 4, 8}) {
+      expect_same(processes_, read_file(folder + name, kMostFileBytes), name, {}, reduction);
+    }
+  }
 }
 
 TEST_F(DecodeProcessesTest, FollowTheProfileAndTheBackground) {

@@ -29,7 +29,8 @@ Reply video(std::int64_t num_frames, double fps) {
 }
 
 TEST(Request, SurvivesTheSocketWithEveryOptionThatDecodes) {
-  Request sent{.kind = RequestKind::kVideo, .payload_bytes = 1234, .file_bytes = 5678};
+  Request sent{
+      .kind = RequestKind::kVideo, .reduction = 4, .payload_bytes = 1234, .file_bytes = 5678};
   sent.options.profile = MediaProfile::kTransformers;
   sent.options.background[1] = 77;
   sent.options.limits = {.max_image_pixels = 1,
@@ -41,6 +42,7 @@ TEST(Request, SurvivesTheSocketWithEveryOptionThatDecodes) {
                          .max_patches_per_item = 7};
   const Request received = parse_request(to_header(sent));
   EXPECT_EQ(received.kind, RequestKind::kVideo);
+  EXPECT_EQ(received.reduction, 4);
   EXPECT_EQ(received.payload_bytes, 1234u);
   EXPECT_EQ(received.file_bytes, 5678u);
   EXPECT_EQ(received.options.profile, MediaProfile::kTransformers);
