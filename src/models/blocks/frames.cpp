@@ -4,8 +4,25 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "media/reduction.h"
 
 namespace fovea::blocks {
+
+namespace {
+
+/// Whether a frame shows the whole source of a plan, at a size that the plan allows.
+bool is_planned(const ItemPlan& plan, const RgbView& frame) {
+  const Margins& m = frame.margins;
+  const double width = static_cast<double>(frame.width_px) - m.left_px - m.right_px;
+  const double height = static_cast<double>(frame.height_px) - m.top_px - m.bottom_px;
+  return std::ranges::any_of(media::kReductions, [&](int reduction) {
+    return (reduction == 1 || plan.target_width_px > 0) &&
+           width * reduction == static_cast<double>(plan.source_width_px) &&
+           height * reduction == static_cast<double>(plan.source_height_px);
+  });
+}
+
+}  // namespace
 
 void check_area(std::int64_t width_px, std::int64_t height_px) {
   FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
@@ -16,9 +33,9 @@ void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                  std::span<const std::uint8_t> out) {
   FOVEA_CHECK(index >= 0 && index < plan.num_frames, kInvalidArgument, "item was planned for ",
               plan.num_frames, plan.num_frames == 1 ? " frame" : " frames", ", got frame ", index);
-  FOVEA_CHECK(frame.width_px == plan.source_width_px && frame.height_px == plan.source_height_px,
-              kInvalidArgument, "frame ", index, " is ", frame.width_px, "x", frame.height_px,
-              " pixels, planned was ", plan.source_width_px, "x", plan.source_height_px);
+  FOVEA_CHECK(is_planned(plan, frame), kInvalidArgument, "frame ", index, " is ", frame.width_px,
+              "x", frame.height_px, " pixels, planned was ", plan.source_width_px, "x",
+              plan.source_height_px);
   FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
               " bytes, got ", out.size());
 }
@@ -33,7 +50,8 @@ void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
        .dst_width_px = width_px,
        .dst_height_px = height_px,
        .engine = engine,
-       .filter = filter});
+       .filter = filter,
+       .src_margins = image.margins});
 }
 
 media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_px,

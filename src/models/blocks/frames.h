@@ -14,14 +14,15 @@ namespace fovea::blocks {
 /// @throws Error(kInvalidArgument) for an image without area.
 void check_area(std::int64_t width_px, std::int64_t height_px);
 
-/// Requires a frame that an item was planned for, and room for all its pixels.
+/// Requires a frame that an item was planned for, at full size or at a fraction that the plan
+/// allows, and room for all its pixels.
 /// @throws Error(kInvalidArgument) for another index or size, Error(kInternal) if `out` has another
 /// size.
 void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                  std::span<const std::uint8_t> out);
 
 [[nodiscard]] inline RgbView view_of(const media::Image& image) {
-  return {image.rgb.data(), image.width_px, image.height_px};
+  return {image.rgb.data(), image.width_px, image.height_px, image.margins};
 }
 
 /// Resizes an image. @param out [height_px, width_px, 3], no overlap with the image.

@@ -82,6 +82,8 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   ItemPlan plan = blocks::plan_views(width_px, height_px, tiling, {{base, 1}, {tile, tiles}});
   plan.resized_width_px = tiles > 0 ? tiling.cols * tile.side_px : base.side_px;
   plan.resized_height_px = tiles > 0 ? tiling.rows * tile.side_px : base.side_px;
+  plan.target_width_px = std::max(rect.width, tiles > 0 ? plan.resized_width_px : 0);
+  plan.target_height_px = std::max(rect.height, tiles > 0 ? plan.resized_height_px : 0);
   const std::int64_t newlines = tiles > 0 ? tiling.rows * tile.tokens_side() : 0;
   plan.spec.path_tokens[kGlobal] += base.tokens_side();  // newlines, which its path adds
   plan.spec.out_rows += base.tokens_side() + newlines + 1;
@@ -92,7 +94,7 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
                            std::span<std::uint8_t> out) const {
   blocks::check_frame(plan, index, image, out);
   const std::size_t global_bytes = p_.views[kGlobal].pixel_bytes();
-  fill_global(image, out.first(global_bytes));
+  fill_global(plan, image, out.first(global_bytes));
   if (const auto tiling = tiling_of(plan)) {
     const media::Image canvas =
         blocks::resized(image, plan.resized_width_px, plan.resized_height_px, p_.engine);
@@ -101,9 +103,10 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
   }
 }
 
-void Processor::fill_global(RgbView image, std::span<std::uint8_t> out) const {
+void Processor::fill_global(const ItemPlan& plan, RgbView image,
+                            std::span<std::uint8_t> out) const {
   const std::int64_t side = p_.views[kGlobal].side_px;
-  const Rect rect = fit_on_canvas(side, image.width_px, image.height_px);
+  const Rect rect = fit_on_canvas(side, plan.source_width_px, plan.source_height_px);
   const media::Image fitted = blocks::resized(image, rect.width, rect.height, p_.engine);
   std::ranges::fill(out, kCanvasGrey);
   blocks::paste(blocks::view_of(fitted), rect.x, rect.y, side, out);

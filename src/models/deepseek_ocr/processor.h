@@ -54,7 +54,7 @@ class Processor final : public ItemProcessor {
 
  private:
   [[nodiscard]] blocks::Tiling choose_tiling(std::int64_t width_px, std::int64_t height_px) const;
-  void fill_global(RgbView image, std::span<std::uint8_t> out) const;
+  void fill_global(const ItemPlan& plan, RgbView image, std::span<std::uint8_t> out) const;
 
   Processing p_;
 };

@@ -126,7 +126,7 @@ void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& v
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
   blocks::check_frame(plan, index, frame, out);
-  const Size2d content = content_size(frame.height_px, frame.width_px,
+  const Size2d content = content_size(plan.source_height_px, plan.source_width_px,
                                       processing().geometry.patch_size, in_token_limit_);
   const media::Image image =
       blocks::resized(frame, content.width_px, content.height_px, processing().engine);

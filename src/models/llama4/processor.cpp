@@ -109,9 +109,14 @@ Placement place_image(const Processing& p, std::int64_t width_px, std::int64_t h
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
   blocks::check_area(width_px, height_px);
-  const Tiling canvas = choose_canvas(p_, width_px, height_px);
-  const std::int64_t tiles = canvas.count() + (canvas.count() > 1 ? 1 : 0);
-  return blocks::plan_tiles(width_px, height_px, canvas, {p_.tile, tiles});
+  const Placement place = place_image(p_, width_px, height_px);
+  const bool has_thumbnail = place.canvas.count() > 1;
+  ItemPlan plan = blocks::plan_tiles(width_px, height_px, place.canvas,
+                                     {p_.tile, place.canvas.count() + (has_thumbnail ? 1 : 0)});
+  const std::int64_t thumbnail_px = has_thumbnail ? p_.tile.side_px : 0;
+  plan.target_width_px = std::max(place.width_px, thumbnail_px);
+  plan.target_height_px = std::max(place.height_px, thumbnail_px);
+  return plan;
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& image,
@@ -119,7 +124,7 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
   constexpr auto kBilinear = media::ResizeFilter::kBilinear;
   blocks::check_frame(plan, index, image, out);
   const std::int64_t side = p_.tile.side_px;
-  const Placement place = place_image(p_, image.width_px, image.height_px);
+  const Placement place = place_image(p_, plan.source_width_px, plan.source_height_px);
   const media::Image placed =
       blocks::resized(image, place.width_px, place.height_px, p_.engine, kBilinear);
   blocks::cut_tiles(blocks::view_of(placed), place.canvas, side, out);

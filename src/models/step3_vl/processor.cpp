@@ -51,6 +51,10 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
                                      {{whole, 1}, {kViews[kLocal], crop.windows.count()}});
   plan.resized_width_px = crop.window_px > 0 ? crop.crop_width_px : whole.side_px;
   plan.resized_height_px = crop.window_px > 0 ? crop.crop_height_px : whole.side_px;
+  if (crop.square_px == 0) {  // all views are made of the image at this size
+    plan.target_width_px = crop.width_px;
+    plan.target_height_px = crop.height_px;
+  }
   return plan;
 }
 
@@ -58,7 +62,7 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
                            std::span<std::uint8_t> out) const {
   blocks::check_frame(plan, index, frame, out);
   RgbView image = frame;
-  const Crop crop = plan_crop(image.width_px, image.height_px, windows_);
+  const Crop crop = plan_crop(plan.source_width_px, plan.source_height_px, windows_);
   media::Image changed{crop.square_px, crop.square_px, {}};
   if (crop.square_px > 0) {
     cut(image, 0, 0, changed);

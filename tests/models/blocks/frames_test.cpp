@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "fovea/error.h"
 #include "support/expect_error.h"
 
 namespace fovea::blocks {
@@ -35,6 +36,31 @@ TEST(CheckFrame, TakesThePlannedFramesAndSizeAlone) {
   const RgbView turned{bytes.data(), 1, 4};
   test::expect_error(ErrorCode::kInvalidArgument, "frame 1 is 1x4 pixels, planned was 2x2",
                      [&] { check_frame(plan, 1, turned, out); });
+}
+
+TEST(CheckFrame, TakesAFractionOfTheSizeWhereThePlanNamesATarget) {
+  ItemPlan plan;
+  plan.source_width_px = 9;
+  plan.source_height_px = 16;
+  const std::vector<std::uint8_t> bytes(5 * 8 * 3);
+  const auto refused = [&](const RgbView& frame) {
+    try {
+      check_frame(plan, 0, frame, {});
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  const RgbView half{bytes.data(), 5, 8, {.right_px = 0.5}};
+  EXPECT_TRUE(refused(half)) << "without a target";
+  plan.target_width_px = 2;
+  plan.target_height_px = 3;
+  EXPECT_FALSE(refused(half));
+  EXPECT_FALSE(refused({bytes.data(), 5, 8, {.left_px = 0.5}}));
+  EXPECT_FALSE(refused({bytes.data(), 3, 4, {.right_px = 0.75}}));
+  EXPECT_TRUE(refused({bytes.data(), 5, 8})) << "without its margin";
+  EXPECT_TRUE(refused({bytes.data(), 4, 8}));
+  EXPECT_TRUE(refused({bytes.data(), 3, 8, {.right_px = 0.75}})) << "sides reduced differently";
 }
 
 TEST(Resized, HasTheSizeAskedForAndKeepsColours) {

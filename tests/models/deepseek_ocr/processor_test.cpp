@@ -99,6 +99,16 @@ std::int64_t out_rows(std::int64_t width_px, std::int64_t height_px) {
   return released().plan_image(width_px, height_px).spec.out_rows;
 }
 
+TEST(DeepseekOcrProcessor, TheTargetIsTheLargerOfBothViews) {
+  const auto target = [](std::int64_t width, std::int64_t height) {
+    const ItemPlan plan = released().plan_image(width, height);
+    return std::pair(plan.target_width_px, plan.target_height_px);
+  };
+  EXPECT_EQ(target(4000, 3000), std::pair(std::int64_t{1920}, std::int64_t{1280}));
+  EXPECT_EQ(target(1300, 2600), std::pair(std::int64_t{640}, std::int64_t{1280}));
+  EXPECT_EQ(target(480, 320), std::pair(std::int64_t{1024}, std::int64_t{683}));
+}
+
 TEST(DeepseekOcrProcessor, PlansTheWorkedExamples) {
   for (const Example& e : kExamples) {
     SCOPED_TRACE(::testing::Message() << e.width << "x" << e.height << ", max " << e.max_tiles);

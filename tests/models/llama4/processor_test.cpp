@@ -62,6 +62,15 @@ TEST(Llama4Processor, TakesTheLargestCanvasWhenAsked) {
   EXPECT_EQ(place_image(p, 336, 336).width_px, 1344);
 }
 
+TEST(Llama4Processor, TheTargetIsTheImageOnItsCanvasAndTheWholeImageBesideIt) {
+  const auto target = [](std::int64_t width, std::int64_t height) {
+    const ItemPlan plan = Processor(processing_of("")).plan_image(width, height);
+    return std::pair(plan.target_width_px, plan.target_height_px);
+  };
+  EXPECT_EQ(target(4000, 3000), std::pair(std::int64_t{1344}, std::int64_t{1008}));
+  EXPECT_EQ(target(9000, 600), std::pair(std::int64_t{5040}, std::int64_t{336}));
+}
+
 TEST(Llama4Processor, TilesAreThoseOfTheReferenceAtEverySize) {
   for (const std::string& folder : test::golden_folders("llama4", "preprocess.safetensors")) {
     const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);

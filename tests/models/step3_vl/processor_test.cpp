@@ -57,6 +57,16 @@ TEST(Step3VlProcessor, PlansTheTokensOfTheWorkedExamples) {
   EXPECT_EQ(Processor(false).plan_image(1280, 720).spec.out_rows, 169);
 }
 
+TEST(Step3VlProcessor, TheTargetIsTheSizeThatViewsAreMadeOf) {
+  const auto target = [](std::int64_t width, std::int64_t height) {
+    const ItemPlan plan = processor().plan_image(width, height);
+    return std::pair(plan.target_width_px, plan.target_height_px);
+  };
+  EXPECT_EQ(target(1280, 720), std::pair(std::int64_t{1280}, std::int64_t{720}));
+  EXPECT_EQ(target(16000, 12000), std::pair(std::int64_t{3024}, std::int64_t{2268}));
+  EXPECT_EQ(target(20, 100), std::pair(std::int64_t{0}, std::int64_t{0})) << "it is padded first";
+}
+
 TEST(Step3VlProcessor, WindowsBeyondTheImageAreBlack) {
   const std::vector<std::uint8_t> white(900 * 500 * 3, 255);
   const std::vector<std::uint8_t> pixels = pixels_of({white.data(), 900, 500});

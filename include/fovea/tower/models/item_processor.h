@@ -9,6 +9,7 @@
 
 #include "fovea/export.h"
 #include "fovea/media.h"
+#include "fovea/tower/core/margins.h"
 #include "fovea/tower/core/tensor_view.h"
 
 namespace fovea {
@@ -39,6 +40,10 @@ struct ItemPlan {
   std::int64_t num_frames = 1;  ///< sampled frames of a video
   std::int64_t resized_width_px = 0;
   std::int64_t resized_height_px = 0;
+  /// Largest sides that fill_frame resizes a frame to, in any view; it then takes frames that were
+  /// decoded at a fraction of their size as well. Both 0: it takes frames at full size alone.
+  std::int64_t target_width_px = 0;
+  std::int64_t target_height_px = 0;
   std::array<std::int64_t, 3> grid{};  ///< grid_thw in patches, or (1, tile rows, tile columns)
   bool has_grid_thw = false;           ///< `grid` is the grid_thw of the reference
   std::size_t pixel_bytes = 0;         ///< size of PreparedItem::pixels
@@ -51,6 +56,7 @@ struct RgbView {
   const std::uint8_t* rgb = nullptr;
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
+  Margins margins = {};  ///< none where the image has its full size
 };
 
 /// An item ready for the tower: resized bytes in the layout that the model's fill_inputs expects.
@@ -93,8 +99,10 @@ class FOVEA_API ItemProcessor {
 
   /// Resizes one source frame into its part of `out` (plan.pixel_bytes bytes). `out` is complete
   /// when each of plan.num_frames frames was given once, in any order; an image is frame 0.
-  /// @throws Error(kInvalidArgument) for a frame of another size than the planned one, or of an
-  /// index that is not in [0, plan.num_frames).
+  /// @param frame of the planned size, or if the plan names a target, 1/2, 1/4 or 1/8 of that:
+  /// sides rounded up, and margins that say by how much.
+  /// @throws Error(kInvalidArgument) for a frame of another size, or of an index that is not in [0,
+  /// plan.num_frames).
   virtual void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                           std::span<std::uint8_t> out) const = 0;
   /// Turns pixel values, as the reference's processor returns them, into `out` (plan.pixel_bytes

@@ -46,6 +46,8 @@ ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
   plan.num_frames = num_frames;
   plan.resized_width_px = resized.width_px;
   plan.resized_height_px = resized.height_px;
+  plan.target_width_px = resized.width_px;
+  plan.target_height_px = resized.height_px;
   const std::int64_t t = (num_frames + g.temporal_patch_size - 1) / g.temporal_patch_size;
   plan.grid = {t, resized.height_px / g.patch_size, resized.width_px / g.patch_size};
   plan.has_grid_thw = true;

@@ -25,6 +25,8 @@ ItemPlan plan_tiles(std::int64_t width_px, std::int64_t height_px, Tiling tiling
   ItemPlan plan = plan_views(width_px, height_px, tiling, {views});
   plan.resized_width_px = tiling.cols * views.view.side_px;
   plan.resized_height_px = tiling.rows * views.view.side_px;
+  plan.target_width_px = plan.resized_width_px;
+  plan.target_height_px = plan.resized_height_px;
   return plan;
 }
 

@@ -16,12 +16,13 @@ struct ViewCount {
 };
 
 /// An image with the views that it has on each path: its rows are all their tokens, plan.grid is
-/// (1, tile rows, tile columns). The resized size is left to the caller, and so are further rows.
+/// (1, tile rows, tile columns). The resized and the target size are left to the caller, and so are
+/// further rows.
 [[nodiscard]] ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
                                   std::initializer_list<ViewCount> paths);
 
-/// An image with one path, resized to tiles of its size. @param views tiles and a thumbnail, if
-/// any.
+/// An image with one path, resized to tiles of its size, which is its target, too. @param views
+/// tiles and a thumbnail, if any.
 [[nodiscard]] ItemPlan plan_tiles(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
                                   const ViewCount& views);
 
