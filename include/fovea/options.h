@@ -63,6 +63,10 @@ struct MediaOptions {
   /// Replace the limits of the checkpoint's processor for images, in its unit.
   std::optional<std::int64_t> min_pixels;
   std::optional<std::int64_t> max_pixels;
+  /// Decodes a JPEG file at 1/2, 1/4 or 1/8 of its size where both sides of that are at least 1.75
+  /// times those that it is resized to: less work, for rows that differ a little. Sizes and numbers
+  /// of rows stay the same (docs/preprocessing.md, "Scaled decoding").
+  bool jpeg_scaling = false;
 };
 
 /// Largest token budget. Kernels count rows in 32 bits, and a token may stand for many patches.

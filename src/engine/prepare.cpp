@@ -19,6 +19,7 @@
 #include "engine/rows/row_blocks.h"
 #include "media/decode_image.h"
 #include "media/limits.h"
+#include "media/reduction.h"
 #include "media/video.h"
 
 namespace fovea {
@@ -105,7 +106,7 @@ class Preparation {
     const std::size_t frame_bytes =
         media_.content().size() / static_cast<std::size_t>(media_.num_frames);
     for (std::size_t begin = 0; begin < media_.content().size(); begin += frame_bytes) {
-      writer_.add({media_.content().data() + begin, media_.width_px, media_.height_px});
+      add_frame({media_.content().data() + begin, media_.width_px, media_.height_px});
     }
   }
 
@@ -133,18 +134,33 @@ class Preparation {
   }
 
   void add_image(std::span<const std::uint8_t> bytes, const std::string& name) {
-    const media::ImageInfo info = media::probe_image(bytes, name, context_.options);
+    media::ImageInfo info = media::probe_image(bytes, name, context_.options);
     writer_.announce(info.width_px, info.height_px);
     claim(result_.item.plan);
+    const int reduction = reduction_of(result_.item.plan);
+    if (reduction > 1) info = media::probe_image(bytes, name, context_.options, reduction);
     DecodeBudget::Share share = take(info.decode_bytes);
     const Stopwatch watch;
     media::DecodeProcesses* const others = context_.processes;
-    media::Image image = others != nullptr ? others->decode_image(bytes, name)
-                                           : media::decode_image(bytes, name, context_.options, 1,
-                                                                 share.take_memory());
+    media::Image image = others != nullptr ? others->decode_image(bytes, name, reduction)
+                                           : media::decode_image(bytes, name, context_.options,
+                                                                 reduction, share.take_memory());
     result_.times.decode_ms += watch.elapsed_ms();
-    writer_.add({image.rgb.data(), image.width_px, image.height_px});
+    writer_.add({image.rgb.data(), image.width_px, image.height_px, image.margins});
     share.leave(std::move(image.rgb));
+  }
+
+  /// At which fraction of its size an image is decoded, if its format can.
+  [[nodiscard]] int reduction_of(const ItemPlan& plan) const {
+    if (!context_.options.jpeg_scaling) return 1;
+    return media::choose_reduction(plan.source_width_px, plan.source_height_px,
+                                   plan.target_width_px, plan.target_height_px);
+  }
+
+  /// A frame that is there already.
+  void add_frame(const RgbView& frame) {
+    writer_.announce(frame.width_px, frame.height_px);
+    writer_.add(frame);
   }
 
   void add_container_bytes() { add_container({.bytes = media_.content(), .name = media_.name}); }
@@ -169,7 +185,7 @@ class Preparation {
       return indices;
     };
     const auto sink = [&](const media::Image& frame) {
-      writer_.add({frame.rgb.data(), frame.width_px, frame.height_px});
+      add_frame({frame.rgb.data(), frame.width_px, frame.height_px});
     };
     if (context_.processes != nullptr) {
       context_.processes->decode_video(video, sampler, sink);

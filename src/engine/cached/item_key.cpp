@@ -78,6 +78,7 @@ std::string options_of(const KeyContext& context, const MediaItem& media) {
                          {"row_dtype", to_string(to_dtype(context.dtype))}};
   if (options.min_pixels) json["min_pixels"] = *options.min_pixels;
   if (options.max_pixels) json["max_pixels"] = *options.max_pixels;
+  if (options.jpeg_scaling) json["jpeg_scaling"] = true;
   if (media.modality == Modality::kVideo) {
     json["fps"] = media.fps;
     json["pruning_rate"] = context.options.video_pruning_rate;

@@ -35,7 +35,6 @@ void FrameWriter::announce(std::int64_t width_px, std::int64_t height_px) {
 void FrameWriter::add(const RgbView& frame) {
   check_interrupt();
   const Stopwatch watch;
-  announce(frame.width_px, frame.height_px);
   item_.pixels.resize(item_.plan.pixel_bytes);
   processor_.fill_frame(item_.plan, next_++, frame, item_.pixels);
   resize_ms_ += watch.elapsed_ms();

@@ -26,11 +26,13 @@ class FrameWriter {
   /// processor.
   [[nodiscard]] ItemPlan plan_for(std::int64_t width_px, std::int64_t height_px) const;
 
-  /// Announces the size of the next frame before it is decoded.
+  /// Announces the full size of the next frame, before it is decoded where that can be.
   /// @throws as plan_for, Error(kInvalidArgument) if the frame before had another size.
   void announce(std::int64_t width_px, std::int64_t height_px);
 
-  /// Resizes the next frame. @throws as announce and as check_interrupt.
+  /// Resizes the next frame, which was announced, at full size or at a fraction that the plan
+  /// allows.
+  /// @throws as ItemProcessor::fill_frame and as check_interrupt.
   void add(const RgbView& frame);
 
   [[nodiscard]] std::int64_t num_frames() const noexcept { return num_frames_; }

@@ -54,6 +54,7 @@ TEST_F(ItemKeyTest, DependsOnWhatChangesTheRows) {
   options_.media.profile = MediaProfile::kSglang, add();
   options_.media.background[1] = 7, add();
   options_.media.background[1] = 255;
+  options_.media.jpeg_scaling = true, add();
   options_.quantization = Quantization::kFp8, add();
   std::ranges::sort(keys);
   EXPECT_EQ(std::ranges::adjacent_find(keys), keys.end());
