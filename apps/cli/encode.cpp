@@ -123,6 +123,7 @@ std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
   json["model"] = model_name(flags.engine.model);
   json["device"] = run.device;
   json["media_profile"] = flags.engine.media.profile;
+  json["jpeg_scaling"] = flags.engine.media.jpeg_scaling;
   json["items"] = run.items.size();
   json["failed_items"] = failed;
   json["rows"] = rows;

@@ -148,6 +148,16 @@ TEST_F(EncodeShard, KilledAtFiftyMomentsItStillCompletes) {
   }
 }
 
+TEST_F(EncodeShard, GoesOnWithTheSameOptionsAlone) {
+  const std::string input = list(1);
+  expect_success(encode(input, folder_ / "out"));
+  std::vector<std::string> scaled = arguments(input, folder_ / "out");
+  scaled.emplace_back("--jpeg-scaling");
+  const ProgramResult result = run_fovea(scaled);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("jpeg_scaling"));
+}
+
 TEST_F(EncodeShard, RemovesTemporaryFilesOfKilledRuns) {
   const std::string input = list(1);
   fs::create_directory(folder_ / "out");

@@ -32,6 +32,25 @@ std::vector<double> differences_in(const std::string& table) {
   return values;
 }
 
+TEST_F(EncodeProgram, DecodesJpegAtAFractionOfItsSizeOnRequest) {
+  const auto rows = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {photo_, noise_, "--min-pixels=1024", "--max-pixels=1024"});
+    expect_success(encode(arguments));
+    EXPECT_EQ(shape_of(0)[0], 1);
+    const SafetensorsFile file(output());
+    std::vector<std::string> found;
+    for (const char* name : {"item_0", "item_1"}) {
+      const ConstTensorView view = file.tensor(name);
+      found.emplace_back(reinterpret_cast<const char*>(view.data), view.bytes());
+    }
+    return found;
+  };
+  const std::vector<std::string> full = rows({});
+  const std::vector<std::string> scaled = rows({"--jpeg-scaling"});
+  EXPECT_NE(scaled[0], full[0]);
+  EXPECT_EQ(scaled[1], full[1]) << "PNG is decoded in full";
+}
+
 TEST_F(EncodeProgram, KeepsNothingOnTheCpu) {
   expect_success(encode({noise_, "--device", "cpu", "--cache-dir", folder_ / "cache", "--quiet"}));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "cache"));

@@ -104,6 +104,7 @@ nlohmann::ordered_json json_of(const ThroughputFlags& flags, const ThroughputRun
           {"model", flags.engine.model},
           {"device", run.device},
           {"media_profile", flags.engine.media.profile},
+          {"jpeg_scaling", flags.engine.media.jpeg_scaling},
           {"warmups", flags.warmups},
           {"repetitions", flags.repeat},
           {"items", run.items},

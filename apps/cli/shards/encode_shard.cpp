@@ -45,6 +45,7 @@ std::map<std::string, std::string> options_of(const ShardJob& job) {
           {"image_backend", media.image_backend},
           {"min_pixels", pixels(media.min_pixels)},
           {"max_pixels", pixels(media.max_pixels)},
+          {"jpeg_scaling", media.jpeg_scaling ? "on" : "off"},
           {"quantization", job.engine.quantization}};
 }
 

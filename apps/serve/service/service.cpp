@@ -55,6 +55,7 @@ std::string fingerprint_of(const Engine& engine, const EngineOptions& options) {
                      ";quantization=" + number(options.quantization) +
                      ";pruning=" + std::to_string(options.video_pruning_rate);
   for (const std::uint8_t color : media.background) text += ";" + number(color);
+  if (media.jpeg_scaling) text += ";jpeg_scaling";
   return sha256_hex(text);
 }
 

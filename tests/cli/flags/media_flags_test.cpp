@@ -26,6 +26,11 @@ TEST(MediaFlags, NameEveryProfile) {
   EXPECT_THROW((void)parsed("--media-profile torch"), CLI::ParseError);
 }
 
+TEST(MediaFlags, ScaleJpegFilesOnRequestAlone) {
+  EXPECT_FALSE(parsed("").jpeg_scaling);
+  EXPECT_TRUE(parsed("--jpeg-scaling").jpeg_scaling);
+}
+
 TEST(MediaFlags, TakeABackground) {
   const MediaOptions white = parsed("--media-profile vllm-0.23");
   EXPECT_EQ(white.background[0], 255);

@@ -81,6 +81,9 @@ TEST(Service, HasAFingerprintOfWeightsAndMediaRules) {
   EXPECT_EQ(first.size(), 64U);
   cached.engine.encoder_cache_bytes = 2 << 20;
   EXPECT_EQ(fingerprint(cached), first);
+  cached.engine.media.jpeg_scaling = true;
+  EXPECT_NE(fingerprint(cached), first);
+  cached.engine.media.jpeg_scaling = false;
   cached.engine.media.profile = MediaProfile::kSglang;
   EXPECT_NE(fingerprint(cached), first);
 }

@@ -161,6 +161,7 @@ nlohmann::ordered_json config_json(const MmFlags& flags) {
                                  {"dtype", flags.dtype},
                                  {"attention", flags.engine.attention},
                                  {"media_profile", flags.engine.media.profile},
+                                 {"jpeg_scaling", flags.engine.media.jpeg_scaling},
                                  {"max_concurrency", flags.arrivals.max_concurrency},
                                  {"request_rate", nullptr},
                                  {"video_pruning_rate", flags.engine.vllm.video_pruning_rate},
