@@ -117,6 +117,7 @@ const std::map<std::string, Set>& setters() {
       {"rgba_background_color", set_background},
       {"min_pixels", media<&MediaOptions::min_pixels>},
       {"max_pixels", media<&MediaOptions::max_pixels>},
+      {"jpeg_scaling", media<&MediaOptions::jpeg_scaling>},
       {"max_image_pixels", limit<&MediaLimits::max_image_pixels>},
       {"max_image_side_px", limit<&MediaLimits::max_image_side_px>},
       {"max_image_bytes", limit<&MediaLimits::max_image_bytes>},

@@ -72,6 +72,16 @@ def test_options_reach_the_engine():
     assert small.stats()["cache_hits"] == 1
 
 
+def test_jpeg_files_are_decoded_at_a_fraction_of_their_size_on_request():
+    photo = next(path for path in IMAGES if path.endswith(".jpg"))
+    options = {"min_pixels": 32 * 32, "max_pixels": 32 * 32, "encoder_cache_size": 4096}
+    (full,) = load_engine(**options).encode(photo)
+    (scaled,) = load_engine(jpeg_scaling=True, **options).encode(photo)
+    assert scaled.grid_thw == full.grid_thw
+    assert scaled.key != full.key
+    assert bits([scaled]) != bits([full])
+
+
 def test_an_engine_is_pickled_as_its_arguments(engine):
     copy = pickle.loads(pickle.dumps(load_engine(min_pixels=128 * 128)))
     assert bits(copy.encode(IMAGES)) == bits(load_engine(min_pixels=128 * 128).encode(IMAGES))

@@ -28,6 +28,7 @@ class Options(TypedDict, total=False):
     rgba_background_color: Tuple[int, int, int]
     min_pixels: Optional[int]
     max_pixels: Optional[int]
+    jpeg_scaling: bool
     max_image_pixels: int
     max_image_side_px: int
     max_image_bytes: int
