@@ -1,6 +1,7 @@
 // Times decode_image and resize_rgb on one image, on the calling thread.
 //   fovea_bench_media IMAGE ROUNDS WxH...
-// Prints one line per figure: what it is, then the median of the rounds in milliseconds.
+// Prints one line per figure: what it is, then the median of the rounds in milliseconds. Where a
+// size allows to decode a JPEG file at a fraction of its own, that is timed as well ("scaled").
 // bench/peers/pillow_cpu.py runs it beside Pillow and prints the comparison.
 #include <algorithm>
 #include <chrono>
@@ -9,11 +10,13 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "core/file.h"
 #include "media/decode_image.h"
+#include "media/reduction.h"
 #include "media/resize/resize.h"
 
 namespace {
@@ -43,30 +46,64 @@ struct NamedIsa {
   ResizeIsa isa;
 };
 
-void time_resize(const Image& image, const std::string& size, int rounds) {
-  const std::size_t x = size.find('x');
-  FOVEA_CHECK(x != std::string::npos, kInvalidArgument, "expected WxH, got ", size);
-  const std::int64_t width = std::atoll(size.c_str());
-  const std::int64_t height = std::atoll(size.c_str() + x + 1);
-  std::vector<std::uint8_t> result(static_cast<std::size_t>(width * height * 3));
-  const auto run = [&](ResizeEngine engine, ResizeIsa isa) {
-    fovea::media::resize_rgb({.src = image.rgb,
-                              .src_width_px = image.width_px,
-                              .src_height_px = image.height_px,
-                              .dst = result,
-                              .dst_width_px = width,
-                              .dst_height_px = height,
-                              .engine = engine,
-                              .filter = ResizeFilter::kBicubic,
-                              .isa = isa});
-  };
+struct Size {
+  std::int64_t width_px;
+  std::int64_t height_px;
+};
+
+Size parse_size(const std::string& text) {
+  const std::size_t x = text.find('x');
+  FOVEA_CHECK(x != std::string::npos, kInvalidArgument, "expected WxH, got ", text);
+  return {std::atoll(text.c_str()), std::atoll(text.c_str() + x + 1)};
+}
+
+void resize(const Image& image, Size size, ResizeEngine engine, ResizeIsa isa,
+            std::vector<std::uint8_t>& result) {
+  result.resize(static_cast<std::size_t>(size.width_px * size.height_px * 3));
+  fovea::media::resize_rgb({.src = image.rgb,
+                            .src_width_px = image.width_px,
+                            .src_height_px = image.height_px,
+                            .dst = result,
+                            .dst_width_px = size.width_px,
+                            .dst_height_px = size.height_px,
+                            .engine = engine,
+                            .filter = ResizeFilter::kBicubic,
+                            .isa = isa,
+                            .src_margins = image.margins});
+}
+
+/// Decodes into the memory of the image before, as an engine does.
+void decode(const std::vector<std::uint8_t>& file, int reduction, Image& image) {
+  image = fovea::media::decode_image(file, "image", {}, reduction, std::move(image.rgb));
+}
+
+void time_scaled(const std::vector<std::uint8_t>& file, const Image& image, const std::string& text,
+                 int rounds) {
+  const Size size = parse_size(text);
+  const int reduction = fovea::media::choose_reduction(image.width_px, image.height_px,
+                                                       size.width_px, size.height_px);
+  Image scaled;
+  decode(file, reduction, scaled);
+  if (scaled.width_px == image.width_px) return;
+  std::vector<std::uint8_t> result;
+  std::printf("decode %s scaled by 1/%d %.4f\n", text.c_str(), reduction,
+              median_ms(rounds, [&] { decode(file, reduction, scaled); }));
+  std::printf("resize %s torchvision scaled by 1/%d %.4f\n", text.c_str(), reduction,
+              median_ms(rounds, [&] {
+                resize(scaled, size, ResizeEngine::kTorchvision, ResizeIsa::kBest, result);
+              }));
+}
+
+void time_resize(const Image& image, const std::string& text, int rounds) {
+  const Size size = parse_size(text);
+  std::vector<std::uint8_t> result;
   for (const NamedIsa& named :
        {NamedIsa{"best", ResizeIsa::kBest}, NamedIsa{"avx2", ResizeIsa::kAvx2},
         NamedIsa{"portable", ResizeIsa::kPortable}}) {
     for (const ResizeEngine engine : {ResizeEngine::kTorchvision, ResizeEngine::kPillow})
-      std::printf("resize %s %s %s %.4f\n", size.c_str(),
+      std::printf("resize %s %s %s %.4f\n", text.c_str(),
                   engine == ResizeEngine::kPillow ? "pillow" : "torchvision", named.name,
-                  median_ms(rounds, [&] { run(engine, named.isa); }));
+                  median_ms(rounds, [&] { resize(image, size, engine, named.isa, result); }));
   }
 }
 
@@ -77,7 +114,12 @@ void run(int argc, char** argv) {
   Image image;
   std::printf("decode %.4f\n",
               median_ms(rounds, [&] { image = fovea::media::decode_image(file, argv[1], {}); }));
-  for (int i = 3; i < argc; ++i) time_resize(image, argv[i], rounds);
+  std::printf("decode into memory that is there %.4f\n",
+              median_ms(rounds, [&] { decode(file, 1, image); }));
+  for (int i = 3; i < argc; ++i) {
+    time_scaled(file, image, argv[i], rounds);
+    time_resize(image, argv[i], rounds);
+  }
 }
 
 }  // namespace
