@@ -213,31 +213,35 @@ struct Int8Tile {
   std::int64_t column;  ///< first column of a panel
 };
 
-/// out = residual + activation(scale_n (scale_r sum + offset_r sum_n) + bias) for one row of a
-/// tile.
-template <class V, ops::Activation kActivation>
-void finish_int8_row(const Int8Task& task, std::int64_t row, std::int64_t first,
-                     const std::int32_t* sums) {
+/// out = residual + activation(scale_n (scale_r sum + offset_r sum_n) + bias) for one vector of
+/// columns of a tile, of which `count` exist.
+template <class V, ops::Activation kActivation, bool kWhole>
+void finish_int8_columns(const Int8Task& task, const Int8Tile& tile, std::int64_t column,
+                         std::int64_t count, const std::int32_t* sums) {
   using Reg = typename V::Reg;
-  const Reg scale = V::broadcast(task.x.scale[row]);
-  const Reg offset = V::broadcast(task.x.offset[row]);
-  const Int8Weights& w = task.weights;
-  const std::int64_t end =
-      task.columns - first < kPanelColumns ? task.columns : first + kPanelColumns;
-  for (std::int64_t c = first; c < end; c += V::kWidth) {
-    const Reg sum = V::to_float(V::load_int(sums + (c - first)));
-    const Reg product = V::fma(scale, sum, V::mul(offset, V::load(w.sum + c)));
-    Reg y = activate<V, kActivation>(V::fma(V::load(w.scale + c), product, V::load(w.bias + c)));
-    const std::int64_t count = end - c;
-    if (task.residual != nullptr) {
-      y = V::add(load_row<V>(task.residual + row * task.residual_stride + c, count), y);
+  const Reg w_scale = V::load(task.weights.scale + column);
+  const Reg w_sum = V::load(task.weights.sum + column);
+  const Reg bias = V::load(task.weights.bias + column);
+  const float* const scales = task.x.scale + tile.row;
+  const float* const offsets = task.x.offset + tile.row;
+  const float* residual = task.residual;
+  if (residual != nullptr) residual += tile.row * task.residual_stride + column;
+  float* out = task.out + tile.row * task.out_stride + column;
+  for (std::int64_t r = 0; r < tile.rows; ++r) {
+    const Reg sum = V::to_float(V::load_int(sums + r * kPanelColumns));
+    const Reg product =
+        V::fma(V::broadcast(scales[r]), sum, V::mul(V::broadcast(offsets[r]), w_sum));
+    Reg y = activate<V, kActivation>(V::fma(w_scale, product, bias));
+    if (residual != nullptr) {
+      y = V::add(kWhole ? V::load(residual) : V::load_some(residual, count), y);
+      residual += task.residual_stride;
     }
-    float* const out = task.out + row * task.out_stride + c;
-    if (count >= V::kWidth) {
+    if constexpr (kWhole) {
       V::store(out, y);
     } else {
       V::store_some(out, y, count);
     }
+    out += task.out_stride;
   }
 }
 
@@ -258,10 +262,16 @@ void add_wide(const WideNumbers& wide, const std::byte* panel, std::int32_t* sum
 template <class V, ops::Activation kActivation>
 void finish_int8_tile(const Int8Task& task, const Int8Tile& tile, const std::byte* panel,
                       std::int32_t* sums) {
-  for (std::int64_t r = 0; r < tile.rows; ++r) {
-    std::int32_t* const row_sums = sums + r * kPanelColumns;
-    add_wide<V>(task.x.wide[tile.row + r], panel, row_sums);
-    finish_int8_row<V, kActivation>(task, tile.row + r, tile.column, row_sums);
+  for (std::int64_t r = 0; r < tile.rows; ++r)
+    add_wide<V>(task.x.wide[tile.row + r], panel, sums + r * kPanelColumns);
+  for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
+    const std::int64_t column = tile.column + c;
+    const std::int64_t count = task.columns - column;
+    if (count >= V::kWidth) {
+      finish_int8_columns<V, kActivation, true>(task, tile, column, count, sums + c);
+    } else if (count > 0) {
+      finish_int8_columns<V, kActivation, false>(task, tile, column, count, sums + c);
+    }
   }
 }
 
