@@ -148,7 +148,7 @@ void quantize_rows(const QuantizeTask& task) {
 /// Memory that will be needed next, prefetched step by step during the current work.
 struct Int8Upcoming {
   const std::byte* data;  ///< any address may be prefetched
-  std::int64_t step;      ///< bytes to move on per group, at most two cache lines
+  std::int64_t step;      ///< bytes to move on per group
 };
 
 /// sums[r][0..32) = sum_k rows[r][k] * panel[k][0..32), for kRows rows: the micro-kernel. Holds two
@@ -163,16 +163,19 @@ void multiply_int8_tile(const std::uint8_t* rows, std::int64_t stride, const std
     for (int r = 0; r < kRows; ++r) left[r] = right[r] = V::zero();
     const std::byte* weights = panel + column * kGroupK;
     const std::byte* next = upcoming.data;
-    for (std::int64_t group = 0; group < groups; ++group, weights += kGroupBytes) {
-      V::prefetch(next);
-      V::prefetch(next + kCacheLine);
-      next += upcoming.step;
-      const Int w_left = V::load_group(weights);
-      const Int w_right = V::load_group(weights + kHalfPanel * kGroupK);
-      for (int r = 0; r < kRows; ++r) {
-        const Int x = V::broadcast_group(rows + r * stride + group * kGroupK);
-        left[r] = V::dot(left[r], x, w_left);
-        right[r] = V::dot(right[r], x, w_right);
+    const std::uint8_t* x_step = rows;
+    for (std::int64_t first = 0; first < groups; first += kStepGroups, x_step += kStepK) {
+      for (std::int64_t line = 0; line < kStepGroups * upcoming.step; line += kCacheLine)
+        V::prefetch(next + line);
+      next += kStepGroups * upcoming.step;
+      for (std::int64_t group = 0; group < kStepGroups; ++group, weights += kGroupBytes) {
+        const Int w_left = V::load_group(weights);
+        const Int w_right = V::load_group(weights + kHalfPanel * kGroupK);
+        for (int r = 0; r < kRows; ++r) {
+          const Int x = V::broadcast_group(x_step + r * stride + group * kGroupK);
+          left[r] = V::dot(left[r], x, w_left);
+          right[r] = V::dot(right[r], x, w_right);
+        }
       }
     }
     for (int r = 0; r < kRows; ++r) {
