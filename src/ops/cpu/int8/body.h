@@ -278,6 +278,17 @@ void finish_int8_tile(const Int8Task& task, const Int8Tile& tile, const std::byt
   }
 }
 
+/// The tile is multiplied while the lines that it is stored to arrive.
+template <class V>
+void prefetch_int8_output(const Int8Task& task, const Int8Tile& tile) {
+  for (std::int64_t r = tile.row; r < tile.row + tile.rows; ++r) {
+    const auto* const out =
+        reinterpret_cast<const std::byte*>(task.out + r * task.out_stride + tile.column);
+    V::prefetch(out);
+    V::prefetch(out + kCacheLine);
+  }
+}
+
 /// One panel times all rows of the task, in register tiles of nearly equal height, which together
 /// prefetch the next panel.
 template <class V, ops::Activation kActivation, class Tiles>
@@ -293,6 +304,7 @@ void multiply_int8_panel(const Int8Task& task, const Tiles& tiles, std::int64_t 
   Int8Rows x = task.x;
   for (std::int64_t t = 0; t < num_tiles; ++t) {
     tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);
+    prefetch_int8_output<V>(task, tile);
     tiles.multiply(x, tile.rows, weights, upcoming, sums);
     finish_int8_tile<V, kActivation>(task, tile, weights.panels, sums);
     tile.row += tile.rows;
