@@ -71,9 +71,10 @@ def fovea_rows(program, folder, images, *flags):
 
 
 def fovea_weight(weight):
-    """Integers of [-127, 127], the largest of a row 127; as src/ops/cpu/int8/int8_linear.h has it."""
-    scale = weight.abs().amax(1, keepdim=True) / 127
-    return torch.where(scale > 0, (weight / scale).round() * scale, 0)
+    """255 steps from the smallest weight of a row to the largest; as src/ops/cpu/int8/int8_linear.h has it."""
+    low, high = weight.amin(1, keepdim=True), weight.amax(1, keepdim=True)
+    middle, scale = (low + high) / 2, (high - low) / 254
+    return torch.where(scale > 0, middle + ((weight - middle) / scale).round() * scale, middle)
 
 
 def nncf_weights(weights):

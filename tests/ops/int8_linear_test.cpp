@@ -52,23 +52,23 @@ Steps naive_row(const float* x, std::int64_t cols) {
 }
 
 Steps naive_column(const float* w, std::int64_t count) {
-  float largest = 0;
-  for (std::int64_t k = 0; k < count; ++k) largest = std::max(largest, std::abs(w[k]));
-  const float scale = largest / 127.0f;
-  Steps column{scale, 0, {}};
-  for (std::int64_t k = 0; k < count; ++k) column.integers.push_back(std::nearbyint(w[k] / scale));
+  const auto [low, high] = std::minmax_element(w, w + count);
+  const float middle = *low / 2 + *high / 2;
+  const float scale = *high / 254 - *low / 254;
+  Steps column{scale, middle, {}};
+  for (std::int64_t k = 0; k < count; ++k)
+    column.integers.push_back(scale > 0 ? std::nearbyint((w[k] - middle) / scale) : 0);
   return column;
 }
 
 /// What the layer is defined as, in double precision.
 double naive_sum(const Steps& row, const Steps& column) {
-  double products = 0;
   double sum = 0;
   for (std::size_t k = 0; k < row.integers.size(); ++k) {
-    products += row.integers[k] * column.integers[k];
-    sum += column.integers[k];
+    sum += (row.offset + row.scale * row.integers[k]) *
+           (column.offset + column.scale * column.integers[k]);
   }
-  return column.scale * (row.scale * products + row.offset * sum);
+  return sum;
 }
 
 struct Case {
@@ -175,8 +175,10 @@ Matrix run_leaf(const cpu::Int8Leaf& leaf, const Matrix& x, const ops::PackedLin
   std::vector<std::uint8_t> values(rows * static_cast<std::size_t>(stride), 0xa5);
   std::vector<float> scale(rows);
   std::vector<float> offset(rows);
+  std::vector<float> total(rows);
   std::vector<cpu::WideNumbers> wide(rows);
-  const cpu::Int8Rows quantized{values.data(), stride, scale.data(), offset.data(), wide.data()};
+  const cpu::Int8Rows quantized{values.data(), stride,       scale.data(),
+                                offset.data(), total.data(), wide.data()};
   const FloatModeScope mode(kTowerFloatMode);
   leaf.quantize({.x = x.values.data(), .rows = x.rows, .cols = x.cols, .out = quantized});
   Matrix out(x.rows, layer.out_features, kNan);
@@ -186,7 +188,8 @@ Matrix run_leaf(const cpu::Int8Leaf& leaf, const Matrix& x, const ops::PackedLin
                  .weights = {.panels = layer.weight.data(),
                              .groups = (x.cols + 63) / 64 * 16,
                              .scale = scales,
-                             .sum = scales + panels * 32,
+                             .middle = scales + panels * 32,
+                             .sum = scales + 2 * panels * 32,
                              .bias = reinterpret_cast<const float*>(layer.bias.data())},
                  .num_panels = panels,
                  .residual = nullptr,
@@ -233,9 +236,10 @@ TEST_P(Int8LinearTest, AFewHugeNumbersLeaveTheStepsOfTheOthersAsTheyAre) {
       const std::vector<float>& w = weight.rounded;
       const auto at = static_cast<std::size_t>(n * 512);
       const Steps column = naive_column(w.data() + at, 512);
-      const double huge =
-          column.scale *
-          (300.0 * column.integers[7] - 50.0 * column.integers[static_cast<std::size_t>(400 + r)]);
+      const auto weight_at = [&](std::int64_t k) {
+        return column.offset + column.scale * column.integers[static_cast<std::size_t>(k)];
+      };
+      const double huge = 300.0 * weight_at(7) - 50.0 * weight_at(400 + r);
       // Steps of 2 / 255 where those up to 300 would be 150 times as large.
       ASSERT_NEAR(out.at(r, n) - huge, plain.at(r, n), 0.5) << r << ", " << n;
     }
@@ -244,9 +248,11 @@ TEST_P(Int8LinearTest, AFewHugeNumbersLeaveTheStepsOfTheOthersAsTheyAre) {
 
 TEST_P(Int8LinearTest, SumsOfTheLargestProductsDoNotSaturate) {
   for (const std::int64_t in_features : {std::int64_t{15000}, kMaxInt8Features}) {
-    // 255 * 127 in every place but one: 4 of them exceed 16 bits, all of them reach 2.1e9.
-    const Stored weight(std::vector<float>(static_cast<std::size_t>(2 * in_features), 1.0f),
-                        DType::kF32, {2, in_features});
+    // 255 * 127 in every place but one: 4 of them exceed 16 bits, all of them reach 2.1e9. There
+    // the weight is the only other one, so that the rest are 127 steps from the middle.
+    std::vector<float> weights(static_cast<std::size_t>(2 * in_features), 1.0f);
+    weights[3] = weights[static_cast<std::size_t>(in_features + 3)] = -1.0f;
+    const Stored weight(weights, DType::kF32, {2, in_features});
     Int8Layer layer(GetParam(), weight, nullptr);
     ASSERT_EQ(layer.packed().dtype, DType::kI8);
     Matrix x(1, in_features, 255.0f);

@@ -111,6 +111,18 @@ void list_wide(const float* x, std::int64_t cols, RowRange range, float per_step
   }
 }
 
+/// The sum of what a row became. A template, so that every leaf has its own.
+template <class V>
+float total_of(const Int8Rows& rows, std::int64_t r, std::int64_t cols) {
+  const std::uint8_t* const values = rows.values + r * rows.stride;
+  std::int32_t sum = 0;
+  for (std::int64_t k = 0; k < cols; ++k) sum += values[k];
+  const WideNumbers& wide = rows.wide[r];
+  for (std::int32_t i = 0; i < wide.count; ++i) sum += wide.numbers[i].excess;
+  const float steps = rows.scale[r] * static_cast<float>(sum);
+  return steps + rows.offset[r] * static_cast<float>(cols);
+}
+
 /// The leaf's first half: 256 steps from the smallest element to the largest that is not wide.
 template <class V>
 void quantize_rows(const QuantizeTask& task) {
@@ -142,6 +154,7 @@ void quantize_rows(const QuantizeTask& task) {
       V::store_bytes(values + c, V::min(V::max(y, V::broadcast(0.0f)), V::broadcast(kSteps)));
     }
     for (; c % kStepK != 0; c += V::kWidth) V::store_bytes(values + c, V::broadcast(0.0f));
+    task.out.total[r] = total_of<V>(task.out, r, task.cols);
   }
 }
 
@@ -216,17 +229,19 @@ struct Int8Tile {
   std::int64_t column;  ///< first column of a panel
 };
 
-/// out = residual + activation(scale_n (scale_r sum + offset_r sum_n) + bias) for one vector of
-/// columns of a tile, of which `count` exist.
+/// out = residual + activation(scale_n (scale_r sum + offset_r sum_n) + middle_n total_r + bias)
+/// for one vector of columns of a tile, of which `count` exist.
 template <class V, ops::Activation kActivation, bool kWhole>
 void finish_int8_columns(const Int8Task& task, const Int8Tile& tile, std::int64_t column,
                          std::int64_t count, const std::int32_t* sums) {
   using Reg = typename V::Reg;
   const Reg w_scale = V::load(task.weights.scale + column);
+  const Reg w_middle = V::load(task.weights.middle + column);
   const Reg w_sum = V::load(task.weights.sum + column);
   const Reg bias = V::load(task.weights.bias + column);
   const float* const scales = task.x.scale + tile.row;
   const float* const offsets = task.x.offset + tile.row;
+  const float* const totals = task.x.total + tile.row;
   const float* residual = task.residual;
   if (residual != nullptr) residual += tile.row * task.residual_stride + column;
   float* out = task.out + tile.row * task.out_stride + column;
@@ -234,7 +249,8 @@ void finish_int8_columns(const Int8Task& task, const Int8Tile& tile, std::int64_
     const Reg sum = V::to_float(V::load_int(sums + r * kPanelColumns));
     const Reg product =
         V::fma(V::broadcast(scales[r]), sum, V::mul(V::broadcast(offsets[r]), w_sum));
-    Reg y = activate<V, kActivation>(V::fma(w_scale, product, bias));
+    const Reg added = V::fma(w_middle, V::broadcast(totals[r]), bias);
+    Reg y = activate<V, kActivation>(V::fma(w_scale, product, added));
     if (residual != nullptr) {
       y = V::add(kWhole ? V::load(residual) : V::load_some(residual, count), y);
       residual += task.residual_stride;

@@ -44,11 +44,13 @@ Int8Rows rows_in(const TensorView& workspace, std::int64_t rows, std::int64_t in
   const std::int64_t stride = row_stride(in_features);
   std::byte* const scale = workspace.data + rows * stride;
   std::byte* const offset = scale + round_up(rows * std::int64_t{sizeof(float)});
-  std::byte* const wide = offset + round_up(rows * std::int64_t{sizeof(float)});
+  std::byte* const total = offset + round_up(rows * std::int64_t{sizeof(float)});
+  std::byte* const wide = total + round_up(rows * std::int64_t{sizeof(float)});
   return {.values = reinterpret_cast<std::uint8_t*>(workspace.data),
           .stride = stride,
           .scale = reinterpret_cast<float*>(scale),
           .offset = reinterpret_cast<float*>(offset),
+          .total = reinterpret_cast<float*>(total),
           .wide = reinterpret_cast<WideNumbers*>(wide)};
 }
 
@@ -57,6 +59,7 @@ Int8Rows from_row(const Int8Rows& rows, std::int64_t row) {
           .stride = rows.stride,
           .scale = rows.scale + row,
           .offset = rows.offset + row,
+          .total = rows.total + row,
           .wide = rows.wide + row};
 }
 
@@ -67,16 +70,30 @@ Int8Weights weights_of(const ops::PackedLinear& layer) {
   return {.panels = layer.weight.data(),
           .groups = groups_of(layer.in_features),
           .scale = scale,
-          .sum = scale + columns,
+          .middle = scale + columns,
+          .sum = scale + 2 * columns,
           .bias = reinterpret_cast<const float*>(layer.bias.data())};
+}
+
+/// What the integers of a column of packed weights stand for: middle + scale * integer.
+struct ColumnSteps {
+  float middle;
+  float scale;
+};
+
+/// 255 steps from the smallest weight to the largest.
+ColumnSteps steps_of(std::span<const float> weights) {
+  const auto [low, high] = std::ranges::minmax(weights);
+  return {low / 2 + high / 2, high / 254 - low / 254};
 }
 
 /// Writes one column of the packed weights. @param to its first byte in its panel.
 /// @return the sum of its integers.
-float pack_column(std::span<const float> weights, float scale, std::byte* to) {
+float pack_column(std::span<const float> weights, const ColumnSteps& steps, std::byte* to) {
   std::int64_t sum = 0;
   for (std::size_t k = 0; k < weights.size(); ++k) {
-    const float value = scale > 0 ? std::nearbyint(weights[k] / scale) : 0.0f;
+    const float from_middle = weights[k] - steps.middle;
+    const float value = steps.scale > 0 ? std::nearbyint(from_middle / steps.scale) : 0.0f;
     const auto integer = static_cast<std::int8_t>(std::clamp(value, -127.0f, 127.0f));
     const std::size_t group = k / kGroupK;
     to[group * kGroupBytes + k % kGroupK] = static_cast<std::byte>(integer);
@@ -103,6 +120,7 @@ void Int8Call::run_part(std::int64_t count, TaskShape shape, std::int64_t part) 
   task.x = from_row(whole.x, cut.row);
   task.weights.panels += cut.panel * whole.weights.groups * kGroupBytes;
   task.weights.scale += cut.column();
+  task.weights.middle += cut.column();
   task.weights.sum += cut.column();
   task.weights.bias += cut.column();
   leaf.multiply(task);
@@ -146,19 +164,19 @@ ops::PackedLinear pack_int8(Device& device, ConstTensorView weight, ConstTensorV
   packed.dtype = DType::kI8;
   const std::int64_t panel_bytes = groups_of(packed.in_features) * kGroupBytes;
   packed.weight = device.allocate(static_cast<std::size_t>(columns / kPanelColumns * panel_bytes));
-  packed.scale = device.allocate(static_cast<std::size_t>(2 * columns) * sizeof(float));
+  packed.scale = device.allocate(static_cast<std::size_t>(3 * columns) * sizeof(float));
   packed.bias = device.allocate(static_cast<std::size_t>(columns) * sizeof(float));
   auto* const scales = reinterpret_cast<float*>(packed.scale.data());
   std::vector<float> row(static_cast<std::size_t>(packed.in_features));
   const auto row_bytes = packed.in_features * static_cast<std::int64_t>(size_of(weight.dtype));
   for (std::int64_t n = 0; n < packed.out_features; ++n) {
     widen_to_f32(weight.dtype, weight.data + n * row_bytes, row.data(), row.size());
-    float largest = 0;
-    for (const float value : row) largest = std::max(largest, std::abs(value));
-    scales[n] = largest / 127.0f;
+    const ColumnSteps steps = steps_of(row);
     std::byte* const to =
         packed.weight.data() + n / kPanelColumns * panel_bytes + n % kPanelColumns * kGroupK;
-    scales[columns + n] = pack_column(row, scales[n], to);
+    scales[n] = steps.scale;
+    scales[columns + n] = steps.middle;
+    scales[2 * columns + n] = pack_column(row, steps, to);
   }
   if (bias) {
     widen_to_f32(bias.dtype, bias.data, reinterpret_cast<float*>(packed.bias.data()),
@@ -170,7 +188,7 @@ ops::PackedLinear pack_int8(Device& device, ConstTensorView weight, ConstTensorV
 std::size_t int8_workspace(const ops::LinearArgs& args) {
   const std::int64_t rows = args.x.shape[0];
   return static_cast<std::size_t>(rows * row_stride(args.x.shape[1]) +
-                                  2 * round_up(rows * std::int64_t{sizeof(float)}) +
+                                  3 * round_up(rows * std::int64_t{sizeof(float)}) +
                                   rows * std::int64_t{sizeof(WideNumbers)});
 }
 

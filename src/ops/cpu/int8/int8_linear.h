@@ -9,13 +9,16 @@
 
 namespace fovea::cpu {
 
-// Linear layers in integers of 8 bits. Weights: W[n, k] ~ s[n] q[n, k], q in [-127, 127], s[n] =
-// max |W[n, :]| / 127. Rows: x[r, k] ~ m[r] + t[r] p[r, k], p in [0, 255], from the smallest number
-// of a row, or 0, to its largest, or 0. Where this leaves out up to 8 wide numbers of at least 256,
-// an end is halved, again and again; p of a wide number has more than 8 bits. Then
-//   x W^T [r, n] ~ s[n] (t[r] sum_k p[r, k] q[n, k] + m[r] sum_k q[n, k]),
-// with both sums in 32 bits, where they are exact. Source: Jacob et al., "Quantization and Training
-// of Neural Networks for Efficient Integer-Arithmetic-Only Inference", arXiv:1712.05877, section 2.
+// Linear layers in integers of 8 bits. Weights: W[n, k] ~ c[n] + s[n] q[n, k], q in [-127, 127],
+// from the smallest weight of a row to its largest, c in the middle. Rows: x[r, k] ~ m[r] +
+// t[r] p[r, k], p in [0, 255], from the smallest number of a row, or 0, to its largest, or 0. Where
+// this leaves out up to 8 wide numbers of at least 256, an end is halved, again and again; p of a
+// wide number has more than 8 bits. Then
+//   x W^T [r, n] ~ s[n] (t[r] sum_k p[r, k] q[n, k] + m[r] sum_k q[n, k])
+//                  + c[n] sum_k (m[r] + t[r] p[r, k]),
+// with all sums of integers in 32 bits, where they are exact. Source: Jacob et al., "Quantization
+// and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
+// arXiv:1712.05877, section 2.
 
 /// The fastest leaf of this machine that needs no more than `isa`.
 [[nodiscard]] const Int8Leaf& int8_leaf(CpuIsa isa);

@@ -52,13 +52,14 @@ struct WideNumbers {
 };
 
 /// Quantized rows: x[r, k] = offset[r] + scale[r] * values[r * stride + k], up to rounding, plus
-/// scale[r] * excess for wide numbers. What lies between the last k and the end of its step of
-/// kStepK is unspecified, and nothing depends on it.
+/// scale[r] * excess for wide numbers; total[r] is the sum of that over k. What lies between the
+/// last k and the end of its step of kStepK is unspecified, and nothing depends on it.
 struct Int8Rows {
   std::uint8_t* values;
   std::int64_t stride;  ///< bytes
   float* scale;
   float* offset;
+  float* total;
   WideNumbers* wide;
 };
 
@@ -75,6 +76,7 @@ struct Int8Weights {
   const std::byte* panels;
   std::int64_t groups;  ///< of k, in a panel
   const float* scale;   ///< of a column
+  const float* middle;  ///< of the weights of a column
   const float* sum;     ///< of the integers of a column
   const float* bias;    ///< zeros where there is none
 };
