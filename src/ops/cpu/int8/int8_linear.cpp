@@ -2,8 +2,6 @@
 // in the leaves, one per instruction set (int8/body.h).
 #include "ops/cpu/int8/int8_linear.h"
 
-#include <cpuid.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "ops/cpu/amx.h"
 #include "ops/cpu/linear/task_shape.h"
 #include "ops/cpu/row_loop.h"
+#include "ops/cpu/vnni.h"
 
 namespace fovea::cpu {
 
@@ -28,15 +27,6 @@ std::int64_t row_stride(std::int64_t in_features) { return round_up(in_features)
 /// Groups of k in a panel.
 std::int64_t groups_of(std::int64_t in_features) {
   return ceil_div(in_features, kStepK) * kStepGroups;
-}
-
-bool has_avx_vnni() {
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  constexpr unsigned kAvxVnni = 1u << 4;
-  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvxVnni) != 0;
 }
 
 /// Where quantized rows lie in the workspace of a layer.
@@ -145,11 +135,9 @@ void Int8Call::run(ThreadPool& pool) const {
 }  // namespace
 
 const Int8Leaf& int8_leaf(CpuIsa isa) {
-  static const bool has_avx512_vnni = __builtin_cpu_supports("avx512vnni") != 0;
-  static const bool has_vnni = has_avx_vnni();
-  if (isa >= CpuIsa::kAvx512 && has_avx512_vnni)
+  if (isa >= CpuIsa::kAvx512 && has_avx512_vnni())
     return has_amx(AmxType::kInt8) ? kInt8Amx : kInt8Avx512Vnni;
-  if (isa >= CpuIsa::kAvx2) return has_vnni ? kInt8AvxVnni : kInt8Avx2;
+  if (isa >= CpuIsa::kAvx2) return has_avx_vnni() ? kInt8AvxVnni : kInt8Avx2;
   return kInt8Portable;
 }
 
