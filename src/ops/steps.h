@@ -46,7 +46,8 @@ void check_attention(const char* op, const AttentionArgs& args);
           .num_heads = args.num_heads,
           .head_dim = args.head_dim,
           .scale = args.scale,
-          .out = args.out};
+          .out = args.out,
+          .products = products_behind(args.projection)};
 }
 
 }  // namespace fovea::ops

@@ -63,7 +63,8 @@ static void add_attention(ExecContext& ctx, const Attention& layer,
                        .num_heads = attn.num_heads,
                        .head_dim = attn.head_dim(),
                        .scale = 1.0f / std::sqrt(static_cast<float>(attn.head_dim())),
-                       .out = mixed});
+                       .out = mixed,
+                       .products = ops::products_behind(attn.qkv)});
   ops::linear(ctx, {.x = mixed, .weight = attn.proj, .residual = x, .rows = rows.live(), .out = x});
 }
 

@@ -1,5 +1,5 @@
 // Attention on the CPU: divides the work into tasks of one head and some queries each; the
-// arithmetic of a task is in attention_body.h.
+// arithmetic of a task is in attention_body.h, and in attention16/body.h for integers.
 #include "ops/cpu/attention.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "core/interrupt.h"
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
+#include "ops/cpu/attention16/task.h"
 #include "ops/cpu/row_loop.h"
 #include "ops/cpu/vector/vector_kernels.h"
 
@@ -53,6 +54,8 @@ Sequences read_sequences(const ops::AttentionArgs& args) {
   return seqs;
 }
 
+using RunAttentionTask = void (*)(const AttentionTask& task);
+
 /// Numbers the tasks without a table. In units of one block of queries, sequence s begins at
 /// start(s); starts are at least ceil(length / size) apart, so a few units hold no queries. Its
 /// tasks are start(s) * heads and up, head by head: all heads of a sequence share its rows of qkv
@@ -83,7 +86,7 @@ struct TaskNumbers {
 };
 
 void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int64_t task,
-              float* scratch, const VectorKernels& kernels) {
+              float* scratch, RunAttentionTask run_leaf) {
   const std::int64_t s = tasks.sequence_of(task / tasks.heads);
   const std::int64_t blocks = tasks.start(s + 1) - tasks.start(s);
   const std::int64_t head = (task - tasks.start(s) * tasks.heads) / blocks;
@@ -94,22 +97,22 @@ void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int
   if (first >= end) return;
   const std::int64_t width = args.num_heads * args.head_dim;
   const float* const qkv = args.qkv.as<float>() + head * args.head_dim;
-  kernels.attention({.q = qkv + first * 3 * width,
-                     .q_stride = 3 * width,
-                     .k = qkv + begin * 3 * width + width,
-                     .v = qkv + begin * 3 * width + 2 * width,
-                     .stride = 3 * width,
-                     .num_queries = std::min(tasks.size, end - first),
-                     .num_keys = end - begin,
-                     .head_dim = args.head_dim,
-                     .scale = args.scale,
-                     .out = args.out.as<float>() + first * width + head * args.head_dim,
-                     .out_stride = width,
-                     .scratch = scratch});
+  run_leaf({.q = qkv + first * 3 * width,
+            .q_stride = 3 * width,
+            .k = qkv + begin * 3 * width + width,
+            .v = qkv + begin * 3 * width + 2 * width,
+            .stride = 3 * width,
+            .num_queries = std::min(tasks.size, end - first),
+            .num_keys = end - begin,
+            .head_dim = args.head_dim,
+            .scale = args.scale,
+            .out = args.out.as<float>() + first * width + head * args.head_dim,
+            .out_stride = width,
+            .scratch = scratch});
 }
 
 void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
-         const VectorKernels& kernels) {
+         RunAttentionTask run_leaf) {
   const Sequences seqs = read_sequences(args);
   const std::int64_t rows = seqs.starts[seqs.count] - seqs.starts[0];
   if (rows == 0) return;
@@ -125,7 +128,7 @@ void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
     float* const scratch = workspace.as<float>() + lane * scratch_floats;
     for (std::int64_t task = next++; task < num_tasks; task = next++) {
       check_interrupt();
-      run_task(args, tasks, task, scratch, kernels);
+      run_task(args, tasks, task, scratch, run_leaf);
     }
   });
 }
@@ -138,9 +141,11 @@ std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads)
 }
 
 void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa) {
-  const VectorKernels& kernels = vector_kernels(isa);
+  const RunAttentionTask run_leaf = args.products == ops::AttentionProducts::kInt16
+                                        ? attention16_leaf(isa).attention
+                                        : vector_kernels(isa).attention;
   static_cast<CpuStream&>(stream).submit(
-      [args, workspace, &kernels](ThreadPool& pool) { run(pool, args, workspace, kernels); });
+      [args, workspace, run_leaf](ThreadPool& pool) { run(pool, args, workspace, run_leaf); });
 }
 
 }  // namespace fovea::cpu

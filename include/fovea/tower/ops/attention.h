@@ -17,6 +17,13 @@ struct Sequences {
   LiveRows rows = {};          ///< no live sequence goes beyond them
 };
 
+/// What attention multiplies.
+/// kNative: the activation dtype.
+/// kInt16 (CPU): integers of 16 bits. Queries and keys are multiples of the largest magnitude of
+/// their row, values of that of their component among 128 keys, and softmax is f32
+/// (src/ops/cpu/attention16/body.h).
+enum class AttentionProducts : std::uint8_t { kNative, kInt16 };
+
 struct AttentionArgs {
   ConstTensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
                         ///< contiguous
@@ -25,6 +32,7 @@ struct AttentionArgs {
   std::int64_t head_dim;  ///< multiple of 8
   float scale;            ///< applied to q . k, usually head_dim^-0.5
   TensorView out;         ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
+  AttentionProducts products = AttentionProducts::kNative;
 };
 
 /// Softmax attention inside every sequence, all heads, without a mask:
@@ -35,7 +43,7 @@ struct AttentionArgs {
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
 /// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads of more
-/// than 128 dims on a GPU.
+/// than 128 dims or for kInt16 on a GPU.
 /// Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, section 3.2.1; the
 /// streaming form is that of Dao, "FlashAttention-2", arXiv:2307.08691.
 FOVEA_API void attention(ExecContext& ctx, const AttentionArgs& args);

@@ -1,0 +1,59 @@
+// Attention in 16-bit integers for processors without a leaf of their own: the bits of the other
+// leaves, with whatever instructions there are.
+#include "ops/cpu/vector/simd_portable.h"
+// The body is made of templates over a type of this file.
+#include "ops/cpu/attention16/body.h"
+
+namespace fovea::cpu {
+
+namespace {
+
+struct Int16Simd : Simd {
+  using Int = Bits;
+
+  static Int zero() { return Int{}; }
+  static Int ones() { return Int{} + 0x00010001; }
+  static Int load_int(const void* p) {
+    Int a;
+    std::memcpy(&a, p, sizeof(a));
+    return a;
+  }
+  static void store_int(void* p, Int a) { std::memcpy(p, &a, sizeof(a)); }
+  static Int broadcast_pair(const void* p) {
+    std::int32_t pair = 0;
+    std::memcpy(&pair, p, sizeof(pair));
+    return Int{pair, pair, pair, pair};
+  }
+  static Int dot(Int sum, Int a, Int b) {
+    return sum + ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
+  }
+  static Reg to_float(Int a) { return __builtin_convertvector(a, Reg); }
+  static Int pair(Reg first, Reg second) {
+    return (integers(first) & 0xffff) | (integers(second) << 16);
+  }
+  static void store_shorts(void* p, Reg a) {
+    const Int wide = integers(a);
+    std::int16_t shorts[kWidth];
+    for (int i = 0; i < kWidth; ++i) shorts[i] = static_cast<std::int16_t>(wide[i]);
+    std::memcpy(p, shorts, sizeof(shorts));
+  }
+  static float largest(Reg a) {
+    float result = a[0];
+    for (int i = 1; i < kWidth; ++i) result = a[i] > result ? a[i] : result;
+    return result;
+  }
+  /// Rounded once, which the base class leaves to the hardware.
+  static Reg fma(Reg a, Reg b, Reg c) {
+    for (int i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+  }
+
+ private:
+  static Int integers(Reg a) { return __builtin_convertvector(round(a), Int); }
+};
+
+}  // namespace
+
+constinit const Attention16Leaf kAttention16Portable{&attention16_task<Int16Simd>, "portable"};
+
+}  // namespace fovea::cpu

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
+
+// The seam between attention in 16-bit integers and its leaves, one per instruction set: plain data
+// and function pointers, as in ops/cpu/int8/task.h.
+namespace fovea::cpu {
+
+/// Largest integers of probabilities and of values: kKeyBlock * kProbabilitySteps * kValueSteps <
+/// 2^31, so the sum over a block of keys is exact in 32 bits.
+inline constexpr std::int32_t kProbabilitySteps = 4095;
+inline constexpr std::int32_t kValueSteps = 4095;
+static_assert(kKeyBlock * kProbabilitySteps * kValueSteps <= INT32_MAX);
+
+/// Attention in integers of 16 bits (attention16/body.h).
+struct Attention16Leaf {
+  /// As VectorKernels::attention, for tasks without a bias.
+  void (*attention)(const AttentionTask& task);
+  const char* name;
+};
+
+extern const Attention16Leaf kAttention16Portable;
+extern const Attention16Leaf kAttention16Avx2;
+extern const Attention16Leaf kAttention16AvxVnni;
+extern const Attention16Leaf kAttention16Avx512Vnni;
+
+/// The fastest leaf of this machine that needs no more than `isa`.
+[[nodiscard]] const Attention16Leaf& attention16_leaf(CpuIsa isa);
+
+}  // namespace fovea::cpu

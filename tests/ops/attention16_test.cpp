@@ -1,0 +1,335 @@
+// Attention in integers of 16 bits, for every instruction set that this machine has: double
+// precision, the same bits from every leaf, batch and number of threads, and what NaN reaches.
+#include "ops/cpu/attention16/task.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "core/float_mode.h"
+#include "fovea/tower/ops/projected_attention.h"
+#include "ops/projected_attention_steps.h"
+#include "support/op_fixture.h"
+#include "support/property.h"
+
+namespace fovea::test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// Including the leaves that this machine has no use for.
+std::vector<const cpu::Attention16Leaf*> leaves_of_this_machine() {
+  std::vector<const cpu::Attention16Leaf*> leaves{&cpu::kAttention16Portable};
+  if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kAttention16Avx2);
+  const cpu::Attention16Leaf* const best = &cpu::attention16_leaf(detect_cpu_isa());
+  if (best != leaves.back() && best != leaves.front()) leaves.push_back(best);
+  return leaves;
+}
+
+/// One head and one sequence: q, k and v of a row side by side.
+struct OneHead {
+  std::int64_t dim;
+  std::vector<float> qkv;
+
+  static OneHead random(std::int64_t rows, std::int64_t dim, std::uint64_t seed) {
+    std::mt19937_64 generator(seed);
+    return {dim, normal_values(generator, rows * 3 * dim)};
+  }
+
+  [[nodiscard]] std::int64_t rows() const {
+    return static_cast<std::int64_t>(qkv.size()) / (3 * dim);
+  }
+  /// @param part 0 q, 1 k, 2 v
+  float& at(std::int64_t row, int part, std::int64_t d) {
+    return qkv[static_cast<std::size_t>((3 * row + part) * dim + d)];
+  }
+  [[nodiscard]] float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
+
+  /// What a leaf makes of the first queries, at most cpu::kMaxTaskQueries, and all keys.
+  [[nodiscard]] std::vector<float> run(const cpu::Attention16Leaf& leaf, float scale) const {
+    const std::int64_t queries = std::min(rows(), cpu::kMaxTaskQueries);
+    std::vector<float> scratch(static_cast<std::size_t>(cpu::attention_scratch_floats(dim)), kNan);
+    std::vector<float> out(static_cast<std::size_t>(queries * dim), kNan);
+    const FloatModeScope mode(kTowerFloatMode);
+    leaf.attention({.q = qkv.data(),
+                    .q_stride = 3 * dim,
+                    .k = qkv.data() + dim,
+                    .v = qkv.data() + 2 * dim,
+                    .stride = 3 * dim,
+                    .num_queries = queries,
+                    .num_keys = rows(),
+                    .head_dim = dim,
+                    .scale = scale,
+                    .out = out.data(),
+                    .out_stride = dim,
+                    .scratch = scratch.data()});
+    return out;
+  }
+  [[nodiscard]] std::vector<float> run(const cpu::Attention16Leaf& leaf) const {
+    return run(leaf, scale());
+  }
+
+  /// The row of a query in double precision.
+  [[nodiscard]] std::vector<double> exact(std::int64_t query) const {
+    const auto row = [&](std::int64_t r, std::int64_t part) {
+      return qkv.data() + (3 * r + part) * dim;
+    };
+    std::vector<double> scores;
+    for (std::int64_t key = 0; key < rows(); ++key) {
+      const float* const q = row(query, 0);
+      scores.push_back(scale() * std::inner_product(q, q + dim, row(key, 1), 0.0));
+    }
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    std::vector<double> out(static_cast<std::size_t>(dim));
+    double sum = 0;
+    for (std::int64_t key = 0; key < rows(); ++key) {
+      const double weight = std::exp(scores[static_cast<std::size_t>(key)] - largest);
+      sum += weight;
+      for (std::size_t d = 0; d < out.size(); ++d) out[d] += weight * row(key, 2)[d];
+    }
+    for (double& value : out) value /= sum;
+    return out;
+  }
+
+  /// Relative L2 difference of some rows of run() from double precision.
+  [[nodiscard]] double error(const cpu::Attention16Leaf& leaf) const {
+    const std::vector<float> got = run(leaf);
+    double difference = 0;
+    double norm = 0;
+    for (const std::int64_t query : {0, 1, 50, 127, 170, 255, 256, 299}) {
+      const std::vector<double> want = exact(query);
+      for (std::size_t d = 0; d < want.size(); ++d) {
+        difference += std::pow(got[static_cast<std::size_t>(query * dim) + d] - want[d], 2);
+        norm += std::pow(want[d], 2);
+      }
+    }
+    return std::sqrt(difference / norm);
+  }
+};
+
+class Attention16LeafTest : public ::testing::TestWithParam<const cpu::Attention16Leaf*> {
+ protected:
+  const cpu::Attention16Leaf& leaf = *GetParam();
+
+  void expect_error_below(double bound, const OneHead& head) { EXPECT_LT(head.error(leaf), bound); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Leaves, Attention16LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
+                         [](const auto& suite) { return std::string(suite.param->name); });
+
+TEST_P(Attention16LeafTest, GivesTheBitsOfThePortableLeafForEveryHeadDimAndLength) {
+  for (const std::int64_t dim : {8, 16, 24, 40, 64, 72, 80, 88, 96, 128}) {
+    for (const std::int64_t rows : {1, 2, 3, 7, 8, 9, 17, 48, 49, 127, 128, 129, 130, 260, 390}) {
+      OneHead head = OneHead::random(rows, dim, static_cast<std::uint64_t>(rows));
+      for (std::int64_t row = 0; row < rows; row += 5) head.at(row, 1, row % dim) *= 40.0f;
+      expect_same_bits(head.run(leaf), head.run(cpu::kAttention16Portable));
+      if (HasFailure()) FAIL() << rows << " rows, head_dim " << dim;
+    }
+  }
+}
+
+TEST_P(Attention16LeafTest, GivesTheBitsOfThePortableLeafForTinyAndHugeNumbers) {
+  for (const float factor : {0.0f, 1e-40f, 1e-33f, 1e-18f, 1e8f, 1e15f}) {
+    OneHead head = OneHead::random(140, 72, 3);
+    for (float& value : head.qkv) value *= factor;
+    expect_same_bits(head.run(leaf), head.run(cpu::kAttention16Portable));
+  }
+}
+
+// Bounds are twice what was seen.
+TEST_P(Attention16LeafTest, IsCloseToDoublePrecision) {
+  expect_error_below(1.1e-3, OneHead::random(300, 64, 1));
+  expect_error_below(1.1e-3, OneHead::random(300, 128, 2));
+}
+
+/// Keys of which number 17 has the same large score for every query.
+OneHead with_sink(float score) {
+  OneHead head = OneHead::random(1024, 64, 4);
+  for (std::int64_t row = 0; row < head.rows(); ++row) {
+    head.at(row, 0, 0) = 8.0f;
+    head.at(row, 1, 0) = 0.0f;
+  }
+  for (std::int64_t d = 0; d < head.dim; ++d) head.at(17, 1, d) = 0.0f;
+  head.at(17, 1, 0) = score;
+  return head;
+}
+
+TEST_P(Attention16LeafTest, AnAttentionSinkLeavesOtherBlocksTheirSteps) {
+  expect_error_below(2.6e-3, with_sink(12.0f));  // 0.99 of all
+  // A fifth of all, with a value near 0: the output is made of the others, which would have 10
+  // steps if the sink set the steps of all blocks.
+  OneHead silent = with_sink(6.0f);
+  for (std::int64_t d = 0; d < silent.dim; ++d) silent.at(17, 2, d) *= 1e-3f;
+  expect_error_below(8e-3, silent);
+}
+
+TEST_P(Attention16LeafTest, NearlyUniformRowsAddUpOver4096Keys) {
+  OneHead head = OneHead::random(4096, 64, 5);
+  for (std::int64_t row = 0; row < 4096; ++row) {
+    for (std::int64_t d = 0; d < head.dim; ++d) head.at(row, 0, d) *= 0.05f;
+  }
+  expect_error_below(5e-4, head);
+}
+
+TEST_P(Attention16LeafTest, ALargeChannelOfTheKeysLeavesStepsToTheOthers) {
+  OneHead head = OneHead::random(512, 64, 6);
+  for (std::int64_t row = 0; row < 512; ++row) head.at(row, 1, 3) += 50.0f;
+  expect_error_below(3e-3, head);
+}
+
+TEST_P(Attention16LeafTest, ALargeChannelOfTheValuesLeavesTheOthersAsTheyAre) {
+  OneHead head = OneHead::random(512, 64, 6);
+  std::vector<float> want = head.run(leaf);
+  for (std::int64_t row = 0; row < 512; ++row) head.at(row, 2, 5) *= 64.0f;
+  std::vector<float> got = head.run(leaf);
+  for (std::size_t i = 5; i < got.size(); i += 64) {
+    ASSERT_EQ(got[i], 64.0f * want[i]);
+    got[i] = want[i] = 0;
+  }
+  expect_same_bits(got, want);
+}
+
+TEST_P(Attention16LeafTest, AConstantValueComesOutAsItIs) {
+  OneHead head = OneHead::random(200, 16, 7);
+  for (std::int64_t row = 0; row < 200; ++row) {
+    for (std::int64_t d = 0; d < 16; ++d) head.at(row, 2, d) = 0.3f * static_cast<float>(d) - 2;
+  }
+  const std::vector<float> out = head.run(leaf);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const float want = 0.3f * static_cast<float>(i % 16) - 2;
+    ASSERT_NEAR(out[i], want, 1e-6 * std::abs(want)) << i;
+  }
+}
+
+TEST_P(Attention16LeafTest, SumsOfTheLargestIntegersFit32Bits) {
+  for (const std::int64_t dim : {8, 64, 128, 256}) {
+    const OneHead head{dim, std::vector<float>(static_cast<std::size_t>(3 * dim * 256), 1.0f)};
+    for (const float value : head.run(leaf)) ASSERT_NEAR(value, 1.0f, 1e-6f);
+  }
+}
+
+TEST_P(Attention16LeafTest, ANegativeScalePrefersTheSmallestProducts) {
+  OneHead head = OneHead::random(60, 24, 8);
+  OneHead flipped = head;
+  for (std::int64_t row = 0; row < 60; ++row) {
+    for (std::int64_t d = 0; d < 24; ++d) flipped.at(row, 0, d) *= -1.0f;
+  }
+  expect_same_bits(head.run(leaf, -0.2f), flipped.run(leaf, 0.2f));
+}
+
+TEST_P(Attention16LeafTest, OneKeyThatIsNotANumberReachesEveryQuery) {
+  for (const float value : {kNan, kInfinity, -kInfinity}) {
+    OneHead head = OneHead::random(150, 24, 9);
+    head.at(140, 1, 23) = value;
+    for (const float result : head.run(leaf)) ASSERT_TRUE(std::isnan(result));
+  }
+}
+
+TEST_P(Attention16LeafTest, AQueryThatIsNotANumberReachesItsRowOnly) {
+  for (const float value : {kNan, kInfinity, -kInfinity}) {
+    OneHead head = OneHead::random(150, 24, 9);
+    std::vector<float> want = head.run(leaf);
+    head.at(77, 0, 3) = value;
+    std::vector<float> got = head.run(leaf);
+    for (std::size_t i = 77 * 24; i < 78 * 24; ++i) {
+      ASSERT_TRUE(std::isnan(got[i]));
+      got[i] = want[i] = 0;
+    }
+    expect_same_bits(got, want);
+  }
+}
+
+TEST_P(Attention16LeafTest, AValueThatIsNotANumberReachesItsComponentOnly) {
+  for (const float value : {kNan, kInfinity, -kInfinity}) {
+    OneHead head = OneHead::random(150, 24, 9);
+    std::vector<float> want = head.run(leaf);
+    head.at(3, 2, 7) = value;
+    std::vector<float> got = head.run(leaf);
+    for (std::size_t i = 7; i < got.size(); i += 24) {
+      ASSERT_TRUE(std::isnan(got[i]));
+      got[i] = want[i] = 0;
+    }
+    expect_same_bits(got, want);
+  }
+}
+
+std::vector<OpCase> cpu_cases() {
+  std::vector<OpCase> cases = op_cases();
+  std::erase_if(cases, [](const OpCase& op_case) { return op_case.dtype != DType::kF32; });
+  return cases;
+}
+
+class Attention16Test : public ::testing::TestWithParam<OpCase> {
+ protected:
+  std::vector<float> attend(OpFixture& on, Heads heads, const std::vector<float>& qkv,
+                            const std::vector<std::int32_t>& cu) {
+    const std::int64_t rows = static_cast<std::int64_t>(qkv.size()) / (3 * heads.width());
+    const Tensor x = on.activations({rows, 3 * heads.width()}, qkv);
+    const Tensor starts = on.ints({static_cast<std::int64_t>(cu.size())}, cu);
+    const Tensor out = on.poisoned({rows, heads.width()});
+    return on.run(out, [&](ExecContext& ctx) {
+      ops::attention(ctx, {.qkv = x.view(),
+                           .sequences = {.cu_seqlens = starts.view(), .max_seqlen = rows},
+                           .num_heads = heads.count,
+                           .head_dim = heads.dim,
+                           .scale = heads.scale(),
+                           .out = out.view(),
+                           .products = ops::AttentionProducts::kInt16});
+    });
+  }
+
+  OpFixture f{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, Attention16Test, ::testing::ValuesIn(cpu_cases()), op_case_name);
+
+TEST_P(Attention16Test, ASequenceHasTheSameBitsAloneAndPacked) {
+  for_all(6, [&](std::mt19937_64& generator) {
+    const Heads heads{uniform(generator, 1, 3), 8 * uniform(generator, 1, 16)};
+    std::vector<std::int32_t> lengths{0, 1};
+    for (int s = 0; s < 4; ++s)
+      lengths.push_back(static_cast<std::int32_t>(uniform(generator, 0, 300)));
+    const std::vector<std::int32_t> cu = offsets(lengths);
+    const std::vector<float> qkv = normal_values(generator, cu.back() * 3 * heads.width());
+    const std::vector<float> packed = attend(f, heads, qkv, cu);
+    for (std::size_t s = 0; s < lengths.size(); ++s) {
+      if (lengths[s] == 0) continue;
+      const auto rows = [&](const std::vector<float>& all, std::int64_t columns) {
+        return std::vector<float>(all.begin() + cu[s] * columns, all.begin() + cu[s + 1] * columns);
+      };
+      expect_same_bits(attend(f, heads, rows(qkv, 3 * heads.width()), {0, lengths[s]}),
+                       rows(packed, heads.width()));
+    }
+  });
+}
+
+TEST_P(Attention16Test, NeitherLeafNorThreadsChangeBits) {
+  std::mt19937_64 generator(80);
+  const Heads heads{4, 72};
+  const std::vector<std::int32_t> cu = offsets({900, 3, 77});
+  const std::vector<float> qkv = normal_values(generator, cu.back() * 3 * heads.width());
+  const std::vector<float> got = attend(f, heads, qkv, cu);
+  OpFixture alone(GetParam(), 1);
+  expect_same_bits(got, attend(alone, heads, qkv, cu));
+  OpFixture first(cpu_cases().front());
+  expect_same_bits(got, attend(first, heads, qkv, cu));
+}
+
+TEST(ProductsBehind, AreIntegersIfTheProjectionIsOfIntegers) {
+  ops::PackedLinear projection;
+  EXPECT_EQ(ops::products_behind(projection), ops::AttentionProducts::kNative);
+  projection.dtype = DType::kF8E4M3;
+  EXPECT_EQ(ops::products_behind(projection), ops::AttentionProducts::kNative);
+  projection.dtype = DType::kI8;
+  EXPECT_EQ(ops::products_behind(projection), ops::AttentionProducts::kInt16);
+}
+
+}  // namespace
+}  // namespace fovea::test
