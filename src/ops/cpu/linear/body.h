@@ -8,8 +8,8 @@
 //
 // Order of work (GotoBLAS with the roles of the operands exchanged, because the weights are packed
 // once and the rows change): for every block of k, the rows of the task are copied side by side
-// (`rows`, L2); then panel by panel, kBlockK x 32 weights (L1) meet all rows, one register tile of
-// V::kTileRows rows at a time. Partial sums wait in `sums` (L2) for the next block of k.
+// (`rows`, L2); then panel by panel, V::kBlockK x 32 weights (L1 or L2) meet all rows, one register
+// tile of V::kTileRows rows at a time. Partial sums wait in `sums` (L2) for the next block of k.
 // Every element is one chain of multiply-adds with k ascending, whatever tile or task it falls in.
 
 #include <array>
@@ -119,8 +119,8 @@ struct LinearBlock {
 };
 
 /// sums (+)= rows * weights in register tiles of nearly equal height. The first tile widens bf16
-/// weights as it reads them, the others find them widened in L1; together they prefetch the next
-/// block of weights.
+/// weights as it reads them, the others find them widened in the cache; together they prefetch the
+/// next block of weights.
 template <class V>
 void multiply_block(const LinearBlock& block, const float* rows, float* widened, float* sums) {
   const std::int64_t num_tiles = (block.num_rows + V::kTileRows - 1) / V::kTileRows;
@@ -205,10 +205,12 @@ void copy_rows(const LinearTask& task, std::int64_t k, std::int64_t depth, float
 /// The leaf: one task from activations to finished output.
 template <class V>
 void run_linear_task(const LinearTask& task) {
+  static_assert(V::kBlockK <= kMaxBlockK);
   LinearScratch& scratch = *task.scratch;
   const std::int64_t panel_bytes = task.in_features * task.row_bytes;
-  for (std::int64_t k = 0; k < task.in_features; k += kBlockK) {
-    const std::int64_t depth = task.in_features - k < kBlockK ? task.in_features - k : kBlockK;
+  for (std::int64_t k = 0; k < task.in_features; k += V::kBlockK) {
+    const std::int64_t left = task.in_features - k;
+    const std::int64_t depth = left < V::kBlockK ? left : V::kBlockK;
     copy_rows<V>(task, k, depth, scratch.rows);
     for (std::int64_t panel = 0; panel < task.num_panels; ++panel) {
       const std::byte* const weights = task.panels + panel * panel_bytes + k * task.row_bytes;

@@ -102,7 +102,7 @@ void LinearCall::run(ThreadPool& pool) const {
   const std::int64_t rows = count_live({live}, capacity);
   if (rows == 0) return;
   const TaskLimits limits{
-      .tile_rows = leaf.tile_rows, .rows = kMaxTaskRows, .panels = kMaxTaskPanels};
+      .tile_rows = leaf.tile_rows, .rows = kMaxTaskRows, .panels = leaf.task_panels};
   const TaskShape shape = choose_task_shape(rows, whole.num_panels, limits, pool.size());
   pool.parallel_for(shape.row_parts * shape.panel_parts, [&](std::int64_t part, int worker) {
     std::byte* const memory = pool.scratch(worker, sizeof(LinearScratch));

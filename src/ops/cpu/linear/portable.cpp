@@ -9,6 +9,9 @@ namespace {
 
 struct LinearSimd : Simd {
   static constexpr int kTileRows = 4;  // 8 accumulators of 16 registers
+  // As for AVX2.
+  static constexpr std::int64_t kBlockK = 256;
+  static constexpr std::int64_t kTaskPanels = 16;
 
   static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
   static void widen_pairs(const std::uint32_t* pairs, Reg& low, Reg& high) {
@@ -21,6 +24,7 @@ struct LinearSimd : Simd {
 
 }  // namespace
 
-constinit const LinearLeaf kLinearPortable{&run_linear_task<LinearSimd>, LinearSimd::kTileRows};
+constinit const LinearLeaf kLinearPortable{&run_linear_task<LinearSimd>, LinearSimd::kTileRows,
+                                           LinearSimd::kTaskPanels};
 
 }  // namespace fovea::cpu

@@ -13,25 +13,25 @@ namespace fovea::cpu {
 /// Columns of one panel of packed weights. A panel is [in_features][kPanelColumns].
 inline constexpr std::int64_t kPanelColumns = 32;
 inline constexpr std::int64_t kHalfPanel = kPanelColumns / 2;
-/// Values of k that one visit of a panel covers: 32 KB of f32 weights, which stay in L1 while all
-/// rows of the task pass by.
-inline constexpr std::int64_t kBlockK = 256;
-/// Most rows and panels of one task: 5 tiles of 14 rows share what is fetched of the weights, 16
-/// panels share the copy of the rows. With kBlockK they bound the scratch of a task to 250 KB,
-/// which stays in the L2 of the thread that runs it. Twice of either gained less than 1 %.
+/// Most rows of one task: 5 tiles of 14 rows share what is fetched of the weights.
 inline constexpr std::int64_t kMaxTaskRows = 70;
-inline constexpr std::int64_t kMaxTaskPanels = 16;
+/// Most that a leaf may choose: values of k that one visit of a panel covers, and panels of one
+/// task, which share the copy of the rows. With 70 rows of 512 values, 64 KB of f32 weights and 32
+/// panels, what a task works in takes 500 KB; with half of both, 250 KB. It has to stay in the L2
+/// of the thread that runs it.
+inline constexpr std::int64_t kMaxBlockK = 512;
+inline constexpr std::int64_t kMaxTaskPanels = 32;
 
 inline constexpr std::int64_t kLineFloats = 16;  // of a cache line
 
 /// Distance of two copied rows: a cache line more than a power of two, so that the rows of a tile
 /// do not compete for the same cache set.
-inline constexpr std::int64_t kRowStride = kBlockK + kLineFloats;
+inline constexpr std::int64_t kRowStride = kMaxBlockK + kLineFloats;
 
 /// Memory that a task works in; too much for small stacks. Nothing in it outlives the task.
 struct LinearScratch {
   alignas(64) float rows[kMaxTaskRows * kRowStride];
-  alignas(64) float widened[kBlockK * kPanelColumns];
+  alignas(64) float widened[kMaxBlockK * kPanelColumns];
   alignas(64) float sums[kMaxTaskPanels * kMaxTaskRows * kPanelColumns];
 };
 
@@ -59,7 +59,8 @@ struct LinearTask {
 
 struct LinearLeaf {
   void (*run)(const LinearTask& task);
-  std::int64_t tile_rows;  ///< rows that the micro-kernel computes at once
+  std::int64_t tile_rows;    ///< rows that the micro-kernel computes at once
+  std::int64_t task_panels;  ///< most panels of a task, 1..kMaxTaskPanels
 };
 
 extern const LinearLeaf kLinearPortable;
