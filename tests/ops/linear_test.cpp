@@ -82,10 +82,10 @@ TEST_P(LinearTest, MatchesHandComputedRows) {
 
 TEST_P(LinearTest, MatchesDoublePrecisionForAllWeightTypesAndActivations) {
   LinearBench bench(GetParam(), 2);
-  const Matrix x = Matrix::random(17, 300, 1);        // 300: one whole and one partial block of k
+  const Matrix x = Matrix::random(17, 600, 1);        // 600: whole and partial blocks of k
   const Matrix residual = Matrix::random(17, 70, 4);  // 70: two whole panels and a partial one
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    const Stored weight(Matrix::random(70, 300, 2).values, dtype, {70, 300});
+    const Stored weight(Matrix::random(70, 600, 2).values, dtype, {70, 600});
     const Stored bias(Matrix::random(1, 70, 3).values, dtype, {70});
     const auto packed = ops::pack_linear(bench.device(), weight.view(), bias.view());
     for (const Activation activation : kActivations) {
