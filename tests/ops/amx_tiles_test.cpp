@@ -48,7 +48,7 @@ TEST(AmxTiles, SumTheProductsOfEveryNumberOfRowsAndWriteNoOther) {
                     .rows = rows,
                     .panel = panel.data(),
                     .steps = kSteps,
-                    .next = nullptr,
+                    .next = panel.data(),
                     .next_bytes = 128},
                    sums.data());
     for (std::int64_t r = 0; r <= Tiles::kRows; ++r) {
@@ -72,7 +72,7 @@ TEST(AmxTiles, AreFreeWhenATaskEnds) {
                     .rows = 1,
                     .panel = bytes.data(),
                     .steps = 1,
-                    .next = nullptr,
+                    .next = bytes.data(),
                     .next_bytes = 0},
                    sums.data());
     EXPECT_FALSE(EmulatedTiles::are_free());
