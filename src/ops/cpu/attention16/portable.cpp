@@ -8,22 +8,14 @@ namespace fovea::cpu {
 
 namespace {
 
-struct Int16Simd : Simd {
+struct Int16Simd : SameBitsSimd {
   using Int = Bits;
 
   static Int zero() { return Int{}; }
   static Int ones() { return Int{} + 0x00010001; }
-  static Int load_int(const void* p) {
-    Int a;
-    std::memcpy(&a, p, sizeof(a));
-    return a;
-  }
+  static Int load_int(const void* p) { return load_bits(p); }
   static void store_int(void* p, Int a) { std::memcpy(p, &a, sizeof(a)); }
-  static Int broadcast_pair(const void* p) {
-    std::int32_t pair = 0;
-    std::memcpy(&pair, p, sizeof(pair));
-    return Int{pair, pair, pair, pair};
-  }
+  static Int broadcast_pair(const void* p) { return broadcast_bits(p); }
   static Int dot(Int sum, Int a, Int b) {
     return sum + ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
   }
@@ -41,11 +33,6 @@ struct Int16Simd : Simd {
     float result = a[0];
     for (int i = 1; i < kWidth; ++i) result = a[i] > result ? a[i] : result;
     return result;
-  }
-  /// Rounded once, which the base class leaves to the hardware.
-  static Reg fma(Reg a, Reg b, Reg c) {
-    for (int i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
-    return c;
   }
 
  private:

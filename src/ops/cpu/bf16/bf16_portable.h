@@ -11,21 +11,13 @@
 namespace fovea::cpu {
 namespace {
 
-struct PairsPortable : Simd {
+struct PairsPortable : SameBitsSimd {
   using Pairs = Bits;
   static constexpr int kTileRows = 4;
 
   static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
-  static Pairs load_pairs(const std::byte* p) {
-    Pairs a;
-    std::memcpy(&a, p, sizeof(a));
-    return a;
-  }
-  static Pairs broadcast_pair(const std::byte* p) {
-    std::int32_t pair = 0;
-    std::memcpy(&pair, p, sizeof(pair));
-    return Pairs{pair, pair, pair, pair};
-  }
+  static Pairs load_pairs(const std::byte* p) { return load_bits(p); }
+  static Pairs broadcast_pair(const std::byte* p) { return broadcast_bits(p); }
   static Reg dot(Reg sum, Pairs x, Pairs w) {
     return add_product(add_product(sum, second(x), second(w)), first(x), first(w));
   }
@@ -34,11 +26,6 @@ struct PairsPortable : Simd {
       const std::uint16_t rounded = round_to_bf16(a[i]);
       std::memcpy(p + 2 * i, &rounded, sizeof(rounded));
     }
-  }
-  /// Rounded once, which the base class leaves to the hardware.
-  static Reg fma(Reg a, Reg b, Reg c) {
-    for (int i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
-    return c;
   }
 
  private:

@@ -8,18 +8,14 @@ namespace fovea::cpu {
 
 namespace {
 
-struct Int8Simd : Simd {
+struct Int8Simd : SameBitsSimd {
   using Int = Bits;
   static constexpr int kTileRows = 4;
 
   static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
   static Int zero() { return Int{}; }
   static Int load_group(const std::byte* p) { return load_bits(p); }
-  static Int broadcast_group(const std::uint8_t* p) {
-    std::int32_t group = 0;
-    std::memcpy(&group, p, sizeof(group));
-    return Int{group, group, group, group};
-  }
+  static Int broadcast_group(const std::uint8_t* p) { return broadcast_bits(p); }
   static Int dot(Int sum, Int x, Int w) {
     for (int shift = 0; shift < 32; shift += 8)
       sum += ((x >> shift) & 0xff) * ((w << (24 - shift)) >> 24);
@@ -38,18 +34,6 @@ struct Int8Simd : Simd {
   static Reg to_float(Int a) { return __builtin_convertvector(a, Reg); }
   static void store_bytes(std::uint8_t* p, Reg a) {
     for (int i = 0; i < kWidth; ++i) p[i] = static_cast<std::uint8_t>(a[i]);
-  }
-  /// Rounded once, which the base class leaves to the hardware.
-  static Reg fma(Reg a, Reg b, Reg c) {
-    for (int i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
-    return c;
-  }
-
- private:
-  static Int load_bits(const void* p) {
-    Int a;
-    std::memcpy(&a, p, sizeof(a));
-    return a;
   }
 };
 

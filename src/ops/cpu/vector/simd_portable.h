@@ -67,5 +67,25 @@ struct Simd {
   }
 };
 
+/// The same for leaves that give the bits of all others, with integers.
+struct SameBitsSimd : Simd {
+  static Bits load_bits(const void* p) {
+    Bits a;
+    std::memcpy(&a, p, sizeof(a));
+    return a;
+  }
+  /// 32 bits for every lane.
+  static Bits broadcast_bits(const void* p) {
+    std::int32_t bits = 0;
+    std::memcpy(&bits, p, sizeof(bits));
+    return Bits{bits, bits, bits, bits};
+  }
+  /// Rounded once, which the base class leaves to the hardware.
+  static Reg fma(Reg a, Reg b, Reg c) {
+    for (int i = 0; i < kWidth; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+  }
+};
+
 }  // namespace
 }  // namespace fovea::cpu
