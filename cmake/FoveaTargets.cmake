@@ -45,13 +45,13 @@ endfunction()
 
 # fovea_fast(<target> <header>...)
 # For a target whose own speed does not matter. With FOVEA_FAST_BUILD or FOVEA_UNITY_BUILD, the headers
-# that most of its sources include are precompiled; with the first, a release is not optimised, either.
+# that most of its sources include are precompiled; with the first, it is not optimised, either.
 function(fovea_fast target)
   if(FOVEA_FAST_BUILD OR FOVEA_UNITY_BUILD)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
   if(FOVEA_FAST_BUILD)
-    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O0;-U_FORTIFY_SOURCE>")
+    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release,RelWithDebInfo>:-O0;-U_FORTIFY_SOURCE>")
   endif()
 endfunction()
 
