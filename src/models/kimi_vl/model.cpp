@@ -29,23 +29,6 @@ blocks::GridTower describe(const Config& c) {
                     {"position table", cat(c.init_pos_emb, "x", c.init_pos_emb)}}};
 }
 
-class Model final : public blocks::GridModel {
- public:
-  Model(const Config& config, Processing processing, Weights weights)
-      : GridModel(describe(config), std::make_unique<Processor>(std::move(processing))),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
-               TensorView out) const override {
-    kimi_vl::forward(ctx, config_, weights_, blocks::GridInputs::of(in), out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, blocks::WeightLoader& loader) {
   const Config config = parse_config(files);
@@ -53,7 +36,9 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
   const blocks::PixelScaling& scaling = processing.grid.scaling;
   Weights weights = load_weights(
       loader, config, media::to_tensor_normalize_table(scaling.image_mean, scaling.image_std));
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<blocks::PlainGridModel<Config, Weights>>(
+      describe(config), std::make_unique<Processor>(std::move(processing)), config,
+      std::move(weights), &forward);
 }
 
 }  // namespace

@@ -28,29 +28,13 @@ blocks::GridTower describe(const Config& c) {
                     {"num_heads", cat(c.num_heads)}}};
 }
 
-class Model final : public blocks::GridModel {
- public:
-  Model(const Config& config, blocks::GridProcessing processing, Weights weights)
-      : GridModel(describe(config), std::move(processing)),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
-               TensorView out) const override {
-    qwen2_vl::forward(ctx, config_, weights_, blocks::GridInputs::of(in), out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, blocks::WeightLoader& loader) {
   const Config config = parse_config(files);
   blocks::GridProcessing processing = blocks::read_frame_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<blocks::PlainGridModel<Config, Weights>>(
+      describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
 }  // namespace

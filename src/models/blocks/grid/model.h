@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "models/blocks/grid/inputs.h"
 #include "models/blocks/grid/processor.h"
 
 namespace fovea::blocks {
@@ -47,6 +48,32 @@ class GridModel : public EncoderGraphModel {
   std::unique_ptr<const GridProcessor> processor_;
   GraphSpec spec_;
   std::vector<std::pair<std::string, std::string>> facts_;
+};
+
+/// The model of a family whose forward reads GridInputs alone.
+template <class Config, class Weights>
+class PlainGridModel final : public GridModel {
+ public:
+  using Forward = void (*)(ExecContext& ctx, const Config& config, const Weights& weights,
+                           const GridInputs& in, TensorView out);
+
+  /// @param host GridProcessing, or a processor of the family's own.
+  template <class Host>
+  PlainGridModel(GridTower tower, Host host, Config config, Weights weights, Forward run)
+      : GridModel(std::move(tower), std::move(host)),
+        config_(std::move(config)),
+        weights_(std::move(weights)),
+        forward_(run) {}
+
+  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
+               TensorView out) const override {
+    forward_(ctx, config_, weights_, GridInputs::of(in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+  Forward forward_;
 };
 
 }  // namespace fovea::blocks
