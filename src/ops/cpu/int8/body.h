@@ -9,8 +9,11 @@
 //        dot(sum, x, w)        sum + x . w over the group, exact: unsigned x, signed w
 //        dot_one(sum, e, w, i) sum + e times value i of every group of w
 //        to_float, store_int, load_int
+//        add_bytes(sum, p)     sum + kGroupK bytes from p on for every lane, added to any lanes
+//   smallest(a), largest(a)    of the lanes
 //   count_outside(a, low, high) how many elements are below low or above high
-//   store_bytes(p, y)          integral y in [0, 255] as kWidth bytes
+//   store_bytes(p, y)          kByteVectors vectors as bytes, rounded to nearest even, then brought
+//                              into [0, 255]
 // The leaf also names its micro-kernels: VectorTiles<V>, or a type with the same members.
 // All leaves give the same bits: sums of integers are exact, and every operation on floats is the
 // same one, with fma rounded once and powers of 2 below 2^-126 flushed to 0. A compiler must not
@@ -29,20 +32,13 @@ namespace fovea::cpu {
 
 inline constexpr std::int64_t kCacheLine = 64;
 
+/// Vectors of floats that become one vector of bytes.
+inline constexpr int kByteVectors = 4;
+
+/// The elements of a row from `from` on, of which `count` are left; 0 beyond.
 template <class V>
 typename V::Reg load_row(const float* from, std::int64_t count) {
   return count >= V::kWidth ? V::load(from) : V::load_some(from, count);
-}
-
-/// Smallest and largest element of both vectors' lanes.
-template <class V>
-float extreme(typename V::Reg a, typename V::Reg (*choose)(typename V::Reg, typename V::Reg)) {
-  float lanes[V::kWidth];
-  V::store(lanes, a);
-  typename V::Reg result = V::broadcast(lanes[0]);
-  for (int i = 1; i < V::kWidth; ++i) result = choose(V::broadcast(lanes[i]), result);
-  V::store(lanes, result);
-  return lanes[0];
 }
 
 /// The range of a row's elements. A row with an infinity or NaN gets `poison` NaN.
@@ -55,16 +51,23 @@ struct RowRange {
 template <class V>
 RowRange range_of(const float* x, std::int64_t cols) {
   using Reg = typename V::Reg;
-  Reg low = V::broadcast(0.0f);
-  Reg high = low;
-  Reg poison = low;
-  for (std::int64_t c = 0; c < cols; c += V::kWidth) {
-    const Reg a = load_row<V>(x + c, cols - c);
-    low = V::min(a, low);
-    high = V::max(a, high);
-    poison = V::add(poison, V::sub(a, a));
+  const Reg zero = V::broadcast(0.0f);
+  Reg low[2] = {zero, zero};
+  Reg high[2] = {zero, zero};
+  Reg poison[2] = {zero, zero};
+  const auto add = [&](int i, Reg a) {
+    low[i] = V::min(a, low[i]);
+    high[i] = V::max(a, high[i]);
+    poison[i] = V::add(poison[i], V::mul(a, zero));
+  };
+  std::int64_t c = 0;
+  for (; c + 2 * V::kWidth <= cols; c += 2 * V::kWidth) {
+    add(0, V::load(x + c));
+    add(1, V::load(x + c + V::kWidth));
   }
-  return {extreme<V>(low, &V::min), extreme<V>(high, &V::max), V::sum(poison)};
+  for (; c < cols; c += V::kWidth) add(0, load_row<V>(x + c, cols - c));
+  return {V::smallest(V::min(low[0], low[1])), V::largest(V::max(high[0], high[1])),
+          V::sum(V::add(poison[0], poison[1]))};
 }
 
 /// Whether at most kMaxWide elements lie outside of the range.
@@ -111,12 +114,42 @@ void list_wide(const float* x, std::int64_t cols, RowRange range, float per_step
   }
 }
 
+/// The values of a row, and what is unspecified behind them.
+template <class V>
+void quantize_values(const float* x, std::int64_t cols, float low, float steps,
+                     std::uint8_t* values) {
+  using Reg = typename V::Reg;
+  const Reg from = V::broadcast(low);
+  const Reg per_step = V::broadcast(steps);
+  Reg y[kByteVectors];
+  std::int64_t c = 0;
+  for (; c + kByteVectors * V::kWidth <= cols; c += kByteVectors * V::kWidth) {
+    for (int i = 0; i < kByteVectors; ++i)
+      y[i] = V::mul(V::sub(V::load(x + c + i * V::kWidth), from), per_step);
+    V::store_bytes(values + c, y);
+  }
+  if (c == cols) return;
+  for (Reg& part : y) {
+    const std::int64_t left = cols - c;
+    part = left > 0 ? V::mul(V::sub(load_row<V>(x + c, left), from), per_step) : from;
+    c += V::kWidth;
+  }
+  V::store_bytes(values + c - kByteVectors * V::kWidth, y);
+}
+
 /// The sum of what a row became. A template, so that every leaf has its own.
 template <class V>
 float total_of(const Int8Rows& rows, std::int64_t r, std::int64_t cols) {
   const std::uint8_t* const values = rows.values + r * rows.stride;
+  typename V::Int sums = V::zero();
+  std::int64_t k = 0;
+  for (; k + kGroupK * V::kWidth <= cols; k += kGroupK * V::kWidth)
+    sums = V::add_bytes(sums, values + k);
+  std::int32_t lanes[V::kWidth];
+  V::store_int(lanes, sums);
   std::int32_t sum = 0;
-  for (std::int64_t k = 0; k < cols; ++k) sum += values[k];
+  for (const std::int32_t lane : lanes) sum += lane;
+  for (; k < cols; ++k) sum += values[k];
   const WideNumbers& wide = rows.wide[r];
   for (std::int32_t i = 0; i < wide.count; ++i) sum += wide.numbers[i].excess;
   const float steps = rows.scale[r] * static_cast<float>(sum);
@@ -126,7 +159,6 @@ float total_of(const Int8Rows& rows, std::int64_t r, std::int64_t cols) {
 /// The leaf's first half: 256 steps from the smallest element to the largest that is not wide.
 template <class V>
 void quantize_rows(const QuantizeTask& task) {
-  using Reg = typename V::Reg;
   constexpr float kSteps = 255.0f;
   constexpr float kSmallestRange = 1e-25f;  // below it a row counts as constant
   constexpr float kLargestRange = 1e38f;
@@ -145,15 +177,7 @@ void quantize_rows(const QuantizeTask& task) {
     task.out.wide[r].count = 0;
     if (range.low != whole.low || range.high != whole.high)
       list_wide<V>(x, task.cols, range, steps, task.out.wide[r]);
-    const Reg per_step = V::broadcast(steps);
-    const Reg low = V::broadcast(range.low);
-    std::int64_t c = 0;
-    for (; c < task.cols; c += V::kWidth) {
-      const Reg a = load_row<V>(x + c, task.cols - c);
-      const Reg y = V::round(V::mul(V::sub(a, low), per_step));
-      V::store_bytes(values + c, V::min(V::max(y, V::broadcast(0.0f)), V::broadcast(kSteps)));
-    }
-    for (; c % kStepK != 0; c += V::kWidth) V::store_bytes(values + c, V::broadcast(0.0f));
+    quantize_values<V>(x, task.cols, range.low, steps, values);
     task.out.total[r] = total_of<V>(task.out, r, task.cols);
   }
 }

@@ -41,11 +41,23 @@ struct Int8Avx2 : Simd {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a);
   }
   static Reg to_float(Int a) { return _mm256_cvtepi32_ps(a); }
-  static void store_bytes(std::uint8_t* p, Reg a) {
-    const __m256i wide = _mm256_cvtps_epi32(a);
-    const __m128i words =
-        _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(words, words));
+  static Int add_bytes(Int sum, const std::uint8_t* p) {
+    const Int bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    return _mm256_add_epi32(sum, _mm256_sad_epu8(bytes, zero()));
+  }
+  static float smallest(Reg a) { return -largest(_mm256_xor_ps(a, _mm256_set1_ps(-0.0f))); }
+  static float largest(Reg a) {
+    __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_max_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_max_ss(b, _mm_shuffle_ps(b, b, 1)));
+  }
+  static void store_bytes(std::uint8_t* p, const Reg (&a)[4]) {
+    const Int low = _mm256_packs_epi32(_mm256_cvtps_epi32(a[0]), _mm256_cvtps_epi32(a[1]));
+    const Int high = _mm256_packs_epi32(_mm256_cvtps_epi32(a[2]), _mm256_cvtps_epi32(a[3]));
+    // Packing leaves four bytes of every vector in each part of 128 bits.
+    const Int order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order));
   }
 };
 

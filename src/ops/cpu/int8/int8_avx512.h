@@ -35,8 +35,17 @@ struct Int8Avx512 : Simd {
   static Int load_int(const std::int32_t* p) { return _mm512_loadu_si512(p); }
   static void store_int(std::int32_t* p, Int a) { _mm512_storeu_si512(p, a); }
   static Reg to_float(Int a) { return _mm512_cvtepi32_ps(a); }
-  static void store_bytes(std::uint8_t* p, Reg a) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a)));
+  static Int add_bytes(Int sum, const std::uint8_t* p) {
+    return _mm512_add_epi32(sum, _mm512_sad_epu8(_mm512_loadu_si512(p), zero()));
+  }
+  static float smallest(Reg a) { return _mm512_reduce_min_ps(a); }
+  static float largest(Reg a) { return _mm512_reduce_max_ps(a); }
+  static void store_bytes(std::uint8_t* p, const Reg (&a)[4]) {
+    const Int low = _mm512_packs_epi32(_mm512_cvtps_epi32(a[0]), _mm512_cvtps_epi32(a[1]));
+    const Int high = _mm512_packs_epi32(_mm512_cvtps_epi32(a[2]), _mm512_cvtps_epi32(a[3]));
+    // Packing leaves four bytes of every vector in each part of 128 bits.
+    const Int order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high)));
   }
 };
 

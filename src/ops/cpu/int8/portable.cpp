@@ -32,8 +32,26 @@ struct Int8Simd : SameBitsSimd {
   static Int load_int(const std::int32_t* p) { return load_bits(p); }
   static void store_int(std::int32_t* p, Int a) { std::memcpy(p, &a, sizeof(a)); }
   static Reg to_float(Int a) { return __builtin_convertvector(a, Reg); }
-  static void store_bytes(std::uint8_t* p, Reg a) {
-    for (int i = 0; i < kWidth; ++i) p[i] = static_cast<std::uint8_t>(a[i]);
+  static Int add_bytes(Int sum, const std::uint8_t* p) {
+    const Int bytes = load_bits(p);
+    for (int shift = 0; shift < 32; shift += 8) sum += (bytes >> shift) & 0xff;
+    return sum;
+  }
+  static float smallest(Reg a) {
+    float result = a[0];
+    for (int i = 1; i < kWidth; ++i) result = a[i] < result ? a[i] : result;
+    return result;
+  }
+  static float largest(Reg a) {
+    float result = a[0];
+    for (int i = 1; i < kWidth; ++i) result = a[i] > result ? a[i] : result;
+    return result;
+  }
+  static void store_bytes(std::uint8_t* p, const Reg (&a)[4]) {
+    for (const Reg& part : a) {
+      const Reg y = min(max(round(part), Reg{}), broadcast(255.0f));
+      for (int i = 0; i < kWidth; ++i) *p++ = static_cast<std::uint8_t>(y[i]);
+    }
   }
 };
 
