@@ -25,8 +25,8 @@
 #include <array>
 #include <utility>
 
+#include "ops/cpu/int8/activation.h"
 #include "ops/cpu/int8/task.h"
-#include "ops/cpu/vector/activation.h"
 
 namespace fovea::cpu {
 
@@ -274,7 +274,7 @@ void finish_int8_columns(const Int8Task& task, const Int8Tile& tile, std::int64_
     const Reg product =
         V::fma(V::broadcast(scales[r]), sum, V::mul(V::broadcast(offsets[r]), w_sum));
     const Reg added = V::fma(w_middle, V::broadcast(totals[r]), bias);
-    Reg y = activate<V, kActivation>(V::fma(w_scale, product, added));
+    Reg y = activate_int8<V, kActivation>(V::fma(w_scale, product, added));
     if (residual != nullptr) {
       y = V::add(kWhole ? V::load(residual) : V::load_some(residual, count), y);
       residual += task.residual_stride;

@@ -34,7 +34,8 @@ namespace fovea::cpu {
 [[nodiscard]] std::size_t int8_workspace(const ops::LinearArgs& args);
 
 /// Submits one linear layer with weights of pack_int8 to a CpuStream. A row with an infinity or NaN
-/// gives NaN. The bits are the same for every `isa`, and for a row whatever else is in the batch.
+/// gives NaN. GELU is approximated to 1.1e-6 (1 + |x|). The bits are the same for every `isa`, and
+/// for a row whatever else is in the batch.
 /// @param workspace int8_workspace bytes.
 void int8_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace, CpuIsa isa);
 
