@@ -52,10 +52,14 @@ struct OneHead {
   }
   [[nodiscard]] float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
 
-  /// What a leaf makes of the first queries, at most cpu::kMaxTaskQueries, and all keys.
-  [[nodiscard]] std::vector<float> run(const cpu::Attention16Leaf& leaf, float scale) const {
-    const std::int64_t queries = std::min(rows(), cpu::kMaxTaskQueries);
-    std::vector<float> scratch(static_cast<std::size_t>(cpu::attention_scratch_floats(dim)), kNan);
+  /// What a leaf makes of the first queries, at most what a task may have, and all keys.
+  /// @param cos, sin [rows, dim / 2], or empty.
+  [[nodiscard]] std::vector<float> run(const cpu::Attention16Leaf& leaf, float scale,
+                                       const std::vector<float>& cos = {},
+                                       const std::vector<float>& sin = {}) const {
+    const std::int64_t queries = std::min(rows(), cpu::attention16_task_queries(dim));
+    std::vector<float> scratch(static_cast<std::size_t>(cpu::attention16_scratch_floats(dim)),
+                               kNan);
     std::vector<float> out(static_cast<std::size_t>(queries * dim), kNan);
     const FloatModeScope mode(kTowerFloatMode);
     leaf.attention({.q = qkv.data(),
@@ -69,7 +73,9 @@ struct OneHead {
                     .scale = scale,
                     .out = out.data(),
                     .out_stride = dim,
-                    .scratch = scratch.data()});
+                    .scratch = scratch.data(),
+                    .q_angles = {cos.empty() ? nullptr : cos.data(), sin.data()},
+                    .k_angles = {cos.empty() ? nullptr : cos.data(), sin.data()}});
     return out;
   }
   [[nodiscard]] std::vector<float> run(const cpu::Attention16Leaf& leaf) const {
@@ -222,6 +228,32 @@ TEST_P(Attention16LeafTest, ANegativeScalePrefersTheSmallestProducts) {
     for (std::int64_t d = 0; d < 24; ++d) flipped.at(row, 0, d) *= -1.0f;
   }
   expect_same_bits(head.run(leaf, -0.2f), flipped.run(leaf, 0.2f));
+}
+
+TEST_P(Attention16LeafTest, RotatesQueriesAndKeysByTheirAngles) {
+  for (const std::int64_t dim : {8, 24, 64, 72}) {
+    const OneHead head = OneHead::random(150, dim, 10);
+    const std::int64_t half = dim / 2;
+    std::mt19937_64 generator(11);
+    std::vector<float> cos = normal_values(generator, 150 * half);
+    std::vector<float> sin = cos;
+    for (float& angle : cos) angle = std::cos(angle);
+    for (float& angle : sin) angle = std::sin(angle);
+    OneHead rotated = head;
+    for (std::int64_t row = 0; row < 150; ++row) {
+      for (std::int64_t d = 0; d < half; ++d) {
+        const auto angle = static_cast<std::size_t>(row * half + d);
+        for (const int part : {0, 1}) {
+          const float a = rotated.at(row, part, d);
+          const float b = rotated.at(row, part, half + d);
+          const float difference = b * sin[angle];
+          rotated.at(row, part, d) = a * cos[angle] - difference;
+          rotated.at(row, part, half + d) = std::fma(b, cos[angle], a * sin[angle]);
+        }
+      }
+    }
+    expect_same_bits(head.run(leaf, head.scale(), cos, sin), rotated.run(leaf));
+  }
 }
 
 TEST_P(Attention16LeafTest, OneKeyThatIsNotANumberReachesEveryQuery) {

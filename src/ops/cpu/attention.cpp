@@ -10,6 +10,7 @@
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/attention16/task.h"
+#include "ops/cpu/linear/task_shape.h"
 #include "ops/cpu/row_loop.h"
 #include "ops/cpu/vector/vector_kernels.h"
 
@@ -24,23 +25,29 @@ std::int64_t attention_scratch_floats(std::int64_t head_dim, std::int64_t bias_e
 namespace {
 
 /// Queries per task: large, because a task copies the keys of its sequence once, but small enough
-/// that every thread gets several tasks. Results do not depend on it.
-std::int64_t choose_task_queries(std::int64_t rows, std::int64_t num_heads, int num_threads) {
+/// that every thread gets several tasks and that the longest sequence makes nearly equal ones.
+/// Results do not depend on it.
+/// @param longest sequence, >= 1.
+std::int64_t choose_task_queries(std::int64_t queries, std::int64_t longest, int num_threads,
+                                 std::int64_t most) {
   constexpr std::int64_t kTasksPerThread = 8;
   constexpr std::int64_t kStep = kMaxStripLanes;
-  const std::int64_t wanted = rows * num_heads / (kTasksPerThread * num_threads);
-  return std::clamp(wanted / kStep * kStep, kStep, kMaxTaskQueries);
+  const std::int64_t wanted = queries / (kTasksPerThread * num_threads);
+  const std::int64_t size = std::clamp(wanted / kStep * kStep, kStep, most);
+  const std::int64_t blocks = ceil_div(longest, size);
+  return ceil_div(ceil_div(longest, blocks), kStep) * kStep;
 }
 
 /// The live sequences, checked.
 struct Sequences {
   const std::int32_t* starts;  // [count + 1]
   std::int64_t count;
+  std::int64_t longest;
 };
 
 Sequences read_sequences(const ops::AttentionArgs& args) {
-  const Sequences seqs{args.sequences.cu_seqlens.as<std::int32_t>(),
-                       count_live(args.sequences.seqs, args.sequences.cu_seqlens.shape[0] - 1)};
+  Sequences seqs{args.sequences.cu_seqlens.as<std::int32_t>(),
+                 count_live(args.sequences.seqs, args.sequences.cu_seqlens.shape[0] - 1), 0};
   const std::int64_t rows = count_live(args.sequences.rows, args.qkv.shape[0]);
   FOVEA_CHECK(seqs.starts[0] >= 0 && seqs.starts[seqs.count] <= rows, kInternal,
               "attention: cu_seqlens spans ", seqs.starts[0], "..", seqs.starts[seqs.count], " of ",
@@ -50,11 +57,42 @@ Sequences read_sequences(const ops::AttentionArgs& args) {
     FOVEA_CHECK(length >= 0 && length <= args.sequences.max_seqlen, kInternal,
                 "attention: sequence ", s, " has ", length, " rows, expected 0 to ",
                 args.sequences.max_seqlen);
+    seqs.longest = std::max(seqs.longest, length);
   }
   return seqs;
 }
 
-using RunAttentionTask = void (*)(const AttentionTask& task);
+/// What computes a task, and what it may be given.
+struct AttentionBody {
+  void (*run)(const AttentionTask& task);
+  std::int64_t most_queries;
+  std::int64_t scratch_floats;
+  Rotation rotation;
+
+  /// Of a row and those that follow.
+  [[nodiscard]] AttentionAngles angles(std::int64_t row, std::int64_t head_dim) const {
+    if (!rotation.cos) return {};
+    const std::int64_t offset = row * (head_dim / 2);
+    return {rotation.cos.as<float>() + offset, rotation.sin.as<float>() + offset};
+  }
+};
+
+bool multiplies_int16(const ops::AttentionArgs& args) {
+  return args.products == ops::AttentionProducts::kInt16;
+}
+
+std::int64_t scratch_floats_of(const ops::AttentionArgs& args) {
+  return multiplies_int16(args) ? attention16_scratch_floats(args.head_dim)
+                                : attention_scratch_floats(args.head_dim);
+}
+
+AttentionBody body_of(const ops::AttentionArgs& args, CpuIsa isa, const Rotation& rotation) {
+  const std::int64_t scratch_floats = scratch_floats_of(args);
+  if (multiplies_int16(args))
+    return {attention16_leaf(isa).attention, attention16_task_queries(args.head_dim),
+            scratch_floats, rotation};
+  return {vector_kernels(isa).attention, kMaxTaskQueries, scratch_floats, {}};
+}
 
 /// Numbers the tasks without a table. In units of one block of queries, sequence s begins at
 /// start(s); starts are at least ceil(length / size) apart, so a few units hold no queries. Its
@@ -86,7 +124,7 @@ struct TaskNumbers {
 };
 
 void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int64_t task,
-              float* scratch, RunAttentionTask run_leaf) {
+              float* scratch, const AttentionBody& body) {
   const std::int64_t s = tasks.sequence_of(task / tasks.heads);
   const std::int64_t blocks = tasks.start(s + 1) - tasks.start(s);
   const std::int64_t head = (task - tasks.start(s) * tasks.heads) / blocks;
@@ -97,7 +135,7 @@ void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int
   if (first >= end) return;
   const std::int64_t width = args.num_heads * args.head_dim;
   const float* const qkv = args.qkv.as<float>() + head * args.head_dim;
-  run_leaf({.q = qkv + first * 3 * width,
+  body.run({.q = qkv + first * 3 * width,
             .q_stride = 3 * width,
             .k = qkv + begin * 3 * width + width,
             .v = qkv + begin * 3 * width + 2 * width,
@@ -108,27 +146,30 @@ void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int
             .scale = args.scale,
             .out = args.out.as<float>() + first * width + head * args.head_dim,
             .out_stride = width,
-            .scratch = scratch});
+            .scratch = scratch,
+            .q_angles = body.angles(first, args.head_dim),
+            .k_angles = body.angles(begin, args.head_dim)});
 }
 
 void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
-         RunAttentionTask run_leaf) {
+         const AttentionBody& body) {
   const Sequences seqs = read_sequences(args);
   const std::int64_t rows = seqs.starts[seqs.count] - seqs.starts[0];
   if (rows == 0) return;
-  const std::int64_t scratch_floats = attention_scratch_floats(args.head_dim);
-  const std::int64_t places = workspace.shape[0] / (scratch_floats * std::int64_t{sizeof(float)});
+  const std::int64_t places =
+      workspace.shape[0] / (body.scratch_floats * std::int64_t{sizeof(float)});
   const std::int64_t lanes = std::min<std::int64_t>(pool.size(), places);
   const TaskNumbers tasks{seqs, args.num_heads,
-                          choose_task_queries(rows, args.num_heads, static_cast<int>(lanes))};
+                          choose_task_queries(rows * args.num_heads, seqs.longest,
+                                              static_cast<int>(lanes), body.most_queries)};
   const std::int64_t num_tasks = tasks.count();
   // One lane per place in the workspace; lanes take tasks one by one.
   std::atomic<std::int64_t> next{0};
   pool.parallel_for(std::min(lanes, num_tasks), [&](std::int64_t lane, int) {
-    float* const scratch = workspace.as<float>() + lane * scratch_floats;
+    float* const scratch = workspace.as<float>() + lane * body.scratch_floats;
     for (std::int64_t task = next++; task < num_tasks; task = next++) {
       check_interrupt();
-      run_task(args, tasks, task, scratch, run_leaf);
+      run_task(args, tasks, task, scratch, body);
     }
   });
 }
@@ -136,16 +177,15 @@ void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
 }  // namespace
 
 std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads) {
-  return static_cast<std::size_t>(num_threads) *
-         static_cast<std::size_t>(attention_scratch_floats(args.head_dim)) * sizeof(float);
+  return static_cast<std::size_t>(num_threads) * static_cast<std::size_t>(scratch_floats_of(args)) *
+         sizeof(float);
 }
 
-void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa) {
-  const RunAttentionTask run_leaf = args.products == ops::AttentionProducts::kInt16
-                                        ? attention16_leaf(isa).attention
-                                        : vector_kernels(isa).attention;
+void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa,
+               const Rotation& rotation) {
+  const AttentionBody body = body_of(args, isa, rotation);
   static_cast<CpuStream&>(stream).submit(
-      [args, workspace, run_leaf](ThreadPool& pool) { run(pool, args, workspace, run_leaf); });
+      [args, workspace, body](ThreadPool& pool) { run(pool, args, workspace, body); });
 }
 
 }  // namespace fovea::cpu

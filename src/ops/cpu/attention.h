@@ -11,8 +11,16 @@ namespace fovea::cpu {
 /// Scratch for `num_threads` threads that work on one attention op.
 [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads);
 
+/// The rotary embedding of q and k, as in ops::ProjectedAttentionArgs.
+struct Rotation {
+  ConstTensorView cos = {};
+  ConstTensorView sin = {};
+};
+
 /// Submits attention to a CpuStream: the body of Kernels::attention. As many threads take part as
 /// `workspace` [bytes] u8 has room for. Running allocates nothing.
-void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa);
+/// @param rotation applied to q and k, with products of kInt16 only; or none.
+void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa,
+               const Rotation& rotation = {});
 
 }  // namespace fovea::cpu

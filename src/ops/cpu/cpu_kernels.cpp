@@ -95,8 +95,14 @@ class CpuKernels final : public Kernels {
                            const ops::ProjectedAttentionArgs& args) const override {
     check_f32("projected_attention", args.qkv);
     linear(submission, ops::projection_args(args));
-    if (args.cos) cpu::rotate(submission.stream, args, isa_);
-    attention(submission, ops::attention_args(args));
+    const ops::AttentionArgs attended = ops::attention_args(args);
+    const bool rotates_itself = attended.products == ops::AttentionProducts::kInt16;
+    if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, isa_);
+    const Arena::Scope scope(submission.arena);
+    const TensorView workspace = scratch(submission, attention_workspace(attended));
+    const cpu::Rotation rotation{args.cos, args.sin};
+    cpu::attention(submission.stream, attended, workspace, isa_,
+                   rotates_itself ? rotation : cpu::Rotation{});
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
     check_f32("patchify", args.out);

@@ -35,7 +35,9 @@ struct Int16Simd : Simd {
   static void store_shorts(void* p, Reg a) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(a)));
   }
-  static float largest(Reg a) { return _mm512_reduce_max_ps(a); }
+  static Reg with_larger_bits(Reg a, Reg b) {
+    return _mm512_castsi512_ps(_mm512_max_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+  }
 
  private:
   static __m512i bits(Int a) { return reinterpret_cast<__m512i>(a); }

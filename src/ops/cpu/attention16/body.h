@@ -22,9 +22,9 @@
 //   ones()                every half 1
 //   broadcast_pair(p)     two integers of 16 bits for every lane
 //   dot(sum, a, b)        sum + a . b over the two halves of every lane
-//   pair(first, second)   both rounded to nearest even: the lower and the upper half
+//   pair(first, second)   both rounded to nearest even, NaN to 0: the lower and the upper half
 //   store_shorts(p, a)    kWidth integers of 16 bits, rounded likewise
-//   largest(a)            of the lanes
+//   with_larger_bits(a, b) of every lane, bits compared as an integer
 // All leaves give the same bits: every operation on floats is the same one, with fma rounded once.
 // A compiler must not contract operations of its own accord.
 
@@ -33,23 +33,24 @@
 
 namespace fovea::cpu {
 
-/// Scratch of one task, less than AttentionScratch needs: integers take half of the memory.
+/// Scratch of one task, attention16_scratch_floats.
 template <class V>
 struct Attention16Scratch {
   static constexpr std::int64_t kPairs = kKeyBlock / 2;
   static constexpr std::int64_t kValuePanel = kPairs * V::kTileRows + 16;
   static constexpr std::int64_t kSlack = 16;  // stores of whole vectors go beyond the last number
 
-  Attention16Scratch(float* memory, std::int64_t head_dim)
+  /// @param lanes of the task: its queries in whole vectors.
+  Attention16Scratch(float* memory, std::int64_t head_dim, std::int64_t lanes)
       : queries(memory),
-        out(queries + kMaxTaskQueries * head_dim / 2),
-        keys(out + kMaxTaskQueries * head_dim),
+        out(queries + lanes * head_dim / 2),
+        keys(out + lanes * head_dim),
         values(keys + kKeyBlock * head_dim / 2 + kSlack),
         scores(values + head_dim / V::kTileRows * kValuePanel),
         max(scores + kKeyBlock * kMaxStripLanes),
-        sum(max + kMaxTaskQueries),
-        query_scale(sum + kMaxTaskQueries),
-        key_scale(query_scale + kMaxTaskQueries),
+        sum(max + lanes),
+        query_scale(sum + lanes),
+        key_scale(query_scale + lanes),
         value_scale(key_scale + kKeyBlock),
         value_steps(value_scale + head_dim + kSlack) {}
 
@@ -67,10 +68,11 @@ struct Attention16Scratch {
   float* value_steps;  // [head_dim]
 };
 
-/// Integers of rows from -steps to steps, and what a step is.
-struct RowScale {
-  float scale;   ///< finite
-  float poison;  ///< NaN for a row with a NaN or infinity, whose integers mean nothing; or 0
+/// Integers of kWidth rows from -steps to steps, and what a step is.
+template <class V>
+struct RowScales {
+  typename V::Reg scale;   ///< finite
+  typename V::Reg poison;  ///< NaN for a row with a NaN or infinity, whose integers mean nothing; 0
 };
 
 /// Numbers whose reciprocal is a float. A row of smaller ones counts as zeros.
@@ -81,31 +83,112 @@ typename V::Reg load_part(const float* from, std::int64_t count) {
   return count >= V::kWidth ? V::load(from) : V::load_some(from, count);
 }
 
+template <class V>
+void store_part(float* to, typename V::Reg a, std::int64_t count) {
+  if (count >= V::kWidth) {
+    V::store(to, a);
+  } else {
+    V::store_some(to, a, count);
+  }
+}
+
 /// y in [-steps, steps] where it is a number, and -steps, which can be converted, where it is NaN.
 template <class V>
 typename V::Reg drop_nan(typename V::Reg y, float steps) {
   return V::max(y, V::broadcast(-steps));
 }
 
-/// Quantizes one row of head_dim numbers to integers of 16 bits. Stores whole vectors.
+/// Angles that many numbers further on, where there are any.
 template <class V>
-RowScale quantize_row16(const float* x, std::int64_t head_dim, float steps, float sign, float* to) {
+AttentionAngles angles_from(const AttentionAngles& angles, std::int64_t offset) {
+  if (angles.cos == nullptr) return angles;
+  return {angles.cos + offset, angles.sin + offset};
+}
+
+/// Rows of head_dim numbers.
+struct AttentionRows {
+  const float* x;
+  std::int64_t stride;
+  AttentionAngles angles;  ///< of the first row
+};
+
+/// The rows with their angles applied, in `memory` where they have any.
+/// @param count 1..kWidth
+template <class V>
+AttentionRows rotated(const AttentionRows& rows, std::int64_t count, std::int64_t head_dim,
+                      float* memory) {
   using Reg = typename V::Reg;
-  Reg largest = V::broadcast(0.0f);
-  Reg poison = largest;
-  for (std::int64_t d = 0; d < head_dim; d += V::kWidth) {
-    const Reg a = load_part<V>(x + d, head_dim - d);
-    largest = V::max(V::abs(a), largest);
-    poison = V::add(poison, V::sub(a, a));
+  if (rows.angles.cos == nullptr) return rows;
+  const std::int64_t half = head_dim / 2;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float* const x = rows.x + r * rows.stride;
+    float* const to = memory + r * head_dim;
+    for (std::int64_t j = 0; j < half; j += V::kWidth) {
+      const std::int64_t left = half - j;
+      const Reg a = load_part<V>(x + j, left);
+      const Reg b = load_part<V>(x + half + j, left);
+      const Reg c = load_part<V>(rows.angles.cos + r * half + j, left);
+      const Reg s = load_part<V>(rows.angles.sin + r * half + j, left);
+      store_part<V>(to + j, V::sub(V::mul(a, c), V::mul(b, s)), left);
+      store_part<V>(to + half + j, V::fma(b, c, V::mul(a, s)), left);
+    }
   }
-  const RowScale row{V::largest(largest), V::sum(poison)};
-  const bool is_zero = row.poison != 0.0f || row.scale < kSmallestScaled;
-  const Reg per_step = V::broadcast(is_zero ? 0.0f : sign * (steps / row.scale));
-  for (std::int64_t d = 0; d < head_dim; d += V::kWidth) {
-    const Reg a = load_part<V>(x + d, head_dim - d);
-    V::store_shorts(to + d / 2, drop_nan<V>(V::mul(a, per_step), steps));
+  return {memory, head_dim, {nullptr, nullptr}};
+}
+
+/// The bits of the largest magnitude of every row: those of an infinity or NaN are the largest.
+template <class V>
+typename V::Reg largest_of_rows(const AttentionRows& rows, std::int64_t count,
+                                std::int64_t head_dim) {
+  using Reg = typename V::Reg;
+  Reg largest[V::kWidth];
+  for (std::int64_t r = 0; r < V::kWidth; ++r) {
+    largest[r] = V::broadcast(0.0f);
+    if (r >= count) continue;
+    const float* const x = rows.x + r * rows.stride;
+    for (std::int64_t d = 0; d < head_dim; d += V::kWidth)
+      largest[r] = V::with_larger_bits(largest[r], V::abs(load_part<V>(x + d, head_dim - d)));
   }
-  return {is_zero ? 0.0f : row.scale / steps, row.poison};
+  V::transpose(largest);
+  for (int rest = V::kWidth / 2; rest > 0; rest /= 2) {
+    for (int r = 0; r < rest; ++r) largest[r] = V::with_larger_bits(largest[r], largest[r + rest]);
+  }
+  return largest[0];
+}
+
+/// What numbers of these largest magnitudes are divided by; 0 where one is not finite.
+template <class V>
+typename V::Reg finite_or_zero(typename V::Reg largest) {
+  constexpr float kLargest = 3.40282347e38f;
+  // Operands in this order take NaN for an infinity.
+  const typename V::Reg bounded = V::min(largest, V::broadcast(__builtin_inff()));
+  return V::where_negative(V::sub(V::broadcast(kLargest), bounded), V::broadcast(0.0f), largest);
+}
+
+/// Quantizes up to kWidth rows to integers of 16 bits, [count][head_dim]; rows beyond `count` have
+/// a scale of 0. Stores whole vectors.
+/// @param memory for kWidth rows.
+template <class V>
+RowScales<V> quantize_rows16(AttentionRows rows, std::int64_t count, std::int64_t head_dim,
+                             float steps, float sign, float* memory, float* to) {
+  using Reg = typename V::Reg;
+  const Reg zero = V::broadcast(0.0f);
+  rows = rotated<V>(rows, count, head_dim, memory);
+  const Reg largest = largest_of_rows<V>(rows, count, head_dim);
+  const Reg finite = finite_or_zero<V>(largest);
+  const Reg is_small = V::sub(finite, V::broadcast(kSmallestScaled));
+  const Reg reciprocal = V::div(V::broadcast(sign * steps), finite);
+  float per_step[V::kWidth];
+  V::store(per_step, V::where_negative(is_small, zero, reciprocal));
+  for (std::int64_t r = 0; r < count; ++r) {
+    const Reg factor = V::broadcast(per_step[r]);
+    for (std::int64_t d = 0; d < head_dim; d += V::kWidth) {
+      const Reg a = load_part<V>(rows.x + r * rows.stride + d, head_dim - d);
+      V::store_shorts(to + (r * head_dim + d) / 2, drop_nan<V>(V::mul(a, factor), steps));
+    }
+  }
+  return {V::where_negative(is_small, zero, V::div(finite, V::broadcast(steps))),
+          V::sub(largest, largest)};
 }
 
 /// Quantizes kWidth queries, of which the first `count` exist, into lanes.
@@ -115,19 +198,17 @@ void pack_queries16(const AttentionTask& task, const Attention16Scratch<V>& s, s
   constexpr float kLog2E = 1.44269504f;
   const std::int64_t pairs = task.head_dim / 2;
   const float sign = task.scale < 0.0f ? -1.0f : 1.0f;
-  float* const rows = s.keys;  // not in use yet
-  for (int i = 0; i < V::kWidth; ++i) {
-    RowScale row{0.0f, 0.0f};
-    if (query + i < task.num_queries) {
-      row = quantize_row16<V>(task.q + (query + i) * task.q_stride, task.head_dim, steps, sign,
-                              rows + i * pairs);
-    } else {
-      for (std::int64_t pair = 0; pair < pairs; ++pair) rows[i * pairs + pair] = 0.0f;
-    }
-    s.query_scale[query + i] = row.scale * (sign * task.scale * kLog2E);
-    s.sum[query + i] = row.poison;
-    s.max[query + i] = -__builtin_inff();
-  }
+  const std::int64_t left = task.num_queries - query;
+  const std::int64_t count = left < V::kWidth ? left : V::kWidth;
+  float* const rows = s.keys;  // not in use yet, nor are scores
+  const AttentionRows queries{task.q + query * task.q_stride, task.q_stride,
+                              angles_from<V>(task.q_angles, query * pairs)};
+  const RowScales<V> scales =
+      quantize_rows16<V>(queries, count, task.head_dim, steps, sign, s.scores, rows);
+  for (std::int64_t i = count * pairs; i < V::kWidth * pairs; ++i) rows[i] = 0.0f;
+  V::store(s.query_scale + query, V::mul(scales.scale, V::broadcast(sign * task.scale * kLog2E)));
+  V::store(s.sum + query, scales.poison);
+  V::store(s.max + query, V::broadcast(-__builtin_inff()));
   for (std::int64_t c = 0; c < pairs; c += V::kWidth) {
     typename V::Reg block[V::kWidth];
     load_block<V>(rows + c, pairs, V::kWidth, pairs - c, block);
@@ -138,24 +219,26 @@ void pack_queries16(const AttentionTask& task, const Attention16Scratch<V>& s, s
 
 /// Quantizes a block of keys. @return NaN if one of them has a NaN or infinity, or 0.
 template <class V>
-float pack_keys16(const float* from, std::int64_t stride, std::int64_t count, std::int64_t head_dim,
-                  float steps, const Attention16Scratch<V>& s) {
+float pack_keys16(const AttentionRows& rows, std::int64_t count, std::int64_t head_dim, float steps,
+                  const Attention16Scratch<V>& s) {
   const std::int64_t pairs = head_dim / 2;
-  float poison = 0.0f;
-  std::int64_t key = 0;
-  for (; key < count; ++key) {
-    const RowScale row =
-        quantize_row16<V>(from + key * stride, head_dim, steps, 1.0f, s.keys + key * pairs);
-    s.key_scale[key] = row.scale;
-    poison += row.poison;
+  typename V::Reg poison = V::broadcast(0.0f);
+  for (std::int64_t first = 0; first < count; first += V::kWidth) {
+    const AttentionRows part{rows.x + first * rows.stride, rows.stride,
+                             angles_from<V>(rows.angles, first * pairs)};
+    const std::int64_t some = count - first < V::kWidth ? count - first : V::kWidth;
+    const RowScales<V> scales =
+        quantize_rows16<V>(part, some, head_dim, steps, 1.0f, s.scores, s.keys + first * pairs);
+    V::store(s.key_scale + first, scales.scale);
+    poison = V::add(poison, scales.poison);
   }
   // A tile that is not full repeats the last key, which leaves the maximum as it is.
-  for (; key % V::kTileRows != 0; ++key) {
+  for (std::int64_t key = count; key % V::kTileRows != 0; ++key) {
     float* const to = s.keys + key * pairs;
     __builtin_memcpy(to, to - pairs, static_cast<std::size_t>(pairs) * sizeof(float));
     s.key_scale[key] = s.key_scale[key - 1];
   }
-  return poison;
+  return V::sum(poison);
 }
 
 /// Scales of one vector of components of a block of values.
@@ -163,20 +246,17 @@ template <class V>
 void scale_values16(const float* from, std::int64_t stride, std::int64_t count, std::int64_t left,
                     float* scale, float* steps) {
   using Reg = typename V::Reg;
-  constexpr float kSteps = kValueSteps;
-  Reg largest = V::broadcast(0.0f);
-  Reg poison = largest;
-  for (std::int64_t key = 0; key < count; ++key) {
-    const Reg a = load_part<V>(from + key * stride, left);
-    largest = V::max(V::abs(a), largest);
-    poison = V::add(poison, V::sub(a, a));
-  }
-  // Below the smallest the difference is negative: no steps, and a scale of 0.
-  const Reg is_small = V::sub(largest, V::broadcast(kSmallestScaled));
   const Reg zero = V::broadcast(0.0f);
-  V::store(scale, V::add(V::where_negative(is_small, zero, V::div(largest, V::broadcast(kSteps))),
-                         poison));
-  V::store(steps, V::where_negative(is_small, zero, V::div(V::broadcast(kSteps), largest)));
+  const Reg most = V::broadcast(kValueSteps);
+  Reg largest = zero;
+  for (std::int64_t key = 0; key < count; ++key)
+    largest = V::with_larger_bits(largest, V::abs(load_part<V>(from + key * stride, left)));
+  const Reg finite = finite_or_zero<V>(largest);
+  // Below the smallest the difference is negative: no steps, and a scale of 0.
+  const Reg is_small = V::sub(finite, V::broadcast(kSmallestScaled));
+  const Reg poison = V::sub(largest, largest);
+  V::store(scale, V::add(V::where_negative(is_small, zero, V::div(finite, most)), poison));
+  V::store(steps, V::where_negative(is_small, zero, V::div(most, finite)));
 }
 
 /// Quantizes a block of values, pairs of keys side by side, and zeros for a key that does not
@@ -197,8 +277,7 @@ void pack_values16(const float* from, std::int64_t stride, std::int64_t count,
                              ? V::mul(load_part<V>(row + stride + d, head_dim - d), steps)
                              : V::broadcast(0.0f);
       float pairs[V::kWidth];
-      V::store_int(pairs,
-                   V::pair(drop_nan<V>(first, kValueSteps), drop_nan<V>(second, kValueSteps)));
+      V::store_int(pairs, V::pair(first, second));
       for (int part = 0; part < V::kWidth && d + part < head_dim; part += kRows) {
         __builtin_memcpy(
             s.values + (d + part) / kRows * Attention16Scratch<V>::kValuePanel + key / 2 * kRows,
@@ -208,12 +287,12 @@ void pack_values16(const float* from, std::int64_t stride, std::int64_t count,
   }
 }
 
-/// kProbabilitySteps * 2^x for x <= 0, far below 1 from -64 on and for NaN. 2^f by the polynomial
-/// of degree 4 with least relative error, 3e-6, and value 1 at 0: a step is 2.4e-4.
+/// kProbabilitySteps * 2^x for x <= 0; where x is NaN or -infinity, 0 or NaN, which V::pair takes
+/// for 0. 2^f by the polynomial of degree 4 with least relative error, 3e-6, and value 1 at 0: a
+/// step is 2.4e-4.
 template <class V>
 typename V::Reg probability16(typename V::Reg x) {
   constexpr float kSteps = kProbabilitySteps;
-  x = V::max(x, V::broadcast(-64.0f));
   const typename V::Reg n = V::round(x);
   const typename V::Reg f = V::sub(x, n);
   typename V::Reg p = V::broadcast(kSteps * 9.5828543e-3f);
@@ -246,15 +325,18 @@ template <class V, int kVectors>
     keys += 1;
     queries += kVectors * V::kWidth;
   }
+  Reg top[kVectors];  // its address is not known to what stores scores
+  for (int c = 0; c < kVectors; ++c) top[c] = max[c];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     const Reg scale = V::broadcast(key_scale[r]);
     for (int c = 0; c < kVectors; ++c) {
       const Reg score = V::mul(V::to_float(acc[r][c]), scale);
       V::store(scores + (r * kVectors + c) * V::kWidth, score);
-      max[c] = V::max(max[c], score);
+      top[c] = V::max(top[c], score);
     }
   }
+  for (int c = 0; c < kVectors; ++c) max[c] = top[c];
 }
 
 /// What a step of the streaming softmax multiplies by.
@@ -319,9 +401,11 @@ void strip_step16(const Attention16Scratch<V>& s, std::int64_t lane, const KeyBl
       V::store(s.scores + block.count * kLanes + c * V::kWidth, V::broadcast(-__builtin_inff()));
   }
 
+  Reg top[kVectors];  // its address is not known to what stores scores
   Reg scale[kVectors];
   Int sum[kVectors];
   for (int c = 0; c < kVectors; ++c) {
+    top[c] = max[c];
     scale[c] = V::load(s.query_scale + lane + c * V::kWidth);
     sum[c] = V::zero();
   }
@@ -329,8 +413,8 @@ void strip_step16(const Attention16Scratch<V>& s, std::int64_t lane, const KeyBl
   for (std::int64_t pair = 0; pair < key_pairs; ++pair) {
     for (int c = 0; c < kVectors; ++c) {
       const float* const score = s.scores + 2 * pair * kLanes + c * V::kWidth;
-      const Reg first = V::mul(V::sub(V::load(score), max[c]), scale[c]);
-      const Reg second = V::mul(V::sub(V::load(score + kLanes), max[c]), scale[c]);
+      const Reg first = V::mul(V::sub(V::load(score), top[c]), scale[c]);
+      const Reg second = V::mul(V::sub(V::load(score + kLanes), top[c]), scale[c]);
       const Int p = V::pair(probability16<V>(first), probability16<V>(second));
       sum[c] = V::dot(sum[c], p, V::ones());
       V::store_int(s.scores + pair * kLanes + c * V::kWidth, p);
@@ -342,7 +426,7 @@ void strip_step16(const Attention16Scratch<V>& s, std::int64_t lane, const KeyBl
     float* const max_so_far = s.max + lane + c * V::kWidth;
     float* const sum_so_far = s.sum + lane + c * V::kWidth;
     const Reg old_max = V::load(max_so_far);
-    const Reg block_max = V::mul(max[c], scale[c]);
+    const Reg block_max = V::mul(top[c], scale[c]);
     const Reg new_max = V::max(old_max, block_max);
     weights.before[c] = exp2<V>(V::sub(old_max, new_max));
     weights.block[c] = exp2<V>(V::sub(block_max, new_max));
@@ -380,9 +464,16 @@ void attention16_task(const AttentionTask& task) {
   const std::int64_t head_dim = task.head_dim;
   const std::int64_t stride = task.stride;
   const float steps = score_steps<V>(head_dim);
-  const Attention16Scratch<V> s(task.scratch, head_dim);
+  const std::int64_t vectors = (task.num_queries + V::kWidth - 1) / V::kWidth;
+  const Attention16Scratch<V> s(task.scratch, head_dim, vectors * V::kWidth);
 
+  const std::int64_t first_keys = task.num_keys < kKeyBlock ? task.num_keys : kKeyBlock;
+  prefetch_rows<V>(task.k, stride, first_keys, head_dim);
+  prefetch_rows<V>(task.v, stride, first_keys, head_dim);
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
+    const std::int64_t later = task.num_queries - lane - lanes;
+    prefetch_rows<V>(task.q + (lane + lanes) * task.q_stride, task.q_stride,
+                     later < lanes ? later : lanes, head_dim);
     for (std::int64_t q = lane; q < lane + lanes; q += V::kWidth)
       pack_queries16<V>(task, s, q, steps, s.queries + lane * (head_dim / 2) + (q - lane), lanes);
   });
@@ -391,7 +482,8 @@ void attention16_task(const AttentionTask& task) {
     const std::int64_t num_keys = left < kKeyBlock ? left : kKeyBlock;
     const float* const k = task.k + key * stride;
     const float* const v = task.v + key * stride;
-    const float poison = pack_keys16<V>(k, stride, num_keys, head_dim, steps, s);
+    const AttentionAngles angles = angles_from<V>(task.k_angles, key * (head_dim / 2));
+    const float poison = pack_keys16<V>({k, stride, angles}, num_keys, head_dim, steps, s);
     pack_values16<V>(v, stride, num_keys, head_dim, s);
     const std::int64_t next = left - num_keys < kKeyBlock ? left - num_keys : kKeyBlock;
     for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {

@@ -34,10 +34,8 @@ struct Int16Avx2 : Simd {
     _mm_storeu_si128(static_cast<__m128i*>(p), _mm_packs_epi32(_mm256_castsi256_si128(wide),
                                                                _mm256_extracti128_si256(wide, 1)));
   }
-  static float largest(Reg a) {
-    __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    b = _mm_max_ps(b, _mm_movehl_ps(b, b));
-    return _mm_cvtss_f32(_mm_max_ss(b, _mm_shuffle_ps(b, b, 1)));
+  static Reg with_larger_bits(Reg a, Reg b) {
+    return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
   }
   static __m256i bits(Int a) { return reinterpret_cast<__m256i>(a); }
 };

@@ -1,8 +1,27 @@
 // Choice of the leaf of attention in 16-bit integers.
+#include <algorithm>
+
 #include "ops/cpu/attention16/task.h"
 #include "ops/cpu/vnni.h"
 
 namespace fovea::cpu {
+
+std::int64_t attention16_task_queries(std::int64_t head_dim) noexcept {
+  constexpr std::int64_t kComponents = 76032;  // of all queries, 6 bytes each
+  constexpr std::int64_t kMost = 22 * kMaxStripLanes;
+  const std::int64_t strips = kComponents / (head_dim * kMaxStripLanes);
+  return std::clamp(strips * kMaxStripLanes, kMaxTaskQueries, kMost);
+}
+
+std::int64_t attention16_scratch_floats(std::int64_t head_dim) noexcept {
+  constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
+  constexpr std::int64_t kScales = 2;
+  constexpr std::int64_t kSlack = 2 * 16;
+  const std::int64_t queries = attention16_task_queries(head_dim) * (head_dim / 2 + head_dim + 3);
+  const std::int64_t keys = kKeyBlock * (head_dim / 2 + 1);
+  const std::int64_t values = (kKeyBlock / 2 + kPanelGap + kScales) * head_dim;
+  return queries + keys + values + kKeyBlock * kMaxStripLanes + kSlack;
+}
 
 const Attention16Leaf& attention16_leaf(CpuIsa isa) {
   if (isa >= CpuIsa::kAvx512 && has_avx512_vnni()) return kAttention16Avx512Vnni;

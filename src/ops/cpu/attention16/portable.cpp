@@ -29,14 +29,15 @@ struct Int16Simd : SameBitsSimd {
     for (int i = 0; i < kWidth; ++i) shorts[i] = static_cast<std::int16_t>(wide[i]);
     std::memcpy(p, shorts, sizeof(shorts));
   }
-  static float largest(Reg a) {
-    float result = a[0];
-    for (int i = 1; i < kWidth; ++i) result = a[i] > result ? a[i] : result;
-    return result;
+  static Reg with_larger_bits(Reg a, Reg b) {
+    return reinterpret_cast<Bits>(a) > reinterpret_cast<Bits>(b) ? a : b;
   }
 
  private:
-  static Int integers(Reg a) { return __builtin_convertvector(round(a), Int); }
+  static Int integers(Reg a) {
+    const Reg number = a == a ? a : Reg{};
+    return __builtin_convertvector(round(number), Int);
+  }
 };
 
 }  // namespace

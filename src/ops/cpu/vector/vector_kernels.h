@@ -21,6 +21,12 @@ inline constexpr std::int64_t kKeyBlock = 128;
 /// Most queries whose scores against one block of keys are in scratch at a time.
 inline constexpr std::int64_t kMaxStripLanes = 48;
 
+/// Angles of the rotary embedding: rows of head_dim / 2 cosines and sines, or null.
+struct AttentionAngles {
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+};
+
 /// Some queries of one head against all keys of their sequence. Rows of k and v are `stride` floats
 /// apart.
 ///
@@ -42,6 +48,8 @@ struct AttentionTask {
   const float* bias = nullptr;  ///< [num_queries, bias_rows + bias_cols], or null: no bias
   std::int64_t bias_rows = 0;
   std::int64_t bias_cols = 0;
+  AttentionAngles q_angles = {};  ///< of the first query; read in 16-bit integers only
+  AttentionAngles k_angles = {};  ///< of the first key
 };
 
 /// Floats of scratch that one task needs. @param bias_entries bias_rows + bias_cols.
