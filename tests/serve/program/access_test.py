@@ -108,6 +108,8 @@ class Profiles(unittest.TestCase):
             self.assertEqual(server.post("/start_profile", {}, admin).status, 200)
             self.assertEqual(server.post("/start_profile", {}, admin).code(), "profile_running")
             self.assertEqual(server.encode(image(PHOTO)).status, 200)
+            # A request is noted, then logged, when its last byte is out: the client may be faster.
+            wait_until(lambda: "/v1/encode" in server.text_of_log())
             reply = server.post("/stop_profile", {}, admin)
             self.assertEqual(reply.status, 200, reply.body)
             trace = json.loads(read(os.path.join(folder, reply.json()["file"])))
