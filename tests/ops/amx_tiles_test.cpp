@@ -42,7 +42,8 @@ TEST(AmxTiles, SumTheProductsOfEveryNumberOfRowsAndWriteNoOther) {
   const std::vector<std::byte> panel = random_bytes(kSteps * cpu::kAmxRows * cpu::kAmxPanelBytes);
   for (std::int64_t rows = 1; rows <= Tiles::kRows; ++rows) {
     std::vector<std::int32_t> sums((Tiles::kRows + 1) * cpu::kPanelColumns, kUntouched);
-    const Tiles tiles;
+    Tiles tiles;
+    std::int64_t calls = 0;
     tiles.multiply({.x = x.data(),
                     .stride = kStride,
                     .rows = rows,
@@ -50,7 +51,8 @@ TEST(AmxTiles, SumTheProductsOfEveryNumberOfRowsAndWriteNoOther) {
                     .steps = kSteps,
                     .next = panel.data(),
                     .next_bytes = 128},
-                   sums.data());
+                   sums.data(), [&] { ++calls; });
+    EXPECT_EQ(calls, kSteps);
     for (std::int64_t r = 0; r <= Tiles::kRows; ++r) {
       for (std::int64_t n = 0; n < cpu::kPanelColumns; ++n) {
         const std::int32_t want =
@@ -66,7 +68,7 @@ TEST(AmxTiles, AreFreeWhenATaskEnds) {
   const std::vector<std::byte> bytes = random_bytes(cpu::kAmxRows * cpu::kAmxPanelBytes);
   std::vector<std::int32_t> sums(cpu::kPanelColumns);
   {
-    const Tiles tiles;
+    Tiles tiles;
     tiles.multiply({.x = bytes.data(),
                     .stride = 0,
                     .rows = 1,
@@ -74,7 +76,7 @@ TEST(AmxTiles, AreFreeWhenATaskEnds) {
                     .steps = 1,
                     .next = bytes.data(),
                     .next_bytes = 0},
-                   sums.data());
+                   sums.data(), [] {});
     EXPECT_FALSE(EmulatedTiles::are_free());
   }
   EXPECT_TRUE(EmulatedTiles::are_free());

@@ -80,6 +80,14 @@ void EmulatedTiles::configure(const cpu::TileShapes& shapes) {
 
 void EmulatedTiles::release() { std::ranges::fill(tiles, Tile{}); }
 
+void EmulatedTiles::clear(int tile) {
+  Tile& to = configured(tile);
+  const Tile shape = to;
+  to = {};
+  to.rows = shape.rows;
+  to.bytes = shape.bytes;
+}
+
 bool EmulatedTiles::are_free() {
   return std::ranges::all_of(tiles, [](const Tile& tile) { return tile.rows == 0; });
 }
@@ -120,13 +128,18 @@ void EmulatedBf16::multiply(int sum, int x, int weights) {
   }
 }
 
-void EmulatedInt8::multiply(int sum, int x, int weights) {
-  const auto [to, left, right] = operands(sum, x, weights);
+void EmulatedInt8::multiply(int sum, Factor x, Factor y) {
+  const auto [to, left, right] = operands(sum, x.tile, y.tile);
+  const auto number = [](const Tile& tile, bool is_signed, int row, int index) -> std::int32_t {
+    const auto byte = tile.at<std::uint8_t>(row, index);
+    return is_signed ? static_cast<std::int8_t>(byte) : byte;
+  };
   for (int row = 0; row < to.rows; ++row) {
     for (int n = 0; n < to.bytes / 4; ++n) {
-      auto result = to.at<std::int32_t>(row, n);
+      auto result = to.at<std::uint32_t>(row, n);
       for (int k = 0; k < left.bytes; ++k) {
-        result += left.at<std::uint8_t>(row, k) * right.at<std::int8_t>(k / 4, 4 * n + k % 4);
+        result += static_cast<std::uint32_t>(number(left, x.is_signed, row, k) *
+                                             number(right, y.is_signed, k / 4, 4 * n + k % 4));
       }
       std::memcpy(&to.data[row][4 * n], &result, sizeof(result));
     }

@@ -15,8 +15,16 @@ struct AmxInstructions {
   static void configure(const TileShapes& shapes) { asm volatile("ldtilecfg %0" : : "m"(shapes)); }
   static void release() { asm volatile("tilerelease"); }
   template <int kTile>
+  static void clear() {
+    asm volatile("tilezero %%tmm%c0" : : "i"(kTile));
+  }
+  template <int kTile>
   static void load(const void* p, std::int64_t stride) {
     asm volatile("tileloadd (%0, %1), %%tmm%c2" : : "r"(p), "r"(stride), "i"(kTile) : "memory");
+  }
+  template <int kTile>
+  static void load_once(const void* p, std::int64_t stride) {
+    asm volatile("tileloaddt1 (%0, %1), %%tmm%c2" : : "r"(p), "r"(stride), "i"(kTile) : "memory");
   }
   template <int kTile>
   static void store(void* p, std::int64_t stride) {

@@ -5,9 +5,11 @@
 // the same loop over an emulator of them. Include from a leaf; Instructions is a type of an unnamed
 // namespace, as in ops/cpu/amx_instructions.h:
 //   Sum                            32 bits: float or std::int32_t
-//   configure(shapes)              as LDTILECFG: all tiles are zero then
+//   configure(shapes)              as LDTILECFG
 //   release()                      as TILERELEASE
+//   clear<tile>()                  as TILEZERO
 //   load<tile>(p, stride)          as TILELOADD
+//   load_once<tile>(p, stride)     as TILELOADDT1, which leaves L1 to what is needed again
 //   store<tile>(p, stride)         as TILESTORED
 //   multiply<sum, x, weights>()    adds the products of two tiles to a third
 //   prefetch(p)                    into L2
@@ -47,7 +49,8 @@ struct AmxOperands {
   std::int64_t next_bytes;  ///< of it, for each step
 };
 
-/// Micro-kernels in the tiles of AMX, which are free again when the task ends.
+/// Micro-kernels in the tiles of AMX, which keep their shapes from call to call, because setting
+/// them takes as long as ten products, and are free again when the task ends.
 template <class Instructions>
 struct AmxTiles {
   using Sum = typename Instructions::Sum;
@@ -59,14 +62,17 @@ struct AmxTiles {
   AmxTiles& operator=(const AmxTiles&) = delete;
   ~AmxTiles() { Instructions::release(); }
 
-  /// sums[r][0..32) = rows[r] * panel[..][0..32), for 1..kRows rows.
-  static void multiply(const AmxOperands& in, Sum* sums) {
+  /// sums[r][0..32) = rows[r] * panel[..][0..32), for 1..kRows rows. Calls beside() once a step: a
+  /// step multiplies for some 64 cycles, in which vectors can do what else there is to do.
+  template <class Beside>
+  void multiply(const AmxOperands& in, Sum* sums, const Beside& beside) {
     static constexpr ShapesByRows kShapes = shapes_by_rows();
-    Instructions::configure(kShapes.shapes[in.rows]);
+    if (in.rows != shaped_for_) Instructions::configure(kShapes.shapes[in.rows]);
+    shaped_for_ = in.rows;
     if (in.rows > kAmxRows) {
-      multiply_rows<true>(in, sums);
+      multiply_rows<true>(in, sums, beside);
     } else {
-      multiply_rows<false>(in, sums);
+      multiply_rows<false>(in, sums, beside);
     }
   }
 
@@ -108,8 +114,14 @@ struct AmxTiles {
     return all;
   }
 
-  template <bool kHasLower>
-  static void multiply_rows(const AmxOperands& in, Sum* sums) {
+  template <bool kHasLower, class Beside>
+  static void multiply_rows(const AmxOperands& in, Sum* sums, const Beside& beside) {
+    Instructions::template clear<kUpperLeft>();
+    Instructions::template clear<kUpperRight>();
+    if constexpr (kHasLower) {
+      Instructions::template clear<kLowerLeft>();
+      Instructions::template clear<kLowerRight>();
+    }
     const std::byte* upper = in.x;
     const std::byte* lower = in.x + kAmxRows * in.stride;
     const std::byte* panel = in.panel;
@@ -120,14 +132,15 @@ struct AmxTiles {
       next += in.next_bytes;
       Instructions::template load<kLeft>(panel, kAmxPanelBytes);
       Instructions::template load<kRight>(panel + kAmxPanelBytes / 2, kAmxPanelBytes);
-      Instructions::template load<kUpper>(upper, in.stride);
+      Instructions::template load_once<kUpper>(upper, in.stride);
       Instructions::template multiply<kUpperLeft, kUpper, kLeft>();
       Instructions::template multiply<kUpperRight, kUpper, kRight>();
       if constexpr (kHasLower) {
-        Instructions::template load<kLower>(lower, in.stride);
+        Instructions::template load_once<kLower>(lower, in.stride);
         Instructions::template multiply<kLowerLeft, kLower, kLeft>();
         Instructions::template multiply<kLowerRight, kLower, kRight>();
       }
+      beside();
       panel += kAmxRows * kAmxPanelBytes;
       upper += kAmxBytes;
       lower += kAmxBytes;
@@ -141,6 +154,8 @@ struct AmxTiles {
       Instructions::template store<kLowerRight>(lower_sums + kHalfPanel, kSumBytes);
     }
   }
+
+  std::int64_t shaped_for_ = 0;  // rows
 };
 
 }  // namespace fovea::cpu

@@ -16,9 +16,11 @@ inline constexpr std::int64_t kBf16AmxTaskRows = 128;
 
 template <class Instructions>
 struct Bf16AmxTiles : AmxTiles<Instructions> {
-  /// As multiply_bf16_tile, for 1..kRows rows, but for the order of the sums (bf16_linear.h).
-  static void multiply(const Bf16Rows& x, std::int64_t rows, const std::byte* panel,
-                       std::int64_t pairs, Upcoming upcoming, float* sums) {
+  /// As multiply_bf16_tile, for 1..kRows rows, but for the order of the sums (bf16_linear.h);
+  /// `beside` once a step.
+  template <class Beside>
+  void multiply(const Bf16Rows& x, std::int64_t rows, const std::byte* panel, std::int64_t pairs,
+                Upcoming upcoming, float* sums, const Beside& beside) {
     AmxTiles<Instructions>::multiply({.x = x.values,
                                       .stride = x.stride,
                                       .rows = rows,
@@ -26,7 +28,7 @@ struct Bf16AmxTiles : AmxTiles<Instructions> {
                                       .steps = (pairs + kStepPairs - 1) / kStepPairs,
                                       .next = upcoming.data,
                                       .next_bytes = kStepPairs * upcoming.step},
-                                     sums);
+                                     sums, beside);
   }
 };
 

@@ -11,17 +11,17 @@
 // The leaf also names its micro-kernels: Bf16VectorTiles<V>, or a type with the same members, whose
 // V needs no pairs. All leaves of Bf16VectorTiles give the same bits: see bf16_linear.h. A compiler
 // must not contract operations of its own accord.
-//
-// A register tile runs through all of k, panel by panel: weights come from L2, into which the
-// panel before prefetched them.
 
 #include <array>
 #include <utility>
 
 #include "ops/cpu/bf16/task.h"
 #include "ops/cpu/linear/body.h"
+#include "ops/cpu/panel_loop.h"
 
 namespace fovea::cpu {
+
+static_assert(kPairBytes == kPanelRowBytes);
 
 /// The leaf's first half.
 template <class V>
@@ -87,67 +87,66 @@ template <class V>
 struct Bf16VectorTiles {
   static constexpr int kRows = V::kTileRows;
 
-  /// As multiply_bf16_tile, for 1..kRows rows.
+  /// As multiply_bf16_tile, for 1..kRows rows. Nothing happens beside it.
+  template <class Beside>
   static void multiply(const Bf16Rows& x, std::int64_t rows, const std::byte* panel,
-                       std::int64_t pairs, Upcoming upcoming, float* sums) {
+                       std::int64_t pairs, Upcoming upcoming, float* sums, const Beside&) {
     static constexpr auto kTiles = multiply_bf16_tiles<V>(std::make_integer_sequence<int, kRows>{});
     kTiles[static_cast<std::size_t>(rows)](x, panel, pairs, upcoming, sums);
   }
 };
 
-/// Rows [row, row + rows) of a task and the columns of one panel, from `column` on.
-struct Bf16Tile {
-  std::int64_t row;
-  std::int64_t rows;
-  std::int64_t column;
-};
+/// What multiply_panels does for a bf16 layer. Lives as long as a task.
+template <class V, ops::Activation kActivation, class Tiles>
+struct Bf16Work {
+  using Vector = V;
+  using Sum = float;
+  static constexpr int kRows = Tiles::kRows;
 
-/// out = residual + activation(sum + bias) for a tile.
-template <class V, ops::Activation kActivation>
-void finish_bf16_tile(const Bf16Task& task, const Bf16Tile& tile, const float* sums) {
-  const std::int64_t rest = task.columns - tile.column;
-  const std::int64_t columns = rest < kPanelColumns ? rest : kPanelColumns;
-  for (std::int64_t r = 0; r < tile.rows; ++r) {
-    const std::int64_t row = tile.row + r;
-    const float* const residual = task.residual == nullptr
-                                      ? nullptr
-                                      : task.residual + row * task.residual_stride + tile.column;
-    float* const out = task.out + row * task.out_stride + tile.column;
-    for (std::int64_t c = 0; c < columns; c += V::kWidth) {
-      finish_vector<V, kActivation>(sums + r * kPanelColumns + c, task.bias + tile.column + c,
-                                    residual == nullptr ? nullptr : residual + c, out + c,
-                                    columns - c);
+  const Bf16Task& task;
+  Tiles tiles = {};
+
+  [[nodiscard]] std::int64_t num_rows() const { return task.rows; }
+  [[nodiscard]] std::int64_t num_panels() const { return task.num_panels; }
+  [[nodiscard]] std::int64_t panel_rows() const { return task.pairs; }
+  [[nodiscard]] std::int64_t beside_calls() const {
+    return (task.pairs + kStepPairs - 1) / kStepPairs;
+  }
+  [[nodiscard]] const std::byte* panel(std::int64_t column) const {
+    return task.panels + column / kPanelColumns * task.panel_bytes;
+  }
+
+  template <class Beside>
+  void multiply(const PanelTile& tile, Upcoming upcoming, Sum* sums, const Beside& beside) {
+    const Bf16Rows rows{task.x.values + tile.row * task.x.stride, task.x.stride};
+    tiles.multiply(rows, tile.rows, panel(tile.column), panel_rows(), upcoming, sums, beside);
+  }
+
+  /// out = residual + activation(sum + bias) for a tile.
+  void finish(const PanelTile& tile, const Sum* sums) const {
+    const std::int64_t rest = task.columns - tile.column;
+    const std::int64_t columns = rest < kPanelColumns ? rest : kPanelColumns;
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      const std::int64_t row = tile.row + r;
+      const float* const residual = task.residual == nullptr
+                                        ? nullptr
+                                        : task.residual + row * task.residual_stride + tile.column;
+      float* const out = task.out + row * task.out_stride + tile.column;
+      for (std::int64_t c = 0; c < columns; c += V::kWidth) {
+        finish_vector<V, kActivation>(sums + r * kPanelColumns + c, task.bias + tile.column + c,
+                                      residual == nullptr ? nullptr : residual + c, out + c,
+                                      columns - c);
+      }
     }
   }
-}
-
-/// One panel times all rows of the task, in register tiles of nearly equal height, which together
-/// prefetch the next panel.
-template <class V, ops::Activation kActivation, class Tiles>
-void multiply_bf16_panel(const Bf16Task& task, const Tiles& tiles, std::int64_t panel) {
-  alignas(64) float sums[Tiles::kRows * kPanelColumns];
-  const std::byte* const weights = task.panels + panel * task.panel_bytes;
-  const std::int64_t num_tiles = (task.rows + Tiles::kRows - 1) / Tiles::kRows;
-  const std::int64_t step = (kPairBytes + num_tiles - 1) / num_tiles;
-  Upcoming upcoming{weights + task.panel_bytes, step};
-  Bf16Tile tile{.row = 0, .rows = 0, .column = panel * kPanelColumns};
-  for (std::int64_t t = 0; t < num_tiles; ++t) {
-    tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);
-    const Bf16Rows rows{task.x.values + tile.row * task.x.stride, task.x.stride};
-    tiles.multiply(rows, tile.rows, weights, task.pairs, upcoming, sums);
-    finish_bf16_tile<V, kActivation>(task, tile, sums);
-    tile.row += tile.rows;
-    upcoming.data += step * task.pairs;
-  }
-}
+};
 
 /// The leaf's second half: one task from rounded rows to finished output.
 template <class V, class Tiles>
 void multiply_bf16(const Bf16Task& task) {
-  const Tiles tiles;
   with_constant(task.activation, [&]<ops::Activation kActivation>() {
-    for (std::int64_t panel = 0; panel < task.num_panels; ++panel)
-      multiply_bf16_panel<V, kActivation>(task, tiles, panel);
+    Bf16Work<V, kActivation, Tiles> work{task};
+    multiply_panels(work);
   });
 }
 

@@ -21,17 +21,18 @@ struct Int8Instructions : AmxInstructions {
 static_assert(kGroupBytes == kAmxPanelBytes && kStepGroups == kAmxRows);
 
 struct Int8AmxTiles : AmxTiles<Int8Instructions> {
-  /// As multiply_int8_tile, for 1..kRows rows.
-  static void multiply(const Int8Rows& x, std::int64_t rows, const Int8Weights& weights,
-                       Int8Upcoming upcoming, std::int32_t* sums) {
+  /// As multiply_int8_tile, for 1..kRows rows; `beside` once a step.
+  template <class Beside>
+  void multiply(const Int8Rows& x, std::int64_t rows, const std::byte* panel, std::int64_t groups,
+                Upcoming upcoming, std::int32_t* sums, const Beside& beside) {
     AmxTiles::multiply({.x = reinterpret_cast<const std::byte*>(x.values),
                         .stride = x.stride,
                         .rows = rows,
-                        .panel = weights.panels,
-                        .steps = weights.groups / kStepGroups,
+                        .panel = panel,
+                        .steps = groups / kStepGroups,
                         .next = upcoming.data,
                         .next_bytes = kStepGroups * upcoming.step},
-                       sums);
+                       sums, beside);
   }
 };
 

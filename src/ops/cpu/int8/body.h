@@ -18,19 +18,17 @@
 // All leaves give the same bits: sums of integers are exact, and every operation on floats is the
 // same one, with fma rounded once and powers of 2 below 2^-126 flushed to 0. A compiler must not
 // contract operations of its own accord.
-//
-// A register tile runs through all of k, panel by panel: weights come from L2, into which the
-// panel before prefetched them.
 
 #include <array>
 #include <utility>
 
 #include "ops/cpu/int8/activation.h"
 #include "ops/cpu/int8/task.h"
+#include "ops/cpu/panel_loop.h"
 
 namespace fovea::cpu {
 
-inline constexpr std::int64_t kCacheLine = 64;
+static_assert(kGroupBytes == kPanelRowBytes);
 
 /// Vectors of floats that become one vector of bytes.
 inline constexpr int kByteVectors = 4;
@@ -182,17 +180,11 @@ void quantize_rows(const QuantizeTask& task) {
   }
 }
 
-/// Memory that will be needed next, prefetched step by step during the current work.
-struct Int8Upcoming {
-  const std::byte* data;  ///< any address may be prefetched
-  std::int64_t step;      ///< bytes to move on per group
-};
-
 /// sums[r][0..32) = sum_k rows[r][k] * panel[k][0..32), for kRows rows: the micro-kernel. Holds two
 /// vectors of every row at a time, one in each half of the panel.
 template <class V, int kRows>
 void multiply_int8_tile(const std::uint8_t* rows, std::int64_t stride, const std::byte* panel,
-                        std::int64_t groups, Int8Upcoming upcoming, std::int32_t* sums) {
+                        std::int64_t groups, Upcoming upcoming, std::int32_t* sums) {
   using Int = typename V::Int;
   for (int column = 0; column < kHalfPanel; column += V::kWidth) {
     Int left[kRows];
@@ -202,7 +194,7 @@ void multiply_int8_tile(const std::uint8_t* rows, std::int64_t stride, const std
     const std::byte* next = upcoming.data;
     const std::uint8_t* x_step = rows;
     for (std::int64_t first = 0; first < groups; first += kStepGroups, x_step += kStepK) {
-      for (std::int64_t line = 0; line < kStepGroups * upcoming.step; line += kCacheLine)
+      for (std::int64_t line = 0; line < kStepGroups * upcoming.step; line += kLineBytes)
         V::prefetch(next + line);
       next += kStepGroups * upcoming.step;
       for (std::int64_t group = 0; group < kStepGroups; ++group, weights += kGroupBytes) {
@@ -223,7 +215,7 @@ void multiply_int8_tile(const std::uint8_t* rows, std::int64_t stride, const std
 }
 
 using MultiplyInt8Tile = void (*)(const std::uint8_t*, std::int64_t, const std::byte*, std::int64_t,
-                                  Int8Upcoming, std::int32_t*);
+                                  Upcoming, std::int32_t*);
 
 /// Micro-kernels for 1..V::kTileRows rows; entry 0 is never used.
 template <class V, int... kRows>
@@ -237,26 +229,19 @@ template <class V>
 struct VectorTiles {
   static constexpr int kRows = V::kTileRows;
 
-  /// As multiply_int8_tile, for 1..kRows rows.
-  static void multiply(const Int8Rows& x, std::int64_t rows, const Int8Weights& weights,
-                       Int8Upcoming upcoming, std::int32_t* sums) {
+  /// As multiply_int8_tile, for 1..kRows rows. Nothing happens beside it.
+  template <class Beside>
+  static void multiply(const Int8Rows& x, std::int64_t rows, const std::byte* panel,
+                       std::int64_t groups, Upcoming upcoming, std::int32_t* sums, const Beside&) {
     static constexpr auto kTiles = multiply_int8_tiles<V>(std::make_integer_sequence<int, kRows>{});
-    kTiles[static_cast<std::size_t>(rows)](x.values, x.stride, weights.panels, weights.groups,
-                                           upcoming, sums);
+    kTiles[static_cast<std::size_t>(rows)](x.values, x.stride, panel, groups, upcoming, sums);
   }
-};
-
-/// Where a tile lies in its task.
-struct Int8Tile {
-  std::int64_t row;
-  std::int64_t rows;
-  std::int64_t column;  ///< first column of a panel
 };
 
 /// out = residual + activation(scale_n (scale_r sum + offset_r sum_n) + middle_n total_r + bias)
 /// for one vector of columns of a tile, of which `count` exist.
 template <class V, ops::Activation kActivation, bool kWhole>
-void finish_int8_columns(const Int8Task& task, const Int8Tile& tile, std::int64_t column,
+void finish_int8_columns(const Int8Task& task, const PanelTile& tile, std::int64_t column,
                          std::int64_t count, const std::int32_t* sums) {
   using Reg = typename V::Reg;
   const Reg w_scale = V::load(task.weights.scale + column);
@@ -302,64 +287,52 @@ void add_wide(const WideNumbers& wide, const std::byte* panel, std::int32_t* sum
   }
 }
 
-template <class V, ops::Activation kActivation>
-void finish_int8_tile(const Int8Task& task, const Int8Tile& tile, const std::byte* panel,
-                      std::int32_t* sums) {
-  for (std::int64_t r = 0; r < tile.rows; ++r)
-    add_wide<V>(task.x.wide[tile.row + r], panel, sums + r * kPanelColumns);
-  for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
-    const std::int64_t column = tile.column + c;
-    const std::int64_t count = task.columns - column;
-    if (count >= V::kWidth) {
-      finish_int8_columns<V, kActivation, true>(task, tile, column, count, sums + c);
-    } else if (count > 0) {
-      finish_int8_columns<V, kActivation, false>(task, tile, column, count, sums + c);
+/// What multiply_panels does for an int8 layer. Lives as long as a task.
+template <class V, ops::Activation kActivation, class Tiles>
+struct Int8Work {
+  using Vector = V;
+  using Sum = std::int32_t;
+  static constexpr int kRows = Tiles::kRows;
+
+  const Int8Task& task;
+  Tiles tiles = {};
+
+  [[nodiscard]] std::int64_t num_rows() const { return task.rows; }
+  [[nodiscard]] std::int64_t num_panels() const { return task.num_panels; }
+  [[nodiscard]] std::int64_t panel_rows() const { return task.weights.groups; }
+  [[nodiscard]] std::int64_t beside_calls() const { return task.weights.groups / kStepGroups; }
+  [[nodiscard]] const std::byte* panel(std::int64_t column) const {
+    return task.weights.panels + column / kPanelColumns * panel_rows() * kPanelRowBytes;
+  }
+
+  template <class Beside>
+  void multiply(const PanelTile& tile, Upcoming upcoming, Sum* sums, const Beside& beside) {
+    Int8Rows x = task.x;
+    x.values += tile.row * x.stride;
+    tiles.multiply(x, tile.rows, panel(tile.column), panel_rows(), upcoming, sums, beside);
+  }
+
+  void finish(const PanelTile& tile, Sum* sums) const {
+    for (std::int64_t r = 0; r < tile.rows; ++r)
+      add_wide<V>(task.x.wide[tile.row + r], panel(tile.column), sums + r * kPanelColumns);
+    for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
+      const std::int64_t column = tile.column + c;
+      const std::int64_t count = task.columns - column;
+      if (count >= V::kWidth) {
+        finish_int8_columns<V, kActivation, true>(task, tile, column, count, sums + c);
+      } else if (count > 0) {
+        finish_int8_columns<V, kActivation, false>(task, tile, column, count, sums + c);
+      }
     }
   }
-}
-
-/// The tile is multiplied while the lines that it is stored to arrive.
-template <class V>
-void prefetch_int8_output(const Int8Task& task, const Int8Tile& tile) {
-  for (std::int64_t r = tile.row; r < tile.row + tile.rows; ++r) {
-    const auto* const out =
-        reinterpret_cast<const std::byte*>(task.out + r * task.out_stride + tile.column);
-    V::prefetch(out);
-    V::prefetch(out + kCacheLine);
-  }
-}
-
-/// One panel times all rows of the task, in register tiles of nearly equal height, which together
-/// prefetch the next panel.
-template <class V, ops::Activation kActivation, class Tiles>
-void multiply_int8_panel(const Int8Task& task, const Tiles& tiles, std::int64_t panel) {
-  alignas(64) std::int32_t sums[Tiles::kRows * kPanelColumns];
-  const std::int64_t panel_bytes = task.weights.groups * kGroupBytes;
-  Int8Weights weights = task.weights;
-  weights.panels += panel * panel_bytes;
-  const std::int64_t num_tiles = (task.rows + Tiles::kRows - 1) / Tiles::kRows;
-  const std::int64_t step = (kGroupBytes + num_tiles - 1) / num_tiles;
-  Int8Upcoming upcoming{weights.panels + panel_bytes, step};
-  Int8Tile tile{.row = 0, .rows = 0, .column = panel * kPanelColumns};
-  Int8Rows x = task.x;
-  for (std::int64_t t = 0; t < num_tiles; ++t) {
-    tile.rows = task.rows / num_tiles + (t < task.rows % num_tiles ? 1 : 0);
-    prefetch_int8_output<V>(task, tile);
-    tiles.multiply(x, tile.rows, weights, upcoming, sums);
-    finish_int8_tile<V, kActivation>(task, tile, weights.panels, sums);
-    tile.row += tile.rows;
-    x.values += tile.rows * x.stride;
-    upcoming.data += step * task.weights.groups;
-  }
-}
+};
 
 /// The leaf's second half: one task from quantized rows to finished output.
 template <class V, class Tiles>
 void multiply_int8(const Int8Task& task) {
-  const Tiles tiles;
   with_constant(task.activation, [&]<ops::Activation kActivation>() {
-    for (std::int64_t panel = 0; panel < task.num_panels; ++panel)
-      multiply_int8_panel<V, kActivation>(task, tiles, panel);
+    Int8Work<V, kActivation, Tiles> work{task};
+    multiply_panels(work);
   });
 }
 

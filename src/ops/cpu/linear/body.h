@@ -20,14 +20,6 @@
 
 namespace fovea::cpu {
 
-inline constexpr std::int64_t kLineBytes = 64;
-
-/// Memory that will be needed next, prefetched step by step during the current work.
-struct Upcoming {
-  const std::byte* data;  ///< any address may be prefetched
-  std::int64_t step;      ///< bytes to move on per value of k, at most two cache lines
-};
-
 /// A block of f32 weights, [depth][kPanelColumns].
 template <class V>
 struct PlainWeights {

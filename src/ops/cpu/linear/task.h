@@ -28,6 +28,14 @@ inline constexpr std::int64_t kLineFloats = 16;  // of a cache line
 /// do not compete for the same cache set.
 inline constexpr std::int64_t kRowStride = kMaxBlockK + kLineFloats;
 
+inline constexpr std::int64_t kLineBytes = 64;
+
+/// Memory that will be needed next, prefetched step by step during the current work.
+struct Upcoming {
+  const std::byte* data;  ///< any address may be prefetched
+  std::int64_t step;      ///< bytes to move on per row of a panel, at most two cache lines
+};
+
 /// Memory that a task works in; too much for small stacks. Nothing in it outlives the task.
 struct LinearScratch {
   alignas(64) float rows[kMaxTaskRows * kRowStride];
