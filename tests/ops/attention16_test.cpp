@@ -14,7 +14,10 @@
 #include "core/check.h"
 #include "core/float_mode.h"
 #include "fovea/tower/ops/projected_attention.h"
+#include "ops/cpu/amx.h"
+#include "ops/cpu/vnni.h"
 #include "ops/projected_attention_steps.h"
+#include "support/emulated_attention16_leaf.h"
 #include "support/op_fixture.h"
 #include "support/property.h"
 
@@ -26,10 +29,15 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Including the leaves that this machine has no use for.
 std::vector<const cpu::Attention16Leaf*> leaves_of_this_machine() {
-  std::vector<const cpu::Attention16Leaf*> leaves{&cpu::kAttention16Portable};
+  std::vector<const cpu::Attention16Leaf*> leaves{&cpu::kAttention16Portable,
+                                                  &emulated_attention16_leaf()};
   if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kAttention16Avx2);
-  const cpu::Attention16Leaf* const best = &cpu::attention16_leaf(detect_cpu_isa());
-  if (best != leaves.back() && best != leaves.front()) leaves.push_back(best);
+  if (detect_cpu_isa() >= CpuIsa::kAvx2 && cpu::has_avx_vnni())
+    leaves.push_back(&cpu::kAttention16AvxVnni);
+  if (detect_cpu_isa() >= CpuIsa::kAvx512 && cpu::has_avx512_vnni()) {
+    leaves.push_back(&cpu::kAttention16Avx512Vnni);
+    if (cpu::has_amx(cpu::AmxType::kInt8)) leaves.push_back(&cpu::kAttention16Amx);
+  }
   return leaves;
 }
 

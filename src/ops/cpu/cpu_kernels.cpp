@@ -86,16 +86,17 @@ class CpuKernels final : public Kernels {
   void attention(const Submission& submission, const ops::AttentionArgs& args) const override {
     check_f32("attention", args.qkv);
     const Arena::Scope scope(submission.arena);
-    cpu::attention(submission.stream, args, scratch(submission, attention_workspace(args)), isa_);
+    cpu::attention(submission.stream, with_products(args),
+                   scratch(submission, attention_workspace(args)), isa_);
   }
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
-    return cpu::attention_workspace(args, num_threads_);
+    return cpu::attention_workspace(with_products(args), num_threads_);
   }
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     check_f32("projected_attention", args.qkv);
     linear(submission, ops::projection_args(args));
-    const ops::AttentionArgs attended = ops::attention_args(args);
+    const ops::AttentionArgs attended = with_products(ops::attention_args(args));
     const bool rotates_itself = attended.products == ops::AttentionProducts::kInt16;
     if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, isa_);
     const Arena::Scope scope(submission.arena);
@@ -148,6 +149,12 @@ class CpuKernels final : public Kernels {
   }
 
  private:
+  /// Where layers multiply bf16, attention multiplies 16 bits, too: integers, which lose less.
+  [[nodiscard]] ops::AttentionArgs with_products(ops::AttentionArgs args) const {
+    if (compute_ == DType::kBF16) args.products = ops::AttentionProducts::kInt16;
+    return args;
+  }
+
   CpuIsa isa_;
   int num_threads_;
   DType compute_;

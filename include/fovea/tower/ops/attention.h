@@ -18,7 +18,7 @@ struct Sequences {
 };
 
 /// What attention multiplies.
-/// kNative: the activation dtype.
+/// kNative: the activation dtype; integers as kInt16 on a CPU whose layers multiply bf16.
 /// kInt16 (CPU): integers of 16 bits. Queries and keys are multiples of the largest magnitude of
 /// their row, values of that of their component among 128 keys, and softmax is f32
 /// (src/ops/cpu/attention16/body.h).

@@ -3,6 +3,7 @@
 #include "ops/cpu/attention16/int16_avx2.h"
 // The body is made of templates over a type of this file.
 #include "ops/cpu/attention16/body.h"
+#include "ops/cpu/attention16/pair_products.h"
 
 namespace fovea::cpu {
 
@@ -16,6 +17,7 @@ struct Int16Simd : Int16Avx2 {
 
 }  // namespace
 
-constinit const Attention16Leaf kAttention16Avx2{&attention16_task<Int16Simd>, "avx2"};
+constinit const Attention16Leaf kAttention16Avx2{
+    &attention16_task<Int16Simd, PairProducts<Int16Simd>>, "avx2"};
 
 }  // namespace fovea::cpu

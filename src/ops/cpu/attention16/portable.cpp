@@ -1,47 +1,13 @@
 // Attention in 16-bit integers for processors without a leaf of their own: the bits of the other
 // leaves, with whatever instructions there are.
-#include "ops/cpu/vector/simd_portable.h"
-// The body is made of templates over a type of this file.
+#include "ops/cpu/attention16/int16_portable.h"
+// The body is made of templates over a type of that file.
 #include "ops/cpu/attention16/body.h"
+#include "ops/cpu/attention16/pair_products.h"
 
 namespace fovea::cpu {
 
-namespace {
-
-struct Int16Simd : SameBitsSimd {
-  using Int = Bits;
-
-  static Int zero() { return Int{}; }
-  static Int ones() { return Int{} + 0x00010001; }
-  static Int load_int(const void* p) { return load_bits(p); }
-  static void store_int(void* p, Int a) { std::memcpy(p, &a, sizeof(a)); }
-  static Int broadcast_pair(const void* p) { return broadcast_bits(p); }
-  static Int dot(Int sum, Int a, Int b) {
-    return sum + ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
-  }
-  static Reg to_float(Int a) { return __builtin_convertvector(a, Reg); }
-  static Int pair(Reg first, Reg second) {
-    return (integers(first) & 0xffff) | (integers(second) << 16);
-  }
-  static void store_shorts(void* p, Reg a) {
-    const Int wide = integers(a);
-    std::int16_t shorts[kWidth];
-    for (int i = 0; i < kWidth; ++i) shorts[i] = static_cast<std::int16_t>(wide[i]);
-    std::memcpy(p, shorts, sizeof(shorts));
-  }
-  static Reg with_larger_bits(Reg a, Reg b) {
-    return reinterpret_cast<Bits>(a) > reinterpret_cast<Bits>(b) ? a : b;
-  }
-
- private:
-  static Int integers(Reg a) {
-    const Reg number = a == a ? a : Reg{};
-    return __builtin_convertvector(round(number), Int);
-  }
-};
-
-}  // namespace
-
-constinit const Attention16Leaf kAttention16Portable{&attention16_task<Int16Simd>, "portable"};
+constinit const Attention16Leaf kAttention16Portable{
+    &attention16_task<Int16Portable, PairProducts<Int16Portable>>, "portable"};
 
 }  // namespace fovea::cpu

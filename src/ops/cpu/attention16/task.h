@@ -35,6 +35,7 @@ extern const Attention16Leaf kAttention16Portable;
 extern const Attention16Leaf kAttention16Avx2;
 extern const Attention16Leaf kAttention16AvxVnni;
 extern const Attention16Leaf kAttention16Avx512Vnni;
+extern const Attention16Leaf kAttention16Amx;
 
 /// The fastest leaf of this machine that needs no more than `isa`.
 [[nodiscard]] const Attention16Leaf& attention16_leaf(CpuIsa isa);

@@ -1,0 +1,41 @@
+#include "support/emulated_attention16_leaf.h"
+
+#include "ops/cpu/attention16/int16_portable.h"
+#include "support/tile_emulator.h"
+// The body is made of templates over types of this file.
+#include "ops/cpu/attention16/body.h"
+#include "ops/cpu/attention16/tile_products.h"
+
+namespace fovea::test {
+namespace {
+
+constexpr std::int32_t kFirstAndThird = 0x00ff00ff;
+
+struct LeafVectors : cpu::Int16Portable {
+  static void store_planes(std::uint8_t* high, std::uint8_t* low, Reg y) {
+    std::int16_t numbers[kWidth];
+    store_shorts(numbers, y);
+    for (int i = 0; i < kWidth; ++i) {
+      high[i] = static_cast<std::uint8_t>(numbers[i] >> 8);
+      low[i] = static_cast<std::uint8_t>(numbers[i] & 0xff);
+    }
+  }
+  static Int high_bytes(Int a, Int b) {
+    return ((a >> 8) & kFirstAndThird) | (b & ~kFirstAndThird);
+  }
+  static Int low_bytes(Int a, Int b) { return (a & kFirstAndThird) | ((b << 8) & ~kFirstAndThird); }
+  static Int join(Int high, Int middle, Int low) { return (high << 16) + (middle << 8) + low; }
+};
+
+struct LeafInstructions : EmulatedInt8 {};
+
+}  // namespace
+
+const cpu::Attention16Leaf& emulated_attention16_leaf() {
+  static const cpu::Attention16Leaf leaf{
+      &cpu::attention16_task<LeafVectors, cpu::TileProducts<LeafVectors, LeafInstructions>>,
+      "amx_emulated"};
+  return leaf;
+}
+
+}  // namespace fovea::test
