@@ -27,7 +27,7 @@ struct Tile {
   }
 };
 
-thread_local Tile tiles[kNumTiles];
+thread_local Tile tiles[kNumTiles];  // NOLINT: state of a processor
 
 Tile& configured(int tile) {
   FOVEA_CHECK(tiles[tile].rows > 0, kInternal, "#UD: tile ", tile, " has no shape");
