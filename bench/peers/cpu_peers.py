@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""Times the vision tower of Qwen3-VL-2B on the CPU in Fovea, OpenVINO, ONNX Runtime and PyTorch inductor, in turns.
+"""Times the vision tower of Qwen3-VL-2B on the CPU in Fovea and in OpenVINO, ONNX Runtime, PyTorch inductor and
+llama.cpp, in turns.
 
-    pip install torch safetensors openvino nncf onnx onnxruntime
+    pip install torch safetensors openvino nncf onnx onnxruntime gguf llama-cpp-python
     python3 bench/peers/cpu_peers.py --work DIR --prepare
     python3 bench/peers/cpu_peers.py --work DIR --fovea build/release/apps/cli/fovea --output-json peers.json
 
 One image, one forward, the same random weights for all. --prepare writes the model in the format of every peer to DIR,
-some 22 GB; cpu_peers_models.py says how. What is there already stays, and a measurement writes what is missing. A
-column whose package is not installed is named and left out.
+some 24 GB; cpu_peers_models.py says how. What is there already stays, and a measurement writes what is missing. A
+column whose package is not installed is named and left out, and so are those of llama.cpp without --llama-cpp FOLDER,
+which holds its shared libraries, libmtmd.so among them: llama_cpp/lib of an installed llama-cpp-python, which pip
+compiles, or bin of a build of llama.cpp.
 
 For every number of threads and patches the peers are loaded and stay (cpu_peers_worker.py). Then every round asks all
 columns in turn, the order reversed from round to round, for one untimed forward and some timed ones. The figure of a
 turn is the median of its forwards; ratios are of turns in the same round. Fovea runs as `fovea bench latency
 --enforce-eager`; its time includes cutting patches from bytes, positions and rotary angles, which the others have as
-constants. The columns of OpenVINO without f32 in their name use the precision that it chooses itself, bf16 where the
-processor has it. Use --fifo on a machine with other work: it runs all columns at real-time priority.
+constants. llama.cpp too computes positions and angles, of an image of its own: its rows are not compared, its time
+includes building the graph, and it rounds keys and values to f16 in both columns. The columns of OpenVINO without f32
+in their name use the precision that it chooses itself, bf16 where the processor has it. Use --fifo on a machine with
+other work: it runs all columns at real-time priority.
 """
 
 import argparse
@@ -55,8 +60,10 @@ COLUMNS = {
     "onnxruntime_f32": Column("onnxruntime", "onnx", ("onnx", "onnxruntime")),
     "onnxruntime_int8": Column("onnxruntime", "onnx_int8", ("onnx", "onnxruntime")),
     "inductor_f32": Column("inductor", "inductor"),
+    "llamacpp_f32": Column("llamacpp", "gguf_f32", ("gguf",)),
+    "llamacpp_q8_0": Column("llamacpp", "gguf_q8_0", ("gguf",)),
 }
-FILES = {"openvino": "tower.xml", "onnxruntime": "tower.onnx", "inductor": "tower"}
+FILES = {"openvino": "tower.xml", "onnxruntime": "tower.onnx", "inductor": "tower", "llamacpp": "tower.gguf"}
 
 
 def numbers(text):
@@ -66,6 +73,8 @@ def numbers(text):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fovea", help="the program; without it only the peers are measured")
+    parser.add_argument("--llama-cpp", type=Path, metavar="FOLDER",
+                        help="shared libraries of llama.cpp; without it that is not measured")
     parser.add_argument("--work", type=Path, required=True, help="folder for models, kept between runs")
     parser.add_argument("--config", type=Path, default=CONFIG, help="config.json of a Qwen3-VL checkpoint")
     parser.add_argument("--columns", default=",".join(COLUMNS), help="default: all")
@@ -82,6 +91,8 @@ def parse_arguments():
             parser.error(f"--{name}: expected as many numbers as --patches has")
     if arguments.fovea and not shutil.which(arguments.fovea):
         parser.error(f"--fovea: no program {arguments.fovea}")
+    if arguments.llama_cpp and not (arguments.llama_cpp / "libmtmd.so").exists():
+        parser.error(f"--llama-cpp: no libmtmd.so in {arguments.llama_cpp}")
     missing = [package for package in ("numpy", "torch", "safetensors") if importlib.util.find_spec(package) is None]
     if missing:
         parser.error(f"writing the models needs {', '.join(missing)}")
@@ -107,6 +118,8 @@ def usable_columns(arguments):
         missing = [package for package in column.packages if importlib.util.find_spec(package) is None]
         if column.kind == "fovea" and not arguments.fovea:
             missing.append("--fovea")
+        if column.kind == "llamacpp" and not arguments.llama_cpp:
+            missing.append("--llama-cpp")
         if missing:
             say(f"{name}: left out, no {', '.join(missing)}")
         else:
@@ -146,6 +159,8 @@ def prepare_one(folder, function, *arguments):
 
 
 def model_folder(arguments, model, patches, threads):
+    if model.startswith("gguf_"):
+        return arguments.work / model  # for any number of patches
     return arguments.work / (f"{model}_{patches}" + (f"_{threads}" if model == "inductor" else ""))
 
 
@@ -165,6 +180,8 @@ def prepare(arguments, model, patches, threads):
             folder, "write_openvino_int8", mode, *common, source)
     if model == "inductor":
         return prepare_one(folder, "write_inductor", *common, threads)
+    if model.startswith("gguf_"):
+        return prepare_one(folder, "write_gguf", model.removeprefix("gguf_"), str(arguments.config))
     return prepare_one(folder, f"write_{model}", *common)
 
 
@@ -192,8 +209,9 @@ class Resident:
     def __init__(self, name, column, arguments, patches, threads):
         path = model_folder(arguments, column.model, patches, threads) / FILES[column.kind]
         reference = model_folder(arguments, "reference", patches, 0) / "rows.npz"
-        command = [sys.executable, str(HERE / "cpu_peers_worker.py"), column.kind, str(path), str(threads),
-                   column.precision, str(reference)]
+        option = str(arguments.llama_cpp) if column.kind == "llamacpp" else column.precision
+        command = [sys.executable, str(HERE / "cpu_peers_worker.py"), column.kind, str(path), str(threads), option,
+                   str(reference)]
         self.name = name
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(

@@ -6,6 +6,7 @@ the checkpoint for Fovea holds the same ones.
 """
 
 import json
+import math
 import os
 import shutil
 import zipfile
@@ -228,3 +229,82 @@ def write_onnx_int8(source, folder):
     quantize_dynamic(source / "tower.onnx", folder / "tower.onnx", weight_type=QuantType.QInt8, per_channel=True,
                      op_types_to_quantize=["MatMul"],
                      extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})  # behind com.microsoft's operators
+
+
+# llama.cpp: tensors and fields as in convert_hf_to_gguf.py of its version 0.5, with --mmproj.
+
+GGUF_NAMES = (
+    ("model.visual.merger.norm.", "v.post_ln."), ("model.visual.merger.linear_fc1.", "mm.0."),
+    ("model.visual.merger.linear_fc2.", "mm.2."), ("model.visual.", "v."), ("blocks.", "blk."), ("norm1.", "ln1."),
+    ("norm2.", "ln2."), ("attn.qkv.", "attn_qkv."), ("attn.proj.", "attn_out."), ("mlp.linear_fc1.", "ffn_up."),
+    ("mlp.linear_fc2.", "ffn_down."), ("deepstack_merger_list.", "deepstack."), (".linear_fc", ".fc"),
+    ("patch_embed.proj.", "patch_embd."), ("pos_embed.", "position_embd."))
+
+
+def gguf_tensors(tensors, deepstack):
+    """A checkpoint under llama.cpp's names, which count deepstack mergers by block and split patches by frame."""
+    for name, value in tensors.items():
+        for ours, theirs in GGUF_NAMES:
+            name = name.replace(ours, theirs)
+        if name.startswith("v.deepstack."):
+            _, _, index, rest = name.split(".", 3)
+            name = f"v.deepstack.{deepstack[int(index)]}.{rest}"
+        if name == "v.patch_embd.weight":
+            yield from ((name, value[:, :, 0]), (name + ".1", value[:, :, 1]))
+        else:
+            yield name, value
+
+
+def add_gguf_fields(writer, sizes, vision):
+    import gguf
+
+    writer.add_type(gguf.GGUFType.MMPROJ)
+    writer.add_clip_has_vision_encoder(True)
+    writer.add_clip_projector_type(gguf.VisionProjectorType.QWEN3VL)
+    writer.add_vision_projection_dim(sizes.out)
+    writer.add_vision_image_size(math.isqrt(vision["num_position_embeddings"]) * sizes.patch_side)
+    writer.add_vision_patch_size(sizes.patch_side)
+    writer.add_vision_spatial_merge_size(vision["spatial_merge_size"])
+    writer.add_vision_embedding_length(sizes.hidden)
+    writer.add_vision_feed_forward_length(sizes.mlp)
+    writer.add_vision_block_count(sizes.depth)
+    writer.add_vision_head_count(sizes.heads)
+    writer.add_vision_attention_layernorm_eps(1e-6)
+    writer.add_vision_use_gelu(True)
+    writer.add_vision_is_deepstack_layers([index in sizes.deepstack for index in range(sizes.depth)])
+    writer.add_vision_image_mean([0.5] * 3)
+    writer.add_vision_image_std([0.5] * 3)
+
+
+def finish_gguf(writer):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_vocabulary(path):
+    """The least that llama.cpp makes tokens of an image with: those that it puts at its ends."""
+    import gguf
+
+    writer = gguf.GGUFWriter(path, "qwen3vl")
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(["<unk>", "<s>", "</s>", "<|vision_start|>", "<|vision_end|>"])
+    writer.add_token_types([gguf.TokenType.UNKNOWN] + 4 * [gguf.TokenType.CONTROL])
+    finish_gguf(writer)
+
+
+def write_gguf(kind, config, folder):
+    import gguf
+
+    sizes = torch_cpu.Sizes(config)
+    vision = json.loads(Path(config).read_text(encoding="utf-8"))["vision_config"]
+    writer = gguf.GGUFWriter(folder / "tower.gguf", "clip")
+    add_gguf_fields(writer, sizes, vision)
+    tensors = load_file(folder.parent / "checkpoint" / "model.safetensors")
+    for name, value in gguf_tensors(tensors, sizes.deepstack):
+        quantized = value.dim() == 2 and name != "v.position_embd.weight"  # the weights of linear layers
+        kept_as = gguf.GGMLQuantizationType[kind.upper() if quantized else "F32"]
+        writer.add_tensor(name, gguf.quants.quantize(value.float().numpy(), kept_as), raw_dtype=kept_as)
+    finish_gguf(writer)
+    write_vocabulary(folder / "vocabulary.gguf")
