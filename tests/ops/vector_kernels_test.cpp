@@ -106,7 +106,7 @@ TEST_P(VectorKernelsTest, PowerOfTwoFadesOutBelowTheSmallestNumbers) {
 
 TEST_P(VectorKernelsTest, AttentionStaysInsideItsScratch) {
   for (const std::int64_t dim : {8, 24, 72, 128}) {
-    const std::int64_t rows = 400;  // more than one task and one block of keys
+    const std::int64_t rows = cpu::attention_task_queries(dim);  // and several blocks of keys
     std::vector<float> scratch(static_cast<std::size_t>(cpu::attention_scratch_floats(dim) + 32),
                                -1.0f);
     std::mt19937_64 generator(2);
@@ -117,7 +117,7 @@ TEST_P(VectorKernelsTest, AttentionStaysInsideItsScratch) {
                          .k = qkv.data() + dim,
                          .v = qkv.data() + 2 * dim,
                          .stride = 3 * dim,
-                         .num_queries = cpu::kMaxTaskQueries,
+                         .num_queries = rows,
                          .num_keys = rows,
                          .head_dim = dim,
                          .scale = 1,

@@ -16,10 +16,23 @@
 
 namespace fovea::cpu {
 
+std::int64_t task_queries(std::int64_t components, std::int64_t head_dim) noexcept {
+  constexpr std::int64_t kMost = 22 * kMaxStripLanes;
+  const std::int64_t strips = components / (head_dim * kMaxStripLanes);
+  return std::clamp(strips * kMaxStripLanes, kMaxTaskQueries, kMost);
+}
+
+std::int64_t attention_task_queries(std::int64_t head_dim) noexcept {
+  constexpr std::int64_t kComponents = 57024;  // 8 bytes each
+  return task_queries(kComponents, head_dim);
+}
+
 std::int64_t attention_scratch_floats(std::int64_t head_dim, std::int64_t bias_entries) noexcept {
   constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
-  return kMaxTaskQueries * (2 * (head_dim + 1) + bias_entries) +
-         (2 * kKeyBlock + kPanelGap) * head_dim + kKeyBlock * kMaxStripLanes;
+  const std::int64_t queries =
+      bias_entries > 0 ? kMaxTaskQueries : attention_task_queries(head_dim);
+  return queries * (2 * (head_dim + 1) + bias_entries) + (2 * kKeyBlock + kPanelGap) * head_dim +
+         kKeyBlock * kMaxStripLanes;
 }
 
 namespace {
@@ -91,7 +104,7 @@ AttentionBody body_of(const ops::AttentionArgs& args, CpuIsa isa, const Rotation
   if (multiplies_int16(args))
     return {attention16_leaf(isa).attention, attention16_task_queries(args.head_dim),
             scratch_floats, rotation};
-  return {vector_kernels(isa).attention, kMaxTaskQueries, scratch_floats, {}};
+  return {vector_kernels(isa).attention, attention_task_queries(args.head_dim), scratch_floats, {}};
 }
 
 /// Numbers the tasks without a table. In units of one block of queries, sequence s begins at

@@ -241,7 +241,8 @@ void attention_task(const AttentionTask& task) {
   const std::int64_t head_dim = task.head_dim;
   const std::int64_t stride = task.stride;
   const std::int64_t bias_entries = task.bias_rows + task.bias_cols;
-  const AttentionScratch<V> s(task.scratch, head_dim);
+  const std::int64_t vectors = (task.num_queries + V::kWidth - 1) / V::kWidth;
+  const AttentionScratch<V> s(task.scratch, head_dim, vectors * V::kWidth);
 
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
     for (std::int64_t q = lane; q < lane + lanes; q += V::kWidth) {

@@ -15,15 +15,16 @@ template <class V>
 struct AttentionScratch {
   static constexpr std::int64_t kValuePanel = kKeyBlock * V::kTileRows + 16;
 
-  AttentionScratch(float* memory, std::int64_t head_dim)
+  /// @param lanes of the task: its queries in whole vectors.
+  AttentionScratch(float* memory, std::int64_t head_dim, std::int64_t lanes)
       : queries(memory),
-        out(queries + kMaxTaskQueries * head_dim),
-        keys(out + kMaxTaskQueries * head_dim),
+        out(queries + lanes * head_dim),
+        keys(out + lanes * head_dim),
         values(keys + kKeyBlock * head_dim),
         scores(values + head_dim / V::kTileRows * kValuePanel),
         max(scores + kKeyBlock * kMaxStripLanes),
-        sum(max + kMaxTaskQueries),
-        bias(sum + kMaxTaskQueries) {}
+        sum(max + lanes),
+        bias(sum + lanes) {}
 
   float* queries;  // [strip][head_dim][lanes of the strip]
   float* out;      // the same shape

@@ -1,6 +1,4 @@
 // Choice of the leaf of attention in 16-bit integers.
-#include <algorithm>
-
 #include "ops/cpu/amx.h"
 #include "ops/cpu/attention16/task.h"
 #include "ops/cpu/linear/task_shape.h"
@@ -9,10 +7,8 @@
 namespace fovea::cpu {
 
 std::int64_t attention16_task_queries(std::int64_t head_dim) noexcept {
-  constexpr std::int64_t kComponents = 76032;  // of all queries, 6 bytes each
-  constexpr std::int64_t kMost = 22 * kMaxStripLanes;
-  const std::int64_t strips = kComponents / (head_dim * kMaxStripLanes);
-  return std::clamp(strips * kMaxStripLanes, kMaxTaskQueries, kMost);
+  constexpr std::int64_t kComponents = 76032;  // 6 bytes each
+  return task_queries(kComponents, head_dim);
 }
 
 std::int64_t attention16_scratch_floats(std::int64_t head_dim) noexcept {

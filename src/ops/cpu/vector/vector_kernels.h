@@ -10,10 +10,9 @@
 // an instruction set that the machine may lack.
 namespace fovea::cpu {
 
-/// Most queries of one attention task; every task packs the keys of its sequence once. (Of the
-/// peak, 1024 tokens, 16 heads of 72, one core of an EPYC 9005: 192 0.80, 288 0.82, 384 0.82; of
-/// 128: 0.82, 0.84, 0.86. Scratch of 384 queries and head_dim 128 is 0.7 MB, within a level-2 cache
-/// of 1 MB.)
+/// Most queries of an attention task with a bias; every task packs the keys of its sequence once.
+/// (Of the peak, 1024 tokens, 16 heads of 72, one core of an EPYC 9005: 192 0.80, 288 0.82, 384
+/// 0.82; of 128: 0.82, 0.84, 0.86.)
 inline constexpr std::int64_t kMaxTaskQueries = 384;
 /// Keys that one step of the streaming softmax visits: scores of a strip stay in the level-1 cache.
 /// (64 to 256 make no difference above 2 %.)
@@ -38,7 +37,7 @@ struct AttentionTask {
   const float* k;         ///< first key of the sequence
   const float* v;         ///< first value of the sequence
   std::int64_t stride;
-  std::int64_t num_queries;  ///< 1..kMaxTaskQueries
+  std::int64_t num_queries;  ///< 1..kMaxTaskQueries, without a bias 1..attention_task_queries
   std::int64_t num_keys;     ///< >= 1
   std::int64_t head_dim;     ///< multiple of 8
   float scale;
@@ -51,6 +50,13 @@ struct AttentionTask {
   AttentionAngles q_angles = {};  ///< of the first query; read in 16-bit integers only
   AttentionAngles k_angles = {};  ///< of the first key
 };
+
+/// Most queries of a task, which together have about `components` components: whole strips, at least
+/// kMaxTaskQueries.
+[[nodiscard]] std::int64_t task_queries(std::int64_t components, std::int64_t head_dim) noexcept;
+/// Most queries of a task without a bias: they and their outputs take less than half of a level-2
+/// cache of 1 MB, but for heads of more than 148.
+[[nodiscard]] std::int64_t attention_task_queries(std::int64_t head_dim) noexcept;
 
 /// Floats of scratch that one task needs. @param bias_entries bias_rows + bias_cols.
 [[nodiscard]] std::int64_t attention_scratch_floats(std::int64_t head_dim,
