@@ -50,7 +50,7 @@ struct AmxOperands {
 };
 
 /// Micro-kernels in the tiles of AMX, which keep their shapes from call to call, because setting
-/// them takes as long as ten products, and are free again when the task ends.
+/// them takes as long as eight products, and are free again when the task ends.
 template <class Instructions>
 struct AmxTiles {
   using Sum = typename Instructions::Sum;
