@@ -51,8 +51,8 @@ struct AttentionTask {
   AttentionAngles k_angles = {};  ///< of the first key
 };
 
-/// Most queries of a task, which together have about `components` components: whole strips, at least
-/// kMaxTaskQueries.
+/// Most queries of a task, which together have about `components` components: whole strips, at
+/// least kMaxTaskQueries.
 [[nodiscard]] std::int64_t task_queries(std::int64_t components, std::int64_t head_dim) noexcept;
 /// Most queries of a task without a bias: they and their outputs take less than half of a level-2
 /// cache of 1 MB, but for heads of more than 148.
