@@ -3,7 +3,7 @@
 // Products of attention in the tiles of AMX, with the sums of pair_products.h. AMX multiplies
 // integers of 8 bits, so each one of 16 bits is two: x = 256 high + low, high signed, low unsigned.
 // Then x . y = 65536 high . high + 256 (high . low + low . high) + low . low, four products into
-// three tiles of sums, each exact in 32 bits or wrapped around as often as the whole then is back.
+// three tiles of sums. All of it is modulo 2^32, and the result fits 32 bits, so it is exact.
 //
 // Include only from a leaf; body.h says what V and the members mean. Besides what it lists there, V
 // has
