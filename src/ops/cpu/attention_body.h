@@ -151,9 +151,10 @@ struct KeyBlock {
 
 /// One step of the streaming softmax: the strip whose first lane is `lane` of its task against one
 /// block of keys.
+/// @param ahead this strip's part of the next block, fetched between its tiles of scores.
 template <class V, int kVectors>
 void strip_step(const AttentionScratch<V>& s, std::int64_t lane, const KeyBlock& block,
-                std::int64_t head_dim, const StripBias& bias) {
+                std::int64_t head_dim, const StripBias& bias, RowsAhead<V> ahead) {
   using Reg = typename V::Reg;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
   Reg old_max[kVectors];
@@ -161,6 +162,7 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, const KeyBlock&
   for (int c = 0; c < kVectors; ++c) max[c] = old_max[c] = V::load(s.max + lane + c * V::kWidth);
   for (std::int64_t key = 0; key < block.count; key += V::kTileRows) {
     const float* const panel = s.keys + key / V::kWidth * V::kWidth * head_dim;
+    ahead.prefetch(head_dim);
     score_tile<V, kVectors>(panel + key % V::kWidth, s.queries + lane * head_dim, head_dim,
                             block.first + key, block.count - key, bias, s.scores + key * kLanes,
                             max);
@@ -195,12 +197,13 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, const KeyBlock&
 
 template <class V>
 void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t lanes,
-                const KeyBlock& block, std::int64_t head_dim, const StripBias& bias) {
+                const KeyBlock& block, std::int64_t head_dim, const StripBias& bias,
+                const RowsAhead<V>& ahead) {
   static_assert(V::kTileVectors == 3);
   switch (lanes / V::kWidth) {
-    case 3: return strip_step<V, 3>(s, lane, block, head_dim, bias);
-    case 2: return strip_step<V, 2>(s, lane, block, head_dim, bias);
-    default: return strip_step<V, 1>(s, lane, block, head_dim, bias);
+    case 3: return strip_step<V, 3>(s, lane, block, head_dim, bias, ahead);
+    case 2: return strip_step<V, 2>(s, lane, block, head_dim, bias, ahead);
+    default: return strip_step<V, 1>(s, lane, block, head_dim, bias, ahead);
   }
 }
 
@@ -267,11 +270,11 @@ void attention_task(const AttentionTask& task) {
     for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
       const std::int64_t begin = next * lane / task.num_queries;
       const std::int64_t end = next * (lane + lanes) / task.num_queries;
-      prefetch_rows<V>(k + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
-      prefetch_rows<V>(v + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
+      const std::int64_t first = (kKeyBlock + begin) * stride;
+      const RowsAhead<V> ahead(k + first, v + first, stride, end - begin, kKeyBlock / V::kTileRows);
       const StripBias bias{task.bias == nullptr ? nullptr : s.bias + lane * bias_entries,
                            task.bias_rows, task.bias_cols};
-      strip_step<V>(s, lane, lanes, {key, num_keys}, head_dim, bias);
+      strip_step<V>(s, lane, lanes, {key, num_keys}, head_dim, bias, ahead);
     });
   }
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {

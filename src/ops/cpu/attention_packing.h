@@ -99,4 +99,31 @@ void prefetch_rows(const float* from, std::int64_t stride, std::int64_t count,
   }
 }
 
+/// Keys and values that will be packed next, prefetched in equal parts between the steps of other
+/// work: many lines at once would hold up its loads.
+template <class V>
+class RowsAhead {
+ public:
+  /// @param rows of keys, and as many of values. @param parts calls of prefetch() that take them.
+  RowsAhead(const float* k, const float* v, std::int64_t stride, std::int64_t rows,
+            std::int64_t parts)
+      : k_(k), v_(v), stride_(stride), rows_(rows), part_((rows + parts - 1) / parts) {}
+
+  void prefetch(std::int64_t head_dim) {
+    const std::int64_t count = rows_ < part_ ? rows_ : part_;
+    prefetch_rows<V>(k_, stride_, count, head_dim);
+    prefetch_rows<V>(v_, stride_, count, head_dim);
+    k_ += count * stride_;
+    v_ += count * stride_;
+    rows_ -= count;
+  }
+
+ private:
+  const float* k_;
+  const float* v_;
+  std::int64_t stride_;
+  std::int64_t rows_;
+  std::int64_t part_;
+};
+
 }  // namespace fovea::cpu

@@ -129,10 +129,11 @@ void pack_values16(const Products& products, const float* from, std::int64_t str
 }
 
 /// One step of the streaming softmax: the strip whose first lane is `lane` of its task against one
-/// block of keys. @param poison of the keys.
+/// block of keys. @param poison of the keys. @param ahead this strip's part of the next block,
+/// fetched between groups of weights.
 template <class V, int kVectors, class Products>
 void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t lane,
-                  const KeyBlock& block, std::int64_t head_dim, float poison) {
+                  const KeyBlock& block, std::int64_t head_dim, float poison, RowsAhead<V> ahead) {
   using Reg = typename V::Reg;
   using Int = typename V::Int;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
@@ -156,6 +157,7 @@ void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t 
   }
   const std::int64_t groups = (block.count + kGroupKeys - 1) / kGroupKeys;
   for (std::int64_t group = 0; group < groups; ++group) {
+    ahead.prefetch(head_dim);
     for (int c = 0; c < kVectors; ++c) {
       const float* const score = s.scores + kGroupKeys * group * kLanes + c * V::kWidth;
       Int pairs[kGroupKeys / 2];
@@ -190,12 +192,13 @@ void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t 
 
 template <class V, class Products>
 void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t lane,
-                  std::int64_t lanes, const KeyBlock& block, std::int64_t head_dim, float poison) {
+                  std::int64_t lanes, const KeyBlock& block, std::int64_t head_dim, float poison,
+                  const RowsAhead<V>& ahead) {
   static_assert(V::kTileVectors == 3);
   switch (lanes / V::kWidth) {
-    case 3: return strip_step16<V, 3>(products, s, lane, block, head_dim, poison);
-    case 2: return strip_step16<V, 2>(products, s, lane, block, head_dim, poison);
-    default: return strip_step16<V, 1>(products, s, lane, block, head_dim, poison);
+    case 3: return strip_step16<V, 3>(products, s, lane, block, head_dim, poison, ahead);
+    case 2: return strip_step16<V, 2>(products, s, lane, block, head_dim, poison, ahead);
+    default: return strip_step16<V, 1>(products, s, lane, block, head_dim, poison, ahead);
   }
 }
 
@@ -233,9 +236,10 @@ void attention16_task(const AttentionTask& task) {
     for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
       const std::int64_t begin = next * lane / task.num_queries;
       const std::int64_t end = next * (lane + lanes) / task.num_queries;
-      prefetch_rows<V>(k + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
-      prefetch_rows<V>(v + (kKeyBlock + begin) * stride, stride, end - begin, head_dim);
-      strip_step16<V>(products, s, lane, lanes, {key, num_keys}, head_dim, poison);
+      const std::int64_t first = (kKeyBlock + begin) * stride;
+      const RowsAhead<V> ahead(k + first, v + first, stride, end - begin,
+                               kKeyBlock / Products::kGroupKeys);
+      strip_step16<V>(products, s, lane, lanes, {key, num_keys}, head_dim, poison, ahead);
     });
   }
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
