@@ -8,7 +8,7 @@ MODEL is a directory with a checkpoint in one file, golden.safetensors and image
 writes a Qwen3-VL checkpoint: then the image is random. Prints the relative L2 difference to rows in float32 and
 1 - cosine, over the rows of all images, deepstack levels included:
 
-    fovea int8         weights and rows of x in 8 bits: `fovea encode --quantization int8`
+    fovea int8         weights and rows of x in 8 bits in blocks: `fovea encode --quantization int8`
     fovea weights      only its weights: rounded as for int8, written back to the checkpoint, encoded in float32
     nncf weights       weight-only int8: the same layers rounded by NNCF as for OpenVINO, then as above
     openvino           transformers' tower in OpenVINO, weights compressed by NNCF, with what OpenVINO chooses by
@@ -18,8 +18,9 @@ writes a Qwen3-VL checkpoint: then the image is random. Prints the relative L2 d
     openvino exact     with weights as they are and inference precision f32: a control
 
 The first three are compared with Fovea's float32 rows, and so is the last, which has to be near 0; the other columns of
-OpenVINO with those of the last. NNCF also rounds the patch embedding, which Fovea leaves in float32 and "nncf weights"
-does, too. A family that transformers does not have gets dashes. NNCF's mode is INT8_ASYM, its default.
+OpenVINO with those of the last. In OpenVINO NNCF also rounds the patch embedding and what follows the blocks, which
+Fovea does not, and "nncf weights" not either. A family that transformers does not have gets dashes. NNCF's mode is
+INT8_ASYM, its default.
 """
 
 import argparse
@@ -41,8 +42,8 @@ import transformers
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-# What --quantization int8 leaves in float32, of the weights of GEMMs.
-NATIVE = re.compile(r"language_model|lm_head|embed|sam_model\.(neck|net)|model\.projector\.")
+# The weights that --quantization int8 rounds: those of GEMMs in blocks.
+IN_BLOCKS = re.compile(r"^(?!.*language_model).*\.(blocks|layers?)\.\d+\.")
 RANDOM_SIDE = 256  # pixels
 OPENVINO = {
     "openvino": (True, {}),
@@ -106,7 +107,7 @@ def rows_of_weights(arguments, folder, images, change):
     """Float32 rows with the weights that int8 rounds replaced by what `change` makes of them, as matrices."""
     tensors = load_file(folder / "model.safetensors")
     matrices = {name: value.float().flatten(1) for name, value in tensors.items()
-                if name.endswith(".weight") and value.ndim > 1 and not NATIVE.search(name)}
+                if name.endswith(".weight") and value.ndim > 1 and IN_BLOCKS.search(name)}
     changed = change(matrices)
     for name in matrices:
         tensors[name] = changed[name].view(tensors[name].shape).contiguous()

@@ -112,13 +112,15 @@ enum class Quantization : std::uint8_t {
   /// The GEMMs of all blocks but the first three in E4M3, with a scale per row of weights and of
   /// activations (docs/quantization.md). Hopper only.
   kFp8,
-  /// The GEMMs of blocks and of what follows them in integers of 8 bits, likewise. CPU only.
+  /// The GEMMs of all blocks in integers of 8 bits, likewise. CPU only.
   kInt8,
 };
 
 /// What the GEMMs of a tower multiply. Sums are float32, and on a CPU all the rest is, too.
 enum class ComputeDType : std::uint8_t {
-  kAuto,     ///< float32 on a CPU, bfloat16 on a GPU
+  /// bfloat16 on a GPU. On a CPU float32, but beside integers of 8 bits bfloat16 where that is
+  /// faster.
+  kAuto,
   kFloat32,  ///< CPU only
   /// Weights and rows rounded to bfloat16: faster than float32 on an AMD CPU with AVX512-BF16, the
   /// same bits on others without AMX, and half of the weights' memory where a checkpoint is not

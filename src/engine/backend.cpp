@@ -149,7 +149,13 @@ int thread_count(const EngineOptions& options) {
 }
 
 DType compute_dtype(const EngineOptions& options, DType activations) {
-  return options.dtype_compute == ComputeDType::kBFloat16 ? DType::kBF16 : activations;
+  switch (options.dtype_compute) {
+    case ComputeDType::kFloat32: return DType::kF32;
+    case ComputeDType::kBFloat16: return DType::kBF16;
+    case ComputeDType::kAuto: break;
+  }
+  const bool loses_little = options.quantization == Quantization::kInt8;  // beside 8 bits
+  return loses_little && gains_by_bf16(detect_cpu_isa()) ? DType::kBF16 : activations;
 }
 
 std::vector<Backend> make_backends(const EngineOptions& options) {

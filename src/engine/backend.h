@@ -15,7 +15,7 @@ struct CudaBackend;  // device/cuda_plugin.h
 /// Threads that options.num_threads stands for. @throws Error(kInvalidArgument) if it is negative.
 [[nodiscard]] int thread_count(const EngineOptions& options);
 
-/// What the GEMMs of a tower multiply on a device with these activations.
+/// What the GEMMs of a tower multiply that are not quantized, on a device with these activations.
 [[nodiscard]] DType compute_dtype(const EngineOptions& options, DType activations);
 
 /// What "auto" is for `count` replicas: the first GPUs that can be used, or CPUs if none can.

@@ -153,11 +153,13 @@ void Engine::Impl::log_initialized() {
     devices += cat(devices.empty() ? "" : ",", backend.device->properties().name);
   }
   const GraphConfig& config = (*replicas)[0].graphs().config();
+  const DType activations = backends.front().device->properties().activation_dtype;
+  const DType compute = compute_dtype(options, activations);
   log_to(
       options.log, LogLevel::kInfo,
       cat("engine.initialized model=\"", directory, "\" architecture=", report.architecture,
           " weight_bytes=", report.weight_bytes, " devices=", devices,
-          options.dtype_compute == ComputeDType::kBFloat16 ? " compute=bfloat16" : "",
+          compute == activations ? "" : cat(" compute=", to_string(compute)),
           " replicas=", replicas->size(),
           row_cache || tiers ? cat(" encoder_cache_bytes=", cache_bytes(options, report.width))
                              : "",
@@ -184,8 +186,10 @@ ModelReport inspect(const std::string& model, const EngineOptions& options,
   check_video_pruning(files.architecture(), options.video_pruning_rate);
   CheckedModel checked = check_model(files, options.media, open_weights(files, options));
   const std::string device = replica_devices(options).front();
-  const Backend backend = make_backend(
-      device, {.num_threads = 1, .dtype_compute = options.dtype_compute, .log = options.log});
+  const Backend backend = make_backend(device, {.num_threads = 1,
+                                                .quantization = options.quantization,
+                                                .dtype_compute = options.dtype_compute,
+                                                .log = options.log});
   add_memory_plan(checked.report, *checked.planner, *backend.device, options);
   return std::move(checked.report);
 } catch (...) {

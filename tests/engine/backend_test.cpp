@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "device/cuda_plugin.h"
 #include "fovea/log.h"
+#include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
 
 namespace fovea {
@@ -39,6 +40,25 @@ TEST(AutoDevices, RefusesMoreReplicasThanUsableGpus) {
                      [] {
                        (void)auto_devices(machine({true, false}), 2);
                      });
+}
+
+TEST(ComputeDtype, IsThatOfTheActivationsUnlessItIsChosen) {
+  EXPECT_EQ(compute_dtype({}, DType::kF32), DType::kF32);
+  EXPECT_EQ(compute_dtype({}, DType::kBF16), DType::kBF16);
+  EXPECT_EQ(compute_dtype({.dtype_compute = ComputeDType::kBFloat16}, DType::kF32), DType::kBF16);
+}
+
+TEST(ComputeDtype, IsBfloat16BesideInt8WhereThatIsFaster) {
+  EngineOptions options{.quantization = Quantization::kInt8};
+  EXPECT_EQ(compute_dtype(options, DType::kF32),
+            gains_by_bf16(detect_cpu_isa()) ? DType::kBF16 : DType::kF32);
+  options.dtype_compute = ComputeDType::kFloat32;
+  EXPECT_EQ(compute_dtype(options, DType::kF32), DType::kF32);
+}
+
+TEST(ComputeDtype, Bfloat16IsNoFasterWithoutItsInstructions) {
+  EXPECT_FALSE(gains_by_bf16(CpuIsa::kPortable));
+  EXPECT_FALSE(gains_by_bf16(CpuIsa::kAvx2));
 }
 
 class Lines final : public LogSink {

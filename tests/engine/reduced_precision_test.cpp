@@ -27,9 +27,9 @@ struct Precision {
 };
 
 constexpr Precision kPrecisions[] = {
-    {"int8", Quantization::kInt8, ComputeDType::kAuto, 0.05},      // seen 0.039
+    {"int8", Quantization::kInt8, ComputeDType::kFloat32, 0.035},  // seen 0.028
     {"bf16", Quantization::kNone, ComputeDType::kBFloat16, 0.01},  // seen 0.0072
-    {"int8_bf16", Quantization::kInt8, ComputeDType::kBFloat16, 0.05}};
+    {"int8_bf16", Quantization::kInt8, ComputeDType::kBFloat16, 0.035}};
 
 Engine load(const std::string& folder, const Precision& precision, int threads,
             std::int64_t cache_rows = 0) {

@@ -69,11 +69,12 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       ->group(kDeviceGroup);
   add_choice(verb, "--quantization", flags.quantization, {"none", "fp8", "int8"},
              "Multiplies numbers of 8 bits, faster and less precise: fp8 in all blocks but the "
-             "first three, on Hopper only; int8 in blocks and mergers, on CPUs only")
+             "first three, on Hopper only; int8 in all blocks, on CPUs only")
       ->group(kDeviceGroup);
   add_choice(verb, "--dtype-compute", flags.dtype_compute, {"auto", "float32", "bfloat16"},
-             "What GEMMs multiply; auto is float32 on a CPU and bfloat16 on a GPU. On a CPU "
-             "bfloat16 is faster on AMD with AVX512-BF16")
+             "What GEMMs multiply that are not quantized; auto is bfloat16 on a GPU and float32 on "
+             "a CPU, beside int8 bfloat16 where that is faster. It is with AMX, and on AMD with "
+             "AVX512-BF16")
       ->group(kDeviceGroup);
   add_choice(verb, "--load-format", flags.load_format, {"auto", "safetensors", "dummy"},
              "dummy needs only config.json and fills the tower with seeded random weights")

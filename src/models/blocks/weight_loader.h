@@ -44,18 +44,13 @@ class WeightLoader {
     WeightLoader& loader_;
     ops::WeightFormat before_;
   };
-  /// While the result lives, the layers of block number `index` of a tower are loaded. With fp8 the
+  /// While the result lives, the layers of block number `index` of a tower are loaded. All other
+  /// layers stay in the native format: what a merger loses is in the rows as it is. With fp8 the
   /// first three stay in the native format: their rows differ most in size, and what they lose
   /// every later block works on.
   [[nodiscard]] FormatScope block(std::int64_t index) noexcept {
     constexpr std::int64_t kNativeBlocks = 3;
     const bool is_native = block_format_ == ops::WeightFormat::kFp8 && index < kNativeBlocks;
-    return {*this, is_native ? ops::WeightFormat::kNative : block_format_};
-  }
-  /// The same for the layers that follow the blocks, mergers and projectors. With fp8 they stay in
-  /// the native format.
-  [[nodiscard]] FormatScope after_blocks() noexcept {
-    const bool is_native = block_format_ == ops::WeightFormat::kFp8;
     return {*this, is_native ? ops::WeightFormat::kNative : block_format_};
   }
 

@@ -50,7 +50,6 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.post_layernorm = loader.rms_norm("post_layernorm", width, epsilon);
-  const auto after_blocks = loader.after_blocks();
   w.downsample =
       loader.conv("downsample", c.out_hidden_size, width, g.spatial_merge_size, Bias::kYes);
   w.merger = load_merger(loader, c);

@@ -120,7 +120,6 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
     w.layers.push_back(loading.layer(cat(names.layers, i, ".")));
   }
   w.projector_norm = loader.layer_norm(names.projector_norm, c.joined_width(), kProjectorEpsilon);
-  const auto after_blocks = loader.after_blocks();
   w.projector = {.fc1 = loader.linear(names.projector_fc1, c.llm_hidden_size, {c.joined_width()}),
                  .fc2 = loader.linear(names.projector_fc2, c.llm_hidden_size, {c.llm_hidden_size}),
                  .activation = c.projector_act};

@@ -52,7 +52,6 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
   w.final_layernorm =
       loader.layer_norm("vision_tower.encoder.final_layernorm", c.hidden_size, kNormEpsilon);
   w.pre_norm = loader.layer_norm("multi_modal_projector.pre_norm", c.hidden_size, kNormEpsilon);
-  const auto after_blocks = loader.after_blocks();
   w.projector = {
       .fc1 = loader.linear("multi_modal_projector.linear_1", joined, {joined}),
       .fc2 = loader.linear("multi_modal_projector.linear_2", c.text_hidden_size, {joined}),

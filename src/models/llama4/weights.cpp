@@ -60,7 +60,6 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
     w.layers.push_back(load_layer(loader, c, cat("vision_model.model.layers.", i)));
   }
   w.layernorm_post = loader.layer_norm("vision_model.layernorm_post", width, kNormEpsilon);
-  const auto after_blocks = loader.after_blocks();
   w.adapter_fc1 =
       loader.linear("vision_model.vision_adapter.mlp.fc1", wide, {c.joined_width()}, Bias::kNo);
   w.adapter_fc2 = loader.linear("vision_model.vision_adapter.mlp.fc2", wide, {wide}, Bias::kNo);

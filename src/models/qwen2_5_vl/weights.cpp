@@ -38,7 +38,6 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.ln_q = loader.rms_norm("merger.ln_q", c.hidden_size, kNormEpsilon);
-  const auto after_blocks = loader.after_blocks();
   w.merger = {.fc1 = loader.linear("merger.mlp.0", joined, {joined}),
               .fc2 = loader.linear("merger.mlp.2", c.out_hidden_size, {joined}),
               .activation = ops::Activation::kGeluErf};

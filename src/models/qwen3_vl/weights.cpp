@@ -45,7 +45,6 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
     const auto block = loader.block(i);
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
-  const auto after_blocks = loader.after_blocks();
   w.merger = load_merger(loader, c, "merger", c.hidden_size);
   for (std::int64_t k = 0; k < c.num_deepstack(); ++k) {
     w.deepstack.push_back(

@@ -94,7 +94,6 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c) {
     const auto block = loader.block(i);
     w.layers.push_back(load_layer(loader, c, cat("vision_model.transformer.layers.", i)));
   }
-  const auto after_blocks = loader.after_blocks();
   w.vit_downsampler =
       loader.conv("vit_downsampler", c.output_hidden_size, c.hidden_size, 2, Bias::kYes);
   w.vit_downsampler2 =

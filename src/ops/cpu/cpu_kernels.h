@@ -13,6 +13,9 @@ enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
 [[nodiscard]] CpuIsa detect_cpu_isa() noexcept;
 [[nodiscard]] const char* to_string(CpuIsa isa) noexcept;
 
+/// Whether linear layers take less time in bf16 than in f32 on this machine, with at most `isa`.
+[[nodiscard]] bool gains_by_bf16(CpuIsa isa);
+
 /// Creates the kernels of the CPU backend: f32 activations, weights kept in the checkpoint's dtype
 /// or in bf16.
 /// @param isa the best instruction set to use; tests lower it, everybody else passes

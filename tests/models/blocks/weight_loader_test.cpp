@@ -71,7 +71,7 @@ TEST_F(WeightLoaderTest, BlocksFromTheFourthOnAreLoadedInTheirFormat) {
   load();
 }
 
-TEST_F(WeightLoaderTest, Int8IsTheFormatOfAllBlocksAndOfWhatFollowsThem) {
+TEST_F(WeightLoaderTest, Int8IsTheFormatOfAllBlocksAndOfNothingElse) {
   add("layer.weight", {16, 16}, 0);
   const checkpoint::WeightSource weights = source();
   WeightLoader loader(weights, "", *device_, *stream_, ops::WeightFormat::kInt8);
@@ -83,16 +83,7 @@ TEST_F(WeightLoaderTest, Int8IsTheFormatOfAllBlocksAndOfWhatFollowsThem) {
     const auto scope = loader.block(0);
     EXPECT_EQ(dtype(), DType::kI8);
   }
-  const auto scope = loader.after_blocks();
-  EXPECT_EQ(dtype(), DType::kI8);
-}
-
-TEST_F(WeightLoaderTest, Fp8LeavesWhatFollowsTheBlocksAsItIs) {
-  add("layer.weight", {16, 16}, 0);
-  const checkpoint::WeightSource weights = source();
-  WeightLoader loader(weights, "", *device_, *stream_, ops::WeightFormat::kFp8);
-  const auto scope = loader.after_blocks();
-  EXPECT_EQ(loader.linear("layer", 16, {16}, WeightLoader::Bias::kNo).dtype, DType::kF32);
+  EXPECT_EQ(dtype(), DType::kF32) << "a merger";
 }
 
 TEST_F(WeightLoaderTest, FusedAndSplitProjectionsGiveTheSameLayer) {
