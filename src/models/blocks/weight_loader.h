@@ -44,10 +44,10 @@ class WeightLoader {
     WeightLoader& loader_;
     ops::WeightFormat before_;
   };
-  /// While the result lives, the layers of block number `index` of a tower are loaded. All other
-  /// layers stay in the native format: what a merger loses is in the rows as it is. With fp8 the
-  /// first three stay in the native format: their rows differ most in size, and what they lose
-  /// every later block works on.
+  /// While the result lives, the layers of block number `index` of a tower are loaded. All others
+  /// stay in the native format: what a merger loses is in the rows as it is. With fp8 the first
+  /// three blocks do, too: their rows differ most in size, and what they lose every later block
+  /// works on.
   [[nodiscard]] FormatScope block(std::int64_t index) noexcept {
     constexpr std::int64_t kNativeBlocks = 3;
     const bool is_native = block_format_ == ops::WeightFormat::kFp8 && index < kNativeBlocks;
