@@ -122,9 +122,9 @@ enum class ComputeDType : std::uint8_t {
   /// faster.
   kAuto,
   kFloat32,  ///< CPU only
-  /// Weights and rows rounded to bfloat16: faster than float32 on an AMD CPU with AVX512-BF16, the
-  /// same bits on others without AMX, and half of the weights' memory where a checkpoint is not
-  /// bfloat16 itself (docs/quantization.md).
+  /// Weights and rows rounded to bfloat16: faster than float32 with AMX and on an AMD CPU with
+  /// AVX512-BF16, the same bits on all CPUs without AMX, and half of the weights' memory where a
+  /// checkpoint is not bfloat16 itself (docs/quantization.md).
   kBFloat16,
 };
 
