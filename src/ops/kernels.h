@@ -1,8 +1,11 @@
 #pragma once
 
+#include <span>
+
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/activate.h"
 #include "fovea/tower/ops/attention.h"
+#include "fovea/tower/ops/blocks.h"
 #include "fovea/tower/ops/gated.h"
 #include "fovea/tower/ops/grid.h"
 #include "fovea/tower/ops/linear.h"
@@ -44,6 +47,14 @@ class Kernels {
   /// Takes what linear() over projection_args(args) and attention() over attention_args(args) take.
   virtual void projected_attention(const Submission& submission,
                                    const ops::ProjectedAttentionArgs& args) const = 0;
+  /// Nothing, and false, on backends that compute blocks op by op.
+  [[nodiscard]] virtual ops::PreparedBlocks prepare_blocks(
+      Device&, std::span<const ops::BlockLayers>) const {
+    return {};
+  }
+  [[nodiscard]] virtual bool add_blocks(const Submission&, const ops::AddBlocksArgs&) const {
+    return false;
+  }
   virtual void patchify(const Submission& submission, const ops::PatchifyArgs& args) const = 0;
   virtual void add_positions_bilinear(const Submission& submission,
                                       const ops::AddPositionsArgs& args) const = 0;

@@ -98,6 +98,21 @@ void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensor
   ops::linear(ctx, {.x = wide, .weight = layer.down, .residual = x, .rows = rows, .out = x});
 }
 
+void add_blocks(ExecContext& ctx, const BlockStack& stack, std::int64_t first, std::int64_t count,
+                const AttendedRows& rows, TensorView x) {
+  if (ops::add_blocks(ctx, {.blocks = stack.prepared,
+                            .first = first,
+                            .count = count,
+                            .cos = rows.cos,
+                            .sin = rows.sin,
+                            .sequences = rows.sequences,
+                            .x = x})) {
+    return;
+  }
+  for (std::int64_t i = first; i < first + count; ++i)
+    add_block(ctx, stack.blocks[static_cast<std::size_t>(i)], rows, x);
+}
+
 void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,
              LiveRows rows, TensorView out) {
   const Arena::Scope scope(ctx.arena);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "fovea/tower/core/tensor_view.h"
 #include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/blocks.h"
 #include "fovea/tower/ops/context.h"
 #include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/projected_attention.h"
@@ -54,6 +56,13 @@ struct Block {
   LayerNorm norm2;
   Attention attn;
   Mlp mlp;
+};
+
+/// Blocks that follow one another, with what the backend has prepared to compute several in one
+/// piece of work, if it can.
+struct BlockStack {
+  std::vector<Block> blocks;
+  ops::PreparedBlocks prepared;
 };
 
 /// Pixels to rows: a convolution whose stride is its size.
@@ -154,5 +163,10 @@ void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& 
   norm(ctx, block.norm2, x, rows.live(), normed);
   add_mlp(ctx, block.mlp, rows.live(), normed, x);
 }
+
+/// x passes through `count` blocks from number `first` on, as add_block computes them, or, for few
+/// rows, in one piece of work where the backend has prepared one (ops::add_blocks).
+void add_blocks(ExecContext& ctx, const BlockStack& stack, std::int64_t first, std::int64_t count,
+                const AttendedRows& rows, TensorView x);
 
 }  // namespace fovea::blocks

@@ -146,6 +146,29 @@ Tensor WeightLoader::f32_from(
   return constant(transform(widened(name, stored)), wanted);
 }
 
+BlockStack WeightLoader::stack(std::vector<Block> blocks) const {
+  BlockStack stack{.blocks = std::move(blocks), .prepared = {}};
+  if (device_ == nullptr) return stack;
+  std::vector<ops::BlockLayers> layers;
+  layers.reserve(stack.blocks.size());
+  for (const Block& block : stack.blocks) {
+    if (block.norm1.epsilon != block.norm2.epsilon) return stack;
+    layers.push_back({.norm1_weight = block.norm1.weight.view(),
+                      .norm1_bias = block.norm1.bias.view(),
+                      .norm2_weight = block.norm2.weight.view(),
+                      .norm2_bias = block.norm2.bias.view(),
+                      .epsilon = block.norm1.epsilon,
+                      .qkv = block.attn.qkv,
+                      .proj = block.attn.proj,
+                      .fc1 = block.mlp.fc1,
+                      .fc2 = block.mlp.fc2,
+                      .activation = block.mlp.activation,
+                      .num_heads = block.attn.num_heads});
+  }
+  stack.prepared = ops::prepare_blocks(*device_, layers);
+  return stack;
+}
+
 Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
   const auto as_stored = [](std::span<const float> values) {
     return std::vector<float>(values.begin(), values.end());

@@ -99,6 +99,8 @@ class WeightLoader {
   /// work on whole vectors.
   [[nodiscard]] GatedMlp gated(const std::string& name, std::int64_t features, std::int64_t wide,
                                ops::Activation activation, Bias bias);
+  /// Blocks that have been loaded, prepared to be computed together where the backend can.
+  [[nodiscard]] BlockStack stack(std::vector<Block> blocks) const;
   /// One tensor widened to f32, for example a position table.
   [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
   /// One vector widened to f32, as a matrix of one row.

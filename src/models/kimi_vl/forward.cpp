@@ -24,7 +24,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(LN(x)); x = x + mlp(LN(x))
-  for (const blocks::Block& block : w.blocks) blocks::add_block(ctx, block, rows, x);
+  blocks::add_blocks(ctx, w.stack, 0, c.num_hidden_layers, rows, x);
 
   // out = projector(join(LN_pre(LN_final(x))))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);

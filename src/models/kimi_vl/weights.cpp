@@ -45,10 +45,12 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
       .proj = loader.linear("vision_tower.patch_embed.proj", c.hidden_size, {3, patch, patch})};
   w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight", {side, side, c.hidden_size});
   w.pos_emb.shape = {side * side, c.hidden_size};
+  std::vector<blocks::Block> stacked;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);
-    w.blocks.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
+    stacked.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
   }
+  w.stack = loader.stack(std::move(stacked));
   w.final_layernorm =
       loader.layer_norm("vision_tower.encoder.final_layernorm", c.hidden_size, kNormEpsilon);
   w.pre_norm = loader.layer_norm("multi_modal_projector.pre_norm", c.hidden_size, kNormEpsilon);

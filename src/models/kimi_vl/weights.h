@@ -15,7 +15,7 @@ struct Weights {
   Tensor inv_freq;  ///< [head_dim / 4] f32
   blocks::PatchEmbedding patch_embed;
   Tensor pos_emb;  ///< [init_pos_emb^2, hidden_size] f32
-  std::vector<blocks::Block> blocks;
+  blocks::BlockStack stack;
   blocks::LayerNorm final_layernorm;
   blocks::LayerNorm pre_norm;  ///< of rows, before they are joined
   blocks::Mlp projector;       ///< merge_area * hidden_size -> text_hidden_size

@@ -2,8 +2,6 @@
 // data.
 #include "models/qwen3_vl/forward.h"
 
-#include <algorithm>
-
 #include "fovea/tower/ops/patch.h"
 #include "models/blocks/grid/layers.h"
 
@@ -33,19 +31,23 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   const TensorView side_wide =
       has_deepstack ? ctx.arena.tensor(out.dtype, joined_shape) : TensorView{};
 
-  for (std::int64_t l = 0; l < c.depth; ++l) {
-    // x = x + attention(LN1(x)); x = x + mlp(LN2(x))
-    blocks::add_block(ctx, w.blocks[static_cast<std::size_t>(l)], rows, x);
-    const auto tap = std::ranges::find(c.deepstack_visual_indexes, l);
-    if (tap == c.deepstack_visual_indexes.end()) continue;
+  // x = x + attention(LN1(x)); x = x + mlp(LN2(x))
+  std::int64_t passed = 0;
+  const auto pass_through = [&](std::int64_t blocks) {
+    blocks::add_blocks(ctx, w.stack, passed, blocks - passed, rows, x);
+    passed = blocks;
+  };
+  for (std::size_t k = 0; k < w.deepstack.size(); ++k) {
+    pass_through(c.deepstack_visual_indexes[k] + 1);
     // deepstack[k] = mlp_k(LN_k(join(x)))
-    const auto k = tap - c.deepstack_visual_indexes.begin();
-    const Merger& merger = w.deepstack[static_cast<std::size_t>(k)];
+    const Merger& merger = w.deepstack[k];
     const TensorView joined = ctx.arena.tensor(out.dtype, joined_shape);
     blocks::norm(ctx, merger.norm, x.reshaped(joined_shape), in.tokens, joined);
     side.stream.wait_for(ctx.stream);
-    blocks::mlp(side, merger.mlp, in.tokens, joined, side_wide, out, (k + 1) * c.out_hidden_size);
+    blocks::mlp(side, merger.mlp, in.tokens, joined, side_wide, out,
+                (static_cast<std::int64_t>(k) + 1) * c.out_hidden_size);
   }
+  pass_through(c.depth);
 
   // out = mlp(join(LN(x)))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);

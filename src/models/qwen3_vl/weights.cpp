@@ -41,10 +41,12 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
                    .proj = loader.linear("patch_embed.proj", c.hidden_size,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size})};
   w.pos_embed = loader.f32("pos_embed.weight", {c.num_position_embeddings, c.hidden_size});
+  std::vector<blocks::Block> stacked;
   for (std::int64_t i = 0; i < c.depth; ++i) {
     const auto block = loader.block(i);
-    w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
+    stacked.push_back(load_block(loader, c, cat("blocks.", i)));
   }
+  w.stack = loader.stack(std::move(stacked));
   w.merger = load_merger(loader, c, "merger", c.hidden_size);
   for (std::int64_t k = 0; k < c.num_deepstack(); ++k) {
     w.deepstack.push_back(

@@ -21,7 +21,7 @@ struct Weights {
   Tensor inv_freq;  ///< [head_dim / 4] f32
   blocks::PatchEmbedding patch_embed;
   Tensor pos_embed;  ///< [num_position_embeddings, hidden] f32
-  std::vector<blocks::Block> blocks;
+  blocks::BlockStack stack;
   Merger merger;                  ///< normalises rows
   std::vector<Merger> deepstack;  ///< normalise joined rows
 };

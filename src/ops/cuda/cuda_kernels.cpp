@@ -3,6 +3,7 @@
 
 #include "core/check.h"
 #include "ops/cuda/attention/attention.h"
+#include "ops/cuda/blocks/blocks.h"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
 #include "ops/cuda/gemm/gemm.h"
@@ -79,6 +80,15 @@ class CudaKernels final : public Kernels {
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     attention_.run(submission, args);
+  }
+  [[nodiscard]] ops::PreparedBlocks prepare_blocks(
+      Device& device, std::span<const ops::BlockLayers> blocks) const override {
+    if (!has_hopper_kernels_) return {};
+    return cuda::prepare_blocks(device, device_index_, blocks);
+  }
+  [[nodiscard]] bool add_blocks(const Submission& submission,
+                                const ops::AddBlocksArgs& args) const override {
+    return cuda::add_blocks(submission, args);
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
     cuda::patchify(stream_of(submission), args, num_multiprocessors_);

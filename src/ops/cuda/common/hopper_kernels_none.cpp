@@ -2,6 +2,7 @@
 // so nothing but the two questions is called.
 #include "core/check.h"
 #include "ops/cuda/attention/packing.h"
+#include "ops/cuda/blocks/blocks.h"
 #include "ops/cuda/common/kernel_sets.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 #include "ops/cuda/grid_attention/grid_attention.h"
@@ -22,6 +23,8 @@ cudaError_t find_hopper_kernels() { return cudaErrorNoKernelImageForDevice; }
 bool has_attention_wgmma(const AttentionWork&) { return false; }
 void launch_attention_packing(CudaStream&, const AttentionWork&) { refuse(); }
 void launch_attention_wgmma(CudaStream&, const AttentionWork&, int) { refuse(); }
+
+std::span<const BlockKernel> block_kernels() { return {}; }
 
 bool has_grid_attention_wgmma(const GridWork&) { return false; }
 std::size_t grid_attention_wgmma_workspace(const GridWork&) { return 0; }

@@ -79,6 +79,13 @@ __device__ inline void store_two_matrices(std::uint32_t shared, const std::uint3
                "r"(m[1])
                : "memory");
 }
+/// The transposed of an 8 x 8 bf16 matrix, of which lane l holds row l / 4, columns 2 (l % 4) and
+/// the next. For a whole warp.
+__device__ inline std::uint32_t transpose(std::uint32_t matrix) {
+  std::uint32_t transposed;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(matrix));
+  return transposed;
+}
 /// Writes two bytes to shared memory; the address is a multiple of 2.
 __device__ inline void store_shared(std::uint32_t shared, std::uint16_t value) {
   asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"(value) : "memory");

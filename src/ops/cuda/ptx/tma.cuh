@@ -51,6 +51,15 @@ __device__ inline void copy_tile(std::uint32_t shared, const CUtensorMap& map, i
       "l"(&map), "r"(column), "r"(row), "r"(barrier)
       : "memory");
 }
+/// As copy_tile, of an array of four dims; `at` is where the tile starts in each, innermost first.
+__device__ inline void copy_tile(std::uint32_t shared, const CUtensorMap& map, int4 at,
+                                 std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared),
+      "l"(&map), "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w), "r"(barrier)
+      : "memory");
+}
 /// As copy_tile, to the same place of every block of the cluster whose bit is set in `blocks`, and
 /// counts on the barrier of each.
 __device__ inline void copy_tile_to_blocks(std::uint32_t shared, const CUtensorMap& map, int column,
@@ -121,6 +130,14 @@ __device__ inline void cluster_arrive() {
 }
 __device__ inline void cluster_wait() {
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+/// The same barrier, before which the other blocks' stores to shared memory are visible behind it.
+__device__ inline void cluster_sync() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
 }
 
 }  // namespace fovea::cuda::ptx

@@ -65,6 +65,8 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
 //     d += a b of the same operands, or d = a b without `accumulate`.
 //   product_add(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
 //     d += a b, of a in registers, as ptx::multiply_add takes it, and b [16][N] in shared memory.
+//   product_add_rows(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
+//     the same of b [N][16] in shared memory: rows of weights.
 //   product_start_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
 //   product_add_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
 //     as the first two, of E4M3 a [64][32] and b [N][32] in shared memory: the same bytes. Hopper
@@ -133,6 +135,12 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
   __device__ inline void product_add(float (&d)[N / 8][4], const std::uint32_t (&a)[4],            \
                                      std::uint64_t b) {                                            \
     asm volatile(FOVEA_WGMMA(N, "{" i0 ", " i1 ", " i2 ", " i3 "}, " i4 ", 1, 1, 1, 1")            \
+                 : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                            \
+  }                                                                                                \
+  __device__ inline void product_add_rows(float (&d)[N / 8][4], const std::uint32_t (&a)[4],       \
+                                          std::uint64_t b) {                                       \
+    asm volatile(FOVEA_WGMMA(N, "{" i0 ", " i1 ", " i2 ", " i3 "}, " i4 ", 1, 1, 1, 0")            \
                  : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                            \
   }

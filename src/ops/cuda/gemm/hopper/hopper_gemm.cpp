@@ -87,14 +87,7 @@ HopperGemm::HopperGemm(int device_index) {
   const DeviceGuard guard(device_index);
   FOVEA_CUDA_CHECK(
       cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
-  constexpr unsigned kInterface = 12000;  // the first driver interface with the function
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  FOVEA_CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kInterface,
-                                                    cudaEnableDefault, &found));
-  FOVEA_CHECK(found == cudaDriverEntryPointSuccess, kUnsupported,
-              "the NVIDIA driver cannot describe matrices to TMA");
-  encode_ = reinterpret_cast<EncodeTiles>(function);
+  encode_ = find_encode_tiles();
   for (const HopperGemmKernel* kernel : all_kernels())
     if (const int most = kernel->prepare(); most > 0) most_blocks_[kernel] = most;
 }

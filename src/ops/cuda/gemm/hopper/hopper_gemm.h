@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_stream.h"
+#include "ops/cuda/common/tensor_maps.h"
 #include "ops/cuda/gemm/gemm.h"
 
 namespace fovea::cuda {
@@ -84,11 +85,6 @@ class HopperGemm {
   void run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const;
 
  private:
-  using EncodeTiles = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*,
-                                   const cuuint64_t*, const cuuint64_t*, const cuuint32_t*,
-                                   const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                   CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-
   /// A matrix of `rows` rows, `row_stride` elements apart, and the tiles of it that are copied.
   struct Matrix {
     const std::byte* data;
@@ -101,7 +97,7 @@ class HopperGemm {
   };
   [[nodiscard]] CUtensorMap describe(const Matrix& matrix) const;
 
-  EncodeTiles encode_ = nullptr;  // of the driver, which this plugin does not link
+  EncodeTiles encode_ = nullptr;
   int num_multiprocessors_ = 0;
   std::map<const HopperGemmKernel*, int> most_blocks_;  // at work at once; of those that can run
 };

@@ -1,0 +1,188 @@
+// Prepares blocks of a tower for the kernel that computes all of them, and starts it.
+#include "ops/cuda/blocks/blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/submission.h"
+#include "ops/cuda/common/tensor_maps.h"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr std::int64_t kMostRows = 64;
+constexpr std::int64_t kElementBytes = 2;  // of bf16
+
+/// The state behind ops::PreparedBlocks.
+struct PreparedTower {
+  const BlockKernel* kernel;
+  float epsilon;
+  std::vector<BlockWeights> blocks;
+  std::vector<Buffer> constants;  // that `blocks` point to
+};
+
+/// The GEMMs of a block in the order of BlockGemm.
+std::array<const ops::PackedLinear*, kNumBlockGemms> gemms_of(const ops::BlockLayers& block) {
+  return {&block.qkv, &block.proj, &block.fc1, &block.fc2};
+}
+
+bool suits(const BlockKernel& kernel, const ops::BlockLayers& block, float epsilon) {
+  for (const ops::PackedLinear* layer : gemms_of(block))
+    if (layer->dtype != DType::kBF16) return false;
+  return block.qkv.in_features == kernel.width && block.proj.in_features == kernel.width &&
+         block.num_heads == kernel.num_heads && block.fc1.out_features == kernel.mlp &&
+         block.activation == kernel.activation && block.epsilon == epsilon;
+}
+
+const BlockKernel* find_kernel(std::span<const ops::BlockLayers> blocks) {
+  for (const BlockKernel& kernel : block_kernels()) {
+    bool suits_all = true;
+    for (const ops::BlockLayers& block : blocks)
+      suits_all = suits_all && suits(kernel, block, blocks.front().epsilon);
+    if (suits_all && kernel.prepare()) return &kernel;
+  }
+  return nullptr;
+}
+
+/// bf16 rows of weights, innermost dim first, in tiles with TMA's 128-byte swizzle.
+template <std::size_t kDims>
+CUtensorMap describe(EncodeTiles encode, const std::byte* data,
+                     const std::array<std::int64_t, kDims>& sizes,
+                     const std::array<std::int64_t, kDims - 1>& strides,
+                     const std::array<int, kDims>& tile) {
+  std::array<cuuint64_t, kDims> map_sizes{};
+  std::array<cuuint64_t, kDims - 1> map_strides{};
+  std::array<cuuint32_t, kDims> map_tile{};
+  std::array<cuuint32_t, kDims> every{};
+  for (std::size_t i = 0; i < kDims; ++i) {
+    map_sizes[i] = static_cast<cuuint64_t>(sizes[i]);
+    map_tile[i] = static_cast<cuuint32_t>(tile[i]);
+    every[i] = 1;
+    if (i + 1 < kDims) map_strides[i] = static_cast<cuuint64_t>(strides[i] * kElementBytes);
+  }
+  CUtensorMap map{};
+  // The interface takes a plain pointer although the matrix is only described, not written.
+  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(data));
+  const CUresult result = encode(
+      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, kDims, address, map_sizes.data(), map_strides.data(),
+      map_tile.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
+              static_cast<int>(result), " for weights of ", sizes[0], " columns");
+  return map;
+}
+
+BlockWeights describe(EncodeTiles encode, const BlockKernel& kernel,
+                      const ops::BlockLayers& block) {
+  constexpr int kTileDims = 64;
+  BlockWeights weights{};
+  const std::int64_t width = kernel.width;
+  const std::int64_t pairs = kernel.head_dim / 2;
+  // [3 * heads][pairs][2][width]: the two rows of a rotation are neighbours.
+  weights.pairs = describe<4>(
+      encode, block.qkv.weight.data(), {width, 2, pairs, std::int64_t{3} * kernel.num_heads},
+      {pairs * width, width, 2 * pairs * width}, {kTileDims, 2, kernel.tile_rows / 2, 1});
+  const auto gemms = gemms_of(block);
+  for (std::size_t i = 0; i < gemms.size(); ++i) {
+    const ops::PackedLinear& layer = *gemms[i];
+    weights.weight[i] =
+        describe<2>(encode, layer.weight.data(), {layer.in_features, layer.out_features},
+                    {layer.in_features}, {kTileDims, kernel.tile_rows});
+  }
+  return weights;
+}
+
+const float* floats_of(ConstTensorView view) { return reinterpret_cast<const float*>(view.data); }
+
+/// Makes the constants of a block in memory of its own.
+Buffer make_constants(Device& device, const BlockKernel& kernel, const ops::BlockLayers& block,
+                      const ops::BlockLayers* next, BlockWeights& weights) {
+  std::size_t count = static_cast<std::size_t>(kernel.constants[kProj]);  // of the entry
+  for (const int columns : kernel.constants) count += static_cast<std::size_t>(columns);
+  Buffer buffer = device.allocate(count * sizeof(float2));
+  BlockConstantsWork work{};
+  auto* to = reinterpret_cast<float2*>(buffer.data());
+  const auto gemms = gemms_of(block);
+  for (std::size_t i = 0; i < gemms.size(); ++i) {
+    work.weight[i] = reinterpret_cast<const __nv_bfloat16*>(gemms[i]->weight.data());
+    if (gemms[i]->has_bias)
+      work.bias[i] = reinterpret_cast<const __nv_bfloat16*>(gemms[i]->bias.data());
+    work.to[i] = to;
+    weights.constants[i] = to;
+    to += kernel.constants[i];
+  }
+  work.entry = to;
+  weights.entry = to;
+  work.gamma1 = floats_of(block.norm1_weight);
+  work.beta1 = floats_of(block.norm1_bias);
+  work.gamma2 = floats_of(block.norm2_weight);
+  work.beta2 = floats_of(block.norm2_bias);
+  work.next_gamma1 = next != nullptr ? floats_of(next->norm1_weight) : nullptr;
+  kernel.make_constants(cudaStreamPerThread, work);
+  return buffer;
+}
+
+}  // namespace
+
+ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
+                                   std::span<const ops::BlockLayers> blocks) {
+  const DeviceGuard guard(device_index);
+  const BlockKernel* const kernel = find_kernel(blocks);
+  if (kernel == nullptr) return {};
+  const EncodeTiles encode = find_encode_tiles();
+  auto prepared = std::make_shared<PreparedTower>();
+  prepared->kernel = kernel;
+  prepared->epsilon = blocks.front().epsilon;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    BlockWeights weights = describe(encode, *kernel, blocks[i]);
+    const ops::BlockLayers* const next = i + 1 < blocks.size() ? &blocks[i + 1] : nullptr;
+    prepared->constants.push_back(make_constants(device, *kernel, blocks[i], next, weights));
+    prepared->blocks.push_back(weights);
+  }
+  FOVEA_CUDA_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
+  return {std::move(prepared)};
+}
+
+bool add_blocks(const Submission& submission, const ops::AddBlocksArgs& args) {
+  const auto& prepared = *static_cast<const PreparedTower*>(args.blocks.state.get());
+  const BlockKernel& kernel = *prepared.kernel;
+  const auto num_blocks = static_cast<std::int64_t>(prepared.blocks.size());
+  check_bf16("add_blocks", "x", args.x);
+  FOVEA_CHECK(args.x.shape[1] == kernel.width && args.first + args.count <= num_blocks &&
+                  (!args.cos || args.cos.shape[1] == kernel.head_dim / 2),
+              kInvalidArgument, "add_blocks: ", num_blocks, " blocks of width ", kernel.width,
+              " and head dim ", kernel.head_dim, " were prepared, got ", args.count, " from ",
+              args.first, ", x ", args.x.shape, ", angles ", args.cos.shape);
+  if (args.x.shape[0] > kMostRows) return false;
+  check_vectors("add_blocks", "x", args.x);
+
+  CudaStream& stream = stream_of(submission);
+  BlocksWork work{};
+  work.mail = stream.own_scratch().first(kernel.mail_bytes).data();
+  work.x = reinterpret_cast<__nv_bfloat16*>(args.x.data);
+  work.cos = reinterpret_cast<const float*>(args.cos.data);
+  work.sin = reinterpret_cast<const float*>(args.sin.data);
+  work.cu_seqlens = reinterpret_cast<const std::int32_t*>(args.sequences.cu_seqlens.data);
+  work.live_seqs = args.sequences.seqs.count;
+  work.live_rows = args.sequences.rows.count;
+  work.max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1);
+  work.capacity = static_cast<int>(args.x.shape[0]);
+  work.scale = 1.0f / std::sqrt(static_cast<float>(kernel.head_dim));
+  work.epsilon = prepared.epsilon;
+  for (std::int64_t done = 0; done < args.count; done += work.blocks) {
+    work.blocks = static_cast<int>(std::min<std::int64_t>(args.count - done, kMostBlocksInKernel));
+    for (int i = 0; i < work.blocks; ++i)
+      work.block[i] = prepared.blocks[static_cast<std::size_t>(args.first + done + i)];
+    kernel.launch(stream, work);
+  }
+  return true;
+}
+
+}  // namespace fovea::cuda

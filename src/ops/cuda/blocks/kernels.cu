@@ -1,0 +1,144 @@
+// The instances of the kernel for all blocks of a tower, and the constants that it reads.
+#include "ops/cuda/blocks/kernel.cuh"
+
+namespace fovea::cuda {
+
+namespace {
+
+constexpr int kConstantsThreads = 256;
+
+__device__ float sum_of_warp(float value) {
+#pragma unroll
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(kAllLanes, value, offset);
+  return value;
+}
+
+/// Constants of a GEMM behind a norm, a warp per column. `pairs`: of each of the first
+/// `paired_heads` heads, whose columns go where the two of a rotation are side by side.
+__global__ void fold_norm(const __nv_bfloat16* weight, const __nv_bfloat16* bias,
+                          const float* gamma, const float* beta, float2* to, int columns, int width,
+                          int paired_columns, int pairs) {
+  const int column =
+      static_cast<int>(blockIdx.x * (kConstantsThreads / kWarp) + threadIdx.x / kWarp);
+  if (column >= columns) return;
+  float scaled = 0;
+  float shifted = 0;
+  for (int i = lane_index(); i < width; i += kWarp) {
+    const float w = __bfloat162float(weight[static_cast<std::int64_t>(column) * width + i]);
+    scaled = fmaf(w, gamma[i], scaled);
+    shifted = fmaf(w, beta[i], shifted);
+  }
+  scaled = sum_of_warp(scaled);
+  shifted = sum_of_warp(shifted);
+  if (lane_index() != 0) return;
+  if (bias != nullptr) shifted += __bfloat162float(bias[column]);
+  const int dim = column % (2 * pairs);
+  const int place = column < paired_columns ? column - dim + dim % pairs * 2 + dim / pairs : column;
+  to[place] = make_float2(scaled, shifted);
+}
+
+/// Constants of a GEMM before a norm; either may be absent.
+__global__ void pair_constants(const __nv_bfloat16* bias, const float* gamma, float2* to,
+                               int columns) {
+  const int column = static_cast<int>(blockIdx.x * kConstantsThreads + threadIdx.x);
+  if (column >= columns) return;
+  to[column] = make_float2(bias != nullptr ? __bfloat162float(bias[column]) : 0,
+                           gamma != nullptr ? gamma[column] : 0);
+}
+
+template <class Sizes>
+struct BlockInstance {
+  static constexpr std::size_t kSharedBytes = sizeof(BlockMemory<Sizes>);
+
+  /// What a launch and the question whether it can run have in common.
+  struct Launch {
+    cudaLaunchAttribute attributes[2]{};
+    cudaLaunchConfig_t config{};
+
+    explicit Launch(cudaStream_t stream) {
+      attributes[0].id = cudaLaunchAttributeClusterDimension;
+      attributes[0].val.clusterDim.x = kSplits;
+      attributes[0].val.clusterDim.y = 1;
+      attributes[0].val.clusterDim.z = 1;
+      // All blocks run at once or none, or two such kernels could wait for each other.
+      attributes[1].id = cudaLaunchAttributeCooperative;
+      attributes[1].val.cooperative = 1;
+      config.gridDim = dim3(Sizes::kThreadBlocks);
+      config.blockDim = dim3(kBlockThreads);
+      config.dynamicSmemBytes = kSharedBytes;
+      config.stream = stream;
+      config.attrs = attributes;
+      config.numAttrs = 2;
+    }
+  };
+
+  static bool prepare() {
+    if (cudaFuncSetAttribute(blocks_kernel<Sizes>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             kSharedBytes) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return false;
+    }
+    Launch launch(nullptr);
+    launch.config.numAttrs = 1;
+    int clusters = 0;
+    FOVEA_CUDA_CHECK(
+        cudaOccupancyMaxActiveClusters(&clusters, blocks_kernel<Sizes>, &launch.config));
+    return clusters * kSplits >= Sizes::kThreadBlocks;
+  }
+
+  static void make_constants(cudaStream_t stream, const BlockConstantsWork& work) {
+    const auto warps = [](int columns) {
+      return static_cast<unsigned>((columns * kWarp + kConstantsThreads - 1) / kConstantsThreads);
+    };
+    const auto threads =
+        static_cast<unsigned>((Sizes::kWidth + kConstantsThreads - 1) / kConstantsThreads);
+    fold_norm<<<warps(3 * Sizes::kWidth), kConstantsThreads, 0, stream>>>(
+        work.weight[kQkv], work.bias[kQkv], work.gamma1, work.beta1, work.to[kQkv],
+        3 * Sizes::kWidth, Sizes::kWidth, 2 * Sizes::kWidth, Sizes::kPairs);
+    fold_norm<<<warps(Sizes::kMlp), kConstantsThreads, 0, stream>>>(
+        work.weight[kFc1], work.bias[kFc1], work.gamma2, work.beta2, work.to[kFc1], Sizes::kMlp,
+        Sizes::kWidth, 0, Sizes::kPairs);
+    pair_constants<<<threads, kConstantsThreads, 0, stream>>>(work.bias[kProj], work.gamma2,
+                                                              work.to[kProj], Sizes::kWidth);
+    pair_constants<<<threads, kConstantsThreads, 0, stream>>>(work.bias[kFc2], work.next_gamma1,
+                                                              work.to[kFc2], Sizes::kWidth);
+    pair_constants<<<threads, kConstantsThreads, 0, stream>>>(nullptr, work.gamma1, work.entry,
+                                                              Sizes::kWidth);
+    FOVEA_CUDA_CHECK(cudaGetLastError());
+  }
+
+  static void launch(const CudaStream& stream, const BlocksWork& work) {
+    const DeviceGuard guard(stream.device_index());
+    FOVEA_CUDA_CHECK(cudaMemsetAsync(work.mail, 0, Sizes::kMailBytes, stream.handle()));
+    const Launch launch(stream.handle());
+    FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, blocks_kernel<Sizes>, work));
+  }
+
+  static BlockKernel kernel() {
+    constexpr int kBeyond = kTileCols + 8;  // columns that a tile or a load may have too many
+    return {.width = Sizes::kWidth,
+            .num_heads = Sizes::kHeads,
+            .head_dim = Sizes::kHeadDim,
+            .mlp = Sizes::kMlp,
+            .activation = Sizes::kActivation,
+            .tile_rows = kTileCols,
+            .thread_blocks = Sizes::kThreadBlocks,
+            .mail_bytes = Sizes::kMailBytes,
+            .constants = {3 * Sizes::kWidth + kBeyond, Sizes::kWidth + kBeyond,
+                          Sizes::kMlpBlocks * kTileCols + kBeyond, Sizes::kWidth + kBeyond},
+            .prepare = prepare,
+            .make_constants = make_constants,
+            .launch = launch};
+  }
+};
+
+}  // namespace
+
+std::span<const BlockKernel> block_kernels() {
+  static const BlockKernel kernels[] = {BlockInstance<Blocks1152>::kernel(),
+                                        BlockInstance<Blocks1024>::kernel()};
+  return kernels;
+}
+
+}  // namespace fovea::cuda
