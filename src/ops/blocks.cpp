@@ -41,16 +41,19 @@ PreparedBlocks prepare_blocks(Device& device, std::span<const BlockLayers> block
 
 bool add_blocks(ExecContext& ctx, const AddBlocksArgs& args) {
   check_activation(kAdd, "x", args.x, 2);
-  FOVEA_CHECK(args.first >= 0 && args.count >= 0, kInvalidArgument, kAdd,
-              ": blocks must be numbers from 0, got ", args.count, " from ", args.first);
   const std::int64_t rows = args.x.shape[0];
   if (args.cos || args.sin) {
     const std::int64_t pairs = args.cos.shape.rank() == 2 ? args.cos.shape[1] : 0;
     check_tensor(kAdd, "cos", args.cos, DType::kF32, {rows, pairs});
     check_tensor(kAdd, "sin", args.sin, DType::kF32, {rows, pairs});
   }
-  if (rows == 0 || args.count == 0 || is_empty(args.sequences)) return true;
-  return args.blocks && ctx.kernels.add_blocks(ctx.submission(), args);
+  for (const BlockTap& tap : args.taps) {
+    check_tensor(kAdd, "tap", tap.out, args.x.dtype, args.x.shape);
+    check_disjoint(kAdd, "tap", tap.out, "x", args.x);
+  }
+  if (rows == 0 || is_empty(args.sequences)) return true;
+  if (rows > kMostRowsTogether || !args.blocks) return false;
+  return ctx.kernels.add_blocks(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

@@ -2,6 +2,7 @@
 #include "models/blocks/layers.h"
 
 #include <cmath>
+#include <utility>
 
 #include "fovea/tower/ops/gated.h"
 #include "fovea/tower/ops/grid.h"
@@ -98,19 +99,38 @@ void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensor
   ops::linear(ctx, {.x = wide, .weight = layer.down, .residual = x, .rows = rows, .out = x});
 }
 
-void add_blocks(ExecContext& ctx, const BlockStack& stack, std::int64_t first, std::int64_t count,
-                const AttendedRows& rows, TensorView x) {
-  if (ops::add_blocks(ctx, {.blocks = stack.prepared,
-                            .first = first,
-                            .count = count,
-                            .cos = rows.cos,
-                            .sin = rows.sin,
-                            .sequences = rows.sequences,
-                            .x = x})) {
-    return;
+namespace {
+
+/// All blocks in one piece of work, if the backend has one.
+bool add_together(ExecContext& ctx, const BlockStack& stack, const AttendedRows& rows, TensorView x,
+                  std::span<const std::int64_t> taps, const OnTap& on_tap) {
+  if (x.shape[0] > ops::kMostRowsTogether) return false;
+  const Arena::Scope scope(ctx.arena);
+  std::vector<ops::BlockTap> levels;
+  for (const std::int64_t block : taps)
+    levels.push_back({.block = block, .out = ctx.arena.tensor(x.dtype, x.shape)});
+  if (!ops::add_blocks(ctx, {.blocks = stack.prepared,
+                             .cos = rows.cos,
+                             .sin = rows.sin,
+                             .sequences = rows.sequences,
+                             .x = x,
+                             .taps = levels})) {
+    return false;
   }
-  for (std::int64_t i = first; i < first + count; ++i)
-    add_block(ctx, stack.blocks[static_cast<std::size_t>(i)], rows, x);
+  for (std::size_t i = 0; i < levels.size(); ++i) on_tap(i, levels[i].out);
+  return true;
+}
+
+}  // namespace
+
+void add_blocks(ExecContext& ctx, const BlockStack& stack, const AttendedRows& rows, TensorView x,
+                std::span<const std::int64_t> taps, const OnTap& on_tap) {
+  if (add_together(ctx, stack, rows, x, taps, on_tap)) return;
+  std::size_t passed = 0;  // taps
+  for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
+    add_block(ctx, stack.blocks[i], rows, x);
+    if (passed < taps.size() && std::cmp_equal(taps[passed], i)) on_tap(passed++, x);
+  }
 }
 
 void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,

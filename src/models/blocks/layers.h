@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "fovea/tower/core/tensor_view.h"
@@ -164,9 +166,15 @@ void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& 
   add_mlp(ctx, block.mlp, rows.live(), normed, x);
 }
 
-/// x passes through `count` blocks from number `first` on, as add_block computes them, or, for few
-/// rows, in one piece of work where the backend has prepared one (ops::add_blocks).
-void add_blocks(ExecContext& ctx, const BlockStack& stack, std::int64_t first, std::int64_t count,
-                const AttendedRows& rows, TensorView x);
+/// What happens to x behind a block: the number of the tap, and x or a copy of it. What it takes
+/// from ctx.arena may be released when it returns.
+using OnTap = std::function<void(std::size_t tap, TensorView x)>;
+
+/// x passes through all blocks as add_block computes them, or, for few rows, in one piece of work
+/// where the backend has prepared one (ops::add_blocks). Calls on_tap once for each of `taps`,
+/// block numbers that ascend: on the way, or in the end with copies of x, which are valid for work
+/// on ctx.stream that the call submits.
+void add_blocks(ExecContext& ctx, const BlockStack& stack, const AttendedRows& rows, TensorView x,
+                std::span<const std::int64_t> taps = {}, const OnTap& on_tap = {});
 
 }  // namespace fovea::blocks

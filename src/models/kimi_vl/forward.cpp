@@ -24,7 +24,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(LN(x)); x = x + mlp(LN(x))
-  blocks::add_blocks(ctx, w.stack, 0, c.num_hidden_layers, rows, x);
+  blocks::add_blocks(ctx, w.stack, rows, x);
 
   // out = projector(join(LN_pre(LN_final(x))))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);

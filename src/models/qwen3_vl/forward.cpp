@@ -2,6 +2,8 @@
 // data.
 #include "models/qwen3_vl/forward.h"
 
+#include <vector>
+
 #include "fovea/tower/ops/patch.h"
 #include "models/blocks/grid/layers.h"
 
@@ -30,24 +32,19 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   const bool has_deepstack = !w.deepstack.empty();
   const TensorView side_wide =
       has_deepstack ? ctx.arena.tensor(out.dtype, joined_shape) : TensorView{};
+  std::vector<TensorView> joined(w.deepstack.size());
+  for (TensorView& level : joined) level = ctx.arena.tensor(out.dtype, joined_shape);
+  // deepstack[k] = mlp_k(LN_k(join(x)))
+  const auto add_level = [&](std::size_t k, TensorView level) {
+    const Merger& merger = w.deepstack[k];
+    blocks::norm(ctx, merger.norm, level.reshaped(joined_shape), in.tokens, joined[k]);
+    side.stream.wait_for(ctx.stream);
+    blocks::mlp(side, merger.mlp, in.tokens, joined[k], side_wide, out,
+                (static_cast<std::int64_t>(k) + 1) * c.out_hidden_size);
+  };
 
   // x = x + attention(LN1(x)); x = x + mlp(LN2(x))
-  std::int64_t passed = 0;
-  const auto pass_through = [&](std::int64_t blocks) {
-    blocks::add_blocks(ctx, w.stack, passed, blocks - passed, rows, x);
-    passed = blocks;
-  };
-  for (std::size_t k = 0; k < w.deepstack.size(); ++k) {
-    pass_through(c.deepstack_visual_indexes[k] + 1);
-    // deepstack[k] = mlp_k(LN_k(join(x)))
-    const Merger& merger = w.deepstack[k];
-    const TensorView joined = ctx.arena.tensor(out.dtype, joined_shape);
-    blocks::norm(ctx, merger.norm, x.reshaped(joined_shape), in.tokens, joined);
-    side.stream.wait_for(ctx.stream);
-    blocks::mlp(side, merger.mlp, in.tokens, joined, side_wide, out,
-                (static_cast<std::int64_t>(k) + 1) * c.out_hidden_size);
-  }
-  pass_through(c.depth);
+  blocks::add_blocks(ctx, w.stack, rows, x, c.deepstack_visual_indexes, add_level);
 
   // out = mlp(join(LN(x)))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);

@@ -43,19 +43,27 @@ struct PreparedBlocks {
 [[nodiscard]] FOVEA_API PreparedBlocks prepare_blocks(Device& device,
                                                       std::span<const BlockLayers> blocks);
 
+/// Where x goes on its way, too.
+struct BlockTap {
+  std::int64_t block;  ///< behind which x is stored
+  TensorView out;      ///< [rows, features], activation dtype; no overlap with x
+};
+
+/// No backend computes blocks together for more rows of capacity.
+inline constexpr std::int64_t kMostRowsTogether = 64;
+
 struct AddBlocksArgs {
   const PreparedBlocks& blocks;  ///< must outlive recorded work
-  std::int64_t first;            ///< block that x enters
-  std::int64_t count;            ///< of blocks that x passes through
   ConstTensorView cos = {};      ///< [rows, head_dim / 2] f32, or neither this nor sin
   ConstTensorView sin = {};      ///< angles as in ProjectedAttentionArgs
   Sequences sequences;
-  TensorView x;  ///< [rows, features], activation dtype, in and out
+  TensorView x;                         ///< [rows, features], activation dtype, in and out
+  std::span<const BlockTap> taps = {};  ///< in the order of their blocks
 };
 
-/// x passes through blocks, where the backend has one kernel for that many rows. Sums, norms and
-/// the residual stream are f32; operands of GEMMs and of attention are rounded to the activation
-/// dtype, and x at the end. A norm is applied behind the GEMM that reads it:
+/// x passes through all blocks, where the backend has one kernel for that many rows. Sums, norms
+/// and the residual stream are f32; operands of GEMMs and of attention are rounded to the
+/// activation dtype, and x at the end. A norm is applied behind the GEMM that reads it:
 ///   W (gamma (x - mean) rstd + beta) + b = rstd (W (gamma x) - mean W gamma) + W beta + b
 /// so rows agree with those of the ops one by one within the rounding of the activation dtype, not
 /// bit for bit. Which way is taken depends on shapes alone. Asynchronous on ctx.stream; safe to

@@ -17,7 +17,6 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostRows = 64;
 constexpr std::int64_t kElementBytes = 2;  // of bf16
 
 /// The state behind ops::PreparedBlocks.
@@ -155,12 +154,10 @@ bool add_blocks(const Submission& submission, const ops::AddBlocksArgs& args) {
   const BlockKernel& kernel = *prepared.kernel;
   const auto num_blocks = static_cast<std::int64_t>(prepared.blocks.size());
   check_bf16("add_blocks", "x", args.x);
-  FOVEA_CHECK(args.x.shape[1] == kernel.width && args.first + args.count <= num_blocks &&
-                  (!args.cos || args.cos.shape[1] == kernel.head_dim / 2),
-              kInvalidArgument, "add_blocks: ", num_blocks, " blocks of width ", kernel.width,
-              " and head dim ", kernel.head_dim, " were prepared, got ", args.count, " from ",
-              args.first, ", x ", args.x.shape, ", angles ", args.cos.shape);
-  if (args.x.shape[0] > kMostRows) return false;
+  FOVEA_CHECK(
+      args.x.shape[1] == kernel.width && (!args.cos || args.cos.shape[1] == kernel.head_dim / 2),
+      kInvalidArgument, "add_blocks: blocks of width ", kernel.width, " and head dim ",
+      kernel.head_dim, " were prepared, got x ", args.x.shape, ", angles ", args.cos.shape);
   check_vectors("add_blocks", "x", args.x);
 
   CudaStream& stream = stream_of(submission);
@@ -176,10 +173,18 @@ bool add_blocks(const Submission& submission, const ops::AddBlocksArgs& args) {
   work.capacity = static_cast<int>(args.x.shape[0]);
   work.scale = 1.0f / std::sqrt(static_cast<float>(kernel.head_dim));
   work.epsilon = prepared.epsilon;
-  for (std::int64_t done = 0; done < args.count; done += work.blocks) {
-    work.blocks = static_cast<int>(std::min<std::int64_t>(args.count - done, kMostBlocksInKernel));
-    for (int i = 0; i < work.blocks; ++i)
-      work.block[i] = prepared.blocks[static_cast<std::size_t>(args.first + done + i)];
+  std::vector<__nv_bfloat16*> taps(prepared.blocks.size(), nullptr);
+  for (const ops::BlockTap& tap : args.taps) {
+    FOVEA_CHECK(tap.block >= 0 && tap.block < num_blocks, kInvalidArgument,
+                "add_blocks: there is no block ", tap.block, " of ", num_blocks);
+    check_vectors("add_blocks", "tap", tap.out);
+    taps[static_cast<std::size_t>(tap.block)] = reinterpret_cast<__nv_bfloat16*>(tap.out.data);
+  }
+  for (std::size_t first = 0; first < taps.size(); first += kMostBlocksInKernel) {
+    const std::size_t count = std::min<std::size_t>(taps.size() - first, kMostBlocksInKernel);
+    work.blocks = static_cast<int>(count);
+    std::copy_n(prepared.blocks.begin() + static_cast<std::ptrdiff_t>(first), count, work.block);
+    std::copy_n(taps.begin() + static_cast<std::ptrdiff_t>(first), count, work.tap);
     kernel.launch(stream, work);
   }
   return true;

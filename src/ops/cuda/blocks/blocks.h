@@ -30,6 +30,7 @@ constexpr int kMostBlocksInKernel = 32;  // of a tower, in one launch
 /// One launch: blocks of a tower, and the rows that pass through them.
 struct BlocksWork {
   BlockWeights block[kMostBlocksInKernel];
+  __nv_bfloat16* tap[kMostBlocksInKernel];  ///< [capacity, width]: x behind a block; or null
   int blocks;
   std::byte* mail;   ///< BlockKernel::mail_bytes, zeros
   __nv_bfloat16* x;  ///< [capacity, width], in and out

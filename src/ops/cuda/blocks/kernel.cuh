@@ -163,7 +163,7 @@ struct BlockConsumer {
       }
     }
   }
-  __device__ void store_x(int rows) const {
+  __device__ void store_x(__nv_bfloat16* to, int rows) const {
     if (!owns) return;
 #pragma unroll
     for (int i = 0; i < kFirstSlices; ++i) {
@@ -171,7 +171,7 @@ struct BlockConsumer {
       for (int half = 0; half < 2; ++half) {
         const int row = self.row + 8 * half;
         if (i >= slices || row >= rows) continue;
-        *reinterpret_cast<Bf16Pair*>(work.x + static_cast<std::int64_t>(row) * Sizes::kWidth +
+        *reinterpret_cast<Bf16Pair*>(to + static_cast<std::int64_t>(row) * Sizes::kWidth +
                                      owned_column() + 8 * i) =
             pack_bf16(x[i][2 * half], x[i][2 * half + 1]);
       }
@@ -352,8 +352,9 @@ struct BlockConsumer {
           publish_wide(sums, tag);
         }
       }
+      if (work.tap[block] != nullptr) store_x(work.tap[block], rows);
     }
-    store_x(rows);
+    store_x(work.x, rows);
   }
 };
 
