@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <random>
 #include <span>
 #include <utility>
@@ -134,6 +135,8 @@ class Tower {
             .x = x_.view()};
   }
   [[nodiscard]] TensorView x() const { return x_.view(); }
+  [[nodiscard]] const std::vector<float>& x_values() const { return x_values_; }
+  [[nodiscard]] std::vector<float> read_x() const { return f_.read(x_); }
 
   /// The live rows behind all blocks, computed in one piece of work, eagerly and recorded.
   std::vector<float> run_together(const ops::PreparedBlocks& prepared,
@@ -311,6 +314,37 @@ TEST_P(BlocksTest, StoreXOnItsWay) {
   };
   expect_same_bits(live(last), x);
   expect_same_bits(live(first), tower.run_together(tower.prepare(1)));
+}
+
+TEST_P(BlocksTest, PassRowsOnTwoStreamsAtOnce) {
+  // Thread blocks of two such kernels, each half at work, would wait for their other halves for
+  // ever.
+  const Values v = random_values(kSmall, 11);
+  std::mt19937_64 generator(12);
+  Tower tower(f, v, {{64}, 64}, normal_values(generator, 64 * kSmall.width));
+  const ops::PreparedBlocks prepared = tower.prepare(24);
+  const std::vector<float> want = tower.run_together(prepared);
+
+  const std::unique_ptr<Stream> other_stream = f.device().create_stream();
+  const Buffer memory = f.device().allocate(1 << 20);
+  Arena arena(memory.data(), memory.bytes());
+  ExecContext here = f.ctx();
+  ExecContext there{*other_stream, f.device().kernels(), arena, *other_stream};
+  const Tensor start = f.activations({64, kSmall.width}, tower.x_values());
+  const Tensor other_x = f.poisoned({64, kSmall.width});
+  ops::AddBlocksArgs other = tower.args(prepared);
+  other.x = other_x.view();
+  for (int round = 0; round < 200; ++round) {
+    for (const auto& [ctx, args] :
+         {std::pair{&here, tower.args(prepared)}, std::pair{&there, other}}) {
+      ctx->stream.copy(args.x.data, start.view().data, start.view().bytes());
+      ASSERT_TRUE(ops::add_blocks(*ctx, args));
+    }
+  }
+  other_stream->synchronize();
+  f.stream().synchronize();
+  expect_same_bits(f.read(other_x), want);
+  expect_same_bits(tower.read_x(), want);
 }
 
 TEST_P(BlocksTest, AreComputedOpByOpWhereThereAreManyRowsOrOtherSizes) {
