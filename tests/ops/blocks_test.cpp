@@ -317,8 +317,7 @@ TEST_P(BlocksTest, StoreXOnItsWay) {
 }
 
 TEST_P(BlocksTest, PassRowsOnTwoStreamsAtOnce) {
-  // Thread blocks of two such kernels, each half at work, would wait for their other halves for
-  // ever.
+  // If both kernels were half at work, each would wait for its other half for ever.
   const Values v = random_values(kSmall, 11);
   std::mt19937_64 generator(12);
   Tower tower(f, v, {{64}, 64}, normal_values(generator, 64 * kSmall.width));

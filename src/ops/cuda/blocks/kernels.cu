@@ -14,8 +14,8 @@ __device__ float sum_of_warp(float value) {
   return value;
 }
 
-/// Constants of a GEMM behind a norm, a warp per column. `pairs`: of each of the first
-/// `paired_heads` heads, whose columns go where the two of a rotation are side by side.
+/// Constants of a GEMM behind a norm, a warp per column. The first `paired_columns` are those of
+/// heads that rotate, and go where the two columns of a pair are side by side.
 __global__ void fold_norm(const __nv_bfloat16* weight, const __nv_bfloat16* bias,
                           const float* gamma, const float* beta, float2* to, int columns, int width,
                           int paired_columns, int pairs) {
@@ -56,6 +56,8 @@ struct BlockInstance {
     cudaLaunchAttribute attributes[2]{};
     cudaLaunchConfig_t config{};
 
+    Launch(const Launch&) = delete;
+    Launch& operator=(const Launch&) = delete;
     explicit Launch(cudaStream_t stream) {
       attributes[0].id = cudaLaunchAttributeClusterDimension;
       attributes[0].val.clusterDim.x = kSplits;

@@ -8,7 +8,9 @@
 #include "ops/cuda/ptx/wgmma.cuh"
 
 // The GEMM of a tile: rows come from the mailbox into registers, in the layout in which WGMMA takes
-// its left operand, and weights from the ring. The warp groups take every other 32 summed dims.
+// its left operand, and weights from the ring. The warp groups take every other 32 summed dims. The
+// loop over chunks of the sum stays a loop: instructions that run once per block come from afar,
+// and a block takes longer the more of them there are.
 namespace fovea::cuda {
 
 using TileSums = float[kTileSlices][4];
@@ -40,8 +42,6 @@ __device__ inline void multiply_rows(TileSums& sums, const std::byte* from, int 
   for (auto& slice : sums)
 #pragma unroll
     for (float& sum : slice) sum = 0;
-      // Rolled up: code that runs once per block comes from afar, and is slower the more there is
-      // of it.
 #pragma unroll 1
   for (int first = 0; first < chunks; first += kHeld) {
 #pragma unroll
