@@ -1,0 +1,99 @@
+// Images of few patches on a GPU, where one kernel may compute all blocks of a tower: rows and
+// deepstack levels against those of the CPU. Skipped without a GPU.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/backend.h"
+#include "fovea/fovea.h"
+#include "support/golden.h"
+#include "support/temporary_directory.h"
+
+namespace fovea {
+namespace {
+
+/// Blocks of a size that has such a kernel, and levels behind the first and the last of them.
+constexpr const char* kConfig = R"({
+  "architectures": ["Qwen3VLForConditionalGeneration"],
+  "model_type": "qwen3_vl",
+  "vision_config": {
+    "deepstack_visual_indexes": [0, 2],
+    "depth": 3,
+    "hidden_act": "gelu_pytorch_tanh",
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_heads": 16,
+    "num_position_embeddings": 64,
+    "out_hidden_size": 128,
+    "patch_size": 16,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2
+  }
+})";
+
+class FewPatches : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda_status().starts_with("not used")) GTEST_SKIP() << cuda_status();
+    golden_ = test::golden_folder("qwen3_vl", "preprocessor_config.json");
+    std::filesystem::copy(golden_ + "/preprocessor_config.json", model_.path());
+    std::ofstream(model_ / "config.json") << kConfig;
+  }
+  [[nodiscard]] Engine load(const std::string& device) const {
+    return Engine::load(model_.path(),
+                        {.device = device,
+                         .dummy_weights = true,
+                         .graphs = {.encoder_cudagraph_token_budgets = {8, 16, 64}}});
+  }
+  [[nodiscard]] std::vector<MediaItem> images() const {
+    std::vector<MediaItem> items;
+    for (const auto* name : {"noise_101x61.png", "shapes_120x90.png", "gradient_64x200.png"})
+      items.push_back(image_file(golden_ + "/images/" + name));
+    return items;
+  }
+
+ private:
+  test::TemporaryDirectory model_;
+  std::string golden_;
+};
+
+/// Euclidean norm of the difference of some columns, relative to that of `want`.
+double difference(const Embedding& got, const Embedding& want, std::int64_t first,
+                  std::int64_t count) {
+  double off = 0;
+  double all = 0;
+  for (std::int64_t row = 0; row < want.rows; ++row) {
+    for (std::int64_t column = first; column < first + count; ++column) {
+      const double expected = want.at(row, column);
+      const double d = got.at(row, column) - expected;
+      off += d * d;
+      all += expected * expected;
+    }
+  }
+  return std::sqrt(off / all);
+}
+
+TEST_F(FewPatches, GiveTheRowsAndLevelsOfTheCpu) {
+  constexpr std::int64_t kWidth = 128;
+  constexpr double kBf16 = 0.01;  // what rounding leaves of a few blocks, see verify
+  Engine gpu = load("cuda");
+  Engine cpu = load("cpu");
+  gpu.warm_up();
+  const std::vector<MediaItem> items = images();
+  const std::vector<Embedding> want = cpu.encode(items);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    SCOPED_TRACE(items[i].name);
+    const Embedding replayed = gpu.encode(std::span(&items[i], 1)).front();
+    const Embedding eager = gpu.encode(std::span(&items[i], 1), {.enforce_eager = true}).front();
+    ASSERT_EQ(replayed.width, 3 * kWidth);
+    ASSERT_LE(replayed.rows, 16);
+    for (int part = 0; part < 3; ++part)
+      EXPECT_LE(difference(replayed, want[i], part * kWidth, kWidth), kBf16) << "part " << part;
+    EXPECT_EQ(replayed.data, eager.data);
+  }
+}
+
+}  // namespace
+}  // namespace fovea
