@@ -64,7 +64,9 @@ struct BlockSizes {
        1) /
       kSplits * kSplits;
 
-  static_assert(kWidth == kHeads * kHeadDim && kWidth % kChunk == 0 && kWidthChunks >= 2);
+  static_assert(kWidth == kHeads * kHeadDim && kWidth % kChunk == 0);
+  static_assert(kWidthChunks >= kSplits && kMlpChunks >= kSplits, "every split has a part of sums");
+  static_assert(kAttentionBlocks <= kOwners, "attention is computed before proj");
   static_assert(kHeadDim % 8 == 0 && kHalfSlices <= kTileSlices && kMlp % 8 == 0);
   static_assert(kGroups <= 32, "a row has room for 32 pairs of statistics");
 
