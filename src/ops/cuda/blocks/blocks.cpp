@@ -50,50 +50,28 @@ const BlockKernel* find_kernel(std::span<const ops::BlockLayers> blocks) {
   return nullptr;
 }
 
-/// bf16 rows of weights, innermost dim first, in tiles with TMA's 128-byte swizzle.
-template <std::size_t kDims>
-CUtensorMap describe(EncodeTiles encode, const std::byte* data,
-                     const std::array<std::int64_t, kDims>& sizes,
-                     const std::array<std::int64_t, kDims - 1>& strides,
-                     const std::array<int, kDims>& tile) {
-  std::array<cuuint64_t, kDims> map_sizes{};
-  std::array<cuuint64_t, kDims - 1> map_strides{};
-  std::array<cuuint32_t, kDims> map_tile{};
-  std::array<cuuint32_t, kDims> every{};
-  for (std::size_t i = 0; i < kDims; ++i) {
-    map_sizes[i] = static_cast<cuuint64_t>(sizes[i]);
-    map_tile[i] = static_cast<cuuint32_t>(tile[i]);
-    every[i] = 1;
-    if (i + 1 < kDims) map_strides[i] = static_cast<cuuint64_t>(strides[i] * kElementBytes);
-  }
-  CUtensorMap map{};
-  // The interface takes a plain pointer although the matrix is only described, not written.
-  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(data));
-  const CUresult result = encode(
-      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, kDims, address, map_sizes.data(), map_strides.data(),
-      map_tile.data(), every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
-              static_cast<int>(result), " for weights of ", sizes[0], " columns");
-  return map;
-}
-
-BlockWeights describe(EncodeTiles encode, const BlockKernel& kernel,
+BlockWeights describe(const TensorMaps& maps, const BlockKernel& kernel,
                       const ops::BlockLayers& block) {
   constexpr int kTileDims = 64;
   BlockWeights weights{};
   const std::int64_t width = kernel.width;
   const std::int64_t pairs = kernel.head_dim / 2;
   // [3 * heads][pairs][2][width]: the two rows of a rotation are neighbours.
-  weights.pairs = describe<4>(
-      encode, block.qkv.weight.data(), {width, 2, pairs, std::int64_t{3} * kernel.num_heads},
-      {pairs * width, width, 2 * pairs * width}, {kTileDims, 2, kernel.tile_rows / 2, 1});
+  weights.pairs = maps.describe({.data = block.qkv.weight.data(),
+                                 .element_bytes = kElementBytes,
+                                 .dims = 4,
+                                 .sizes = {width, 2, pairs, std::int64_t{3} * kernel.num_heads},
+                                 .strides = {pairs * width, width, 2 * pairs * width},
+                                 .tile = {kTileDims, 2, kernel.tile_rows / 2, 1}});
   const auto gemms = gemms_of(block);
   for (std::size_t i = 0; i < gemms.size(); ++i) {
     const ops::PackedLinear& layer = *gemms[i];
-    weights.weight[i] =
-        describe<2>(encode, layer.weight.data(), {layer.in_features, layer.out_features},
-                    {layer.in_features}, {kTileDims, kernel.tile_rows});
+    weights.weight[i] = maps.describe({.data = layer.weight.data(),
+                                       .element_bytes = kElementBytes,
+                                       .dims = 2,
+                                       .sizes = {layer.in_features, layer.out_features},
+                                       .strides = {layer.in_features},
+                                       .tile = {kTileDims, kernel.tile_rows}});
   }
   return weights;
 }
@@ -135,12 +113,12 @@ ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
   const DeviceGuard guard(device_index);
   const BlockKernel* const kernel = find_kernel(blocks);
   if (kernel == nullptr) return {};
-  const EncodeTiles encode = find_encode_tiles();
+  const TensorMaps maps;
   auto prepared = std::make_shared<PreparedTower>();
   prepared->kernel = kernel;
   prepared->epsilon = blocks.front().epsilon;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    BlockWeights weights = describe(encode, *kernel, blocks[i]);
+    BlockWeights weights = describe(maps, *kernel, blocks[i]);
     const ops::BlockLayers* const next = i + 1 < blocks.size() ? &blocks[i + 1] : nullptr;
     prepared->constants.push_back(make_constants(device, *kernel, blocks[i], next, weights));
     prepared->blocks.push_back(weights);

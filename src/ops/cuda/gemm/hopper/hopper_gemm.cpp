@@ -87,7 +87,6 @@ HopperGemm::HopperGemm(int device_index) {
   const DeviceGuard guard(device_index);
   FOVEA_CUDA_CHECK(
       cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
-  encode_ = find_encode_tiles();
   for (const HopperGemmKernel* kernel : all_kernels())
     if (const int most = kernel->prepare(); most > 0) most_blocks_[kernel] = most;
 }
@@ -156,31 +155,12 @@ const HopperGemmKernel* HopperGemm::find_kernel(const std::string& name) {
 }
 
 CUtensorMap HopperGemm::describe(const Matrix& matrix) const {
-  CUtensorMap map{};
-  const std::array<cuuint64_t, 2> sizes{static_cast<cuuint64_t>(matrix.cols),
-                                        static_cast<cuuint64_t>(matrix.rows)};
-  const std::array<cuuint64_t, 1> strides{
-      static_cast<cuuint64_t>(matrix.row_stride * matrix.element_bytes)};
-  const std::array<cuuint32_t, 2> tile{static_cast<cuuint32_t>(matrix.tile_cols),
-                                       static_cast<cuuint32_t>(matrix.tile_rows)};
-  const std::array<cuuint32_t, 2> every{1, 1};
-  // Rows of 128 and 64 bytes would lie in few banks.
-  const std::int64_t row_bytes = matrix.tile_cols * matrix.element_bytes;
-  const CUtensorMapSwizzle swizzle = row_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                                     : row_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                       : CU_TENSOR_MAP_SWIZZLE_NONE;
-  const CUtensorMapDataType type = matrix.element_bytes == kBf16Bytes
-                                       ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                       : CU_TENSOR_MAP_DATA_TYPE_UINT8;
-  // The interface takes a plain pointer although the matrix is only described, not written.
-  void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(matrix.data));
-  const CUresult result =
-      encode_(&map, type, 2, address, sizes.data(), strides.data(), tile.data(), every.data(),
-              CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
-              static_cast<int>(result), " for a matrix of ", matrix.rows, " x ", matrix.cols);
-  return map;
+  return tensor_maps_.describe({.data = matrix.data,
+                                .element_bytes = matrix.element_bytes,
+                                .dims = 2,
+                                .sizes = {matrix.cols, matrix.rows},
+                                .strides = {matrix.row_stride},
+                                .tile = {matrix.tile_cols, matrix.tile_rows}});
 }
 
 void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan& plan) const {

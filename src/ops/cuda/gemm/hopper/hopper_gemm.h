@@ -97,7 +97,7 @@ class HopperGemm {
   };
   [[nodiscard]] CUtensorMap describe(const Matrix& matrix) const;
 
-  EncodeTiles encode_ = nullptr;
+  TensorMaps tensor_maps_;
   int num_multiprocessors_ = 0;
   std::map<const HopperGemmKernel*, int> most_blocks_;  // at work at once; of those that can run
 };
