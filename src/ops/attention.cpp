@@ -10,8 +10,6 @@
 
 namespace fovea::ops {
 
-namespace {
-
 void check_sequences(const char* op, const Sequences& sequences, std::int64_t rows) {
   const ConstTensorView& cu_seqlens = sequences.cu_seqlens;
   FOVEA_CHECK(cu_seqlens.shape.rank() == 1 && cu_seqlens.shape[0] >= 1, kInvalidArgument, op,
@@ -20,8 +18,6 @@ void check_sequences(const char* op, const Sequences& sequences, std::int64_t ro
   FOVEA_CHECK(sequences.max_seqlen >= 0 && sequences.max_seqlen <= rows, kInvalidArgument, op,
               ": max_seqlen must be in [0, ", rows, "], got ", sequences.max_seqlen);
 }
-
-}  // namespace
 
 void check_attention(const char* op, const AttentionArgs& args) {
   FOVEA_CHECK(args.num_heads > 0, kInvalidArgument, op, ": num_heads must be > 0, got ",

@@ -51,7 +51,8 @@ bool add_blocks(ExecContext& ctx, const AddBlocksArgs& args) {
     check_tensor(kAdd, "tap", tap.out, args.x.dtype, args.x.shape);
     check_disjoint(kAdd, "tap", tap.out, "x", args.x);
   }
-  if (rows == 0 || is_empty(args.sequences)) return true;
+  check_sequences(kAdd, args.sequences, rows);
+  if (rows == 0) return true;
   if (rows > kMostRowsTogether || !args.blocks) return false;
   return ctx.kernels.add_blocks(ctx.submission(), args);
 }

@@ -9,6 +9,8 @@ namespace fovea::ops {
 
 /// The checks of linear() by themselves. @throws Error as linear.
 void check_linear(const LinearArgs& args);
+/// The checks of sequences over `rows` rows. @param op the name in messages.
+void check_sequences(const char* op, const Sequences& sequences, std::int64_t rows);
 /// The checks of attention(). @param op the name in messages. @throws Error as attention.
 void check_attention(const char* op, const AttentionArgs& args);
 

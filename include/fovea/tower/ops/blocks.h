@@ -12,8 +12,9 @@
 namespace fovea::ops {
 
 /// The layers of a pre-norm block, which turns rows x into
-///   x + proj(attention(qkv(layer_norm1(x)))), and that x into x +
-///   fc2(activation(fc1(layer_norm2(x))))
+///   x + proj(attention(qkv(layer_norm1(x)))), and these into
+///   x + fc2(activation(fc1(layer_norm2(x)))),
+/// where attention scales q . k by head_dim^-0.5.
 struct BlockLayers {
   ConstTensorView norm1_weight;  ///< [features] f32, on the device, as the next three
   ConstTensorView norm1_bias;
