@@ -28,6 +28,10 @@ struct Sizes {
   std::int64_t heads;
   std::int64_t mlp;
   [[nodiscard]] std::int64_t head_dim() const { return width / heads; }
+  /// Features out and in of qkv, proj, fc1, fc2.
+  [[nodiscard]] std::vector<std::pair<std::int64_t, std::int64_t>> layers() const {
+    return {{3 * width, width}, {width, width}, {mlp, width}, {width, mlp}};
+  }
 };
 
 constexpr Sizes kLarge{1152, 16, 4304};
@@ -62,9 +66,7 @@ Values random_values(const Sizes& sizes, std::uint64_t seed) {
     return values;
   };
   Values v{.sizes = sizes, .weights = {}, .biases = {}, .norms = {}, .angles = {}};
-  const std::vector<std::pair<std::int64_t, std::int64_t>> layers{
-      {3 * width, width}, {width, width}, {sizes.mlp, width}, {width, sizes.mlp}};
-  for (const auto& [out, in] : layers) {
+  for (const auto& [out, in] : sizes.layers()) {
     v.weights.push_back(scaled(out * in, 0, 1.0f / std::sqrt(static_cast<float>(in))));
     v.biases.push_back(scaled(out, 0, 0.1f));
   }
@@ -81,11 +83,7 @@ class Tower {
  public:
   Tower(OpFixture& f, const Values& v, const Rows& rows, std::vector<float> x)
       : f_(f), sizes_(v.sizes), rows_(rows), x_values_(std::move(x)) {
-    const std::vector<std::pair<std::int64_t, std::int64_t>> layers{
-        {3 * sizes_.width, sizes_.width},
-        {sizes_.width, sizes_.width},
-        {sizes_.mlp, sizes_.width},
-        {sizes_.width, sizes_.mlp}};
+    const auto layers = sizes_.layers();
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const auto [out, in] = layers[i];
       layers_.push_back(ops::pack_linear(f.device(), view_of(v.weights[i], {out, in}),
@@ -385,6 +383,10 @@ TEST_P(BlocksTest, NameWhatIsWrongWithTheirArguments) {
   expect_of_tap("add_blocks: tap must be", {.block = 0, .out = out.view().reshaped({8, 512})});
   expect("blocks of width 1024", [](auto& a) { a.x.shape = {4, 512}; });
   expect("add_blocks: sin must be", [](auto& a) { a.sin = {}; });
+  expect("add_blocks: max_seqlen must be in [0, 4], got 5",
+         [](auto& a) { a.sequences.max_seqlen = 5; });
+  expect("add_blocks: cu_seqlens must be int32",
+         [](auto& a) { a.sequences.cu_seqlens.shape = {}; });
   expect("must begin at a multiple of 16 bytes", [](auto& a) { a.x.data += 2; });
 }
 

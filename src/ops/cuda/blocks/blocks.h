@@ -59,8 +59,7 @@ struct BlockConstantsWork {
 struct BlockKernel {
   int width, num_heads, head_dim, mlp;
   ops::Activation activation;
-  int tile_rows;      ///< rows of weights that TMA copies at once
-  int thread_blocks;  ///< all at work at once
+  int tile_rows;  ///< rows of weights that TMA copies at once
   std::size_t mail_bytes;
   int constants[kNumBlockGemms];  ///< float2 each, with what is read beyond the last column
   /// Whether the current GPU can have all thread blocks at work at once. Once, before the others.

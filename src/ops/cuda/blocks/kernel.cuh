@@ -10,7 +10,7 @@
 
 // All blocks of a tower, for up to 64 rows, in one kernel. See sizes.h for who computes what, and
 // packet.cuh for how numbers travel. Thread blocks never wait for all others, only for the numbers
-// that they multiply, while the warp that fetches weights is up to two GEMMs ahead.
+// that they multiply, while the warp that fetches weights is more than a GEMM ahead.
 namespace fovea::cuda {
 
 /// What a thread block computes of every block of the tower.
@@ -146,36 +146,35 @@ struct BlockConsumer {
     load_constants(weights.constants[gemm] + column);
   }
 
-  /// Rows that nobody has sent are zeros.
-  __device__ void load_x(int rows) {
+  /// Calls visit(two neighbours of x, their offset in rows of memory) for all that the thread owns
+  /// in the first `rows` rows.
+  template <class X, class Visit>
+  __device__ void for_owned_pairs(X& own, int rows, Visit visit) const {
     if (!owns) return;
-    load_constants(work.block[0].entry + owned_column());
 #pragma unroll
     for (int i = 0; i < kFirstSlices; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = self.row + 8 * half;
         if (i >= slices || row >= rows) continue;
-        const float2 two = unpack_bf16(*reinterpret_cast<const Bf16Pair*>(
-            work.x + static_cast<std::int64_t>(row) * Sizes::kWidth + owned_column() + 8 * i));
-        x[i][2 * half] = two.x;
-        x[i][2 * half + 1] = two.y;
+        visit(own[i][2 * half], own[i][2 * half + 1],
+              static_cast<std::int64_t>(row) * Sizes::kWidth + owned_column() + 8 * i);
       }
     }
   }
+  /// Rows that nobody has sent are zeros.
+  __device__ void load_x(int rows) {
+    if (owns) load_constants(work.block[0].entry + owned_column());
+    for_owned_pairs(x, rows, [&](float& low, float& high, std::int64_t offset) {
+      const float2 two = unpack_bf16(*reinterpret_cast<const Bf16Pair*>(work.x + offset));
+      low = two.x;
+      high = two.y;
+    });
+  }
   __device__ void store_x(__nv_bfloat16* to, int rows) const {
-    if (!owns) return;
-#pragma unroll
-    for (int i = 0; i < kFirstSlices; ++i) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = self.row + 8 * half;
-        if (i >= slices || row >= rows) continue;
-        *reinterpret_cast<Bf16Pair*>(to + static_cast<std::int64_t>(row) * Sizes::kWidth +
-                                     owned_column() + 8 * i) =
-            pack_bf16(x[i][2 * half], x[i][2 * half + 1]);
-      }
-    }
+    for_owned_pairs(x, rows, [&](float low, float high, std::int64_t offset) {
+      *reinterpret_cast<Bf16Pair*>(to + offset) = pack_bf16(low, high);
+    });
   }
 
   /// x times gamma, for the GEMM behind a norm, and statistics.

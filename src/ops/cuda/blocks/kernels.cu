@@ -125,7 +125,6 @@ struct BlockInstance {
             .mlp = Sizes::kMlp,
             .activation = Sizes::kActivation,
             .tile_rows = kTileCols,
-            .thread_blocks = Sizes::kThreadBlocks,
             .mail_bytes = Sizes::kMailBytes,
             .constants = {3 * Sizes::kWidth + kBeyond, Sizes::kWidth + kBeyond,
                           Sizes::kMlpBlocks * kTileCols + kBeyond, Sizes::kWidth + kBeyond},

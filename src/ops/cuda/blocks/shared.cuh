@@ -64,7 +64,7 @@ struct Consumer {
             .row = 16 * tile + lane / 4,
             .col = 2 * (lane % 4)};
   }
-  /// Slices of a tile that its group finishes, and the first of them.
+  /// The first of the slices of a tile that its group finishes.
   [[nodiscard]] __device__ int first_slice() const { return group * kFirstSlices; }
 };
 
