@@ -54,7 +54,7 @@ struct Values {
   std::vector<std::vector<float>> weights;  // of qkv, proj, fc1, fc2
   std::vector<std::vector<float>> biases;
   std::vector<std::vector<float>> norms;  // weight, bias, weight, bias
-  std::vector<float> angles;              // of 64 rows
+  std::vector<float> angles;              // of 256 rows
 };
 
 Values random_values(const Sizes& sizes, std::uint64_t seed) {
@@ -74,7 +74,7 @@ Values random_values(const Sizes& sizes, std::uint64_t seed) {
     v.norms.push_back(scaled(width, 1, 0.3f));
     v.norms.push_back(scaled(width, 0, 0.2f));
   }
-  v.angles = scaled(64 * sizes.head_dim() / 2, 0, 2);
+  v.angles = scaled(256 * sizes.head_dim() / 2, 0, 2);
   return v;
 }
 
@@ -275,6 +275,10 @@ TEST_P(BlocksTest, AreAsCloseToFloat32AsOpByOp) {
     expect_as_close(sizes, {{1}, 4}, 1, kOneBlock);
     expect_as_close(sizes, {{20, 0, 13, 7}, 52}, 3, kSeveralBlocks);
     expect_as_close(sizes, {std::vector<std::int32_t>(16, 4), 64}, 1, kOneBlock);
+    expect_as_close(sizes, {{256}, 256}, 2, kSeveralBlocks);
+    expect_as_close(sizes, {{5}, 65}, 1, kOneBlock);
+    expect_as_close(sizes, {{64, 0, 77, 3, 100}, 250}, 3, kSeveralBlocks);
+    expect_as_close(sizes, {std::vector<std::int32_t>(64, 4), 256}, 1, kOneBlock);
   }
 }
 
@@ -293,55 +297,60 @@ TEST_P(BlocksTest, AreCloserToFloat32WhereThereAreMany) {
   constexpr double kManyBlocks = 0.5;
   expect_as_close(kLarge, {{16}, 16}, 27, kManyBlocks);
   expect_as_close(kSmall, {{9}, 16}, 35, kManyBlocks);  // more than one kernel holds
+  expect_as_close(kLarge, {{250}, 256}, 27, kManyBlocks);
 }
 
 TEST_P(BlocksTest, StoreXOnItsWay) {
   const Values v = random_values(kSmall, 3);
   std::mt19937_64 generator(4);
-  const Rows rows{{30, 10}, 48};
-  Tower tower(f, v, rows, normal_values(generator, rows.live() * kSmall.width));
-  const Tensor first = f.poisoned({rows.capacity, kSmall.width});
-  const Tensor last = f.poisoned({rows.capacity, kSmall.width});
-  const std::vector<ops::BlockTap> taps{{.block = 0, .out = first.view()},
-                                        {.block = 2, .out = last.view()}};
-  const std::vector<float> x = tower.run_together(tower.prepare(3), taps);
-  const auto live = [&](const Tensor& tap) {
-    std::vector<float> values = f.read(tap);
-    values.resize(x.size());
-    return values;
-  };
-  expect_same_bits(live(last), x);
-  expect_same_bits(live(first), tower.run_together(tower.prepare(1)));
+  for (const Rows& rows : {Rows{{30, 10}, 48}, Rows{{130, 40}, 200}}) {
+    SCOPED_TRACE(rows.capacity);
+    Tower tower(f, v, rows, normal_values(generator, rows.live() * kSmall.width));
+    const Tensor first = f.poisoned({rows.capacity, kSmall.width});
+    const Tensor last = f.poisoned({rows.capacity, kSmall.width});
+    const std::vector<ops::BlockTap> taps{{.block = 0, .out = first.view()},
+                                          {.block = 2, .out = last.view()}};
+    const std::vector<float> x = tower.run_together(tower.prepare(3), taps);
+    const auto live = [&](const Tensor& tap) {
+      std::vector<float> values = f.read(tap);
+      values.resize(x.size());
+      return values;
+    };
+    expect_same_bits(live(last), x);
+    expect_same_bits(live(first), tower.run_together(tower.prepare(1)));
+  }
 }
 
 TEST_P(BlocksTest, PassRowsOnTwoStreamsAtOnce) {
   // If both kernels were half at work, each would wait for its other half for ever.
   const Values v = random_values(kSmall, 11);
   std::mt19937_64 generator(12);
-  Tower tower(f, v, {{64}, 64}, normal_values(generator, 64 * kSmall.width));
-  const ops::PreparedBlocks prepared = tower.prepare(24);
-  const std::vector<float> want = tower.run_together(prepared);
-
   const std::unique_ptr<Stream> other_stream = f.device().create_stream();
   const Buffer memory = f.device().allocate(1 << 20);
   Arena arena(memory.data(), memory.bytes());
   ExecContext here = f.ctx();
   ExecContext there{*other_stream, f.device().kernels(), arena, *other_stream};
-  const Tensor start = f.activations({64, kSmall.width}, tower.x_values());
-  const Tensor other_x = f.poisoned({64, kSmall.width});
-  ops::AddBlocksArgs other = tower.args(prepared);
-  other.x = other_x.view();
-  for (int round = 0; round < 200; ++round) {
-    for (const auto& [ctx, args] :
-         {std::pair{&here, tower.args(prepared)}, std::pair{&there, other}}) {
-      ctx->stream.copy(args.x.data, start.view().data, start.view().bytes());
-      ASSERT_TRUE(ops::add_blocks(*ctx, args));
+  for (const std::int32_t count : {64, 256}) {
+    SCOPED_TRACE(count);
+    Tower tower(f, v, {{count}, count}, normal_values(generator, count * kSmall.width));
+    const ops::PreparedBlocks prepared = tower.prepare(24);
+    const std::vector<float> want = tower.run_together(prepared);
+    const Tensor start = f.activations({count, kSmall.width}, tower.x_values());
+    const Tensor other_x = f.poisoned({count, kSmall.width});
+    ops::AddBlocksArgs other = tower.args(prepared);
+    other.x = other_x.view();
+    for (int round = 0; round < 200; ++round) {
+      for (const auto& [ctx, args] :
+           {std::pair{&here, tower.args(prepared)}, std::pair{&there, other}}) {
+        ctx->stream.copy(args.x.data, start.view().data, start.view().bytes());
+        ASSERT_TRUE(ops::add_blocks(*ctx, args));
+      }
     }
+    other_stream->synchronize();
+    f.stream().synchronize();
+    expect_same_bits(f.read(other_x), want);
+    expect_same_bits(tower.read_x(), want);
   }
-  other_stream->synchronize();
-  f.stream().synchronize();
-  expect_same_bits(f.read(other_x), want);
-  expect_same_bits(tower.read_x(), want);
 }
 
 TEST_P(BlocksTest, AreComputedOpByOpWhereThereAreManyRowsOrOtherSizes) {
@@ -352,7 +361,7 @@ TEST_P(BlocksTest, AreComputedOpByOpWhereThereAreManyRowsOrOtherSizes) {
   ASSERT_TRUE(prepared);
   ExecContext ctx = f.ctx();
   ops::AddBlocksArgs many = tower.args(prepared);
-  const Tensor wide = f.poisoned({65, kSmall.width});
+  const Tensor wide = f.poisoned({257, kSmall.width});
   many.x = wide.view();
   many.cos = many.sin = {};
   EXPECT_FALSE(ops::add_blocks(ctx, many));

@@ -51,7 +51,7 @@ struct BlockTap {
 };
 
 /// No backend computes blocks together for more rows of capacity.
-inline constexpr std::int64_t kMostRowsTogether = 64;
+inline constexpr std::int64_t kMostRowsTogether = 256;
 
 struct AddBlocksArgs {
   const PreparedBlocks& blocks;  ///< must outlive recorded work

@@ -21,7 +21,7 @@ constexpr std::int64_t kElementBytes = 2;  // of bf16
 
 /// The state behind ops::PreparedBlocks.
 struct PreparedTower {
-  const BlockKernel* kernel;
+  std::vector<const BlockKernel*> kernels;  // those of fewer rows first
   float epsilon;
   std::vector<BlockWeights> blocks;
   std::vector<Buffer> constants;  // that `blocks` point to
@@ -40,14 +40,15 @@ bool suits(const BlockKernel& kernel, const ops::BlockLayers& block, float epsil
          block.activation == kernel.activation && block.epsilon == epsilon;
 }
 
-const BlockKernel* find_kernel(std::span<const ops::BlockLayers> blocks) {
+std::vector<const BlockKernel*> find_kernels(std::span<const ops::BlockLayers> blocks) {
+  std::vector<const BlockKernel*> kernels;
   for (const BlockKernel& kernel : block_kernels()) {
     bool suits_all = true;
     for (const ops::BlockLayers& block : blocks)
       suits_all = suits_all && suits(kernel, block, blocks.front().epsilon);
-    if (suits_all && kernel.prepare()) return &kernel;
+    if (suits_all && kernel.prepare()) kernels.push_back(&kernel);
   }
-  return nullptr;
+  return kernels;
 }
 
 BlockWeights describe(const TensorMaps& maps, const BlockKernel& kernel,
@@ -62,7 +63,7 @@ BlockWeights describe(const TensorMaps& maps, const BlockKernel& kernel,
                                  .dims = 4,
                                  .sizes = {width, 2, pairs, std::int64_t{3} * kernel.num_heads},
                                  .strides = {pairs * width, width, 2 * pairs * width},
-                                 .tile = {kTileDims, 2, kernel.tile_rows / 2, 1}});
+                                 .tile = {kTileDims, 2, kWeightRows / 2, 1}});
   const auto gemms = gemms_of(block);
   for (std::size_t i = 0; i < gemms.size(); ++i) {
     const ops::PackedLinear& layer = *gemms[i];
@@ -71,18 +72,23 @@ BlockWeights describe(const TensorMaps& maps, const BlockKernel& kernel,
                                        .dims = 2,
                                        .sizes = {layer.in_features, layer.out_features},
                                        .strides = {layer.in_features},
-                                       .tile = {kTileDims, kernel.tile_rows}});
+                                       .tile = {kTileDims, kWeightRows}});
   }
   return weights;
 }
 
 const float* floats_of(ConstTensorView view) { return reinterpret_cast<const float*>(view.data); }
 
-/// Makes the constants of a block in memory of its own.
-Buffer make_constants(Device& device, const BlockKernel& kernel, const ops::BlockLayers& block,
-                      const ops::BlockLayers* next, BlockWeights& weights) {
-  std::size_t count = static_cast<std::size_t>(kernel.constants[kProj]);  // of the entry
-  for (const int columns : kernel.constants) count += static_cast<std::size_t>(columns);
+/// Makes the constants of a block in memory of its own, which all kernels read.
+Buffer make_constants(Device& device, std::span<const BlockKernel* const> kernels,
+                      const ops::BlockLayers& block, const ops::BlockLayers* next,
+                      BlockWeights& weights) {
+  std::array<std::size_t, kNumBlockGemms> columns{};
+  for (const BlockKernel* kernel : kernels)
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      columns[i] = std::max(columns[i], static_cast<std::size_t>(kernel->constants[i]));
+  std::size_t count = columns[kProj];  // of the entry
+  for (const std::size_t of_gemm : columns) count += of_gemm;
   Buffer buffer = device.allocate(count * sizeof(float2));
   BlockConstantsWork work{};
   auto* to = reinterpret_cast<float2*>(buffer.data());
@@ -93,7 +99,7 @@ Buffer make_constants(Device& device, const BlockKernel& kernel, const ops::Bloc
       work.bias[i] = reinterpret_cast<const __nv_bfloat16*>(gemms[i]->bias.data());
     work.to[i] = to;
     weights.constants[i] = to;
-    to += kernel.constants[i];
+    to += columns[i];
   }
   work.entry = to;
   weights.entry = to;
@@ -102,7 +108,7 @@ Buffer make_constants(Device& device, const BlockKernel& kernel, const ops::Bloc
   work.gamma2 = floats_of(block.norm2_weight);
   work.beta2 = floats_of(block.norm2_bias);
   work.next_gamma1 = next != nullptr ? floats_of(next->norm1_weight) : nullptr;
-  kernel.make_constants(cudaStreamPerThread, work);
+  kernels.front()->make_constants(cudaStreamPerThread, work);
   return buffer;
 }
 
@@ -111,25 +117,28 @@ Buffer make_constants(Device& device, const BlockKernel& kernel, const ops::Bloc
 ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
                                    std::span<const ops::BlockLayers> blocks) {
   const DeviceGuard guard(device_index);
-  const BlockKernel* const kernel = find_kernel(blocks);
-  if (kernel == nullptr) return {};
+  std::vector<const BlockKernel*> kernels = find_kernels(blocks);
+  if (kernels.empty()) return {};
   const TensorMaps maps;
   auto prepared = std::make_shared<PreparedTower>();
-  prepared->kernel = kernel;
   prepared->epsilon = blocks.front().epsilon;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    BlockWeights weights = describe(maps, *kernel, blocks[i]);
+    BlockWeights weights = describe(maps, *kernels.front(), blocks[i]);
     const ops::BlockLayers* const next = i + 1 < blocks.size() ? &blocks[i + 1] : nullptr;
-    prepared->constants.push_back(make_constants(device, *kernel, blocks[i], next, weights));
+    prepared->constants.push_back(make_constants(device, kernels, blocks[i], next, weights));
     prepared->blocks.push_back(weights);
   }
+  prepared->kernels = std::move(kernels);
   FOVEA_CUDA_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
   return {std::move(prepared)};
 }
 
 bool add_blocks(const Submission& submission, const ops::AddBlocksArgs& args) {
   const auto& prepared = *static_cast<const PreparedTower*>(args.blocks.state.get());
-  const BlockKernel& kernel = *prepared.kernel;
+  const auto found = std::ranges::find_if(
+      prepared.kernels, [&](const BlockKernel* kernel) { return args.x.shape[0] <= kernel->rows; });
+  if (found == prepared.kernels.end()) return false;
+  const BlockKernel& kernel = **found;
   const auto num_blocks = static_cast<std::int64_t>(prepared.blocks.size());
   check_bf16("add_blocks", "x", args.x);
   FOVEA_CHECK(

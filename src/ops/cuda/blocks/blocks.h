@@ -55,11 +55,13 @@ struct BlockConstantsWork {
   float2* entry;
 };
 
+constexpr int kWeightRows = 40;  // that TMA copies at once
+
 /// A compiled kernel for towers of one size.
 struct BlockKernel {
+  int rows;  ///< at most
   int width, num_heads, head_dim, mlp;
   ops::Activation activation;
-  int tile_rows;  ///< rows of weights that TMA copies at once
   std::size_t mail_bytes;
   int constants[kNumBlockGemms];  ///< float2 each, with what is read beyond the last column
   /// Whether the current GPU can have all thread blocks at work at once. Once, before the others.
@@ -67,6 +69,7 @@ struct BlockKernel {
   void (*make_constants)(cudaStream_t stream, const BlockConstantsWork& work);
   void (*launch)(const CudaStream& stream, const BlocksWork& work);
 };
+/// Those of fewer rows first.
 [[nodiscard]] std::span<const BlockKernel> block_kernels();
 
 /// ops::prepare_blocks on a Hopper GPU.

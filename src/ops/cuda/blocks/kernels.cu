@@ -118,16 +118,16 @@ struct BlockInstance {
   }
 
   static BlockKernel kernel() {
-    constexpr int kBeyond = kTileCols + 8;  // columns that a tile or a load may have too many
-    return {.width = Sizes::kWidth,
+    constexpr int kBeyond = Sizes::kTileCols;  // columns that a tile may have too many
+    return {.rows = Sizes::kRows,
+            .width = Sizes::kWidth,
             .num_heads = Sizes::kHeads,
             .head_dim = Sizes::kHeadDim,
             .mlp = Sizes::kMlp,
             .activation = Sizes::kActivation,
-            .tile_rows = kTileCols,
             .mail_bytes = Sizes::kMailBytes,
             .constants = {3 * Sizes::kWidth + kBeyond, Sizes::kWidth + kBeyond,
-                          Sizes::kMlpBlocks * kTileCols + kBeyond, Sizes::kWidth + kBeyond},
+                          Sizes::kMlpTiles * Sizes::kTileCols, Sizes::kWidth + kBeyond},
             .prepare = prepare,
             .make_constants = make_constants,
             .launch = launch};
@@ -137,8 +137,9 @@ struct BlockInstance {
 }  // namespace
 
 std::span<const BlockKernel> block_kernels() {
-  static const BlockKernel kernels[] = {BlockInstance<Blocks1152>::kernel(),
-                                        BlockInstance<Blocks1024>::kernel()};
+  static const BlockKernel kernels[] = {
+      BlockInstance<Blocks1152<64, 3>>::kernel(), BlockInstance<Blocks1152<256, 1>>::kernel(),
+      BlockInstance<Blocks1024<64, 4>>::kernel(), BlockInstance<Blocks1024<256, 1>>::kernel()};
   return kernels;
 }
 

@@ -14,11 +14,22 @@
 // them until their tags are those of the block. So no number is read because of another one, which
 // would take a fence, a flag, and two more trips to the L2 cache, and relaxed accesses suffice.
 //
-// Nobody overwrites what others have yet to read: all thread blocks must have read the rows before
-// a norm for the first number behind the next norm to exist, and so on around the block.
+// Nobody overwrites what others have yet to read, because rows behind the next norm depend on
+// attention, which depends on all rows before it, and so on around the block. Only keys and values
+// need two places, for blocks in turn: other rows than those of their next block may be behind, and
+// still attend to them.
 //
 // The tag costs the number its last bit: it is rounded to the nearest one that ends in the tag.
 namespace fovea::cuda {
+
+/// Tags of a block of the tower.
+struct BlockTags {
+  std::uint32_t rows;   ///< and queries, and statistics
+  std::uint32_t heads;  ///< keys and values, which have two places
+
+  __device__ explicit BlockTags(int block)
+      : rows(block % 2 == 0 ? 1 : 0), heads(block / 2 % 2 == 0 ? 1 : 0) {}
+};
 
 /// Two packets that lie side by side.
 struct Packets {
@@ -60,7 +71,7 @@ __device__ inline void store_packets_in_block(std::uint32_t to, const Packets& p
 __device__ inline Packets load_packets_of_block(std::uint32_t from) {
   Packets p;
   asm volatile(
-      "{.reg .b64 a, b; ld.relaxed.cluster.shared::cluster.v2.b64 {a, b}, [%4];\n"
+      "{.reg .b64 a, b; ld.relaxed.cluster.shared::cta.v2.b64 {a, b}, [%4];\n"
       "mov.b64 {%0, %1}, a; mov.b64 {%2, %3}, b;}"
       : "=r"(p.word[0]), "=r"(p.word[1]), "=r"(p.word[2]), "=r"(p.word[3])
       : "r"(from));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "ops/cuda/blocks/sizes.h"
 #include "ops/cuda/common/lanes.cuh"
@@ -8,31 +10,46 @@
 // Shared memory of a thread block, and where a thread stands in it.
 namespace fovea::cuda {
 
-constexpr int kConsumers = 2 * kGroup;          // multiply and do all else
-constexpr int kBlockThreads = 3 * kGroup;       // and one that fetches weights
-constexpr int kTileBytes = kTileCols * 64 * 2;  // of 64 summed dims of weights
-constexpr int kConsumerBarrier = 1;             // named barriers: of all consumers,
-constexpr int kOwnerBarrier = 2;                // of the two warps that own rows,
-constexpr int kAttentionBarrier = 3;            // of the first warp group
+constexpr int kConsumers = 2 * kGroup;  // multiply and do all else
+constexpr int kConsumerWarps = kConsumers / kWarp;
+constexpr int kBlockThreads = 3 * kGroup;        // and one that fetches weights
+constexpr int kBoxBytes = kWeightRows * 64 * 2;  // of 64 summed dims of weights
+constexpr int kConsumerBarrier = 1;              // named barriers: of all consumers,
+constexpr int kOwnerBarrier = 2;                 // and of those that own a row tile: 2 or 3
 
 template <class Sizes>
 struct BlockShared {
+  /// Of 16 keys, of a warp that has some, and these warps.
+  static constexpr int kKeyTiles = std::max(1, Sizes::kRowTiles / kConsumerWarps);
+  static constexpr int kKeyWarps = Sizes::kRowTiles / kKeyTiles;
+
   /// Sums of one warp group for the other, of two GEMMs in turn.
-  alignas(16) float4 exchange[2][kTileSlices][kRowTiles][kWarp];
-  /// Quarters of sums from the other blocks of the cluster, as packets: of proj and of fc2.
-  alignas(16) uint4 parts[2][kSplits - 1][kTileSlices][kWarp];
-  /// Of attention: outputs of 16 keys each, with maxima and sums of their weights.
-  alignas(16) float4 mixed[kRowTiles][Sizes::kHeadSlices][kWarp];
-  float maximum[kRowTiles][16];
-  float sum[kRowTiles][16];
-  float2 angle[kBlockRows][Sizes::kPairs];  // cosine and sine
-  float2 norm[2][kBlockRows];               // mean * rstd, rstd
-  float2 stat[2][16];                       // of the second owner for the first
-  int2 sequence[kBlockRows];                // first row and end of a row's sequence
+  struct Exchange {
+    alignas(16) float4 sums[2][Sizes::kTileSlices][Sizes::kRowTilesOfPart][kWarp];
+  };
+  struct Nothing {};
+  std::conditional_t<Sizes::kGroupsSplitSums, Exchange, Nothing> exchange;
+  /// What the owner of rows adds up, four numbers per thread and slice.
+  alignas(16) float4 x[Sizes::kOwnedRowTiles][Sizes::kTileSlices][kWarp];
+  /// Quarters of sums from all blocks of the cluster, as packets.
+  alignas(16) uint4 parts[kSplits][Sizes::kOwnedRowTiles][Sizes::kTileSlices][kWarp];
+  /// Of attention: weights of each warp's keys, their largest score and the sum of their weights
+  /// relative to that, and what they have mixed of the values of these keys.
+  alignas(16) uint4 weights[Sizes::kQueryTiles][kKeyWarps][kKeyTiles][kWarp];
+  alignas(16) float maximum[Sizes::kQueryTiles][16][kKeyWarps];
+  alignas(16) float sum[Sizes::kQueryTiles][16][kKeyWarps];
+  alignas(16) float4 mixed[kKeyWarps][Sizes::kHeadSlices][kWarp];
+  /// BlockWeights::constants of the columns of a tile, for each warp.
+  alignas(16) float2 constants[kConsumerWarps][Sizes::kTileCols];
+  float2 angle[Sizes::kTileRows][Sizes::kPairs];  // cosine and sine
+  float2 norm[2][Sizes::kTileRows];               // mean * rstd, rstd
+  float2 stat[2][kConsumerWarps][16];             // of two norms, and 16 rows
+  int2 sequence[Sizes::kRows];                    // first row and end of a row's sequence
 };
 
 template <class Sizes>
 struct BlockMemory {
+  static constexpr int kTileBytes = Sizes::kTileCols / kWeightRows * kBoxBytes;
   static constexpr int kStageBytes = Sizes::kChunkTiles * kTileBytes;
   static constexpr int kStages =
       static_cast<int>((kHopperSharedBytes - sizeof(BlockShared<Sizes>)) /
@@ -43,34 +60,48 @@ struct BlockMemory {
   std::uint64_t empty[kStages];
 };
 
-static_assert(sizeof(BlockMemory<Blocks1152>) <= kHopperSharedBytes);
-static_assert(sizeof(BlockMemory<Blocks1024>) <= kHopperSharedBytes);
-
 /// Where a consumer stands.
+template <class Sizes>
 struct Consumer {
   int group;     ///< warp group
-  int row_tile;  ///< warp of the group: rows 16 row_tile and on
+  int row_tile;  ///< of the tile's rows: 16 row_tile and on
+  int warp;
   int lane;
-  int row;  ///< that its sums are of, as is row + 8
+  int row;  ///< of the tile, that its sums are of, as is row + 8
   int col;  ///< of eight, that its sums are of, as is col + 1
 
+  /// Read from the hardware by every call, so that nothing that is derived from it stays in
+  /// registers between calls: addresses of all places of the mailbox would not fit.
   __device__ static Consumer self() {
-    const auto thread = static_cast<int>(threadIdx.x);
-    const int tile = thread / kWarp % kRowTiles;
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    const int tile = thread / kWarp % Sizes::kRowTilesOfPart;
     const int lane = thread % kWarp;
     return {.group = thread / kGroup,
             .row_tile = tile,
+            .warp = thread / kWarp,
             .lane = lane,
             .row = 16 * tile + lane / 4,
             .col = 2 * (lane % 4)};
   }
   /// The first of the slices of a tile that its group finishes.
-  [[nodiscard]] __device__ int first_slice() const { return group * kFirstSlices; }
+  [[nodiscard]] __device__ int first_slice() const {
+    return Sizes::kGroupsSplitSums ? group * Sizes::kFinished : 0;
+  }
 };
 
 /// Offset, among rows on their way, of eight columns: of the fragment of row tile 0.
+template <class Sizes>
 __device__ inline int slice_offset(int slice) {
-  return slice / 2 * kSliceBytes + slice % 2 * static_cast<int>(sizeof(std::uint64_t));
+  return slice / 2 * Sizes::kSliceBytes + slice % 2 * static_cast<int>(sizeof(std::uint64_t));
+}
+/// The same of a slice of a tile of columns.
+template <class Sizes>
+__device__ inline int slice_offset(int tile, int slice) {
+  constexpr int kSlices = Sizes::kTileSlices;
+  if constexpr (kSlices % 2 == 0)
+    return tile * (kSlices / 2 * Sizes::kSliceBytes) + slice_offset<Sizes>(slice);
+  return slice_offset<Sizes>(tile * kSlices + slice);
 }
 
 }  // namespace fovea::cuda
