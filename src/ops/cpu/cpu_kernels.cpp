@@ -180,10 +180,7 @@ const char* to_string(CpuIsa isa) noexcept {
   return "unknown";
 }
 
-bool gains_by_bf16(CpuIsa isa) {
-  const cpu::Bf16Leaf* const leaf = &cpu::bf16_leaf(isa);
-  return leaf == &cpu::kBf16Amx || leaf == &cpu::kBf16Avx512Bf16;
-}
+bool gains_by_bf16(CpuIsa isa) { return cpu::bf16_leaf(isa).multiplies_bf16; }
 
 std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads, DType compute) {
   FOVEA_CHECK(isa <= detect_cpu_isa(), kUnsupported, "this machine supports ",

@@ -23,7 +23,10 @@ using Tiles = Bf16AmxTiles<Bf16Instructions>;
 }  // namespace
 
 constinit const Bf16Leaf kBf16Amx{&round_rows<PairsAvx512Bf16>,
-                                  &multiply_bf16<PairsAvx512Bf16, Tiles>, Tiles::kRows,
-                                  kBf16AmxTaskRows, "amx"};
+                                  &multiply_bf16<PairsAvx512Bf16, Tiles>,
+                                  Tiles::kRows,
+                                  kBf16AmxTaskRows,
+                                  "amx",
+                                  /*multiplies_bf16=*/true};
 
 }  // namespace fovea::cpu

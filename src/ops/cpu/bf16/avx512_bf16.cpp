@@ -7,7 +7,11 @@
 namespace fovea::cpu {
 
 constinit const Bf16Leaf kBf16Avx512Bf16{
-    &round_rows<PairsAvx512Bf16>, &multiply_bf16<PairsAvx512Bf16, Bf16VectorTiles<PairsAvx512Bf16>>,
-    PairsAvx512Bf16::kTileRows, kBf16TaskRows, "avx512_bf16"};
+    &round_rows<PairsAvx512Bf16>,
+    &multiply_bf16<PairsAvx512Bf16, Bf16VectorTiles<PairsAvx512Bf16>>,
+    PairsAvx512Bf16::kTileRows,
+    kBf16TaskRows,
+    "avx512_bf16",
+    /*multiplies_bf16=*/true};
 
 }  // namespace fovea::cpu

@@ -62,6 +62,7 @@ struct Bf16Leaf {
   std::int64_t tile_rows;  ///< rows that the micro-kernel computes at once
   std::int64_t task_rows;  ///< most rows of one task
   const char* name;
+  bool multiplies_bf16 = false;  ///< has instructions for it, and is faster than float32
 };
 
 extern const Bf16Leaf kBf16Portable;
