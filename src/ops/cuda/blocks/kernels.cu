@@ -50,6 +50,7 @@ __global__ void pair_constants(const __nv_bfloat16* bias, const float* gamma, fl
 template <class Sizes>
 struct BlockInstance {
   static constexpr std::size_t kSharedBytes = sizeof(BlockMemory<Sizes>);
+  static_assert(kSharedBytes <= kHopperSharedBytes);
 
   /// What a launch and the question whether it can run have in common.
   struct Launch {
