@@ -126,13 +126,17 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
   const RowCopier<P, P::kQueries, P::kThreads> copy_queries(stride, w.head_dim);
   const KeyCopier<P> copy_keys(stride, w.head_dim);
   const float factor = w.scale * ptx::kLog2E;
-  wait_for_predecessor();
   const int head = static_cast<int>(blockIdx.x);
+  let_successor_start();
   const int num_sequences = live_sequences(w);
-  for (int number = static_cast<int>(blockIdx.y);; number += static_cast<int>(gridDim.y)) {
-    int index = number;
-    QueryTile tile;
-    if (!find_tile(w.cu_seqlens, num_sequences, P::kQueries, index, tile)) return;
+  QueryTile tile;
+  const auto find = [&](int number) {
+    return find_tile(w.cu_seqlens, num_sequences, P::kQueries, number, tile);
+  };
+  int number = static_cast<int>(blockIdx.y);
+  bool found = find(number);
+  wait_for_predecessor();
+  for (; found; found = find(number += static_cast<int>(gridDim.y))) {
     const __nv_bfloat16* const sequence = reinterpret_cast<const __nv_bfloat16*>(w.qkv) +
                                           std::int64_t{tile.sequence_begin} * stride +
                                           head * w.head_dim;

@@ -142,11 +142,12 @@ template <bool kRotary>
 __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     attention_packing_kernel(AttentionWork w, PackingPlan plan) {
   extern __shared__ __align__(16) std::byte memory[];
-  wait_for_predecessor();
-  const int num_sequences = live_sequences(w);
+  let_successor_start();
   int index = static_cast<int>(blockIdx.x);
   QueryTile slab;
-  if (!find_tile(w.cu_seqlens, num_sequences, kSlabRows, index, slab)) return;
+  const bool found = find_tile(w.cu_seqlens, live_sequences(w), kSlabRows, index, slab);
+  wait_for_predecessor();
+  if (!found) return;
   const int first_head = static_cast<int>(blockIdx.y) * plan.heads;
   const int heads = min(plan.heads, w.num_heads - first_head);
   const int part_bytes = heads * w.head_dim * 2;

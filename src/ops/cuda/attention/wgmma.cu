@@ -213,9 +213,10 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   Shared<P>& shared = *reinterpret_cast<Shared<P>*>(memory);
   auto* const first_tiles = reinterpret_cast<int*>(memory + sizeof(Shared<P>));
   if (threadIdx.x == 0) init_barriers(shared);
-  wait_for_predecessor();
+  let_successor_start();
   const int num_sequences = live_sequences(w);
   if (threadIdx.x < kWarp) number_tiles(w.cu_seqlens, num_sequences, P::kQueries, first_tiles);
+  wait_for_predecessor();
   __syncthreads();
 
   const Items items(w, first_tiles, num_sequences, P::kQueries);

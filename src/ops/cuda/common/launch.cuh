@@ -10,6 +10,10 @@
 
 namespace fovea::cuda {
 
+/// Lets the successor start up. Kernels that read what they may before they wait call it first.
+__device__ inline void let_successor_start() {
+  NV_IF_TARGET(NV_PROVIDES_SM_90, (cudaTriggerProgrammaticLaunchCompletion();))
+}
 /// Waits until the preceding kernel of the stream has finished. Every kernel of this backend begins
 /// with it, because launch() below starts kernels early: their start-up then overlaps with the end
 /// of the predecessor. The successor may start up at once, too, so a GEMM after a small kernel can
@@ -27,7 +31,9 @@ __device__ inline void wait_before_product() {
   cudaTriggerProgrammaticLaunchCompletion();
 }
 
-/// Live rows: the count on the device, or the capacity if there is none.
+/// Live rows: the count on the device, or the capacity if there is none. Counts and the bounds of
+/// sequences are inputs of a forward pass, copied before its first kernel starts, so a kernel may
+/// read them before it waits for its predecessor.
 __device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t capacity) {
   if (count == nullptr) return capacity;
   const std::int64_t live = *count;

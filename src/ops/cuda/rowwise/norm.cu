@@ -97,6 +97,7 @@ __device__ void add_residual(const NormWork& w, std::int64_t at, float (&values)
 /// kCentred: LayerNorm, otherwise RMSNorm. The block has at least cols / 8 threads.
 template <bool kCentred>
 __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
+  let_successor_start();
   __shared__ float sums[kMaxThreads / kWarp];
   __shared__ float squares[kMaxThreads / kWarp];
   __shared__ float2 extents[kMaxThreads / kWarp];
@@ -109,8 +110,8 @@ __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
     load_floats(w.weight + col, weight);  // constant: no need to wait for the predecessor
     if constexpr (kCentred) load_floats(w.bias + col, bias);
   }
-  wait_for_predecessor();
   const std::int64_t live = live_rows(w.live, w.rows);
+  wait_for_predecessor();
   for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
     float values[kWidth] = {};
     if (active) load_floats(w.x + row * w.cols + col, values);
@@ -153,8 +154,9 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWor
   const int lane = lane_index();
   const auto column = [&](int piece) { return (piece * kWarp + lane) * kWidth; };
   const auto cols = static_cast<float>(w.cols);
-  wait_for_predecessor();
+  let_successor_start();
   const std::int64_t live = live_rows(w.live, w.rows);
+  wait_for_predecessor();
   const std::int64_t first = std::int64_t{blockIdx.x} * kRowsPerBlock + threadIdx.x / kWarp;
   for (std::int64_t row = first; row < live; row += std::int64_t{gridDim.x} * kRowsPerBlock) {
     float values[kPieces][kWidth] = {};

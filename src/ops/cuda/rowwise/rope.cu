@@ -39,11 +39,12 @@ __global__ void __launch_bounds__(kBlock)
 __global__ void __launch_bounds__(kBlock)
     rotate_kernel(__nv_bfloat16* qkv, const float* cos_in, const float* sin_in, std::int64_t rows,
                   int num_heads, int half, const std::int32_t* live_count) {
-  wait_for_predecessor();
+  let_successor_start();
   const int pieces = half / kPairs;               // of one head
   const int row_pieces = 2 * num_heads * pieces;  // heads of q, then heads of k
   const std::int64_t stride = std::int64_t{6} * num_heads * half;
   const std::int64_t total = live_rows(live_count, rows) * row_pieces;
+  wait_for_predecessor();
   const std::int64_t first = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
   for (std::int64_t i = first; i < total; i += std::int64_t{gridDim.x} * kBlock) {
     const std::int64_t row = i / row_pieces;

@@ -91,8 +91,9 @@ class TileStore {
         buffers_(ptx::shared_address(s.out) + threadIdx.x / kWarp * P::kOutBuffers * kBufferBytes) {
   }
 
-  /// Asks for the bias of a tile that begins at column `col`, long before it is needed.
-  __device__ void fetch_bias(int col) {
+  /// Asks for what no predecessor writes of a tile that begins at (row, col), long before it is
+  /// needed: the bias, and where rows of heads go.
+  __device__ void prepare(int row, int col, int live) {
 #pragma unroll
     for (int k = 0; k < kBiasPairs; ++k) {
       const int c = (k * kWarp + ptx::lane()) * 2;
@@ -100,6 +101,7 @@ class TileStore {
       bias_[k] = has ? vector_at<Bf16Pair>(w_.bias, col + c) : 0;
     }
     if constexpr (P::kFp8) scales_.fetch(w_, col);
+    if constexpr (P::kHeadDim > 0) heads_.prepare(row + P::first_row_of_warp(), col, live);
   }
   /// The tile begins at (row, col).
   __device__ void begin(int row, int col, int live) {
@@ -107,7 +109,7 @@ class TileStore {
     col_ = col;
     live_ = live;
     if constexpr (P::kFp8) scales_.begin(w_, row_, col, live);
-    if constexpr (P::kHeadDim > 0) heads_.begin(row_, col, live);
+    if constexpr (P::kHeadDim > 0) heads_.begin();
   }
   /// Adds the bias and applies the activation, or rotates queries and keys.
   __device__ void finish_sums(typename P::Sums& sums) const {

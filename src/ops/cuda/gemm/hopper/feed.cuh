@@ -33,10 +33,9 @@ class Copier {
       for (int b = early; b < ahead; ++b)
         if (elected_) ptx::prefetch_tile(w_.weight, column(b), first_weight(col));
     }
-    // Rows beyond the live ones exist too, so the first rows need not wait for the count.
+    const int num_tiles = tiles.count(live_rows_of(w_));
     wait_before_product();
     for (int b = 0; b < early; ++b) copy_x(static_cast<unsigned>(b), b, row);
-    const int num_tiles = tiles.count(live_rows_of(w_));
     if (tiles.first() >= num_tiles) {  // nothing to do; but copies must not outlive the block
       for (int b = 0; b < early; ++b) ptx::barrier_wait(ptx::shared_address(&s_.full[b]), 0);
       return;

@@ -126,16 +126,18 @@ class HeadStore {
  public:
   __device__ explicit HeadStore(const HopperGemmWork& w) : w_(w), a_(w.attention) {}
 
-  /// The warp's rows begin at `row`, the columns of the tile at `col`. Asks for what will be needed
-  /// when the sums are there.
-  __device__ void begin(int row, int col, int live) {
+  /// The warp's rows begin at `row`, the columns of the tile at `col`. Finds where they will go.
+  __device__ void prepare(int row, int col, int live) {
     row_ = row;
     live_ = live;
     first_head_ = col / kDim;
-    if (rotates()) angles_.fetch(a_, row, live);
     const int mine = row + ptx::lane() % kWarpRows;
     const bool goes_to_slab = first_head_ + kHeads > a_.num_heads && mine < live;
     place_ = goes_to_slab ? slab_row_of(a_, mine) : SlabRow{-1, 0};
+  }
+  /// Asks for the angles, which are needed when the sums are there.
+  __device__ void begin() {
+    if (rotates()) angles_.fetch(a_, row_, live_);
   }
 
   __device__ void rotate(typename P::Sums& sums) const {

@@ -171,7 +171,8 @@ __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   constexpr int kTurns = P::kAlternating ? P::kGroups : 1;
   const int turn = P::kAlternating ? group : 0;
-  int tile = tiles.first() + turn * tiles.step();
+  const int first = tiles.first() + turn * tiles.step();
+  int tile = first;
   auto block = static_cast<unsigned>(turn * slice.count);
   if (P::kAlternating && group == 1) pass_turn(group);  // group 0 begins
 
@@ -182,13 +183,13 @@ __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
         place.supplier(min(static_cast<int>(threadIdx.x) % kWarp, P::kSuppliers - 1)));
   }
   std::conditional_t<P::kSplit, SplitStore<P>, TileStore<P>> output(w, s, place);
-  output.fetch_bias(tiles.col(tile));
-  wait_before_product();
   const int live = live_rows_of(w);
+  output.prepare(tiles.row(tile), tiles.col(tile), live);
+  wait_before_product();
   const int num_tiles = tiles.count(live);
   for (; tile < num_tiles; tile += kTurns * tiles.step()) {
     const int col = tiles.col(tile);
-    if (tile != tiles.first()) output.fetch_bias(col);
+    if (tile != first) output.prepare(tiles.row(tile), col, live);
     output.begin(tiles.row(tile), col, live);
     __syncwarp();
     typename P::Sums chains[P::kChains];

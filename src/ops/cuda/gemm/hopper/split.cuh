@@ -66,8 +66,8 @@ class SplitStore {
   __device__ SplitStore(const HopperGemmWork& w, Shared<P>& s, const Place<P>& place)
       : w_(w), s_(s), place_(place) {}
 
-  /// Asks for the bias of the tile that begins at column `col`.
-  __device__ void fetch_bias(int col) {
+  /// Asks for the bias of the tile that begins at (row, col).
+  __device__ void prepare(int /*row*/, int col, int /*live*/) {
     static_assert(P::kCols <= kWarp * kVector);
     const int c = static_cast<int>(threadIdx.x) % kWarp * kVector;
     const bool has = w_.bias != nullptr && c < P::kCols && col + c < w_.out_features;
