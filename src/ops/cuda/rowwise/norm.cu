@@ -3,7 +3,8 @@
 // Three kernels, all grid-stride up to the live count. Few rows: one block per row; thread t owns
 // columns [8 t, 8 t + 8), has their parameters in registers before the predecessor ends, reads the
 // row once with one 16-byte load and holds it for the centred second pass. Many rows of up to 2048
-// columns: one warp per row, which needs no barrier and keeps several loads per lane in flight.
+// columns: one warp per row, which needs no barrier and keeps several loads per lane in flight. It
+// has the parameters in registers, too, so there are no more warps than these have room for.
 // Widths that 16-byte loads do not suit take a slow kernel that reads the row three times.
 // Sums run in a fixed order: equal inputs give bit-equal outputs, captured or not.
 // Traffic: 4 * rows * cols bytes, and 2 more with a residual. Rounding: LayerNorm once at the end;
@@ -26,9 +27,12 @@ constexpr int kMaxThreads = 1024;
 constexpr int kWidth = 8;  // bf16 elements of a 16-byte load
 constexpr int kThreadsPerMultiprocessor = 2048;
 // The kernel with one warp per row: for many rows, and rows that a warp can hold.
-constexpr int kRowsPerBlock = 8;
-constexpr std::int64_t kManyRows = 1537;  // more than the other one has blocks at work
-constexpr int kMaxWarpCols = 8 * kWarp * 8;
+constexpr int kRowsPerBlock = 2;
+constexpr std::int64_t kManyRows = 513;
+constexpr int kMaxPieces = 8;  // of 256 columns
+constexpr int kMaxWarpCols = kMaxPieces * kWarp * kWidth;
+/// Times pieces: warps of an SM whose registers hold rows and parameters.
+constexpr int kPiecesPerMultiprocessor = 64;
 
 /// Everything a norm kernel needs; `bias` and `residual` are null for RMSNorm, `residual` also
 /// where nothing is added.
@@ -155,6 +159,14 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWor
   const auto column = [&](int piece) { return (piece * kWarp + lane) * kWidth; };
   const auto cols = static_cast<float>(w.cols);
   let_successor_start();
+  float weight[kPieces][kWidth] = {};
+  float bias[kPieces][kWidth] = {};
+#pragma unroll
+  for (int p = 0; p < kPieces; ++p) {
+    if (column(p) >= w.cols) continue;
+    load_floats(w.weight + column(p), weight[p]);
+    if constexpr (kCentred) load_floats(w.bias + column(p), bias[p]);
+  }
   const std::int64_t live = live_rows(w.live, w.rows);
   wait_for_predecessor();
   const std::int64_t first = std::int64_t{blockIdx.x} * kRowsPerBlock + threadIdx.x / kWarp;
@@ -182,13 +194,9 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWor
 #pragma unroll
     for (int p = 0; p < kPieces; ++p) {
       if (column(p) >= w.cols) continue;
-      float weight[kWidth];
-      float bias[kWidth] = {};
-      load_floats(w.weight + column(p), weight);
-      if constexpr (kCentred) load_floats(w.bias + column(p), bias);
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
-        values[p][j] = finish<kCentred>(values[p][j], inv_std, weight[j], bias[j]);
+        values[p][j] = finish<kCentred>(values[p][j], inv_std, weight[p][j], bias[p][j]);
       }
       if (w.quantized.values != nullptr) {
         extent.add(values[p]);
@@ -268,10 +276,10 @@ void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocesso
   FOVEA_CHECK(vectors || work.quantized.values == nullptr, kUnsupported,
               "quantized norms have at most ", kMaxThreads * kWidth, " columns, got ", work.cols);
   if (vectors && work.rows >= kManyRows && work.cols <= kMaxWarpCols) {
-    constexpr int kBlocksPerMultiprocessor = 8;
     const std::int64_t blocks = (work.rows + kRowsPerBlock - 1) / kRowsPerBlock;
-    const std::int64_t resident = std::int64_t{kBlocksPerMultiprocessor} * num_multiprocessors;
     const int pieces = (work.cols + kWarp * kWidth - 1) / (kWarp * kWidth);
+    const std::int64_t resident =
+        std::int64_t{kPiecesPerMultiprocessor / pieces / kRowsPerBlock} * num_multiprocessors;
     return launch(stream, norm_warp_kernel_for<kCentred>(pieces),
                   dim3(static_cast<unsigned>(std::min(blocks, resident))),
                   dim3(kRowsPerBlock * kWarp), 0, work);
