@@ -11,7 +11,7 @@ namespace fovea::ops {
 /// How rows are divided into sequences, inside which attention happens.
 struct Sequences {
   ConstTensorView cu_seqlens;  ///< [max_seqs + 1] i32: sequence s covers rows [cu[s], cu[s + 1]);
-                               ///< not decreasing
+                               ///< not decreasing; written by no op, as live counts
   LiveRows seqs = {};          ///< live sequences, one less than the live entries of cu_seqlens
   std::int64_t max_seqlen;     ///< host bound on any sequence length, fixed at capture; <= rows
   LiveRows rows = {};          ///< no live sequence goes beyond them

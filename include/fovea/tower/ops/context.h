@@ -41,7 +41,8 @@ struct ExecContext {
 
 /// The number of leading rows of the operands of an op that hold data. The count is read when the
 /// work runs, so one recorded graph works for any number of rows up to the capacity given by the
-/// shapes.
+/// shapes. No op writes a count: it is copied before the first op of a pass is submitted, and a GPU
+/// may read it while ops that were submitted earlier still run.
 ///
 /// The contract of every op: rows [0, live) of the output are computed from rows [0, live) of the
 /// inputs alone. Rows beyond are not read by the CPU backend and not written by it; the CUDA
