@@ -14,15 +14,15 @@ namespace fovea::cuda {
 __device__ inline void let_successor_start() {
   NV_IF_TARGET(NV_PROVIDES_SM_90, (cudaTriggerProgrammaticLaunchCompletion();))
 }
-/// Waits until the preceding kernel of the stream has finished. Every kernel of this backend begins
-/// with it, because launch() below starts kernels early: their start-up then overlaps with the end
-/// of the predecessor. The successor may start up at once, too, so a GEMM after a small kernel can
-/// load weights while the GEMM before that kernel still runs. Since every kernel waits, a kernel
-/// that has finished implies that all kernels before it have. Code for GPUs before Hopper, which
-/// start no kernel early, does nothing here.
+/// Waits until the preceding kernel of the stream has finished. Every kernel of this backend does
+/// so before it touches what others write, because launch() below starts kernels early: their
+/// start-up then overlaps with the end of the predecessor. The successor may start up at once, too,
+/// so a GEMM after a small kernel can load weights while the GEMM before that kernel still runs.
+/// Since every kernel waits, a kernel that has finished implies that all kernels before it have.
+/// Code for GPUs before Hopper, which start no kernel early, does nothing here.
 __device__ inline void wait_for_predecessor() {
-  NV_IF_TARGET(NV_PROVIDES_SM_90,
-               (cudaTriggerProgrammaticLaunchCompletion(); cudaGridDependencySynchronize();))
+  let_successor_start();
+  NV_IF_TARGET(NV_PROVIDES_SM_90, (cudaGridDependencySynchronize();))
 }
 /// As wait_for_predecessor, for GEMMs: the successor starts up only when this kernel has begun to
 /// work, so that at most one GEMM is waiting.

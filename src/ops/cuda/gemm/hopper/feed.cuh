@@ -35,6 +35,7 @@ class Copier {
     }
     const int num_tiles = tiles.count(live_rows_of(w_));
     wait_before_product();
+    // Also if there is no tile: rows beyond the live ones exist, and stages are full with them.
     for (int b = 0; b < early; ++b) copy_x(static_cast<unsigned>(b), b, row);
     if (tiles.first() >= num_tiles) {  // nothing to do; but copies must not outlive the block
       for (int b = 0; b < early; ++b) ptx::barrier_wait(ptx::shared_address(&s_.full[b]), 0);
