@@ -87,8 +87,9 @@ struct GraphOptions {
 
 /// How items are put together into sub-batches (docs/encoder_graphs.md).
 enum class PackingPolicy : std::uint8_t {
-  kGreedy,  ///< smallest first into the largest budget, as vLLM does
-  kCost,    ///< least total cost of the budgets chosen
+  kGreedy,      ///< smallest first, apart where two budgets are less than one: vLLM since 0.32
+  kGreedyFill,  ///< smallest first until the largest budget is full: vLLM until 0.31
+  kCost,        ///< least total cost of the budgets chosen
 };
 
 /// Which attention kernel a GPU uses. The CPU has a single one.

@@ -34,6 +34,7 @@ constexpr std::array kBackends{Named<ImageBackend>{"auto", ImageBackend::kModelD
                                Named<ImageBackend>{"torchvision", ImageBackend::kTorchvision},
                                Named<ImageBackend>{"pil", ImageBackend::kPillow}};
 constexpr std::array kPackings{Named<PackingPolicy>{"greedy", PackingPolicy::kGreedy},
+                               Named<PackingPolicy>{"greedy-fill", PackingPolicy::kGreedyFill},
                                Named<PackingPolicy>{"cost", PackingPolicy::kCost}};
 constexpr std::array kAttentions{Named<AttentionBackend>{"auto", AttentionBackend::kAuto},
                                  Named<AttentionBackend>{"portable", AttentionBackend::kPortable},

@@ -56,7 +56,7 @@ def test_unknown_words_are_refused(engine):
         load_engine(sead=1)
     with pytest.raises(TypeError, match="option seed cannot be 'one'"):
         load_engine(seed="one")
-    with pytest.raises(ValueError, match="packing: expected one of greedy, cost"):
+    with pytest.raises(ValueError, match="packing: expected one of greedy, greedy-fill, cost"):
         load_engine(packing="best")
 
 

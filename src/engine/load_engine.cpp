@@ -35,11 +35,19 @@ ops::WeightFormat weight_format(Quantization quantization) {
   return ops::WeightFormat::kNative;
 }
 
+std::string_view packing_text(PackingPolicy packing) {
+  switch (packing) {
+    case PackingPolicy::kGreedy: break;
+    case PackingPolicy::kGreedyFill: return "greedy-fill";
+    case PackingPolicy::kCost: return "cost";
+  }
+  return "greedy";
+}
+
 /// Sizes of the graphs, the same on every device: " graphs=2 ... budgets.<path>=16,64 ...".
 std::string graphs_text(const GraphSpec& spec, const GraphConfig& config, PackingPolicy packing) {
   std::string text = cat(" graphs=", count_graphs(config), " max_items=", config.max_items,
-                         " max_frames=", config.max_frames,
-                         " packing=", packing == PackingPolicy::kCost ? "cost" : "greedy");
+                         " max_frames=", config.max_frames, " packing=", packing_text(packing));
   for (std::size_t path = 0; path < spec.paths.size(); ++path) {
     text += cat(" budgets.", spec.paths[path].name, "=");
     const char* separator = "";

@@ -1,4 +1,4 @@
-// Which items run together: the dispatcher, and the reference's rule of smallest items first and
+// Which items run together: the dispatcher, and the reference's rules of smallest items first and
 // one open sub-batch.
 #include "graph/packing.h"
 
@@ -9,6 +9,15 @@
 #include "graph/budgets.h"
 
 namespace fovea {
+
+namespace {
+
+/// The budget that a load runs at: 0 for none.
+std::optional<std::int64_t> budget_of(std::int64_t tokens, std::span<const std::int64_t> budgets) {
+  return tokens == 0 ? std::optional<std::int64_t>(0) : find_budget(tokens, budgets);
+}
+
+}  // namespace
 
 PackingLimits limits_of(const GraphConfig& config, bool replayed) noexcept {
   return {.path_budgets = config.path_budgets,
@@ -27,6 +36,20 @@ bool SubBatch::has_room_for(const ItemSpec& item, const PackingLimits& limits) c
   return true;
 }
 
+bool SubBatch::is_cheaper_without(const ItemSpec& item, const PackingLimits& limits) const {
+  for (std::size_t path = 0; path < limits.path_budgets.size(); ++path) {
+    const std::vector<std::int64_t>& path_budgets = limits.path_budgets[path];
+    const std::int64_t tokens = item.path_tokens[path];
+    if (tokens == 0) continue;
+    const auto own = budget_of(tokens, path_budgets);
+    const auto open = budget_of(load[path], path_budgets);
+    const auto together = budget_of(load[path] + tokens, path_budgets);
+    // Only of an item without room has one of them no budget.
+    if (own && open && together && *own >= *open && *open + *own < *together) return true;
+  }
+  return false;
+}
+
 void SubBatch::add(const ItemSpec& item) {
   ++count;
   seqs += item.num_seqs;
@@ -35,8 +58,7 @@ void SubBatch::add(const ItemSpec& item) {
 
 void SubBatch::close(const PackingLimits& limits) {
   for (std::size_t path = 0; path < limits.path_budgets.size(); ++path) {
-    budgets[path] = load[path] == 0 ? std::optional<std::int64_t>(0)
-                                    : find_budget(load[path], limits.path_budgets[path]);
+    budgets[path] = budget_of(load[path], limits.path_budgets[path]);
   }
   too_many_seqs = seqs > count && seqs > limits.max_frames;
 }
@@ -54,7 +76,8 @@ void sort_by_tokens(std::span<const ItemSpec> items, std::vector<std::int64_t>& 
   });
 }
 
-void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing) {
+void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing,
+                 PackingPolicy policy) {
   sort_by_tokens(items, packing.order);
   packing.batches.clear();
   SubBatch open;
@@ -65,7 +88,11 @@ void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, P
   };
   for (const std::int64_t index : packing.order) {
     const ItemSpec& item = items[static_cast<std::size_t>(index)];
-    if (open.count > 0 && !open.has_room_for(item, limits)) close_open();
+    const bool is_closed =
+        open.count > 0 &&
+        (!open.has_room_for(item, limits) ||
+         (policy == PackingPolicy::kGreedy && open.is_cheaper_without(item, limits)));
+    if (is_closed) close_open();
     open.add(item);
   }
   if (open.count > 0) close_open();
@@ -76,7 +103,7 @@ void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const Pa
   if (policy == PackingPolicy::kCost) {
     pack_by_cost(items, limits, costs, packing);
   } else {
-    pack_greedy(items, limits, packing);
+    pack_greedy(items, limits, packing, policy);
   }
 }
 

@@ -42,6 +42,10 @@ struct SubBatch {
 
   /// Whether `item` may join.
   [[nodiscard]] bool has_room_for(const ItemSpec& item, const PackingLimits& limits) const;
+  /// Whether an item that has room had better run in another sub-batch: if, on any of its paths,
+  /// its own budget is not below that of the load so far, and both together are below that of the
+  /// sum.
+  [[nodiscard]] bool is_cheaper_without(const ItemSpec& item, const PackingLimits& limits) const;
   void add(const ItemSpec& item);
   /// Looks up budgets and too_many_seqs of the final load.
   void close(const PackingLimits& limits);
@@ -95,8 +99,11 @@ void sort_by_tokens(std::span<const ItemSpec> items, std::vector<std::int64_t>& 
 /// order up to the largest budget of every path, max_items and max_frames. An item that fits
 /// nowhere gets a sub-batch of its own. Deterministic; O(n log n); allocates only what `packing`
 /// lacks.
+/// @param policy kGreedy also closes a sub-batch where it is_cheaper_without() the next item;
+/// kGreedyFill does not.
 /// Source: docs/reference/encoder_graphs.md, "Greedy packing" and "Sequences".
-void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing);
+void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing,
+                 PackingPolicy policy = PackingPolicy::kGreedy);
 
 /// Packs for the least sum of costs: the cheaper of the greedy plan and of one that fills budgets
 /// around the largest item left. Deterministic; O(n^2) for fixed budgets.

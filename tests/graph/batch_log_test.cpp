@@ -29,14 +29,16 @@ TEST(BatchLog, TellsLoadAndWasteOfEveryReplay) {
   options.log = &log;
   MockHarness h = make_mock({}, options);
   h.manager.capture();
-  // 4, 16 and 40 tokens, of which four items and 64 tokens fit into one sub-batch.
+  // 4, 16 and 40 tokens: the first runs apart, since 16 and 16 are less than the 64 of 20 tokens.
   (void)h.encode(mock_batch(h.model, {{1, 8, 8}, {1, 4, 4}, {2, 8, 10}}));
   (void)h.encode(mock_batch(h.model, {{1, 4, 4}}));
   EXPECT_EQ(lines_of(log, kReplay),
             (std::vector<std::string>{
-                "device=cpu sub_batch=1 path=default items=3 tokens=60 budget=64 waste=4 "
-                "waste_percent=6.3",
-                "device=cpu sub_batch=2 path=default items=1 tokens=4 budget=16 waste=12 "
+                "device=cpu sub_batch=1 path=default items=1 tokens=4 budget=16 waste=12 "
+                "waste_percent=75",
+                "device=cpu sub_batch=2 path=default items=2 tokens=56 budget=64 waste=8 "
+                "waste_percent=12.5",
+                "device=cpu sub_batch=3 path=default items=1 tokens=4 budget=16 waste=12 "
                 "waste_percent=75"}));
   EXPECT_EQ(lines_of(log, kEager), std::vector<std::string>{});
 }

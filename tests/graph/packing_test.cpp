@@ -76,7 +76,7 @@ TEST(Packing, SmallestItemsFirstUntilAReplayIsFull) {
   const SingleRow rows[] = {
       {{4, 4, 4, 4, 4, 4, 4, 4}, "[0,1,2,3] 16->16; [4,5,6,7] 16->16"},
       {{81}, "[0] 81->none"},
-      {{30, 4, 16, 81, 10}, "[1,4,2,0] 60->64; [3] 81->none"},
+      {{30, 4, 16, 81, 10}, "[1,4] 14->16; [2,0] 46->64; [3] 81->none"},
       {{60, 4, 1, 64}, "[2,1] 5->16; [0] 60->64; [3] 64->64"},
       {{5, 5, 5}, "[0,1,2] 15->16"},
       {{0, 0, 5}, "[0,1,2] 5->16"},
@@ -91,7 +91,7 @@ TEST(Packing, SmallestItemsFirstUntilAReplayIsFull) {
 TEST(Packing, ASubBatchTakesTheSmallestBudgetThatHoldsIt) {
   EXPECT_EQ(
       greedy(items_of({1196, 64, 256, 256, 64, 4096, 1024}), {generate_budgets(64, 4096)}, 64),
-      "[1,4,2,3,6,0] 2860->4096; [5] 4096->4096");
+      "[1,4] 128->128; [2,3] 512->512; [6] 1024->1024; [0] 1196->2048; [5] 4096->4096");
   const List steps{512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 4864};
   EXPECT_EQ(greedy(items_of(List(20, 144)), {steps}, 8),
             "[0,1,2,3,4,5,6,7] 1152->1536; [8,9,10,11,12,13,14,15] 1152->1536; "
@@ -147,7 +147,7 @@ TEST(Packing, ItemsWithoutTokensAloneSkipTheReplay) {
 
 TEST(Packing, SequencesLimitASubBatch) {
   const Items items{item(8, 2), item(4, 1), item(24, 6), item(12, 3)};
-  EXPECT_EQ(greedy(items, {{16, 64}}, 4, 8), "[1,0,3] 24->64; [2] 24->64");
+  EXPECT_EQ(greedy(items, {{16, 64}}, 4, 8), "[1,0] 12->16; [3] 12->16; [2] 24->64");
 
   Packing packing;
   const Lists lists{{16, 64}};

@@ -120,8 +120,10 @@ void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   add_positive(verb, "--max-num-batched-tokens", flags.max_num_batched_tokens,
                "Upper end of inferred token budgets", kMaxTokenBudget)
       ->group(kGraphGroup);
-  add_choice(verb, "--packing", flags.packing, {"greedy", "cost"},
-             "How items share budgets: smallest first, or least total cost")
+  add_choice(
+      verb, "--packing", flags.packing, {"greedy", "greedy-fill", "cost"},
+      "How items share budgets: smallest first as in vLLM since 0.32, as until 0.31, or for the "
+      "least total cost")
       ->group(kGraphGroup);
   verb.add_flag("--measure-graphs,!--no-measure-graphs", flags.measure_graphs,
                 "On a GPU, time every graph and run eagerly where that is faster (default: on)")
@@ -223,6 +225,11 @@ RowDType row_dtype(const std::string& value) {
   return value == "float16" ? RowDType::kFloat16 : RowDType::kFloat32;
 }
 
+PackingPolicy packing_policy(std::string_view name) {
+  if (name == "cost") return PackingPolicy::kCost;
+  return name == "greedy-fill" ? PackingPolicy::kGreedyFill : PackingPolicy::kGreedy;
+}
+
 EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   EngineOptions options;
   options.device = flags.device;
@@ -237,7 +244,7 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   options.max_num_batched_tokens = flags.max_num_batched_tokens;
   options.media = media_options(flags.media);
   options.graphs = graph_options(flags, console);
-  options.packing = flags.packing == "cost" ? PackingPolicy::kCost : PackingPolicy::kGreedy;
+  options.packing = packing_policy(flags.packing);
   options.attention = attention_backend(flags.attention, console);
   options.gpu_wait = gpu_wait(flags.gpu_wait);
   options.quantization = quantization(flags.quantization);
