@@ -76,7 +76,9 @@ class Host {
 
   /// Deletes what was evicted and encodes what the window needs.
   void prepare(const fovea::WindowPlan& plan) {
+    if (plan.conflict) throw std::runtime_error("one image has two numbers of rows");
     for (const std::size_t item : plan.local) cache_->allocate(prompt_, item);
+    for (const std::size_t item : plan.duplicates) cache_->allocate(prompt_, item);
     for (const std::string& key : cache_->drain_evicted()) {
       std::printf("  evicted %s\n", key.c_str());
       rows_.erase(key);

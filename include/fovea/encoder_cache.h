@@ -55,6 +55,8 @@ class FOVEA_API EncoderCache {
   /// Whether the rows of an item are here; then the item holds them.
   /// @throws Error(kInvalidArgument) if they are, in another number; nothing changes.
   bool lookup(const CacheRequest& request, std::size_t item);
+  /// Rows of the entry of a key, held or not; absent if there is none.
+  [[nodiscard]] std::optional<std::int64_t> find_rows(const std::string& key) const;
   /// Makes room for the rows of an item that is not here: evicts as many entries as needed, and
   /// none if that would not do.
   /// @param compute_budget rows that the encoder may compute in this step.
@@ -107,8 +109,12 @@ class FOVEA_API EncoderCache {
 /// What bounds the items that a window may have encoded.
 struct WindowLimits {
   std::int64_t compute_budget = 0;  ///< rows left in this step, for all requests
-  std::int64_t look_ahead = 0;      ///< tokens behind the window that a draft model reads
-  bool no_split = false;            ///< a window holds a placeholder whole or not at all
+  /// Tokens behind the window that a draft model reads. Their rows are planned, too.
+  std::int64_t look_ahead = 0;
+  bool no_split = false;  ///< a window that begins in front of a placeholder holds it whole
+  /// Of the request. Where it is given, a window that would end within look_ahead of that end, but
+  /// not at it, ends look_ahead in front of it.
+  std::optional<std::int64_t> num_tokens = {};
   /// Whether another store has the rows: they take room here, but no computation. May be empty.
   /// What it throws leaves plan_window() as it is.
   std::function<bool(const std::string& key)> is_remote = {};
@@ -118,25 +124,30 @@ struct WindowLimits {
 struct WindowPlan {
   std::vector<std::size_t> local;   ///< items to encode
   std::vector<std::size_t> remote;  ///< items to fetch
+  /// Items whose key is that of one in `local` or `remote`.
+  std::vector<std::size_t> duplicates;
   std::int64_t length = 0;          ///< tokens of the window; fewer than asked for where room lacks
   std::int64_t compute_budget = 0;  ///< rows left
   std::int64_t rows_waited_for = 0;  ///< of the item that there was no room for; 0: none
+  /// An item with another number of rows than an equal key has, in the cache or in this plan. The
+  /// request cannot run: nothing is planned, length is 0.
+  std::optional<std::size_t> conflict;
 };
 
-/// Chooses the items of which a window needs a row first, and makes room for them. Items are
-/// encoded whole. The caller then calls allocate() for those of `local` and `remote`, or, if it
-/// cannot run the window, release_all(): a request that waits must hold nothing.
+/// Chooses the items of which a window, or the draft model behind it, needs a row first, and makes
+/// room for them. Items are encoded whole. The caller then calls allocate() for those of `local`
+/// and `remote` and after them for `duplicates`, or, if it cannot run the window, release_all(): a
+/// request that waits must hold nothing.
 /// @param window prompt positions from the first that is not computed.
-/// Source: vLLM, `Scheduler._try_schedule_encoder_inputs`; unlike there, an item without a row in
-/// the window evicts nothing.
+/// Source: vLLM 0.33, `Scheduler._try_schedule_encoder_inputs` and `_reserve_prefill_lookahead`.
 [[nodiscard]] FOVEA_API WindowPlan plan_window(EncoderCache& cache, const CacheRequest& request,
                                                IndexRange window, const WindowLimits& limits);
 
 /// Releases the items of a running request whose positions are all computed.
-/// @param computed tokens of the prompt whose key-value pairs the host engine keeps.
-/// @param look_ahead tokens that may still be rolled back.
+/// @param computed tokens of the request whose key-value pairs the host engine keeps, so without
+/// drafted ones that may still be rejected.
 FOVEA_API void release_consumed(EncoderCache& cache, const CacheRequest& request,
-                                std::int64_t computed, std::int64_t look_ahead = 0);
+                                std::int64_t computed);
 
 /// Why a step moved nobody.
 struct CacheDeadlock {

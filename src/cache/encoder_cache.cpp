@@ -62,6 +62,11 @@ bool EncoderCache::lookup(const CacheRequest& request, std::size_t item) try {
   rethrow_as_error();
 }
 
+std::optional<std::int64_t> EncoderCache::find_rows(const std::string& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? std::nullopt : std::optional(found->second.size);
+}
+
 bool EncoderCache::make_room(const CacheRequest& request, std::size_t item,
                              std::int64_t compute_budget, std::int64_t promised) try {
   const std::int64_t rows = rows_of(request, item);

@@ -9,7 +9,7 @@ namespace fovea {
 
 bool operator==(const WindowPlan& a, const WindowPlan& b) {
   return a.local == b.local && a.length == b.length && a.compute_budget == b.compute_budget &&
-         a.remote == b.remote;
+         a.remote == b.remote && a.conflict == b.conflict;
 }
 
 void PrintTo(const WindowPlan& plan, std::ostream* out) {  // NOLINT: GoogleTest looks for it
@@ -61,6 +61,7 @@ const WindowLimits kBudget100{.compute_budget = 100};
 const WindowLimits kWholeItems{.compute_budget = 100, .no_split = true};
 const WindowLimits kDraft{.compute_budget = 100, .look_ahead = 1};
 const CacheRequest kSameKey{"r", {item_at("a", 0, 4), item_at("a", 6, 4)}};
+const CacheRequest kOtherRows{"r", {item_at("a", 0, 4), item_at("a", 6, 3)}};
 const CacheRequest kTight{"r", {item_at("a", 0, 5), item_at("b", 6, 4)}};
 
 WindowLimits remote(const std::string& remote_key) {
@@ -116,10 +117,40 @@ INSTANTIATE_TEST_SUITE_P(
              expected({0}, 16, 96, {1})},
         Case{"FetchesTheFirstItem", &kTwoItems, 100, remote("a"), window(0, 16),
              expected({1}, 16, 96, {0})},
-        Case{"SkipsAnItemThatOnlyTheDraftReaches", &kTwoItems, 100, kDraft, window(0, 4),
+        Case{"EncodesAnItemThatOnlyTheDraftReaches", &kTwoItems, 100, kDraft, window(0, 4),
+             expected({0}, 4, 96)},
+        Case{"RunsUpToAnItemWithoutRoom", &kTwoItems, 3, kDraft, window(0, 16),
              expected({}, 4, 100)},
-        Case{"StopsATokenEarlierForTheDraft", &kTwoItems, 3, kDraft, window(0, 16),
-             expected({}, 3, 100)},
+        Case{"RunsUpToTheEndBeforeAnItemWithoutRoom", &kTwoItems, 3, kDraft, window(0, 4),
+             expected({}, 4, 100)},
+        Case{"LeavesAnItemThatBeginsWithItAndWouldBeSplit", &kTwoItems, 100, kWholeItems,
+             window(4, 3), expected({}, 0, 100)},
+        Case{"SplitsNoItemThatAnEqualOneIsPlannedFor", &kSameKey, 100, kWholeItems, window(0, 8),
+             expected({0}, 6, 96)},
+        Case{"StopsBeforeWhatTheDraftWouldSplit",
+             &kTwoItems,
+             100,
+             {.compute_budget = 100, .look_ahead = 2, .no_split = true},
+             window(0, 7),
+             expected({}, 2, 100)},
+        Case{"EndsInFrontOfWhatTheDraftNeedsAtTheEnd",
+             &kTwoItems,
+             100,
+             {.compute_budget = 100, .look_ahead = 3, .num_tokens = 18},
+             window(0, 17),
+             expected({0, 1}, 15, 92)},
+        Case{"RunsToTheEndOfARequest",
+             &kTwoItems,
+             100,
+             {.compute_budget = 100, .look_ahead = 3, .num_tokens = 18},
+             window(0, 18),
+             expected({0, 1}, 18, 92)},
+        Case{"RefusesAKeyOfOtherRowsInOneWindow",
+             &kOtherRows,
+             100,
+             kBudget100,
+             window(0, 10),
+             {.compute_budget = 96, .conflict = 1}},
         Case{"OfNoTokensIsEmpty", &kTwoItems, 100, kBudget100, window(0, 0), expected({}, 0, 100)},
         Case{"CountsWhatItHasPromised", &kTight, 8, kBudget100, window(0, 10),
              expected({0}, 6, 95)}),
@@ -134,13 +165,51 @@ TEST(PlanWindow, HoldsWhatIsCached) {
   EXPECT_EQ(cache.freeable_keys(), std::vector<std::string>{}) << "the request holds a";
 }
 
-TEST(PlanWindow, EvictsNothingForAnItemWithoutARowInTheWindow) {
+TEST(PlanWindow, MakesRoomForAnItemWhoseRowsComeInALaterWindow) {
   EncoderCache cache(6);
   const CacheRequest other = request_of("q", "o", 6);
   cache.allocate(other, 0);
   cache.release(other, 0);
   EXPECT_EQ(plan_window(cache, kHalfMasked, window(0, 5), kBudget100), expected({}, 5, 100));
-  EXPECT_EQ(cache.drain_evicted(), std::vector<std::string>{});
+  EXPECT_EQ(cache.drain_evicted(), std::vector<std::string>{"o"});
+}
+
+TEST(PlanWindow, SplitsNoItemWhoseRowsAreCached) {
+  EncoderCache cache(100);
+  cache.allocate(kTwoItems, 0);
+  EXPECT_EQ(plan_window(cache, kTwoItems, window(1, 5), kWholeItems), expected({}, 3, 100));
+}
+
+TEST(PlanWindow, RefusesAKeyOfOtherRowsInTheCache) {
+  EncoderCache cache(100);
+  cache.allocate(request_of("q", "b", 5), 0);
+  const WindowPlan plan = plan_window(cache, kTwoItems, window(0, 16), kBudget100);
+  EXPECT_EQ(plan, (WindowPlan{.compute_budget = 96, .conflict = 1}));
+}
+
+TEST(PlanWindow, LetsADuplicateHoldTheRowsWhenTheFirstIsConsumed) {
+  EncoderCache cache(100);
+  const WindowPlan plan = plan_window(cache, kSameKey, window(0, 10), kBudget100);
+  EXPECT_EQ(plan.duplicates, Items{1});
+  cache.allocate(kSameKey, 0);
+  cache.allocate(kSameKey, 1);
+  release_consumed(cache, kSameKey, 5);
+  EXPECT_EQ(cache.num_freeable(), 96);
+  release_consumed(cache, kSameKey, 10);
+  EXPECT_EQ(cache.num_freeable(), 100);
+}
+
+TEST(PlanWindow, DraftDoesNotKeepARequestFromRunningThatFits) {
+  const CacheRequest r{"r", {item_at("k", 0, 50), item_at("j", 51, 90)}};
+  EncoderCache cache(100);
+  const WindowLimits limits{.compute_budget = 100, .look_ahead = 2};
+  EXPECT_EQ(plan_window(cache, r, window(0, 49), limits), expected({0}, 49, 50));
+  cache.allocate(r, 0);
+  release_consumed(cache, r, 49);
+  EXPECT_EQ(plan_window(cache, r, window(49, 60), limits).length, 2);
+  release_consumed(cache, r, 51);
+  EXPECT_EQ(plan_window(cache, r, window(51, 90), limits), expected({1}, 90, 10));
+  EXPECT_EQ(cache.drain_evicted(), std::vector<std::string>{"k"});
 }
 
 /// Plans a window and allocates what it encodes. @return the plan.
@@ -179,12 +248,12 @@ TEST(ChunkedPrompt, EvictsWhatIsConsumed) {
   EXPECT_EQ(cache.drain_evicted(), std::vector<std::string>{"a"});
 }
 
-TEST(ReleaseConsumed, KeepsWhatADraftMayRollBack) {
+TEST(ReleaseConsumed, KeepsAnItemUpToItsLastPosition) {
   EncoderCache cache(100);
   (void)run(cache, kTwoItems, window(0, 16), 100);
-  release_consumed(cache, kTwoItems, 8, 1);
+  release_consumed(cache, kTwoItems, 7);
   EXPECT_EQ(cache.freeable_keys(), std::vector<std::string>{});
-  release_consumed(cache, kTwoItems, 9, 1);
+  release_consumed(cache, kTwoItems, 8);
   EXPECT_EQ(cache.freeable_keys(), std::vector<std::string>{"a"});
 }
 

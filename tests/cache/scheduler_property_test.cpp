@@ -84,6 +84,7 @@ class RandomScheduler {
       rows_[running.request.items[item].key] = std::vector<float>(
           static_cast<std::size_t>(running.request.items[item].placeholder.num_embeds()));
     }
+    for (const std::size_t item : plan.duplicates) cache_.allocate(running.request, item);
     budget = plan.compute_budget;
     expect_rows_of_the_window(running, plan.length);
     running.computed += plan.length;

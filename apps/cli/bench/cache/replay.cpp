@@ -111,6 +111,7 @@ class Replay {
       return plan;
     }
     for (const std::size_t item : plan.local) encode(running, item);
+    for (const std::size_t item : plan.duplicates) cache_.allocate(running.request, item);
     running.computed += plan.length;
     return plan;
   }
