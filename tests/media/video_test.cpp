@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <stop_token>
@@ -15,6 +16,7 @@
 #include "core/interrupt.h"
 #include "fovea/error.h"
 #include "matroska.h"
+#include "media/decode_image.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 #include "test_images.h"
@@ -99,6 +101,23 @@ TEST_F(VideoTest, UsesTheColourMatrixOfTheStream) {
   EXPECT_GT(red, 245);  // BT.601 would give some 20 levels of green
   EXPECT_LT(green, 10);
   EXPECT_LT(blue, 10);
+}
+
+// Of each file the PNG beside it holds the frame as ffmpeg 5.1 and PyAV 18 (bicubic) convert it.
+TEST_F(VideoTest, SubsampledChromaGivesTheBytesOfFfmpegUpToTheLastColumn) {
+  for (const std::string name : {"chroma_162x10.mp4", "chroma_bt709_164x10.mp4",
+                                 "chroma_full_406x8.webm", "chroma_full_163x9.avi"}) {
+    SCOPED_TRACE(name);
+    const auto bytes = video(name);
+    const Image got = decode_all(in_memory(bytes), always({0})).front();
+    const Image want = decode_image(video(name.substr(0, name.find('.')) + ".png"), name, {});
+    ASSERT_EQ(got.width_px, want.width_px);
+    ASSERT_EQ(got.height_px, want.height_px);
+    const auto [at, in_want] = std::ranges::mismatch(got.rgb, want.rgb);
+    const std::int64_t byte = at - got.rgb.begin();
+    EXPECT_EQ(byte, std::ssize(want.rgb))
+        << "row " << byte / 3 / want.width_px << ", column " << byte / 3 % want.width_px;
+  }
 }
 
 TEST_F(VideoTest, TurnsImagesUpright) {

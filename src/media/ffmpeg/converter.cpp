@@ -12,7 +12,10 @@ namespace fovea::media::ffmpeg {
 
 namespace {
 
-constexpr int kRowPaddingBytes = 64;  // swscale writes a little beyond the end of a row
+/// swscale converts blocks of 8 pixels, and leaves the last one out where a row has no room for it;
+/// 32 keep rows aligned.
+constexpr std::size_t kRowPixels = 32;
+constexpr int kRowPaddingBytes = 64;  // it writes a little beyond the end of a row
 
 /// @param turned receives the image, turned clockwise.
 void turn_once(const Image& image, Image& turned) {
@@ -60,11 +63,12 @@ void Converter::check_size(const AVFrame& frame, std::int64_t index) {
               " pixels, the first one is ", width_px_, "x", height_px_);
 }
 
+/// With swscale's default flags, as the ffmpeg program, OpenCV and PyAV convert: SWS_ACCURATE_RND
+/// and SWS_FULL_CHR_H_INT give other pixels of 4:2:0. Source: libswscale/yuv2rgb.c, FFmpeg 5.1.
 void Converter::prepare(const AVFrame& frame) {
   scaler_.reset(sws_getCachedContext(
       scaler_.release(), frame.width, frame.height, static_cast<AVPixelFormat>(frame.format),
-      frame.width, frame.height, AV_PIX_FMT_RGB24,
-      SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr));
+      frame.width, frame.height, AV_PIX_FMT_RGB24, SWS_BICUBIC, nullptr, nullptr, nullptr));
   FOVEA_CHECK(scaler_ != nullptr, kUnsupported, name_, ": no conversion to RGB from ",
               av_get_pix_fmt_name(static_cast<AVPixelFormat>(frame.format)));
   // The stream's matrix; BT.601 where it does not say, as swscale assumes.
@@ -75,11 +79,12 @@ void Converter::prepare(const AVFrame& frame) {
                            0, 1 << 16, 1 << 16);
 }
 
-/// Into rows of whole 16 bytes, which then move together in place.
+/// Into rows of whole blocks of pixels, which then move together in place.
 void Converter::scale(const AVFrame& frame) {
-  const std::size_t row_bytes = static_cast<std::size_t>(frame.width) * 3;
+  const auto width = static_cast<std::size_t>(frame.width);
   const auto height = static_cast<std::size_t>(frame.height);
-  const std::size_t stride = (row_bytes + 15) / 16 * 16;
+  const std::size_t row_bytes = width * 3;
+  const std::size_t stride = (width + kRowPixels - 1) / kRowPixels * kRowPixels * 3;
   image_.width_px = frame.width;
   image_.height_px = frame.height;
   image_.rgb.resize(stride * height + kRowPaddingBytes);
