@@ -103,6 +103,21 @@ TEST_F(VideoTest, UsesTheColourMatrixOfTheStream) {
   EXPECT_LT(blue, 10);
 }
 
+// ramp_cut.mp4 is ramp_h264.mp4 from frame 11 on, cut without decoding: the frames before are still
+// in the file, and its edit list hides them.
+TEST_F(VideoTest, AnEditListHidesFramesFromTheSampler) {
+  const auto bytes = video("ramp_cut.mp4");
+  const std::vector<Image> frames = decode_all(in_memory(bytes), [](const VideoInfo& info) {
+    EXPECT_EQ(info.num_frames, 14);
+    return std::vector<std::int64_t>{0, 1, 7, 13};
+  });
+  ASSERT_EQ(frames.size(), 4);
+  expect_grey(frames[0], 110);
+  expect_grey(frames[1], 120);
+  expect_grey(frames[2], 180);
+  expect_grey(frames[3], 240);
+}
+
 // Of each file the PNG beside it holds the frame as ffmpeg 5.1 and PyAV 18 (bicubic) convert it.
 TEST_F(VideoTest, SubsampledChromaGivesTheBytesOfFfmpegUpToTheLastColumn) {
   for (const std::string name : {"chroma_162x10.mp4", "chroma_bt709_164x10.mp4",

@@ -28,6 +28,7 @@ VideoInfo count_frames(Reader& reader, AVPacket& packet, std::string_view name) 
   const AVRational rate = reader.stream().avg_frame_rate;
   info.fps = rate.num > 0 && rate.den > 0 ? av_q2d(rate) : 0.0;
   while (reader.next(packet)) {
+    if ((packet.flags & AV_PKT_FLAG_DISCARD) != 0) continue;  // decoded, but outside the edit list
     ++info.num_frames;
     FOVEA_CHECK(info.num_frames <= kMaxContainerFrames, kInvalidArgument, name, ": more than ",
                 kMaxContainerFrames, " frames");
