@@ -1,6 +1,7 @@
 // The JSON files beside the weights. What their fields mean is the business of the model families.
 #include "checkpoint/hf_config.h"
 
+#include <set>
 #include <vector>
 
 #include "core/check.h"
@@ -21,6 +22,29 @@ std::optional<JsonDocument> read_if_present(const std::string& path) {
   return read_object(path);
 }
 
+/// A member of processor_config.json.
+std::optional<JsonView> nested(const std::optional<JsonDocument>& processor, const char* key) {
+  return processor ? processor->root().find(key) : std::nullopt;
+}
+
+std::optional<JsonView> whole(const std::optional<JsonDocument>& file) {
+  return file ? std::optional(file->root()) : std::nullopt;
+}
+
+/// Keys of either object that the other lacks or gives another value.
+std::vector<std::string> differing_keys(const JsonView& a, const JsonView& b) {
+  std::set<std::string> keys;
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+    for (const std::string_view key : from.keys()) {
+      const auto mine = from.find(key);
+      const auto other = to.find(key);
+      const bool same = mine && other ? mine->equals(*other) : !mine && !other;
+      if (!same) keys.emplace(key);
+    }
+  }
+  return {keys.begin(), keys.end()};
+}
+
 }  // namespace
 
 std::string HfConfig::architecture() const {
@@ -31,18 +55,28 @@ std::string HfConfig::architecture() const {
 }
 
 std::optional<JsonView> HfConfig::image_processor() const {
-  if (preprocessor) return preprocessor->root();
-  if (processor) return processor->root().find("image_processor");
-  return std::nullopt;
+  if (auto inner = nested(processor, "image_processor")) return inner;
+  return whole(preprocessor);
 }
 
 std::optional<JsonView> HfConfig::video_processor() const {
-  if (video_preprocessor) return video_preprocessor->root();
-  if (processor) {
-    if (auto inner = processor->root().find("video_processor")) return inner;
-  }
-  if (preprocessor) return preprocessor->root();
-  return std::nullopt;
+  if (auto inner = nested(processor, "video_processor")) return inner;
+  return whole(video_preprocessor ? video_preprocessor : preprocessor);
+}
+
+std::vector<ShadowedFile> HfConfig::shadowed_files() const {
+  std::vector<ShadowedFile> shadowed;
+  const auto compare = [&](const std::optional<JsonView>& used,
+                           const std::optional<JsonDocument>& file) {
+    if (!used || !file) return;
+    std::vector<std::string> keys = differing_keys(*used, file->root());
+    if (keys.empty()) return;
+    shadowed.push_back(
+        {.path = file->root().path(), .used = used->path(), .keys = std::move(keys)});
+  };
+  compare(nested(processor, "image_processor"), preprocessor);
+  compare(nested(processor, "video_processor"), video_preprocessor);
+  return shadowed;
 }
 
 HfConfig read_hf_config(const std::string& directory) {

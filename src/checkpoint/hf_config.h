@@ -2,10 +2,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/json.h"
 
 namespace fovea::checkpoint {
+
+/// A file of preprocessing parameters that is not looked at, since others are in its place.
+struct ShadowedFile {
+  std::string path;               ///< of the file
+  std::string used;               ///< of the object that is read instead: "file: key"
+  std::vector<std::string> keys;  ///< whose values differ between the two, ascending; never empty
+};
 
 /// The JSON files of a Hugging Face model directory. Spellings of transformers 4 and 5 are both
 /// accepted where a reader asks for them through the helpers below.
@@ -19,12 +27,15 @@ struct HfConfig {
   /// architectures[0] of config.json.
   /// @throws Error(kCorruptData) if there is none.
   [[nodiscard]] std::string architecture() const;
-  /// Where image preprocessing parameters are: preprocessor_config.json, else
-  /// processor_config.json.image_processor, else absent.
+  /// Where image preprocessing parameters are: processor_config.json.image_processor, as
+  /// transformers 5 writes it, else preprocessor_config.json, else absent. Parameters of one place
+  /// never complete those of another. Source: transformers 5.24, image_processing_base.py.
   [[nodiscard]] std::optional<JsonView> image_processor() const;
-  /// video_preprocessor_config.json, else processor_config.json.video_processor, else
-  /// preprocessor_config.json, else absent.
+  /// processor_config.json.video_processor, else video_preprocessor_config.json, else
+  /// preprocessor_config.json, else absent. Source: transformers 5.24, video_processing_utils.py.
   [[nodiscard]] std::optional<JsonView> video_processor() const;
+  /// Files that would say something else than what the two functions above return.
+  [[nodiscard]] std::vector<ShadowedFile> shadowed_files() const;
 };
 
 /// Reads the files of a directory.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -58,6 +59,40 @@ std::string last_step(const JsonNode& node) {
                      object.keys[static_cast<std::size_t>(&node - object.values.data())]);
 }
 
+bool same_values(const JsonNode& a, const JsonNode& b);
+
+bool same_values(const JsonNode::Object& a, const JsonNode::Object& b) {
+  if (a.keys.size() != b.keys.size()) return false;
+  for (std::size_t i = 0; i < a.keys.size(); ++i) {
+    const JsonNode* const other = b.find(a.keys[i]);
+    if (other == nullptr || !same_values(a.values[i], *other)) return false;
+  }
+  return true;
+}
+
+std::optional<double> number_of(const JsonNode& node) {
+  if (const auto* value = node.get<double>()) return *value;
+  if (const auto* value = node.get<std::int64_t>()) return static_cast<double>(*value);
+  if (const auto* value = node.get<std::uint64_t>()) return static_cast<double>(*value);
+  return std::nullopt;
+}
+
+bool same_values(const JsonNode& a, const JsonNode& b) {
+  if (const auto number = number_of(a)) return number == number_of(b);
+  if (a.value.index() != b.value.index()) return false;
+  if (const auto* text = a.get<std::string>()) return *text == *b.get<std::string>();
+  if (const auto* flag = a.get<bool>()) return *flag == *b.get<bool>();
+  if (const auto* object = a.get<JsonNode::Object>()) {
+    return same_values(*object, *b.get<JsonNode::Object>());
+  }
+  if (const auto* array = a.get<JsonNode::Array>()) {
+    const auto& other = *b.get<JsonNode::Array>();
+    return std::equal(array->begin(), array->end(), other.begin(), other.end(),
+                      [](const JsonNode& x, const JsonNode& y) { return same_values(x, y); });
+  }
+  return true;  // both null
+}
+
 }  // namespace
 
 bool JsonView::is_object() const noexcept { return node_->get<JsonNode::Object>() != nullptr; }
@@ -71,6 +106,8 @@ bool JsonView::is_number() const noexcept {
 bool JsonView::is_integer() const noexcept {
   return node_->get<std::int64_t>() != nullptr || node_->get<std::uint64_t>() != nullptr;
 }
+
+bool JsonView::equals(const JsonView& other) const { return same_values(*node_, *other.node_); }
 
 std::string JsonView::path() const {
   std::string steps;
@@ -140,9 +177,7 @@ std::int64_t JsonView::as_int() const {
 }
 
 double JsonView::as_number() const {
-  if (const auto* value = node_->get<double>()) return *value;
-  if (const auto* value = node_->get<std::int64_t>()) return static_cast<double>(*value);
-  if (const auto* value = node_->get<std::uint64_t>()) return static_cast<double>(*value);
+  if (const auto number = number_of(*node_)) return *number;
   fail("a number");
 }
 

@@ -37,6 +37,9 @@ class JsonView {
   /// A number written without fraction and exponent that fits into 64 bits.
   [[nodiscard]] bool is_integer() const noexcept;
 
+  /// Whether both have the same values, whatever the order of members and the spelling of numbers.
+  [[nodiscard]] bool equals(const JsonView& other) const;
+
   /// Member of an object, absent if there is none or it is null.
   /// @throws Error(kCorruptData) if this is not an object.
   [[nodiscard]] std::optional<JsonView> find(std::string_view key) const;

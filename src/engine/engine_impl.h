@@ -145,7 +145,8 @@ struct Engine::Impl {
 
 /// Warns of what preprocessing assumes for want of a processor file. Random weights, which need
 /// config.json only, have no processor to agree with.
-void warn_of_assumptions(const ItemProcessor& processor, const EngineOptions& options);
+void warn_of_assumptions(const checkpoint::HfConfig& files, const ItemProcessor& processor,
+                         const EngineOptions& options);
 
 /// Fills in what inspect() and report() add to a family's description: weight and activation
 /// memory.

@@ -69,12 +69,34 @@ TEST(HfConfig, HasNoProcessorsWithoutTheirFiles) {
   EXPECT_EQ(tag(config.video_processor()), "absent");
 }
 
-TEST(HfConfig, PrefersTheFileOfItsOwn) {
+TEST(HfConfig, PrefersTheCommonFileToFilesOfTheirOwn) {
   const ModelDirectory model{
       {kImage, R"({"tag": "image"})"}, {kVideo, R"({"tag": "video"})"}, {kBoth, kBothText}};
   const HfConfig config = model.read();
+  EXPECT_EQ(tag(config.image_processor()), "inner image");
+  EXPECT_EQ(tag(config.video_processor()), "inner video");
+}
+
+TEST(HfConfig, TakesFilesOfTheirOwnBesideACommonFileWithoutThem) {
+  const ModelDirectory model{
+      {kImage, R"({"tag": "image"})"}, {kVideo, R"({"tag": "video"})"}, {kBoth, "{}"}};
+  const HfConfig config = model.read();
   EXPECT_EQ(tag(config.image_processor()), "image");
   EXPECT_EQ(tag(config.video_processor()), "video");
+  EXPECT_TRUE(config.shadowed_files().empty());
+}
+
+TEST(HfConfig, TellsWhichKeysOfAnUnusedFileDiffer) {
+  const ModelDirectory model{
+      {kImage, R"({"size": {"b": 2, "a": 1.0}, "mean": [0.5], "old": 1, "none": null})"},
+      {kVideo, R"({"size": 2})"},
+      {kBoth, R"({"image_processor": {"size": {"a": 1, "b": 3}, "mean": [0.5], "new": true},
+                  "video_processor": {"size": 2}})"}};
+  const std::vector<ShadowedFile> shadowed = model.read().shadowed_files();
+  ASSERT_EQ(shadowed.size(), 1u);
+  EXPECT_EQ(shadowed[0].path, model.path() + "/" + kImage);
+  EXPECT_EQ(shadowed[0].used, model.path() + "/processor_config.json: image_processor");
+  EXPECT_EQ(shadowed[0].keys, (std::vector<std::string>{"new", "old", "size"}));
 }
 
 TEST(HfConfig, TakesProcessorsFromTheCommonFile) {

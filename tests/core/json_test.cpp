@@ -305,5 +305,23 @@ TEST(JsonQuote, IsUndoneByParsingProperty) {
   });
 }
 
+TEST(Json, EqualsWhatHasTheSameValues) {
+  const auto equal = [](const char* a, const char* b) {
+    const JsonDocument first = JsonDocument::parse(a, "a");
+    const JsonDocument second = JsonDocument::parse(b, "b");
+    return first.root().equals(second.root());
+  };
+  EXPECT_TRUE(equal(R"({"a": [1, 2.5, null, true, "x"], "b": {}})",
+                    R"({"b": {}, "a": [1.0, 2.5, null, true, "x"]})"));
+  for (const char* other : {"2", "1.5", "true", "null", R"("1")", "[1]", R"({"1": 1})"}) {
+    EXPECT_FALSE(equal("1", other)) << other;
+  }
+  EXPECT_FALSE(equal("[1, 2]", "[1]"));
+  EXPECT_FALSE(equal("[1]", "[1, 2]"));
+  EXPECT_FALSE(equal(R"({"a": 1})", R"({"a": 1, "b": 2})"));
+  EXPECT_FALSE(equal(R"({"a": 1})", R"({"b": 1})"));
+  EXPECT_FALSE(equal("true", "false"));
+}
+
 }  // namespace
 }  // namespace fovea
