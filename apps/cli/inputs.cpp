@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <sstream>
 
@@ -40,42 +41,68 @@ std::vector<std::string> named_files(const std::string& name, PatternSearch& sea
   return {name};  // the engine says what is wrong with it
 }
 
-/// The images that the lines of a list name; relative names start at its folder.
-std::vector<std::string> listed_files(const std::string& list, const CallBounds& bounds) {
-  std::vector<std::string> files;
+Input failed_input(Modality modality, std::string name, Error error) {
+  MediaItem item;
+  item.modality = modality;
+  item.name = std::move(name);
+  return {.item = std::move(item), .error = std::move(error)};
+}
+
+Input image_input(std::string file) {
+  return {.item = image_file(std::move(file)), .error = std::nullopt};
+}
+
+/// Whether what ends the search for the files of one line leaves the other lines readable.
+bool is_of_one_line(const Error& error) {
+  return error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kIo;
+}
+
+/// The images that the lines of a list name; relative names start at its folder. A line that names
+/// none becomes one input with an error.
+std::vector<Input> listed_inputs(const std::string& list, const CallBounds& bounds) {
+  std::vector<Input> inputs;
   PatternSearch search(bounds, kMaxListedEntries);
   std::istringstream stream(read_text_file(list));
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
-    const std::optional<std::string> path = listed_path(list, line);
+    const std::optional<std::string> path = listed_path(list, line, number);
     if (!path) continue;
     try {
       for (std::string& file : named_files(*path, search)) {
-        files.push_back(std::move(file));
+        inputs.push_back(image_input(std::move(file)));
       }
-      if (files.size() > kMaxListedFiles) {
+      if (inputs.size() > kMaxListedFiles) {
         throw Error(ErrorCode::kInvalidArgument,
                     "expected at most " + counted(kMaxListedFiles, "file") + ", got more");
       }
     } catch (const Error& error) {
-      throw Error(error.code(), list + ":" + std::to_string(number) + ": " + error.what());
+      const Error placed(error.code(), list + ":" + std::to_string(number) + ": " + error.what());
+      if (!is_of_one_line(error)) throw placed;
+      inputs.push_back(failed_input(Modality::kImage, *path, placed));
     }
   }
-  if (files.empty()) throw Error(ErrorCode::kNotFound, list + ": the list names no file");
-  return files;
+  if (inputs.empty()) throw Error(ErrorCode::kNotFound, list + ": the list names no file");
+  return inputs;
 }
 
-std::vector<MediaItem> items_of(const InputArgument& argument, double fps,
-                                const CallBounds& bounds) {
-  if (argument.pixel_values) return pixel_values_file(argument.text);
-  if (argument.modality == Modality::kVideo) return {video_path(argument.text, fps)};
-  std::vector<MediaItem> items;
-  for (std::string& file : is_list(argument.text) ? listed_files(argument.text.substr(1), bounds)
-                                                  : image_files(argument.text, bounds)) {
-    items.push_back(image_file(std::move(file)));
+std::vector<Input> inputs_of(const InputArgument& argument, double fps, const CallBounds& bounds) {
+  if (is_list(argument.text) && !argument.pixel_values && argument.modality == Modality::kImage) {
+    return listed_inputs(argument.text.substr(1), bounds);
   }
-  return items;
+  std::vector<Input> inputs;
+  if (argument.pixel_values) {
+    for (MediaItem& item : pixel_values_file(argument.text)) {
+      inputs.push_back({.item = std::move(item), .error = std::nullopt});
+    }
+  } else if (argument.modality == Modality::kVideo) {
+    inputs.push_back({.item = video_path(argument.text, fps), .error = std::nullopt});
+  } else {
+    for (std::string& file : image_files(argument.text, bounds)) {
+      inputs.push_back(image_input(std::move(file)));
+    }
+  }
+  return inputs;
 }
 
 /// A flag that names inputs, and what it has named so far.
@@ -162,7 +189,10 @@ bool is_list(const std::string& argument) {
   return argument.starts_with('@') && !fs::exists(argument, ignored);
 }
 
-std::optional<std::string> listed_path(const std::string& list, std::string_view line) {
+std::optional<std::string> listed_path(const std::string& list, std::string_view line,
+                                       std::int64_t number) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (number == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   constexpr const char* kBlanks = " \t\r";
   const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
   line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
@@ -175,14 +205,9 @@ std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, doubl
   std::vector<Input> inputs;
   for (const InputArgument& argument : arguments) {
     try {
-      for (MediaItem& item : items_of(argument, fps, bounds)) {
-        inputs.push_back({.item = std::move(item), .error = std::nullopt});
-      }
+      std::ranges::move(inputs_of(argument, fps, bounds), std::back_inserter(inputs));
     } catch (const Error& error) {
-      MediaItem item;
-      item.modality = argument.modality;
-      item.name = argument.text;
-      inputs.push_back({.item = std::move(item), .error = error});
+      inputs.push_back(failed_input(argument.modality, argument.text, error));
     }
   }
   return inputs;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,9 +48,10 @@ struct Input {
 ///
 /// An argument that yields nothing becomes one Input with an error: kNotFound for a directory
 /// without images, a pattern without matches, a URL, or a list or video that does not exist, and
-/// what pixel_values_file() throws; what is wrong in a list is said with FILE:LINE. So are
-/// kInvalidArgument for a list of more than a million files, or whose directories and patterns have
-/// more entries together, and what ends a search by `bounds`.
+/// what pixel_values_file() throws. A line of a list that yields nothing is one Input as well,
+/// whose error begins with FILE:LINE; the other lines give their items. For the whole list there is
+/// one Input with kInvalidArgument if it names more than a million files, or if its directories and
+/// patterns have more entries together, and with what ends a search by `bounds`.
 /// @throws UsageError for "-".
 [[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
                                                const CallBounds& bounds = {});
@@ -63,8 +65,9 @@ struct Input {
 [[nodiscard]] bool is_list(const std::string& argument);
 
 /// What a line of the file `list` names; absent if it is empty or a comment.
-[[nodiscard]] std::optional<std::string> listed_path(const std::string& list,
-                                                     std::string_view line);
+/// @param number of the line. A UTF-8 byte order mark is no part of line 1.
+[[nodiscard]] std::optional<std::string> listed_path(const std::string& list, std::string_view line,
+                                                     std::int64_t number);
 
 /// @throws Error of the first input that has one.
 void require_all(std::span<const Input> inputs);

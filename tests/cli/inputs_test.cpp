@@ -75,6 +75,38 @@ TEST_F(Inputs, WrongLinesOfAListAreNamed) {
                [&] { (void)names({"@" + folder_.path()}); });
 }
 
+TEST_F(Inputs, ALineOfAListThatYieldsNothingLeavesTheOthers) {
+  std::filesystem::create_directory(folder_ / "empty");
+  const std::string list = folder_ / "list";
+  write_text(list, "b.png\nhttp://host/a.png\nempty\n*.gif\nc.webp\n");
+  const std::vector<InputArgument> words{{Modality::kImage, "@" + list}};
+  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  ASSERT_EQ(inputs.size(), 5U);
+  EXPECT_EQ(inputs[0].item.name, folder_ / "b.png");
+  EXPECT_EQ(inputs[4].item.name, folder_ / "c.webp");
+  EXPECT_FALSE(inputs[0].error || inputs[4].error);
+  EXPECT_EQ(inputs[1].item.name, "http://host/a.png");
+  for (std::size_t i : {1, 2, 3}) {
+    ASSERT_TRUE(inputs[i].error.has_value()) << i;
+    EXPECT_EQ(inputs[i].error->code(), ErrorCode::kNotFound);
+    EXPECT_THAT(inputs[i].error->what(),
+                ::testing::StartsWith(list + ":" + std::to_string(i + 1) + ": "));
+  }
+}
+
+TEST_F(Inputs, AByteOrderMarkIsNoPartOfTheFirstNameOfAList) {
+  write_text(folder_ / "list",
+             "\xEF\xBB\xBF"
+             "b.png\nc.webp\n");
+  EXPECT_THAT(names({"@" + folder_ / "list"}), ElementsAre("b.png", "c.webp"));
+  EXPECT_EQ(listed_path("list",
+                        "\xEF\xBB\xBF"
+                        "b.png",
+                        2),
+            "\xEF\xBB\xBF"
+            "b.png");
+}
+
 TEST_F(Inputs, UrlsAreNamedAsSuch) {
   for (const char* url :
        {"http://host/a.png", "https://host/a.png", "file:///a.png", "data:image/png;base64,AAAA"}) {

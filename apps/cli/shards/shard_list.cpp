@@ -73,7 +73,7 @@ void ShardList::for_each_listed(const std::function<void(const std::string& path
     LineReader lines(list);
     while (const std::optional<std::string_view> line = lines.next()) {
       if (bounds_.stop.stop_requested()) throw Error(ErrorCode::kCancelled, list + ": cancelled");
-      const std::optional<std::string> path = listed_path(list, *line);
+      const std::optional<std::string> path = listed_path(list, *line, lines.number());
       if (!path) continue;
       require_writable(*path, lines.place());
       use(*path);
