@@ -7,8 +7,8 @@
 #include "engine/cached/model_fingerprint.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
+#include "engine/family_options.h"
 #include "engine/graph_times.h"
-#include "engine/video_pruning.h"
 #include "fovea/engine.h"
 #include "fovea/log.h"
 #include "fovea/tower/core/shape.h"
@@ -104,7 +104,7 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
 }
 
 void Engine::Impl::load() {
-  check_video_pruning(files.architecture(), options.video_pruning_rate);
+  check_family_options(files.architecture(), options);
   const checkpoint::WeightSource weights = open_weights(files, options);
   {
     CheckedModel checked = check_model(files, options.media, weights);
@@ -199,7 +199,7 @@ ModelReport inspect(const std::string& model, const EngineOptions& options,
                     const CallBounds& bounds) try {
   const CallScope scope(bounds, "inspect");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_video_pruning(files.architecture(), options.video_pruning_rate);
+  check_family_options(files.architecture(), options);
   CheckedModel checked = check_model(files, options.media, open_weights(files, options));
   const std::string device = replica_devices(options).front();
   const Backend backend = make_backend(device, {.num_threads = 1,

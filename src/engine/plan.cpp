@@ -10,6 +10,7 @@
 #include "engine/call_plan.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
+#include "engine/family_options.h"
 #include "engine/prepare/check_item.h"
 #include "engine/video_pruning.h"
 #include "graph/capture/graph_set.h"
@@ -173,7 +174,7 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                  const EngineOptions& options, const CallBounds& bounds) try {
   const CallScope scope(bounds, "plan");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_video_pruning(files.architecture(), options.video_pruning_rate);
+  check_family_options(files.architecture(), options);
   const auto planner = plan_model(files, options.media);
   warn_of_assumptions(files, planner->processor(), options);
   const std::vector<std::string> devices = replica_devices(options);

@@ -31,6 +31,10 @@ struct ModelFamily {
                                              const MediaOptions& media,
                                              blocks::WeightLoader& loader);
 
+  /// Whether its processor resizes images into a range of pixels, which MediaOptions::min_pixels
+  /// and max_pixels replace.
+  bool has_pixel_range = false;
+
   /// Of `architectures`, those whose videos may be pruned (EngineOptions::video_pruning_rate).
   std::span<const std::string_view> prunable = {};
 };

@@ -49,7 +49,8 @@ const ModelFamily& family() noexcept {
                                        .architectures = kArchitectures,
                                        .anchor_folder = "visual.",
                                        .anchor_tensor = "patch_embed.proj.weight",
-                                       .make = &make};
+                                       .make = &make,
+                                       .has_pixel_range = true};
   return kFamily;
 }
 

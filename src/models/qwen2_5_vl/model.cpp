@@ -86,6 +86,7 @@ const ModelFamily& family() noexcept {
                                        .anchor_folder = "visual.",
                                        .anchor_tensor = "patch_embed.proj.weight",
                                        .make = &make,
+                                       .has_pixel_range = true,
                                        .prunable = kArchitectures};
   return kFamily;
 }

@@ -51,6 +51,7 @@ const ModelFamily& family() noexcept {
                                        .anchor_folder = "visual.",
                                        .anchor_tensor = "patch_embed.proj.weight",
                                        .make = &make,
+                                       .has_pixel_range = true,
                                        .prunable = kQwen3Vl};
   return kFamily;
 }

@@ -1,0 +1,33 @@
+// Options that a family without the part of the processor that they set cannot honour.
+#include "engine/family_options.h"
+
+#include <string>
+
+#include "core/check.h"
+#include "engine/video_pruning.h"
+#include "models/registry.h"
+
+namespace fovea {
+namespace {
+
+void check_pixel_range(std::string_view architecture, const MediaOptions& media) {
+  if (!media.min_pixels && !media.max_pixels) return;
+  const ModelFamily& family = find_family(architecture);
+  if (family.has_pixel_range) return;
+  std::string names;
+  for (const ModelFamily* const other : model_families()) {
+    if (other->has_pixel_range) names += cat(names.empty() ? "" : ", ", other->name);
+  }
+  FOVEA_CHECK(false, kUnsupported, media.min_pixels ? "min_pixels" : "max_pixels", ": images of ",
+              architecture, " (family ", family.name,
+              ") are not resized into a range of pixels, only those of ", names);
+}
+
+}  // namespace
+
+void check_family_options(std::string_view architecture, const EngineOptions& options) {
+  check_video_pruning(architecture, options.video_pruning_rate);
+  check_pixel_range(architecture, options.media);
+}
+
+}  // namespace fovea
