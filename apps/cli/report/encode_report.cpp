@@ -1,6 +1,7 @@
 // Tables and lines of `fovea encode`.
 #include "report/encode_report.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -68,6 +69,19 @@ std::string paths_text(std::span<const PathStats> paths) {
   return join(texts, ", ");
 }
 
+/// "64 256", or "(global: 272 544, local: 100)" if a path has other budgets than the common ones.
+std::string budgets_text(const Stats& stats) {
+  const bool have_own = std::ranges::any_of(stats.paths, [&](const PathStats& path) {
+    return !path.token_budgets.empty() && path.token_budgets != stats.token_budgets;
+  });
+  if (!have_own) return join(stats.token_budgets, " ");
+  std::vector<std::string> texts;
+  for (const PathStats& path : stats.paths) {
+    texts.push_back(path.name + ": " + join(path.token_budgets, " "));
+  }
+  return "(" + join(texts, ", ") + ")";
+}
+
 }  // namespace
 
 std::string items_table(std::span<const Embedding> items,
@@ -105,7 +119,7 @@ std::string graphs_text(const Stats& stats) {
     line += ", " + std::to_string(counts.partial) + " in part (" + paths_text(stats.paths) + ")";
   }
   if (stats.sub_batches > 0) line += ", " + counted(stats.sub_batches, "sub-batch", "sub-batches");
-  if (!stats.token_budgets.empty()) line += ", budgets " + join(stats.token_budgets, " ");
+  if (!stats.token_budgets.empty()) line += ", budgets " + budgets_text(stats);
   if (counts.live_rows > 0) line += ", padding " + percent(counts.padding());
   const char* const where_eager = counts.partial > 0 ? " eager on some path: " : " eager: ";
   for (const auto& [reason, count] : stats.miss_reasons) {

@@ -38,6 +38,17 @@ TEST(EncodeReport, ItemsReplayedInPartShowWhatEachPathDid) {
             "1 sub-batch, budgets 272, padding 0.0 %, 1 eager on some path: oversized");
 }
 
+TEST(EncodeReport, BudgetsOfPathsThatHaveTheirOwnAreListedPerPath) {
+  Stats stats = two_paths();
+  stats.graph_hits = 1;
+  stats.token_budgets = {272, 512};
+  for (PathStats& path : stats.paths) path.token_budgets = {272, 512};
+  EXPECT_THAT(graphs_text(stats), HasSubstr(", budgets 272 512,"));
+  stats.paths[0].token_budgets = {272, 544};
+  stats.paths[1].token_budgets = {100};
+  EXPECT_THAT(graphs_text(stats), HasSubstr(", budgets (global: 272 544, local: 100),"));
+}
+
 TEST(EncodeReport, APathMayHaveRunBothWaysOrNotAtAll) {
   Stats stats = two_paths();
   stats.graph_partial = 2;
