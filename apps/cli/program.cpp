@@ -2,10 +2,12 @@
 #include "program.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "errors.h"
 #include "fovea/error.h"
@@ -93,12 +95,41 @@ std::string with_hint(const std::string& complaint, const std::string& typed,
   return nearest ? complaint + "; did you mean " + *nearest + "?" : complaint;
 }
 
+/// A flag of vLLM's whose keys are flags here.
+struct KeyedFlag {
+  std::string_view name;
+  std::string_view instead;
+};
+
+constexpr std::array kKeyedFlags{
+    KeyedFlag{"--mm-processor-kwargs", "; of its keys there are --min-pixels and --max-pixels"}};
+
+std::string unknown_flag(const std::string& typed, const CLI::App* verb) {
+  const std::string complaint = "unknown flag " + typed;
+  const auto* const keyed = std::ranges::find(kKeyedFlags, typed, &KeyedFlag::name);
+  if (keyed != kKeyedFlags.end()) return complaint + std::string(keyed->instead);
+  return with_hint(complaint, typed, flag_names(verb));
+}
+
+/// The flag of one value that was given several.
+std::optional<std::string> repeated_flag(const CLI::App& verb) {
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->get_positional() || option->get_items_expected_max() != 1) continue;
+    if (option->count() > 1) {
+      return option->get_name() + ": given " +
+             (option->count() == 2 ? "twice" : std::to_string(option->count()) + " times") +
+             ", expected once";
+    }
+  }
+  return std::nullopt;
+}
+
 /// A complaint about a word that the verb does not know, absent if it knows all.
 std::optional<std::string> unknown_word(const CLI::App* verb) {
   const std::vector<std::string> unknown = verb->remaining();
   if (unknown.empty()) return std::nullopt;
   const std::string typed = unknown.front().substr(0, unknown.front().find('='));
-  if (typed.starts_with('-')) return with_hint("unknown flag " + typed, typed, flag_names(verb));
+  if (typed.starts_with('-')) return unknown_flag(typed, verb);
   if (!verb->get_subcommands({}).empty()) {
     return with_hint("unknown verb \"" + typed + "\"", typed, verb_names(verb));
   }
@@ -112,6 +143,9 @@ std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
   if (const std::optional<std::string> unknown = unknown_word(verb)) return *unknown;
   if (!verb->get_subcommands({}).empty()) {
     return "expected a verb: one of " + join(verb_names(verb), ", ");
+  }
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
+    if (const std::optional<std::string> repeated = repeated_flag(*verb)) return *repeated;
   }
   const bool incomplete = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
   const std::optional<std::string> missing = missing_argument(*verb);

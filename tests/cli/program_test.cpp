@@ -52,6 +52,28 @@ TEST(Program, AnUnknownWordExplainsMoreThanWhatIsMissing) {
               StartsWith("fovea: error: unexpected argument \"more\""));
 }
 
+TEST(Program, AFlagOfVllmWhoseKeysAreFlagsNamesThem) {
+  for (const std::vector<std::string>& flag :
+       {std::vector<std::string>{"--mm-processor-kwargs", R"({"max_pixels": 9})"},
+        std::vector<std::string>{R"(--mm_processor_kwargs={"max_pixels": 9})"}}) {
+    std::vector<std::string> arguments{"encode", "m", "a.png", "-o", "rows"};
+    arguments.insert(arguments.end(), flag.begin(), flag.end());
+    EXPECT_THAT(
+        run(arguments).err,
+        StartsWith("fovea: error: unknown flag --mm-processor-kwargs; of its keys there are "
+                   "--min-pixels and --max-pixels"));
+  }
+}
+
+TEST(Program, AFlagGivenAgainIsNamedWithHowOften) {
+  std::vector<std::string> arguments{"encode",  "m",       "a.png",   "-o",      "rows",
+                                     "--dtype", "float16", "--dtype", "bfloat16"};
+  EXPECT_THAT(run(arguments).err, StartsWith("fovea: error: --dtype: given twice, expected once"));
+  arguments.insert(arguments.end(), {"--dtype", "float32"});
+  EXPECT_THAT(run(arguments).err,
+              StartsWith("fovea: error: --dtype: given 3 times, expected once"));
+}
+
 TEST(Program, FailuresAtRunTimeHaveAnotherCode) {
   const Result result = run({"plan", "/nonexistent", "--sizes", "8x8"});
   EXPECT_EQ(result.code, 1);

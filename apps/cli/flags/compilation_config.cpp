@@ -55,11 +55,14 @@ void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOpt
 
 }  // namespace
 
-void apply_path_budgets(const std::string& json_text, const std::string& what,
+void apply_json_budgets(const std::string& json_text, const std::string& what,
                         GraphOptions& graphs) {
   const nlohmann::json root = parse_json(json_text);
-  if (!root.is_object())
-    throw UsageError(what + ": expected a JSON object, got " + shown(json_text));
+  if (!root.is_object() && !root.is_array()) {
+    throw UsageError(what + ": expected a JSON " +
+                     (json_text.starts_with('[') ? "list" : "object") + ", got " +
+                     shown(json_text));
+  }
   apply_budgets(root, what, graphs);
 }
 

@@ -14,9 +14,10 @@ namespace fovea::cli {
 /// Source: docs/reference/encoder_graphs.md, "Compilation config".
 void apply_compilation_config(const std::string& json_text, GraphOptions& graphs, Console& console);
 
-/// Applies {"global": [272, 544], "local": [100]}: a list of token budgets for each path named.
+/// Applies [64, 256], a list of token budgets for all paths, or {"global": [272, 544], "local":
+/// [100]}, a list for each path named.
 /// @param what is complained about. @throws UsageError as above.
-void apply_path_budgets(const std::string& json_text, const std::string& what,
+void apply_json_budgets(const std::string& json_text, const std::string& what,
                         GraphOptions& graphs);
 
 }  // namespace fovea::cli

@@ -88,15 +88,18 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
   add_count(verb, "--seed", flags.seed, "Seed of dummy weights (default: 0)")->group(kDeviceGroup);
 }
 
-/// "64,256", or {"global": [272], "local": [100, 400]}.
+/// "64,256", the same as JSON: [64, 256], or {"global": [272], "local": [100, 400]}.
 void read_token_budgets(const std::string& text, EngineFlags& flags) {
   constexpr const char* kFlag = "--token-budgets";
   const bool by_path = text.starts_with('{');
   flags.path_token_budgets = by_path ? text : "";
-  flags.token_budgets.clear();
-  if (!by_path) flags.token_budgets = parse_positive_list(text, kFlag, kMaxTokenBudget);
-  GraphOptions checked;
-  if (by_path) apply_path_budgets(text, kFlag, checked);
+  if (!by_path && !text.starts_with('[')) {
+    flags.token_budgets = parse_positive_list(text, kFlag, kMaxTokenBudget);
+    return;
+  }
+  GraphOptions read;
+  apply_json_budgets(text, kFlag, read);
+  flags.token_budgets = read.encoder_cudagraph_token_budgets;
 }
 
 void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
@@ -140,7 +143,7 @@ GraphOptions graph_options(const EngineFlags& flags, Console& console) {
   }
   if (flags.enforce_eager) graphs.cudagraph_mm_encoder = false;
   if (!flags.path_token_budgets.empty()) {
-    apply_path_budgets(flags.path_token_budgets, "--token-budgets", graphs);
+    apply_json_budgets(flags.path_token_budgets, "--token-budgets", graphs);
   } else if (!flags.token_budgets.empty()) {
     graphs.encoder_cudagraph_token_budgets = flags.token_budgets;
     graphs.encoder_cudagraph_path_token_budgets.clear();

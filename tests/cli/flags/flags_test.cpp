@@ -134,6 +134,13 @@ TEST(EngineFlags, BudgetsMayBeGivenByPath) {
   const GraphOptions common = graphs_of("64");
   EXPECT_EQ(common.encoder_cudagraph_token_budgets, std::vector<std::int64_t>{64});
   EXPECT_TRUE(common.encoder_cudagraph_path_token_budgets.empty());
+  const GraphOptions json = graphs_of("[64, 256]");
+  EXPECT_EQ(json.encoder_cudagraph_token_budgets, (std::vector<std::int64_t>{64, 256}));
+  EXPECT_TRUE(json.encoder_cudagraph_path_token_budgets.empty());
+  test::expect_usage_error("--token-budgets: expected a whole number from 1 to 16777216, got 0",
+                           [&] { (void)graphs_of("[0]"); });
+  test::expect_usage_error("--token-budgets: expected a JSON list, got [64",
+                           [&] { (void)graphs_of("[64"); });
   test::expect_usage_error(
       "--token-budgets: local: expected a whole number from 1 to 16777216, got 0",
       [&] { (void)graphs_of(R"({"local": [0]})"); });
