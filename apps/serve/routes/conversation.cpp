@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
+#include "serve/routes/processing_options.h"
 
 namespace fovea::serve {
 namespace {
@@ -59,12 +60,24 @@ std::string read_url(Fields& part, std::string_view member) {
   if (!value->is_object()) return *part.text(member);
   Fields fields(*value, path);
   std::optional<std::string> url = fields.text("url");
+  refuse_processing_members(fields);
   if (!url) throw ApiError(400, "missing_field", fields.path("url") + ": expected a URL", path);
   return std::move(*url);
 }
 
-std::optional<MediaPart> parse_part(const Json& json, const std::string& where) {
-  if (json.is_string()) return std::nullopt;  // text
+/// Text that says nothing changes no vector.
+void check_text(const std::string& words, const std::string& where, TextRule rule) {
+  if (rule == TextRule::kIgnored || words.empty()) return;
+  throw ApiError(400, "text_not_supported",
+                 where + ": this server encodes images and videos, no text; expected media alone",
+                 where);
+}
+
+std::optional<MediaPart> parse_part(const Json& json, const std::string& where, TextRule text) {
+  if (json.is_string()) {
+    check_text(json.get_ref<const std::string&>(), where, text);
+    return std::nullopt;
+  }
   Fields part(json, where);
   const std::optional<std::string> type = part.text("type");
   const MediaKind* kind = type ? find_kind(*type) : kind_by_member(part);
@@ -72,6 +85,12 @@ std::optional<MediaPart> parse_part(const Json& json, const std::string& where) 
     const bool is_text = type ? std::ranges::find(kTextTypes, *type) != kTextTypes.end()
                               : part.find("text") != nullptr;
     if (!is_text) refuse_type(type.value_or(""), part);
+    for (const char* member : {"text", "refusal", "thinking", "reasoning"}) {
+      const Json* words = text == TextRule::kRefused ? part.find(member) : nullptr;
+      if (words != nullptr && words->is_string()) {
+        check_text(words->get_ref<const std::string&>(), part.path(member), text);
+      }
+    }
     return std::nullopt;
   }
   MediaPart media;
@@ -79,23 +98,26 @@ std::optional<MediaPart> parse_part(const Json& json, const std::string& where) 
   media.reference.param = part.path(kind->member);
   media.reference.url = read_url(part, kind->member);
   media.uuid = part.text("uuid");
+  refuse_processing_members(part);
   media.param = where;
   return media;
 }
 
-void append_message(const Json& json, const std::string& where, Conversation& conversation) {
+void append_message(const Json& json, const std::string& where, TextRule text,
+                    Conversation& conversation) {
   Fields message(json, where);
   const Json* content = message.find("content");
-  if (content == nullptr || content->is_string()) return;
+  if (content == nullptr) return;
   const std::string path = message.path("content");
+  if (content->is_string()) return check_text(content->get_ref<const std::string&>(), path, text);
   if (content->is_object()) {  // as some clients send a single part
-    if (std::optional<MediaPart> part = parse_part(*content, path)) {
+    if (std::optional<MediaPart> part = parse_part(*content, path, text)) {
       conversation.push_back(std::move(*part));
     }
     return;
   }
   for (std::size_t i = 0; i < array_at(*content, path).size(); ++i) {
-    if (std::optional<MediaPart> part = parse_part((*content)[i], element_path(path, i))) {
+    if (std::optional<MediaPart> part = parse_part((*content)[i], element_path(path, i), text)) {
       conversation.push_back(std::move(*part));
     }
   }
@@ -103,28 +125,29 @@ void append_message(const Json& json, const std::string& where, Conversation& co
 
 }  // namespace
 
-Conversation parse_conversation(const Json& messages, const std::string& where) {
+Conversation parse_conversation(const Json& messages, const std::string& where, TextRule text) {
   Conversation conversation;
   for (std::size_t i = 0; i < array_at(messages, where).size(); ++i) {
-    append_message(messages[i], element_path(where, i), conversation);
+    append_message(messages[i], element_path(where, i), text, conversation);
   }
   return conversation;
 }
 
-Conversation parse_message(const Json& message, const std::string& where) {
+Conversation parse_message(const Json& message, const std::string& where, TextRule text) {
   Conversation conversation;
-  append_message(message, where, conversation);
+  append_message(message, where, text, conversation);
   return conversation;
 }
 
-std::vector<Conversation> parse_conversations(const Json& json, const std::string& where) {
+std::vector<Conversation> parse_conversations(const Json& json, const std::string& where,
+                                              TextRule text) {
   std::vector<Conversation> conversations;
   if (array_at(json, where).empty() || !json[0].is_array()) {
-    conversations.push_back(parse_conversation(json, where));
+    conversations.push_back(parse_conversation(json, where, text));
     return conversations;
   }
   for (std::size_t i = 0; i < json.size(); ++i) {
-    conversations.push_back(parse_conversation(json[i], element_path(where, i)));
+    conversations.push_back(parse_conversation(json[i], element_path(where, i), text));
   }
   return conversations;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,20 +20,27 @@ struct MediaPart {
 /// The media of a conversation, in the order in which they stand in it.
 using Conversation = std::vector<MediaPart>;
 
+/// What becomes of the text of a conversation.
+enum class TextRule : std::uint8_t { kIgnored, kRefused };
+
 /// The media of one conversation: `[{"role": .., "content": text or [part, ..]}, ..]`. Parts are
 /// `image_url`, `input_image` and `video_url`, whose value is a URL or {"url": URL}, each with an
-/// optional `uuid`; without a `type` the member counts. Text is ignored, and so are members that
-/// mean nothing here. @param where path of the conversation in the request: "messages".
+/// optional `uuid`; without a `type` the member counts. Members that mean nothing here are ignored;
+/// those that would change the rows are refused. @param where path of the conversation in the
+/// request: "messages".
 /// @throws ApiError(400, "invalid_value" or "missing_field") that names the part: for embeddings,
-/// sound and unknown parts, too, rather than leave them out.
+/// sound and unknown parts, too, rather than leave them out; "text_not_supported".
 /// Source: OpenAI, API reference, "Chat"; vLLM, docs/features/multimodal_inputs.md.
-[[nodiscard]] Conversation parse_conversation(const Json& messages, const std::string& where);
+[[nodiscard]] Conversation parse_conversation(const Json& messages, const std::string& where,
+                                              TextRule text = TextRule::kIgnored);
 
 /// As above for a single message, `{"content": ..}`.
-[[nodiscard]] Conversation parse_message(const Json& message, const std::string& where);
+[[nodiscard]] Conversation parse_message(const Json& message, const std::string& where,
+                                         TextRule text = TextRule::kIgnored);
 
 /// As above for one conversation or a list of them, `[[message, ..], ..]`.
 [[nodiscard]] std::vector<Conversation> parse_conversations(const Json& json,
-                                                            const std::string& where);
+                                                            const std::string& where,
+                                                            TextRule text = TextRule::kIgnored);
 
 }  // namespace fovea::serve

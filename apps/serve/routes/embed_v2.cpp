@@ -7,6 +7,7 @@
 
 #include "serve/api_error.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/processing_options.h"
 #include "serve/rows/row_output.h"
 #include "serve/text/base64.h"
 #include "serve/text/json.h"
@@ -42,7 +43,7 @@ MediaReference image_of(const Json& json, const std::string& param) {
 
 /// The one image or video of an input.
 MediaReference media_of(const Json& input, const std::string& param) {
-  Conversation parts = parse_message(input, param);
+  Conversation parts = parse_message(input, param, TextRule::kRefused);
   if (parts.empty()) refuse_as(param, "text_not_supported", "this server encodes no text");
   if (parts.size() > 1) {
     refuse_as(parts[1].param, "multiple_media_in_conversation", "an input has one image or video");
@@ -138,8 +139,10 @@ void handle_embed(const Encoder& encoder, const CallLimits& limits,
   Fields fields(body, "");
   encoder.service.check_model_name(fields.text("model").value_or(""));
   auto request = std::make_shared<EmbedRequest>(parse_request(body));
+  const ProcessingOptions options = read_processing_options(fields, encoder.service);
   EncodeCall call;
   call.media = std::move(request->media);
+  for (MediaReference& reference : call.media) reference.fps = options.fps;
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = 0;
   call.make_reply = [&service = encoder.service, request = std::move(request),

@@ -48,12 +48,19 @@ MediaReference reference_of(const Json& json, const std::string& where,
   return reference;
 }
 
+/// How conversations become vectors.
+struct ConversationRules {
+  bool per_item = false;  ///< a vector for each image or video
+  TextRule text = TextRule::kRefused;
+};
+
 /// The media of conversations, a vector each.
-std::vector<MediaReference> media_of(const Json& json, const std::string& where, bool per_item) {
+std::vector<MediaReference> media_of(const Json& json, const std::string& where,
+                                     const ConversationRules& rules) {
   std::vector<MediaReference> media;
-  for (Conversation& conversation : parse_conversations(json, where)) {
+  for (Conversation& conversation : parse_conversations(json, where, rules.text)) {
     if (conversation.empty()) refuse_text(where);
-    if (conversation.size() > 1 && !per_item) {
+    if (conversation.size() > 1 && !rules.per_item) {
       const std::string& second = conversation[1].reference.param;
       throw ApiError(400, "multiple_media_in_conversation",
                      second +
@@ -67,7 +74,8 @@ std::vector<MediaReference> media_of(const Json& json, const std::string& where,
 }
 
 std::vector<MediaReference> read_input(const Json& input, const std::string& where,
-                                       std::optional<Modality> modality, bool per_item) {
+                                       std::optional<Modality> modality,
+                                       const ConversationRules& rules) {
   if (input.is_string()) return {reference_of(input, where, modality)};
   if (!input.is_array() || input.empty()) {
     throw ApiError(400, "invalid_value", where + ": expected a URL or a list, which is not empty",
@@ -75,7 +83,7 @@ std::vector<MediaReference> read_input(const Json& input, const std::string& whe
   }
   const bool is_conversation = input[0].is_object();
   const bool is_conversations = input[0].is_array() && !input[0].empty() && input[0][0].is_object();
-  if (is_conversation || is_conversations) return media_of(input, where, per_item);
+  if (is_conversation || is_conversations) return media_of(input, where, rules);
   std::vector<MediaReference> media;
   for (std::size_t i = 0; i < input.size(); ++i) {
     const std::string path = where + "[" + std::to_string(i) + "]";
@@ -85,8 +93,10 @@ std::vector<MediaReference> read_input(const Json& input, const std::string& whe
   return media;
 }
 
-std::vector<MediaReference> read_media(Fields& fields) {
-  const bool per_item = fields.boolean("per_item").value_or(false);
+std::vector<MediaReference> read_media(Fields& fields, EmbeddingRoute route) {
+  const ConversationRules rules{
+      .per_item = fields.boolean("per_item").value_or(false),
+      .text = route == EmbeddingRoute::kPooling ? TextRule::kIgnored : TextRule::kRefused};
   const std::optional<Modality> modality = read_modality(fields);
   const Json* messages = fields.find("messages");
   const Json* input = fields.find("input");
@@ -94,8 +104,8 @@ std::vector<MediaReference> read_media(Fields& fields) {
     throw ApiError(400, messages == nullptr ? "missing_field" : "invalid_value",
                    "expected either input or messages", "input");
   }
-  if (messages != nullptr) return media_of(*messages, fields.path("messages"), per_item);
-  return read_input(*input, fields.path("input"), modality, per_item);
+  if (messages != nullptr) return media_of(*messages, fields.path("messages"), rules);
+  return read_input(*input, fields.path("input"), modality, rules);
 }
 
 /// What /pooling does unless `pooling` says otherwise.
@@ -144,7 +154,7 @@ EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route)
   Fields fields(body, "");
   EmbeddingRequest request;
   request.model = fields.text("model").value_or("");
-  request.media = read_media(fields);
+  request.media = read_media(fields, route);
   request.form = read_vector_form(fields);
   request.rows = read_rows(fields, route, request.form);
   return request;

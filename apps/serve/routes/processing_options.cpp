@@ -1,6 +1,8 @@
 #include "serve/routes/processing_options.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,6 +11,24 @@
 
 namespace fovea::serve {
 namespace {
+
+constexpr const char* kNotOfRequests = "this option cannot be set by requests";
+
+/// Options of processors, and of what samples videos, by which clients and qwen-vl-utils call them.
+constexpr std::array<std::string_view, 15> kProcessingMembers{
+    "min_pixels", "max_pixels", "total_pixels", "size",      "resized_height",
+    "do_resize",  "fps",        "num_frames",   "nframes",   "resized_width",
+    "min_frames", "max_frames", "video_start",  "video_end", "frame_indices"};
+/// Where options of all media of a request stand, somewhere or other.
+constexpr std::array<std::string_view, 4> kOptionObjects{"mm_processor_kwargs", "media_io_kwargs",
+                                                         "processor_kwargs", "extra_body"};
+
+void refuse_members(Fields& fields, std::span<const std::string_view> names,
+                    const std::string& why) {
+  for (const std::string_view name : names) {
+    if (fields.find(name) != nullptr) refuse(fields.path(name), why);
+  }
+}
 
 /// "4096..16777216": the pixels that images of this model may have; empty for families without.
 std::string pixel_range(const Service& service) {
@@ -38,7 +58,7 @@ void check_size(const Json& size, const std::string& where, const Service& servi
   for (const auto& [name, value] : size.items()) {
     const bool is_max = name == "longest_edge" || name == "max_pixels";
     if (!is_max && name != "shortest_edge" && name != "min_pixels") {
-      refuse(fields.path(name), "this option cannot be set by requests");
+      refuse(fields.path(name), kNotOfRequests);
     }
     check_pixels(fields, name, value, is_max, service);
   }
@@ -53,7 +73,7 @@ void check_image_io(const Json& kwargs, const std::string& where, const MediaOpt
     refuse(fields.path(shortened(name, 60)),
            name == "rgba_background_color"
                ? "this server encodes with " + to_text(background) + " for all requests"
-               : "this option cannot be set by requests");
+               : kNotOfRequests);
   }
 }
 
@@ -82,12 +102,22 @@ void check_processor_kwargs(const Json& kwargs, const std::string& where, const 
     } else if (name == "images_kwargs") {
       check_processor_kwargs(value, fields.path(name), service);
     } else {
-      refuse(fields.path(shortened(name, 60)), "this option cannot be set by requests");
+      refuse(fields.path(shortened(name, 60)), kNotOfRequests);
     }
   }
 }
 
+void refuse_processing_members(Fields& fields) {
+  refuse_members(fields, kProcessingMembers, kNotOfRequests);
+  refuse_members(fields, kOptionObjects, kNotOfRequests);
+}
+
 ProcessingOptions read_processing_options(Fields& body, const Service& service) {
+  refuse_members(body, kProcessingMembers, kNotOfRequests);
+  constexpr std::array<std::string_view, 2> kElsewhere{"processor_kwargs", "extra_body"};
+  refuse_members(body, kElsewhere,
+                 "this route does not take it; expected mm_processor_kwargs or media_io_kwargs in "
+                 "the body itself");
   ProcessingOptions options;
   if (const Json* kwargs = body.find("mm_processor_kwargs")) {
     check_processor_kwargs(*kwargs, body.path("mm_processor_kwargs"), service);

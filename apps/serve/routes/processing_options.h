@@ -31,9 +31,15 @@ struct ProcessingOptions {
 /// @throws ApiError(400, "invalid_value") with what this server encodes with.
 void check_processor_kwargs(const Json& kwargs, const std::string& where, const Service& service);
 
-/// Reads the two members. The engine is given its options when it is loaded, so that a request may
-/// only repeat them: `min_pixels`, `max_pixels` and `size` of the processor,
-/// `rgba_background_color` and `image_mode` of images. `fps` of videos is free.
+/// Refuses members that would change how media are processed where nobody reads them: in a part of
+/// a conversation, in the object of its URL, and at the top of a body; `max_pixels` and its like.
+/// @throws ApiError(400, "invalid_value") that names the member.
+void refuse_processing_members(Fields& fields);
+
+/// Reads the two members, and refuses their members where they stand beside them. The engine is
+/// given its options when it is loaded, so that a request may only repeat them: `min_pixels`,
+/// `max_pixels` and `size` of the processor, `rgba_background_color` and `image_mode` of images.
+/// `fps` of videos is free.
 /// @throws ApiError(400, "invalid_value") for all else, with what this server encodes with: rows of
 /// other options than the client believes would be wrong without anybody noticing.
 [[nodiscard]] ProcessingOptions read_processing_options(Fields& body, const Service& service);

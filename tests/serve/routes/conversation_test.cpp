@@ -83,6 +83,48 @@ TEST(ParseConversation, RefusesMediaWithoutUrl) {
   EXPECT_EQ(refusal(R"([{"type": "image_url", "image_url": {"url": 7}}])").code(), "invalid_value");
 }
 
+TEST(ParseConversation, RefusesOptionsOfProcessingThatNobodyReads) {
+  for (const char* name :
+       {"min_pixels", "max_pixels", "resized_height", "resized_width", "fps", "num_frames"}) {
+    const std::string member = R"(")" + std::string(name) + R"(": 64)";
+    for (const char* type : {"image_url", "video_url"}) {
+      const std::string start = R"([{"type": ")" + std::string(type) + R"(", ")" + type;
+      const ApiError beside = refusal(start + R"(": {"url": "data:a"}, )" + member + "}]");
+      EXPECT_EQ(beside.status(), 400) << name;
+      EXPECT_EQ(beside.code(), "invalid_value");
+      EXPECT_EQ(beside.param(), "messages[0].content[0]." + std::string(name));
+      EXPECT_THAT(beside.what(), HasSubstr("cannot be set by requests"));
+      const ApiError inside = refusal(start + R"(": {"url": "data:a", )" + member + "}}]");
+      EXPECT_EQ(inside.param(), "messages[0].content[0]." + std::string(type) + "." + name);
+    }
+  }
+  EXPECT_EQ(
+      refusal(R"([{"image_url": "data:a", "mm_processor_kwargs": {"max_pixels": 7}}])").param(),
+      "messages[0].content[0].mm_processor_kwargs");
+  EXPECT_EQ(parts(R"([{"image_url": "data:a", "max_pixels": null, "cache_control": {}}])").size(),
+            1U);
+}
+
+TEST(ParseConversation, RefusesTextWhereItWouldCount) {
+  const auto param = [](const char* content) {
+    const Json messages =
+        Json::parse(R"([{"role": "user", "content": )" + std::string(content) + "}]");
+    try {
+      (void)parse_conversation(messages, "messages", TextRule::kRefused);
+    } catch (const ApiError& error) {
+      EXPECT_EQ(error.code(), "text_not_supported");
+      return error.param();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(param(R"([{"image_url": "data:a"}, {"type": "text", "text": "b"}])"),
+            "messages[0].content[1].text");
+  EXPECT_EQ(param(R"([{"text": "b"}])"), "messages[0].content[0].text");
+  EXPECT_EQ(param(R"(["b"])"), "messages[0].content[0]");
+  EXPECT_EQ(param(R"("b")"), "messages[0].content");
+  EXPECT_EQ(param(R"([{"image_url": "data:a"}, {"type": "text", "text": ""}])"), "");
+}
+
 TEST(ParseConversation, RefusesOtherShapes) {
   EXPECT_EQ(refusal("7").param(), "messages[0].content");
   EXPECT_EQ(refusal("[7]").param(), "messages[0].content[0]");

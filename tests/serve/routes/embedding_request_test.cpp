@@ -56,6 +56,14 @@ TEST(EmbeddingRequest, RefusesText) {
   EXPECT_EQ(refusal(R"({"input": ["data:image/x", "text"]})").param(), "input[1]");
 }
 
+TEST(EmbeddingRequest, RefusesTextBesideMediaExceptForPooling) {
+  const std::string body = R"({"messages": [{"role": "user", "content": [
+      {"image_url": "data:a"}, {"type": "text", "text": "Represent this."}]}]})";
+  EXPECT_EQ(refusal(body).code(), "text_not_supported");
+  EXPECT_EQ(refusal(body).param(), "messages[0].content[1].text");
+  EXPECT_EQ(parse(body, EmbeddingRoute::kPooling).media.size(), 1U);
+}
+
 TEST(EmbeddingRequest, MakesOneVectorOfAConversation) {
   EXPECT_EQ(parse(R"({"messages": )" + kConversation + "}").media.size(), 1U);
   EXPECT_EQ(parse(R"({"input": )" + kConversation + "}").media.size(), 1U);

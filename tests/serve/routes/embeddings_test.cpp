@@ -214,6 +214,23 @@ TEST(EmbeddingRoutes, TakeOptionsThatAreThoseOfTheEngineOnly) {
             "media_io_kwargs.video.num_frames");
 }
 
+TEST(EmbeddingRoutes, RefuseOptionsThatStandWhereNobodyReadsThem) {
+  for (const char* path : {"/v1/embeddings", "/pooling", "/v2/embed"}) {
+    Json body;
+    body[std::string(path) == "/v2/embed" ? "images" : "input"] = {data_url(test::shapes())};
+    for (const char* name : {"max_pixels", "fps", "processor_kwargs", "extra_body"}) {
+      Json with = body;
+      with[name] = 7;
+      const Answer answer = post(path, with);
+      EXPECT_EQ(answer.status, 400) << path << " " << name;
+      EXPECT_EQ(answer.code(), "invalid_value");
+      EXPECT_EQ(answer.param(), name);
+    }
+    body["mm_processor_kwargs"]["max_pixels"] = 7;
+    EXPECT_EQ(post(path, body).param(), "mm_processor_kwargs.max_pixels") << path;
+  }
+}
+
 TEST(EmbedV2, AnswersAsCohereDoes) {
   Json body;
   body["model"] = "m";
