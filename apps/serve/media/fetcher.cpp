@@ -100,6 +100,9 @@ void Fetcher::fetch(Fetch fetch, Done done) {
 
 Fetched Fetcher::run(const Fetch& fetch) {
   const Limits limits(fetch, ends_.get_token());
+  if (const std::optional<std::string> problem = target_problem(fetch.url)) {
+    throw ApiError(400, "invalid_value", fetch.param + ": " + *problem, fetch.param);
+  }
   std::optional<Url> url = parse_url(fetch.url);
   for (int redirects = 0;; ++redirects) {
     if (!url || !is_permitted(*url)) throw blocked(fetch);

@@ -20,6 +20,38 @@ bool is_plain(char c) {
   return c > ' ' && c < 0x7f && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
 }
 
+/// What no parser percent-encodes: these drop control characters, and take a backslash for a slash.
+bool is_hostile(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f || c == '\\'; }
+
+/// A target with %20 and the like for what does not stand in a URL as it is.
+/// Source: RFC 3986, section 2.1.
+std::string percent_encoded(std::string_view target) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : target) {
+    if (is_plain(c)) {
+      encoded += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
+  }
+  return encoded;
+}
+
+struct UrlPieces {
+  std::string_view authority;
+  std::string_view target;  ///< path and query, without the fragment
+};
+
+/// @param text begins as an http or https URL does.
+UrlPieces split(std::string_view text) {
+  text = text.substr(0, text.find('#'));
+  text.remove_prefix(text.find("//") + 2);
+  const std::size_t end = std::min(text.find_first_of("/?"), text.size());
+  return {.authority = text.substr(0, end), .target = text.substr(end)};
+}
+
 bool percents_are_complete(std::string_view text) {
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     if (at + 2 >= text.size() || !is_hex_digit(text[at + 1]) || !is_hex_digit(text[at + 2])) {
@@ -116,18 +148,31 @@ bool is_host_name(std::string_view host) {
 }
 
 std::optional<Url> parse_url(std::string_view text) {
-  if (text.size() > kMaxUrlBytes || !is_http_url(text)) return std::nullopt;
-  if (!std::ranges::all_of(text, is_plain) || !percents_are_complete(text)) return std::nullopt;
+  if (!is_http_url(text) || target_problem(text)) return std::nullopt;
+  const auto [authority, target] = split(text);
+  if (!std::ranges::all_of(authority, is_plain)) return std::nullopt;
   Url url;
   url.is_https = begins_with(text, "https");
   url.port = url.is_https ? 443 : 80;
-  text = text.substr(0, text.find('#'));
-  text.remove_prefix(text.find("//") + 2);
-  const std::size_t end = std::min(text.find_first_of("/?"), text.size());
-  url.target = text.substr(end);
+  url.target = percent_encoded(target);
   if (!url.target.starts_with('/')) url.target.insert(0, 1, '/');
-  if (!set_authority(url, text.substr(0, end))) return std::nullopt;
+  if (!set_authority(url, authority)) return std::nullopt;
   return url;
+}
+
+std::optional<std::string> target_problem(std::string_view text) {
+  if (text.size() > kMaxUrlBytes) {
+    return "expected a URL of at most " + std::to_string(kMaxUrlBytes) + " bytes, got " +
+           std::to_string(text.size());
+  }
+  const std::string_view target = split(text).target;
+  if (std::ranges::any_of(target, is_hostile)) {
+    return "expected a URL without control characters and backslashes in its path";
+  }
+  if (!percents_are_complete(target)) {
+    return "expected two hexadecimal digits behind each % of the URL";
+  }
+  return std::nullopt;
 }
 
 std::string Url::text() const {

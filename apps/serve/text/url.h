@@ -26,13 +26,17 @@ struct Url {
 /// Longest URL that is read.
 inline constexpr std::size_t kMaxUrlBytes = 8192;
 
-/// An absolute http or https URL; its fragment is dropped. Nothing for text that other parsers read
-/// as another host, or that no server needs: user information, backslashes, blanks, control and
-/// non-ASCII characters, percent signs without two digits, an empty host or port, a trailing dot,
-/// zones of IPv6 addresses, and IPv4 addresses in any but the dotted decimal form (2130706433,
-/// 0x7f000001, 127.1, 0177.0.0.1). Names of other scripts have to come in their ASCII form, "xn--".
-/// Source: RFC 3986, sections 2, 3 and 3.2.2.
+/// An absolute http or https URL; its fragment is dropped, and path and query are percent-encoded
+/// as browsers do it. Nothing for text that other parsers read as another host, or that no server
+/// needs: what target_problem() names, user information, blanks and non-ASCII characters in the
+/// host, an empty host or port, a trailing dot, zones of IPv6 addresses, and IPv4 addresses in any
+/// but the dotted decimal form (2130706433, 0x7f000001, 127.1, 0177.0.0.1). Names of other scripts
+/// have to come in their ASCII form, "xn--". Source: RFC 3986, sections 2, 3 and 3.2.2.
 [[nodiscard]] std::optional<Url> parse_url(std::string_view text);
+
+/// What is malformed about an http or https URL, apart from its host: that it is too long, or has
+/// control characters, backslashes, or percent signs without two digits in path or query.
+[[nodiscard]] std::optional<std::string> target_problem(std::string_view text);
 
 /// Whether text begins as an http or https URL does, in whatever case.
 [[nodiscard]] bool is_http_url(std::string_view text);

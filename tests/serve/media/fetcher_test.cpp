@@ -128,6 +128,25 @@ TEST(Fetcher, RefusesOtherAddressesWithoutAConnection) {
   EXPECT_EQ(server.accepted(), 0);
 }
 
+TEST(Fetcher, EncodesNamesOfFiles) {
+  std::string asked;
+  const LocalServer server([&](int socket, const std::string& head) {
+    asked = head.substr(0, head.find("\r\n"));
+    send_text(socket, http_reply(200, "picture"));
+  });
+  Fetcher fetcher(options_for(server), hooks());
+  EXPECT_EQ(run(fetcher, server.url("/\xe5\x9b\xbe b.jpg")), "200 picture");
+  EXPECT_EQ(asked, "GET /%E5%9B%BE%20b.jpg HTTP/1.1");
+}
+
+TEST(Fetcher, SaysWhatIsMalformed) {
+  const LocalServer server(answer(http_reply(200, "secret")));
+  Fetcher fetcher(options_for(server), hooks());
+  EXPECT_EQ(run(fetcher, server.url("/%2")), "400 invalid_value");
+  EXPECT_EQ(run(fetcher, server.url("/a\tb")), "400 invalid_value");
+  EXPECT_EQ(server.accepted(), 0);
+}
+
 TEST(Fetcher, RefusesOtherPorts) {
   const LocalServer server(answer(http_reply(200, "secret")));
   Fetcher fetcher({.policy = UrlPolicy::kAny}, hooks());

@@ -156,12 +156,13 @@ TEST(RedirectTarget, JoinsRelativeReferences) {
   EXPECT_EQ(target("http://a.b/c/d?e", "//f.g/h"), "http://f.g:80/h");
   EXPECT_EQ(target("http://a.b:81/", "?x"), "http://a.b:81/?x");
   EXPECT_EQ(target("http://a.b/", "https://c.d/"), "https://c.d:443/");
+  EXPECT_EQ(target("http://a.b/", "http://c.d/ x"), "http://c.d:80/%20x");
 }
 
 TEST(RedirectTarget, RefusesWhatNoUrlMayBe) {
   for (const char* location :
        {"http://user@c.d/", "//user@c.d/", "http://0x7f.1/", "file:///etc/passwd", "ftp://c.d/",
-        "http:\\\\c.d/", "javascript:x", "http://c.d/ x"}) {
+        "http:\\\\c.d/", "javascript:x", "http://c.d/\tx"}) {
     EXPECT_EQ(target("http://a.b/", location), "refused") << location;
   }
 }

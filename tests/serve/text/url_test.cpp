@@ -61,16 +61,31 @@ TEST(ParseUrl, RefusesWhatOtherParsersReadAsAnotherHost) {
                            "",
                            "ftp://a.b/",
                            "http://m\xc3\xbcnchen.de/",
-                           "http://a.b/\xc3\xbc",
                            "http://a.b/%2",
                            "http://a.b/%zz",
                            "http://a,b/",
                            "http://a!b/",
-                           "http://a.b/<x>",
-                           "http://a.b/{x}"}) {
+                           "http://a.b/x\\y",
+                           "http://a<b/"}) {
     EXPECT_EQ(parse_url(text), std::nullopt) << text;
   }
   EXPECT_EQ(parse_url(std::string_view("http://a.b/\0", 12)), std::nullopt);
+}
+
+TEST(ParseUrl, EncodesPathAndQueryAsBrowsersDo) {
+  EXPECT_EQ(parse_url("http://a.b/\xe5\x9b\xbe.jpg")->target, "/%E5%9B%BE.jpg");
+  EXPECT_EQ(parse_url("http://a.b/a b.jpg?q=\xc3\xbc#\xc3\xbc")->target, "/a%20b.jpg?q=%C3%BC");
+  EXPECT_EQ(parse_url("http://a.b/<x>{y}|\"^`")->target, "/%3Cx%3E%7By%7D%7C%22%5E%60");
+  EXPECT_EQ(parse_url("http://a.b/%41%20")->target, "/%41%20");
+}
+
+TEST(TargetProblem, SaysWhatIsMalformed) {
+  EXPECT_EQ(target_problem("http://a.b/\xe5\x9b\xbe b.jpg#\\"), std::nullopt);
+  EXPECT_THAT(target_problem("http://a.b/%2").value(), ::testing::HasSubstr("behind each %"));
+  EXPECT_THAT(target_problem("http://a.b/\tx").value(), ::testing::HasSubstr("control"));
+  EXPECT_THAT(target_problem("http://a.b/x\\y").value(), ::testing::HasSubstr("backslashes"));
+  EXPECT_THAT(target_problem("http://a.b/" + std::string(kMaxUrlBytes, 'x')).value(),
+              ::testing::HasSubstr("at most 8192 bytes"));
 }
 
 TEST(ParseUrl, RefusesAddressesInOtherForms) {
