@@ -6,6 +6,7 @@
 #include "serve/http/error_reply.h"
 #include "serve/http/reply_head.h"
 #include "serve/http/target.h"
+#include "serve/text/url.h"
 
 namespace fovea::serve {
 namespace {
@@ -54,6 +55,15 @@ void handle(const Route& route, const std::shared_ptr<Exchange>& exchange,
   } catch (...) {
     exchange->reply(error_reply(current_api_error(), exchange->request()));
   }
+}
+
+/// Bodies are read as they come. Source: RFC 9110, 8.4 and 15.5.16.
+void check_coding(const Turn& turn) {
+  const std::string* coding = find_header(turn.head.headers, "Content-Encoding");
+  if (coding == nullptr || to_lower(*coding) == "identity") return;
+  throw ApiError(415, "unsupported_content_type",
+                 "Content-Encoding: expected a body without coding, got " + shortened(*coding, 60),
+                 "Content-Encoding");
 }
 
 ApiError headers_too_large(const HttpOptions& options) {
@@ -188,6 +198,7 @@ Awaitable<void> Session::read_head(Turn& turn) {
 
 Awaitable<void> Session::admit_body(Turn& turn) {
   find_route(turn);
+  if (turn.is_open()) check_coding(turn);
   if (turn.is_open()) ask_gate(turn);
   if (!turn.is_open()) co_return;
   turn.body = std::make_shared<std::vector<std::uint8_t>>();
@@ -198,7 +209,8 @@ Awaitable<void> Session::admit_body(Turn& turn) {
 
 void Session::find_route(Turn& turn) const {
   const auto no_route = [&] {
-    turn.fail(ApiError(404, "route_not_found", "there is no " + turn.head.path));
+    turn.fail(ApiError(404, "route_not_found",
+                       "there is no route " + turn.head.path + "; /openapi.json lists all"));
   };
   const auto path = below_root(turn.head.path, options_.root_path);
   if (!path) return no_route();

@@ -145,6 +145,7 @@ TEST(Server, NamesWhatPathsAndMethodsThereAre) {
   const RawReply none = tested.ask(get("/nothing"));
   EXPECT_EQ(none.status, 404);
   EXPECT_THAT(none.body, HasSubstr(R"("code":"route_not_found")"));
+  EXPECT_THAT(none.body, HasSubstr("no route /nothing; /openapi.json lists all"));
   const RawReply other = tested.ask("OPTIONS /health HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_EQ(other.status, 405);
   EXPECT_EQ(other.header("Allow"), "GET, HEAD");
@@ -152,6 +153,14 @@ TEST(Server, NamesWhatPathsAndMethodsThereAre) {
   const std::vector<Observed> observed = tested.wait_observed(2);
   EXPECT_FALSE(observed.at(0).has_route);
   EXPECT_EQ(observed.at(0).error_code, "route_not_found");
+}
+
+TEST(Server, RefusesBodiesInACoding) {
+  TestServer tested;
+  const RawReply coded = tested.ask(post("/echo", "\x1f\x8b", "Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(coded.status, 415);
+  EXPECT_THAT(coded.body, HasSubstr("Content-Encoding: expected a body without coding, got gzip"));
+  EXPECT_EQ(tested.ask(post("/echo", "x", "Content-Encoding: Identity\r\n")).status, 200);
 }
 
 TEST(Server, ServesBelowTheRootPath) {
