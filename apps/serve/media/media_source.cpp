@@ -26,6 +26,18 @@ ApiError invalid(const std::string& message, const MediaReference& reference) {
   return {400, "invalid_value", message, reference.param};
 }
 
+/// What text that is no base64 looks like, and what to send instead; empty: nothing known.
+std::string hint_of(std::string_view text) {
+  if (text.find_first_of("\r\n") != std::string_view::npos) {
+    return ": it has line breaks; expected one line, as of base64 -w 0";
+  }
+  if (text.find_first_of(".\\~") != std::string_view::npos) {
+    return ": paths are not read; expected the bytes, or a file: URL below the folder of "
+           "--allowed-local-media-path";
+  }
+  return "";
+}
+
 /// What comes between the items and the caller: videos take the places of their frames, and bytes
 /// are counted.
 MediaSource::Done finishing(FrameLists lists, const MediaSourceOptions& options,
@@ -93,7 +105,7 @@ Bytes MediaSource::Impl::base64(const MediaReference& reference, std::string_vie
     check_size(reference, base64_bytes(text));
   }
   std::optional<Bytes> bytes = from_base64(text);
-  if (!bytes) throw invalid("the media is not valid base64", reference);
+  if (!bytes) throw invalid("the media is not valid base64" + hint_of(text), reference);
   check_size(reference, bytes->size());
   return *std::move(bytes);
 }

@@ -164,6 +164,12 @@ TEST(MediaSource, RefusesTextThatIsNoMedia) {
   for (const char* text : {"data:;base64,????", "no base64", "Zh=="}) {
     expect_refusal(400, "invalid_value", "not valid base64", reference(text));
   }
+  for (const char* text : {"data:;base64,Zm92\nZWE=", "Zm92\r\nZWE="}) {
+    expect_refusal(400, "invalid_value", "line breaks", reference(text));
+  }
+  for (const char* text : {"/home/me/x.jpg", "x.png", "~/x", "a\\b"}) {
+    expect_refusal(400, "invalid_value", "paths are not read", reference(text));
+  }
   for (const char* text : {"ftp://a.b/c", "javascript:x", "s3://bucket/key"}) {
     expect_refusal(400, "invalid_value", text, reference(text));
   }
