@@ -82,6 +82,13 @@ std::vector<MediaReference> read_input(const Json& input, const std::string& whe
                    where);
   }
   const bool is_conversation = input[0].is_object();
+  if (is_conversation && !input[0].contains("content") && !input[0].contains("text") &&
+      !input[0].contains("role")) {
+    const std::string path = element_path(where, 0);
+    throw ApiError(400, "invalid_value",
+                   path + R"(: expected a URL as text, or a message {"role": .., "content": ..})",
+                   path);
+  }
   const bool is_conversations = input[0].is_array() && !input[0].empty() && input[0][0].is_object();
   if (is_conversation || is_conversations) return media_of(input, where, rules);
   std::vector<MediaReference> media;

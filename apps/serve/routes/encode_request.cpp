@@ -275,18 +275,20 @@ EncodeRequest read_encode_request(const Request& request, const EncodeRequestRul
   const std::string name = type ? type->type : "";
   const bool is_bytes = name.starts_with("image/") || name.starts_with("video/") ||
                         name == "application/octet-stream";
-  if (!is_bytes && !request.query.empty())
-    refuse("query", "options stand in the body, unless that is the image or video itself");
   if (is_bytes) return read_bytes(request, name);
-  if (name == "application/json") return read_json(request, rules);
-  if (name == "multipart/form-data") {
+  const bool is_form = name == "multipart/form-data";
+  const bool has_query = !request.query.empty();
+  if (has_query && header != nullptr && (is_form || name == "application/json"))
+    refuse("query", "options stand in the body, unless that is the image or video itself");
+  if (!has_query && name == "application/json") return read_json(request, rules);
+  if (is_form) {
     const std::string* boundary = find_header(type->parameters, "boundary");
     return read_form(request, boundary == nullptr ? "" : *boundary, rules);
   }
   throw ApiError(415, "unsupported_content_type",
                  "expected application/json, multipart/form-data, image/*, video/* or "
                  "application/octet-stream, got " +
-                     shortened(text, 60));
+                     (header == nullptr ? "no type" : shortened(text, 60)));
 }
 
 }  // namespace fovea::serve

@@ -56,6 +56,17 @@ TEST(EmbeddingRequest, RefusesText) {
   EXPECT_EQ(refusal(R"({"input": ["data:image/x", "text"]})").param(), "input[1]");
 }
 
+TEST(EmbeddingRequest, NamesTheFormOfInputsThatAreObjects) {
+  for (const char* body :
+       {R"({"input": [{"image": "data:a"}]})",
+        R"({"input": [{"type": "image_url", "image_url": {"url": "data:a"}}]})"}) {
+    EXPECT_EQ(refusal(body).code(), "invalid_value") << body;
+    EXPECT_EQ(refusal(body).param(), "input[0]");
+    EXPECT_THAT(refusal(body).what(), HasSubstr("expected a URL as text, or a message"));
+  }
+  EXPECT_EQ(refusal(R"({"input": [{"text": "a"}]})").code(), "text_not_supported");
+}
+
 TEST(EmbeddingRequest, RefusesTextBesideMediaExceptForPooling) {
   const std::string body = R"({"messages": [{"role": "user", "content": [
       {"image_url": "data:a"}, {"type": "text", "text": "Represent this."}]}]})";

@@ -251,6 +251,17 @@ TEST(ReadEncodeRequest, RefusesAQueryBesideABodyWithOptions) {
   EXPECT_EQ(error.param(), "query");
 }
 
+TEST(ReadEncodeRequest, NamesTheTypesOfBytesForAQueryBesideNone) {
+  Request untyped = request_of("", "\xff\xd8\xff", "output.format=npy");
+  untyped.headers.clear();
+  for (const Request& request :
+       {untyped, request_of("application/x-www-form-urlencoded", "x", "output.format=npy")}) {
+    const ApiError error = refusal([&] { (void)read_encode_request(request, {}); });
+    EXPECT_EQ(error.status(), 415);
+    EXPECT_THAT(error.what(), HasSubstr("image/*, video/* or application/octet-stream"));
+  }
+}
+
 TEST(ReadEncodeRequest, TellsVideosFromImages) {
   const auto modality = [](const std::string& body, const std::string& type) {
     return read_bytes("", body, type).items[0].media.modality;
