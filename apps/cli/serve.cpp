@@ -383,6 +383,10 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   options.service.engine = engine_options(flags.engine, console);
   options.service.batcher.max_delay = std::chrono::microseconds(flags.delay_us);
   options.service.batcher.max_bytes = options.service.max_inflight_bytes;
+  const std::string& most = flags.engine.vllm.limit_mm_per_prompt;
+  serve::PromptLimits& prompt = options.limits.media;
+  prompt.images = prompt_limit(most, "image").value_or(prompt.images);
+  prompt.videos = prompt_limit(most, "video").value_or(prompt.videos);
   options.http.tls = tls_files(flags);
   options.media.policy = url_policy(flags);
   options.service.engine.media.limits.max_image_bytes = options.media.max_image_bytes;

@@ -34,26 +34,6 @@ constexpr std::array kAttentionNames{
     AttentionName{"TORCH_SDPA", AttentionBackend::kAuto, "auto"},
     AttentionName{"TRITON_ATTN", AttentionBackend::kPortable, "portable"}};
 
-/// Most videos of a prompt: a number, or an object with "count". @returns absent: not limited.
-std::optional<std::int64_t> video_limit(const std::string& json_text) {
-  constexpr const char* kFlag = "--limit-mm-per-prompt";
-  const nlohmann::json root = parse_json(json_text);
-  if (!root.is_object()) {
-    throw UsageError(std::string(kFlag) + ": expected a JSON object, got " + shown(json_text));
-  }
-  std::optional<std::int64_t> videos;
-  for (const auto& [modality, limit] : root.items()) {
-    const nlohmann::json& count =
-        limit.is_object() && limit.contains("count") ? limit["count"] : limit;
-    if (!count.is_number_integer() || count.get<std::int64_t>() < 0) {
-      throw UsageError(std::string(kFlag) + ": " + shown(modality) + ": expected " +
-                       whole_number_text(0, kNoLimit) + ", got " + shown(limit));
-    }
-    if (modality == "video") videos = count.get<std::int64_t>();
-  }
-  return videos;
-}
-
 double pruning_rate(const std::string& text) {
   constexpr const char* kFlag = "--video-pruning-rate";
   const double rate = parse_number(text, kFlag);
@@ -63,6 +43,26 @@ double pruning_rate(const std::string& text) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> prompt_limit(const std::string& json_text, std::string_view modality) {
+  if (json_text.empty()) return std::nullopt;
+  constexpr const char* kFlag = "--limit-mm-per-prompt";
+  const nlohmann::json root = parse_json(json_text);
+  if (!root.is_object()) {
+    throw UsageError(std::string(kFlag) + ": expected a JSON object, got " + shown(json_text));
+  }
+  std::optional<std::int64_t> most;
+  for (const auto& [name, limit] : root.items()) {
+    const nlohmann::json& count =
+        limit.is_object() && limit.contains("count") ? limit["count"] : limit;
+    if (!count.is_number_integer() || count.get<std::int64_t>() < 0) {
+      throw UsageError(std::string(kFlag) + ": " + shown(name) + ": expected " +
+                       whole_number_text(0, kNoLimit) + ", got " + shown(limit));
+    }
+    if (name == modality) most = count.get<std::int64_t>();
+  }
+  return most;
+}
 
 void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
   add_positive(verb, "--tensor-parallel-size", flags.tensor_parallel_size,
@@ -102,7 +102,7 @@ void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options) {
     }
     options.data_parallel_size = to_int(flags.tensor_parallel_size, "--tensor-parallel-size");
   }
-  if (!flags.limit_mm_per_prompt.empty() && video_limit(flags.limit_mm_per_prompt) == 0) {
+  if (prompt_limit(flags.limit_mm_per_prompt, "video") == 0) {
     options.graphs.encoder_cudagraph_max_frames_per_batch = 0;
   }
   options.video_pruning_rate = flags.video_pruning_rate;

@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "console.h"
@@ -27,6 +29,12 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags);
 /// @throws UsageError for a tower that is to be sharded, and for JSON that is not understood.
 /// Source: vLLM 0.26, ParallelConfig, MultiModalConfig and the budget ranges of its encoder graphs.
 void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options);
+
+/// Most media of a modality, "image" or "video", in a prompt; absent: not limited.
+/// @param json_text value of --limit-mm-per-prompt, counts or objects with "count"; or empty.
+/// @throws UsageError for JSON that is not understood.
+[[nodiscard]] std::optional<std::int64_t> prompt_limit(const std::string& json_text,
+                                                       std::string_view modality);
 
 /// The attention backend behind one of vLLM's names, or of Fovea's; tells `console` what another
 /// name stands for.

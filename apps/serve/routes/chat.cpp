@@ -208,7 +208,9 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   const ProcessingOptions options = read_processing_options(fields, service);
   EncodeCall call;
   const auto parts = std::make_shared<std::vector<NamedPart>>();
+  MediaCounter counter(chat->limits.media);
   for (MediaPart& part : parse_conversation(*messages, "messages")) {
+    counter.count(part.reference);
     parts->push_back(name_part(chat->options, options, part));
     part.reference.fps = options.fps;
     call.media.push_back(std::move(part.reference));

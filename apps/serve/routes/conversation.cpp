@@ -125,6 +125,17 @@ void append_message(const Json& json, const std::string& where, TextRule text,
 
 }  // namespace
 
+void MediaCounter::count(const MediaReference& reference) {
+  const bool is_image = reference.modality == Modality::kImage;
+  const std::int64_t most = is_image ? limits_.images : limits_.videos;
+  if (++(is_image ? images_ : videos_) <= most) return;
+  const std::string name = is_image ? "image" : "video";
+  throw ApiError(400, is_image ? "too_many_images" : "too_many_videos",
+                 reference.param + ": at most " + std::to_string(most) + " " + name +
+                     "(s) may be provided in one prompt (--limit-mm-per-prompt)",
+                 reference.param);
+}
+
 Conversation parse_conversation(const Json& messages, const std::string& where, TextRule text) {
   Conversation conversation;
   for (std::size_t i = 0; i < array_at(messages, where).size(); ++i) {

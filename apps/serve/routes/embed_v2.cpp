@@ -142,7 +142,10 @@ void handle_embed(const Encoder& encoder, const CallLimits& limits,
   const ProcessingOptions options = read_processing_options(fields, encoder.service);
   EncodeCall call;
   call.media = std::move(request->media);
-  for (MediaReference& reference : call.media) reference.fps = options.fps;
+  for (MediaReference& reference : call.media) {
+    MediaCounter(limits.media).count(reference);  // each is a prompt of its own
+    reference.fps = options.fps;
+  }
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = 0;
   call.make_reply = [&service = encoder.service, request = std::move(request),

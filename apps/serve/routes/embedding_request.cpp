@@ -52,6 +52,7 @@ MediaReference reference_of(const Json& json, const std::string& where,
 struct ConversationRules {
   bool per_item = false;  ///< a vector for each image or video
   TextRule text = TextRule::kRefused;
+  PromptLimits limits;  ///< of a conversation; a URL is one of its own
 };
 
 /// The media of conversations, a vector each.
@@ -68,7 +69,11 @@ std::vector<MediaReference> media_of(const Json& json, const std::string& where,
                          "\"per_item\": true asks for one for each",
                      second);
     }
-    for (MediaPart& part : conversation) media.push_back(std::move(part.reference));
+    MediaCounter counter(rules.limits);
+    for (MediaPart& part : conversation) {
+      counter.count(part.reference);
+      media.push_back(std::move(part.reference));
+    }
   }
   return media;
 }
@@ -76,7 +81,11 @@ std::vector<MediaReference> media_of(const Json& json, const std::string& where,
 std::vector<MediaReference> read_input(const Json& input, const std::string& where,
                                        std::optional<Modality> modality,
                                        const ConversationRules& rules) {
-  if (input.is_string()) return {reference_of(input, where, modality)};
+  if (input.is_string()) {
+    MediaReference reference = reference_of(input, where, modality);
+    MediaCounter(rules.limits).count(reference);
+    return {std::move(reference)};
+  }
   if (!input.is_array() || input.empty()) {
     throw ApiError(400, "invalid_value", where + ": expected a URL or a list, which is not empty",
                    where);
@@ -96,14 +105,17 @@ std::vector<MediaReference> read_input(const Json& input, const std::string& whe
     const std::string path = where + "[" + std::to_string(i) + "]";
     if (!input[i].is_string()) refuse_text(path);  // numbers of tokens
     media.push_back(reference_of(input[i], path, modality));
+    MediaCounter(rules.limits).count(media.back());
   }
   return media;
 }
 
-std::vector<MediaReference> read_media(Fields& fields, EmbeddingRoute route) {
+std::vector<MediaReference> read_media(Fields& fields, EmbeddingRoute route,
+                                       const PromptLimits& limits) {
   const ConversationRules rules{
       .per_item = fields.boolean("per_item").value_or(false),
-      .text = route == EmbeddingRoute::kPooling ? TextRule::kIgnored : TextRule::kRefused};
+      .text = route == EmbeddingRoute::kPooling ? TextRule::kIgnored : TextRule::kRefused,
+      .limits = limits};
   const std::optional<Modality> modality = read_modality(fields);
   const Json* messages = fields.find("messages");
   const Json* input = fields.find("input");
@@ -157,11 +169,12 @@ RowOptions read_rows(Fields& fields, EmbeddingRoute route, const VectorForm& for
 
 }  // namespace
 
-EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route) {
+EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route,
+                                         const PromptLimits& limits) {
   Fields fields(body, "");
   EmbeddingRequest request;
   request.model = fields.text("model").value_or("");
-  request.media = read_media(fields, route);
+  request.media = read_media(fields, route, limits);
   request.form = read_vector_form(fields);
   request.rows = read_rows(fields, route, request.form);
   return request;

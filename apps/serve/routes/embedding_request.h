@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "serve/media/media_source.h"
+#include "serve/routes/conversation.h"
 #include "serve/routes/processing_options.h"
 #include "serve/rows/row_output.h"
 #include "serve/rows/vector_reply.h"
@@ -29,8 +30,9 @@ struct EmbeddingRequest {
 /// conversations. Members that mean nothing here are ignored.
 /// @throws ApiError(400): "text_not_supported" for input that is text or tokens, and for
 /// conversations without media; "multiple_media_in_conversation" unless `per_item`;
-/// "missing_field", "invalid_value", "unsupported_dtype".
+/// "missing_field", "invalid_value", "unsupported_dtype", "too_many_images", "too_many_videos".
 /// Source: vLLM, vllm/entrypoints/pooling/embed/protocol.py; docs/serving.md, "Embeddings".
-[[nodiscard]] EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route);
+[[nodiscard]] EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route,
+                                                       const PromptLimits& limits = {});
 
 }  // namespace fovea::serve

@@ -49,7 +49,8 @@ Reply make_reply(const Service& service, const CallLimits& limits, EmbeddingRout
 void handle(const Encoder& encoder, const CallLimits& limits, EmbeddingRoute route,
             const std::shared_ptr<Exchange>& exchange) {
   const Json body = parse_json_object(exchange->request().text());
-  auto request = std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route));
+  auto request =
+      std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, limits.media));
   encoder.service.check_model_name(request->model);
   Fields fields(body, "");
   const ProcessingOptions options = read_processing_options(fields, encoder.service);

@@ -59,7 +59,8 @@ Reply make_reply(Asked asked, JobReply reply) {
 }
 
 EncodeCall call_for(const Service& service, const CallLimits& limits, const Request& request) {
-  EncodeRequest parsed = read_encode_request(request, {.max_items = limits.max_items});
+  EncodeRequest parsed =
+      read_encode_request(request, {.max_items = limits.max_items, .media = limits.media});
   service.check_model_name(parsed.model);
   for (const ProcessorOptions& options : parsed.processor)
     check_processor_kwargs(options.options, options.path, service);

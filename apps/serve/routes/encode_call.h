@@ -9,6 +9,7 @@
 
 #include "serve/http/exchange.h"
 #include "serve/media/media_source.h"
+#include "serve/routes/conversation.h"
 #include "serve/service/service.h"
 
 namespace fovea::serve {
@@ -23,6 +24,7 @@ struct Encoder {
 struct CallLimits {
   std::size_t max_items = 64;                ///< --max-items-per-request
   std::int64_t max_json_values = 4'000'000;  ///< --max-json-values
+  PromptLimits media;                        ///< --limit-mm-per-prompt
 };
 
 /// What to encode for a request, and how to answer it.

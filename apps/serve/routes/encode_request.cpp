@@ -266,9 +266,7 @@ EncodeRequest read_form(const Request& request, const std::string& boundary,
   return result;
 }
 
-}  // namespace
-
-EncodeRequest read_encode_request(const Request& request, const EncodeRequestRules& rules) {
+EncodeRequest read_any(const Request& request, const EncodeRequestRules& rules) {
   const std::string* header = find_header(request.headers, "Content-Type");
   const std::string text = header == nullptr ? "application/json" : *header;
   const std::optional<ContentType> type = parse_content_type(text);
@@ -289,6 +287,15 @@ EncodeRequest read_encode_request(const Request& request, const EncodeRequestRul
                  "expected application/json, multipart/form-data, image/*, video/* or "
                  "application/octet-stream, got " +
                      (header == nullptr ? "no type" : shortened(text, 60)));
+}
+
+}  // namespace
+
+EncodeRequest read_encode_request(const Request& request, const EncodeRequestRules& rules) {
+  EncodeRequest result = read_any(request, rules);
+  MediaCounter counter(rules.media);
+  for (const EncodeItem& item : result.items) counter.count(item.media);
+  return result;
 }
 
 }  // namespace fovea::serve

@@ -9,6 +9,7 @@
 #include "fovea/reports.h"
 #include "serve/http/message.h"
 #include "serve/media/media_source.h"
+#include "serve/routes/conversation.h"
 #include "serve/rows/reply_formats.h"
 #include "serve/text/json.h"
 
@@ -43,13 +44,15 @@ struct EncodeRequest {
 struct EncodeRequestRules {
   std::size_t max_items = 256;  ///< --max-items-per-request
   bool takes_sizes = false;     ///< {"width": 640, "height": 480} is an item, too
+  PromptLimits media;           ///< of all items, which are taken for those of one prompt
 };
 
 /// Reads a request. Its body is one of: JSON with `items` or `messages`; a form with parts `file`
 /// and one part `options`, which is JSON without items; the bytes of an item, with options in the
 /// query. Bytes stay in the body, which the items share.
 /// @throws ApiError: 415 "unsupported_content_type" for other bodies; 400 "invalid_json",
-/// "missing_field", "unknown_field", "invalid_value", "unsupported_dtype", "too_many_items".
+/// "missing_field", "unknown_field", "invalid_value", "unsupported_dtype", "too_many_items",
+/// "too_many_images", "too_many_videos".
 /// Source: docs/serving.md, "POST /v1/encode".
 [[nodiscard]] EncodeRequest read_encode_request(const Request& request,
                                                 const EncodeRequestRules& rules);

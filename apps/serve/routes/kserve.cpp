@@ -116,6 +116,7 @@ void infer(const Encoder& encoder, const CallLimits& limits, const Call& exchang
   const RowOptions rows = kserve_rows(*request, element_type(model.dtype));
   EncodeCall call;
   call.media = std::move(request->media);
+  for (const MediaReference& reference : call.media) MediaCounter(limits.media).count(reference);
   call.dtype = engine_dtype(rows);
   call.reply_factor = reply_factor(rows);
   if (request->timeout) call.deadline = http.arrival + *request->timeout;

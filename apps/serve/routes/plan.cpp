@@ -133,8 +133,8 @@ void measure(const Service& service, const std::vector<MediaItem>& media, const 
 void handle_plan(const Encoder& encoder, const CallLimits& limits,
                  const std::shared_ptr<Exchange>& exchange) {
   const Request& request = exchange->request();
-  EncodeRequest parsed =
-      read_encode_request(request, {.max_items = limits.max_items, .takes_sizes = true});
+  EncodeRequest parsed = read_encode_request(
+      request, {.max_items = limits.max_items, .takes_sizes = true, .media = limits.media});
   const Service& service = encoder.service;
   service.check_model_name(parsed.model);
   for (const ProcessorOptions& options : parsed.processor)

@@ -53,6 +53,13 @@ TEST(VllmFlags, VideosThatNoPromptMayHaveNeedNoGraphs) {
   EXPECT_FALSE(frames(R"({"image": 4})"));
 }
 
+TEST(VllmFlags, LimitsAreCountsOrObjects) {
+  EXPECT_EQ(prompt_limit("", "image"), std::nullopt);
+  EXPECT_EQ(prompt_limit(R"({"video": 1})", "image"), std::nullopt);
+  EXPECT_EQ(prompt_limit(R"({"image": 2, "video": {"count": 0, "width": 8}})", "image"), 2);
+  EXPECT_EQ(prompt_limit(R"({"image": 2, "video": {"count": 0, "width": 8}})", "video"), 0);
+}
+
 TEST(VllmFlags, RefuseLimitsThatAreNone) {
   expect_usage_error("--limit-mm-per-prompt: expected a JSON object, got image=1",
                      [] { (void)options_of({.limit_mm_per_prompt = "image=1"}); });

@@ -202,6 +202,18 @@ TEST_F(ChatTest, RefusesStreamsAndBodiesWithoutMessages) {
   EXPECT_EQ(post(body).code(), "model_not_found");
 }
 
+TEST_F(ChatTest, LimitsTheMediaOfAConversation) {
+  CallLimits limits;
+  limits.media.images = 1;
+  routes_.add({chat_route({served().service, served().media}, limits, {store_, nullptr}, {})});
+  const Json image = part(data_url(test::shapes()), "abc");
+  EXPECT_EQ(post(body_of(Json::array({image}))).status, 200);
+  const Answer two = post(body_of(Json::array({image, image})));
+  EXPECT_EQ(two.status, 400);
+  EXPECT_EQ(two.code(), "too_many_images");
+  EXPECT_EQ(two.param(), "messages[0].content[1].image_url");
+}
+
 TEST_F(ChatTest, FailsIfRowsCannotBePublished) {
   serve();
   test::write_text(folder_ / "abc", "no folder");

@@ -94,6 +94,31 @@ TEST(EmbeddingRequest, MakesOneVectorOfEachPartOnlyIfAsked) {
   EXPECT_EQ(parse(two + R"(, "per_item": true})").media.size(), 2U);
 }
 
+TEST(EmbeddingRequest, LimitsTheMediaOfAPrompt) {
+  const auto error = [](const std::string& body, const PromptLimits& limits) {
+    try {
+      (void)parse_embedding_request(Json::parse(body), EmbeddingRoute::kEmbeddings, limits);
+    } catch (const ApiError& refused) {
+      return refused;
+    }
+    return ApiError(0, "nothing was refused", "");
+  };
+  const std::string three = R"({"messages": [{"content": [{"image_url": "a"}, {"video_url": "b"},
+                               {"image_url": "c"}]}], "per_item": true})";
+  EXPECT_EQ(error(three, {.images = 2, .videos = 1}).status(), 0);
+  const ApiError images = error(three, {.images = 1});
+  EXPECT_EQ(images.status(), 400);
+  EXPECT_EQ(images.code(), "too_many_images");
+  EXPECT_EQ(images.param(), "messages[0].content[2].image_url");
+  EXPECT_THAT(images.what(), HasSubstr("at most 1 image(s) may be provided in one prompt"));
+  EXPECT_EQ(error(three, {.videos = 0}).code(), "too_many_videos");
+  EXPECT_EQ(error(three, {.videos = 0}).param(), "messages[0].content[1].video_url");
+  const std::string inputs = R"({"input": ["http://a", "http://b"]})";
+  EXPECT_EQ(error(inputs, {.images = 1}).status(), 0) << "each is a prompt of its own";
+  EXPECT_EQ(error(inputs, {.images = 0}).param(), "input[0]");
+  EXPECT_EQ(error(R"({"input": "http://a"})", {.images = 0}).param(), "input");
+}
+
 TEST(EmbeddingRequest, NeedsEitherInputOrMessages) {
   EXPECT_EQ(refusal("{}").code(), "missing_field");
   EXPECT_EQ(refusal(R"({"input": "http://a", "messages": []})").code(), "invalid_value");

@@ -186,6 +186,14 @@ TEST(ReadEncodeRequest, NamesTheLimitOfItemsAndItsFlag) {
               HasSubstr("has 2 items; at most 1 are allowed (--max-items-per-request)"));
 }
 
+TEST(ReadEncodeRequest, LimitsTheItemsOfEachModality) {
+  const std::string items = R"({"items": [{"image": "a"}, {"video": "b"}, {"image": "c"}]})";
+  EXPECT_EQ(read_json(items, {.media = {.images = 2, .videos = 1}}).items.size(), 3U);
+  const ApiError error = refusal([&] { (void)read_json(items, {.media = {.images = 1}}); });
+  EXPECT_EQ(error.code(), "too_many_images");
+  EXPECT_EQ(error.param(), "items[2].image");
+}
+
 TEST(ReadEncodeRequest, TakesSizesWhereTheyAreEnough) {
   const EncodeRequestRules rules{.takes_sizes = true};
   const EncodeRequest request = read_json(
