@@ -75,6 +75,7 @@ TEST_F(CallPlan, AShortCallRunsAsItComes) {
 }
 
 TEST_F(CallPlan, ALongCallIsPackedAsAWhole) {
+  config_.path_budgets = {{64, 128, 256, 512}};
   Sizes sizes(100, item(64));
   sizes[3] = item(512);
   sizes[90] = item(1);

@@ -144,7 +144,7 @@ TEST(Plan, BeginsAsTheDeviceThatIsNamed) {
 TEST(Plan, AReplayTakesAsManyItemsAsItIsAllowed) {
   const std::vector<ItemSize> sizes(300, ItemSize{64, 64, 1});
   const PackingPlan plan =
-      plan_of(sizes, {.graphs = {.encoder_cudagraph_token_budgets = {256, 2048},
+      plan_of(sizes, {.graphs = {.encoder_cudagraph_token_budgets = {256, 512, 1024},
                                  .encoder_cudagraph_max_vision_items_per_batch = 200}});
   ASSERT_EQ(plan.batches.size(), 2u);
   EXPECT_EQ(plan.batches[0].items.size(), 200u);

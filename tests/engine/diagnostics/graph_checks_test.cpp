@@ -61,7 +61,7 @@ TEST(MixedLoad, ReachesEveryGraphOfTwoPathsThatImagesCanLoad) {
     EXPECT_EQ(plans.empty(), one_tile) << describe(model.graph_spec(), key);
     std::vector<ItemSpec> specs;
     for (const ItemPlan& plan : plans) specs.push_back(plan.spec);
-    const Packing packing = plan_packing(config, specs, PackingPolicy::kGreedy);
+    const Packing packing = plan_packing(config, specs, PackingPolicy::kGreedyFill);
     if (one_tile) continue;
     ASSERT_EQ(packing.batches.size(), 1U) << describe(model.graph_spec(), key);
     EXPECT_EQ(packing.batches[0].budgets[static_cast<std::size_t>(key.path)], key.budget);
