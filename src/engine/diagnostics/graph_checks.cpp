@@ -22,19 +22,38 @@ const PathSpec& path_of(const EncoderGraphModel& model, const GraphKey& key) {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// As mixed_load, each image with the `divisor`-th part of the tokens that are left.
+/// How much of the tokens that are left an image takes: about half or all of them, both up to
+/// kTypicalTokens unless the items are too few; the same as each of the others, which are as few as
+/// can be; or all, however many.
+enum class Part : std::uint8_t { kHalf, kWhole, kEven, kLargest };
+
+std::int64_t part_of(std::int64_t left, std::int64_t places, Part wanted) {
+  const std::int64_t even = ceil_div(left, places);
+  switch (wanted) {
+    case Part::kHalf:
+    case Part::kWhole: break;
+    case Part::kEven: return even;
+    case Part::kLargest: return left;
+  }
+  if (places == 1) return left;
+  return std::min(wanted == Part::kHalf ? ceil_div(left, 2) : left, std::max(kTypicalTokens, even));
+}
+
+/// As mixed_load, each image with that part of the tokens that are left.
 std::vector<ItemPlan> load_by_parts(const EncoderGraphModel& model, const GraphConfig& config,
-                                    const GraphKey& key, std::int64_t tokens,
-                                    std::int64_t divisor) {
+                                    const GraphKey& key, std::int64_t tokens, Part wanted) {
   const auto path = static_cast<std::size_t>(key.path);
   const PackingLimits limits = limits_of(config);
+  std::int64_t most = limits.max_items;
+  if (wanted == Part::kEven) {
+    const auto largest = fullest_image(model, key.path, std::min(tokens, kTypicalTokens));
+    most = largest ? std::min(most, ceil_div(tokens, largest->spec.path_tokens[path])) : 0;
+  }
   std::vector<ItemPlan> plans;
   SubBatch batch;
-  while (batch.count < limits.max_items && batch.load[path] < tokens) {
+  while (batch.count < most && batch.load[path] < tokens) {
     const std::int64_t left = tokens - batch.load[path];
-    const std::int64_t places = limits.max_items - batch.count;
-    const std::int64_t largest = std::max(kTypicalTokens, ceil_div(left, places));
-    const std::int64_t part = places == 1 ? left : std::min(ceil_div(left, divisor), largest);
+    const std::int64_t part = part_of(left, most - batch.count, wanted);
     std::optional<ItemPlan> image = fullest_image(model, key.path, part);
     if (!image) image = fullest_image(model, key.path, left);
     if (!image || !batch.has_room_for(image->spec, limits)) break;
@@ -44,6 +63,16 @@ std::vector<ItemPlan> load_by_parts(const EncoderGraphModel& model, const GraphC
   batch.close(limits);
   if (batch.budgets[path] != key.budget) plans.clear();
   return plans;
+}
+
+/// Whether greedy packing runs all of them in the graph of `key`.
+bool are_packed_together(const GraphConfig& config, const GraphKey& key,
+                         std::span<const ItemPlan> plans) {
+  std::vector<ItemSpec> specs;
+  for (const ItemPlan& plan : plans) specs.push_back(plan.spec);
+  const Packing packing = plan_packing(config, specs, PackingPolicy::kGreedy);
+  return packing.batches.size() == 1 &&
+         packing.batches[0].budgets[static_cast<std::size_t>(key.path)] == key.budget;
 }
 
 /// Items of random bytes.
@@ -108,8 +137,11 @@ Check check_graph(Replica& replica, const GraphKey& key, std::int64_t tokens,
 
 std::vector<ItemPlan> mixed_load(const EncoderGraphModel& model, const GraphConfig& config,
                                  const GraphKey& key, std::int64_t tokens) {
-  std::vector<ItemPlan> plans = load_by_parts(model, config, key, tokens, 2);
-  return plans.empty() ? load_by_parts(model, config, key, tokens, 1) : plans;
+  for (const Part part : {Part::kHalf, Part::kWhole, Part::kEven, Part::kLargest}) {
+    std::vector<ItemPlan> plans = load_by_parts(model, config, key, tokens, part);
+    if (!plans.empty() && are_packed_together(config, key, plans)) return plans;
+  }
+  return {};
 }
 
 std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,

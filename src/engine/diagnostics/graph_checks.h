@@ -14,9 +14,9 @@
 namespace fovea {
 
 /// Plans of images of several sizes that together have up to `tokens` tokens, as many as they can,
-/// and that PackingPolicy::kGreedyFill puts into the graph of `key` and no smaller one: each image
-/// takes about half of what is left, but no more than kTypicalTokens unless the items are too few.
-/// Empty if no images do.
+/// and that greedy packing puts into the graph of `key` and no smaller one: each image takes about
+/// half of what is left, but no more than kTypicalTokens unless the items are too few. If packing
+/// would take these apart, larger or equal ones. Empty if no images do.
 [[nodiscard]] std::vector<ItemPlan> mixed_load(const EncoderGraphModel& model,
                                                const GraphConfig& config, const GraphKey& key,
                                                std::int64_t tokens);

@@ -32,15 +32,21 @@ Tokens tokens_of(const std::vector<ItemPlan>& plans, std::size_t path) {
 
 TEST(MixedLoad, FillsAGraphWithImagesOfSeveralSizes) {
   const MockModel model;
-  const GraphConfig config = config_of(model, {16, 64}, 4);
+  const GraphConfig config = config_of(model, {16, 32, 64}, 4);
   EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 64}, 64), 0), (Tokens{32, 16, 8, 8}));
   EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 16}, 16), 0), (Tokens{8, 4, 2, 2}));
 }
 
 TEST(MixedLoad, FillsAPartOfAGraph) {
   const MockModel model;
+  const GraphConfig config = config_of(model, {16, 32, 64}, 4);
+  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 64}, 48), 0), (Tokens{24, 12, 6, 6}));
+}
+
+TEST(MixedLoad, IsOfLargeImagesWherePackingWouldTakeSmallOnesApart) {
+  const MockModel model;
   const GraphConfig config = config_of(model, {16, 64}, 4);
-  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 64}, 32), 0), (Tokens{16, 8, 4, 4}));
+  EXPECT_EQ(tokens_of(mixed_load(model, config, {.budget = 64}, 64), 0), (Tokens{64}));
 }
 
 TEST(MixedLoad, ExceedsTheNextSmallerBudget) {
@@ -61,7 +67,7 @@ TEST(MixedLoad, ReachesEveryGraphOfTwoPathsThatImagesCanLoad) {
     EXPECT_EQ(plans.empty(), one_tile) << describe(model.graph_spec(), key);
     std::vector<ItemSpec> specs;
     for (const ItemPlan& plan : plans) specs.push_back(plan.spec);
-    const Packing packing = plan_packing(config, specs, PackingPolicy::kGreedyFill);
+    const Packing packing = plan_packing(config, specs, PackingPolicy::kGreedy);
     if (one_tile) continue;
     ASSERT_EQ(packing.batches.size(), 1U) << describe(model.graph_spec(), key);
     EXPECT_EQ(packing.batches[0].budgets[static_cast<std::size_t>(key.path)], key.budget);
