@@ -32,6 +32,16 @@ def without_adobe_marker(path):
     return data[:start] + data[start + 2 + length:]
 
 
+def with_damaged_restarts(path):
+    """The file with the third restart marker lost, with a wrong number, and with the pixels behind it lost."""
+    data = path.read_bytes()
+    third = data.index(b"\xff\xd2")
+    fourth = data.index(b"\xff\xd3")
+    yield "lost_marker", data[:third] + data[third + 2:]
+    yield "wrong_marker", data[:third + 1] + b"\xd5" + data[third + 2:]
+    yield "lost_pixels", data[:third] + data[fourth:]
+
+
 def make(folder):
     rgb = Image.fromarray(waves(43, 29, 3))
     rgba = Image.fromarray(waves(43, 29, 4), "RGBA")
@@ -42,6 +52,10 @@ def make(folder):
     save(folder, "grey.jpg", rgb.convert("L"), quality=85)
     save(folder, "cmyk.jpg", cmyk, quality=85)
     (folder / "cmyk_without_adobe_marker.jpg").write_bytes(without_adobe_marker(folder / "cmyk.jpg"))
+    restarts = folder / "restarts.jpg"
+    rgb.save(restarts, quality=85, subsampling=2, restart_marker_blocks=1)
+    for name, data in with_damaged_restarts(restarts):
+        (folder / f"restarts_{name}.jpg").write_bytes(data)
     save(folder, "lossy.webp", rgb, quality=80)
     save(folder, "lossy_alpha.webp", rgba, quality=80)
     save(folder, "lossless_alpha.webp", rgba.crop((0, 0, 20, 15)), lossless=True, exact=True)

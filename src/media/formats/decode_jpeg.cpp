@@ -61,12 +61,13 @@ struct ErrorReport {
   std::longjmp(report.before_calls, 1);
 }
 
-/// True if pixels are wrong; libjpeg would finish such images. Bytes between segments and odd
-/// version numbers are harmless.
-bool is_damage(std::string_view warning) {
-  return (warning.starts_with("Corrupt JPEG data"sv) &&
-          warning.find("extraneous bytes"sv) == std::string_view::npos) ||
-         warning.starts_with("Premature end"sv);
+/// True if the rest of an image is lost; libjpeg would finish it in grey. Bytes between segments
+/// and odd version numbers are harmless. What is damaged between restart markers, or a marker
+/// itself, costs no more than the pixels up to the next one: libjpeg goes on, and so does Pillow.
+bool is_damage(std::string_view warning, const jpeg_decompress_struct& codec) {
+  if (warning.starts_with("Premature end"sv)) return true;
+  return warning.starts_with("Corrupt JPEG data"sv) && codec.restart_interval == 0 &&
+         warning.find("extraneous bytes"sv) == std::string_view::npos;
 }
 
 /// @param level below 0 for a warning, otherwise of a trace.
@@ -74,7 +75,8 @@ void leave_if_damaged(j_common_ptr codec, int level) {
   if (level >= 0) return;
   char warning[JMSG_LENGTH_MAX];
   codec->err->format_message(codec, warning);
-  if (is_damage(warning)) keep_reason_and_leave(codec);
+  const auto& decompress = *reinterpret_cast<const jpeg_decompress_struct*>(codec);
+  if (is_damage(warning, decompress)) keep_reason_and_leave(codec);
 }
 
 void print_nothing(j_common_ptr) {}

@@ -42,9 +42,11 @@ constexpr std::size_t kRowBytesPerPixel = 8 + 8 + 8 + 3;
 
 bool has_type(Bytes chunk, const char* type) { return std::memcmp(chunk.data() + 4, type, 4) == 0; }
 
-/// What libpng reads from, and its error message.
+/// What libpng reads from, how far it came, and its error message.
 struct Input {
   Bytes rest;
+  std::int64_t num_rows = 0;  ///< whose pixels are there
+  bool is_endless = false;    ///< pixel data goes on behind the last row
   std::size_t allowance = std::numeric_limits<std::size_t>::max();  ///< bytes it may still read
   char reason[128] = "";
 };
@@ -52,7 +54,10 @@ struct Input {
 void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   Input& input = *static_cast<Input*>(png_get_io_ptr(png));
   if (count > input.rest.size()) png_error(png, "the file is truncated");
-  if (count > input.allowance) png_error(png, "the pixel data does not end behind the last row");
+  if (count > input.allowance) {
+    input.is_endless = true;
+    png_error(png, "the pixel data does not end behind the last row");
+  }
   input.allowance -= count;
   std::memcpy(out, input.rest.data(), count);
   input.rest = input.rest.subspan(count);
@@ -64,9 +69,11 @@ void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   png_longjmp(png, 1);
 }
 
-/// Called with every row before libpng looks for what follows it.
+/// Called with the pixels of every row before libpng looks for what follows them.
 void limit_reading_behind(png_structp png, png_row_infop, png_bytep) {
-  static_cast<Input*>(png_get_io_ptr(png))->allowance = kMostBytesBehindRows;
+  Input& input = *static_cast<Input*>(png_get_io_ptr(png));
+  input.allowance = kMostBytesBehindRows;
+  ++input.num_rows;
 }
 
 void ignore_warning(png_structp, png_const_charp) {}
@@ -165,26 +172,41 @@ class PngReader {
 
   /// Reads all rows and what follows them. `memory(row)` gives the memory of a row, row_bytes()
   /// whatever its number of pixels; `done(row)` is called when it is complete. Both must own
-  /// nothing.
+  /// nothing. What follows the pixels may be damaged or missing, as in Pillow.
   template <class Memory, class Done>
   void read_rows(const ImageInfo& size, const Memory& memory, const Done& done) {
+    const auto finish_row = [&] {
+      done(current_);
+      ++num_done_;
+    };
     const auto read_row = [&](const StoredRow& row) {
       check_interrupt();
       input_.allowance = std::numeric_limits<std::size_t>::max();
+      current_ = row;
       png_read_row(png_, memory(row), nullptr);
-      done(row);
+      finish_row();
     };
-    check(run_guarded(png_, [&] {
+    const bool succeeded = run_guarded(png_, [&] {
       if (is_interlaced())
         for_each_row_of_passes(size, read_row);
       else
         for (std::int64_t y = 0; y < size.height_px; ++y) read_row({y, 0, 1, size.width_px});
       input_.allowance = std::numeric_limits<std::size_t>::max();
       png_read_end(png_, nullptr);
-    }));
+    });
+    check(succeeded || (input_.num_rows == stored_rows(size) && !input_.is_endless));
+    if (num_done_ < input_.num_rows) finish_row();  // libpng failed behind the last row
   }
 
  private:
+  /// That the file stores.
+  [[nodiscard]] std::int64_t stored_rows(const ImageInfo& size) const {
+    if (!is_interlaced()) return size.height_px;
+    std::int64_t count = 0;
+    for_each_row_of_passes(size, [&](const StoredRow&) { ++count; });
+    return count;
+  }
+
   void choose_transformations(const Transparency& transparency) {
     const png_byte color = png_get_color_type(png_, info_);
     const png_byte bits = png_get_bit_depth(png_, info_);
@@ -222,6 +244,9 @@ class PngReader {
   png_infop info_ = nullptr;
   RowKind row_kind_ = RowKind::kRgb;
   PixelLayout layout_{};
+  // Members, because longjmp loses changed variables of the function it returns to.
+  StoredRow current_{};        // the row that is being read
+  std::int64_t num_done_ = 0;  // rows that were handed on
 };
 
 /// Turns rows as libpng returns them into RGB rows on the background.

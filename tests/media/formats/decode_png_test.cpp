@@ -219,12 +219,33 @@ Bytes small_png() {
   return test::encode_png(spec, samples_of(spec));
 }
 
-TEST(DecodePng, EveryTruncationIsCorrupt) {
+/// The checksum of the last IDAT chunk, and IEND.
+constexpr std::size_t kBehindPixels = 4 + 12;
+
+TEST(DecodePng, EveryTruncationOfThePixelsIsCorrupt) {
   const Bytes file = small_png();
-  for (std::size_t size = 8; size < file.size(); ++size)
+  for (std::size_t size = 8; size < file.size() - kBehindPixels; ++size)
     expect_error(ErrorCode::kCorruptData, "image: ", [&] {
       (void)decode(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)));
     });
+}
+
+// As Pillow does.
+TEST(DecodePng, WhatFollowsThePixelsMayBeMissingOrDamaged) {
+  for (const PngColor color : {PngColor::kRgb, PngColor::kGrey})
+    for (const bool interlaced : {false, true}) {
+      SCOPED_TRACE(interlaced);
+      const PngSpec spec{.width = 9, .height = 7, .color = color, .interlaced = interlaced};
+      const Bytes file = test::encode_png(spec, samples_of(spec));
+      const Bytes expected = decode(file).rgb;
+      for (std::size_t behind = 0; behind <= kBehindPixels; ++behind) {
+        const Bytes cut(file.begin(), file.end() - static_cast<std::ptrdiff_t>(behind));
+        EXPECT_EQ(decode(cut).rgb, expected) << behind;
+      }
+      Bytes damaged = file;
+      damaged.back() ^= 1;  // the checksum of IEND
+      EXPECT_EQ(decode(damaged).rgb, expected);
+    }
 }
 
 TEST(DecodePng, TruncatedPixelsSaySo) {
