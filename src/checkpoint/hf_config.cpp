@@ -22,6 +22,20 @@ std::optional<JsonDocument> read_if_present(const std::string& path) {
   return read_object(path);
 }
 
+/// An adapter changes weights that are elsewhere, and nothing here applies it.
+void check_adapter(const std::string& directory) {
+  const std::string adapter = directory + "/adapter_config.json";
+  if (!path_exists(adapter)) return;
+  const bool alone = !path_exists(directory + "/config.json");
+  FOVEA_CHECK(
+      !alone, kNotFound, adapter,
+      ": expected a whole model, got an adapter (LoRA) without config.json; merge it into its "
+      "base model and name the directory of the result");
+  FOVEA_CHECK(false, kUnsupported, adapter,
+              ": adapters (LoRA) are not applied; merge it into the weights, or remove the file if "
+              "that is done");
+}
+
 /// A member of processor_config.json.
 std::optional<JsonView> nested(const std::optional<JsonDocument>& processor, const char* key) {
   return processor ? processor->root().find(key) : std::nullopt;
@@ -64,6 +78,12 @@ std::optional<JsonView> HfConfig::video_processor() const {
   return whole(video_preprocessor ? video_preprocessor : preprocessor);
 }
 
+std::optional<std::string> HfConfig::quantization() const {
+  const auto settings = config.root().find("quantization_config");
+  if (!settings || !settings->is_object()) return std::nullopt;
+  return settings->string_or("quant_method", "by an unnamed method");
+}
+
 std::vector<ShadowedFile> HfConfig::shadowed_files() const {
   std::vector<ShadowedFile> shadowed;
   const auto compare = [&](const std::optional<JsonView>& used,
@@ -82,6 +102,7 @@ std::vector<ShadowedFile> HfConfig::shadowed_files() const {
 HfConfig read_hf_config(const std::string& directory) {
   FOVEA_CHECK(directory_exists(directory), kNotFound, directory,
               ": expected the directory of a model");
+  check_adapter(directory);
   return {.directory = directory,
           .config = read_object(directory + "/config.json"),
           .preprocessor = read_if_present(directory + "/preprocessor_config.json"),

@@ -34,13 +34,17 @@ struct HfConfig {
   /// processor_config.json.video_processor, else video_preprocessor_config.json, else
   /// preprocessor_config.json, else absent. Source: transformers 5.24, video_processing_utils.py.
   [[nodiscard]] std::optional<JsonView> video_processor() const;
+  /// How config.json says that weights are quantised: its quantization_config.quant_method, "awq" or
+  /// "fp8"; absent for a checkpoint that is not. Which layers stay as they were it does not say.
+  [[nodiscard]] std::optional<std::string> quantization() const;
   /// Files that would say something else than what the two functions above return.
   [[nodiscard]] std::vector<ShadowedFile> shadowed_files() const;
 };
 
 /// Reads the files of a directory.
 /// @throws Error(kNotFound) if the directory or its config.json is absent, Error(kCorruptData) if a
-/// file is not valid JSON (with file, line and column) or not an object, Error(kIo).
+/// file is not valid JSON (with file, line and column) or not an object, Error(kIo);
+/// Error(kNotFound) for an adapter alone, Error(kUnsupported) for one beside a model.
 [[nodiscard]] HfConfig read_hf_config(const std::string& directory);
 
 }  // namespace fovea::checkpoint

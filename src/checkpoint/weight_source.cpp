@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -54,8 +55,53 @@ bool is_foreign(std::string_view name) {
                              [&](auto extension) { return name.ends_with(extension); });
 }
 
-/// The only file of its kind in a directory without the usual names.
-std::string only_safetensors_file(const std::string& directory) {
+/// "model-00002-of-00003.safetensors" in parts.
+struct ShardName {
+  std::string_view stem;  ///< "model"
+  int index = 0;
+  int count = 0;
+};
+
+std::optional<ShardName> parse_shard_name(std::string_view name) {
+  constexpr std::size_t kDigits = 5;
+  constexpr std::string_view kOf = "-of-";
+  if (!name.ends_with(kExtension)) return std::nullopt;
+  name.remove_suffix(std::string_view(kExtension).size());
+  constexpr std::size_t kTail = 1 + kDigits + kOf.size() + kDigits;  // "-00002-of-00003"
+  if (name.size() <= kTail) return std::nullopt;
+  const std::string_view tail = name.substr(name.size() - kTail);
+  if (tail[0] != '-' || tail.substr(1 + kDigits, kOf.size()) != kOf) return std::nullopt;
+  ShardName shard{.stem = name.substr(0, name.size() - kTail)};
+  const auto read = [](std::string_view digits, int& number) {
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
+    return error == std::errc() && end == digits.end();
+  };
+  const bool is_shard =
+      read(tail.substr(1, kDigits), shard.index) && read(tail.substr(kTail - kDigits), shard.count);
+  return is_shard ? std::optional(shard) : std::nullopt;
+}
+
+/// Whether the ascending names are shards of one set. @throws Error(kNotFound) for a set that lacks
+/// one of them.
+bool are_one_set(const std::string& directory, const std::vector<std::string>& names) {
+  std::optional<ShardName> first;
+  int next = 1;
+  for (const std::string& name : names) {
+    const std::optional<ShardName> shard = parse_shard_name(name);
+    if (!shard) return false;
+    if (!first) first = shard;
+    if (shard->stem != first->stem || shard->count != first->count) return false;
+    FOVEA_CHECK(shard->index == next, kNotFound, directory, ": shard ", next, " of ", first->count,
+                " is missing, the next one is ", name);
+    ++next;
+  }
+  FOVEA_CHECK(!first || next == first->count + 1, kNotFound, directory, ": shard ", next, " of ",
+              first->count, " is missing, the last one is ", names.back());
+  return first.has_value();
+}
+
+/// The only file of its kind in a directory without the usual names, or all shards of one set.
+std::vector<std::string> unindexed_files(const std::string& directory) {
   const std::vector<std::string> all = list_directory(directory);
   std::vector<std::string> found;
   std::string foreign;
@@ -64,11 +110,13 @@ std::string only_safetensors_file(const std::string& directory) {
     if (is_foreign(name)) foreign += cat(foreign.empty() ? ": " : ", ", name);
   }
   FOVEA_CHECK(!found.empty() || foreign.empty(), kNotFound, directory, ": expected weights as ",
-              kSingleFile, ", ", kIndexFile, " or one other *", kExtension,
+              kSingleFile, ", ", kIndexFile, ", all shards of one set or one other *", kExtension,
               " file, found another format", foreign);
-  FOVEA_CHECK(found.size() == 1, kNotFound, directory, ": expected ", kSingleFile, ", ", kIndexFile,
-              " or one other *", kExtension, " file, found ", found.size(), " such files");
-  return found.front();
+  FOVEA_CHECK(found.size() == 1 || are_one_set(directory, found), kNotFound, directory,
+              ": expected ", kSingleFile, ", ", kIndexFile,
+              ", all shards of one set or one other *", kExtension, " file, found ", found.size(),
+              " such files");
+  return found;
 }
 
 /// Host memory that grows as needed. Its old bytes are lost then, its new ones not set.
@@ -124,7 +172,9 @@ struct WeightSource::Impl {
   }
 
   void add_tensor(const std::string& tensor, const std::string& shard) {
-    shard_names.emplace(tensor, shard);
+    const auto [known, is_new] = shard_names.emplace(tensor, shard);
+    FOVEA_CHECK(is_new, kCorruptData, directory, ": tensor ", json_quote(tensor), " is both in ",
+                known->second, " and in ", shard);
     shards.try_emplace(shard);
   }
 
@@ -176,9 +226,12 @@ WeightSource WeightSource::open(const std::string& directory) {
   if (!has_single && path_exists(index)) {
     for (const auto& [tensor, shard] : read_index(index)) impl->add_tensor(tensor, shard);
   } else {
-    const std::string name = has_single ? kSingleFile : only_safetensors_file(directory);
-    const SafetensorsFile file(impl->path_of(name));
-    for (const TensorEntry& entry : file.header().tensors) impl->add_tensor(entry.name, name);
+    const std::vector<std::string> files =
+        has_single ? std::vector<std::string>{kSingleFile} : unindexed_files(directory);
+    for (const std::string& name : files) {
+      const SafetensorsFile file(impl->path_of(name));
+      for (const TensorEntry& entry : file.header().tensors) impl->add_tensor(entry.name, name);
+    }
   }
   for (const auto& [tensor, shard] : impl->shard_names) impl->names.push_back(tensor);
   return WeightSource(std::move(impl));

@@ -30,7 +30,7 @@ std::vector<std::uint8_t> read_bytes(const InputFile& file, std::size_t count) {
 
 bool path_exists(const std::string& path) noexcept {
   struct stat status {};
-  return stat(path.c_str(), &status) == 0;
+  return lstat(path.c_str(), &status) == 0;
 }
 
 bool directory_exists(const std::string& path) noexcept {
@@ -64,8 +64,10 @@ std::vector<std::string> list_directory(const std::string& path) {
 // Without O_NONBLOCK, opening a pipe would wait for a writer.
 InputFile::InputFile(const std::string& path)
     : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  FOVEA_CHECK(descriptor_ >= 0 || (errno != ENOENT && errno != ENOTDIR), kNotFound, path,
-              ": no such file");
+  const bool absent = descriptor_ < 0 && (errno == ENOENT || errno == ENOTDIR);
+  FOVEA_CHECK(!absent || !path_exists(path), kNotFound, path,
+              ": a link to a file that is not there; run the download of this file again");
+  FOVEA_CHECK(!absent, kNotFound, path, ": no such file");
   FOVEA_CHECK(descriptor_ >= 0, kIo, path, ": cannot open: ", system_reason());
   struct stat status {};
   const bool known = fstat(descriptor_, &status) == 0;

@@ -10,8 +10,9 @@
 
 namespace fovea {
 
-/// Whether the path exists, and whether it is a directory. What cannot be examined counts as
-/// absent; opening it says why. (The functions of <filesystem> throw for names that are too long.)
+/// Whether there is something of that name, and whether it is a directory. A link to what is not
+/// there is something: opening it says what is wrong. What cannot be examined counts as absent.
+/// (The functions of <filesystem> throw for names that are too long.)
 [[nodiscard]] bool path_exists(const std::string& path) noexcept;
 [[nodiscard]] bool directory_exists(const std::string& path) noexcept;
 
@@ -29,8 +30,8 @@ void for_each_entry(const std::string& path, const std::function<void(std::strin
 /// A regular file opened for reading.
 class InputFile {
  public:
-  /// @throws Error(kNotFound) if there is nothing of that name, Error(kIo) with the system's reason
-  /// if it cannot be opened or is no regular file.
+  /// @throws Error(kNotFound) if there is nothing of that name or a link leads nowhere, Error(kIo)
+  /// with the system's reason if it cannot be opened or is no regular file.
   explicit InputFile(const std::string& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -121,6 +122,27 @@ TEST(HfConfig, FallsBackToImageParametersForVideo) {
 TEST(HfConfig, HasNoImageProcessorIfOnlyVideoIsDescribed) {
   const ModelDirectory model{{kVideo, R"({"tag": "video"})"}, {kBoth, "{}"}};
   EXPECT_EQ(tag(model.read().image_processor()), "absent");
+}
+
+TEST(HfConfig, RefusesAdapters) {
+  const ModelDirectory beside{{"adapter_config.json", "{}"}};
+  test::expect_error(ErrorCode::kUnsupported,
+                     "adapter_config.json: adapters (LoRA) are not applied; merge it",
+                     [&] { (void)beside.read(); });
+  const TemporaryDirectory alone;
+  test::write_text(alone / "adapter_config.json", "{}");
+  test::expect_error(ErrorCode::kNotFound,
+                     "adapter_config.json: expected a whole model, got an adapter (LoRA)",
+                     [&] { (void)read_hf_config(alone.path()); });
+}
+
+TEST(HfConfig, RefusesALinkThatLeadsNowhere) {
+  for (const char* name : {kImage, kVideo, kBoth}) {
+    const ModelDirectory model{};
+    std::filesystem::create_symlink("../blobs/absent", model.path() + "/" + name);
+    test::expect_error(ErrorCode::kNotFound, cat(name, ": a link to a file that is not there"),
+                       [&] { (void)model.read(); });
+  }
 }
 
 TEST(HfConfig, ReadsNaNAsAbsent) {

@@ -88,6 +88,46 @@ TEST(WeightSource, RefusesAChoiceOfFilesWithoutIndex) {
                      [&] { (void)WeightSource::open(folder.path()); });
 }
 
+TEST(WeightSource, TakesAllShardsOfASetWithoutAnIndex) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model-00001-of-00002.safetensors", {"a"});
+  write_numbers(folder / "model-00002-of-00002.safetensors", {"c", "b"});
+  const WeightSource source = WeightSource::open(folder.path());
+  EXPECT_EQ(source.names(), (Names{"a", "b", "c"}));
+  EXPECT_EQ(number(source, "b"), 101);
+  EXPECT_EQ(source.listing("a")->file, "model-00001-of-00002.safetensors");
+}
+
+TEST(WeightSource, NamesTheShardThatASetLacks) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model-00001-of-00003.safetensors", {"a"});
+  write_numbers(folder / "model-00002-of-00003.safetensors", {"b"});
+  test::expect_error(ErrorCode::kNotFound, "shard 3 of 3 is missing, the last one is model-00002",
+                     [&] { (void)WeightSource::open(folder.path()); });
+  std::filesystem::rename(folder / "model-00002-of-00003.safetensors",
+                          folder / "model-00003-of-00003.safetensors");
+  test::expect_error(ErrorCode::kNotFound, "shard 2 of 3 is missing, the next one is model-00003",
+                     [&] { (void)WeightSource::open(folder.path()); });
+}
+
+TEST(WeightSource, RefusesShardsThatHoldOneTensorTwice) {
+  const TemporaryDirectory folder;
+  write_numbers(folder / "model-00001-of-00002.safetensors", {"a"});
+  write_numbers(folder / "model-00002-of-00002.safetensors", {"a"});
+  test::expect_error(ErrorCode::kCorruptData,
+                     "tensor \"a\" is both in model-00001-of-00002.safetensors and in "
+                     "model-00002-of-00002.safetensors",
+                     [&] { (void)WeightSource::open(folder.path()); });
+}
+
+TEST(WeightSource, SaysThatALinkLeadsNowhere) {
+  const TemporaryDirectory folder;
+  std::filesystem::create_symlink("../blobs/absent", folder / "model.safetensors");
+  test::expect_error(ErrorCode::kNotFound,
+                     "model.safetensors: a link to a file that is not there; run the download",
+                     [&] { (void)WeightSource::open(folder.path()); });
+}
+
 TEST(WeightSource, RefusesADirectoryWithoutWeights) {
   const TemporaryDirectory folder;
   test::expect_error(ErrorCode::kNotFound, "found 0 such files",
