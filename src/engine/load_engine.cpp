@@ -111,7 +111,7 @@ void Engine::Impl::load() {
     report = std::move(checked.report);
     warn_of_assumptions(files, checked.planner->processor(), options);
   }
-  throw_if_incomplete(report, weights);
+  throw_if_incomplete(report, files, weights);
   // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures
   // in the background, and measures where a graph pays.
   const GraphManagerOptions graph_options{

@@ -67,7 +67,8 @@ CheckedModel check_model(const checkpoint::HfConfig& files, const MediaOptions& 
   return checked;
 }
 
-void throw_if_incomplete(const ModelReport& report, const checkpoint::WeightSource& weights) {
+void throw_if_incomplete(const ModelReport& report, const checkpoint::HfConfig& files,
+                         const checkpoint::WeightSource& weights) {
   constexpr std::size_t kNamed = 3;
   std::string list;
   std::size_t count = 0;
@@ -80,6 +81,11 @@ void throw_if_incomplete(const ModelReport& report, const checkpoint::WeightSour
     list +=
         cat(" and ", count - kNamed, " more; `fovea inspect ", weights.directory(), "` lists them");
   }
+  const std::optional<std::string> quantization = files.quantization();
+  FOVEA_CHECK(count == 0 || !quantization, kUnsupported, weights.directory(),
+              ": the tower is quantised (", quantization.value_or(""),
+              "), expected one in BF16, F16 or F32: ", count, " of ", report.tensors.size(),
+              " tensors are missing or misshapen: ", list);
   FOVEA_CHECK(count == 0, kNotFound, weights.directory(),
               ": checkpoint does not fit its config.json: ", count, " of ", report.tensors.size(),
               " tensors are missing or misshapen: ", list);

@@ -31,8 +31,10 @@ struct CheckedModel {
                                        const checkpoint::WeightSource& weights);
 
 /// @throws Error(kNotFound) with the number of tensors of `report` that are missing or misshapen in
-/// `weights`, naming the first of them.
-void throw_if_incomplete(const ModelReport& report, const checkpoint::WeightSource& weights);
+/// `weights`, naming the first of them; Error(kUnsupported) if `files` say that the checkpoint is
+/// quantised, naming the method as well.
+void throw_if_incomplete(const ModelReport& report, const checkpoint::HfConfig& files,
+                         const checkpoint::WeightSource& weights);
 
 /// Builds the model with its weights on `device`, which must outlive it. Copies are submitted to
 /// `stream`; the caller synchronises it before the model runs. `weights` must be complete.

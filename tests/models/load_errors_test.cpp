@@ -71,7 +71,8 @@ TEST_P(LoadErrors, MissingAndMisshapenTensorsAreAllNamedAtOnce) {
        {damaged.path() + ": checkpoint does not fit its config.json: " + count,
         missing[0] + " missing, expected [", missing[1] + " missing, expected [",
         misshapen + " has shape ["}) {
-    test::expect_error(ErrorCode::kNotFound, part, [&] { throw_if_incomplete(report, weights); });
+    test::expect_error(ErrorCode::kNotFound, part,
+                       [&] { throw_if_incomplete(report, files_, weights); });
   }
 }
 

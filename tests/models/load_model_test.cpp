@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include "core/check.h"
 
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_bytes.h"
+#include "core/check.h"
 #include "device/cpu/cpu_device.h"
 #include "models/config_files.h"
 #include "ops/cpu/cpu_kernels.h"
@@ -89,7 +91,7 @@ TEST(CheckModel, DummyWeightsFitUnderThePublishedPrefix) {
   const auto weights = checkpoint::WeightSource::dummy(0);
   const ModelReport report = check_model(small_files(), {}, weights).report;
   EXPECT_EQ(problem_of(report, "model.visual.patch_embed.proj.weight"), "");
-  EXPECT_NO_THROW(throw_if_incomplete(report, weights));
+  EXPECT_NO_THROW(throw_if_incomplete(report, small_files(), weights));
 }
 
 TEST(CheckModel, ReportsWhatIsMissingUnderThePrefixOfTheCheckpoint) {
@@ -141,11 +143,27 @@ ModelReport report_with(int wrong) {
 
 TEST(ThrowIfIncomplete, NamesAllOfAFewProblems) {
   const auto weights = checkpoint::WeightSource::dummy(0);
-  EXPECT_NO_THROW(throw_if_incomplete(report_with(0), weights));
+  EXPECT_NO_THROW(throw_if_incomplete(report_with(0), small_files(), weights));
   test::expect_error(ErrorCode::kNotFound,
                      "2 of 3 tensors are missing or misshapen: tower.a missing, expected [1]; "
                      "tower.b missing, expected [1]",
-                     [&] { throw_if_incomplete(report_with(2), weights); });
+                     [&] { throw_if_incomplete(report_with(2), small_files(), weights); });
+}
+
+TEST(ThrowIfIncomplete, NamesTheQuantizationOfTheCheckpoint) {
+  const auto weights = checkpoint::WeightSource::dummy(0);
+  checkpoint::HfConfig files = small_files();
+  for (const auto& [settings, method] :
+       {std::pair{R"({"quant_method": "awq"})", "awq"}, {"{}", "by an unnamed method"}}) {
+    files.config =
+        JsonDocument::parse(cat(R"({"quantization_config": )", settings, "}"), "config.json");
+    EXPECT_NO_THROW(throw_if_incomplete(report_with(0), files, weights))
+        << "the tower may be whole";
+    test::expect_error(ErrorCode::kUnsupported,
+                       cat(": the tower is quantised (", method,
+                           "), expected one in BF16, F16 or F32: 1 of 2 tensors"),
+                       [&] { throw_if_incomplete(report_with(1), files, weights); });
+  }
 }
 
 TEST(ThrowIfIncomplete, CountsALongListOfProblems) {
@@ -157,7 +175,7 @@ TEST(ThrowIfIncomplete, CountsALongListOfProblems) {
                          "misshapen: tower.a missing, expected [1]; tower.b missing, expected [1]; "
                          "tower.c missing, expected [1] and 2 more; `fovea inspect " +
                          folder.path() + "` lists them",
-                     [&] { throw_if_incomplete(report_with(5), weights); });
+                     [&] { throw_if_incomplete(report_with(5), small_files(), weights); });
 }
 
 TEST(LoadModel, PutsTheWeightsOnTheDevice) {
