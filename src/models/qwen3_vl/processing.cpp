@@ -43,13 +43,21 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
   return indices;
 }
 
+/// Limits where a processor file does not say: of images those of the class of the reference that
+/// reads the file. Without a file the reference has none, and those of the released checkpoints are
+/// assumed. Source: transformers 5.24, models/qwen2_vl/image_processing_qwen2_vl.py.
+blocks::GridLimits default_limits(const checkpoint::HfConfig& files) {
+  blocks::GridLimits limits{.image = {65536, 16777216}, .video = {4096, 25165824}};
+  if (files.image_processor()) limits.image = {56 * 56, 28 * 28 * 1280};
+  return limits;
+}
+
 }  // namespace
 
 blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
                                        const blocks::GridGeometry& grid,
                                        const MediaOptions& media) {
-  blocks::GridProcessing p{.geometry = grid,
-                           .limits = {.image = {65536, 16777216}, .video = {4096, 25165824}}};
+  blocks::GridProcessing p{.geometry = grid, .limits = default_limits(files)};
   blocks::read_grid_processor(files, media, p);
   const VideoBounds bounds = blocks::read_video_bounds(files, {});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,

@@ -85,6 +85,18 @@ TEST(Qwen3VlProcessing, CapsPixelsPerFrameWhenAsked) {
   EXPECT_GT(plan.resized_height_px * plan.resized_width_px, 80000);
 }
 
+TEST(Qwen3VlProcessing, AnImageFileWithoutSizeHasThatOfItsClass) {
+  const auto limits = [](const test::ConfigTexts& texts) {
+    return read_processing(test::config_files(texts), {}, {}).limits;
+  };
+  EXPECT_EQ(limits({}).image.min_pixels, 65536);
+  for (const char* text : {"{}", R"({"size": null})"}) {
+    EXPECT_EQ(limits({.preprocessor = text}).image.min_pixels, 3136);
+    EXPECT_EQ(limits({.preprocessor = text}).image.max_pixels, 1003520);
+  }
+  EXPECT_EQ(limits({.preprocessor = R"({"max_pixels": 50000})"}).image.min_pixels, 3136);
+}
+
 blocks::GridProcessing golden_processing(const std::string& folder) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
   return read_processing(files, parse_config(files).grid, {});
