@@ -44,12 +44,12 @@ using FrameSampler = std::function<std::vector<std::int64_t>(const VideoInfo& in
 /// Takes a sampled frame; the image is valid during the call.
 using FrameSink = std::function<void(const Image& frame)>;
 
-/// Decodes the sampled frames of a video container (MP4, MOV, Matroska, WebM, AVI, GIF) to 8-bit
-/// RGB with the colour matrix and range that the stream names, turned upright by its display
-/// matrix. Only sampled frames are converted, and each is handed on before the next is decoded:
-/// memory does not grow with the length of the video. Opens no other file. Checks the interrupt of
-/// the current thread (check_interrupt) for every packet and frame. Exceptions of `sampler` and
-/// `sink` end the call.
+/// Decodes the sampled frames of a video container (MP4, MOV, Matroska, WebM, AVI, GIF, MPEG-TS,
+/// Ogg) to 8-bit RGB with the colour matrix and range that the stream names, turned upright by its
+/// display matrix. Only sampled frames are converted, and each is handed on before the next is
+/// decoded: memory does not grow with the length of the video. Opens no other file. Checks the
+/// interrupt of the current thread (check_interrupt) for every packet and frame. Exceptions of
+/// `sampler` and `sink` end the call.
 /// @param sink called for each index of the sampler, in their order. All frames are of one size.
 /// @throws Error(kUnsupported) if the video plugin or a codec is missing, or the bytes are no such
 /// container; Error(kInvalidArgument) if a limit is exceeded; Error(kCorruptData) if a sampled

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <stop_token>
@@ -27,6 +28,8 @@ namespace {
 std::vector<std::uint8_t> video(const std::string& name) {
   return read_file(std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/" + name, 1 << 20);
 }
+
+constexpr std::array kRamps{"ramp_h264.mp4", "ramp_vp9.webm", "ramp_h264.ts", "ramp_theora.ogv"};
 
 EncodedVideo in_memory(std::span<const std::uint8_t> bytes, std::string_view name = "clip") {
   return {.bytes = bytes, .name = name};
@@ -63,7 +66,7 @@ class VideoTest : public ::testing::Test {
 };
 
 TEST_F(VideoTest, DescribesTheStreamToTheSampler) {
-  for (const char* name : {"ramp_h264.mp4", "ramp_vp9.webm"}) {
+  for (const char* name : kRamps) {
     SCOPED_TRACE(name);
     VideoInfo seen;
     const auto bytes = video(name);
@@ -80,7 +83,7 @@ TEST_F(VideoTest, DescribesTheStreamToTheSampler) {
 }
 
 TEST_F(VideoTest, ReturnsExactlyTheSampledFramesAcrossKeyFramesAndReordering) {
-  for (const char* name : {"ramp_h264.mp4", "ramp_vp9.webm"}) {
+  for (const char* name : kRamps) {
     SCOPED_TRACE(name);
     const std::vector<std::int64_t> wanted{0, 3, 11, 12, 13, 13, 24};
     const auto bytes = video(name);
@@ -168,6 +171,15 @@ TEST_F(VideoTest, RefusesWhatIsNoVideo) {
   EXPECT_EQ(code_of({}, always({0})), ErrorCode::kUnsupported);
 }
 
+TEST_F(VideoTest, NamesTheFormatsThatItExpectsAndTheOneThatCame) {
+  test::Bytes flash{'F', 'L', 'V', 1, 1, 0, 0, 0, 9};
+  flash.resize(200);
+  test::expect_error(ErrorCode::kUnsupported,
+                     "clip: expected a video container of format mov,mp4,matroska,webm,avi,gif,"
+                     "mpegts,ogg, got flv",
+                     [&] { (void)decode_all(in_memory(flash), always({0})); });
+}
+
 TEST_F(VideoTest, RefusesPlaylistsThatWouldOpenOtherFiles) {
   const std::string playlist = "#EXTM3U\n#EXTINF:1,\nfile:///etc/hostname\n";
   EXPECT_EQ(code_of({reinterpret_cast<const std::uint8_t*>(playlist.data()), playlist.size()},
@@ -212,7 +224,7 @@ TEST_F(VideoTest, HandsAFrameOnBeforeTheNextIsDecoded) {
 }
 
 TEST_F(VideoTest, ReadsAFilePieceByPiece) {
-  for (const char* name : {"ramp_h264.mp4", "ramp_vp9.webm"}) {
+  for (const char* name : kRamps) {
     SCOPED_TRACE(name);
     const InputFile file(std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/" + name);
     const EncodedVideo from_file{

@@ -25,7 +25,8 @@ VideoInfo count_frames(Reader& reader, AVPacket& packet, std::string_view name) 
   info.height_px = codec.height;
   if (quarter_turns(reader.stream()) % 2 == 1) std::swap(info.width_px, info.height_px);
   info.decode_bytes = frame_bytes(info.width_px, info.height_px);
-  const AVRational rate = reader.stream().avg_frame_rate;
+  AVRational rate = reader.stream().avg_frame_rate;
+  if (rate.num == 0) rate = reader.stream().r_frame_rate;  // Ogg names no average
   info.fps = rate.num > 0 && rate.den > 0 ? av_q2d(rate) : 0.0;
   while (reader.next(packet)) {
     if ((packet.flags & AV_PKT_FLAG_DISCARD) != 0) continue;  // decoded, but outside the edit list

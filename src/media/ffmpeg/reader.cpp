@@ -21,7 +21,7 @@ namespace fovea::media::ffmpeg {
 namespace {
 
 constexpr int kIoBufferBytes = 64 * 1024;
-constexpr const char* kAllowedFormats = "mov,mp4,matroska,webm,avi,gif";
+constexpr const char* kAllowedFormats = "mov,mp4,matroska,webm,avi,gif,mpegts,ogg";
 
 /// The same options for the decoder of every stream, for avformat_find_stream_info.
 class StreamOptions {
@@ -134,18 +134,24 @@ void Reader::open() {
   FOVEA_CHECK(buffer != nullptr, kOutOfMemory, video_.name, ": out of memory");
   io_.reset(
       avio_alloc_context(buffer, kIoBufferBytes, 0, this, &Reader::read, nullptr, &Reader::seek));
+  FOVEA_CHECK(io_ != nullptr, kOutOfMemory, video_.name, ": out of memory");
+  const AVInputFormat* kind = nullptr;
+  const int probed = av_probe_input_buffer2(io_.get(), &kind, "", nullptr, 0, 0);
+  rethrow();
+  FOVEA_CHECK(probed >= 0 && av_match_list(kind->name, kAllowedFormats, ',') != 0, kUnsupported,
+              video_.name, ": expected a video container of format ", kAllowedFormats, ", got ",
+              probed >= 0 ? kind->name : "no known format");
   AVFormatContext* format = avformat_alloc_context();
-  FOVEA_CHECK(io_ != nullptr && format != nullptr, kOutOfMemory, video_.name, ": out of memory");
+  FOVEA_CHECK(format != nullptr, kOutOfMemory, video_.name, ": out of memory");
   format->pb = io_.get();
   format->interrupt_callback = {&Reader::is_interrupted, this};
   format->format_whitelist = av_strdup(kAllowedFormats);
   format->protocol_whitelist = av_strdup("");
-  const int opened = avformat_open_input(&format, nullptr, nullptr, nullptr);  // frees on failure
+  const int opened = avformat_open_input(&format, nullptr, kind, nullptr);  // frees on failure
   if (opened == 0) format_.reset(format);
   rethrow();
-  FOVEA_CHECK(opened == 0, kUnsupported, video_.name,
-              ": not a video container of a supported format (", kAllowedFormats,
-              "): ", error_text(opened));
+  FOVEA_CHECK(opened == 0, kUnsupported, video_.name, ": container of format ", kind->name,
+              " cannot be opened: ", error_text(opened));
 }
 
 /// Finding out about streams may decode frames: their size is checked before and after.
@@ -188,8 +194,16 @@ bool Reader::next(AVPacket& packet) {
 }
 
 void Reader::rewind() {
-  const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
   bytes_of_packet_ = 0;
+  if ((format_->iformat->flags & AVFMT_TS_DISCONT) != 0) {
+    // No timestamp names a place in such a file.
+    format_.reset();
+    position_ = 0;
+    open();
+    find_stream();
+    return;
+  }
+  const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
   const int done = av_seek_frame(format_.get(), stream_->index, start, AVSEEK_FLAG_BACKWARD);
   rethrow();
   FOVEA_CHECK(done >= 0, kCorruptData, video_.name,

@@ -30,7 +30,8 @@ class Reader {
   /// @throws Error(kCorruptData), Error(kIo) with the system's reason and if the file has shrunk,
   /// Error(kInvalidArgument) for a packet beyond max_item_bytes, and as check_interrupt.
   [[nodiscard]] bool next(AVPacket& packet);
-  /// Goes back to the first packet.
+  /// Goes back to the first packet. Where timestamps may jump, as in MPEG-TS and Ogg, it opens the
+  /// container again: stream() is another one then. @throws as the constructor.
   void rewind();
   [[nodiscard]] AVStream& stream() const noexcept { return *stream_; }
 
