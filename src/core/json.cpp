@@ -136,7 +136,7 @@ std::optional<JsonView> JsonView::find(std::string_view key) const {
 JsonView JsonView::at(std::string_view key) const {
   std::optional<JsonView> member = find(key);
   FOVEA_CHECK(member.has_value(), kCorruptData, member_path(key), ": expected a value, got none");
-  return *std::move(member);
+  return *member;
 }
 
 std::vector<JsonView> JsonView::elements() const {

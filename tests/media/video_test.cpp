@@ -43,7 +43,7 @@ std::vector<Image> decode_all(const EncodedVideo& video, const FrameSampler& sam
   return frames;
 }
 
-FrameSampler always(std::vector<std::int64_t> indices) {
+FrameSampler always(const std::vector<std::int64_t>& indices) {
   return [indices](const VideoInfo&) { return indices; };
 }
 

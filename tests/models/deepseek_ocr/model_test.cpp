@@ -83,6 +83,7 @@ std::vector<Rows> encode(GraphManager& manager, const std::vector<PreparedItem>&
 std::vector<Rows> encode_alone(const std::vector<PreparedItem>& items) {
   GraphManager manager(*golden().model, *golden().device, {});
   std::vector<Rows> rows;
+  rows.reserve(items.size());
   for (const PreparedItem& item : items) {
     rows.push_back(std::move(encode(manager, {item}, Run::kEager).front()));
   }
@@ -214,10 +215,15 @@ class WithoutGlobalMinimum final : public EncoderGraphModel {
     spec_.paths[kGlobal].min_token_budget.reset();
     spec_.paths[kLocal].max_item_tokens = 200;
   }
-  const GraphSpec& graph_spec() const noexcept override { return spec_; }
-  const ItemProcessor& processor() const noexcept override { return model_.processor(); }
-  std::int64_t path_width(PathId path) const override { return model_.path_width(path); }
-  std::vector<BufferDecl> inputs(PathId path, const GraphCapacity& capacity) const override {
+  [[nodiscard]] const GraphSpec& graph_spec() const noexcept override { return spec_; }
+  [[nodiscard]] const ItemProcessor& processor() const noexcept override {
+    return model_.processor();
+  }
+  [[nodiscard]] std::int64_t path_width(PathId path) const override {
+    return model_.path_width(path);
+  }
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
+                                               const GraphCapacity& capacity) const override {
     return model_.inputs(path, capacity);
   }
   void fill_inputs(PathId path, const GraphCapacity& capacity,
