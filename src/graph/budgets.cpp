@@ -82,9 +82,10 @@ std::vector<std::int64_t> path_budgets(const PathSpec& path,
   std::vector<std::int64_t> budgets(token_budgets.begin(), token_budgets.end());
   if (path.min_token_budget) {
     const std::int64_t minimum = *path.min_token_budget;
-    FOVEA_CHECK(minimum > 0 && minimum <= top, kInvalidArgument,
-                "Invalid minimum budget of path \"", path.name, "\": expected 1 to ", top, ", got ",
-                minimum);
+    FOVEA_CHECK(minimum > 0, kInvalidArgument, "Invalid minimum budget of path \"", path.name,
+                "\": expected at least 1, got ", minimum);
+    FOVEA_CHECK(minimum <= top, kInvalidArgument, "expected a token budget of at least ", minimum,
+                ", the minimum budget of path \"", path.name, "\", got none above ", top);
     budgets = rules.user_budgets ? adapt_to_path(path, token_budgets, rules)
                                  : generate_budgets(minimum, top);
   }
