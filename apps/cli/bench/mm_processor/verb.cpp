@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "bench/host_load.h"
+#include "bench/mm_processor/config_json.h"
 #include "bench/mm_processor/hub_dataset.h"
 #include "bench/mm_processor/mm_flags.h"
 #include "bench/mm_processor/report.h"
@@ -150,36 +151,6 @@ std::string timestamp() {
   std::array<char, sizeof("2000-01-01T00:00:00Z")> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text.data();
-}
-
-nlohmann::ordered_json config_json(const MmFlags& flags) {
-  nlohmann::ordered_json json = {{"model", flags.engine.model},
-                                 {"num_prompts", flags.num_prompts},
-                                 {"num_warmups", flags.num_warmups.value_or(1)},
-                                 {"seed", flags.seed()},
-                                 {"dataset_name", flags.dataset_name},
-                                 {"dtype", flags.dtype},
-                                 {"attention", flags.engine.attention},
-                                 {"media_profile", flags.engine.media.profile},
-                                 {"jpeg_scaling", flags.engine.media.jpeg_scaling},
-                                 {"max_concurrency", flags.arrivals.max_concurrency},
-                                 {"request_rate", nullptr},
-                                 {"video_pruning_rate", flags.engine.vllm.video_pruning_rate},
-                                 {"host_load", flags.host_load}};
-  if (flags.arrivals.per_second > 0) json["request_rate"] = flags.arrivals.per_second;
-  if (flags.random()) {
-    json["items_per_request"] = flags.sampling.items_per_request;
-    json["items_range_ratio"] = flags.sampling.range_ratio;
-    json["encoded"] = flags.encoded;
-  } else {
-    json["dataset_path"] = flags.dataset_path;
-    if (flags.from_hub()) {
-      json["hf_name"] = flags.hub.hf_name;
-      json["hf_subset"] = flags.hub.subset;
-      json["hf_split"] = flags.hub.split;
-    }
-  }
-  return json;
 }
 
 /// Figures of the last run are at the top, as the reference has them; with two, those of the first
