@@ -94,10 +94,11 @@ enum class PackingPolicy : std::uint8_t {
 
 /// Which attention kernel a GPU uses. The CPU has a single one.
 enum class AttentionBackend : std::uint8_t {
-  kAuto,      ///< the faster of Fovea's own kernels for each size
-  kPortable,  ///< instructions of every GPU since Ampere
-  kHopper,    ///< WGMMA, for the head dims it is compiled for
-  kCudnn,     ///< cuDNN 9.15 or newer; attention with relative positions as kAuto
+  kAuto,         ///< the faster of Fovea's own kernels for each size
+  kPortable,     ///< instructions of every GPU since Ampere
+  kHopper,       ///< WGMMA, for the head dims it is compiled for
+  kCudnn,        ///< cuDNN 9.15 or newer; attention with relative positions as kAuto
+  kCudnnOrAuto,  ///< as kCudnn; where that cannot be used, kAuto with a warning
 };
 
 /// How a thread waits for a GPU.

@@ -56,7 +56,8 @@ CudaAttention to_cuda(AttentionBackend attention) {
     case AttentionBackend::kAuto: return CudaAttention::kAuto;
     case AttentionBackend::kPortable: return CudaAttention::kPortable;
     case AttentionBackend::kHopper: return CudaAttention::kHopper;
-    case AttentionBackend::kCudnn: return CudaAttention::kCudnn;
+    case AttentionBackend::kCudnn:
+    case AttentionBackend::kCudnnOrAuto: return CudaAttention::kCudnn;
   }
   return CudaAttention::kAuto;
 }
@@ -97,10 +98,21 @@ Backend make_backend(const std::string& name, const EngineOptions& options) {
   const CudaBackend cuda = find_cuda();
   FOVEA_CHECK(!cuda.gpus.empty(), kUnsupported, "device ", name, " cannot be used: ", cuda.reason,
               "; use --device cpu");
-  return {nullptr, make_cuda_device(cuda, {.index = index,
-                                           .attention = to_cuda(options.attention),
-                                           .wait = to_cuda(options.gpu_wait),
-                                           .cache_dir = options.cache_dir})};
+  CudaDeviceOptions device{.index = index,
+                           .attention = to_cuda(options.attention),
+                           .wait = to_cuda(options.gpu_wait),
+                           .cache_dir = options.cache_dir};
+  try {
+    return {nullptr, make_cuda_device(cuda, device)};
+  } catch (const Error& error) {
+    const bool may_fall_back = options.attention == AttentionBackend::kCudnnOrAuto;
+    if (!may_fall_back || error.code() != ErrorCode::kUnsupported) throw;
+    log_to(options.log, LogLevel::kWarning,
+           cat("attention.fallback wanted=cudnn used=auto device=", name, " reason=\"",
+               error.what(), "\""));
+  }
+  device.attention = CudaAttention::kAuto;
+  return {nullptr, make_cuda_device(cuda, device)};
 }
 
 std::vector<std::string> auto_devices(const CudaBackend& cuda, std::size_t count) {

@@ -23,14 +23,16 @@ struct AttentionName {
   const char* stands_for;  ///< Fovea's name, for names of vLLM
 };
 
-/// FlashInfer's attention of vision towers is cuDNN's; the others are the libraries' own kernels.
+/// FlashInfer's attention of vision towers is cuDNN's; the others are the libraries' own kernels. A
+/// published command of vLLM runs on a machine without them.
 constexpr std::array kAttentionNames{
     AttentionName{"auto", AttentionBackend::kAuto, nullptr},
     AttentionName{"portable", AttentionBackend::kPortable, nullptr},
     AttentionName{"hopper", AttentionBackend::kHopper, nullptr},
     AttentionName{"cudnn", AttentionBackend::kCudnn, nullptr},
     AttentionName{"FLASH_ATTN", AttentionBackend::kAuto, "auto"},
-    AttentionName{"FLASHINFER", AttentionBackend::kCudnn, "cudnn"},
+    AttentionName{"FLASHINFER", AttentionBackend::kCudnnOrAuto,
+                  "cudnn, or auto where that is missing,"},
     AttentionName{"TORCH_SDPA", AttentionBackend::kAuto, "auto"},
     AttentionName{"TRITON_ATTN", AttentionBackend::kPortable, "portable"}};
 

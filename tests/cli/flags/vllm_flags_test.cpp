@@ -98,7 +98,7 @@ TEST(VllmFlags, AttentionHasNamesOfBoth) {
   EXPECT_EQ(attention_backend("FLASH_ATTN", console), AttentionBackend::kAuto);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "fovea: warning: --mm-encoder-attn-backend FLASH_ATTN stands for auto here\n");
-  EXPECT_EQ(attention_backend("FLASHINFER", console), AttentionBackend::kCudnn);
+  EXPECT_EQ(attention_backend("FLASHINFER", console), AttentionBackend::kCudnnOrAuto);
   EXPECT_EQ(attention_backend("TORCH_SDPA", console), AttentionBackend::kAuto);
   EXPECT_EQ(attention_backend("TRITON_ATTN", console), AttentionBackend::kPortable);
 }
