@@ -78,6 +78,9 @@ struct ModelReport {
   std::int64_t width = 0;  ///< columns of a row: hidden * (1 + levels)
   bool images = true;
   bool videos = true;
+  /// File that says that the checkpoint is an embedding model; empty: it is none. The vectors of
+  /// such a model are made by its language model, not of the rows of its tower.
+  std::string embedding_file;
   std::vector<std::pair<std::string, std::string>>
       facts;                          ///< family-specific: depth, heads, patch size...
   std::vector<TensorReport> tensors;  ///< all that the tower reads

@@ -355,6 +355,8 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("device", &PythonEngine::device)
       .def_prop_ro("family", [](PythonEngine& engine) { return engine.report().family; })
       .def_prop_ro("hidden", [](PythonEngine& engine) { return engine.report().hidden; })
+      .def_prop_ro("embedding_file",
+                   [](PythonEngine& engine) { return engine.report().embedding_file; })
       .def_prop_ro("width", [](PythonEngine& engine) { return engine.report().width; })
       .def_prop_ro("deepstack_levels",
                    [](PythonEngine& engine) { return engine.report().deepstack_levels; });

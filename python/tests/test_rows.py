@@ -119,6 +119,23 @@ def test_embed_pools_the_main_embedding(engine):
         engine.embed(IMAGES, pooling="median")
 
 
+def test_embed_pools_whole_rows_on_request(engine):
+    (vector,) = engine.embed(IMAGES[0], pooling="first", normalize=False, deepstack="concat")
+    assert numpy.array_equal(vector, engine.encode(IMAGES[0])[0].numpy()[0])
+    with pytest.raises(ValueError, match='deepstack: expected one of main, concat, got "split"'):
+        engine.embed(IMAGES[0], deepstack="split")
+
+
+def test_vectors_of_an_embedding_model_are_refused(tmp_path):
+    for name in ("config.json", "preprocessor_config.json", "model.safetensors"):
+        (tmp_path / name).symlink_to(MODEL / name)
+    (tmp_path / "modules.json").write_text("[]")
+    engine = fovea.Engine.from_pretrained(tmp_path, device="cpu", threads=1)
+    with pytest.raises(ValueError, match="embedding model .modules.json."):
+        engine.embed(IMAGES[0])
+    assert len(engine.encode(IMAGES[0])) == 1
+
+
 def test_embed_shows_its_progress(engine, capsys):
     pytest.importorskip("tqdm")
     quiet = engine.embed(IMAGES, batch_size=3)

@@ -84,6 +84,13 @@ std::optional<std::string> HfConfig::quantization() const {
   return settings->string_or("quant_method", "by an unnamed method");
 }
 
+std::optional<std::string> HfConfig::embedding_file() const {
+  for (const char* name : {"modules.json", "1_Pooling"}) {
+    if (path_exists(directory + "/" + name)) return name;
+  }
+  return std::nullopt;
+}
+
 std::vector<ShadowedFile> HfConfig::shadowed_files() const {
   std::vector<ShadowedFile> shadowed;
   const auto compare = [&](const std::optional<JsonView>& used,

@@ -34,9 +34,13 @@ struct HfConfig {
   /// processor_config.json.video_processor, else video_preprocessor_config.json, else
   /// preprocessor_config.json, else absent. Source: transformers 5.24, video_processing_utils.py.
   [[nodiscard]] std::optional<JsonView> video_processor() const;
-  /// How config.json says that weights are quantised: its quantization_config.quant_method, "awq" or
-  /// "fp8"; absent for a checkpoint that is not. Which layers stay as they were it does not say.
+  /// How config.json says that weights are quantised: its quantization_config.quant_method, "awq"
+  /// or "fp8"; absent for a checkpoint that is not. Which layers stay as they were it does not say.
   [[nodiscard]] std::optional<std::string> quantization() const;
+  /// The file that makes this checkpoint an embedding model, "modules.json" or "1_Pooling" of
+  /// Sentence Transformers; absent for others. Its vectors are made of states of its language
+  /// model.
+  [[nodiscard]] std::optional<std::string> embedding_file() const;
   /// Files that would say something else than what the two functions above return.
   [[nodiscard]] std::vector<ShadowedFile> shadowed_files() const;
 };

@@ -45,6 +45,7 @@ ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& file
   report.width = spec.out_width;
   report.images = takes(Modality::kImage);
   report.videos = takes(Modality::kVideo);
+  report.embedding_file = files.embedding_file().value_or("");
   report.facts = model.facts();
   report.tensors = checker.report();
   report.parameters = checker.parameters();

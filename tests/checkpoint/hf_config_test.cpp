@@ -145,6 +145,15 @@ TEST(HfConfig, RefusesALinkThatLeadsNowhere) {
   }
 }
 
+TEST(HfConfig, TellsAnEmbeddingModel) {
+  EXPECT_FALSE(ModelDirectory{}.read().embedding_file());
+  const ModelDirectory model{{"modules.json", "[]"}};
+  EXPECT_EQ(model.read().embedding_file(), "modules.json");
+  const ModelDirectory pooling{};
+  std::filesystem::create_directory(pooling.path() + "/1_Pooling");
+  EXPECT_EQ(pooling.read().embedding_file(), "1_Pooling");
+}
+
 TEST(HfConfig, ReadsNaNAsAbsent) {
   const ModelDirectory model{{"config.json", R"({"a": NaN, "b": 1})"}};
   const HfConfig config = model.read();

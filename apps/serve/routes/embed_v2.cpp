@@ -7,6 +7,7 @@
 
 #include "serve/api_error.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/output_request.h"
 #include "serve/routes/processing_options.h"
 #include "serve/rows/row_output.h"
 #include "serve/text/base64.h"
@@ -90,6 +91,7 @@ EmbedRequest parse_request(const Json& body) {
   request.media = read_images_or_inputs(fields);
   request.types = read_types(fields);
   request.rows.pooling = Pooling::kMean;
+  request.rows.deepstack = vector_deepstack_of(fields, request.rows.pooling);
   request.rows.normalize = true;
   request.rows.dimensions = fields.integer("output_dimension");
   if (request.rows.dimensions.value_or(1) < 1) {
@@ -139,6 +141,7 @@ void handle_embed(const Encoder& encoder, const CallLimits& limits,
   Fields fields(body, "");
   encoder.service.check_model_name(fields.text("model").value_or(""));
   auto request = std::make_shared<EmbedRequest>(parse_request(body));
+  check_pooling(request->rows, encoder.service);
   const ProcessingOptions options = read_processing_options(fields, encoder.service);
   EncodeCall call;
   call.media = std::move(request->media);

@@ -158,6 +158,7 @@ RowOptions read_rows(Fields& fields, EmbeddingRoute route, const VectorForm& for
   RowOptions rows;
   rows.pooling = pooling_of(
       fields, route == EmbeddingRoute::kPooling ? pooling_of_task(fields) : Pooling::kMean);
+  rows.deepstack = vector_deepstack_of(fields, rows.pooling);
   rows.dimensions = read_dimensions(fields, route);
   const std::optional<bool> old_name = fields.boolean("normalize");
   rows.normalize =

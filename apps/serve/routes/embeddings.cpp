@@ -5,6 +5,7 @@
 
 #include "serve/routes/embed_v2.h"
 #include "serve/routes/embedding_request.h"
+#include "serve/routes/output_request.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -52,6 +53,7 @@ void handle(const Encoder& encoder, const CallLimits& limits, EmbeddingRoute rou
   auto request =
       std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, limits.media));
   encoder.service.check_model_name(request->model);
+  check_pooling(request->rows, encoder.service);
   Fields fields(body, "");
   const ProcessingOptions options = read_processing_options(fields, encoder.service);
   EncodeCall call;

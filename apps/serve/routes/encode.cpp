@@ -37,6 +37,7 @@ Asked asked_for(const Service& service, const CallLimits& limits, const Request&
   const ModelReport& report = service.model().report;
   Asked asked;
   asked.output = parsed.output;
+  check_pooling(asked.output.rows, service);
   choose_dtype(asked.output, service.model().dtype);
   check_output(asked.output, parsed.items.size());
   asked.head.id = "enc-" + (parsed.request_id.empty() ? request.id : parsed.request_id);

@@ -9,6 +9,7 @@
 #include "serve/routes/json_reply.h"
 #include "serve/routes/kserve_reply.h"
 #include "serve/routes/kserve_request.h"
+#include "serve/routes/output_request.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -114,6 +115,7 @@ void infer(const Encoder& encoder, const CallLimits& limits, const Call& exchang
       parse_kserve_request(http.body, inference_header_length(http.headers)));
   const ServedModel& model = encoder.service.model();
   const RowOptions rows = kserve_rows(*request, element_type(model.dtype));
+  check_pooling(rows, encoder.service);
   EncodeCall call;
   call.media = std::move(request->media);
   for (const MediaReference& reference : call.media) MediaCounter(limits.media).count(reference);

@@ -149,6 +149,7 @@ std::vector<RowTensor> row_tensors(const Items& items, const RowOptions& rows,
 RowOptions kserve_rows(const KserveRequest& request, ElementType checkpoint) {
   RowOptions rows;
   rows.pooling = request.pooling;
+  rows.deepstack = request.deepstack;
   rows.type = request.type.value_or(checkpoint);
   return rows;
 }

@@ -154,6 +154,7 @@ Modality read_parameters(Fields& fields, KserveRequest& request) {
   request.binary = parameters.boolean("binary_data_output").value_or(false);
   request.type = read_type(parameters);
   request.pooling = pooling_of(parameters, Pooling::kNone);
+  request.deepstack = vector_deepstack_of(parameters, request.pooling);
   if (const std::optional<std::int64_t> timeout = parameters.integer("timeout")) {
     if (*timeout < 0) refuse(parameters.path("timeout"), "expected microseconds");
     if (*timeout > 0) request.timeout = std::chrono::microseconds(*timeout);

@@ -26,6 +26,7 @@ struct KserveRequest {
   bool binary = false;                ///< of outputs that do not say so themselves
   std::optional<ElementType> type;    ///< absent: that of the checkpoint
   Pooling pooling = Pooling::kNone;
+  Deepstack deepstack = Deepstack::kConcat;
   std::optional<std::chrono::microseconds> timeout;
 };
 

@@ -83,6 +83,28 @@ Pooling pooling_of(Fields& fields, Pooling otherwise) {
   return pooling;
 }
 
+Deepstack deepstack_of(Fields& fields, Pooling pooling) {
+  Deepstack deepstack = pooling == Pooling::kNone ? Deepstack::kConcat : Deepstack::kMain;
+  read_choice(fields, "deepstack", kDeepstacks, deepstack);
+  return deepstack;
+}
+
+Deepstack vector_deepstack_of(Fields& fields, Pooling pooling) {
+  const Deepstack deepstack = deepstack_of(fields, pooling);
+  if (deepstack != Deepstack::kSplit) return deepstack;
+  const std::string path = fields.path("deepstack");
+  throw ApiError(400, "invalid_value", path + ": expected concat or main, got \"split\"", path);
+}
+
+void check_pooling(const RowOptions& rows, const Service& service) {
+  const std::string& file = service.model().report.embedding_file;
+  if (rows.pooling == Pooling::kNone || file.empty()) return;
+  throw ApiError(400, "vectors_need_language_model",
+                 "the checkpoint is an embedding model (" + file +
+                     "), whose vectors its language model makes; expected a route for rows of its "
+                     "vision tower: /v1/encode, or /pooling with the task token_embed");
+}
+
 OutputOptions read_output(Fields& body, const std::string* accept) {
   OutputOptions options;
   if (accept != nullptr && accept->find("application/vnd.safetensors") != accept->npos)
@@ -96,7 +118,7 @@ OutputOptions read_output(Fields& body, const std::string* accept) {
   if (!options.dtype_is_auto) options.rows.type = element_type(dtype, output.path("dtype"));
   read_choice(output, "endianness", kOrders, options.rows.order);
   options.rows.pooling = pooling_of(output, options.rows.pooling);
-  read_choice(output, "deepstack", kDeepstacks, options.rows.deepstack);
+  options.rows.deepstack = deepstack_of(output, options.rows.pooling);
   read_choice(output, "naming", kNamings, options.naming);
   options.rows.normalize = output.boolean("normalize").value_or(false);
   read_include(output, options);

@@ -180,10 +180,13 @@ class Engine:
         normalize: bool = True,
         batch_size: int = 32,
         show_progress_bar: bool = False,
+        deepstack: str = "main",
     ) -> "numpy.ndarray[Any, Any]":
         """One vector per image, float32 [images, hidden]: the main embedding, pooled over the rows
-        ("mean", "max", "first" or "last"), with a length of 1 if `normalize`. The progress bar is
-        that of tqdm, and there is none where it is not installed."""
+        ("mean", "max", "first" or "last"), with a length of 1 if `normalize`. With `deepstack`
+        "concat" it is the whole row, [images, width]. The progress bar is that of tqdm, and there
+        is none where it is not installed. ValueError for a checkpoint that is an embedding model:
+        its language model makes its vectors."""
         import numpy
 
         poolings: "Dict[str, Callable[[Any], Any]]" = {
@@ -196,14 +199,22 @@ class Engine:
             raise ValueError(f'pooling: expected one of {", ".join(poolings)}, got "{pooling}"')
         if batch_size < 1:
             raise ValueError(f"batch_size: expected at least 1, got {batch_size}")
+        columns = {"main": self.hidden, "concat": self.width}.get(deepstack)
+        if columns is None:
+            raise ValueError(f'deepstack: expected one of main, concat, got "{deepstack}"')
+        if self._native.embedding_file:
+            raise ValueError(
+                f"the checkpoint is an embedding model ({self._native.embedding_file}), whose vectors its language "
+                "model makes; encode() gives the rows of its vision tower"
+            )
         pool = poolings[pooling]
         items = as_list(images)
-        vectors = numpy.empty((len(items), self.hidden), numpy.float32)
+        vectors = numpy.empty((len(items), columns), numpy.float32)
         with progress_bar(len(items), show_progress_bar) as advance:
             for begin in range(0, len(items), batch_size):
                 batch = self.encode(items[begin : begin + batch_size], dtype="float32")
                 for i, item in enumerate(batch, begin):
-                    vectors[i] = pool(item.numpy()[:, : self.hidden])
+                    vectors[i] = pool(item.numpy()[:, :columns])
                 advance(len(batch))
         if normalize:
             norms = numpy.linalg.norm(vectors, axis=1, keepdims=True)

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "route_caller.h"
 
@@ -28,10 +29,12 @@ test::Served& served() {
 
 Answer post(const std::string& path, const Json& body) { return served().routes.post(path, body); }
 
-/// The mean of an image's rows at length 1, as far as doubles tell.
-std::vector<double> expected_vector(const std::vector<std::uint8_t>& image) {
+/// The mean of an image's main embeddings, or of whole rows, at length 1, as far as doubles tell.
+std::vector<double> expected_vector(const std::vector<std::uint8_t>& image,
+                                    bool with_levels = false) {
   const Embedding item = test::encoded(image, RowDType::kFloat32);
-  std::vector<double> mean(static_cast<std::size_t>(item.width));
+  const std::int64_t hidden = served().service.model().report.hidden;
+  std::vector<double> mean(static_cast<std::size_t>(with_levels ? item.width : hidden));
   double square = 0;
   for (std::size_t column = 0; column < mean.size(); ++column) {
     for (std::int64_t row = 0; row < item.rows; ++row) {
@@ -84,6 +87,49 @@ TEST(EmbeddingRoutes, GiveTheMeanOfTheRowsAtLengthOne) {
                             test::encoded(test::shapes(), RowDType::kFloat32).rows;
   EXPECT_EQ(json["usage"]["prompt_tokens"], rows) << "before pooling";
   EXPECT_EQ(answer.header("X-Fovea-Rows"), std::to_string(rows));
+}
+
+TEST(EmbeddingRoutes, MakeVectorsOfTheMainEmbeddingUnlessAskedForAll) {
+  const ModelReport& report = served().service.model().report;
+  ASSERT_GT(report.width, report.hidden) << "a model with deepstack levels";
+  for (const char* path : {"/v1/embeddings", "/pooling", "/v2/embed"}) {
+    SCOPED_TRACE(path);
+    const bool cohere = std::string(path) == "/v2/embed";
+    Json body;
+    body[cohere ? "images" : "input"] = {data_url(test::shapes())};
+    if (std::string(path) == "/pooling") body["task"] = "embed";
+    const auto vector = [&] {
+      const Json json = post(path, body).json();
+      if (cohere) return json["embeddings"]["float"][0];
+      return json["data"][0][std::string(path) == "/pooling" ? "data" : "embedding"];
+    };
+    expect_vector(vector(), expected_vector(test::shapes()));
+    body["deepstack"] = "main";
+    expect_vector(vector(), expected_vector(test::shapes()));
+    body["deepstack"] = "concat";
+    expect_vector(vector(), expected_vector(test::shapes(), true));
+    body["deepstack"] = "split";
+    EXPECT_EQ(post(path, body).param(), "deepstack");
+  }
+}
+
+TEST(EmbeddingRoutes, RefuseVectorsOfAnEmbeddingModel) {
+  const test::TemporaryDirectory folder;
+  for (const char* name : {"config.json", "preprocessor_config.json", "model.safetensors"}) {
+    std::filesystem::create_symlink(test::kGoldenModel + "/" + name, folder / name);
+  }
+  test::write_text(folder / "modules.json", "[]");
+  test::Served other(test::small_service(folder.path()));
+  other.routes.add(embedding_routes({other.service, other.media}, {}));
+  Json body;
+  body["input"] = data_url(test::shapes());
+  const Answer refused = other.routes.post("/v1/embeddings", body);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.code(), "vectors_need_language_model");
+  EXPECT_THAT(refused.body, HasSubstr("modules.json"));
+  EXPECT_EQ(other.routes.post("/pooling", body).status, 200) << "rows of the tower";
+  body["task"] = "embed";
+  EXPECT_EQ(other.routes.post("/pooling", body).code(), "vectors_need_language_model");
 }
 
 TEST(EmbeddingRoutes, GiveTheSameForAllFormsOfARequest) {
