@@ -83,6 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
         ReferenceImage{"rgb_444.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
         ReferenceImage{"rgb_444_progressive.jpg", 43, 29, "41374e309d06cf3726118b5435d43974"},
         ReferenceImage{"rgba.png", 43, 29, "be2047be6e9c2058186e7340562e3f26"},
+        ReferenceImage{"rows_small_window.png", 43, 18, "e43a83c3578f41f170a67a8677d40034"},
+        ReferenceImage{"rows_wrong_checksum.png", 43, 18, "e43a83c3578f41f170a67a8677d40034"},
         ReferenceImage{"ycck_420.jpg", 43, 29, "ea928e6ebe1c004765125571340d0311"}),
     [](const auto& image) {
       std::string name = image.param.file;

@@ -5,8 +5,10 @@ The pixels are those of Pillow: convert("RGB"), after compositing on white where
 usage: make_images.py FOLDER
 """
 import hashlib
+import io
 import pathlib
 import sys
+import zlib
 
 import numpy as np
 import PIL
@@ -42,6 +44,24 @@ def with_damaged_restarts(path):
     yield "lost_pixels", data[:third] + data[fourth:]
 
 
+def png_chunk(kind, payload):
+    return len(payload).to_bytes(4, "big") + kind + payload + zlib.crc32(kind + payload).to_bytes(4, "big")
+
+
+def with_damaged_pixel_chunks(rgb):
+    """PNG files of rows that repeat: two chunks of pixels, the first with a wrong checksum, and a window of 256 bytes
+    where rows refer to what is further away."""
+    file = io.BytesIO()
+    Image.fromarray(np.tile(rgb[:6], (3, 1, 1))).save(file, "PNG")
+    data = file.getvalue()
+    start = data.index(b"IDAT") - 4
+    pixels = data[start + 8:-16]
+    end = png_chunk(b"IEND", b"")
+    wrong = png_chunk(b"IDAT", pixels[:99])[:-4] + bytes(4)
+    yield "wrong_checksum", data[:start] + wrong + png_chunk(b"IDAT", pixels[99:]) + end
+    yield "small_window", data[:start] + png_chunk(b"IDAT", bytes([0x08, 0x1d]) + pixels[2:]) + end
+
+
 def make(folder):
     rgb = Image.fromarray(waves(43, 29, 3))
     rgba = Image.fromarray(waves(43, 29, 4), "RGBA")
@@ -64,6 +84,8 @@ def make(folder):
     save(folder, "rgb.png", rgb)
     save(folder, "rgba.png", rgba)
     save(folder, "palette.png", rgb.quantize(16), transparency=3)
+    for name, data in with_damaged_pixel_chunks(waves(43, 29, 3)):
+        (folder / f"rows_{name}.png").write_bytes(data)
 
 
 def pixels(path):

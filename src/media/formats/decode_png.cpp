@@ -5,6 +5,9 @@
 // libpng passes over all ancillary chunks, so that no text or profile costs memory or changes a
 // pixel; orientation and transparency are found by png_metadata.h. The passes of an interlaced file
 // are put together here, because libpng would want memory for all rows as the file holds them.
+// What follows the last row is not read, and checksums of pixels are not compared, as in Pillow:
+// files whose end is missing or damaged are whole images. zlib compares its own checksum where it
+// meets it.
 //
 // libpng reports errors by longjmp, which skips destructors. Code that it can leave in this way is
 // a function object that owns nothing, run by run_guarded().
@@ -14,7 +17,6 @@
 #include <array>
 #include <csetjmp>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -33,32 +35,22 @@ namespace {
 
 constexpr std::size_t kIhdrBytes = 13;
 
-/// Compressed bytes behind the last row that are passed over. libpng inflates them; a stream that
-/// goes on for longer would cost time out of proportion to the image.
-constexpr std::size_t kMostBytesBehindRows = std::size_t{64} << 10;
-
 /// libpng keeps two rows of up to 8 bytes per pixel, this file one as the file holds it and RGB.
 constexpr std::size_t kRowBytesPerPixel = 8 + 8 + 8 + 3;
 
 bool has_type(Bytes chunk, const char* type) { return std::memcmp(chunk.data() + 4, type, 4) == 0; }
 
-/// What libpng reads from, how far it came, and its error message.
+/// What libpng reads from, and its error message.
 struct Input {
   Bytes rest;
-  std::int64_t num_rows = 0;  ///< whose pixels are there
-  bool is_endless = false;    ///< pixel data goes on behind the last row
-  std::size_t allowance = std::numeric_limits<std::size_t>::max();  ///< bytes it may still read
+  bool row_is_complete = false;  ///< the row that is being read; nothing behind it is needed
   char reason[128] = "";
 };
 
 void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   Input& input = *static_cast<Input*>(png_get_io_ptr(png));
   if (count > input.rest.size()) png_error(png, "the file is truncated");
-  if (count > input.allowance) {
-    input.is_endless = true;
-    png_error(png, "the pixel data does not end behind the last row");
-  }
-  input.allowance -= count;
+  if (input.row_is_complete) png_error(png, "bytes behind a row are not needed");
   std::memcpy(out, input.rest.data(), count);
   input.rest = input.rest.subspan(count);
 }
@@ -69,11 +61,10 @@ void read_bytes(png_structp png, png_bytep out, std::size_t count) {
   png_longjmp(png, 1);
 }
 
-/// Called with the pixels of every row before libpng looks for what follows them.
-void limit_reading_behind(png_structp png, png_row_infop, png_bytep) {
-  Input& input = *static_cast<Input*>(png_get_io_ptr(png));
-  input.allowance = kMostBytesBehindRows;
-  ++input.num_rows;
+/// Called with every row before libpng looks for what follows the last one, which would cost time
+/// out of proportion to the image if the pixel data went on.
+void mark_row_complete(png_structp png, png_row_infop, png_bytep) {
+  static_cast<Input*>(png_get_io_ptr(png))->row_is_complete = true;
 }
 
 void ignore_warning(png_structp, png_const_charp) {}
@@ -149,9 +140,12 @@ class PngReader {
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
       const png_byte known[] = "tRNS";
       png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, known, 1);
+      // Some encoders write a smaller window than they refer to.
+      (void)png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
       png_set_read_fn(png_, &input_, read_bytes);
       png_read_info(png_, info_);
-      png_set_read_user_transform_fn(png_, limit_reading_behind);
+      png_set_crc_action(png_, PNG_CRC_QUIET_USE, PNG_CRC_NO_CHANGE);  // header and palette passed
+      png_set_read_user_transform_fn(png_, mark_row_complete);
       choose_transformations(transparency);
       png_read_update_info(png_, info_);
     }));
@@ -170,43 +164,25 @@ class PngReader {
     return {colors, static_cast<std::size_t>(count)};
   }
 
-  /// Reads all rows and what follows them. `memory(row)` gives the memory of a row, row_bytes()
-  /// whatever its number of pixels; `done(row)` is called when it is complete. Both must own
-  /// nothing. What follows the pixels may be damaged or missing, as in Pillow.
+  /// Reads all rows. `memory(row)` gives the memory of a row, row_bytes() whatever its number of
+  /// pixels; `done(row)` is called when it is complete.
   template <class Memory, class Done>
   void read_rows(const ImageInfo& size, const Memory& memory, const Done& done) {
-    const auto finish_row = [&] {
-      done(current_);
-      ++num_done_;
-    };
     const auto read_row = [&](const StoredRow& row) {
       check_interrupt();
-      input_.allowance = std::numeric_limits<std::size_t>::max();
-      current_ = row;
-      png_read_row(png_, memory(row), nullptr);
-      finish_row();
+      input_.row_is_complete = false;
+      const png_bytep pixels = memory(row);
+      const bool succeeded = run_guarded(png_, [&] { png_read_row(png_, pixels, nullptr); });
+      check(succeeded || input_.row_is_complete);
+      done(row);
     };
-    const bool succeeded = run_guarded(png_, [&] {
-      if (is_interlaced())
-        for_each_row_of_passes(size, read_row);
-      else
-        for (std::int64_t y = 0; y < size.height_px; ++y) read_row({y, 0, 1, size.width_px});
-      input_.allowance = std::numeric_limits<std::size_t>::max();
-      png_read_end(png_, nullptr);
-    });
-    check(succeeded || (input_.num_rows == stored_rows(size) && !input_.is_endless));
-    if (num_done_ < input_.num_rows) finish_row();  // libpng failed behind the last row
+    if (is_interlaced())
+      for_each_row_of_passes(size, read_row);
+    else
+      for (std::int64_t y = 0; y < size.height_px; ++y) read_row({y, 0, 1, size.width_px});
   }
 
  private:
-  /// That the file stores.
-  [[nodiscard]] std::int64_t stored_rows(const ImageInfo& size) const {
-    if (!is_interlaced()) return size.height_px;
-    std::int64_t count = 0;
-    for_each_row_of_passes(size, [&](const StoredRow&) { ++count; });
-    return count;
-  }
-
   void choose_transformations(const Transparency& transparency) {
     const png_byte color = png_get_color_type(png_, info_);
     const png_byte bits = png_get_bit_depth(png_, info_);
@@ -244,9 +220,6 @@ class PngReader {
   png_infop info_ = nullptr;
   RowKind row_kind_ = RowKind::kRgb;
   PixelLayout layout_{};
-  // Members, because longjmp loses changed variables of the function it returns to.
-  StoredRow current_{};        // the row that is being read
-  std::int64_t num_done_ = 0;  // rows that were handed on
 };
 
 /// Turns rows as libpng returns them into RGB rows on the background.
