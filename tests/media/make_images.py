@@ -44,6 +44,17 @@ def with_damaged_restarts(path):
     yield "lost_pixels", data[:third] + data[fourth:]
 
 
+def with_damaged_pixels(path):
+    """The file with damaged pixels, an early end, a height that is too large, and zeros instead of its end."""
+    data = path.read_bytes()
+    frame = data.index(b"\xff\xc0")
+    middle = (data.index(b"\xff\xda") + len(data)) // 2
+    yield "pixels", data[:middle] + b"\x5a" * 12 + data[middle + 12:]
+    yield "early_end", data[:middle] + b"\xff\xd9" + data[middle:]
+    yield "height", data[:frame + 5] + (50).to_bytes(2, "big") + data[frame + 7:]
+    yield "zeros_for_end", data[:-2] + bytes(512)
+
+
 def png_chunk(kind, payload):
     return len(payload).to_bytes(4, "big") + kind + payload + zlib.crc32(kind + payload).to_bytes(4, "big")
 
@@ -76,6 +87,8 @@ def make(folder):
     rgb.save(restarts, quality=85, subsampling=2, restart_marker_blocks=1)
     for name, data in with_damaged_restarts(restarts):
         (folder / f"restarts_{name}.jpg").write_bytes(data)
+    for name, data in with_damaged_pixels(folder / "rgb_420.jpg"):
+        (folder / f"damaged_{name}.jpg").write_bytes(data)
     save(folder, "lossy.webp", rgb, quality=80)
     save(folder, "lossy_alpha.webp", rgba, quality=80)
     save(folder, "lossless_alpha.webp", rgba.crop((0, 0, 20, 15)), lossless=True, exact=True)

@@ -1,6 +1,8 @@
 // JPEG, decoded by libjpeg-turbo with its defaults (accurate integer DCT, fancy upsampling), which
 // are those of Pillow. Its own interface is used, not TurboJPEG's, because that one decodes whole
 // images and cannot be interrupted.
+// What libjpeg warns of, lost restart markers for example, it mends, as it does for Pillow. A file
+// is truncated if the decoder wants bytes behind its end before it has all rows.
 //   APP1 (E1): "Exif\0\0" and a TIFF block, or "http://ns.adobe.com/xap/1.0/\0" and an XMP packet
 //
 // libjpeg reports errors by longjmp, which skips destructors. Code that it can leave in this way is
@@ -53,6 +55,7 @@ struct ErrorReport {
   jpeg_error_mgr manager;
   std::jmp_buf before_calls;
   char reason[JMSG_LENGTH_MAX];
+  bool is_truncated;
 };
 
 [[noreturn]] void keep_reason_and_leave(j_common_ptr codec) {
@@ -61,22 +64,11 @@ struct ErrorReport {
   std::longjmp(report.before_calls, 1);
 }
 
-/// True if the rest of an image is lost; libjpeg would finish it in grey. Bytes between segments
-/// and odd version numbers are harmless. What is damaged between restart markers, or a marker
-/// itself, costs no more than the pixels up to the next one: libjpeg goes on, and so does Pillow.
-bool is_damage(std::string_view warning, const jpeg_decompress_struct& codec) {
-  if (warning.starts_with("Premature end"sv)) return true;
-  return warning.starts_with("Corrupt JPEG data"sv) && codec.restart_interval == 0 &&
-         warning.find("extraneous bytes"sv) == std::string_view::npos;
-}
-
-/// @param level below 0 for a warning, otherwise of a trace.
-void leave_if_damaged(j_common_ptr codec, int level) {
-  if (level >= 0) return;
-  char warning[JMSG_LENGTH_MAX];
-  codec->err->format_message(codec, warning);
-  const auto& decompress = *reinterpret_cast<const jpeg_decompress_struct*>(codec);
-  if (is_damage(warning, decompress)) keep_reason_and_leave(codec);
+/// Called when the decoder has read all of the file.
+boolean leave_truncated(j_decompress_ptr codec) {
+  auto& report = *reinterpret_cast<ErrorReport*>(codec->err);
+  report.is_truncated = true;
+  std::longjmp(report.before_calls, 1);
 }
 
 void print_nothing(j_common_ptr) {}
@@ -87,7 +79,6 @@ class JpegReader {
   explicit JpegReader(std::string_view name) : name_(name) {
     codec_.err = jpeg_std_error(&report_.manager);
     codec_.err->error_exit = keep_reason_and_leave;
-    codec_.err->emit_message = leave_if_damaged;
     codec_.err->output_message = print_nothing;
   }
   ~JpegReader() { jpeg_destroy_decompress(&codec_); }
@@ -101,6 +92,8 @@ class JpegReader {
     run([&] {
       jpeg_create_decompress(&codec_);
       jpeg_mem_src(&codec_, file.data(), static_cast<unsigned long>(file.size()));  // NOLINT
+      insert_end_of_image_ = codec_.src->fill_input_buffer;
+      codec_.src->fill_input_buffer = leave_truncated;
       (void)jpeg_read_header(&codec_, TRUE);
       codec_.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
       codec_.scale_num = 1;
@@ -120,8 +113,8 @@ class JpegReader {
   [[nodiscard]] std::int64_t width_px() const noexcept { return codec_.output_width; }
   [[nodiscard]] std::int64_t height_px() const noexcept { return codec_.output_height; }
 
-  /// Decodes all rows and reads to the end of the image. `row(y)` gives the memory of a row,
-  /// `done(y)` is called when it is complete. Both must own nothing.
+  /// Decodes all rows and reads to the end of the image, which may be missing. `row(y)` gives the
+  /// memory of a row, `done(y)` is called when it is complete. Both must own nothing.
   template <class Row, class Done>
   void read_rows(const Row& row, const Done& done) {
     run([&] {
@@ -132,6 +125,7 @@ class JpegReader {
         (void)jpeg_read_scanlines(&codec_, &memory, 1);
         done(y);
       }
+      codec_.src->fill_input_buffer = insert_end_of_image_;
       if (codec_.buffered_image != FALSE) (void)jpeg_finish_output(&codec_);
       (void)jpeg_finish_decompress(&codec_);
     });
@@ -147,6 +141,8 @@ class JpegReader {
   }
 
   [[noreturn]] void fail() const {
+    FOVEA_CHECK(!report_.is_truncated, kCorruptData, name_,
+                ": JPEG is truncated: it ends before its pixels do");
     const std::string_view reason = report_.reason;
     if (reason.starts_with("Insufficient memory"sv)) throw std::bad_alloc();
     throw Error(ErrorCode::kCorruptData, cat(name_, ": cannot decode JPEG: ", reason));
@@ -155,6 +151,7 @@ class JpegReader {
   std::string_view name_;
   ErrorReport report_{};
   jpeg_decompress_struct codec_{};
+  boolean (*insert_end_of_image_)(j_decompress_ptr) = nullptr;  ///< at the end of a file
 };
 
 }  // namespace

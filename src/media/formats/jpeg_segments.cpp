@@ -154,6 +154,7 @@ std::size_t jpeg_decoder_bytes(const JpegFrame& frame) noexcept {
 void check_jpeg_scans(Bytes file, const JpegFrame& frame, std::string_view name) {
   std::int64_t num_scans = 0;
   std::int64_t blocks = 0;
+  std::int64_t most_coded_bits = 0;  // of the last scan
   bool ends = false;
   JpegSegments segments(file);
   while (const std::optional<JpegSegment> segment = segments.next()) {
@@ -162,8 +163,12 @@ void check_jpeg_scans(Bytes file, const JpegFrame& frame, std::string_view name)
     if (segment->marker != JpegSegments::kStartOfScan) continue;
     ++num_scans;
     blocks += blocks_of_scan(segment->payload, frame);
+    most_coded_bits = static_cast<std::int64_t>(segments.num_bytes_left()) * 8;
   }
-  FOVEA_CHECK(ends, kCorruptData, name, ": JPEG is truncated: it has no end-of-image marker");
+  const bool may_be_complete =
+      !frame.has_several_scans && !frame.is_arithmetic && most_coded_bits >= blocks;
+  FOVEA_CHECK(ends || may_be_complete, kCorruptData, name,
+              ": JPEG is truncated: it has no end-of-image marker");
   FOVEA_CHECK(num_scans <= kMostJpegScans, kInvalidArgument, name, ": expected a JPEG of at most ",
               kMostJpegScans, " scans, got ", num_scans);
   if (frame.is_arithmetic) blocks *= kArithmeticBlockCost;

@@ -29,6 +29,8 @@ class JpegSegments {
 
   /// The next segment, or nothing if the file ends or a length points beyond its end.
   std::optional<JpegSegment> next();
+  /// Behind the segment that next() returned last.
+  [[nodiscard]] std::size_t num_bytes_left() const noexcept { return rest_.size(); }
 
  private:
   /// Moves to the next FF that has a byte behind it; false if there is none.
@@ -80,8 +82,9 @@ inline constexpr std::int64_t kMostJpegBlocks = std::int64_t{1} << 25;
 /// each of its coefficients costs as much as an empty block of Huffman's codes.
 inline constexpr std::int64_t kArithmeticBlockCost = 8;
 
-/// Refuses files that end before their end-of-image marker (kCorruptData), and files of more scans
-/// or blocks than these (kInvalidArgument, with both numbers).
+/// Refuses files of more scans or blocks than these (kInvalidArgument, with both numbers), and
+/// files without an end-of-image marker (kCorruptData) unless they may hold all pixels without it:
+/// those of one scan of Huffman's codes, with a bit or more for every block.
 void check_jpeg_scans(Bytes file, const JpegFrame& frame, std::string_view name);
 
 }  // namespace fovea::media
