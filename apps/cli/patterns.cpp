@@ -121,7 +121,8 @@ std::vector<std::string> PatternSearch::entries_of(const std::string& directory)
                                                    " files and directories to look at, got more");
     }
     if (--left_ % 1024 == 0) check_bounds();
-    names.push_back(entry->path().filename().string());
+    const std::string& path = entry->path().native();  // filename() would parse all of it
+    names.push_back(path.substr(path.rfind('/') + 1));
   }
   check_bounds();
   return names;
