@@ -137,7 +137,7 @@ TEST(UsageOfModels, NamesTheFlagThatTheModelCannotWorkWith) {
       {qwen, "--min-pixels", "99999999", "got 99999999 and 16777216 (the checkpoint's)"},
       {qwen, "--data-parallel-size", "100", "number of replicas must be in [0, 64], got 100"},
       {qwen, "--max-items-per-batch", "9999999", "the model's largest budget (8192)"},
-      {deepseek, "--token-budgets", "64", "expected 1 to 64, got 272"}};
+      {deepseek, "--token-budgets", "64", "expected a token budget of at least 272"}};
   for (const auto& [model, flag, value, part] : cases) {
     const ProgramResult result = run_fovea({"encode", model, "a.png", "-o", "rows", flag, value});
     expect_failure(result, 2, part);
