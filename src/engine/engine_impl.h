@@ -22,6 +22,7 @@
 #include "engine/prepared_windows.h"
 #include "engine/replicas/group_session.h"
 #include "engine/replicas/replica_group.h"
+#include "engine/replicas/replica_log.h"
 #include "engine/replicas/row_sink.h"
 #include "engine/rows/destinations.h"
 #include "engine/rows/gather_memory.h"
@@ -74,6 +75,7 @@ struct Engine::Impl {
   DecodeBudget decode_budget;
   std::unique_ptr<media::DecodeProcesses> decode_processes;  // null: items are decoded here
   std::vector<std::unique_ptr<EncoderGraphModel>> models;    // one per GPU; on the CPU one for all
+  std::vector<std::unique_ptr<ReplicaLog>> replica_logs;     // of several replicas
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
   std::unique_ptr<RowCache> row_cache;             // on the host alone; null: none

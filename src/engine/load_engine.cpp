@@ -132,6 +132,10 @@ void Engine::Impl::load() {
       if (models.size() == 1) report.weight_bytes = backend.device->allocated_bytes();
     }
     GraphManagerOptions own_options = graph_options;
+    if (options.log != nullptr && backends.size() > 1) {
+      replica_logs.push_back(std::make_unique<ReplicaLog>(*options.log, loaded.size()));
+      own_options.log = replica_logs.back().get();
+    }
     if (graph_options.measure && !options.cache_dir.empty()) {
       keep_graph_times(own_options, directory, backend.device->properties(), options);
     }

@@ -1,7 +1,10 @@
 // The line about an engine that has been loaded.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "fovea/fovea.h"
 #include "graph/recording_log.h"
@@ -50,6 +53,35 @@ TEST(EngineLog, TellsTheDeviceOfEveryReplica) {
   EXPECT_EQ(initialized(model_dir("qwen3_vl"), options),
             "devices=cpu,cpu replicas=2 graphs=1 max_items=8 max_frames=16 packing=cost "
             "budgets.default=64");
+}
+
+/// Lines about sub-batches, from the end of their device on, sorted: replicas run side by side.
+std::vector<std::string> replays(int replicas) {
+  test::RecordingLog log;
+  EngineOptions options = with_budgets({64}, 1);
+  options.device = "cpu";
+  options.data_parallel_size = replicas;
+  options.log = &log;
+  Engine engine = Engine::load(model_dir("qwen3_vl"), options);
+  const std::string image = model_dir("qwen3_vl") + "/images/photo_180x180.jpg";
+  (void)engine.encode(std::vector{image_file(image), image_file(image)});
+  std::vector<std::string> lines;
+  for (const auto& [level, line] : log.lines) {
+    if (line.starts_with("encoder_graphs.replay ")) lines.push_back(line);
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+TEST(EngineLog, TellsWhichOfSeveralReplicasRanASubBatch) {
+  const std::string load = "path=default items=1 tokens=36 budget=64 waste=28 waste_percent=43.8";
+  EXPECT_THAT(
+      replays(2),
+      testing::ElementsAre("encoder_graphs.replay device=cpu sub_batch=1 " + load + " replica=0",
+                           "encoder_graphs.replay device=cpu sub_batch=1 " + load + " replica=1"));
+  EXPECT_THAT(replays(1),
+              testing::ElementsAre("encoder_graphs.replay device=cpu sub_batch=1 " + load,
+                                   "encoder_graphs.replay device=cpu sub_batch=2 " + load));
 }
 
 TEST(EngineLog, TellsTheBudgetsOfEveryPath) {
