@@ -26,6 +26,15 @@ std::vector<std::uint8_t> read_bytes(const InputFile& file, std::size_t count) {
   return bytes;
 }
 
+/// Whether this begins as "https://" does, with a scheme. Source: RFC 3986, 3.1.
+bool is_url(std::string_view text) {
+  const std::string_view scheme = text.substr(0, text.find("://"));
+  return !scheme.empty() && scheme.size() < text.size() &&
+         scheme.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.") ==
+             std::string_view::npos;
+}
+
 }  // namespace
 
 bool path_exists(const std::string& path) noexcept {
@@ -67,7 +76,8 @@ InputFile::InputFile(const std::string& path)
   const bool absent = descriptor_ < 0 && (errno == ENOENT || errno == ENOTDIR);
   FOVEA_CHECK(!absent || !path_exists(path), kNotFound, path,
               ": a link to a file that is not there; run the download of this file again");
-  FOVEA_CHECK(!absent, kNotFound, path, ": no such file");
+  FOVEA_CHECK(!absent, kNotFound, path,
+              is_url(path) ? ": URLs are not read, expected a path" : ": no such file");
   FOVEA_CHECK(descriptor_ >= 0, kIo, path, ": cannot open: ", system_reason());
   struct stat status {};
   const bool known = fstat(descriptor_, &status) == 0;

@@ -84,6 +84,13 @@ TEST(ReadFile, SaysThatAFileIsAbsent) {
                      [&] { (void)read_file(folder / "file/inner", 1); });
 }
 
+TEST(ReadFile, SaysThatUrlsAreNotRead) {
+  test::expect_error(ErrorCode::kNotFound, "https://host/a.png: URLs are not read, expected a path",
+                     [] { (void)read_file("https://host/a.png", 1); });
+  test::expect_error(ErrorCode::kNotFound, "folder/b://c: no such file",
+                     [] { (void)read_file("folder/b://c", 1); });
+}
+
 TEST(ReadFile, RefusesADirectory) {
   const TemporaryDirectory folder;
   test::expect_error(ErrorCode::kIo, "not a regular file",
