@@ -298,6 +298,7 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
   flags.engine.encoder_cache.bytes = kCacheBytes;
   add_encoder_cache_size(verb, flags.engine.encoder_cache, flags.engine.encoder_device_cache_bytes);
   flags.engine.cache_dir = user_cache_dir();
+  flags.engine.vllm.has_prompts = true;
   add_engine_flags(verb, flags.engine);
   add_configuration(verb, flags.configuration, {"api-key", "admin-api-key"});
 }

@@ -246,6 +246,8 @@ TEST_F(BenchMmProcessor, RefusesWhatCannotBeMeant) {
       {{"--max-concurrency", "100000"},
        "--max-concurrency: expected a whole number from 1 to 1024"},
       {{"--limit-mm-per-prompt", ""}, "--limit-mm-per-prompt: expected a JSON object, got"},
+      {{"--limit-mm-per-prompt", R"({"image": 0})"},
+       "--limit-mm-per-prompt: expected at most 0 images in a request, the workload has one with"},
       {{"--metric-percentiles", "200"}, "--metric-percentiles: expected numbers from 0 to 100"},
       {{"--random-mm-num-mm-items-range-ratio", "2"}, "expected a number from 0 to 1"},
       {{"--random-mm-bucket-config", "{}"}, "expected a probability above 0"},

@@ -16,6 +16,7 @@ namespace fovea::cli {
 namespace {
 
 constexpr const char* kVllmGroup = "Names of vLLM";
+constexpr const char* kPromptLimit = "--limit-mm-per-prompt";
 
 struct AttentionName {
   const char* name;
@@ -44,21 +45,33 @@ double pruning_rate(const std::string& text) {
                    ": expected a number of at least 0 and less than 1, got \"" + text + "\"");
 }
 
+/// @throws UsageError for limits that a command without prompts cannot hold to.
+void refuse_idle_limits(const VllmFlags& flags) {
+  const std::optional<std::int64_t> images = prompt_limit(flags.limit_mm_per_prompt, "image");
+  const std::int64_t videos = prompt_limit(flags.limit_mm_per_prompt, "video").value_or(0);
+  if (flags.has_prompts || (!images && videos == 0)) return;
+  throw UsageError(
+      std::string(kPromptLimit) +
+      ": this command has no prompts; expected {\"video\": 0}, which leaves videos out "
+      "of the graphs, got " +
+      shown(flags.limit_mm_per_prompt));
+}
+
 }  // namespace
 
 std::optional<std::int64_t> prompt_limit(const std::string& json_text, std::string_view modality) {
   if (json_text.empty()) return std::nullopt;
-  constexpr const char* kFlag = "--limit-mm-per-prompt";
   const nlohmann::json root = parse_json(json_text);
   if (!root.is_object()) {
-    throw UsageError(std::string(kFlag) + ": expected a JSON object, got " + shown(json_text));
+    throw UsageError(std::string(kPromptLimit) + ": expected a JSON object, got " +
+                     shown(json_text));
   }
   std::optional<std::int64_t> most;
   for (const auto& [name, limit] : root.items()) {
     const nlohmann::json& count =
         limit.is_object() && limit.contains("count") ? limit["count"] : limit;
     if (!count.is_number_integer() || count.get<std::int64_t>() < 0) {
-      throw UsageError(std::string(kFlag) + ": " + shown(name) + ": expected " +
+      throw UsageError(std::string(kPromptLimit) + ": " + shown(name) + ": expected " +
                        whole_number_text(0, kNoLimit) + ", got " + shown(limit));
     }
     if (name == modality) most = count.get<std::int64_t>();
@@ -74,8 +87,10 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
              "data puts a replica of the tower on each GPU; weights would divide it, which only a "
              "single GPU does")
       ->group(kVllmGroup);
-  add_json(verb, "--limit-mm-per-prompt", flags.limit_mm_per_prompt,
-           "Most items of each modality; {\"video\": 0} leaves videos out of the graphs")
+  add_json(verb, kPromptLimit, flags.limit_mm_per_prompt,
+           flags.has_prompts
+               ? "Most items of each modality; {\"video\": 0} leaves videos out of the graphs, too"
+               : "{\"video\": 0} leaves videos out of the graphs")
       ->group(kVllmGroup);
   add_positive(verb, "--max-model-len", flags.max_model_len,
                "Longest prompt: bounds inferred token budgets like --max-num-batched-tokens")
@@ -104,6 +119,7 @@ void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options) {
     }
     options.data_parallel_size = to_int(flags.tensor_parallel_size, "--tensor-parallel-size");
   }
+  refuse_idle_limits(flags);
   if (prompt_limit(flags.limit_mm_per_prompt, "video") == 0) {
     options.graphs.encoder_cudagraph_max_frames_per_batch = 0;
   }

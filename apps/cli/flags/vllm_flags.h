@@ -17,6 +17,7 @@ struct VllmFlags {
   std::int64_t tensor_parallel_size = 1;
   std::string mm_encoder_tp_mode = "weights";
   std::string limit_mm_per_prompt;  ///< JSON, or empty
+  bool has_prompts = false;         ///< of the command, which then holds to all of those limits
   std::int64_t max_model_len = 0;   ///< tokens; 0: no limit
   double video_pruning_rate = 0;
 };
@@ -26,7 +27,8 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags);
 
 /// Translates them: replicas instead of shards of the tower, no graphs for videos that no prompt
 /// may have, and budgets within the length of a prompt.
-/// @throws UsageError for a tower that is to be sharded, and for JSON that is not understood.
+/// @throws UsageError for a tower that is to be sharded, for JSON that is not understood, and for
+/// limits that change nothing because the command has no prompts.
 /// Source: vLLM 0.26, ParallelConfig, MultiModalConfig and the budget ranges of its encoder graphs.
 void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options);
 

@@ -45,12 +45,24 @@ TEST(VllmFlags, TheNumberOfReplicasIsGivenOnce) {
 
 TEST(VllmFlags, VideosThatNoPromptMayHaveNeedNoGraphs) {
   const auto frames = [](const std::string& json) {
-    return options_of({.limit_mm_per_prompt = json}).graphs.encoder_cudagraph_max_frames_per_batch;
+    return options_of({.limit_mm_per_prompt = json, .has_prompts = true})
+        .graphs.encoder_cudagraph_max_frames_per_batch;
   };
   EXPECT_EQ(frames(R"({"video": 0})"), 0);
   EXPECT_EQ(frames(R"({"image": 3, "video": {"count": 0, "num_frames": 32}})"), 0);
   EXPECT_FALSE(frames(R"({"image": 0, "video": 1})"));
   EXPECT_FALSE(frames(R"({"image": 4})"));
+}
+
+TEST(VllmFlags, CommandsWithoutPromptsRefuseLimitsThatChangeNothing) {
+  for (const char* idle : {R"({"image": 4})", R"({"image": 0, "video": 0})", R"({"video": 1})"}) {
+    expect_usage_error(std::string("--limit-mm-per-prompt: this command has no prompts; expected "
+                                   "{\"video\": 0}, which leaves videos out of the graphs, got ") +
+                           idle,
+                       [idle] { (void)options_of({.limit_mm_per_prompt = idle}); });
+  }
+  const EngineOptions options = options_of({.limit_mm_per_prompt = R"({"video": 0, "audio": 1})"});
+  EXPECT_EQ(options.graphs.encoder_cudagraph_max_frames_per_batch, 0);
 }
 
 TEST(VllmFlags, LimitsAreCountsOrObjects) {

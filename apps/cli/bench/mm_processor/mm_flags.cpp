@@ -146,6 +146,7 @@ void add_mm_flags(CLI::App& verb, MmFlags& flags) {
   add_text_flags(verb);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
+  flags.engine.vllm.has_prompts = true;
   add_engine_flags(verb, flags.engine);
   verb.get_option("--seed")->description("Seed of the workload and of dummy weights (default: 0)");
   verb.parse_complete_callback([&verb, &flags] {

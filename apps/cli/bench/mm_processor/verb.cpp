@@ -61,6 +61,27 @@ Workload make_workload(const MmFlags& flags) {
           .requests = draw_requests(pool, flags.num_prompts, flags.seed())};
 }
 
+std::int64_t count_of(const MmRequest& request, Modality modality) {
+  return std::ranges::count(request.files, modality, &MediaItem::modality) +
+         std::ranges::count(request.random, modality,
+                            [](const RandomItem& item) { return item.size.modality; });
+}
+
+/// @throws UsageError for a request that vLLM refuses with this --limit-mm-per-prompt.
+void check_prompts(const std::string& limits, std::span<const MmRequest> requests) {
+  for (const auto& [name, modality] :
+       {std::pair("image", Modality::kImage), std::pair("video", Modality::kVideo)}) {
+    const std::optional<std::int64_t> most = prompt_limit(limits, name);
+    if (!most) continue;
+    for (const MmRequest& request : requests) {
+      const std::int64_t count = count_of(request, modality);
+      if (count <= *most) continue;
+      throw UsageError("--limit-mm-per-prompt: expected at most " + counted(*most, name) +
+                       " in a request, the workload has one with " + std::to_string(count));
+    }
+  }
+}
+
 /// What no output may replace.
 std::vector<std::string> files_of_run(const MmFlags& flags, const Workload& workload) {
   const InputArgument dataset{.text = flags.dataset_path};
@@ -202,6 +223,9 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
   }
 
   const Workload workload = make_workload(flags);
+  for (const std::vector<MmRequest>* requests : {&workload.warmups, &workload.requests}) {
+    check_prompts(flags.engine.vllm.limit_mm_per_prompt, *requests);
+  }
   check_output_paths({flags.output_json, flags.plot}, files_of_run(flags, workload));
   Engine engine = Engine::load(flags.engine.model, options);
   const std::vector<WorkloadRun> runs = measure(flags, engine, workload, modes, console);
