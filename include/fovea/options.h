@@ -53,7 +53,14 @@ enum class MediaProfile : std::uint8_t {
   kSglang,        ///< SGLang: images as stored, transparency ignored
 };
 
-/// How encoded images become RGB.
+/// What happens to a video of whose chosen frames some cannot be read: a packet is damaged, or the
+/// file is cut.
+enum class DamagedFrames : std::uint8_t {
+  kSkip,  ///< it is encoded from the others, as vLLM does, with a warning that names the lost ones
+  kRefuse,  ///< it fails, Error(kCorruptData)
+};
+
+/// How encoded images and videos become RGB.
 struct MediaOptions {
   MediaLimits limits;
   ImageBackend image_backend = ImageBackend::kModelDefault;
@@ -67,6 +74,7 @@ struct MediaOptions {
   /// times those that it is resized to: less work, for rows that differ a little. Sizes and numbers
   /// of rows stay the same (docs/preprocessing.md, "Scaled decoding").
   bool jpeg_scaling = false;
+  DamagedFrames damaged_frames = DamagedFrames::kSkip;
 };
 
 /// Largest token budget. Kernels count rows in 32 bits, and a token may stand for many patches.

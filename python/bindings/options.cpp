@@ -33,6 +33,8 @@ constexpr std::array kProfiles{Named<MediaProfile>{"vllm", MediaProfile::kVllm},
 constexpr std::array kBackends{Named<ImageBackend>{"auto", ImageBackend::kModelDefault},
                                Named<ImageBackend>{"torchvision", ImageBackend::kTorchvision},
                                Named<ImageBackend>{"pil", ImageBackend::kPillow}};
+constexpr std::array kDamages{Named<DamagedFrames>{"skip", DamagedFrames::kSkip},
+                              Named<DamagedFrames>{"refuse", DamagedFrames::kRefuse}};
 constexpr std::array kPackings{Named<PackingPolicy>{"greedy", PackingPolicy::kGreedy},
                                Named<PackingPolicy>{"greedy-fill", PackingPolicy::kGreedyFill},
                                Named<PackingPolicy>{"cost", PackingPolicy::kCost}};
@@ -119,6 +121,7 @@ const std::map<std::string, Set>& setters() {
       {"min_pixels", media<&MediaOptions::min_pixels>},
       {"max_pixels", media<&MediaOptions::max_pixels>},
       {"jpeg_scaling", media<&MediaOptions::jpeg_scaling>},
+      {"damaged_frames", media_choice<&MediaOptions::damaged_frames, kDamages>},
       {"max_image_pixels", limit<&MediaLimits::max_image_pixels>},
       {"max_image_side_px", limit<&MediaLimits::max_image_side_px>},
       {"max_image_bytes", limit<&MediaLimits::max_image_bytes>},

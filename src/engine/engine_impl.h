@@ -52,7 +52,7 @@ struct Engine::Impl {
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
   [[nodiscard]] PrepareContext prepare_context() {
-    return {model(), options.media, decode_budget, decode_processes.get()};
+    return {model(), options.media, decode_budget, decode_processes.get(), options.log};
   }
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }

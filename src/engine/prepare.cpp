@@ -3,6 +3,7 @@
 #include "engine/prepare.h"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <numeric>
 #include <string>
@@ -16,6 +17,7 @@
 #include "engine/prepare/check_item.h"
 #include "engine/prepare/frame_writer.h"
 #include "engine/prepare/item_deadline.h"
+#include "engine/prepare/lost_frames.h"
 #include "engine/rows/row_blocks.h"
 #include "media/decode_image.h"
 #include "media/limits.h"
@@ -176,26 +178,44 @@ class Preparation {
     const Stopwatch watch;
     DecodeBudget::Share share;
     const auto sampler = [&](const media::VideoInfo& info) {
-      std::vector<std::int64_t> indices =
-          processor_.sample_frames(info.num_frames, info.fps, media_.fps);
+      std::vector<std::int64_t> indices = choose_frames(info);
       writer_.expect(std::ssize(indices));
       claim(writer_.plan_for(info.width_px, info.height_px));  // refuses what would be too large
       keep_seconds(indices, info.fps);
-      share = take(info.decode_bytes);
+      if (info.unreadable.empty()) share = take(info.decode_bytes);
       return indices;
     };
     const auto sink = [&](const media::Image& frame) {
       add_frame({frame.rgb.data(), frame.width_px, frame.height_px});
     };
-    if (context_.processes != nullptr) {
-      context_.processes->decode_video(video, sampler, sink);
-    } else {
-      media::decode_video(video, sampler, limits(), sink);
+    const media::VideoInfo info = context_.processes != nullptr
+                                      ? context_.processes->decode_video(video, sampler, sink)
+                                      : media::decode_video(video, sampler, limits(), sink);
+    if (has_lost_frames(info)) {
+      log_to(context_.log, LogLevel::kWarning,
+             lost_frames_line(media_.name, info, writer_.num_frames()));
     }
     result_.times.decode_ms = watch.elapsed_ms() - waited_ms_ - writer_.resize_ms();
   }
 
+  /// The frames that the model takes of a video, but for those that cannot be read. Where there are
+  /// no others, or they are to be refused, all of them: the decoder says why it cannot read them.
+  [[nodiscard]] std::vector<std::int64_t> choose_frames(const media::VideoInfo& info) const {
+    std::vector<std::int64_t> chosen =
+        processor_.sample_frames(info.num_frames, info.fps, media_.fps);
+    if (context_.options.damaged_frames == DamagedFrames::kRefuse) {
+      check_end(media_.name, info);
+      return chosen;
+    }
+    std::vector<std::int64_t> others;
+    std::ranges::copy_if(chosen, std::back_inserter(others), [&](std::int64_t index) {
+      return !std::ranges::binary_search(info.unreadable, index);
+    });
+    return others.empty() ? chosen : others;
+  }
+
   void keep_seconds(std::span<const std::int64_t> indices, double fps) {
+    container_seconds_.clear();
     if (fps <= 0) return;
     for (const std::int64_t index : indices) {
       container_seconds_.push_back(static_cast<double>(index) / fps);

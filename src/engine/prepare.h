@@ -10,6 +10,7 @@
 #include "engine/prepare/decode_budget.h"
 #include "engine/prepare/window_budget.h"
 #include "fovea/embedding.h"
+#include "fovea/log.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
 #include "fovea/tower/models/encoder_graph_model.h"
@@ -34,6 +35,7 @@ struct PrepareContext {
   const MediaOptions& options;
   DecodeBudget& budget;                         ///< of everything that decodes for the engine
   media::DecodeProcesses* processes = nullptr;  ///< where items are decoded; null: here
+  LogSink* log = nullptr;                       ///< warned of frames that are lost
 };
 
 /// The size of an item as far as it can be told without decoding: by the description of pixels and

@@ -19,6 +19,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     require(reply.width_px >= 1 && reply.height_px >= 1);
     require(reply.payload_bytes / 3 / static_cast<std::uint64_t>(reply.width_px) ==
             static_cast<std::uint64_t>(reply.height_px));
+  } else if (reply.kind == ReplyKind::kVideoInfo) {
+    require(reply.num_cut >= 0);
+    require(reply.payload_bytes <= 8 * static_cast<std::uint64_t>(reply.num_frames));
   } else {
     require(reply.payload_bytes <= fovea::media::kMaxTextBytes);
   }

@@ -33,5 +33,27 @@ TEST_F(EncodeProgram, GivesTheSameErrorsWithDecodeProcesses) {
   EXPECT_EQ(there.exit_code, here.exit_code);
 }
 
+TEST_F(EncodeProgram, GoesOnWithTheFramesThatCanBeReadAsDecodeProcessesDo) {
+  if (run_fovea({"env"}).out.find("libfovea_video.so)") == std::string::npos) GTEST_SKIP();
+  const std::string whole = read_text(FOVEA_TEST_SOURCE_DIR "/tests/media/videos/ramp_h264.mp4");
+  const std::string clip = folder_ / "cut.mp4";
+  write_text(clip, whole.substr(0, whole.size() * 8 / 10));
+  std::vector<std::string> inputs{"--video", clip, "--fps", "10"};
+  const ProgramResult here = encode(inputs);
+  EXPECT_EQ(here.exit_code, 0);
+  EXPECT_EQ(here.err, "fovea: warning: video.frames_lost item=\"" + clip +
+                          "\" frames=\"6,9..24\" seconds=\"0.6,0.9..2.4\" used=8 of=25\n");
+  const std::string rows = read_text(output());
+  inputs.insert(inputs.end(), {"--decode-processes", "1"});
+  const ProgramResult there = encode(inputs);
+  EXPECT_EQ(there.exit_code, 0);
+  EXPECT_EQ(there.err, here.err);
+  EXPECT_TRUE(read_text(output()) == rows);
+  inputs.insert(inputs.end(), {"--damaged-frames", "refuse"});
+  const ProgramResult refused = encode(inputs);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("cut.mp4: frame 6 cannot be decoded"));
+}
+
 }  // namespace
 }  // namespace fovea::test

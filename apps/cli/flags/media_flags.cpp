@@ -126,6 +126,10 @@ void add_media_flags(CLI::App& verb, MediaFlags& flags) {
                 "Decode JPEG files at 1/2, 1/4 or 1/8 of their size where the sides of that are at "
                 "least 1.75 times those they are resized to: faster, for rows that differ a little")
       ->group(kImageGroup);
+  add_choice(verb, "--damaged-frames", flags.damaged_frames, {"skip", "refuse"},
+             "Encode a video of which some frames cannot be read, because it is damaged or cut, "
+             "from the others with a warning, as vLLM does, or refuse it")
+      ->group(kImageGroup);
   add_limit_flags(verb, flags);
 }
 
@@ -136,6 +140,7 @@ MediaOptions media_options(const MediaFlags& flags) {
   media.limits = limits_of(flags);
   media.image_backend = image_backend(flags.image_backend);
   media.jpeg_scaling = flags.jpeg_scaling;
+  if (flags.damaged_frames == "refuse") media.damaged_frames = DamagedFrames::kRefuse;
   const ProfileName& profile =
       *std::ranges::find(kProfileNames, flags.profile,
                          [](const ProfileName& entry) { return std::string(entry.name); });

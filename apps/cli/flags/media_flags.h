@@ -16,6 +16,7 @@ struct MediaFlags {
   std::int64_t min_pixels = 0;  ///< 0: the checkpoint's
   std::int64_t max_pixels = 0;  ///< 0: the checkpoint's
   bool jpeg_scaling = false;
+  std::string damaged_frames = "skip";
   std::int64_t max_image_pixels = MediaLimits{}.max_image_pixels;
   std::int64_t max_item_bytes = static_cast<std::int64_t>(MediaLimits{}.max_item_bytes);
   std::int64_t max_patches_per_item = MediaLimits{}.max_patches_per_item;

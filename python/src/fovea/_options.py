@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     min_pixels: Optional[int]
     max_pixels: Optional[int]
     jpeg_scaling: bool
+    damaged_frames: str
     max_image_pixels: int
     max_image_side_px: int
     max_image_bytes: int

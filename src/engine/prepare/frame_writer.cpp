@@ -13,6 +13,9 @@ void FrameWriter::expect(std::int64_t num_frames) {
               "an image has 1 frame, got ", num_frames);
   media::check_num_frames(num_frames, media_.name, limits_);
   num_frames_ = num_frames;
+  next_ = 0;
+  is_planned_ = false;
+  item_.pixels.clear();
 }
 
 ItemPlan FrameWriter::plan_for(std::int64_t width_px, std::int64_t height_px) const {

@@ -17,7 +17,7 @@ class FrameWriter {
               PreparedItem& item)
       : processor_(processor), media_(media), limits_(limits), item_(item) {}
 
-  /// Says how many frames there are; 1 without it.
+  /// Says how many frames there are; 1 without it. Frames that were added before count no more.
   /// @throws Error(kInvalidArgument) beyond the limit, and for an image of other than 1 frame.
   void expect(std::int64_t num_frames);
 

@@ -187,27 +187,61 @@ bool Reader::next(AVPacket& packet) {
     bytes_of_packet_ = 0;
     const int read = av_read_frame(format_.get(), &packet);
     rethrow();
-    if (read == AVERROR_EOF) return false;
-    FOVEA_CHECK(read >= 0, kCorruptData, video_.name, ": ", error_text(read));
+    FOVEA_CHECK(read != AVERROR(ENOMEM), kOutOfMemory, video_.name, ": out of memory");
+    if (read < 0) return false;
+    note_end(packet);
     if (packet.stream_index == stream_->index) return true;
   }
 }
 
-void Reader::rewind() {
-  bytes_of_packet_ = 0;
-  if ((format_->iformat->flags & AVFMT_TS_DISCONT) != 0) {
-    // No timestamp names a place in such a file.
-    format_.reset();
-    position_ = 0;
-    open();
-    find_stream();
-    return;
+void Reader::note_end(const AVPacket& packet) {
+  const std::int64_t begin = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (begin == AV_NOPTS_VALUE) return;
+  const AVRational unit = format_->streams[packet.stream_index]->time_base;
+  end_us_ = std::max(end_us_, av_rescale_q(begin, unit, AV_TIME_BASE_Q) +
+                                  av_rescale_q(packet.duration, unit, AV_TIME_BASE_Q));
+}
+
+bool Reader::is_format(const char* name) const {
+  return av_match_name(name, format_->iformat->name) != 0;
+}
+
+double Reader::missing_seconds() const {
+  const bool is_named = format_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM;
+  if (!is_named || !is_format("matroska") || format_->duration <= 0) return 0;
+  const std::int64_t start = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
+  return static_cast<double>(start + format_->duration - end_us_) / AV_TIME_BASE;
+}
+
+std::int64_t Reader::listed_after(std::int64_t num_read) const {
+  if (!is_format("mov")) return 0;
+  std::int64_t count = 0;
+  const int listed = avformat_index_get_entries_count(stream_);
+  for (std::int64_t i = num_read; i < listed; ++i) {
+    const AVIndexEntry* const entry = avformat_index_get_entry(stream_, static_cast<int>(i));
+    if ((entry->flags & AVINDEX_DISCARD_FRAME) == 0) ++count;
   }
+  return count;
+}
+
+bool Reader::may_begin_anywhere() const { return is_format("mpegts"); }
+
+bool Reader::seek_start() {
+  if ((format_->iformat->flags & AVFMT_TS_DISCONT) != 0)
+    return false;  // no timestamp names a place
   const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
   const int done = av_seek_frame(format_.get(), stream_->index, start, AVSEEK_FLAG_BACKWARD);
   rethrow();
-  FOVEA_CHECK(done >= 0, kCorruptData, video_.name,
-              ": cannot go back to the first frame: ", error_text(done));
+  return done >= 0;
+}
+
+void Reader::rewind() {
+  bytes_of_packet_ = 0;
+  if (seek_start()) return;
+  format_.reset();
+  position_ = 0;
+  open();
+  find_stream();
 }
 
 }  // namespace fovea::media::ffmpeg

@@ -26,12 +26,22 @@ class Reader {
   /// check_mp4_samples, and as next().
   Reader(const EncodedVideo& video, const MediaLimits& limits);
 
-  /// Moves to the next packet of the stream. @return false at the end.
-  /// @throws Error(kCorruptData), Error(kIo) with the system's reason and if the file has shrunk,
-  /// Error(kInvalidArgument) for a packet beyond max_item_bytes, and as check_interrupt.
+  /// Moves to the next packet of the stream. @return false at the end, and where what follows in
+  /// the container makes no sense.
+  /// @throws Error(kIo) with the system's reason and if the file has shrunk,
+  /// Error(kInvalidArgument) for a packet beyond max_item_bytes, Error(kOutOfMemory), and as
+  /// check_interrupt.
   [[nodiscard]] bool next(AVPacket& packet);
-  /// Goes back to the first packet. Where timestamps may jump, as in MPEG-TS and Ogg, it opens the
-  /// container again: stream() is another one then. @throws as the constructor.
+  /// Frames to be shown that an MP4 or MOV file lists after its first `num_read` packets; 0 for
+  /// other formats, which have no such list, or have it behind the frames.
+  [[nodiscard]] std::int64_t listed_after(std::int64_t num_read) const;
+  /// Seconds by which Matroska and WebM end before the duration that their header names, as far as
+  /// packets were read; 0 if it names none, and for other formats, whose headers do not say.
+  [[nodiscard]] double missing_seconds() const;
+  /// Whether the format allows a stream to begin between two key frames.
+  [[nodiscard]] bool may_begin_anywhere() const;
+  /// Goes back to the first packet. Where timestamps may jump, as in MPEG-TS and Ogg, or it cannot
+  /// seek, it opens the container again: stream() is another one then. @throws as the constructor.
   void rewind();
   [[nodiscard]] AVStream& stream() const noexcept { return *stream_; }
 
@@ -44,6 +54,9 @@ class Reader {
   int read_some(std::uint8_t* buffer, std::size_t size);
   void open();
   void find_stream();
+  [[nodiscard]] bool seek_start();
+  [[nodiscard]] bool is_format(const char* name) const;
+  void note_end(const AVPacket& packet);
   void check_frame_size(const AVStream& stream) const;
   void rethrow();
 
@@ -55,6 +68,7 @@ class Reader {
   Io io_;
   FormatContext format_;
   AVStream* stream_ = nullptr;  // inside format_
+  std::int64_t end_us_ = 0;     // of the packets read, of all streams
 };
 
 }  // namespace fovea::media::ffmpeg

@@ -1,6 +1,7 @@
 // One item through a decoder process.
 #include "media/process/decoder_process.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -27,6 +28,12 @@ Error error_of_end(int signal, std::string_view name) {
   return {ErrorCode::kCorruptData, cat(name, ": its decoder process crashed: ", strsignal(signal))};
 }
 
+void check_kind(const Reply& reply, ReplyKind wanted, std::string_view name) {
+  FOVEA_CHECK(reply.kind == wanted, kCorruptData, name, ": expected reply ",
+              static_cast<int>(wanted), " of its decoder process, got ",
+              static_cast<int>(reply.kind));
+}
+
 }  // namespace
 
 DecoderProcess::DecoderProcess(ChildProcess child) : child_(std::move(child)) {
@@ -46,7 +53,7 @@ Image DecoderProcess::decode_image(const EncodedImage& source, const ImageInfo& 
       source.bytes, source.name);
   Image image{
       .width_px = info.width_px, .height_px = info.height_px, .rgb = {}, .margins = info.margins};
-  receive_pixels(image, source.name);
+  receive_pixels(receive(ReplyKind::kPixels, source.name), image, source.name);
   is_idle_ = true;
   return image;
 }
@@ -56,18 +63,46 @@ VideoInfo DecoderProcess::decode_video(const EncodedVideo& video, const FrameSam
   ++num_items_;
   ask({.kind = RequestKind::kVideo, .options = options, .file_bytes = video.file_bytes}, {},
       video.name, video.file);
-  const VideoInfo info = receive_info(video.name, options.limits);
-  const std::vector<std::int64_t> indices = sampler(info);
-  const std::vector<std::uint8_t> payload = to_payload(indices);
-  ask({.kind = RequestKind::kFrames, .payload_bytes = payload.size()}, payload, video.name);
-  Image frame{.width_px = info.width_px, .height_px = info.height_px, .rgb = {}};
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    receive_pixels(frame, video.name);
-    sink(frame);
-  }
-  (void)receive(ReplyKind::kDone, video.name);
+  VideoInfo info = receive_info(video.name, options.limits);
+  info.unreadable = receive_frames(info, sampler(info), video.name, sink);
+  if (!info.unreadable.empty()) (void)receive_frames(info, sampler(info), video.name, sink);
   is_idle_ = true;
   return info;
+}
+
+std::vector<std::int64_t> DecoderProcess::receive_frames(const VideoInfo& info,
+                                                         std::span<const std::int64_t> indices,
+                                                         std::string_view name,
+                                                         const FrameSink& sink) {
+  const std::vector<std::uint8_t> payload = to_payload(indices);
+  ask({.kind = RequestKind::kFrames, .payload_bytes = payload.size()}, payload, name);
+  Image frame{.width_px = info.width_px, .height_px = info.height_px, .rgb = {}};
+  const bool may_lose = info.unreadable.empty();
+  for (std::size_t i = 0; i <= indices.size(); ++i) {
+    const Reply reply = receive(name);
+    if (may_lose && reply.kind == ReplyKind::kVideoInfo) {
+      return receive_unreadable(reply, indices, name);
+    }
+    check_kind(reply, i < indices.size() ? ReplyKind::kPixels : ReplyKind::kDone, name);
+    if (i == indices.size()) break;
+    receive_pixels(reply, frame, name);
+    sink(frame);
+  }
+  return {};
+}
+
+std::vector<std::int64_t> DecoderProcess::receive_unreadable(const Reply& reply,
+                                                             std::span<const std::int64_t> indices,
+                                                             std::string_view name) {
+  const std::uint64_t count = reply.payload_bytes / 8;
+  FOVEA_CHECK(count >= 1 && count <= indices.size(), kCorruptData, name,
+              ": its decoder process cannot read ", count, " of ", indices.size(), " frames");
+  std::vector<std::uint8_t> payload(reply.payload_bytes);
+  if (!child_.receive(payload)) fail_after_end(name);
+  std::vector<std::int64_t> unreadable = parse_indices(payload);
+  FOVEA_CHECK(std::ranges::is_sorted(unreadable) && std::ranges::includes(indices, unreadable),
+              kCorruptData, name, ": its decoder process cannot read frames that nobody asked for");
+  return unreadable;
 }
 
 bool DecoderProcess::is_idle() { return is_idle_ && child_.is_running(); }
@@ -83,21 +118,27 @@ void DecoderProcess::ask(const Request& request, std::span<const std::uint8_t> p
   if (!child_.send(to_header(request), file) || !child_.send(payload)) fail_after_end(name);
 }
 
-Reply DecoderProcess::receive(ReplyKind wanted, std::string_view name) {
+Reply DecoderProcess::receive(std::string_view name) {
   ReplyHeader header{};
   if (!child_.receive(header)) fail_after_end(name);
   const Reply reply = parse_reply(header, name);
   if (reply.kind == ReplyKind::kError) fail_with(reply, name);
-  FOVEA_CHECK(reply.kind == wanted, kCorruptData, name, ": expected reply ",
-              static_cast<int>(wanted), " of its decoder process, got ",
-              static_cast<int>(reply.kind));
+  return reply;
+}
+
+Reply DecoderProcess::receive(ReplyKind wanted, std::string_view name) {
+  const Reply reply = receive(name);
+  check_kind(reply, wanted, name);
   return reply;
 }
 
 VideoInfo DecoderProcess::receive_info(std::string_view name, const MediaLimits& limits) {
   const Reply reply = receive(ReplyKind::kVideoInfo, name);
+  FOVEA_CHECK(reply.payload_bytes == 0, kCorruptData, name,
+              ": its decoder process cannot read frames that nobody asked for");
   check_image_size(reply.width_px, reply.height_px, name, limits);
   const VideoInfo info{.num_frames = reply.num_frames,
+                       .num_cut = reply.num_cut,
                        .fps = reply.fps,
                        .width_px = reply.width_px,
                        .height_px = reply.height_px,
@@ -108,8 +149,7 @@ VideoInfo DecoderProcess::receive_info(std::string_view name, const MediaLimits&
   return info;
 }
 
-void DecoderProcess::receive_pixels(Image& image, std::string_view name) {
-  const Reply reply = receive(ReplyKind::kPixels, name);
+void DecoderProcess::receive_pixels(const Reply& reply, Image& image, std::string_view name) {
   FOVEA_CHECK(reply.width_px == image.width_px && reply.height_px == image.height_px, kCorruptData,
               name, ": expected ", image.width_px, " x ", image.height_px,
               " pixels of its decoder process, got ", reply.width_px, " x ", reply.height_px);

@@ -44,12 +44,24 @@ class DecoderProcess {
  private:
   void ask(const Request& request, std::span<const std::uint8_t> payload, std::string_view name,
            int file = -1);
-  /// The next reply, of the kind wanted. @throws what a kError says.
+  /// The next reply, whatever its kind. @throws what a kError says.
+  [[nodiscard]] Reply receive(std::string_view name);
+  /// The next reply, of the kind wanted. @throws as above.
   [[nodiscard]] Reply receive(ReplyKind wanted, std::string_view name);
   /// What a process says about a video, within the limits.
   [[nodiscard]] VideoInfo receive_info(std::string_view name, const MediaLimits& limits);
-  /// Pixels of the size of `image`, into it.
-  void receive_pixels(Image& image, std::string_view name);
+  /// Asks for frames and hands them on. @return those that cannot be read, if there are any: the
+  /// process waits for another choice then, unless it has had one, and the others do not count.
+  [[nodiscard]] std::vector<std::int64_t> receive_frames(const VideoInfo& info,
+                                                         std::span<const std::int64_t> indices,
+                                                         std::string_view name,
+                                                         const FrameSink& sink);
+  /// Those of `indices` that the process names after `reply`.
+  [[nodiscard]] std::vector<std::int64_t> receive_unreadable(const Reply& reply,
+                                                             std::span<const std::int64_t> indices,
+                                                             std::string_view name);
+  /// Pixels of the size of `image`, into it. @param reply that announces them.
+  void receive_pixels(const Reply& reply, Image& image, std::string_view name);
   [[noreturn]] void fail_with(const Reply& reply, std::string_view name);
   [[noreturn]] void fail_after_end(std::string_view name);
 

@@ -21,11 +21,13 @@ namespace {
 
 /// What the host wants of a video.
 std::vector<std::int64_t> ask_for_frames(const VideoInfo& info) {
-  send_reply({.kind = ReplyKind::kVideoInfo,
-              .width_px = info.width_px,
-              .height_px = info.height_px,
-              .num_frames = info.num_frames,
-              .fps = info.fps});
+  send_indices({.kind = ReplyKind::kVideoInfo,
+                .width_px = info.width_px,
+                .height_px = info.height_px,
+                .num_frames = info.num_frames,
+                .num_cut = info.num_cut,
+                .fps = info.fps},
+               info.unreadable);
   return parse_indices(receive_payload(receive_request().request));
 }
 

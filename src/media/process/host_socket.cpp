@@ -26,6 +26,13 @@ void send(std::span<const std::uint8_t> bytes) {
 
 void send_reply(const Reply& reply) { send(to_header(reply)); }
 
+void send_indices(Reply reply, std::span<const std::int64_t> indices) {
+  const std::vector<std::uint8_t> payload = to_payload(indices);
+  reply.payload_bytes = payload.size();
+  send_reply(reply);
+  send(payload);
+}
+
 void send_text(Reply reply, std::string_view text) {
   text = text.substr(0, kMaxTextBytes);
   reply.payload_bytes = text.size();

@@ -15,6 +15,8 @@ namespace fovea::media {
 
 /// Sends a reply that has no payload.
 void send_reply(const Reply& reply);
+/// Sends a reply with indices of frames.
+void send_indices(Reply reply, std::span<const std::int64_t> indices);
 /// Sends a reply with a text, cut to kMaxTextBytes.
 void send_text(Reply reply, std::string_view text);
 void send_pixels(const Image& image);

@@ -68,7 +68,10 @@ bool is_consistent(const Reply& reply) {
     case ReplyKind::kDone: return reply.payload_bytes == 0;
     case ReplyKind::kVideoInfo:
       return is_side(reply.width_px) && is_side(reply.height_px) && reply.num_frames >= 1 &&
-             reply.num_frames <= kMostVideoFrames && is_rate(reply.fps) && reply.payload_bytes == 0;
+             reply.num_frames <= kMostVideoFrames && reply.num_cut >= 0 &&
+             reply.num_cut <= kMostVideoFrames && is_rate(reply.fps) &&
+             reply.payload_bytes / 8 <= static_cast<std::uint64_t>(reply.num_frames) &&
+             reply.payload_bytes % 8 == 0;
     case ReplyKind::kPixels:
       return is_side(reply.width_px) && is_side(reply.height_px) &&
              reply.payload_bytes / 3 ==
@@ -131,6 +134,7 @@ ReplyHeader to_header(const Reply& reply) {
   words.put_signed(reply.width_px);
   words.put_signed(reply.height_px);
   words.put_signed(reply.num_frames);
+  words.put_signed(reply.num_cut);
   words.put(std::bit_cast<std::uint64_t>(reply.fps));
   words.put(reply.payload_bytes);
   return header;
@@ -148,6 +152,7 @@ Reply parse_reply(const ReplyHeader& header, std::string_view name) {
   reply.width_px = words.take_signed();
   reply.height_px = words.take_signed();
   reply.num_frames = words.take_signed();
+  reply.num_cut = words.take_signed();
   reply.fps = std::bit_cast<double>(words.take());
   reply.payload_bytes = words.take();
   FOVEA_CHECK(is_consistent(reply), kCorruptData, name,

@@ -18,7 +18,9 @@
 //   process: kReady
 //   host: kImage and a file                 process: kPixels and RGB, or kError and a text
 //   host: kVideo and a descriptor           process: kVideoInfo, or kError
-//   host: kFrames and indices               process: kPixels for each, then kDone, or kError
+//   host: kFrames and indices               process: kPixels for each, then kDone, or kError, or
+//                                           once kVideoInfo and indices of them: these cannot be
+//                                           read, and the host chooses again
 //
 // The process knows no name of what it decodes: texts of errors begin where the name would end.
 
@@ -28,7 +30,7 @@ namespace fovea::media {
 /// raised by one whenever messages change.
 inline constexpr const char* kDecoderFile = "fovea-decoder";
 inline constexpr PluginBuild kDecoderBuild{.kind = {'d', 'e', 'c', 'o', 'd', 'e', 'r'},
-                                           .interface_number = 2};
+                                           .interface_number = 3};
 
 enum class RequestKind : std::uint8_t { kImage = 1, kVideo, kFrames };
 
@@ -66,14 +68,16 @@ struct Reply {
   std::int64_t width_px = 0;               ///< of kPixels and kVideoInfo, >= 1
   std::int64_t height_px = 0;              ///< as width_px
   std::int64_t num_frames = 0;             ///< of kVideoInfo, 1 .. kMostVideoFrames
-  double fps = 0;                   ///< of kVideoInfo: 0, or a rate that a container can name
-  std::uint64_t payload_bytes = 0;  ///< 3 per pixel; of kError at most
-                                    ///< kMaxTextBytes; 0 otherwise
+  std::int64_t num_cut = 0;                ///< of kVideoInfo, 0 .. kMostVideoFrames
+  double fps = 0;  ///< of kVideoInfo: 0, or a rate that a container can name
+  /// 3 per pixel; of kError at most kMaxTextBytes; of kVideoInfo 8 per frame that cannot be read,
+  /// num_frames of them at most; 0 otherwise.
+  std::uint64_t payload_bytes = 0;
 };
 
 inline constexpr std::int64_t kMostVideoFrames = 1'000'000;
 inline constexpr std::size_t kMaxTextBytes = 4096;
-inline constexpr std::size_t kReplyHeaderBytes = 7 * 8;
+inline constexpr std::size_t kReplyHeaderBytes = 8 * 8;
 using ReplyHeader = std::array<std::uint8_t, kReplyHeaderBytes>;
 
 [[nodiscard]] ReplyHeader to_header(const Reply& reply);
@@ -81,7 +85,7 @@ using ReplyHeader = std::array<std::uint8_t, kReplyHeaderBytes>;
 /// @param name of what is decoded, for messages. @throws Error(kCorruptData).
 [[nodiscard]] Reply parse_reply(const ReplyHeader& header, std::string_view name);
 
-/// Indices of frames as the payload of kFrames, and back.
+/// Indices of frames as the payload of kFrames or kVideoInfo, and back.
 [[nodiscard]] std::vector<std::uint8_t> to_payload(std::span<const std::int64_t> indices);
 [[nodiscard]] std::vector<std::int64_t> parse_indices(std::span<const std::uint8_t> payload);
 

@@ -31,6 +31,13 @@ TEST(MediaFlags, ScaleJpegFilesOnRequestAlone) {
   EXPECT_TRUE(parsed("--jpeg-scaling").jpeg_scaling);
 }
 
+TEST(MediaFlags, RefuseDamagedVideosOnRequestAlone) {
+  EXPECT_EQ(parsed("").damaged_frames, DamagedFrames::kSkip);
+  EXPECT_EQ(parsed("--damaged-frames skip").damaged_frames, DamagedFrames::kSkip);
+  EXPECT_EQ(parsed("--damaged-frames refuse").damaged_frames, DamagedFrames::kRefuse);
+  EXPECT_THROW((void)parsed("--damaged-frames guess"), CLI::ParseError);
+}
+
 TEST(MediaFlags, TakeABackground) {
   const MediaOptions white = parsed("--media-profile vllm-0.23");
   EXPECT_EQ(white.background[0], 255);

@@ -206,15 +206,24 @@ TEST_F(DecodeProcessesTest, EndAWaitInLineAtTheDeadline) {
 }
 
 /// Sampled frames of a video, one after the other.
-Outcome frames_of(const std::function<VideoInfo(const FrameSampler&, const FrameSink&)>& decode) {
+/// @param skips whether frames that cannot be read are left out, or insisted on.
+Outcome frames_of(const std::function<VideoInfo(const FrameSampler&, const FrameSink&)>& decode,
+                  bool skips) {
   return outcome_of([&] {
     Image frames;
     VideoInfo seen;
     const VideoInfo info = decode(
         [&](const VideoInfo& before) {
           seen = before;
+          frames = {};
           const std::int64_t last = before.num_frames - 1;
-          return std::vector<std::int64_t>{0, last / 3, last / 2, last / 2, last};
+          std::vector<std::int64_t> chosen{0, last / 3, last / 2, last / 2, last};
+          if (skips) {
+            std::erase_if(chosen, [&](std::int64_t index) {
+              return std::ranges::binary_search(before.unreadable, index);
+            });
+          }
+          return chosen;
         },
         [&](const Image& frame) {
           frames.width_px = frame.width_px;
@@ -223,6 +232,8 @@ Outcome frames_of(const std::function<VideoInfo(const FrameSampler&, const Frame
         });
     EXPECT_EQ(info.decode_bytes, seen.decode_bytes);
     EXPECT_EQ(info.fps, seen.fps);
+    EXPECT_EQ(info.unreadable, seen.unreadable);
+    EXPECT_EQ(info.num_cut, seen.num_cut);
     return frames;
   });
 }
@@ -232,13 +243,21 @@ class DecodeVideosTest : public DecodeProcessesTest {
   void SetUp() override {
     if (video_status().starts_with("not used")) GTEST_SKIP() << video_status();
   }
-  void expect_same_video(const EncodedVideo& video) {
-    const Outcome here = frames_of([&](const FrameSampler& sampler, const FrameSink& sink) {
-      return decode_video(video, sampler, {}, sink);
-    });
-    const Outcome there = frames_of([&](const FrameSampler& sampler, const FrameSink& sink) {
-      return processes_.decode_video(video, sampler, sink);
-    });
+  void expect_same_video(const EncodedVideo& video, bool skips = false) {
+    VideoInfo info_here;
+    VideoInfo info_there;
+    const Outcome here = frames_of(
+        [&](const FrameSampler& sampler, const FrameSink& sink) {
+          return info_here = decode_video(video, sampler, {}, sink);
+        },
+        skips);
+    const Outcome there = frames_of(
+        [&](const FrameSampler& sampler, const FrameSink& sink) {
+          return info_there = processes_.decode_video(video, sampler, sink);
+        },
+        skips);
+    EXPECT_EQ(info_there.unreadable, info_here.unreadable);
+    EXPECT_EQ(info_there.num_cut, info_here.num_cut);
     EXPECT_EQ(there.image.width_px, here.image.width_px);
     EXPECT_EQ(there.image.height_px, here.image.height_px);
     EXPECT_TRUE(there.image.rgb == here.image.rgb) << "pixels differ";
@@ -265,6 +284,15 @@ TEST_F(DecodeVideosTest, GiveTheErrorsOfThisProcess) {
   for (const std::size_t size : {std::size_t{0}, whole.size() / 2, whole.size() - 40}) {
     SCOPED_TRACE(size);
     expect_same_video({.bytes = std::span(whole).first(size), .name = "cut.mp4"});
+  }
+}
+
+TEST_F(DecodeVideosTest, GiveWhatCanBeReadOfADamagedVideo) {
+  for (const char* name : {"ramp_h264.mp4", "ramp_vp9.webm", "ramp_h264.ts"}) {
+    SCOPED_TRACE(name);
+    const Bytes whole = read_file(std::string(kVideos) + "/" + name, kMostFileBytes);
+    const std::span cut = std::span(whole).first(whole.size() * 8 / 10);
+    expect_same_video({.bytes = cut, .name = name}, true);
   }
 }
 

@@ -44,6 +44,16 @@ void answer(const std::vector<std::uint8_t>& file) {
   }
 }
 
+/// What cannot be read of the frames 0, 1 and 2.
+std::vector<std::int64_t> lost_frames(char order) {
+  switch (order) {
+    case 'f': return {1, 7};
+    case 'o': return {2, 1};
+    case 'z': return {};
+    default: return {1};
+  }
+}
+
 /// Claims a video of 3 frames of 4 x 2 pixels, or what the last byte says.
 void answer_video(const Request& request, int file) {
   char order = 0;
@@ -53,9 +63,14 @@ void answer_video(const Request& request, int file) {
   if (order == 'w') info.width_px = 70'000;
   if (order == 'n') info.num_frames = 2'000'000;
   if (order == 'l') info.width_px = info.height_px = 10'000;
+  if (order == 'b') return send_indices(info, std::vector<std::int64_t>{0});
   send_reply(info);
-  const std::vector<std::int64_t> indices =
-      parse_indices(receive_payload(receive_request().request));
+  std::vector<std::int64_t> indices = parse_indices(receive_payload(receive_request().request));
+  if (std::string_view("uforz").find(order) != std::string_view::npos) {
+    send_indices(info, lost_frames(order));
+    indices = parse_indices(receive_payload(receive_request().request));
+    if (order == 'r') return send_indices(info, lost_frames('u'));
+  }
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (order == 'k' && i == 1) raise(SIGKILL);
     send_grey(order == 's' && i == 1 ? 5 : 4, 2);

@@ -111,8 +111,9 @@ int count_frames(DecodeProcesses& processes, char order) {
   const auto bytes = static_cast<std::uint8_t>(order);
   (void)processes.decode_video(
       {.bytes = {&bytes, 1}, .name = "v.mp4"},
-      [](const VideoInfo&) {
-        return std::vector<std::int64_t>{0, 1, 2};
+      [](const VideoInfo& info) {
+        return info.unreadable.empty() ? std::vector<std::int64_t>{0, 1, 2}
+                                       : std::vector<std::int64_t>{0, 2};
       },
       [&](const Image& frame) { count += frame.rgb.size() == 24 ? 1 : 0; });
   return count;
@@ -130,6 +131,21 @@ TEST_F(HostileDecoder, OfVideosIsOneFailedItem) {
   expect_failure('s', ErrorCode::kCorruptData, "expected 4 x 2 pixels");
   expect_failure('m', ErrorCode::kCorruptData, "expected reply 4 of its decoder process, got 2");
   expect_failure('k', ErrorCode::kUnavailable, "its decoder process was ended");
+}
+
+TEST_F(HostileDecoder, MayLoseFramesThatWereAskedForOnce) {
+  EXPECT_EQ(count_frames(processes_, 'u'), 2);
+  const auto expect_failure = [&](char order, const std::string& part) {
+    SCOPED_TRACE(order);
+    expect_error(ErrorCode::kCorruptData, "v.mp4: " + part,
+                 [&] { (void)count_frames(processes_, order); });
+    EXPECT_EQ(count_frames(processes_, '.'), 3);
+  };
+  expect_failure('b', "its decoder process cannot read frames that nobody asked for");
+  expect_failure('f', "its decoder process cannot read frames that nobody asked for");
+  expect_failure('o', "its decoder process cannot read frames that nobody asked for");
+  expect_failure('z', "its decoder process cannot read 0 of 3 frames");
+  expect_failure('r', "expected reply 2 of its decoder process, got 3");
 }
 
 TEST(DecoderProcess, ThatIsNoneIsRefused) {

@@ -72,6 +72,22 @@ TEST(Reply, SurvivesTheSocket) {
   EXPECT_EQ(error.payload_bytes, 9u);
 }
 
+TEST(Reply, AboutAVideoSaysWhatCannotBeReadOfIt) {
+  Reply sent = video(25, 29.97);
+  sent.num_cut = 7;
+  sent.payload_bytes = 25 * 8;
+  const Reply received = parse_reply(to_header(sent), "v.mp4");
+  EXPECT_EQ(received.num_cut, 7);
+  EXPECT_EQ(received.payload_bytes, 200u);
+}
+
+Reply lossy_video(std::int64_t num_cut, std::uint64_t payload_bytes) {
+  Reply reply = video(5, 10);
+  reply.num_cut = num_cut;
+  reply.payload_bytes = payload_bytes;
+  return reply;
+}
+
 TEST(ReplyTable, RefusesWhatMakesNoSense) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -86,6 +102,10 @@ TEST(ReplyTable, RefusesWhatMakesNoSense) {
                                     video(5, -1),
                                     video(5, kInfinite),
                                     video(5, std::numeric_limits<double>::quiet_NaN()),
+                                    lossy_video(-1, 0),
+                                    lossy_video(kMostVideoFrames + 1, 0),
+                                    lossy_video(0, 7),
+                                    lossy_video(0, 6 * 8),
                                     {.kind = ReplyKind::kDone, .payload_bytes = 1},
                                     {.kind = ReplyKind::kError, .payload_bytes = kMaxTextBytes + 1},
                                     {.kind = ReplyKind::kReady, .payload_bytes = 1}};
