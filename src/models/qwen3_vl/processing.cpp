@@ -31,7 +31,8 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
                                         double video_fps, double target_fps) {
   constexpr double kAbsurd = 1e9;  // keeps the count an integer for any rate
   const double fps = video_fps > 0 ? video_fps : blocks::kUnknownFps;
-  const double wanted = std::min(static_cast<double>(total_frames) / fps * target_fps, kAbsurd);
+  const double rate = std::min(target_fps, bounds.max_fps);
+  const double wanted = std::min(static_cast<double>(total_frames) / fps * rate, kAbsurd);
   std::int64_t count = std::max(static_cast<std::int64_t>(wanted), bounds.min_frames);
   count = std::min({count, bounds.max_frames, total_frames});
   const double step =
@@ -59,7 +60,7 @@ blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
                                        const MediaOptions& media) {
   blocks::GridProcessing p{.geometry = grid, .limits = default_limits(files)};
   blocks::read_grid_processor(files, media, p);
-  const VideoBounds bounds = blocks::read_video_bounds(files, {});
+  const VideoBounds bounds = blocks::read_video_bounds(files, media, {});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {
     return blocks::smart_resize_image(height_px, width_px, factor, range);

@@ -48,9 +48,10 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
   };
   const auto total = static_cast<double>(total_frames);
   const double fps = video_fps > 0 ? video_fps : kUnknownFps;
+  const double rate = std::min(target_fps, bounds.max_fps);
   const double most = whole_patches(std::min(static_cast<double>(bounds.max_frames), total));
-  const double wanted = std::min(
-      {std::max(total / fps * target_fps, static_cast<double>(bounds.min_frames)), most, total});
+  const double wanted =
+      std::min({std::max(total / fps * rate, static_cast<double>(bounds.min_frames)), most, total});
   // A video of one frame, of which the reference takes none.
   const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(whole_patches(wanted)));
   const double step = total / static_cast<double>(count);
@@ -71,7 +72,7 @@ GridProcessing read_frame_processing(const checkpoint::HfConfig& files, const Gr
       .limits = {.image = {56 * 56, 28 * 28 * 1280}, .video = {128 * 28 * 28, 28 * 28 * 768}},
       .scaling = {.image_mean = kClipMean, .image_std = kClipStd}};
   read_grid_processor(files, media, p);
-  const VideoBounds bounds = read_video_bounds(files, {.max_video_tokens = 128000});
+  const VideoBounds bounds = read_video_bounds(files, media, {.max_video_tokens = 128000});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {
     return smart_resize_image(height_px, width_px, factor, range);

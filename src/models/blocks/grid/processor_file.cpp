@@ -130,7 +130,10 @@ void read_grid_processor(const checkpoint::HfConfig& files, const MediaOptions& 
   processing.assumptions = assumptions(files, limits, scaling);
 }
 
-VideoBounds read_video_bounds(const checkpoint::HfConfig& files, VideoBounds bounds) {
+VideoBounds read_video_bounds(const checkpoint::HfConfig& files, const MediaOptions& media,
+                              VideoBounds bounds) {
+  constexpr double kMostFps = 30;
+  if (media.profile == MediaProfile::kVllm) bounds.max_fps = kMostFps;
   const auto video = files.video_processor();
   if (!video) return bounds;
   bounds.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", bounds.cap_pixels_per_frame);

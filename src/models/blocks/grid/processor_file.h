@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "models/blocks/grid/processor.h"
@@ -24,12 +27,16 @@ struct VideoBounds {
   std::int64_t max_frames = 768;
   bool cap_pixels_per_frame = false;  ///< limits frames to a share of max_video_tokens
   std::int64_t max_video_tokens = 768;
+  double max_fps = std::numeric_limits<double>::infinity();  ///< frames sampled per second
 };
 
-/// What the processor file of videos says of them; `defaults` where it is silent.
+/// What the processor file of videos says of them; `defaults` where it is silent. The loaders of
+/// vLLM 0.33 for Qwen2-VL and Qwen3-VL sample at most 30 frames per second, whatever is asked for;
+/// the processors of transformers 5.24 have no such bound.
+/// @param media whose profile says which of them is reproduced.
 /// @throws Error(kCorruptData) for bounds that are no positive numbers.
 [[nodiscard]] VideoBounds read_video_bounds(const checkpoint::HfConfig& files,
-                                            VideoBounds defaults);
+                                            const MediaOptions& media, VideoBounds defaults);
 
 /// Frames per second of a file that does not say its rate.
 inline constexpr double kUnknownFps = 24.0;
