@@ -220,7 +220,8 @@ void Model::forward(fovea::ExecContext& ctx, fovea::PathId, const fovea::GraphCa
   ops::linear(ctx, {.x = patches, .weight = patch_, .rows = rows, .out = x});
   ops::add_positions_bilinear(ctx, {.table = positions_.view(),
                                     .positions = in["positions"],
-                                    .side = kMaxSide,
+                                    .table_height = kMaxSide,
+                                    .table_width = kMaxSide,
                                     .rows = rows,
                                     .x = x});
   const ops::Sequences sequences{.cu_seqlens = in["cu_seqlens"],

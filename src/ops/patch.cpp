@@ -14,10 +14,13 @@ constexpr std::int64_t kByteValues = 256;
 
 /// @return whether there is work.
 bool check_positions(const char* op, const AddPositionsArgs& args) {
-  FOVEA_CHECK(args.side > 0, kInvalidArgument, op, ": side must be > 0, got ", args.side);
+  FOVEA_CHECK(args.table_height > 0 && args.table_width > 0, kInvalidArgument, op,
+              ": table_height and table_width must be > 0, got ", args.table_height, " and ",
+              args.table_width);
   check_activation(op, "x", args.x, 2);
   const std::int64_t rows = args.x.shape[0];
-  check_tensor(op, "table", args.table, DType::kF32, {args.side * args.side, args.x.shape[1]});
+  check_tensor(op, "table", args.table, DType::kF32,
+               {args.table_height * args.table_width, args.x.shape[1]});
   check_tensor(op, "positions", args.positions, DType::kI32, {rows, 4});
   return rows > 0;
 }

@@ -99,11 +99,11 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        }},
       {"add_positions_bilinear",
        [&](ExecContext& ctx) {
-         ops::add_positions_bilinear(ctx, {table.view(), places.view(), 2, {}, y.view()});
+         ops::add_positions_bilinear(ctx, {table.view(), places.view(), 2, 2, {}, y.view()});
        }},
       {"add_positions_bicubic",
        [&](ExecContext& ctx) {
-         ops::add_positions_bicubic(ctx, {table.view(), places.view(), 2, {}, y.view()});
+         ops::add_positions_bicubic(ctx, {table.view(), places.view(), 2, 2, {}, y.view()});
        }},
       {"gather_rows",
        [&](ExecContext& ctx) {

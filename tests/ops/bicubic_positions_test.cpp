@@ -14,24 +14,32 @@ namespace {
 
 class BicubicPositionsTest : public ::testing::TestWithParam<OpCase> {
  protected:
-  /// One column of a table of side `side`, at every patch of a grid, row by row.
-  std::vector<float> resized(const std::vector<float>& table, std::int64_t side,
-                             std::int32_t height, std::int32_t width) {
+  /// One column of a table at every patch of a grid, row by row.
+  std::vector<float> resized(const std::vector<float>& table, std::int64_t table_height,
+                             std::int64_t table_width, std::int32_t height, std::int32_t width) {
     std::vector<std::int32_t> positions;
     for (std::int32_t y = 0; y < height; ++y) {
       for (std::int32_t x = 0; x < width; ++x) {
         positions.insert(positions.end(), {y, x, height, width});
       }
     }
-    const Tensor device_table = f.floats({side * side, 1}, table);
+    const Tensor device_table = f.floats({table_height * table_width, 1}, table);
     const Tensor where = f.ints({height * width, 4}, positions);
     const Tensor x = f.poisoned({height * width, 1});
     const std::vector<float> zeros(static_cast<std::size_t>(height * width), 0.0f);
     return f.run_in_place(x, zeros, [&](ExecContext& ctx) {
-      ops::add_positions_bicubic(
-          ctx,
-          {.table = device_table.view(), .positions = where.view(), .side = side, .x = x.view()});
+      ops::add_positions_bicubic(ctx, {.table = device_table.view(),
+                                       .positions = where.view(),
+                                       .table_height = table_height,
+                                       .table_width = table_width,
+                                       .x = x.view()});
     });
+  }
+
+  /// The same of a square table.
+  std::vector<float> resized(const std::vector<float>& table, std::int64_t side,
+                             std::int32_t height, std::int32_t width) {
+    return resized(table, side, side, height, width);
   }
 
   OpFixture f{GetParam()};
@@ -105,6 +113,19 @@ TEST_P(BicubicPositionsTest, AGridAsLargeAsTheTableGetsTheTable) {
   EXPECT_EQ(resized(table, 9, 9, 9), table);
 }
 
+TEST_P(BicubicPositionsTest, InterpolateTablesThatAreNoSquares) {
+  // 2 x 3 and 3 x 2 entries with k * k in them.
+  const std::vector<float> table{0, 1, 4, 9, 16, 25};
+  f.expect_close(resized(table, 2, 3, 3, 2),
+                 {-.759847, 1.632243, 5.195312, 13.28125, 11.150471, 24.930256},
+                 OpClass::kPointwise);
+  f.expect_close(resized(table, 3, 2, 2, 3),
+                 {.331109, 1.367188, 2.403266, 12.707089, 17.539062, 22.371042},
+                 OpClass::kPointwise);
+  EXPECT_EQ(resized(table, 2, 3, 2, 3), table);
+  EXPECT_EQ(resized(table, 3, 2, 3, 2), table);
+}
+
 TEST_P(BicubicPositionsTest, ShrinkingDoesNotWidenTheFilter) {
   std::vector<float> table(64 * 64, 0.0f);
   for (std::size_t y = 0; y < 64; ++y) table[y * 64 + 4] = 1;
@@ -116,7 +137,8 @@ TEST_P(BicubicPositionsTest, ShrinkingDoesNotWidenTheFilter) {
 
 TEST_P(BicubicPositionsTest, MatchDoublePrecisionForAnyGrid) {
   for_all(10, [&](std::mt19937_64& generator) {
-    const std::int64_t side = uniform(generator, 1, 9);
+    const std::int64_t table_height = uniform(generator, 1, 9);
+    const std::int64_t table_width = uniform(generator, 1, 9);
     const std::int64_t cols = uniform(generator, 1, 70);
     const auto height = static_cast<std::int32_t>(2 * uniform(generator, 1, 8));
     const auto width = static_cast<std::int32_t>(2 * uniform(generator, 1, 8));
@@ -125,19 +147,21 @@ TEST_P(BicubicPositionsTest, MatchDoublePrecisionForAnyGrid) {
       positions.insert(positions.end(), {y, x, height, width});
     }
     const auto rows = static_cast<std::int64_t>(positions.size()) / 4;
-    const auto table = normal_values(generator, side * side * cols);
+    const auto table = normal_values(generator, table_height * table_width * cols);
     auto before = f.rounded(normal_values(generator, rows * cols));
-    const auto want = naive_add_positions_bicubic(before, table, positions, side);
+    const auto want =
+        naive_add_positions_bicubic(before, table, positions, table_height, table_width);
     before.resize(before.size() + static_cast<std::size_t>(cols), 7.0f);
     positions.insert(positions.end(), {-1, -1, -1, -1});
-    const Tensor device_table = f.floats({side * side, cols}, table);
+    const Tensor device_table = f.floats({table_height * table_width, cols}, table);
     const Tensor where = f.ints({rows + 1, 4}, positions);
     const Tensor live = f.ints({1}, {static_cast<std::int32_t>(rows)});
     const Tensor x = f.poisoned({rows + 1, cols});
     const auto got = f.run_in_place(x, before, [&](ExecContext& ctx) {
       ops::add_positions_bicubic(ctx, {.table = device_table.view(),
                                        .positions = where.view(),
-                                       .side = side,
+                                       .table_height = table_height,
+                                       .table_width = table_width,
                                        .rows = OpFixture::live(live),
                                        .x = x.view()});
     });
@@ -153,12 +177,15 @@ TEST_P(BicubicPositionsTest, CheckTheirArgumentsAsTheBilinearOnes) {
   const Tensor positions = f.ints({1, 4}, {2, 0, 2, 2});
   const Tensor x = f.poisoned({1, 3});
   ExecContext ctx = f.ctx();
-  const auto run = [&](std::int64_t side) {
-    ops::add_positions_bicubic(
-        ctx, {.table = table.view(), .positions = positions.view(), .side = side, .x = x.view()});
+  const auto run = [&](std::int64_t table_width) {
+    ops::add_positions_bicubic(ctx, {.table = table.view(),
+                                     .positions = positions.view(),
+                                     .table_height = 2,
+                                     .table_width = table_width,
+                                     .x = x.view()});
   };
   expect_error(ErrorCode::kInvalidArgument,
-               "add_positions_bicubic: table must be float32 [9, 3], got float32 [4, 3]",
+               "add_positions_bicubic: table must be float32 [6, 3], got float32 [4, 3]",
                [&] { run(3); });
   if (!f.exact_rows()) return;  // positions in device memory are not checked
   expect_error(ErrorCode::kInternal, "add_positions_bicubic: row 0 is at (2, 0) of a 2 x 2 grid",

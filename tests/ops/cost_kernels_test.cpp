@@ -91,12 +91,16 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
                           .cos = angles,
                           .sin = angles});
   ops::gather_rows(ctx_, {.x = x, .index = index, .out = out});
-  ops::add_positions_bilinear(
-      ctx_,
-      {.table = arena_.tensor(DType::kF32, {9, 64}), .positions = positions, .side = 3, .x = out});
-  ops::add_positions_bicubic(
-      ctx_,
-      {.table = arena_.tensor(DType::kF32, {9, 64}), .positions = positions, .side = 3, .x = out});
+  ops::add_positions_bilinear(ctx_, {.table = arena_.tensor(DType::kF32, {12, 64}),
+                                     .positions = positions,
+                                     .table_height = 3,
+                                     .table_width = 4,
+                                     .x = out});
+  ops::add_positions_bicubic(ctx_, {.table = arena_.tensor(DType::kF32, {12, 64}),
+                                    .positions = positions,
+                                    .table_height = 3,
+                                    .table_width = 4,
+                                    .x = out});
   ops::patchify(ctx_, {.pixels = arena_.tensor(DType::kU8, {1000}),
                        .sources = positions,
                        .table = arena_.tensor(DType::kF32, {3, 256}),

@@ -175,11 +175,11 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
         },
         [&](ExecContext& ctx) {
           ops::add_positions_bilinear(ctx,
-                                      {place_table.view(), positions.view(), 1, rows, y.view()});
+                                      {place_table.view(), positions.view(), 1, 1, rows, y.view()});
         },
         [&](ExecContext& ctx) {
           ops::add_positions_bicubic(ctx,
-                                     {place_table.view(), positions.view(), 1, rows, y.view()});
+                                     {place_table.view(), positions.view(), 1, 1, rows, y.view()});
         },
         [&](ExecContext& ctx) {
           ops::gather_rows(ctx, {x.view(), index.view(), rows, y.view()});

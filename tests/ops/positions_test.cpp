@@ -36,9 +36,11 @@ TEST_P(PositionsTest, InterpolateToyTables) {
     const Tensor x = f.poisoned({height * width, 1});
     const std::vector<float> zeros(static_cast<std::size_t>(height * width), 0.0f);
     return f.run_in_place(x, zeros, [&](ExecContext& ctx) {
-      ops::add_positions_bilinear(
-          ctx,
-          {.table = device_table.view(), .positions = positions.view(), .side = 4, .x = x.view()});
+      ops::add_positions_bilinear(ctx, {.table = device_table.view(),
+                                        .positions = positions.view(),
+                                        .table_height = 4,
+                                        .table_width = 4,
+                                        .x = x.view()});
     });
   };
   f.expect_close(interpolate(2, 6), {0, .6, 12, 12.6, 1.2, 1.8, 13.2, 13.8, 2.4, 3, 14.4, 15},
@@ -82,8 +84,11 @@ TEST_P(PositionsTest, NeighboursAndWeightsOfAWorkedGrid) {
   const Tensor x = f.poisoned({num_rows, num_cols});
   const std::vector<float> zeros(rows.size() * cols, 0.0f);
   const auto got = f.run_in_place(x, zeros, [&](ExecContext& ctx) {
-    ops::add_positions_bilinear(
-        ctx, {.table = device_table.view(), .positions = where.view(), .side = 48, .x = x.view()});
+    ops::add_positions_bilinear(ctx, {.table = device_table.view(),
+                                      .positions = where.view(),
+                                      .table_height = 48,
+                                      .table_width = 48,
+                                      .x = x.view()});
   });
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < 4; ++i) {
@@ -96,26 +101,28 @@ TEST_P(PositionsTest, NeighboursAndWeightsOfAWorkedGrid) {
 
 TEST_P(PositionsTest, MatchDoublePrecisionForAnyGrid) {
   for_all(10, [&](std::mt19937_64& generator) {
-    const std::int64_t side = uniform(generator, 1, 9);
+    const std::int64_t table_height = uniform(generator, 1, 9);
+    const std::int64_t table_width = uniform(generator, 1, 9);
     const std::int64_t cols = uniform(generator, 1, 70);
     const auto height = static_cast<std::int32_t>(2 * uniform(generator, 1, 8));
     const auto width = static_cast<std::int32_t>(2 * uniform(generator, 1, 8));
     auto positions = positions_of(height, width);
     positions.insert(positions.end(), {0, 0, 1, 1});  // a grid of one patch
     const auto rows = static_cast<std::int64_t>(positions.size()) / 4;
-    const auto table = normal_values(generator, side * side * cols);
+    const auto table = normal_values(generator, table_height * table_width * cols);
     auto before = f.rounded(normal_values(generator, rows * cols));
-    const auto want = naive_add_positions(before, table, positions, side);
+    const auto want = naive_add_positions(before, table, positions, table_height, table_width);
     before.resize(before.size() + static_cast<std::size_t>(cols), 7.0f);
     positions.insert(positions.end(), {-1, -1, -1, -1});
-    const Tensor device_table = f.floats({side * side, cols}, table);
+    const Tensor device_table = f.floats({table_height * table_width, cols}, table);
     const Tensor where = f.ints({rows + 1, 4}, positions);
     const Tensor live = f.ints({1}, {static_cast<std::int32_t>(rows)});
     const Tensor x = f.poisoned({rows + 1, cols});
     const auto got = f.run_in_place(x, before, [&](ExecContext& ctx) {
       ops::add_positions_bilinear(ctx, {.table = device_table.view(),
                                         .positions = where.view(),
-                                        .side = side,
+                                        .table_height = table_height,
+                                        .table_width = table_width,
                                         .rows = OpFixture::live(live),
                                         .x = x.view()});
     });
@@ -134,8 +141,11 @@ TEST_P(PositionsTest, OutsideTheirGridAreRefused) {
     const Tensor positions = f.ints({1, 4}, position);
     ExecContext ctx = f.ctx();
     expect_error(ErrorCode::kInternal, "add_positions_bilinear: row 0 is at (", [&] {
-      ops::add_positions_bilinear(
-          ctx, {.table = table.view(), .positions = positions.view(), .side = 2, .x = x.view()});
+      ops::add_positions_bilinear(ctx, {.table = table.view(),
+                                        .positions = positions.view(),
+                                        .table_height = 2,
+                                        .table_width = 2,
+                                        .x = x.view()});
     });
   }
 }
@@ -144,8 +154,11 @@ TEST_P(PositionsTest, NameWhatIsWrongWithTheirArguments) {
   const Tensor table = f.floats({4, 3}, std::vector<float>(12, 0.0f));
   const Tensor positions = f.ints({2, 4}, std::vector<std::int32_t>(8, 0));
   const Tensor x = f.poisoned({2, 3});
-  const ops::AddPositionsArgs good{
-      .table = table.view(), .positions = positions.view(), .side = 2, .x = x.view()};
+  const ops::AddPositionsArgs good{.table = table.view(),
+                                   .positions = positions.view(),
+                                   .table_height = 2,
+                                   .table_width = 2,
+                                   .x = x.view()};
   const auto expect = [&](const std::string& message, const auto& change) {
     ops::AddPositionsArgs args = good;
     change(args);
@@ -153,9 +166,12 @@ TEST_P(PositionsTest, NameWhatIsWrongWithTheirArguments) {
     expect_error(ErrorCode::kInvalidArgument, message,
                  [&] { ops::add_positions_bilinear(ctx, args); });
   };
-  expect("side must be > 0, got 0", [](auto& a) { a.side = 0; });
+  expect("table_height and table_width must be > 0, got 0 and 2",
+         [](auto& a) { a.table_height = 0; });
+  expect("table_height and table_width must be > 0, got 2 and 0",
+         [](auto& a) { a.table_width = 0; });
   expect("x must have rank 2", [](auto& a) { a.x.shape = {6}; });
-  expect("table must be float32 [9, 3], got float32 [4, 3]", [](auto& a) { a.side = 3; });
+  expect("table must be float32 [6, 3], got float32 [4, 3]", [](auto& a) { a.table_width = 3; });
   expect("positions must be int32 [2, 4], got int32 [2, 2]", [](auto& a) {
     a.positions.shape = {2, 2};
   });
@@ -166,8 +182,11 @@ TEST_P(PositionsTest, NoRowsIsLegal) {
   const Tensor x = make_tensor(f.device(), f.dtype(), {0, 12});
   const Tensor table = f.floats({1, 12}, std::vector<float>(12, 0.0f));
   ExecContext ctx = f.ctx();
-  EXPECT_NO_THROW(ops::add_positions_bilinear(
-      ctx, {.table = table.view(), .positions = positions.view(), .side = 1, .x = x.view()}));
+  EXPECT_NO_THROW(ops::add_positions_bilinear(ctx, {.table = table.view(),
+                                                    .positions = positions.view(),
+                                                    .table_height = 1,
+                                                    .table_width = 1,
+                                                    .x = x.view()}));
 }
 
 }  // namespace

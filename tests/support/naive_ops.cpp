@@ -272,22 +272,22 @@ double cubic(double distance) {
 std::vector<double> naive_add_positions(const std::vector<float>& x,
                                         const std::vector<float>& table,
                                         const std::vector<std::int32_t>& positions,
-                                        std::int64_t side) {
+                                        std::int64_t table_height, std::int64_t table_width) {
   std::vector<double> out(x.begin(), x.end());
   const std::int64_t rows = static_cast<std::int64_t>(positions.size()) / 4;
   const std::int64_t cols = static_cast<std::int64_t>(x.size()) / rows;
   for (std::int64_t r = 0; r < rows; ++r) {
     const auto* const place = positions.data() + 4 * r;
-    const double y = axis_position(place[0], place[2], side);
-    const double z = axis_position(place[1], place[3], side);
-    for (std::int64_t grid_y = 0; grid_y < side; ++grid_y) {
-      for (std::int64_t grid_x = 0; grid_x < side; ++grid_x) {
+    const double y = axis_position(place[0], place[2], table_height);
+    const double z = axis_position(place[1], place[3], table_width);
+    for (std::int64_t grid_y = 0; grid_y < table_height; ++grid_y) {
+      for (std::int64_t grid_x = 0; grid_x < table_width; ++grid_x) {
         // The hat function of every table entry at the position: non-zero for the neighbours alone.
         const double weight = std::max(0.0, 1 - std::abs(y - static_cast<double>(grid_y))) *
                               std::max(0.0, 1 - std::abs(z - static_cast<double>(grid_x)));
         if (weight == 0) continue;
         for (std::int64_t c = 0; c < cols; ++c)
-          out[at(r, c, cols)] += weight * table[at(grid_y * side + grid_x, c, cols)];
+          out[at(r, c, cols)] += weight * table[at(grid_y * table_width + grid_x, c, cols)];
       }
     }
   }
@@ -297,21 +297,23 @@ std::vector<double> naive_add_positions(const std::vector<float>& x,
 std::vector<double> naive_add_positions_bicubic(const std::vector<float>& x,
                                                 const std::vector<float>& table,
                                                 const std::vector<std::int32_t>& positions,
-                                                std::int64_t side) {
+                                                std::int64_t table_height,
+                                                std::int64_t table_width) {
   std::vector<double> out(x.begin(), x.end());
   const std::int64_t rows = static_cast<std::int64_t>(positions.size()) / 4;
   const std::int64_t cols = static_cast<std::int64_t>(x.size()) / rows;
   for (std::int64_t r = 0; r < rows; ++r) {
     const auto* const p = positions.data() + 4 * r;
-    const double y = centre_position(p[0], p[2], side);
-    const double z = centre_position(p[1], p[3], side);
+    const double y = centre_position(p[0], p[2], table_height);
+    const double z = centre_position(p[1], p[3], table_width);
     // A table that goes on beyond its edges with the entries there, as far as a tap can reach.
-    for (std::int64_t grid_y = -3; grid_y < side + 3; ++grid_y) {
-      for (std::int64_t grid_x = -3; grid_x < side + 3; ++grid_x) {
+    for (std::int64_t grid_y = -3; grid_y < table_height + 3; ++grid_y) {
+      for (std::int64_t grid_x = -3; grid_x < table_width + 3; ++grid_x) {
         const double weight =
             cubic(y - static_cast<double>(grid_y)) * cubic(z - static_cast<double>(grid_x));
-        const std::int64_t entry = std::clamp<std::int64_t>(grid_y, 0, side - 1) * side +
-                                   std::clamp<std::int64_t>(grid_x, 0, side - 1);
+        const std::int64_t entry =
+            std::clamp<std::int64_t>(grid_y, 0, table_height - 1) * table_width +
+            std::clamp<std::int64_t>(grid_x, 0, table_width - 1);
         for (std::int64_t c = 0; weight != 0 && c < cols; ++c)
           out[at(r, c, cols)] += weight * table[at(entry, c, cols)];
       }

@@ -73,9 +73,11 @@ struct NaiveGridInputs {
 [[nodiscard]] std::vector<double> naive_add_positions(const std::vector<float>& x,
                                                       const std::vector<float>& table,
                                                       const std::vector<std::int32_t>& positions,
-                                                      std::int64_t side);
+                                                      std::int64_t table_height,
+                                                      std::int64_t table_width);
 [[nodiscard]] std::vector<double> naive_add_positions_bicubic(
     const std::vector<float>& x, const std::vector<float>& table,
-    const std::vector<std::int32_t>& positions, std::int64_t side);
+    const std::vector<std::int32_t>& positions, std::int64_t table_height,
+    std::int64_t table_width);
 
 }  // namespace fovea::test

@@ -40,7 +40,8 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   blocks::norm(ctx, w.post_conv_layernorm, x, in.patches, x);
   ops::add_positions_bicubic(ctx, {.table = w.position_embedding.view(),
                                    .positions = in.positions,
-                                   .side = c.position_side(),
+                                   .table_height = c.position_side(),
+                                   .table_width = c.position_side(),
                                    .rows = in.patches,
                                    .x = x});
   const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);

@@ -24,12 +24,8 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView vision = root.at("vision_config");
   Config c;
   blocks::read_transformer(vision, c);
-  c.init_pos_emb = blocks::read_size(vision, "init_pos_emb_height", c.init_pos_emb);
-  const std::int64_t width = blocks::read_size(vision, "init_pos_emb_width", c.init_pos_emb);
-  FOVEA_CHECK(
-      width == c.init_pos_emb, kUnsupported, vision.path(),
-      ": init_pos_emb_height and init_pos_emb_width: only square tables are supported, got ",
-      c.init_pos_emb, " and ", width);
+  c.init_pos_emb_height = blocks::read_size(vision, "init_pos_emb_height", c.init_pos_emb_height);
+  c.init_pos_emb_width = blocks::read_size(vision, "init_pos_emb_width", c.init_pos_emb_width);
   c.grid.spatial_merge_size = read_square(vision, "merge_kernel_size", c.grid.spatial_merge_size);
   c.grid = blocks::read_grid_geometry(vision, c.grid);
   c.text_hidden_size = blocks::as_size(root.at("text_config").at("hidden_size"));

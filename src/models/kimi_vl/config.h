@@ -14,7 +14,8 @@ struct Config {
   std::int64_t hidden_size = 1152;
   std::int64_t intermediate_size = 4304;
   std::int64_t num_attention_heads = 16;
-  std::int64_t init_pos_emb = 64;        ///< init_pos_emb_height and _width: side of the table
+  std::int64_t init_pos_emb_height = 64;  ///< rows of the table of positions
+  std::int64_t init_pos_emb_width = 64;
   std::int64_t text_hidden_size = 2048;  ///< text_config.hidden_size: columns of a row
   blocks::GridGeometry grid{.patch_size = 14, .temporal_patch_size = 1};
 

@@ -18,7 +18,8 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
   ops::add_positions_bicubic(ctx, {.table = w.pos_emb.view(),
                                    .positions = in.positions,
-                                   .side = c.init_pos_emb,
+                                   .table_height = c.init_pos_emb_height,
+                                   .table_width = c.init_pos_emb_width,
                                    .rows = in.patches,
                                    .x = x});
   const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);

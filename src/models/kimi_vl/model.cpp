@@ -26,7 +26,7 @@ blocks::GridTower describe(const Config& c) {
                     {"hidden_size", cat(c.hidden_size)},
                     {"intermediate_size", cat(c.intermediate_size)},
                     {"num_attention_heads", cat(c.num_attention_heads)},
-                    {"position table", cat(c.init_pos_emb, "x", c.init_pos_emb)}}};
+                    {"position table", cat(c.init_pos_emb_height, "x", c.init_pos_emb_width)}}};
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,

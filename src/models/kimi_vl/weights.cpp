@@ -35,7 +35,6 @@ blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const st
 
 Weights load_weights(blocks::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
-  const std::int64_t side = c.init_pos_emb;
   const std::int64_t patch = c.grid.patch_size;
   const std::int64_t joined = c.joined_width();
   Weights w;
@@ -43,8 +42,9 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
   w.patch_embed = {
       .normalize = loader.constant(normalize),
       .proj = loader.linear("vision_tower.patch_embed.proj", c.hidden_size, {3, patch, patch})};
-  w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight", {side, side, c.hidden_size});
-  w.pos_emb.shape = {side * side, c.hidden_size};
+  w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight",
+                         {c.init_pos_emb_height, c.init_pos_emb_width, c.hidden_size});
+  w.pos_emb.shape = {c.init_pos_emb_height * c.init_pos_emb_width, c.hidden_size};
   std::vector<blocks::Block> stacked;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);

@@ -14,7 +14,7 @@ namespace fovea::kimi_vl {
 struct Weights {
   Tensor inv_freq;  ///< [head_dim / 4] f32
   blocks::PatchEmbedding patch_embed;
-  Tensor pos_emb;  ///< [init_pos_emb^2, hidden_size] f32
+  Tensor pos_emb;  ///< [init_pos_emb_height * init_pos_emb_width, hidden_size] f32
   blocks::BlockStack stack;
   blocks::LayerNorm final_layernorm;
   blocks::LayerNorm pre_norm;  ///< of rows, before they are joined

@@ -21,7 +21,8 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
   ops::add_positions_bilinear(ctx, {.table = w.pos_embed.view(),
                                     .positions = in.positions,
-                                    .side = c.position_side(),
+                                    .table_height = c.position_side(),
+                                    .table_width = c.position_side(),
                                     .rows = in.patches,
                                     .x = x});
   const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);

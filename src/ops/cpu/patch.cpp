@@ -63,7 +63,7 @@ struct AxisTaps {
   std::array<float, kTaps> weight;
 };
 
-/// Of patch i of n, as AddPositionsArgs says.
+/// Of patch i of n, on an axis of `side` entries, as add_positions_bilinear says.
 AxisTaps<2> linear_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   const auto end = static_cast<float>(side - 1);
   float position = 0.0f;
@@ -77,7 +77,7 @@ AxisTaps<2> linear_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   return {{low, std::min(low + 1, side - 1)}, {1 - fraction, fraction}};
 }
 
-/// Of patch i of n, as add_positions_bicubic says.
+/// Of patch i of n, on an axis of `side` entries, as add_positions_bicubic says.
 AxisTaps<4> cubic_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   constexpr float kA = -0.75f;
   const auto near = [](float d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; };
@@ -102,7 +102,7 @@ void add_position_row(const ops::AddPositionsArgs& args, std::int64_t row, const
   std::array<const float*, kTaps * kTaps> entries;
   std::array<float, kTaps * kTaps> weights;
   for (std::size_t k = 0; k < entries.size(); ++k) {
-    const std::int64_t entry = y.entry[k / kTaps] * args.side + x.entry[k % kTaps];
+    const std::int64_t entry = y.entry[k / kTaps] * args.table_width + x.entry[k % kTaps];
     entries[k] = args.table.as<float>() + entry * cols;
     weights[k] = y.weight[k / kTaps] * x.weight[k % kTaps];
   }
@@ -121,8 +121,8 @@ void submit_positions(const char* op, Stream& stream, const ops::AddPositionsArg
       const auto* const p = args.positions.as<std::int32_t>() + 4 * row;  // y, x, height, width
       FOVEA_CHECK(p[0] >= 0 && p[0] < p[2] && p[1] >= 0 && p[1] < p[3], kInternal, op, ": row ",
                   row, " is at (", p[0], ", ", p[1], ") of a ", p[2], " x ", p[3], " grid");
-      add_position_row(args, row, taps(p[0], p[2], args.side), taps(p[1], p[3], args.side),
-                       kernels);
+      add_position_row(args, row, taps(p[0], p[2], args.table_height),
+                       taps(p[1], p[3], args.table_width), kernels);
     };
     for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), 4 * args.x.shape[1],
                    [&](std::int64_t first, std::int64_t last) {

@@ -22,6 +22,16 @@ TEST(KimiVlWeights, AreTheTensorsOfThePublishedTower) {
   EXPECT_EQ(loader.parameters(), 589 * 1152 + 64 * 64 * 1152 + 27 * block + 4 * 1152 + projector);
 }
 
+TEST(KimiVlWeights, TheTableOfPositionsNeedNotBeASquare) {
+  const auto source = checkpoint::WeightSource::dummy(0);
+  blocks::WeightLoader loader(source, "");
+  Config c;
+  c.num_hidden_layers = 1;
+  c.init_pos_emb_height = 12;
+  c.init_pos_emb_width = 18;
+  EXPECT_EQ(load_weights(loader, c, {}).pos_emb.shape, (Shape{12 * 18, 1152}));
+}
+
 TEST(KimiVlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("kimi_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);

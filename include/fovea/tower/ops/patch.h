@@ -32,17 +32,19 @@ struct PatchifyArgs {
 FOVEA_API void patchify(ExecContext& ctx, const PatchifyArgs& args);
 
 struct AddPositionsArgs {
-  ConstTensorView
-      table;  ///< [side * side, cols] f32 on the device: learned embedding of a square grid
+  ConstTensorView table;      ///< [table_height * table_width, cols] f32 on the device: learned
+                              ///< embedding of a grid, row by row
   ConstTensorView positions;  ///< [rows, 4] i32: y, x, height, width of the row's grid, in patches
-  std::int64_t side;
+  std::int64_t table_height;
+  std::int64_t table_width;
   LiveRows rows = {};
   TensorView x;  ///< [rows, cols], activation dtype, updated in place
 };
 
 /// Adds a learned position embedding, bilinearly interpolated to the grid of each row with the
 /// corners aligned: x[r] += sum over the 4 neighbours of (y_r, x_r) scaled to the table.
-///   position of i on an axis of n: linspace(0, side - 1, n)[i] in f32 (0 for n = 1), computed as
+///   position of i on an axis of n patches, with `side` entries of the table (its height or width):
+///   linspace(0, side - 1, n)[i] in f32 (0 for n = 1), computed as
 ///   i * step for i < n / 2, else (side - 1) - (n - 1 - i) * step, step = (side - 1) / (n - 1)
 /// Weights and the sum are f32; the sum is rounded to the activation dtype, then added.
 /// Asynchronous; safe to capture.
@@ -53,7 +55,8 @@ FOVEA_API void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& 
 /// The same with bicubic interpolation, corners not aligned and no antialiasing: x[r] += sum over
 /// the 4 x 4 neighbours of (y_r, x_r) scaled to the table, whose places outside it count as its
 /// edge.
-///   position of i on an axis of n: s = (i + 0.5) * (side / n) - 0.5 in f32, t = s - floor(s)
+///   position of i on an axis of n: s = (i + 0.5) * (side / n) - 0.5 in f32, t = s - floor(s),
+///   with the `side` entries that the table has on that axis
 ///   places floor(s) - 1 .. floor(s) + 2, weights w(t + 1), w(t), w(1 - t), w(2 - t), A = -0.75:
 ///   w(d) = (A + 2) d^3 - (A + 3) d^2 + 1 for d <= 1,  A d^3 - 5 A d^2 + 8 A d - 4 A above
 /// A grid as large as the table gets the table itself. Rounding and errors are those of

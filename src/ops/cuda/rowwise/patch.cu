@@ -84,7 +84,7 @@ struct AxisTaps {
   float weight[kTaps];
 };
 
-/// Of patch `i` of `n`, corners aligned.
+/// Of patch `i` of `n`, on an axis of `side` entries, corners aligned.
 struct LinearTaps {
   static constexpr int kTaps = 2;
   __device__ static AxisTaps<kTaps> of(int i, int n, int side) {
@@ -99,7 +99,7 @@ struct LinearTaps {
   }
 };
 
-/// Of patch `i` of `n`, corners not aligned.
+/// Of patch `i` of `n`, on an axis of `side` entries, corners not aligned.
 struct CubicTaps {
   static constexpr int kTaps = 4;
   __device__ static AxisTaps<kTaps> of(int i, int n, int side) {
@@ -123,15 +123,16 @@ struct CubicTaps {
 
 template <class Taps, int kWidth>
 __global__ void __launch_bounds__(kBlock)
-    add_positions_kernel(const float* table, const int4* positions, int side, std::int64_t rows,
-                         int cols, const std::int32_t* live_count, __nv_bfloat16* x) {
+    add_positions_kernel(const float* table, const int4* positions, int height, int width,
+                         std::int64_t rows, int cols, const std::int32_t* live_count,
+                         __nv_bfloat16* x) {
   constexpr int kTaps = Taps::kTaps;
   wait_for_predecessor();
   const std::int64_t live = live_rows(live_count, rows);
   for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
     const int4 p = positions[row];  // y, x, height, width
-    const AxisTaps<kTaps> v = Taps::of(p.x, p.z, side);
-    const AxisTaps<kTaps> h = Taps::of(p.y, p.w, side);
+    const AxisTaps<kTaps> v = Taps::of(p.x, p.z, height);
+    const AxisTaps<kTaps> h = Taps::of(p.y, p.w, width);
     for (int c = static_cast<int>(threadIdx.x) * kWidth; c < cols; c += kBlock * kWidth) {
       float sum[kWidth] = {};
 #pragma unroll
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(kBlock)
         const float weight = v.weight[k / kTaps] * h.weight[k % kTaps];
         float entry[kWidth];
         load_floats(
-            table + (std::int64_t{v.entry[k / kTaps]} * side + h.entry[k % kTaps]) * cols + c,
+            table + (std::int64_t{v.entry[k / kTaps]} * width + h.entry[k % kTaps]) * cols + c,
             entry);
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) sum[j] += weight * entry[j];
@@ -180,8 +181,8 @@ void launch_positions(const char* op, CudaStream& stream, const ops::AddPosition
       cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
   launch(stream, vectors ? &add_positions_kernel<Taps, 8> : &add_positions_kernel<Taps, 1>,
          grid_for(rows, 1, num_multiprocessors), dim3(kBlock), 0, args.table.as<float>(),
-         args.positions.as<int4>(), args.side, rows, cols, args.rows.count,
-         args.x.as<__nv_bfloat16>());
+         args.positions.as<int4>(), args.table_height, args.table_width, rows, cols,
+         args.rows.count, args.x.as<__nv_bfloat16>());
 }
 
 }  // namespace
