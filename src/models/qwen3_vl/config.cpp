@@ -49,9 +49,6 @@ Config parse_config(const checkpoint::HfConfig& files) {
   c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
                                           vision.path() + ".hidden_act");
   blocks::check_heads(vision, c.hidden_size, c.num_heads);
-  FOVEA_CHECK(c.position_side() * c.position_side() == c.num_position_embeddings, kCorruptData,
-              vision.path(), ".num_position_embeddings: ", c.num_position_embeddings,
-              " is not a square");
   return c;
 }
 

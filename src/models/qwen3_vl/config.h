@@ -24,7 +24,9 @@ struct Config {
   blocks::GridGeometry grid;                                ///< patch_size, spatial_merge_size
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_heads; }
-  [[nodiscard]] std::int64_t position_side() const;  ///< sqrt(num_position_embeddings)
+  /// Side of the table of positions, floor(sqrt(num_position_embeddings)): what is left of the
+  /// embeddings is not used.
+  [[nodiscard]] std::int64_t position_side() const;
   /// Columns of the rows that a merger joins.
   [[nodiscard]] std::int64_t joined_width() const { return grid.merge_area() * hidden_size; }
   [[nodiscard]] std::int64_t num_deepstack() const {

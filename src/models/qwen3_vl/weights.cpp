@@ -41,6 +41,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
                    .proj = loader.linear("patch_embed.proj", c.hidden_size,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size})};
   w.pos_embed = loader.f32("pos_embed.weight", {c.num_position_embeddings, c.hidden_size});
+  w.pos_embed.shape = {c.position_side() * c.position_side(), c.hidden_size};
   std::vector<blocks::Block> stacked;
   for (std::int64_t i = 0; i < c.depth; ++i) {
     const auto block = loader.block(i);

@@ -20,7 +20,7 @@ struct Merger {
 struct Weights {
   Tensor inv_freq;  ///< [head_dim / 4] f32
   blocks::PatchEmbedding patch_embed;
-  Tensor pos_embed;  ///< [num_position_embeddings, hidden] f32
+  Tensor pos_embed;  ///< [position_side^2, hidden] f32
   blocks::BlockStack stack;
   Merger merger;                  ///< normalises rows
   std::vector<Merger> deepstack;  ///< normalise joined rows

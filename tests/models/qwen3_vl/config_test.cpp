@@ -69,6 +69,11 @@ TEST(Qwen3VlConfig, AcceptsListsAndOlderNamesOfKeys) {
   EXPECT_EQ(parse("{\"spatial_patch_size\": 12}").grid.patch_size, 12);
 }
 
+TEST(Qwen3VlConfig, PositionsBeyondASquareAreLeftOver) {
+  EXPECT_EQ(parse("{\"num_position_embeddings\": 10}").position_side(), 3);
+  EXPECT_EQ(parse("{\"num_position_embeddings\": 9}").position_side(), 3);
+}
+
 TEST(Qwen3VlConfig, ReadsRopeTheta) {
   EXPECT_EQ(parse("{\"rope_parameters\": {\"rope_theta\": 500.0}}").rope_theta, 500);
 }
@@ -97,9 +102,6 @@ TEST(Qwen3VlConfig, RefusalsNameFileAndKey) {
   expect_refused(ErrorCode::kUnsupported,
                  "config.json: vision_config.temporal_patch_size: only 2 is supported, got 3",
                  "{\"temporal_patch_size\": 3}");
-  expect_refused(ErrorCode::kCorruptData,
-                 "config.json: vision_config.num_position_embeddings: 10 is not a square",
-                 "{\"num_position_embeddings\": 10}");
   expect_refused(
       ErrorCode::kCorruptData,
       "vision_config.deepstack_visual_indexes[0]: expected a block index below 27, got 27",

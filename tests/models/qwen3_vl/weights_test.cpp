@@ -18,6 +18,17 @@ Config published(std::int64_t out_hidden_size) {
   return config;
 }
 
+TEST(Qwen3VlWeights, PositionsBeyondASquareAreLeftOver) {
+  const auto source = checkpoint::WeightSource::dummy(0);
+  blocks::WeightLoader loader(source, "");
+  Config config = published(64);
+  config.num_position_embeddings = 10;
+  EXPECT_EQ(load_weights(loader, config, {}).pos_embed.shape, (Shape{9, 1152}));
+  const auto table = std::ranges::find(loader.report(), "pos_embed.weight", &TensorReport::name);
+  ASSERT_NE(table, loader.report().end());
+  EXPECT_EQ(table->shape, (std::vector<std::int64_t>{10, 1152}));
+}
+
 TEST(Qwen3VlWeights, AreTheTensorsOfThePublishedCheckpoints) {
   struct Case {
     const char* name;
