@@ -14,6 +14,11 @@ namespace {
 /// Subnormal numbers do not count as positive: what is divided by them is infinite.
 bool is_positive(double value) { return std::isnormal(static_cast<float>(value)) && value > 0; }
 
+/// A side of `size`, a number or an object.
+std::int64_t read_side(const JsonView& size, const char* key, std::int64_t fallback) {
+  return size.is_object() ? read_size(size, key, fallback) : as_size(size);
+}
+
 }  // namespace
 
 std::array<float, 3> read_channels(const JsonView& object, std::string_view key,
@@ -62,11 +67,34 @@ PixelScaling read_scaling(const JsonView& file, const PixelScaling& fallback) {
           .rescale_factor = read_positive(file, "rescale_factor", fallback.rescale_factor)};
 }
 
+std::string differing_keys(const PixelScaling& a, const PixelScaling& b) {
+  std::string keys;
+  const auto compare = [&](const char* key, bool same) {
+    if (!same) keys += cat(keys.empty() ? "" : ", ", key);
+  };
+  compare("image_mean", a.image_mean == b.image_mean);
+  compare("image_std", a.image_std == b.image_std);
+  compare("rescale_factor", a.rescale_factor == b.rescale_factor);
+  return keys;
+}
+
+std::string video_refusal(const JsonView& file, const std::string& keys) {
+  if (keys.empty()) return "";
+  return cat(file.path(), ": videos with another ", keys, " than images are not supported");
+}
+
+bool has_size(const JsonView& file, std::int64_t side_px) {
+  const auto size = file.find("size");
+  if (!size) return true;
+  return read_side(*size, "height", side_px) == side_px &&
+         read_side(*size, "width", side_px) == side_px;
+}
+
 void check_size(const JsonView& file, std::int64_t side_px) {
   const auto size = file.find("size");
   if (!size) return;
   for (const char* key : {"height", "width"}) {
-    const std::int64_t side = size->is_object() ? read_size(*size, key, side_px) : as_size(*size);
+    const std::int64_t side = read_side(*size, key, side_px);
     FOVEA_CHECK(side == side_px, kUnsupported, size->path(), ".", key, ": ", side,
                 " contradicts config.json, which says ", side_px);
   }

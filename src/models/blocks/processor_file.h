@@ -45,8 +45,23 @@ void check_steps(const JsonView& file);
 /// @throws as check_steps and the readers above.
 [[nodiscard]] PixelScaling read_scaling(const JsonView& file, const PixelScaling& fallback);
 
-/// Requires that `size`, where it is there, a number or height and width, is that of the tower.
-/// @param side_px image_size of config.json.
+/// Values that the reference's classes have where a file is silent, under transformers' names.
+inline constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
+inline constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
+inline constexpr PixelScaling kClipScaling{.image_mean = kClipMean, .image_std = kClipStd};
+
+/// The keys in which two scalings differ: "image_mean, image_std"; empty if they are equal.
+[[nodiscard]] std::string differing_keys(const PixelScaling& a, const PixelScaling& b);
+
+/// Why videos cannot be encoded that are processed otherwise than images: one table of values
+/// serves both. @param keys in which they differ; empty: nothing is wrong, and so is the result.
+[[nodiscard]] std::string video_refusal(const JsonView& file, const std::string& keys);
+
+/// Whether `size`, where it is there, a number or height and width, is that of the tower.
+/// @param side_px image_size of config.json. @throws Error(kCorruptData) for wrong types.
+[[nodiscard]] bool has_size(const JsonView& file, std::int64_t side_px);
+
+/// Requires has_size.
 /// @throws Error(kUnsupported) naming the key for another size, Error(kCorruptData) for wrong
 /// types.
 void check_size(const JsonView& file, std::int64_t side_px);

@@ -16,8 +16,11 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
-constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
+/// Source: transformers 5.24, glm4v/image_processing_glm4v.py, video_processing_glm4v.py and the
+/// same of glm46v.
+constexpr blocks::ProcessorClasses kClasses{
+    .image = {.range = {112 * 112, 28 * 28 * 15000}, .scaling = blocks::kClipScaling},
+    .video = {.range = {112 * 112, 28 * 28 * 60000}, .scaling = blocks::kClipScaling}};
 
 /// A video file as the samplers see it.
 struct Clip {
@@ -108,11 +111,8 @@ bool samples_by_length(const checkpoint::HfConfig& files) {
 blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
                                        const blocks::GridGeometry& grid,
                                        const MediaOptions& media) {
-  blocks::GridProcessing p{
-      .geometry = grid,
-      .limits = {.image = {112 * 112, 28 * 28 * 15000}, .video = {112 * 112, 28 * 28 * 60000}},
-      .scaling = {.image_mean = kClipMean, .image_std = kClipStd}};
-  blocks::read_grid_processor(files, media, p);
+  blocks::GridProcessing p{.geometry = grid};
+  blocks::read_grid_processor(files, kClasses, media, p);
   const auto video = files.video_processor();
   const std::int64_t max_duration = video ? blocks::read_size(*video, "max_duration", 300) : 300;
   const auto resized = [grid](blocks::PixelRange range, std::int64_t num_frames,

@@ -39,18 +39,24 @@ void read_chat(const JsonView& root, Processing& p) {
   p.normalize = media::to_tensor_normalize_table(kImageNetMean, kImageNetStd);
 }
 
-/// The format of transformers, whose processor cuts images whatever crop_to_patches says.
+/// The format of transformers, whose processor cuts images whatever crop_to_patches says. Its
+/// classes have the scaling of CLIP where a file is silent; without a file, which they do not load,
+/// that of the released checkpoints is assumed. Source: transformers 5.24,
+/// got_ocr2/image_processing_got_ocr2.py, internvl/video_processing_internvl.py.
 void read_native(const checkpoint::HfConfig& files, Processing& p) {
   blocks::PixelScaling scaling{.image_mean = kImageNetMean, .image_std = kImageNetStd};
   const auto file = files.image_processor();
   if (file) {
-    scaling = blocks::read_scaling(*file, scaling);
+    scaling = blocks::read_scaling(*file, blocks::kClipScaling);
     blocks::check_size(*file, p.view.side_px);
+    blocks::require_number(*file, "resample", 3);  // Pillow's number of bicubic
     read_tiles(*file, "min_patches", "max_patches", p);
   }
   if (const auto video = files.video_processor()) {
-    FOVEA_CHECK(blocks::read_scaling(*video, scaling) == scaling, kUnsupported, video->path(),
-                ": videos that are rescaled or normalised otherwise than images are not supported");
+    const blocks::PixelScaling of_videos = blocks::read_scaling(*video, blocks::kClipScaling);
+    std::string keys = blocks::differing_keys(of_videos, scaling);
+    if (!blocks::has_size(*video, p.view.side_px)) keys += keys.empty() ? "size" : ", size";
+    p.video_refusal = blocks::video_refusal(*video, keys);
   }
   p.normalize = scaling.table();
   p.assumptions = blocks::missing_text(
@@ -81,6 +87,7 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
 
 ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
                                std::int64_t height_px) const {
+  FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
   FOVEA_CHECK(num_frames >= 1, kInvalidArgument, "a video needs at least 1 frame, got ",
               num_frames);
   blocks::check_area(width_px, height_px);

@@ -23,14 +23,15 @@ struct Processing {
   bool use_thumbnail = true;  ///< the whole image as one more view, where it has several tiles
   media::ResizeEngine engine = media::ResizeEngine::kPillow;
   media::NormalizeTable normalize{};
-  std::string assumptions;  ///< ItemProcessor::assumptions
+  std::string video_refusal;  ///< why videos are refused; empty: they are not
+  std::string assumptions;    ///< ItemProcessor::assumptions
 };
 
 /// In the authors' format the numbers of tiles stand in config.json and the rest is fixed; in that
 /// of transformers all stands in the processor files.
 /// @throws Error(kCorruptData) for wrong types and numbers of tiles out of bounds,
-/// Error(kUnsupported) for views of another size than the tower's, and for videos that are scaled
-/// otherwise than images. Source: docs/reference/internvl.md, "Processing".
+/// Error(kUnsupported) for views of another size than the tower's.
+/// Source: docs/reference/internvl.md, "Processing".
 [[nodiscard]] Processing read_processing(const checkpoint::HfConfig& files, const Config& config,
                                          const MediaOptions& media);
 
@@ -41,6 +42,7 @@ class Processor final : public ItemProcessor {
   explicit Processor(Processing processing) : p_(std::move(processing)) {}
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
+  /// @throws Error(kUnsupported) where videos are scaled otherwise than images.
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
   /// Evenly from the first frame to the last, at most 32.

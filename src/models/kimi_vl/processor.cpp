@@ -20,9 +20,6 @@ namespace {
 using blocks::GridGeometry;
 using blocks::Size2d;
 
-constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
-constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
-
 /// Size of an image before padding: its own, or that of `limit` patches.
 Size2d content_size(std::int64_t height_px, std::int64_t width_px, std::int64_t patch_size,
                     std::int64_t limit) {
@@ -65,8 +62,10 @@ void check_file(const JsonView& file, const GridGeometry& geometry) {
          geometry.patch_size);
   expect("merge_kernel_size", read_square(file, "merge_kernel_size", geometry.spatial_merge_size),
          geometry.spatial_merge_size);
-  FOVEA_CHECK(file.bool_or("pad_input", true), kUnsupported, file.path(),
-              ".pad_input: false is not supported, images are padded");
+  const bool pads = file.bool_or("pad_input", false);  // the default of the reference's class
+  FOVEA_CHECK(pads, kUnsupported, file.path(), ".pad_input: false",
+              file.find("pad_input") ? "" : ", which is the default,",
+              " is not supported, images are padded");
 }
 
 }  // namespace
@@ -74,7 +73,7 @@ void check_file(const JsonView& file, const GridGeometry& geometry) {
 Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
                            const MediaOptions& media) {
   Processing p{.grid = {.geometry = geometry,
-                        .scaling = {.image_mean = kClipMean, .image_std = kClipStd},
+                        .scaling = blocks::kClipScaling,
                         .engine = blocks::resize_engine(media, media::ResizeEngine::kPillow)}};
   blocks::PixelScaling& scaling = p.grid.scaling;
   const auto file = files.image_processor();

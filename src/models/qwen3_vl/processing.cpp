@@ -44,13 +44,22 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
   return indices;
 }
 
-/// Limits where a processor file does not say: of images those of the class of the reference that
-/// reads the file. Without a file the reference has none, and those of the released checkpoints are
-/// assumed. Source: transformers 5.24, models/qwen2_vl/image_processing_qwen2_vl.py.
-blocks::GridLimits default_limits(const checkpoint::HfConfig& files) {
-  blocks::GridLimits limits{.image = {65536, 16777216}, .video = {4096, 25165824}};
-  if (files.image_processor()) limits.image = {56 * 56, 28 * 28 * 1280};
-  return limits;
+/// The classes that read the files. Without a file the reference has none, and what the released
+/// checkpoints say is assumed.
+/// Source: transformers 5.24, qwen2_vl/image_processing_qwen2_vl.py, whose class reads the files of
+/// images here, too, and qwen3_vl/video_processing_qwen3_vl.py.
+blocks::ProcessorClasses classes_for(const checkpoint::HfConfig& files) {
+  blocks::ProcessorClasses classes{
+      .image = {.range = {56 * 56, 28 * 28 * 1280},
+                .scaling = blocks::kClipScaling,
+                .overrides_size = true},
+      .video = {.range = {128 * 32 * 32, 32 * 32 * 768}, .scaling = {}}};
+  if (!files.image_processor()) {
+    classes.image.range = {65536, 16777216};
+    classes.image.scaling = {};
+  }
+  if (!files.video_processor()) classes.video.range = {4096, 25165824};
+  return classes;
 }
 
 }  // namespace
@@ -58,8 +67,8 @@ blocks::GridLimits default_limits(const checkpoint::HfConfig& files) {
 blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
                                        const blocks::GridGeometry& grid,
                                        const MediaOptions& media) {
-  blocks::GridProcessing p{.geometry = grid, .limits = default_limits(files)};
-  blocks::read_grid_processor(files, media, p);
+  blocks::GridProcessing p{.geometry = grid};
+  blocks::read_grid_processor(files, classes_for(files), media, p);
   const VideoBounds bounds = blocks::read_video_bounds(files, media, {});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {

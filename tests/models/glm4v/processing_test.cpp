@@ -63,6 +63,20 @@ TEST(Glm4vProcessing, WithoutProcessorFilesLimitsAreThoseOfTheReferencesClasses)
   EXPECT_EQ(processor.processing().limits.image.min_pixels, 12544);
 }
 
+TEST(Glm4vProcessing, WhatAFileDoesNotSayIsThatOfTheReferencesClasses) {
+  // Limits beside `size` are nothing to these classes.
+  for (const char* text : {"{}", R"({"min_pixels": 8000, "max_pixels": 80000})"}) {
+    const blocks::GridProcessor processor =
+        processor_of({.config = kConfig, .preprocessor = text, .video_preprocessor = text});
+    EXPECT_EQ(processor.processing().scaling, blocks::kClipScaling);
+    EXPECT_EQ(processor.plan_image(640, 480).grid, (Grid{1, 34, 46}));
+    EXPECT_EQ(processor.plan_image(4000, 3000).grid, (Grid{1, 150, 200}));
+    EXPECT_EQ(processor.plan_video(2, 48, 64).grid, (Grid{1, 8, 6}));
+    EXPECT_EQ(processor.plan_video(4, 640, 480).grid, (Grid{2, 34, 46}));
+    EXPECT_EQ(processor.plan_video(16, 1280, 720).grid, (Grid{8, 52, 92}));
+  }
+}
+
 TEST(Glm4vProcessing, SamplesByTimeAsTheReference) {
   const blocks::GridProcessor processor = sampler("Glm4vVideoProcessor");
   EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 13, 25, 38, 50, 63, 75, 88}));

@@ -93,10 +93,28 @@ TEST(InternvlProcessor, RefusesWhatItWouldGetWrong) {
                  R"({"size": {"height": 448, "width": 384}})");
   expect_refused("size.height: 224 contradicts config.json", R"({"size": 224})");
   expect_refused("do_normalize: false is not supported", R"({"do_normalize": false})");
-  expect_refused("videos that are rescaled or normalised otherwise", "{}",
-                 R"({"image_mean": [0.5, 0.5, 0.5]})");
+  expect_refused("resample: only 3 is supported, got 2", R"({"resample": 2})");
   test::expect_error(ErrorCode::kCorruptData, "expected min_patches <= max_patches, got 4 and 2",
                      [] { (void)native_processing(R"({"min_patches": 4, "max_patches": 2})"); });
+}
+
+TEST(InternvlProcessor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
+  const auto table = [](const blocks::PixelScaling& scaling) { return scaling.table(); };
+  EXPECT_EQ(native_processing("{}").normalize, table(blocks::kClipScaling));
+  EXPECT_EQ(native_processing("").normalize,
+            table({.image_mean = {0.485f, 0.456f, 0.406f}, .image_std = {0.229f, 0.224f, 0.225f}}))
+      << "without a file that of the released checkpoints";
+}
+
+TEST(InternvlProcessor, VideosThatAreProcessedOtherwiseThanImagesAreRefusedAlone) {
+  EXPECT_EQ(native_processing("{}", "{}").video_refusal, "");
+  EXPECT_EQ(native_processing(R"({"image_mean": [0.5, 0.5, 0.5]})", "{}").video_refusal,
+            "video_preprocessor_config.json: videos with another image_mean than images are not "
+            "supported");
+  const Processor processor(native_processing("{}", R"({"size": {"height": 384, "width": 384}})"));
+  test::expect_error(ErrorCode::kUnsupported, "videos with another size than images",
+                     [&] { (void)processor.plan_video(2, 64, 64); });
+  EXPECT_EQ(processor.plan_image(448, 448).spec.out_rows, 256);
 }
 
 TEST(InternvlProcessor, WithoutAFileSaysWhatItTakesForGranted) {

@@ -101,6 +101,15 @@ TEST(KimiVlProcessor, RefusesFilesThatContradictTheTower) {
                  R"({"merge_kernel_size": [1, 1]})");
   expect_refused(ErrorCode::kUnsupported, "pad_input: false is not supported",
                  R"({"pad_input": false})");
+  expect_refused(
+      ErrorCode::kUnsupported,
+      "preprocessor_config.json.pad_input: false, which is the default, is not supported", "{}");
+}
+
+TEST(KimiVlProcessor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
+  const blocks::GridProcessing p = processor_of(R"({"pad_input": true})").processing();
+  EXPECT_EQ(p.scaling, blocks::kClipScaling);
+  EXPECT_EQ(p.limits.image.max_pixels, 4096 * 14 * 14);
 }
 
 TEST(KimiVlProcessor, SaysWhatItAssumesWithoutAFile) {

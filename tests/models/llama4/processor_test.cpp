@@ -54,6 +54,13 @@ TEST(Llama4Processor, RoundsRatiosToACanvasAsTheReference) {
   EXPECT_EQ(small.height_px, 168);
 }
 
+TEST(Llama4Processor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
+  const Processing p = processing_of("{}");
+  EXPECT_EQ(p.scaling, blocks::PixelScaling{}) << "0.5, 0.5 and 1/255";
+  EXPECT_EQ(p.max_patches, 16);
+  EXPECT_FALSE(p.resize_to_max_canvas);
+}
+
 TEST(Llama4Processor, TakesTheLargestCanvasWhenAsked) {
   const Processing p = processing_of(R"({"resize_to_max_canvas": true})");
   EXPECT_EQ(place_image(p, 300, 200).canvas, (blocks::Tiling{5, 3}));

@@ -77,8 +77,9 @@ TEST(Qwen3VlProcessing, BoundsOfSampledFramesAreThoseOfTheVideoFile) {
 }
 
 TEST(Qwen3VlProcessing, CapsPixelsPerFrameWhenAsked) {
-  const blocks::GridProcessor processor = processor_of(
-      {.video_preprocessor = R"({"cap_pixels_per_frame": true, "max_video_tokens": 100})"});
+  const blocks::GridProcessor processor =
+      processor_of({.video_preprocessor = R"({"cap_pixels_per_frame": true, "max_video_tokens": 100,
+                                 "size": {"shortest_edge": 4096, "longest_edge": 25165824}})"});
   // 100 tokens of 32 x 32 pixels: a frame may have 102400 pixels.
   const ItemPlan plan = processor.plan_video(4, 1280, 720);
   EXPECT_LE(plan.resized_height_px * plan.resized_width_px, 102400);
@@ -95,6 +96,43 @@ TEST(Qwen3VlProcessing, AnImageFileWithoutSizeHasThatOfItsClass) {
     EXPECT_EQ(limits({.preprocessor = text}).image.max_pixels, 1003520);
   }
   EXPECT_EQ(limits({.preprocessor = R"({"max_pixels": 50000})"}).image.min_pixels, 3136);
+}
+
+TEST(Qwen3VlProcessing, AVideoWithoutSizeHasThatOfItsClass) {
+  using Grid = std::array<std::int64_t, 3>;
+  // Limits beside `size` are nothing to the class of videos, whichever file they stand in.
+  for (const test::ConfigTexts& texts :
+       {test::ConfigTexts{.video_preprocessor = "{}"}, test::ConfigTexts{.preprocessor = "{}"},
+        test::ConfigTexts{.video_preprocessor = R"({"min_pixels": 8000, "max_pixels": 80000})"},
+        test::ConfigTexts{.preprocessor = R"({"max_pixels": 80000,
+                              "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]})"}}) {
+    blocks::GridProcessing p = read_processing(test::config_files(texts), {}, {});
+    EXPECT_EQ(p.limits.video.min_pixels, 131072);
+    EXPECT_EQ(p.limits.video.max_pixels, 786432);
+    p.video_refusal.clear();
+    const blocks::GridProcessor processor(p);
+    EXPECT_EQ(processor.plan_video(2, 48, 64).grid, (Grid{1, 20, 14}));
+    EXPECT_EQ(processor.plan_video(4, 640, 480).grid, (Grid{2, 24, 32}));
+    EXPECT_EQ(processor.plan_video(16, 1280, 720).grid, (Grid{8, 10, 18}));
+  }
+}
+
+TEST(Qwen3VlProcessing, ScalingThatAFileDoesNotSayIsThatOfItsClass) {
+  const auto read = [](const test::ConfigTexts& texts) {
+    return read_processing(test::config_files(texts), {}, {});
+  };
+  EXPECT_EQ(read({}).scaling, blocks::PixelScaling{}) << "that of the released checkpoints";
+  const blocks::GridProcessing silent = read({.preprocessor = "{}"});
+  EXPECT_EQ(silent.scaling, blocks::kClipScaling);
+  EXPECT_EQ(silent.video_refusal,
+            "preprocessor_config.json: videos with another image_mean, image_std than images are "
+            "not supported")
+      << "the class of videos has 0.5";
+  EXPECT_EQ(
+      read({.preprocessor = R"({"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]})",
+            .video_preprocessor = "{}"})
+          .video_refusal,
+      "");
 }
 
 blocks::GridProcessing golden_processing(const std::string& folder) {

@@ -11,8 +11,11 @@ namespace fovea::blocks {
 
 namespace {
 
-constexpr std::array<float, 3> kClipMean{0.48145466f, 0.4578275f, 0.40821073f};
-constexpr std::array<float, 3> kClipStd{0.26862954f, 0.26130258f, 0.27577711f};
+/// Source: transformers 5.24, qwen2_vl/image_processing_qwen2_vl.py, video_processing_qwen2_vl.py.
+constexpr ProcessorClasses kClasses{
+    .image = {.range = {56 * 56, 28 * 28 * 1280}, .scaling = kClipScaling, .overrides_size = true},
+    .video = {
+        .range = {128 * 28 * 28, 28 * 28 * 768}, .scaling = kClipScaling, .overrides_size = true}};
 
 /// The limits of a frame once a video is limited as a whole: an even share of 90 % of
 /// max_video_tokens.
@@ -67,11 +70,8 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
 
 GridProcessing read_frame_processing(const checkpoint::HfConfig& files, const GridGeometry& grid,
                                      const MediaOptions& media) {
-  GridProcessing p{
-      .geometry = grid,
-      .limits = {.image = {56 * 56, 28 * 28 * 1280}, .video = {128 * 28 * 28, 28 * 28 * 768}},
-      .scaling = {.image_mean = kClipMean, .image_std = kClipStd}};
-  read_grid_processor(files, media, p);
+  GridProcessing p{.geometry = grid};
+  read_grid_processor(files, kClasses, media, p);
   const VideoBounds bounds = read_video_bounds(files, media, {.max_video_tokens = 128000});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {

@@ -66,6 +66,7 @@ ItemPlan GridProcessor::plan_image(std::int64_t width_px, std::int64_t height_px
 ItemPlan GridProcessor::plan_video(std::int64_t num_frames, std::int64_t width_px,
                                    std::int64_t height_px) const {
   if (!p_.video_size) return ItemProcessor::plan_video(num_frames, width_px, height_px);
+  FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
   return make_plan(Modality::kVideo, num_frames, width_px, height_px,
                    p_.video_size(num_frames, height_px, width_px));
 }
@@ -78,6 +79,8 @@ ItemPlan GridProcessor::plan_grid(Modality modality,
   FOVEA_CHECK(t >= 1 && h >= 1 && w >= 1 && h % merge == 0 && w % merge == 0, kInvalidArgument,
               "grid_thw must be positive with sides that are multiples of ", merge, ", got ", t,
               "x", h, "x", w);
+  FOVEA_CHECK(modality == Modality::kImage || p_.video_refusal.empty(), kUnsupported,
+              p_.video_refusal);
   FOVEA_CHECK(modality == Modality::kVideo || t == 1, kInvalidArgument,
               "grid_thw of an image begins with 1, got ", t, "x", h, "x", w);
   FOVEA_CHECK(is_addressable(g, grid), kInvalidArgument, "grid_thw ", t, "x", h, "x", w,

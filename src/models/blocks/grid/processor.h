@@ -34,6 +34,7 @@ struct GridProcessing {
   /// The same for the frames of a video; empty: no videos.
   std::function<Size2d(std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px)>
       video_size;
+  std::string video_refusal = {};  ///< why videos are refused all the same; empty: they are not
   /// ItemProcessor::sample_frames of a video of at least 1 frame, for a target above 0.
   std::function<std::vector<std::int64_t>(std::int64_t total_frames, double video_fps,
                                           double target_fps)>
@@ -53,10 +54,11 @@ class GridProcessor : public ItemProcessor {
   [[nodiscard]] const GridProcessing& processing() const noexcept { return p_; }
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
+  /// @throws Error(kUnsupported) with processing().video_refusal.
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
   /// Every patch is kept as a tile of its own, of one frame for an image and of temporal_patch_size
-  /// frames for a video. A repeated last frame counts as a frame.
+  /// frames for a video. A repeated last frame counts as a frame. @throws as plan_video.
   [[nodiscard]] ItemPlan plan_grid(Modality modality,
                                    const std::array<std::int64_t, 3>& grid) const override;
   [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,

@@ -19,23 +19,39 @@ bool is_valid(PixelRange range) {
          range.max_pixels <= kMaxPixels;
 }
 
-/// Other families give sides here, which would be ignored.
-void check_has_edges(const JsonView& size) {
-  const bool edges = size.find("shortest_edge") || size.find("longest_edge") ||
-                     size.find("min_pixels") || size.find("max_pixels");
-  FOVEA_CHECK(edges, kCorruptData, size.path(), ": expected shortest_edge and longest_edge");
+/// One end of a range of areas, as files name it.
+struct Limit {
+  std::string_view edge;    ///< in `size`
+  std::string_view pixels;  ///< beside `size`, and in `size` of older files
+};
+
+constexpr Limit kLeast{"shortest_edge", "min_pixels"};
+constexpr Limit kMost{"longest_edge", "max_pixels"};
+
+/// The value of a limit; absent where the file leaves it to its class.
+/// @throws Error(kCorruptData) if `size` is there and lacks it.
+std::optional<JsonView> find_limit(const JsonView& processor, const Limit& limit,
+                                   bool overrides_size) {
+  const auto size = processor.find("size");
+  auto found = size ? size->find(limit.edge) : std::nullopt;
+  if (size && !found) found = size->find(limit.pixels);
+  if (overrides_size) {
+    if (auto beside = processor.find(limit.pixels)) return beside;
+  }
+  if (found || !size) return found;
+  FOVEA_CHECK(false, kCorruptData, size->path(), ": expected ", kLeast.edge, " and ", kMost.edge,
+              ", ", limit.edge, " is missing");
+  return found;
 }
 
-/// size.shortest_edge / longest_edge, older size.min_pixels / max_pixels, and the top-level
-/// min_pixels / max_pixels, which override.
-PixelRange pixel_range(const JsonView& processor, PixelRange range) {
-  if (const auto size = processor.find("size")) {
-    check_has_edges(*size);
-    range.min_pixels = size->int_or("shortest_edge", size->int_or("min_pixels", range.min_pixels));
-    range.max_pixels = size->int_or("longest_edge", size->int_or("max_pixels", range.max_pixels));
-  }
-  range.min_pixels = processor.int_or("min_pixels", range.min_pixels);
-  range.max_pixels = processor.int_or("max_pixels", range.max_pixels);
+PixelRange pixel_range(const JsonView& processor, const ProcessorClass& defaults) {
+  PixelRange range = defaults.range;
+  const auto read = [&](const Limit& limit, std::int64_t& pixels) {
+    const auto value = find_limit(processor, limit, defaults.overrides_size);
+    if (value) pixels = value->as_int();
+  };
+  read(kLeast, range.min_pixels);
+  read(kMost, range.max_pixels);
   FOVEA_CHECK(is_valid(range), kCorruptData, processor.path(),
               ": expected 0 < min_pixels <= max_pixels <= ", kMaxPixels, ", got ", range.min_pixels,
               " and ", range.max_pixels);
@@ -75,20 +91,17 @@ void apply_options(const MediaOptions& media, PixelRange& image, GridProcessing&
   processing.engine = resize_engine(media, processing.engine);
 }
 
-bool has(const std::optional<JsonView>& processor, std::string_view key) {
-  return processor && processor->find(key);
-}
-
-bool has_size(const std::optional<JsonView>& processor) {
-  return has(processor, "size") || (has(processor, "min_pixels") && has(processor, "max_pixels"));
+bool has_limits(const std::optional<JsonView>& processor, const ProcessorClass& defaults) {
+  return processor && find_limit(*processor, kLeast, defaults.overrides_size) &&
+         find_limit(*processor, kMost, defaults.overrides_size);
 }
 
 std::string pixels_text(const char* name, PixelRange range) {
   return cat(name, "=", range.min_pixels, "..", range.max_pixels);
 }
 
-std::string assumptions(const checkpoint::HfConfig& files, const GridLimits& limits,
-                        const PixelScaling& scaling) {
+std::string assumptions(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
+                        const GridLimits& limits, const PixelScaling& scaling) {
   const auto image = files.image_processor();
   const auto video = files.video_processor();
   const auto path_of = [&](const std::optional<JsonView>& processor, const char* name) {
@@ -97,12 +110,12 @@ std::string assumptions(const checkpoint::HfConfig& files, const GridLimits& lim
   const std::string image_file = path_of(image, "/preprocessor_config.json");
   const std::string video_file =
       path_of(video, image ? "/video_preprocessor_config.json" : "/preprocessor_config.json");
-  std::string text =
-      missing_text(image_file, image.has_value(),
-                   {{has_size(image), "size", pixels_text("image_pixels", limits.image)},
-                    assumed(image, "image_mean", channel_text(scaling.image_mean)),
-                    assumed(image, "image_std", channel_text(scaling.image_std))});
-  if (has_size(video)) return text;
+  std::string text = missing_text(
+      image_file, image.has_value(),
+      {{has_limits(image, classes.image), "size", pixels_text("image_pixels", limits.image)},
+       assumed(image, "image_mean", channel_text(scaling.image_mean)),
+       assumed(image, "image_std", channel_text(scaling.image_std))});
+  if (has_limits(video, classes.video)) return text;
   const std::string video_pixels = pixels_text("video_pixels", limits.video);
   if (!text.empty() && video_file == image_file) return cat(text, " ", video_pixels);
   return cat(text, text.empty() ? "" : " ",
@@ -111,23 +124,28 @@ std::string assumptions(const checkpoint::HfConfig& files, const GridLimits& lim
 
 }  // namespace
 
-void read_grid_processor(const checkpoint::HfConfig& files, const MediaOptions& media,
-                         GridProcessing& processing) {
+void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
+                         const MediaOptions& media, GridProcessing& processing) {
   PixelScaling& scaling = processing.scaling;
   GridLimits& limits = processing.limits;
+  limits = {.image = classes.image.range, .video = classes.video.range};
+  scaling = classes.image.scaling;
   if (const auto image = files.image_processor()) {
     check_geometry(*image, processing.geometry);
-    limits.image = pixel_range(*image, limits.image);
-    scaling = read_scaling(*image, scaling);
+    limits.image = pixel_range(*image, classes.image);
+    scaling = read_scaling(*image, classes.image.scaling);
     processing.filter = resample_filter(*image);
   }
   if (const auto video = files.video_processor()) {
-    check_steps(*video);
     check_geometry(*video, processing.geometry);
-    limits.video = pixel_range(*video, limits.video);
+    limits.video = pixel_range(*video, classes.video);
+    std::string keys = differing_keys(read_scaling(*video, classes.video.scaling), scaling);
+    if (resample_filter(*video) != processing.filter)
+      keys += keys.empty() ? "resample" : ", resample";
+    processing.video_refusal = video_refusal(*video, keys);
   }
   apply_options(media, limits.image, processing);
-  processing.assumptions = assumptions(files, limits, scaling);
+  processing.assumptions = assumptions(files, classes, limits, scaling);
 }
 
 VideoBounds read_video_bounds(const checkpoint::HfConfig& files, const MediaOptions& media,

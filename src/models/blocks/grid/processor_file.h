@@ -9,17 +9,30 @@
 
 namespace fovea::blocks {
 
+/// What a class of the reference that reads a processor file has where the file is silent.
+struct ProcessorClass {
+  PixelRange range;
+  PixelScaling scaling;
+  bool overrides_size = false;  ///< min_pixels and max_pixels beside `size` count, and before it
+};
+
+/// Those of images and of videos.
+struct ProcessorClasses {
+  ProcessorClass image;
+  ProcessorClass video;
+};
+
 /// Reads what the processor files of all families over grids say, in all spellings, into limits,
-/// scaling, engine, filter and assumptions of `processing`. What no file says stays as it is. The
-/// file of images serves videos too where they have none.
+/// scaling, engine, filter, refusal of videos and assumptions of `processing`. The file of images
+/// serves videos too where they have none.
 /// @param media its limits and resize backend come before those of the files.
 /// @param processing with the geometry of the tower, which the files must not contradict.
-/// @throws Error(kCorruptData) for wrong types, factors that are not above 0, and other sizes than
-/// those of the geometry; Error(kUnsupported) for steps that are switched off;
-/// Error(kInvalidArgument) for impossible limits in `media`.
+/// @throws Error(kCorruptData) for wrong types, factors that are not above 0, other sizes than
+/// those of the geometry, and a `size` without one of its edges; Error(kUnsupported) for steps that
+/// are switched off; Error(kInvalidArgument) for impossible limits in `media`.
 /// Source: docs/reference/qwen_glm.md, "Processor files".
-void read_grid_processor(const checkpoint::HfConfig& files, const MediaOptions& media,
-                         GridProcessing& processing);
+void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
+                         const MediaOptions& media, GridProcessing& processing);
 
 /// Bounds of sampled frames, as the video processor files name them.
 struct VideoBounds {

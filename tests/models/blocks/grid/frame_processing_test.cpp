@@ -42,6 +42,26 @@ TEST(FrameProcessing, WithoutAProcessorFileLimitsAreThoseOfTheReferencesClass) {
   EXPECT_EQ(processor_of("").plan_image(1920, 1080).grid, (Grid{1, 52, 94}));
 }
 
+TEST(FrameProcessing, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
+  const auto read = [](const char* image, const char* video) {
+    return read_frame_processing(
+        test::config_files({.preprocessor = image, .video_preprocessor = video}),
+        {.patch_size = 14}, {});
+  };
+  const GridProcessing p = read("{}", "{}");
+  EXPECT_EQ(p.scaling, kClipScaling);
+  EXPECT_EQ(p.video_refusal, "");
+  EXPECT_EQ(p.limits.image.min_pixels, 3136);
+  EXPECT_EQ(p.limits.image.max_pixels, 1003520);
+  const GridProcessor processor(p);
+  EXPECT_EQ(processor.plan_video(2, 48, 64).grid, (Grid{1, 28, 20}));
+  EXPECT_EQ(processor.plan_video(4, 640, 480).grid, (Grid{2, 34, 46}));
+  EXPECT_EQ(processor.plan_video(16, 1280, 720).grid, (Grid{8, 40, 72}));
+  const GridProcessor beside(read("{}", R"({"min_pixels": 8000, "max_pixels": 80000})"));
+  EXPECT_EQ(beside.plan_video(4, 640, 480).grid, (Grid{2, 16, 22}));
+  EXPECT_EQ(beside.plan_video(16, 1280, 720).grid, (Grid{8, 14, 26}));
+}
+
 TEST(FrameProcessing, LimitsOfAVideoHoldForEachFrame) {
   const GridProcessor own = processor_of(kPublishedSize, R"({"size":
       {"shortest_edge": 100352, "longest_edge": 602112}})");

@@ -9,9 +9,14 @@
 namespace fovea::blocks {
 namespace {
 
+/// Classes that take limits beside `size` for images alone.
+constexpr ProcessorClasses kClasses{.image = {.range = {65536, 16777216}, .overrides_size = true},
+                                    .video = {.range = {4096, 25165824}}};
+
 GridProcessing read(const test::ConfigTexts& texts, const MediaOptions& media = {}) {
-  GridProcessing processing{.limits = {.image = {65536, 16777216}, .video = {4096, 25165824}}};
-  read_grid_processor(test::config_files(texts), media, processing);
+  GridProcessing processing;
+  processing.video_size = [](std::int64_t, std::int64_t, std::int64_t) { return Size2d{32, 32}; };
+  read_grid_processor(test::config_files(texts), kClasses, media, processing);
   return processing;
 }
 
@@ -23,7 +28,7 @@ void expect_refused(ErrorCode code, const std::string& preprocessor, const std::
   test::expect_error(code, message, [&] { (void)read_image_file(preprocessor); });
 }
 
-TEST(GridProcessorFile, WhatNoFileSaysStaysAsItIs) {
+TEST(GridProcessorFile, WhatNoFileSaysIsThatOfTheClass) {
   const GridProcessing p = read({});
   EXPECT_EQ(p.limits.image.max_pixels, 16777216);
   EXPECT_EQ(p.limits.video.min_pixels, 4096);
@@ -42,6 +47,54 @@ TEST(GridProcessorFile, TakesEverySpellingOfTheLimits) {
   EXPECT_EQ(limits("{\"min_pixels\": null}").min_pixels, 65536);
 }
 
+TEST(GridProcessorFile, LimitsBesideSizeCountWhereTheClassTakesThem) {
+  constexpr const char* kBoth = R"({"size": {"shortest_edge": 100, "longest_edge": 200},
+                                    "min_pixels": 7, "max_pixels": 9})";
+  const GridLimits both = read({.preprocessor = kBoth, .video_preprocessor = kBoth}).limits;
+  EXPECT_EQ(both.image.min_pixels, 7);
+  EXPECT_EQ(both.image.max_pixels, 9);
+  EXPECT_EQ(both.video.min_pixels, 100);
+  EXPECT_EQ(both.video.max_pixels, 200);
+  EXPECT_EQ(read({.video_preprocessor = R"({"max_pixels": 9})"}).limits.video.max_pixels, 25165824);
+}
+
+TEST(GridProcessorFile, ASizeWithoutOneOfItsEdgesIsRefused) {
+  expect_refused(ErrorCode::kCorruptData, R"({"size": {"shortest_edge": 100}})",
+                 "preprocessor_config.json: size: expected shortest_edge and longest_edge, "
+                 "longest_edge is missing");
+  expect_refused(ErrorCode::kCorruptData, R"({"size": {"longest_edge": 100}})",
+                 "preprocessor_config.json: size: expected shortest_edge and longest_edge, "
+                 "shortest_edge is missing");
+  test::expect_error(
+      ErrorCode::kCorruptData,
+      "processor_config.json: video_processor.size: expected shortest_edge and longest_edge, "
+      "longest_edge is missing",
+      [] {
+        (void)read({.processor = R"({"video_processor": {"size": {"shortest_edge": 5},
+                                                         "max_pixels": 50}})"});
+      });
+}
+
+TEST(GridProcessorFile, VideosThatAreScaledOtherwiseThanImagesAreRefusedAlone) {
+  const auto refusal = [](const char* image, const char* video) {
+    return read({.preprocessor = image, .video_preprocessor = video}).video_refusal;
+  };
+  EXPECT_EQ(refusal("{}", R"({"image_mean": [0.5, 0.5, 0.5]})"), "");
+  EXPECT_EQ(refusal(R"({"image_mean": [0, 0, 0], "resample": 2})", "{}"),
+            "video_preprocessor_config.json: videos with another image_mean, resample than images "
+            "are not supported");
+  const GridProcessor processor(
+      read({.video_preprocessor = R"({"image_std": [1, 1, 1], "rescale_factor": 1})"}));
+  for (const bool grid : {false, true}) {
+    test::expect_error(ErrorCode::kUnsupported, "another image_std, rescale_factor than images",
+                       [&] {
+                         (void)(grid ? processor.plan_grid(Modality::kVideo, {1, 2, 2})
+                                     : processor.plan_video(2, 32, 32));
+                       });
+  }
+  EXPECT_NO_THROW((void)processor.plan_grid(Modality::kImage, {1, 2, 2}));
+}
+
 TEST(GridProcessorFile, ReadsScalingAndFilter) {
   const GridProcessing p = read_image_file(R"({"image_mean": [0, 0.25, 1],
       "image_std": [1, 2, 3], "rescale_factor": 0.5, "resample": 2})");
@@ -52,10 +105,12 @@ TEST(GridProcessorFile, ReadsScalingAndFilter) {
 }
 
 TEST(GridProcessorFile, TheFileOfImagesServesVideosWithoutOne) {
-  const std::string image = R"({"min_pixels": 5, "max_pixels": 50})";
+  const std::string image = R"({"size": {"shortest_edge": 5, "longest_edge": 50}})";
   EXPECT_EQ(read({.preprocessor = image}).limits.video.max_pixels, 50);
   const GridLimits both =
-      read({.preprocessor = image, .video_preprocessor = R"({"max_pixels": 9999})"}).limits;
+      read({.preprocessor = image,
+            .video_preprocessor = R"({"size": {"shortest_edge": 5, "longest_edge": 9999}})"})
+          .limits;
   EXPECT_EQ(both.image.max_pixels, 50);
   EXPECT_EQ(both.video.max_pixels, 9999);
 }
@@ -118,11 +173,14 @@ TEST(GridProcessorFile, SaysWhatAProcessorFileLeavesOpen) {
   EXPECT_EQ(assumed(R"({"size": {"shortest_edge": 1, "longest_edge": 2},
                         "image_mean": [0, 0, 0], "image_std": [1, 1, 1]})"),
             "");
-  EXPECT_EQ(assumed(R"({"min_pixels": 1, "max_pixels": 2, "image_std": [1, 1, 1]})"),
+  EXPECT_EQ(assumed(R"({"size": {"shortest_edge": 1, "longest_edge": 2}, "image_std": [1, 1, 1]})"),
             "missing=preprocessor_config.json keys=image_mean image_mean=0.5,0.5,0.5");
   EXPECT_EQ(assumed(R"({"size": null, "image_mean": [0, 0, 0]})"),
             "missing=preprocessor_config.json keys=size,image_std image_pixels=65536..16777216 "
             "image_std=0.5,0.5,0.5 video_pixels=4096..25165824");
+  EXPECT_EQ(assumed(R"({"min_pixels": 1, "max_pixels": 2, "image_mean": [0, 0, 0],
+                        "image_std": [1, 1, 1]})"),
+            "missing=preprocessor_config.json keys=size video_pixels=4096..25165824");
   EXPECT_EQ(assumed("").find("missing=model/preprocessor_config.json image_pixels="), 0u);
 }
 
