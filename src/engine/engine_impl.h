@@ -145,10 +145,11 @@ struct Engine::Impl {
   void finish(const Call& call, std::span<const std::size_t> items, const Finished& finished);
 };
 
-/// Warns of what preprocessing assumes for want of a processor file. Random weights, which need
-/// config.json only, have no processor to agree with.
-void warn_of_assumptions(const checkpoint::HfConfig& files, const ItemProcessor& processor,
-                         const EngineOptions& options);
+/// Says where the values of preprocessing come from, and warns of files that are not looked at and
+/// of what is assumed for want of one. Random weights, which need config.json only, have no
+/// processor to agree with.
+void log_preprocessing(const checkpoint::HfConfig& files, const ItemProcessor& processor,
+                       const EngineOptions& options);
 
 /// Fills in what inspect() and report() add to a family's description: weight and activation
 /// memory.

@@ -74,14 +74,18 @@ std::int64_t cache_bytes(const EngineOptions& options, std::int64_t width) {
 
 }  // namespace
 
-void warn_of_assumptions(const checkpoint::HfConfig& files, const ItemProcessor& processor,
-                         const EngineOptions& options) {
+void log_preprocessing(const checkpoint::HfConfig& files, const ItemProcessor& processor,
+                       const EngineOptions& options) {
   for (const checkpoint::ShadowedFile& file : files.shadowed_files()) {
     std::string keys;
     for (const std::string& key : file.keys) keys += (keys.empty() ? "" : ",") + key;
     log_to(options.log, LogLevel::kWarning,
            cat("preprocessing.shadowed file=\"", file.path, "\" used=\"", file.used,
                "\" differ=", keys));
+  }
+  const std::string sources = processor.sources();
+  if (!sources.empty()) {
+    log_to(options.log, LogLevel::kDebug, cat("preprocessing.sources ", sources));
   }
   if (options.dummy_weights) return;
   const std::string assumed = processor.assumptions();
@@ -109,7 +113,7 @@ void Engine::Impl::load() {
   {
     CheckedModel checked = check_model(files, options.media, weights);
     report = std::move(checked.report);
-    warn_of_assumptions(files, checked.planner->processor(), options);
+    log_preprocessing(files, checked.planner->processor(), options);
   }
   throw_if_incomplete(report, files, weights);
   // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures

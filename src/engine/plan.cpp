@@ -176,7 +176,7 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
   check_family_options(files.architecture(), options);
   const auto planner = plan_model(files, options.media);
-  warn_of_assumptions(files, planner->processor(), options);
+  log_preprocessing(files, planner->processor(), options);
   const std::vector<std::string> devices = replica_devices(options);
   const GraphConfig config = graph_config_of(*planner, options.max_num_batched_tokens,
                                              {.user = options.graphs,

@@ -76,6 +76,21 @@ TEST_F(EngineAssumptions, RandomWeightsHaveNoProcessorToAgreeWith) {
   EXPECT_EQ(logged(model, {.dummy_weights = true}), "");
 }
 
+TEST_F(EngineAssumptions, OneLineSaysWhereTheValuesComeFrom) {
+  const std::string model = checkpoint(model_dir(), {"video_preprocessor_config.json"});
+  test::RecordingLog log;
+  (void)Engine::load(model, {.device = "cpu", .log = &log});
+  ASSERT_EQ(log.count("preprocessing.sources"), 1);
+  for (const auto& [level, line] : log.lines) {
+    if (!line.starts_with("preprocessing.sources")) continue;
+    EXPECT_EQ(level, LogLevel::kDebug);
+    const std::string file = "file=\"" + model + "/preprocessor_config.json\"";
+    EXPECT_NE(line.find("preprocessing.sources image." + file), std::string::npos) << line;
+    EXPECT_NE(line.find(" video." + file), std::string::npos) << line;
+    EXPECT_NE(line.find("video.class_default=min_frames,"), std::string::npos) << line;
+  }
+}
+
 TEST_F(EngineAssumptions, OfDeepseekOcrAreMeanAndDeviation) {
   const std::string golden = test::golden_folder("deepseek_ocr", "golden.safetensors");
   const std::string model = checkpoint(golden, {"processor_config.json"});

@@ -113,6 +113,33 @@ std::string channel_text(const std::array<float, 3>& values) {
   return cat(values[0], ",", values[1], ",", values[2]);
 }
 
+std::vector<SourcedKey> sourced(const std::optional<JsonView>& file,
+                                std::initializer_list<std::string_view> keys) {
+  std::vector<SourcedKey> result;
+  for (const std::string_view key : keys) {
+    result.push_back({key, file && file->find(key) ? Source::kFile : Source::kSilent});
+  }
+  return result;
+}
+
+std::string sources_text(std::string_view modality, const std::optional<JsonView>& file,
+                         std::span<const SourcedKey> keys) {
+  std::string text = file ? cat(modality, ".file=\"", file->path(), '"') : "";
+  const auto list = [&](Source source, std::string_view name) {
+    const char* separator = "";
+    for (const SourcedKey& entry : keys) {
+      if (entry.source != source) continue;
+      if (*separator == '\0') text += cat(text.empty() ? "" : " ", modality, ".", name, "=");
+      text += cat(separator, entry.key);
+      separator = ",";
+    }
+  };
+  list(Source::kFile, "given");
+  list(Source::kSilent, file ? "class_default" : "assumed");
+  list(Source::kOption, "option");
+  return text;
+}
+
 Assumption assumed(const std::optional<JsonView>& file, std::string_view key,
                    const std::string& value) {
   return {.given = file && file->find(key), .key = key, .assumed = cat(key, "=", value)};

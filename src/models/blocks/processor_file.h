@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.h"
 #include "fovea/options.h"
@@ -72,6 +74,28 @@ void check_size(const JsonView& file, std::int64_t side_px);
 
 /// Values of the three channels for log lines: "0.5,0.5,0.5".
 [[nodiscard]] std::string channel_text(const std::array<float, 3>& values);
+
+/// Where a value of preprocessing comes from.
+enum class Source : std::uint8_t {
+  kFile,    ///< the file says it
+  kSilent,  ///< the file does not, or there is none
+  kOption,  ///< the user says it
+};
+
+/// A value of preprocessing, under the key that a file has it under.
+struct SourcedKey {
+  std::string_view key;
+  Source source = Source::kFile;
+};
+
+/// `keys` with kFile for those that `file` has, and kSilent for the others.
+[[nodiscard]] std::vector<SourcedKey> sourced(const std::optional<JsonView>& file,
+                                              std::initializer_list<std::string_view> keys);
+
+/// Text for ItemProcessor::sources of one modality. @param modality "image" or "video".
+[[nodiscard]] std::string sources_text(std::string_view modality,
+                                       const std::optional<JsonView>& file,
+                                       std::span<const SourcedKey> keys);
 
 /// What stands in for a key that a processor file should have.
 struct Assumption {

@@ -54,6 +54,8 @@ Processing read_processing(const checkpoint::HfConfig& files, const MediaOptions
       blocks::missing_text(files.directory + "/processor_config.json", file.has_value(),
                            {blocks::assumed(file, "image_mean", blocks::channel_text(p.image_mean)),
                             blocks::assumed(file, "image_std", blocks::channel_text(p.image_std))});
+  p.sources =
+      blocks::sources_text("image", file, blocks::sourced(file, {"image_mean", "image_std"}));
   return p;
 }
 

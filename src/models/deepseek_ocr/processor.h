@@ -26,6 +26,7 @@ struct Processing {
   std::array<float, 3> image_std{0.5f, 0.5f, 0.5f};
   media::ResizeEngine engine = media::ResizeEngine::kPillow;
   std::string assumptions;  ///< ItemProcessor::assumptions
+  std::string sources;      ///< ItemProcessor::sources
 };
 
 /// Mean and deviation from processor_config.json, if there is one.
@@ -51,6 +52,7 @@ class Processor final : public ItemProcessor {
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
+  [[nodiscard]] std::string sources() const override { return p_.sources; }
 
  private:
   [[nodiscard]] blocks::Tiling choose_tiling(std::int64_t width_px, std::int64_t height_px) const;

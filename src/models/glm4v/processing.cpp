@@ -16,11 +16,15 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
+constexpr std::array<std::string_view, 1> kVideoKeys{"max_duration"};
+
 /// Source: transformers 5.24, glm4v/image_processing_glm4v.py, video_processing_glm4v.py and the
 /// same of glm46v.
 constexpr blocks::ProcessorClasses kClasses{
     .image = {.range = {112 * 112, 28 * 28 * 15000}, .scaling = blocks::kClipScaling},
-    .video = {.range = {112 * 112, 28 * 28 * 60000}, .scaling = blocks::kClipScaling}};
+    .video = {.range = {112 * 112, 28 * 28 * 60000},
+              .scaling = blocks::kClipScaling,
+              .more = kVideoKeys}};
 
 /// A video file as the samplers see it.
 struct Clip {

@@ -37,6 +37,22 @@ void read_chat(const JsonView& root, Processing& p) {
   if (!root.bool_or("dynamic_image_size", false)) p.min_tiles = p.max_tiles = 1;
   p.use_thumbnail = root.bool_or("use_thumbnail", false);
   p.normalize = media::to_tensor_normalize_table(kImageNetMean, kImageNetStd);
+  p.sources = blocks::sources_text("image", root,
+                                   blocks::sourced(root, {"dynamic_image_size", "min_dynamic_patch",
+                                                          "max_dynamic_patch", "use_thumbnail"}));
+}
+
+std::string native_sources(const checkpoint::HfConfig& files) {
+  const auto image = files.image_processor();
+  const auto video = files.video_processor();
+  return cat(blocks::sources_text(
+                 "image", image,
+                 blocks::sourced(image, {"size", "min_patches", "max_patches", "image_mean",
+                                         "image_std", "rescale_factor", "resample"})),
+             " ",
+             blocks::sources_text(
+                 "video", video,
+                 blocks::sourced(video, {"size", "image_mean", "image_std", "rescale_factor"})));
 }
 
 /// The format of transformers, whose processor cuts images whatever crop_to_patches says. Its
@@ -63,6 +79,7 @@ void read_native(const checkpoint::HfConfig& files, Processing& p) {
       file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
       {blocks::assumed(file, "image_mean", blocks::channel_text(scaling.image_mean)),
        blocks::assumed(file, "image_std", blocks::channel_text(scaling.image_std))});
+  p.sources = native_sources(files);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Processing {
   media::NormalizeTable normalize{};
   std::string video_refusal;  ///< why videos are refused; empty: they are not
   std::string assumptions;    ///< ItemProcessor::assumptions
+  std::string sources;        ///< ItemProcessor::sources
 };
 
 /// In the authors' format the numbers of tiles stand in config.json and the rest is fixed; in that
@@ -52,6 +53,7 @@ class Processor final : public ItemProcessor {
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
+  [[nodiscard]] std::string sources() const override { return p_.sources; }
 
  private:
   Processing p_;

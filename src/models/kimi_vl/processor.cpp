@@ -84,10 +84,12 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
     scaling.image_std = blocks::read_positive_channels(*file, "image_std", scaling.image_std);
   }
   p.grid.assumptions = blocks::missing_text(
-      files.directory + "/preprocessor_config.json", file.has_value(),
+      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
       {blocks::assumed(file, "in_token_limit", cat(p.in_token_limit)),
        blocks::assumed(file, "image_mean", blocks::channel_text(scaling.image_mean)),
        blocks::assumed(file, "image_std", blocks::channel_text(scaling.image_std))});
+  p.grid.sources = blocks::sources_text(
+      "image", file, blocks::sourced(file, {"in_token_limit", "image_mean", "image_std"}));
   p.grid.limits.image = {1, p.in_token_limit * geometry.patch_size * geometry.patch_size};
   p.grid.image_size = [geometry, limit = p.in_token_limit](std::int64_t height_px,
                                                            std::int64_t width_px) {

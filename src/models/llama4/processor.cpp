@@ -80,10 +80,14 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
     p.scaling = blocks::read_scaling(*file, p.scaling);
   }
   p.assumptions = blocks::missing_text(
-      files.directory + "/preprocessor_config.json", file.has_value(),
+      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
       {blocks::assumed(file, "max_patches", cat(p.max_patches)),
        blocks::assumed(file, "image_mean", blocks::channel_text(p.scaling.image_mean)),
        blocks::assumed(file, "image_std", blocks::channel_text(p.scaling.image_std))});
+  p.sources = blocks::sources_text(
+      "image", file,
+      blocks::sourced(file, {"size", "max_patches", "resize_to_max_canvas", "image_mean",
+                             "image_std", "rescale_factor", "resample"}));
   return p;
 }
 

@@ -23,6 +23,7 @@ struct Processing {
   blocks::PixelScaling scaling;
   media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
   std::string assumptions;  ///< ItemProcessor::assumptions
+  std::string sources;      ///< ItemProcessor::sources
 
   [[nodiscard]] media::NormalizeTable table() const {
     return media::bf16_normalize_table(scaling.image_mean, scaling.image_std,
@@ -59,6 +60,7 @@ class Processor final : public ItemProcessor {
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
+  [[nodiscard]] std::string sources() const override { return p_.sources; }
 
  private:
   Processing p_;

@@ -53,7 +53,8 @@ blocks::ProcessorClasses classes_for(const checkpoint::HfConfig& files) {
       .image = {.range = {56 * 56, 28 * 28 * 1280},
                 .scaling = blocks::kClipScaling,
                 .overrides_size = true},
-      .video = {.range = {128 * 32 * 32, 32 * 32 * 768}, .scaling = {}}};
+      .video = {
+          .range = {128 * 32 * 32, 32 * 32 * 768}, .scaling = {}, .more = blocks::kVideoBoundKeys}};
   if (!files.image_processor()) {
     classes.image.range = {65536, 16777216};
     classes.image.scaling = {};

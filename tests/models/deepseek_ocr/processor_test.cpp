@@ -62,6 +62,13 @@ TEST(DeepseekOcrProcessing, SaysWhatAProcessorFileLeavesOpen) {
   EXPECT_EQ(assumed(R"({"image_mean": [0, 0, 0], "image_std": [1, 1, 1]})"), "");
 }
 
+TEST(DeepseekOcrProcessing, SaysWhereEveryValueComesFrom) {
+  const auto files = test::config_files({.processor = R"({"image_mean": [0, 0, 0]})"});
+  EXPECT_EQ(read_processing(files, {}).sources,
+            "image.file=\"processor_config.json\" image.given=image_mean "
+            "image.class_default=image_std");
+}
+
 /// A worked example. `local` is the number of assembled rows of the tiles.
 struct Example {
   std::int64_t width, height, cols, rows, tiles, fit_width, fit_height, at_x, at_y, local, total;

@@ -126,6 +126,18 @@ TEST(InternvlProcessor, WithoutAFileSaysWhatItTakesForGranted) {
   EXPECT_EQ(chat_processor().assumptions(), "") << "fixed in the authors' code";
 }
 
+TEST(InternvlProcessor, SaysWhereEveryValueComesFrom) {
+  EXPECT_EQ(native_processing(R"({"max_patches": 6})", R"({"size": 448})").sources,
+            "image.file=\"preprocessor_config.json\" image.given=max_patches "
+            "image.class_default=size,min_patches,image_mean,image_std,rescale_factor,resample "
+            "video.file=\"video_preprocessor_config.json\" video.given=size "
+            "video.class_default=image_mean,image_std,rescale_factor");
+  EXPECT_EQ(chat_processor().sources(),
+            "image.file=\"config.json\" "
+            "image.given=dynamic_image_size,max_dynamic_patch,use_thumbnail "
+            "image.class_default=min_dynamic_patch");
+}
+
 /// [views, side, side, 3] as [views, 3, side, side].
 std::vector<std::uint8_t> channels_first(const std::vector<std::uint8_t>& pixels,
                                          std::size_t side) {

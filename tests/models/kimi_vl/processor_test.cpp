@@ -119,5 +119,11 @@ TEST(KimiVlProcessor, SaysWhatItAssumesWithoutAFile) {
   EXPECT_EQ(published().assumptions(), "");
 }
 
+TEST(KimiVlProcessor, SaysWhereEveryValueComesFrom) {
+  EXPECT_EQ(processor_of(R"({"pad_input": true, "image_std": [1, 1, 1]})").sources(),
+            "image.file=\"preprocessor_config.json\" image.given=image_std "
+            "image.class_default=in_token_limit,image_mean");
+}
+
 }  // namespace
 }  // namespace fovea::kimi_vl

@@ -124,6 +124,13 @@ TEST(Llama4Processor, RefusesFilesThatContradictTheTower) {
                      [] { (void)Processor(processing_of("")).plan_image(0, 3); });
 }
 
+TEST(Llama4Processor, SaysWhereEveryValueComesFrom) {
+  EXPECT_EQ(
+      processing_of(R"({"size": 336, "max_patches": 4})").sources,
+      "image.file=\"preprocessor_config.json\" image.given=size,max_patches "
+      "image.class_default=resize_to_max_canvas,image_mean,image_std,rescale_factor,resample");
+}
+
 TEST(Llama4Processor, SaysWhatItAssumesWithoutAFile) {
   EXPECT_EQ(processing_of("").assumptions,
             "missing=model/preprocessor_config.json max_patches=16 image_mean=0.5,0.5,0.5 "

@@ -135,6 +135,14 @@ TEST(Qwen3VlProcessing, ScalingThatAFileDoesNotSayIsThatOfItsClass) {
       "");
 }
 
+TEST(Qwen3VlProcessing, SaysWhereBoundsOfSampledFramesComeFrom) {
+  const std::string sources =
+      read_processing(test::config_files({.video_preprocessor = R"({"max_frames": 3})"}), {}, {})
+          .sources;
+  EXPECT_NE(sources.find("video.given=max_frames "), std::string::npos) << sources;
+  EXPECT_TRUE(sources.ends_with(",min_frames,cap_pixels_per_frame,max_video_tokens")) << sources;
+}
+
 blocks::GridProcessing golden_processing(const std::string& folder) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
   return read_processing(files, parse_config(files).grid, {});

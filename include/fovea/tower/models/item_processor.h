@@ -116,6 +116,10 @@ class FOVEA_API ItemProcessor {
   /// What preprocessing takes for granted because the checkpoint lacks a processor file that says
   /// it, or a key in it: "missing=<file> [keys=<key>,...] <name>=<value> ..."; empty if nothing.
   [[nodiscard]] virtual std::string assumptions() const { return {}; }
+  /// Where the values of preprocessing come from, for a line of the log: "image.file=\"<file>\"
+  /// image.given=<key>,... image.class_default=<key>,... image.option=<key>,...", the same for
+  /// video, and image.assumed=<key>,... where there is no file; empty if no file is read.
+  [[nodiscard]] virtual std::string sources() const { return {}; }
 };
 
 }  // namespace fovea

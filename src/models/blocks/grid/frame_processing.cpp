@@ -14,8 +14,10 @@ namespace {
 /// Source: transformers 5.24, qwen2_vl/image_processing_qwen2_vl.py, video_processing_qwen2_vl.py.
 constexpr ProcessorClasses kClasses{
     .image = {.range = {56 * 56, 28 * 28 * 1280}, .scaling = kClipScaling, .overrides_size = true},
-    .video = {
-        .range = {128 * 28 * 28, 28 * 28 * 768}, .scaling = kClipScaling, .overrides_size = true}};
+    .video = {.range = {128 * 28 * 28, 28 * 28 * 768},
+              .scaling = kClipScaling,
+              .overrides_size = true,
+              .more = kVideoBoundKeys}};
 
 /// The limits of a frame once a video is limited as a whole: an even share of 90 % of
 /// max_video_tokens.

@@ -42,6 +42,7 @@ struct GridProcessing {
   /// Seconds of a temporal patch, from those of its first and last frame; absent: the first.
   std::function<double(double first, double last)> timestamp = {};
   std::string assumptions;  ///< ItemProcessor::assumptions
+  std::string sources;      ///< ItemProcessor::sources
 };
 
 /// The host side of every family whose items are grids of patches: resized frames whose sides are
@@ -70,6 +71,7 @@ class GridProcessor : public ItemProcessor {
   void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
                          std::span<std::uint8_t> out) const override;
   [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
+  [[nodiscard]] std::string sources() const override { return p_.sources; }
 
  private:
   /// Counts that follow from the resized size. @param num_frames frames whose bytes are kept.

@@ -122,6 +122,28 @@ std::string assumptions(const checkpoint::HfConfig& files, const ProcessorClasse
              missing_text(video_file, video.has_value(), {{false, "size", video_pixels}}));
 }
 
+/// The key that a limit is taken from.
+SourcedKey limit_source(const std::optional<JsonView>& file, const Limit& limit,
+                        const ProcessorClass& reader, bool is_option) {
+  if (is_option) return {limit.pixels, Source::kOption};
+  const bool beside = file && reader.overrides_size && file->find(limit.pixels);
+  const bool given = file && find_limit(*file, limit, reader.overrides_size);
+  return {beside ? limit.pixels : limit.edge, given ? Source::kFile : Source::kSilent};
+}
+
+/// @param options the user's limits, which come before those of the file.
+std::string sources(std::string_view modality, const std::optional<JsonView>& file,
+                    const ProcessorClass& reader, const MediaOptions& options) {
+  std::vector<SourcedKey> keys{limit_source(file, kLeast, reader, options.min_pixels.has_value()),
+                               limit_source(file, kMost, reader, options.max_pixels.has_value())};
+  const auto add = [&](const std::vector<SourcedKey>& more) {
+    keys.insert(keys.end(), more.begin(), more.end());
+  };
+  add(sourced(file, {"image_mean", "image_std", "rescale_factor", "resample"}));
+  for (const std::string_view key : reader.more) add(sourced(file, {key}));
+  return sources_text(modality, file, keys);
+}
+
 }  // namespace
 
 void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
@@ -146,6 +168,8 @@ void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClass
   }
   apply_options(media, limits.image, processing);
   processing.assumptions = assumptions(files, classes, limits, scaling);
+  processing.sources = cat(sources("image", files.image_processor(), classes.image, media), " ",
+                           sources("video", files.video_processor(), classes.video, {}));
 }
 
 VideoBounds read_video_bounds(const checkpoint::HfConfig& files, const MediaOptions& media,

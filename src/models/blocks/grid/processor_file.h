@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <string_view>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
@@ -14,6 +17,7 @@ struct ProcessorClass {
   PixelRange range;
   PixelScaling scaling;
   bool overrides_size = false;  ///< min_pixels and max_pixels beside `size` count, and before it
+  std::span<const std::string_view> more{};  ///< keys that the family reads besides, for the log
 };
 
 /// Those of images and of videos.
@@ -23,8 +27,8 @@ struct ProcessorClasses {
 };
 
 /// Reads what the processor files of all families over grids say, in all spellings, into limits,
-/// scaling, engine, filter, refusal of videos and assumptions of `processing`. The file of images
-/// serves videos too where they have none.
+/// scaling, engine, filter, refusal of videos, assumptions and sources of `processing`. The file of
+/// images serves videos too where they have none.
 /// @param media its limits and resize backend come before those of the files.
 /// @param processing with the geometry of the tower, which the files must not contradict.
 /// @throws Error(kCorruptData) for wrong types, factors that are not above 0, other sizes than
@@ -42,6 +46,9 @@ struct VideoBounds {
   std::int64_t max_video_tokens = 768;
   double max_fps = std::numeric_limits<double>::infinity();  ///< frames sampled per second
 };
+
+inline constexpr std::array<std::string_view, 4> kVideoBoundKeys{
+    "min_frames", "max_frames", "cap_pixels_per_frame", "max_video_tokens"};
 
 /// What the processor file of videos says of them; `defaults` where it is silent. The loaders of
 /// vLLM 0.33 for Qwen2-VL and Qwen3-VL sample at most 30 frames per second, whatever is asked for;

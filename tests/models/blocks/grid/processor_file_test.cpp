@@ -184,5 +184,21 @@ TEST(GridProcessorFile, SaysWhatAProcessorFileLeavesOpen) {
   EXPECT_EQ(assumed("").find("missing=model/preprocessor_config.json image_pixels="), 0u);
 }
 
+TEST(GridProcessorFile, SaysWhereEveryValueComesFrom) {
+  EXPECT_EQ(
+      read({}).sources,
+      "image.assumed=shortest_edge,longest_edge,image_mean,image_std,rescale_factor,resample "
+      "video.assumed=shortest_edge,longest_edge,image_mean,image_std,rescale_factor,resample");
+  EXPECT_EQ(read({.preprocessor = R"({"size": {"shortest_edge": 1, "longest_edge": 9},
+                                      "max_pixels": 5, "image_mean": [0, 0, 0]})",
+                  .processor = R"({"video_processor": {"resample": 3, "min_pixels": 7}})"},
+                 {.min_pixels = 2})
+                .sources,
+            "image.file=\"preprocessor_config.json\" image.given=max_pixels,image_mean "
+            "image.class_default=image_std,rescale_factor,resample image.option=min_pixels "
+            "video.file=\"processor_config.json: video_processor\" video.given=resample "
+            "video.class_default=shortest_edge,longest_edge,image_mean,image_std,rescale_factor");
+}
+
 }  // namespace
 }  // namespace fovea::blocks
