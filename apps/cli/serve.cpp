@@ -14,6 +14,7 @@
 #include "flags/cli11.h"
 #include "flags/configuration.h"
 #include "flags/flags.h"
+#include "flags/json_text.h"
 #include "flags/model_limits.h"
 #include "flags/parse.h"
 #include "program.h"
@@ -336,10 +337,10 @@ serve::UrlPolicy url_policy(const ServeFlags& flags) {
 /// The folder that --ec-transfer-config names. @throws UsageError for another connector than the
 /// one that reads files.
 std::string shared_storage_path(const std::string& transfer_config) try {
-  const auto json = nlohmann::json::parse(transfer_config, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json = parse_json(transfer_config);
   if (!json.is_object()) {
     throw UsageError("--ec-transfer-config: expected a JSON object, got " +
-                     one_line(transfer_config));
+                     shown_json(transfer_config));
   }
   const std::string connector = json.value("ec_connector", "ECExampleConnector");
   if (connector != "ECExampleConnector") {

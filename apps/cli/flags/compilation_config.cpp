@@ -61,7 +61,7 @@ void apply_json_budgets(const std::string& json_text, const std::string& what,
   if (!root.is_object() && !root.is_array()) {
     throw UsageError(what + ": expected a JSON " +
                      (json_text.starts_with('[') ? "list" : "object") + ", got " +
-                     shown(json_text));
+                     shown_json(json_text));
   }
   apply_budgets(root, what, graphs);
 }
@@ -70,7 +70,7 @@ void apply_compilation_config(const std::string& json_text, GraphOptions& graphs
                               Console& console) {
   const nlohmann::json root = parse_json(json_text);
   if (!root.is_object()) {
-    throw UsageError("--compilation-config: expected a JSON object, got " + shown(json_text));
+    throw UsageError("--compilation-config: expected a JSON object, got " + shown_json(json_text));
   }
   for (const auto& [key, value] : root.items()) {
     if (value.is_null()) continue;

@@ -10,6 +10,9 @@ namespace fovea::cli {
 /// @returns a value that is_discarded() if the text is no JSON or larger than 16 MiB.
 [[nodiscard]] nlohmann::json parse_json(const std::string& text);
 
+/// A text that was to be JSON for a message: "<text>", and if it is none, from which character on.
+[[nodiscard]] std::string shown_json(const std::string& text);
+
 /// The value as JSON for a message, its middle left out if it is long.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 

@@ -64,7 +64,7 @@ std::optional<std::int64_t> prompt_limit(const std::string& json_text, std::stri
   const nlohmann::json root = parse_json(json_text);
   if (!root.is_object()) {
     throw UsageError(std::string(kPromptLimit) + ": expected a JSON object, got " +
-                     shown(json_text));
+                     shown_json(json_text));
   }
   std::optional<std::int64_t> most;
   for (const auto& [name, limit] : root.items()) {

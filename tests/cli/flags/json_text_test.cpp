@@ -29,5 +29,15 @@ TEST(Shown, IsOneShortLine) {
   EXPECT_EQ(shown(nlohmann::json(std::string(1000, 'x'))).size(), 60u);
 }
 
+TEST(ShownJson, SaysFromWhereOnATextIsNoJson) {
+  EXPECT_EQ(shown_json("[1, 2]"), "[1, 2]");
+  EXPECT_EQ(shown_json("{a: 1}"), "{a: 1}, which is no JSON from character 2 on");
+  EXPECT_EQ(shown_json(R"({"a": 1,})"), R"({"a": 1,}, which is no JSON from character 9 on)");
+  EXPECT_EQ(shown_json(R"({"a": 1}})"), R"({"a": 1}}, which is no JSON from character 9 on)");
+  EXPECT_EQ(shown_json(R"({"a": 1)"), R"({"a": 1, which ends too early)");
+  EXPECT_EQ(shown_json(""), "an empty text");
+  EXPECT_EQ(shown_json(std::string(20'000'000, ' ')), "19.1 MiB");
+}
+
 }  // namespace
 }  // namespace fovea::cli

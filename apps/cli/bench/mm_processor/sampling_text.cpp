@@ -22,6 +22,10 @@ constexpr std::int64_t kMaxSidePx = MediaLimits{}.max_image_side_px;
 constexpr std::int64_t kMaxFrames = MediaLimits{}.max_video_frames;
 constexpr std::int64_t kMaxItems = 1'000'000;
 
+[[noreturn]] void reject(const std::string& what) {
+  throw UsageError("--random-mm-bucket-config: " + what);
+}
+
 /// Reads a text from left to right; white space between symbols does not count.
 class Scanner {
  public:
@@ -52,12 +56,17 @@ class Scanner {
     return value;
   }
   [[noreturn]] void fail(const std::string& expected) const {
-    const std::string rest(text_.substr(at_));
-    throw UsageError("--random-mm-bucket-config: expected " + expected + ", got " +
-                     (rest.empty() ? "the end" : "\"" + shown(rest) + "\""));
+    reject("character " + std::to_string(at_ + 1) + ": expected " + expected + ", got " +
+           (at_ == text_.size() ? "the end" : "\"" + shown(std::string(word())) + "\""));
   }
 
  private:
+  /// The symbol or the word that comes next.
+  [[nodiscard]] std::string_view word() const {
+    constexpr std::string_view kSymbols = " \t\r\n{}()[],:'\"";
+    const std::size_t end = text_.find_first_of(kSymbols, at_);
+    return text_.substr(at_, std::max<std::size_t>(std::min(end, text_.size()) - at_, 1));
+  }
   void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
 
   std::string_view text_;
@@ -67,8 +76,8 @@ class Scanner {
 std::int64_t bounded(Scanner& scanner, const char* name, std::int64_t max) {
   const auto value = scanner.number<std::int64_t>("a whole number");
   if (value >= 1 && value <= max) return value;
-  throw UsageError("--random-mm-bucket-config: expected " + std::string(name) + " from 1 to " +
-                   std::to_string(max) + ", got " + std::to_string(value));
+  reject("expected " + std::string(name) + " from 1 to " + std::to_string(max) + ", got " +
+         std::to_string(value));
 }
 
 ItemSize scan_size(Scanner& scanner) {
@@ -91,13 +100,21 @@ SizeBucket scan_entry(Scanner& scanner) {
   if (quote != '\0') scanner.expect(quote);
   scanner.expect(':');
   bucket.probability = scanner.number<double>("a probability");
-  if (!std::isfinite(bucket.probability)) scanner.fail("a finite probability before it");
+  if (!std::isfinite(bucket.probability)) {
+    reject("expected a finite probability, got " + std::to_string(bucket.probability));
+  }
   return bucket;
 }
 
 bool same_size(const SizeBucket& a, const SizeBucket& b) {
   return a.size.width_px == b.size.width_px && a.size.height_px == b.size.height_px &&
          a.size.num_frames == b.size.num_frames;
+}
+
+/// As the notation has it: "(height, width, frames)".
+std::string bucket_text(const ItemSize& size) {
+  return "(" + std::to_string(size.height_px) + ", " + std::to_string(size.width_px) + ", " +
+         std::to_string(size.num_frames) + ")";
 }
 
 std::int64_t scan_limit(const std::string& key, const nlohmann::json& value) {
@@ -119,7 +136,7 @@ std::vector<SizeBucket> parse_bucket_config(const std::string& text) {
     const SizeBucket bucket = scan_entry(scanner);
     if (std::any_of(buckets.begin(), buckets.end(),
                     [&](const SizeBucket& other) { return same_size(bucket, other); })) {
-      scanner.fail("every size once; the one before is there twice");
+      reject("expected every size once, got " + bucket_text(bucket.size) + " twice");
     }
     buckets.push_back(bucket);
     if (!scanner.accept(',')) {
@@ -135,7 +152,7 @@ ItemLimits parse_item_limits(const std::string& json_text) {
   const nlohmann::json root = parse_json(json_text);
   if (!root.is_object()) {
     throw UsageError("--random-mm-limit-mm-per-prompt: expected a JSON object, got " +
-                     shown(json_text));
+                     shown_json(json_text));
   }
   ItemLimits limits{.images = std::nullopt, .videos = std::nullopt};
   for (const auto& [key, value] : root.items()) {

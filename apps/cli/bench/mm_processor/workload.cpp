@@ -30,7 +30,7 @@ class RequestLine {
   RequestLine(const std::string& text, std::string place, std::filesystem::path folder)
       : place_(std::move(place)), folder_(std::move(folder)) {
     line_ = parse_json(text);
-    if (!line_.is_object()) fail("a JSON object", shown(text));
+    if (!line_.is_object()) fail("a JSON object", shown_json(text));
   }
 
   [[nodiscard]] MmRequest request() const {

@@ -32,21 +32,24 @@ TEST(BucketConfig, SaysWhatIsWrong) {
     const char* text;
     const char* complaint;
   } kCases[] = {
-      {"", "expected '{', got the end"},
-      {"(256, 256, 1): 1", "expected '{'"},
+      {"", "--random-mm-bucket-config: character 1: expected '{', got the end"},
+      {"(256, 256, 1): 1", "character 1: expected '{', got \"(\""},
       {"{(256, 256, 1): 1", "expected '}', got the end"},
       {"{(256, 256, 1): 1} x", "expected nothing after '}', got \"x\""},
       {"{(256, 256, 1) 1}", "expected ':'"},
       {"{(256, 256, 1): }", "expected a probability"},
-      {"{(256, 256, 1): nan}", "expected a finite probability"},
-      {"{(256, 256): 1}", "expected ','"},
+      {"{(256, 256, 1): 0.5,, }", "character 21: expected '(', got \",\""},
+      {"{(256, 256, 1): nan}", "expected a finite probability, got nan"},
+      {"{(256, 256, 1): 1e999}", "expected a probability, got \"1e999\""},
+      {"{(256, 256): 1}", "character 11: expected ',', got \")\""},
       {"{(256, 256, 1]: 1}", "expected ')'"},
       {"{\"(256, 256, 1): 1}", "expected '\"'"},
-      {"{(a, 256, 1): 1}", "expected a whole number, got \"a, 256, 1): 1}\""},
+      {"{(a, 256, 1): 1}", "character 3: expected a whole number, got \"a\""},
       {"{(0, 256, 1): 1}", "expected a height from 1 to 65535, got 0"},
       {"{(256, 70000, 1): 1}", "expected a width from 1 to 65535, got 70000"},
       {"{(256, 256, 0): 1}", "expected a number of frames from 1 to 2048, got 0"},
-      {"{(8, 8, 1): 1, (8, 8, 1): 2}", "expected every size once"},
+      {"{(8, 8, 1): 1, (8, 8, 1): 2}",
+       "--random-mm-bucket-config: expected every size once, got (8, 8, 1) twice"},
   };
   for (const auto& [text, complaint] : kCases) {
     SCOPED_TRACE(text);
