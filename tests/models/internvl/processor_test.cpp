@@ -9,6 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "core/file.h"
 #include "media/decode_image.h"
+#include "models/blocks/processor_file.h"
 #include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -99,11 +100,10 @@ TEST(InternvlProcessor, RefusesWhatItWouldGetWrong) {
 }
 
 TEST(InternvlProcessor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
-  const auto table = [](const blocks::PixelScaling& scaling) { return scaling.table(); };
-  EXPECT_EQ(native_processing("{}").normalize, table(blocks::kClipScaling));
-  EXPECT_EQ(native_processing("").normalize,
-            table({.image_mean = {0.485f, 0.456f, 0.406f}, .image_std = {0.229f, 0.224f, 0.225f}}))
-      << "without a file that of the released checkpoints";
+  EXPECT_EQ(native_processing("{}").normalize, blocks::kClipScaling.table());
+  const blocks::PixelScaling released{.image_mean = {0.485f, 0.456f, 0.406f},
+                                      .image_std = {0.229f, 0.224f, 0.225f}};
+  EXPECT_EQ(native_processing("").normalize, released.table()) << "without a file";
 }
 
 TEST(InternvlProcessor, VideosThatAreProcessedOtherwiseThanImagesAreRefusedAlone) {

@@ -29,25 +29,33 @@ constexpr Limit kLeast{"shortest_edge", "min_pixels"};
 constexpr Limit kMost{"longest_edge", "max_pixels"};
 
 /// The value of a limit; absent where the file leaves it to its class.
-/// @throws Error(kCorruptData) if `size` is there and lacks it.
 std::optional<JsonView> find_limit(const JsonView& processor, const Limit& limit,
                                    bool overrides_size) {
-  const auto size = processor.find("size");
-  auto found = size ? size->find(limit.edge) : std::nullopt;
-  if (size && !found) found = size->find(limit.pixels);
   if (overrides_size) {
     if (auto beside = processor.find(limit.pixels)) return beside;
   }
-  if (found || !size) return found;
-  FOVEA_CHECK(false, kCorruptData, size->path(), ": expected ", kLeast.edge, " and ", kMost.edge,
-              ", ", limit.edge, " is missing");
-  return found;
+  const auto size = processor.find("size");
+  if (!size) return std::nullopt;
+  const auto edge = size->find(limit.edge);
+  return edge ? edge : size->find(limit.pixels);
 }
 
-PixelRange pixel_range(const JsonView& processor, const ProcessorClass& defaults) {
-  PixelRange range = defaults.range;
+/// What is wrong with a `size` that lacks a limit, which no class makes up; empty if nothing is.
+std::string missing_edge(const JsonView& processor, bool overrides_size) {
+  const auto size = processor.find("size");
+  if (!size) return "";
+  for (const Limit& limit : {kLeast, kMost}) {
+    if (find_limit(processor, limit, overrides_size)) continue;
+    return cat(size->path(), ": expected ", kLeast.edge, " and ", kMost.edge, ", ", limit.edge,
+               " is missing");
+  }
+  return "";
+}
+
+PixelRange pixel_range(const JsonView& processor, const ProcessorClass& reader) {
+  PixelRange range = reader.range;
   const auto read = [&](const Limit& limit, std::int64_t& pixels) {
-    const auto value = find_limit(processor, limit, defaults.overrides_size);
+    const auto value = find_limit(processor, limit, reader.overrides_size);
     if (value) pixels = value->as_int();
   };
   read(kLeast, range.min_pixels);
@@ -91,9 +99,9 @@ void apply_options(const MediaOptions& media, PixelRange& image, GridProcessing&
   processing.engine = resize_engine(media, processing.engine);
 }
 
-bool has_limits(const std::optional<JsonView>& processor, const ProcessorClass& defaults) {
-  return processor && find_limit(*processor, kLeast, defaults.overrides_size) &&
-         find_limit(*processor, kMost, defaults.overrides_size);
+bool has_limits(const std::optional<JsonView>& processor, const ProcessorClass& reader) {
+  return processor && find_limit(*processor, kLeast, reader.overrides_size) &&
+         find_limit(*processor, kMost, reader.overrides_size);
 }
 
 std::string pixels_text(const char* name, PixelRange range) {
@@ -144,30 +152,37 @@ std::string sources(std::string_view modality, const std::optional<JsonView>& fi
   return sources_text(modality, file, keys);
 }
 
+void read_images(const JsonView& file, const ProcessorClass& reader, GridProcessing& processing) {
+  check_geometry(file, processing.geometry);
+  const std::string missing = missing_edge(file, reader.overrides_size);
+  FOVEA_CHECK(missing.empty(), kCorruptData, missing);
+  processing.limits.image = pixel_range(file, reader);
+  processing.scaling = read_scaling(file, reader.scaling);
+  processing.filter = resample_filter(file);
+}
+
+/// What the file says of videos alone must not keep images from being encoded.
+void read_videos(const JsonView& file, const ProcessorClass& reader, GridProcessing& processing) {
+  check_geometry(file, processing.geometry);
+  const PixelScaling scaling = read_scaling(file, reader.scaling);
+  processing.video_refusal = missing_edge(file, reader.overrides_size);
+  if (!processing.video_refusal.empty()) return;
+  processing.limits.video = pixel_range(file, reader);
+  std::string keys = differing_keys(scaling, processing.scaling);
+  if (resample_filter(file) != processing.filter) keys += keys.empty() ? "resample" : ", resample";
+  processing.video_refusal = video_refusal(file, keys);
+}
+
 }  // namespace
 
 void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
                          const MediaOptions& media, GridProcessing& processing) {
-  PixelScaling& scaling = processing.scaling;
-  GridLimits& limits = processing.limits;
-  limits = {.image = classes.image.range, .video = classes.video.range};
-  scaling = classes.image.scaling;
-  if (const auto image = files.image_processor()) {
-    check_geometry(*image, processing.geometry);
-    limits.image = pixel_range(*image, classes.image);
-    scaling = read_scaling(*image, classes.image.scaling);
-    processing.filter = resample_filter(*image);
-  }
-  if (const auto video = files.video_processor()) {
-    check_geometry(*video, processing.geometry);
-    limits.video = pixel_range(*video, classes.video);
-    std::string keys = differing_keys(read_scaling(*video, classes.video.scaling), scaling);
-    if (resample_filter(*video) != processing.filter)
-      keys += keys.empty() ? "resample" : ", resample";
-    processing.video_refusal = video_refusal(*video, keys);
-  }
-  apply_options(media, limits.image, processing);
-  processing.assumptions = assumptions(files, classes, limits, scaling);
+  processing.limits = {.image = classes.image.range, .video = classes.video.range};
+  processing.scaling = classes.image.scaling;
+  if (const auto image = files.image_processor()) read_images(*image, classes.image, processing);
+  if (const auto video = files.video_processor()) read_videos(*video, classes.video, processing);
+  apply_options(media, processing.limits.image, processing);
+  processing.assumptions = assumptions(files, classes, processing.limits, processing.scaling);
   processing.sources = cat(sources("image", files.image_processor(), classes.image, media), " ",
                            sources("video", files.video_processor(), classes.video, {}));
 }

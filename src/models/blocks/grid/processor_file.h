@@ -32,8 +32,9 @@ struct ProcessorClasses {
 /// @param media its limits and resize backend come before those of the files.
 /// @param processing with the geometry of the tower, which the files must not contradict.
 /// @throws Error(kCorruptData) for wrong types, factors that are not above 0, other sizes than
-/// those of the geometry, and a `size` without one of its edges; Error(kUnsupported) for steps that
-/// are switched off; Error(kInvalidArgument) for impossible limits in `media`.
+/// those of the geometry, and a `size` of images without one of its edges; Error(kUnsupported) for
+/// steps that are switched off; Error(kInvalidArgument) for impossible limits in `media`. What is
+/// wrong with videos alone becomes processing.video_refusal.
 /// Source: docs/reference/qwen_glm.md, "Processor files".
 void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
                          const MediaOptions& media, GridProcessing& processing);
