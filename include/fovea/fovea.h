@@ -20,4 +20,5 @@
 #include "fovea/row_block.h"
 #include "fovea/row_formats.h"
 #include "fovea/stats.h"
+#include "fovea/text.h"
 #include "fovea/version.h"

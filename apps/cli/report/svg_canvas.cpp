@@ -4,9 +4,9 @@
 
 #include <array>
 
+#include "fovea/text.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "report/utf8.h"
 
 namespace fovea::cli {
 namespace {

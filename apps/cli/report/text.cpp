@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "report/utf8.h"
+#include "fovea/text.h"
 
 namespace fovea::cli {
 namespace {
@@ -35,12 +35,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
-}
-
-/// Control characters, and those that break lines or turn the direction of what follows.
-bool moves_text(char32_t code) {
-  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
-         code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 }  // namespace
@@ -110,7 +104,7 @@ std::string one_line(std::string_view text) {
       result += ' ';
     }
   }
-  return replace_characters(result, "?", moves_text);
+  return printable(result, result.size());
 }
 
 std::string shorten_path(std::string_view path, std::size_t max_length) {

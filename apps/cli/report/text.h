@@ -35,9 +35,8 @@ namespace fovea::cli {
 /// The text without white space at its ends; a view into `text`.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
-/// Makes a text fit for one line of a terminal: runs of line breaks and tabs become one space;
-/// other control characters, those that change the direction of a text, and bytes that are not
-/// UTF-8 become a question mark.
+/// Makes a text fit for one line of a terminal: runs of line breaks and tabs become one space, the
+/// rest is printable().
 [[nodiscard]] std::string one_line(std::string_view text);
 
 /// Keeps at most `max_length` bytes from the end of a path, marking the cut with "...". Cuts before

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "errors.h"
+#include "fovea/text.h"
 #include "report/text.h"
-#include "report/utf8.h"
 #include "shards/lines.h"
 
 namespace fovea::cli {
