@@ -5,6 +5,7 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
+#include "fovea/text.h"
 #include "ranks/message.h"
 
 namespace fovea {
@@ -28,7 +29,7 @@ Error gather_message(Communicator& ranks, std::span<const Verdict> verdicts,
   const auto first = std::ranges::find_if(verdicts, [](auto& one) { return one.code >= 0; });
   const auto rank = static_cast<std::size_t>(first - verdicts.begin());
   return {ranks::error_code(first->code),
-          cat("rank ", rank, ": ", all.substr(rank * longest, first->bytes))};
+          cat("rank ", rank, ": ", printable(all.substr(rank * longest, first->bytes)))};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/row_dtype.h"
+#include "fovea/text.h"
 #include "ranks/message.h"
 
 namespace fovea::ranks {
@@ -118,7 +119,8 @@ Embedding read_description(std::span<const std::byte>& bytes, std::size_t most_b
     item.retained = take<std::vector<std::int64_t>>(bytes, fixed.num_retained);
   item.timestamps = take<std::vector<double>>(bytes, fixed.num_timestamps);
   const auto message = take<std::string>(bytes, fixed.message_bytes);
-  if (fixed.error_code != kAbsent) item.error.emplace(error_code(fixed.error_code), message);
+  if (fixed.error_code != kAbsent)
+    item.error.emplace(error_code(fixed.error_code), printable(message));
   return item;
 }
 

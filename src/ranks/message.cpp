@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "fovea/text.h"
 
 namespace fovea::ranks {
 
@@ -29,7 +30,7 @@ std::optional<Error> receive_failure(int socket, const Message& message,
   std::string text(message.bytes, '\0');
   const auto bytes = std::as_writable_bytes(std::span(text));
   if (receive_all(socket, bytes, deadline) != Transfer::kDone) return std::nullopt;
-  return Error(error_code(message.rank), text);
+  return Error(error_code(message.rank), printable(text));
 }
 
 ErrorCode error_code(std::int32_t number) noexcept {

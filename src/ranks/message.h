@@ -47,7 +47,7 @@ struct Message {
 
 /// Sends kFail with an error, as far as that is possible by the deadline.
 void send_failure(int socket, const Error& error, Clock::time_point deadline) noexcept;
-/// Receives what follows a kFail. @return nothing if it does not follow.
+/// Receives what follows a kFail, and makes it printable(). @return nothing if it does not follow.
 [[nodiscard]] std::optional<Error> receive_failure(int socket, const Message& message,
                                                    Clock::time_point deadline);
 
