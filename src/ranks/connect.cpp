@@ -1,13 +1,11 @@
 // How the ranks of a group find each other.
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/boundary.h"
 #include "core/check.h"
 #include "ranks/address.h"
+#include "ranks/meeting.h"
 #include "ranks/member.h"
 
 namespace fovea {
@@ -17,7 +15,6 @@ namespace {
 
 constexpr int kMostRanks = 1024;
 constexpr std::chrono::hours kLongest{24 * 365};
-constexpr std::chrono::seconds kFirstWords{5};  // for whoever has connected
 
 void check_group(int size, std::chrono::milliseconds time_limit) {
   FOVEA_CHECK(size >= 1 && size <= kMostRanks, kInvalidArgument,
@@ -25,78 +22,6 @@ void check_group(int size, std::chrono::milliseconds time_limit) {
   FOVEA_CHECK(time_limit.count() > 0 && time_limit <= kLongest, kInvalidArgument,
               "the time limit of ranks must be in (0 ms, a year], got ", time_limit.count(), " ms");
 }
-
-/// The sockets of a group while it meets; that of rank 0 stays closed.
-class Meeting {
- public:
-  explicit Meeting(const RankOptions& options)
-      : options_(options), sockets_(static_cast<std::size_t>(options.size)) {}
-
-  /// Waits for all other ranks. What goes wrong is told to those that are there.
-  std::vector<Descriptor> meet(const Listener& listener) {
-    const Clock::time_point deadline = Clock::now() + options_.time_limit;
-    try {
-      while (!missing().empty()) wait(listener, deadline);
-    } catch (const Error& error) {
-      for (const Descriptor& socket : sockets_) {
-        if (socket.is_open()) send_failure(socket.get(), error, Clock::now() + kFirstWords);
-      }
-      throw;
-    }
-    return std::move(sockets_);
-  }
-
- private:
-  [[nodiscard]] std::vector<int> missing() const {
-    std::vector<int> ranks;
-    for (int rank = 1; rank < options_.size; ++rank) {
-      if (!sockets_[static_cast<std::size_t>(rank)].is_open()) ranks.push_back(rank);
-    }
-    return ranks;
-  }
-
-  void wait(const Listener& listener, Clock::time_point deadline) {
-    std::vector<pollfd> waiting;
-    for (const Descriptor& socket : sockets_) {
-      waiting.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
-    }
-    waiting.front().fd = listener.get();
-    const int ready = poll(waiting.data(), waiting.size(), poll_timeout(deadline));
-    FOVEA_CHECK(ready > 0 || Clock::now() < deadline, kDeadline, name_ranks(missing()),
-                " did not come to ", options_.rendezvous, " within ", options_.time_limit.count(),
-                " ms");
-    for (std::size_t rank = 1; rank < waiting.size(); ++rank) {  // nobody has anything to say yet
-      FOVEA_CHECK(waiting[rank].revents == 0, kUnavailable, "rank ", rank, " has ended");
-    }
-    if (waiting.front().revents != 0) admit(listener.accept());
-  }
-
-  void admit(Descriptor socket) {
-    Message hello;
-    const Clock::time_point deadline = Clock::now() + kFirstWords;
-    if (!socket.is_open() || receive_message(socket.get(), hello, deadline) != Transfer::kDone ||
-        hello.kind != MessageKind::kHello)
-      return;  // no rank
-    const auto refuse = [&](const Error& error) {
-      send_failure(socket.get(), error, deadline);
-      throw Error(error);
-    };
-    if (hello.size != options_.size) {
-      refuse(
-          Error(ErrorCode::kInvalidArgument, cat("rank 0 belongs to ", options_.size,
-                                                 " ranks, rank ", hello.rank, " to ", hello.size)));
-    }
-    const bool is_other = hello.rank > 0 && hello.rank < options_.size;
-    if (!is_other || sockets_[static_cast<std::size_t>(hello.rank)].is_open()) {
-      refuse(Error(ErrorCode::kInvalidArgument,
-                   cat("two processes came to ", options_.rendezvous, " as rank ", hello.rank)));
-    }
-    sockets_[static_cast<std::size_t>(hello.rank)] = std::move(socket);
-  }
-
-  const RankOptions& options_;
-  std::vector<Descriptor> sockets_;
-};
 
 std::unique_ptr<Communicator> connect_first(const RankOptions& options, const Address& address,
                                             const GroupOptions& group) {

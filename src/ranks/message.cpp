@@ -11,8 +11,7 @@ Transfer receive_message(int socket, Message& message, Clock::time_point deadlin
                          Descriptor* descriptor) noexcept {
   const auto bytes = std::as_writable_bytes(std::span(&message, 1));
   const Transfer transfer = receive_all(socket, bytes, deadline, descriptor);
-  const bool ours = message.magic == kMagic && message.kind <= MessageKind::kLeave;
-  return transfer == Transfer::kDone && !ours ? Transfer::kClosed : transfer;
+  return transfer == Transfer::kDone && !is_ours(message) ? Transfer::kClosed : transfer;
 }
 
 void send_failure(int socket, const Error& error, Clock::time_point deadline) noexcept {

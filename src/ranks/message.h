@@ -41,6 +41,11 @@ struct Message {
   return std::as_bytes(std::span(&message, 1));
 }
 
+/// Whether bytes that came are a message of this build.
+[[nodiscard]] inline bool is_ours(const Message& message) noexcept {
+  return message.magic == kMagic && message.kind <= MessageKind::kLeave;
+}
+
 /// Receives a message. @return kClosed also for what is none of these messages.
 [[nodiscard]] Transfer receive_message(int socket, Message& message, Clock::time_point deadline,
                                        Descriptor* descriptor = nullptr) noexcept;

@@ -98,6 +98,10 @@ Transfer receive_all(int socket, std::span<std::byte> bytes, Clock::time_point d
   });
 }
 
+ssize_t receive_now(int socket, std::span<std::byte> bytes) noexcept {
+  return receive_some(socket, bytes, nullptr);
+}
+
 int poll_timeout(Clock::time_point deadline) noexcept {
   if (deadline == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <span>
@@ -42,6 +44,10 @@ enum class Transfer {
 [[nodiscard]] Transfer receive_all(int socket, std::span<std::byte> bytes,
                                    Clock::time_point deadline,
                                    Descriptor* descriptor = nullptr) noexcept;
+
+/// Takes bytes that are there, without waiting. @return how many, 0 if none are there yet, -1 if
+/// the other end is closed.
+[[nodiscard]] ssize_t receive_now(int socket, std::span<std::byte> bytes) noexcept;
 
 /// Milliseconds until `deadline` as poll() takes them: -1 for ever, 0 if it has passed.
 [[nodiscard]] int poll_timeout(Clock::time_point deadline) noexcept;

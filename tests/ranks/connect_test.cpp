@@ -163,5 +163,45 @@ TEST_F(Connect, IgnoresStrangers) {
   zero->all_gather({}, {});
 }
 
+/// Connections to a port that say nothing, or the beginning of something.
+std::vector<ranks::Descriptor> strangers(const std::string& rendezvous, int count) {
+  std::vector<ranks::Descriptor> sockets;
+  const ranks::Address address = ranks::parse_address(rendezvous);
+  for (int i = 0; i < count; ++i) {
+    sockets.push_back(ranks::connect(address, ranks::Clock::now() + milliseconds(20'000)));
+    const ranks::Message hello{.rank = 1, .size = 2};
+    const auto beginning = ranks::bytes_of(hello).first(static_cast<std::size_t>(i) % 8);
+    EXPECT_EQ(ranks::send_all(sockets.back().get(), beginning, ranks::Clock::now()),
+              ranks::Transfer::kDone);
+  }
+  return sockets;
+}
+
+TEST_F(Connect, KeepsItsTimeLimitWhileOthersAreSilent) {
+  const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
+  std::vector<ranks::Descriptor> silent;
+  std::jthread scanner([&] { silent = strangers(rendezvous, 12); });
+  const auto begin = ranks::Clock::now();
+  test::expect_error(ErrorCode::kDeadline, "rank 1 did not come to " + rendezvous + " within 2000",
+                     [&] {
+                       (void)connect_ranks({0, 2, rendezvous, milliseconds(2'000)});
+                     });
+  // One after the other they would have been listened to for a minute.
+  EXPECT_LT(ranks::Clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST_F(Connect, ListensToRanksWhileOthersAreSilent) {
+  const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
+  const auto begin = ranks::Clock::now();
+  std::jthread late([&] {
+    const std::vector<ranks::Descriptor> silent = strangers(rendezvous, 300);  // more than are kept
+    const auto one = connect_ranks({1, 2, rendezvous, milliseconds(60'000)});
+    one->all_gather({}, {});
+  });
+  const auto zero = connect_ranks({0, 2, rendezvous, milliseconds(60'000)});
+  zero->all_gather({}, {});
+  EXPECT_LT(ranks::Clock::now() - begin, std::chrono::seconds(30));
+}
+
 }  // namespace
 }  // namespace fovea

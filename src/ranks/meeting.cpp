@@ -1,0 +1,101 @@
+// How rank 0 tells ranks from others.
+#include "ranks/meeting.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "core/check.h"
+
+namespace fovea::ranks {
+
+namespace {
+
+constexpr std::chrono::seconds kTimeToTell{5};  // for a rank to hear what went wrong
+constexpr std::size_t kMostGuests = 256;        // beyond the ranks that are missing
+
+pollfd reading(int socket) { return {.fd = socket, .events = POLLIN, .revents = 0}; }
+
+}  // namespace
+
+Meeting::Meeting(const RankOptions& options)
+    : options_(options), sockets_(static_cast<std::size_t>(options.size)) {}
+
+std::vector<Descriptor> Meeting::meet(const Listener& listener) {
+  const Clock::time_point deadline = Clock::now() + options_.time_limit;
+  try {
+    while (!missing().empty()) wait(listener, deadline);
+  } catch (const Error& error) {
+    for (const Descriptor& socket : sockets_) {
+      if (socket.is_open()) send_failure(socket.get(), error, Clock::now() + kTimeToTell);
+    }
+    throw;
+  }
+  return std::move(sockets_);
+}
+
+std::vector<int> Meeting::missing() const {
+  std::vector<int> ranks;
+  for (int rank = 1; rank < options_.size; ++rank) {
+    if (!sockets_[static_cast<std::size_t>(rank)].is_open()) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void Meeting::wait(const Listener& listener, Clock::time_point deadline) {
+  std::vector<pollfd> waiting;
+  for (const Descriptor& socket : sockets_) waiting.push_back(reading(socket.get()));
+  waiting.front().fd = listener.get();
+  for (const Guest& guest : guests_) waiting.push_back(reading(guest.socket.get()));
+  (void)poll(waiting.data(), waiting.size(), poll_timeout(deadline));
+  FOVEA_CHECK(Clock::now() < deadline, kDeadline, name_ranks(missing()), " did not come to ",
+              options_.rendezvous, " within ", options_.time_limit.count(), " ms");
+  for (std::size_t rank = 1; rank < sockets_.size(); ++rank) {  // nobody has anything to say yet
+    FOVEA_CHECK(waiting[rank].revents == 0, kUnavailable, "rank ", rank, " has ended");
+  }
+  const auto spoken = std::span(waiting).subspan(sockets_.size());
+  for (std::size_t i = guests_.size(); i-- > 0;) {
+    const bool stays = spoken[i].revents == 0 || hear(guests_[i]);
+    if (!stays) guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (waiting.front().revents != 0) welcome(listener.accept());
+}
+
+void Meeting::welcome(Descriptor socket) {
+  if (!socket.is_open()) return;
+  if (guests_.size() >= sockets_.size() + kMostGuests) guests_.erase(guests_.begin());
+  guests_.push_back({.socket = std::move(socket), .hello = {}});
+}
+
+bool Meeting::hear(Guest& guest) {
+  const auto hello = std::as_writable_bytes(std::span(&guest.hello, 1));
+  const ssize_t moved = receive_now(guest.socket.get(), hello.subspan(guest.received));
+  if (moved < 0) return false;
+  guest.received += static_cast<std::size_t>(moved);
+  if (guest.received < hello.size()) return true;
+  if (is_ours(guest.hello) && guest.hello.kind == MessageKind::kHello) admit(guest);
+  return false;
+}
+
+void Meeting::admit(Guest& guest) {
+  const Message& hello = guest.hello;
+  const auto refuse = [&](const Error& error) {
+    send_failure(guest.socket.get(), error, Clock::now() + kTimeToTell);
+    throw Error(error);
+  };
+  if (hello.size != options_.size) {
+    refuse(Error(
+        ErrorCode::kInvalidArgument,
+        cat("rank 0 belongs to ", options_.size, " ranks, rank ", hello.rank, " to ", hello.size)));
+  }
+  const bool is_other = hello.rank > 0 && hello.rank < options_.size;
+  if (!is_other || sockets_[static_cast<std::size_t>(hello.rank)].is_open()) {
+    refuse(Error(ErrorCode::kInvalidArgument,
+                 cat("two processes came to ", options_.rendezvous, " as rank ", hello.rank)));
+  }
+  sockets_[static_cast<std::size_t>(hello.rank)] = std::move(guest.socket);
+}
+
+}  // namespace fovea::ranks
