@@ -7,7 +7,7 @@
 #include <ctime>
 #include <optional>
 
-#include "fovea/error.h"
+#include "fovea/text.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -37,15 +37,6 @@ std::string time_text(std::int64_t time) {
   return std::string(text.data(), size) + fraction.data();
 }
 
-/// Control characters would let a client write lines of its own.
-std::string printable(std::string_view text) {
-  std::string safe(shortened(text, kMaxMessageBytes));
-  for (char& character : safe) {
-    if (static_cast<unsigned char>(character) < ' ' || character == '\x7f') character = '?';
-  }
-  return safe;
-}
-
 bool is_key(std::string_view text) {
   return !text.empty() &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
@@ -71,7 +62,7 @@ std::optional<Json> fields_of(std::string_view line) {
 }  // namespace
 
 std::string log_line(LogFormat format, std::int64_t time, LogLevel level, std::string_view line) {
-  const std::string safe = printable(line);
+  const std::string safe = printable(line);  // or a client could write lines of its own
   if (format == LogFormat::kText) {
     return time_text(time) + " " + name_of(level) + " " + safe;
   }

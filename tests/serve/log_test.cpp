@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fovea/error.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -34,6 +35,25 @@ TEST(LogLine, KeepsOtherTextAsAMessage) {
 TEST(LogLine, LetsNobodyBeginALineOfTheirOwn) {
   EXPECT_EQ(log_line(LogFormat::kText, kTime, LogLevel::kInfo, "request id=a\nb\x1b[31m"),
             "2026-01-01T10:00:00.007Z info request id=a?b?[31m");
+}
+
+TEST(LogLine, HoldsNothingThatMovesTheTextOfATerminal) {
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    const std::string line = log_line(format, kTime, LogLevel::kInfo,
+                                      "request path=/a\u009b31mRED\u202etxt\xff\xfe status=404");
+    EXPECT_THAT(line, HasSubstr("/a?31mRED?txt??"));
+    EXPECT_THAT(line, HasSubstr("404"));
+  }
+}
+
+TEST(LogLine, KeepsItsEndWhateverAClientSends) {
+  const std::string line =
+      "request path=/" + std::string(60'000, 'A') + " status=404 error=route_not_found";
+  const std::string text = log_line(LogFormat::kText, kTime, LogLevel::kInfo, line);
+  EXPECT_LT(text.size(), kMaxMessageBytes + 64);
+  EXPECT_THAT(text, testing::EndsWith(" status=404 error=route_not_found"));
+  const Json json = Json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kInfo, line));
+  EXPECT_EQ(json.at("status"), "404");
 }
 
 TEST(RequestLine, TellsNoSecrets) {

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "fovea/text.h"
+
 namespace fovea::serve {
 
 std::string_view error_type(int status) {
@@ -22,15 +24,16 @@ std::string_view error_type(int status) {
 }
 
 Reply error_reply(const ApiError& error, const RequestHead& head) {
+  const std::string message = printable(error.what());
+  const std::string param = printable(error.param());
   nlohmann::ordered_json body;
   if (head.path.starts_with("/v2/") && head.path != "/v2/embed") {
-    body["error"] = error.code() + ": " + error.what();
+    body["error"] = error.code() + ": " + message;
   } else {
     nlohmann::ordered_json& fields = body["error"];
-    fields["message"] = error.what();
+    fields["message"] = message;
     fields["type"] = error_type(error.status());
-    fields["param"] =
-        error.param().empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(error.param());
+    fields["param"] = param.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(param);
     fields["code"] = error.code();
     fields["request_id"] = head.id;
   }

@@ -11,7 +11,7 @@ namespace fovea::serve {
 [[nodiscard]] std::string_view error_type(int status);
 
 /// The reply with this error: {"error": {message, type, param, code, request_id}}, for paths of
-/// KServe v2 {"error": "code: message"}.
+/// KServe v2 {"error": "code: message"}. What it quotes of a client is printable().
 [[nodiscard]] Reply error_reply(const ApiError& error, const RequestHead& head);
 
 }  // namespace fovea::serve

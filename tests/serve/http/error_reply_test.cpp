@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fovea/error.h"
+
 namespace fovea::serve {
 namespace {
 
@@ -38,6 +40,21 @@ TEST(ErrorReply, SpeaksKserveOnItsPaths) {
       R"({"error":"model_not_found: no m"})");
   EXPECT_NE(text_of(error_reply(ApiError(404, "x", "y"), head("/v2/embed"))).find("\"type\""),
             std::string::npos);
+}
+
+TEST(ErrorReply, QuotesNothingThatMovesTheTextOfATerminal) {
+  const std::string wild = "a\x1b[31m\u009b2J\u202e\xff";
+  for (const char* path : {"/v1/encode", "/v2/models/m/infer"}) {
+    const std::string text = text_of(error_reply(ApiError(400, "x", wild, wild), head(path)));
+    EXPECT_NE(text.find("a?[31m?2J??"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\\u001b"), std::string::npos) << text;
+  }
+}
+
+TEST(ErrorReply, IsBounded) {
+  const std::string endless(60'000, 'a');
+  const Reply reply = error_reply(ApiError(404, "x", "no " + endless, endless), head("/v1/encode"));
+  EXPECT_LT(reply.size(), 2 * kMaxMessageBytes + 200);
 }
 
 }  // namespace
