@@ -211,11 +211,16 @@ void Running::reload() {
   }
 }
 
-/// A second signal does not wait for anybody.
+/// A second signal does not wait for anybody. @param patience for one; SIGHUP is none.
 void leave_at_second_signal(const Signals& signals, milliseconds patience) {
   constexpr int kSignalExit = 128;
-  const std::optional<int> signal = signals.wait(patience);
-  if (signal && signal != SIGHUP) _exit(kSignalExit + *signal);
+  const SteadyTime end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+    const std::optional<int> signal = signals.wait(std::max(left, milliseconds(0)));
+    if (signal && signal != SIGHUP) _exit(kSignalExit + *signal);
+    if (!signal || left <= milliseconds(0)) return;
+  }
 }
 
 void Running::shut_down(const Signals& signals) {

@@ -11,7 +11,10 @@ Signals::Signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-Signals::~Signals() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+Signals::~Signals() {
+  std::signal(SIGHUP, SIG_IGN);  // also drops one that waits: nobody is left to reload for
+  pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+}
 
 std::optional<int> Signals::wait(std::chrono::milliseconds patience) const {
   constexpr int kMsPerSecond = 1000;

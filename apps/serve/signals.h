@@ -8,7 +8,7 @@ namespace fovea::serve {
 
 /// SIGTERM, SIGINT and SIGHUP as something to wait for: blocked in the thread that makes this, and
 /// in all that it starts afterwards. SIGPIPE is ignored: writing to a client that left is an error
-/// like others.
+/// like others. After this SIGHUP is ignored, too: one that comes late ends no process.
 class Signals {
  public:
   Signals();

@@ -20,5 +20,13 @@ TEST(Signals, AreWaitedForInsteadOfEndingTheProcess) {
   EXPECT_EQ(signals.wait(milliseconds(1)), std::nullopt);
 }
 
+TEST(Signals, LeaveNoHangUpBehind) {
+  {
+    const Signals signals;
+    kill(getpid(), SIGHUP);
+  }
+  kill(getpid(), SIGHUP);  // would end this process
+}
+
 }  // namespace
 }  // namespace fovea::serve

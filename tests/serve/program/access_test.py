@@ -332,6 +332,16 @@ class States(unittest.TestCase):
             self.assertEqual(server.encode(image(PHOTO), RAW).status, 200)
             self.assertEqual(server.process.wait(PATIENCE), 0)
 
+    def test_a_hang_up_meanwhile_changes_nothing(self):
+        """Neither the time that is left for the drain nor the exit code."""
+        with Served("--drain-delay", "1") as server:
+            begin = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            while server.process.poll() is None:
+                server.process.send_signal(signal.SIGHUP)
+            self.assertEqual(server.process.returncode, 0, server.text_of_log())
+            self.assertGreater(time.monotonic() - begin, 0.9)
+
     def test_a_second_signal_ends_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             with Served("--drain-delay", "600") as server:
