@@ -11,6 +11,18 @@ void refuse(const std::string& param, const std::string& why) {
   throw ApiError(400, "invalid_value", param + ": " + why, param);
 }
 
+namespace {
+
+/// A failure of the server itself, whose reason names its files.
+ApiError internal_error(const std::string& reason, std::string param = {}) {
+  ApiError error(500, "internal", "the server has failed; its log says why, under the request id",
+                 std::move(param));
+  error.detail = reason;
+  return error;
+}
+
+}  // namespace
+
 ApiError to_api_error(const Error& error, std::string param) {
   const std::string message = error.what();
   const auto made = [&](int status, const char* code) {
@@ -33,7 +45,7 @@ ApiError to_api_error(const Error& error, std::string param) {
     case ErrorCode::kIo:
     case ErrorCode::kInternal: break;
   }
-  return made(500, "internal");
+  return internal_error(message, std::move(param));
 }
 
 ApiError current_api_error() {
@@ -48,7 +60,7 @@ ApiError current_api_error() {
     error.retry_after_s = 1;
     return error;
   } catch (const std::exception& error) {
-    return {500, "internal", error.what()};
+    return internal_error(error.what());
   }
 }
 

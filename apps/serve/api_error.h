@@ -25,6 +25,8 @@ class ApiError : public std::runtime_error {
   [[nodiscard]] const std::string& param() const noexcept { return param_; }
   /// Whole seconds after which to try again, for Retry-After; set with 429 and 503.
   std::optional<int> retry_after_s;
+  /// What the log says besides: the reason with its paths; never sent.
+  std::string detail;
 
  private:
   int status_;

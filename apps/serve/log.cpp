@@ -89,6 +89,10 @@ std::string request_line(const Served& served) {
   return line;
 }
 
+std::string failure_line(const Served& served) {
+  return "request " + served.head.id + " failed: " + std::string(served.error_detail);
+}
+
 void ServerLog::write(LogLevel level, std::string_view line) {
   if (!wants(level)) return;
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -23,6 +23,9 @@ enum class LogFormat : std::uint8_t {
 /// What the log says of a request: everything but queries, headers and bodies, where secrets are.
 [[nodiscard]] std::string request_line(const Served& served);
 
+/// What the log says of a request that the server has failed at: why, with paths of the server.
+[[nodiscard]] std::string failure_line(const Served& served);
+
 /// The log of a server on stderr, a line at a time. Thread-safe.
 class ServerLog final : public LogSink {
  public:

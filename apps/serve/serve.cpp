@@ -171,6 +171,7 @@ void Running::observe(const Served& served) {
   const bool is_probe = served.route != nullptr && served.route->kind == RouteKind::kService;
   const LogLevel level = is_probe && served.status < 400 ? LogLevel::kDebug : LogLevel::kInfo;
   if (log_.wants(level)) log_.write(level, request_line(served));
+  if (!served.error_detail.empty()) log_.write(LogLevel::kError, failure_line(served));
 }
 
 void Running::run(const Signals& signals) {

@@ -40,5 +40,21 @@ TEST(CurrentApiError, TakesWhateverIsThrown) {
   EXPECT_EQ(caught(std::runtime_error("?")).status(), 500);
 }
 
+TEST(ApiError, KeepsWhatNamesFilesOfTheServerForItsLog) {
+  const char* reason = "/srv/models/secret/model.safetensors: cannot read";
+  for (const ErrorCode code : {ErrorCode::kIo, ErrorCode::kInternal}) {
+    const ApiError error = to_api_error(Error(code, reason), "items[0]");
+    EXPECT_EQ(std::string_view(error.what()).find("/srv"), std::string_view::npos);
+    EXPECT_EQ(error.detail, reason);
+  }
+  try {
+    throw std::runtime_error(reason);
+  } catch (...) {
+    EXPECT_EQ(std::string_view(current_api_error().what()).find("/srv"), std::string_view::npos);
+    EXPECT_EQ(current_api_error().detail, reason);
+  }
+  EXPECT_EQ(to_api_error(Error(ErrorCode::kCorruptData, "items[0]: no PNG")).detail, "");
+}
+
 }  // namespace
 }  // namespace fovea::serve

@@ -40,6 +40,7 @@ Reply error_reply(const ApiError& error, const RequestHead& head) {
   Reply reply = text_reply(error.status(), "application/json",
                            body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   reply.error_code = error.code();
+  reply.error_detail = error.detail;
   if (error.retry_after_s) {
     reply.headers.push_back({"Retry-After", std::to_string(*error.retry_after_s)});
   }

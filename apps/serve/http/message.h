@@ -64,6 +64,7 @@ struct Reply {
   Headers headers;  ///< beside those that the transport adds: length, connection, date, id
   std::vector<BodyPart> body;  ///< sent one after the other
   std::string error_code;      ///< of an error, for logs and metrics; not sent
+  std::string error_detail;    ///< ApiError::detail, for the log; not sent
 
   [[nodiscard]] std::size_t size() const;
 };

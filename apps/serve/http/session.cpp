@@ -377,6 +377,7 @@ void Session::observe(const Turn& turn) const {
                          .route = turn.route,
                          .status = turn.has_left ? 499 : turn.status,
                          .error_code = turn.error_code,
+                         .error_detail = turn.error_detail,
                          .bytes_in = turn.bytes_in,
                          .bytes_out = turn.bytes_out,
                          .duration = Clock::now() - turn.head.arrival});

@@ -31,6 +31,7 @@ struct Turn {
   std::optional<Reply> reply;
   int status = 0;  ///< of the reply
   std::string error_code;
+  std::string error_detail;  ///< of the reply
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
 
@@ -38,6 +39,7 @@ struct Turn {
   [[nodiscard]] bool is_open() const noexcept { return !reply && !has_left; }
   void answer(Reply with) {
     status = with.status;
+    error_detail = std::move(with.error_detail);
     reply = std::move(with);
   }
   /// Answers with an error of the transport's own.

@@ -86,7 +86,10 @@ std::string Trace::stop() {
     file.write(std::as_bytes(std::span(json)));
     file.commit();
   } catch (const Error& error) {
-    throw ApiError(507, "profile_not_written", error.what());
+    ApiError failure(507, "profile_not_written",
+                     "the profile cannot be written to --profile-dir; the log says why");
+    failure.detail = error.what();
+    throw failure;
   }
   return name;
 }

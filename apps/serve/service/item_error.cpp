@@ -49,6 +49,11 @@ ApiError item_error(const Error& error, const MediaItem& item, const MediaOption
   if (error.code() == ErrorCode::kUnsupported && is_of_images) {
     return {422, "decode_failed", error.what(), item.name};
   }
+  if (error.code() == ErrorCode::kUnavailable) {  // of its decoder process: nothing is full
+    ApiError unavailable(503, "decoder_unavailable", error.what(), item.name);
+    unavailable.retry_after_s = 1;
+    return unavailable;
+  }
   if (error.code() != ErrorCode::kInvalidArgument) return to_api_error(error, item.name);
   return {422, limit_code(item, options), error.what(), item.name};
 }

@@ -118,8 +118,10 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   const std::vector<char*> words = pointers(texts);
   const std::vector<char*> settings = pointers(variables);
   int ends[2] = {-1, -1};
+  // Clients of a server read this: where the program is concerns nobody.
+  const std::string name = std::filesystem::path(program).filename();
   FOVEA_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, kUnavailable,
-              "cannot start ", program, ": ", std::strerror(errno));
+              "cannot start ", name, ": ", std::strerror(errno));
   socket_ = ends[0];
   for (const int end : ends) {
     setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof(kSocketBufferBytes));
@@ -129,7 +131,7 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   close(ends[1]);
   if (failed == 0) return;
   close(socket_);
-  FOVEA_CHECK(false, kUnavailable, "cannot start ", program, ": ", std::strerror(failed));
+  FOVEA_CHECK(false, kUnavailable, "cannot start ", name, ": ", std::strerror(failed));
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept

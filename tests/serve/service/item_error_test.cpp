@@ -43,6 +43,16 @@ TEST(ItemError, KeepsTheCodesOfOtherErrors) {
   EXPECT_EQ(code(ErrorCode::kDeadline), "deadline_exceeded");
 }
 
+TEST(ItemError, IsTheServersWhereItsDecoderProcessIsGone) {
+  const MediaItem item = image_bytes(png_header(10, 10), "items[0]");
+  const Error gone(ErrorCode::kUnavailable, "cannot start fovea-decoder: Too many open files");
+  const ApiError error = item_error(gone, item, {});
+  EXPECT_EQ(error.status(), 503);
+  EXPECT_EQ(error.code(), "decoder_unavailable");
+  EXPECT_EQ(error.retry_after_s, 1);
+  EXPECT_EQ(error.param(), "items[0]");
+}
+
 TEST(ItemError, SaysOfAVideoThatItIsNotSupported) {
   const MediaItem item = video_bytes(std::vector<std::uint8_t>{1, 2, 3}, "items[0]");
   EXPECT_EQ(item_error(Error(ErrorCode::kUnsupported, "no"), item, {}).code(), "unsupported_media");
