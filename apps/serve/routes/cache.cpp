@@ -117,7 +117,7 @@ std::string cache_path(std::string_view key) { return "/v1/cache/" + percent_enc
 std::vector<Route> cache_routes(Service& service, RowStore& store, const Publisher* publisher) {
   using Call = const std::shared_ptr<Exchange>&;
   std::vector<Route> routes;
-  routes.push_back(route("GET", "/v1/cache/stats", RouteKind::kService,
+  routes.push_back(route("GET", "/v1/cache", RouteKind::kService,
                          [&service, &store, publisher](Call exchange, const PathArguments&) {
                            exchange->reply(stats_reply(service, store, publisher));
                          }));

@@ -13,7 +13,7 @@ namespace fovea::serve {
 
 /// GET and HEAD /v1/cache/{key}: a safetensors file with `ec_cache`, the rows that a chat request
 /// has named; DELETE /v1/cache/{key} and POST /v1/cache/reset, which leave files of the publisher;
-/// GET /v1/cache/stats. A key named "stats" can be stored, but not be fetched.
+/// GET /v1/cache, the statistics. No key has the path of another GET, HEAD or DELETE.
 /// @param publisher for its counters; may be null. All outlive the routes.
 [[nodiscard]] std::vector<Route> cache_routes(Service& service, RowStore& store,
                                               const Publisher* publisher);

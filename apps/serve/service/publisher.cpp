@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "fovea/row_formats.h"
+#include "fovea/text.h"
 #include "serve/api_error.h"
 #include "serve/service/temporary_file.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -68,12 +68,16 @@ void scan_folder(const fs::directory_entry& folder, Clock::duration max_age,
 }  // namespace
 
 void check_key(std::string_view key, const std::string& param) {
+  const auto is_control = [](char32_t code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
+  };
   const bool is_name = !key.empty() && key.size() <= kMaxKeyBytes && key != "." && key != ".." &&
-                       key.find('/') == key.npos && key.find('\0') == key.npos;
-  if (is_name && is_utf8(key)) return;
+                       key.find('/') == key.npos;
+  if (is_name && replace_characters(key, "", is_control) == key) return;
   throw ApiError(400, "invalid_uuid",
                  param + ": expected 1 to " + std::to_string(kMaxKeyBytes) +
-                     " bytes of UTF-8 without '/' and NUL, and neither \".\" nor \"..\", got \"" +
+                     " bytes of UTF-8 without '/' and control characters, and neither \".\" nor "
+                     "\"..\", got \"" +
                      shortened(key, 60) + "\"",
                  param);
 }

@@ -34,8 +34,8 @@ struct PublisherStats {
 
 /// Checks a name under which rows are to be found. It becomes the name of a folder as it is,
 /// because whoever looks for them does so under that very name.
-/// @throws ApiError(400, "invalid_uuid") unless it is 1 to 255 bytes of UTF-8 without '/' and NUL,
-/// and neither "." nor "..".
+/// @throws ApiError(400, "invalid_uuid") unless it is 1 to 255 bytes of UTF-8 without '/' and
+/// control characters, which no path of a URL holds, and neither "." nor "..".
 void check_key(std::string_view key, const std::string& param);
 
 /// Writes rows where vLLM's ECExampleConnector looks for them:

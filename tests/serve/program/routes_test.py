@@ -51,6 +51,8 @@ REFUSED = (
     ("/v1/chat/completions", chat(PART, stream=True), 400, "invalid_value"),
     ("/v1/chat/completions", chat({**PART, "uuid": ".."}), 400, "invalid_uuid"),
     ("/v1/chat/completions", chat({**PART, "uuid": "a/b"}), 400, "invalid_uuid"),
+    ("/v1/chat/completions", chat({**PART, "uuid": "a\nb"}), 400, "invalid_uuid"),
+    ("/v1/chat/completions", chat({**PART, "uuid": "a\x9bb"}), 400, "invalid_uuid"),
     ("/v1/chat/completions", chat({**PART, "uuid": "x" * 256}), 400, "invalid_uuid"),
     ("/v1/chat/completions", chat({**PART, "uuid": "x"},
                                   media_io_kwargs={"image": {"image_mode": "RGB"}}),
@@ -212,7 +214,7 @@ class Routes(unittest.TestCase):
     def test_ways_to_every_service(self):
         for path in ("/", "/health", "/livez", "/health/live", "/readyz", "/health/ready", "/ping",
                      "/health_generate", "/version", "/info", "/metrics", "/v1/models", "/models",
-                     "/v1/models/m", "/v1/cache/stats", "/v2", "/v2/health/live",
+                     "/v1/models/m", "/v1/cache", "/v2", "/v2/health/live",
                      "/v2/health/ready", "/v2/models/m", "/v2/models/m/ready",
                      "/v2/models/m/versions/1", "/v2/models/m/versions/1/ready"):
             with self.subTest(path=path):

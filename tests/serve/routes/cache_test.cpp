@@ -77,12 +77,23 @@ TEST_F(CacheRoutesTest, ForgetsRows) {
 TEST_F(CacheRoutesTest, TellsItsCounters) {
   store_.put("a", rows_of(2));
   publisher_.publish("a", *rows_of(2));
-  const Json json = routes_.get("/v1/cache/stats").json();
+  const Json json = routes_.get("/v1/cache").json();
   EXPECT_EQ(json["row_store"]["entries"], 1);
   EXPECT_EQ(json["row_store"]["capacity_bytes"], 1'000'000);
   EXPECT_EQ(json["ec_dir"]["published"], 1);
   EXPECT_EQ(json["ec_dir"]["bytes"], 116);
   EXPECT_EQ(json["encoder_cache"]["capacity_bytes"], 0);
+}
+
+TEST_F(CacheRoutesTest, HasRowsOfAnyNameUnderTheirPath) {
+  for (const char* key : {"stats", "reset", "cache", "v1"}) {
+    const std::string path = cache_path(key);
+    EXPECT_EQ(routes_.get(path).code(), "key_not_found") << path;
+    store_.put(key, rows_of(2));
+    EXPECT_EQ(routes_.get(path).header("X-Fovea-Format"), "safetensors") << path;
+    EXPECT_EQ(routes_.call("DELETE", path).status, 200) << path;
+    EXPECT_EQ(routes_.get(path).status, 404) << path;
+  }
 }
 
 TEST_F(CacheRoutesTest, NeedsTheAdminToForget) {

@@ -119,7 +119,8 @@ TEST_F(PublisherTest, RefusesKeysThatAreNoNamesOfFolders) {
   Publisher publisher = this->publisher(1);
   for (const std::string& key :
        {std::string(), std::string("."), std::string(".."), std::string("a/b"),
-        std::string("a\0b", 3), std::string(256, 'a'), std::string("\xff")}) {
+        std::string("a\0b", 3), std::string("a\nb"), std::string("\x7f"), std::string("\u009b"),
+        std::string(256, 'a'), std::string("\xff")}) {
     expect_api_error(400, "invalid_uuid", [&] { publisher.publish(key, rows_of(1)); });
   }
   EXPECT_EQ(folder_.entries(), 0U);
