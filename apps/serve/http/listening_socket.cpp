@@ -101,6 +101,14 @@ std::string text_of(const sockaddr_storage& address, socklen_t size) {
   return error == 0 ? host.data() : "unknown";
 }
 
+/// Whether this user or root has connected a unix socket.
+bool is_of_own_user(int descriptor) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == geteuid() || peer.uid == 0;
+}
+
 }  // namespace
 
 int FileDescriptor::release() noexcept { return std::exchange(descriptor_, -1); }
@@ -174,7 +182,9 @@ Accepted accept_from(int listening, int& error) {
   if (error != 0) return accepted;
   accepted.family = address.ss_family;
   accepted.peer = text_of(address, size);
-  if (accepted.family != AF_UNIX) {
+  if (accepted.family == AF_UNIX) {
+    accepted.is_own_user = is_of_own_user(accepted.descriptor.get());
+  } else {
     const int on = 1;
     setsockopt(accepted.descriptor.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   }

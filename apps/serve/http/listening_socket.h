@@ -66,7 +66,8 @@ class SocketPath {
 struct Accepted {
   FileDescriptor descriptor;
   int family = 0;
-  std::string peer;  ///< its address, or "unix"
+  std::string peer;          ///< its address, or "unix"
+  bool is_own_user = false;  ///< a unix socket, connected to by this user or by root
 };
 
 /// Takes the next connection, if there is one. @param error errno, 0 if a connection was taken.

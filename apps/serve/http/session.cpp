@@ -74,12 +74,12 @@ ApiError headers_too_large(const HttpOptions& options) {
 
 }  // namespace
 
-Session::Session(Socket socket, std::shared_ptr<TlsContext> tls, std::string peer,
+Session::Session(Socket socket, std::shared_ptr<TlsContext> tls, Accepted client,
                  std::shared_ptr<void> place, SessionGroup& group)
     : group_(group),
       options_(group.options),
       place_(std::move(place)),
-      peer_(std::move(peer)),
+      client_(std::move(client)),
       stream_(std::move(socket), std::move(tls)),
       changed_(std::make_shared<Event>(stream_.executor())) {
   group_.sessions.insert(this);
@@ -138,7 +138,8 @@ Awaitable<bool> Session::wait_for_request() {
 Turn Session::begin_turn() {
   Turn turn;
   turn.head.id = group_.ids.next();
-  turn.head.peer = peer_;
+  turn.head.peer = client_.peer;
+  turn.head.is_own_user = client_.is_own_user;
   turn.head.arrival = Clock::now();
   turn.head.deadline = turn.head.arrival + options_.request_timeout;
   return turn;

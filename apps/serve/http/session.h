@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "serve/http/input.h"
+#include "serve/http/listening_socket.h"
 #include "serve/http/mailbox.h"
 #include "serve/http/reply_writer.h"
 #include "serve/http/request_id.h"
@@ -29,8 +30,9 @@ struct SessionGroup {
 /// A connection and its requests, one after the other. Lives as long as its coroutine.
 class Session : public std::enable_shared_from_this<Session> {
  public:
+  /// @param client whom accept_from() has told of; its descriptor is in `socket` by now.
   /// @param place among the connections, held until this ends. @param group must outlive this.
-  Session(Socket socket, std::shared_ptr<TlsContext> tls, std::string peer,
+  Session(Socket socket, std::shared_ptr<TlsContext> tls, Accepted client,
           std::shared_ptr<void> place, SessionGroup& group);
   ~Session();
   Session(const Session&) = delete;
@@ -76,7 +78,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionGroup& group_;
   const HttpOptions& options_;
   std::shared_ptr<void> place_;
-  std::string peer_;
+  Accepted client_;
   Stream stream_;
   Input input_;
   std::shared_ptr<Event> changed_;  ///< the reply is there, or something below

@@ -46,7 +46,7 @@ void Worker::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
     socket.assign({accepted.family, 0}, accepted.descriptor.get(), error);
     if (error) return;
     (void)accepted.descriptor.release();
-    std::make_shared<Session>(std::move(socket), std::move(tls), std::move(accepted.peer),
+    std::make_shared<Session>(std::move(socket), std::move(tls), std::move(accepted),
                               std::move(place), group_)
         ->start();
   });

@@ -64,15 +64,26 @@ std::shared_ptr<const Admission::Keys> Admission::keys() const {
   return keys_;
 }
 
+void Admission::check_admin(const RequestHead& head, const Keys& keys) {
+  const auto refuse = [this](const char* code, const std::string& message) {
+    ++no_key_;
+    throw ApiError(403, code, message);
+  };
+  if (has_foreign_origin(head.headers)) {
+    refuse("foreign_origin", "this route answers no page of another host: Origin is not Host");
+  }
+  const std::optional<std::string_view> key = given_key(head);
+  if (key && is_one_of(*key, keys.admin)) return;
+  const std::string need = "this route needs an admin key (--admin-api-key)";
+  if (!keys.admin.empty()) refuse("admin_required", need);
+  const std::string objection = objection_to(head, options_.open_admin);
+  if (!objection.empty()) refuse("admin_required", need + ", " + objection);
+}
+
 void Admission::check_key(const RequestHead& head, const Route& route) {
   const std::shared_ptr<const Keys> keys = this->keys();
+  if (route.kind == RouteKind::kAdmin) return check_admin(head, *keys);
   const std::optional<std::string_view> key = given_key(head);
-  if (route.kind == RouteKind::kAdmin) {
-    if (keys->admin.empty() && options_.is_admin_open) return;
-    if (key && is_one_of(*key, keys->admin)) return;
-    ++no_key_;
-    throw ApiError(403, "admin_required", "this route needs an admin key (--admin-api-key)");
-  }
   if (keys->api.empty() || (route.kind == RouteKind::kService && !options_.auth_all)) return;
   if (key && (is_one_of(*key, keys->api) || is_one_of(*key, keys->admin))) return;
   ++no_key_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "serve/http/server.h"
+#include "serve/service/admin_access.h"
 #include "serve/service/service.h"
 #include "serve/text/sha256.h"
 
@@ -18,9 +19,8 @@ namespace fovea::serve {
 struct AdmissionOptions {
   std::vector<std::string> api_keys;  ///< for routes that encode; empty: anybody
   std::vector<std::string> admin_keys;
-  bool auth_all = false;  ///< API keys for health and metrics, too
-  /// Without admin keys: whether admin routes are open. For servers on a loopback address.
-  bool is_admin_open = false;
+  bool auth_all = false;                      ///< API keys for health and metrics, too
+  OpenAdmin open_admin = OpenAdmin::kNobody;  ///< without admin keys
   std::int64_t max_concurrent_requests = 512;
 };
 
@@ -57,6 +57,7 @@ class Admission {
 
   [[nodiscard]] std::shared_ptr<const Keys> keys() const;
   void check_key(const RequestHead& head, const Route& route);
+  void check_admin(const RequestHead& head, const Keys& keys);
   void check_state();
   [[nodiscard]] std::shared_ptr<void> take_place();
   [[nodiscard]] static Keys digests(const std::vector<std::string>& api_keys,

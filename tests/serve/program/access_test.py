@@ -58,6 +58,47 @@ class Keys(unittest.TestCase):
         with Served("--host", "0.0.0.0") as server:
             self.assertEqual(server.post("/v1/cache/reset", b"").code(), "admin_required")
 
+    def test_open_admin_routes_are_for_this_machine_alone(self):
+        """Not for pages of web sites, nor for names that resolve to it, nor for those behind a proxy."""
+        with Served() as server:
+            port = server.port
+            for headers, status, code in (
+                    ({}, 200, None),
+                    ({"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}, 200, None),
+                    ({"Origin": "http://evil.example"}, 403, "foreign_origin"),
+                    ({"Origin": "null"}, 403, "foreign_origin"),
+                    ({"Host": "evil.example", "Origin": "http://evil.example"}, 403,
+                     "admin_required"),
+                    ({"Host": f"evil.example:{port}"}, 403, "admin_required"),
+                    ({"X-Forwarded-For": "1.2.3.4"}, 403, "admin_required"),
+                    ({"Forwarded": "for=1.2.3.4"}, 403, "admin_required"),
+                    ({"X-Real-IP": "1.2.3.4"}, 403, "admin_required"),
+                    ({"Via": "1.1 proxy"}, 403, "admin_required")):
+                with self.subTest(headers=headers):
+                    reply = server.post("/v1/cache/reset", b"", headers)
+                    self.assertEqual(reply.status, status)
+                    if code:
+                        self.assertEqual(reply.code(), code)
+                    self.assertEqual(server.get("/readyz", headers).status, 200)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("curl"), "needs root and curl")
+    def test_admin_routes_of_a_unix_socket_are_for_its_user(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "s")
+            os.chmod(folder, 0o755)
+            with Served("--uds", path, wait=False) as server:
+                server.wait_for_address()
+                os.chmod(path, 0o777)
+                url = ("--unix-socket", path, "http://x/readyz")
+                wait_until(lambda: curl(*url)[1].endswith("\n200"))
+                reset = ("curl", "--silent", "--unix-socket", path, "--request", "POST",
+                         "http://x/v1/cache/reset")
+                mine = subprocess.run(reset, capture_output=True, check=True)
+                self.assertEqual(mine.stdout, b"{}")
+                other = subprocess.run(reset, capture_output=True, check=True, user=65534)
+                self.assertIn(b"admin_required", other.stdout)
+                self.assertIn(b"another user", other.stdout)
+
     def test_auth_all(self):
         with Served("--auth-all", "--api-key", "one", wait=False) as server:
             server.wait_for_address()

@@ -100,11 +100,36 @@ TEST_F(AdmissionTest, OpensAdminRoutesToAdminsOnly) {
   Admission closed({.api_keys = {"user"}}, service_);
   EXPECT_EQ(status_of(closed.admit(head_with(), kAdminRoute)), 403);
   EXPECT_EQ(status_of(closed.admit(head_with({{"X-API-Key", "user"}}), kAdminRoute)), 403);
-  Admission keyed({.admin_keys = {"admin"}, .is_admin_open = true}, service_);
-  EXPECT_EQ(status_of(keyed.admit(head_with(), kAdminRoute)), 403);
+  const Header local{"Host", "localhost:8000"};
+  Admission keyed({.admin_keys = {"admin"}, .open_admin = OpenAdmin::kLoopback}, service_);
+  EXPECT_EQ(status_of(keyed.admit(head_with({local}), kAdminRoute)), 403);
   EXPECT_EQ(status_of(keyed.admit(head_with({{"X-API-Key", "admin"}}), kAdminRoute)), 0);
-  Admission open({.is_admin_open = true}, service_);
-  EXPECT_EQ(status_of(open.admit(head_with(), kAdminRoute)), 0);
+  Admission open({.open_admin = OpenAdmin::kLoopback}, service_);
+  EXPECT_EQ(status_of(open.admit(head_with({local}), kAdminRoute)), 0);
+}
+
+TEST_F(AdmissionTest, AsksForTheAdminKeyBehindAProxy) {
+  const Header local{"Host", "localhost"};
+  const Header passed_on{"X-Forwarded-For", "1.2.3.4"};
+  Admission open({.open_admin = OpenAdmin::kLoopback}, service_);
+  const auto refused = open.admit(head_with({local, passed_on}), kAdminRoute);
+  ASSERT_EQ(status_of(refused), 403);
+  EXPECT_EQ(std::get<Reply>(refused).error_code, "admin_required");
+  Admission keyed({.admin_keys = {"admin"}, .open_admin = OpenAdmin::kLoopback}, service_);
+  EXPECT_EQ(
+      status_of(keyed.admit(head_with({local, passed_on, {"X-API-Key", "admin"}}), kAdminRoute)),
+      0);
+  EXPECT_EQ(open.refused().no_key, 1);
+}
+
+TEST_F(AdmissionTest, AnswersNoPageOfAnotherHostOnAdminRoutes) {
+  const Headers foreign{
+      {"Host", "localhost"}, {"Origin", "http://evil.example"}, {"X-API-Key", "admin"}};
+  Admission keyed({.admin_keys = {"admin"}}, service_);
+  const auto refused = keyed.admit(head_with(foreign), kAdminRoute);
+  ASSERT_EQ(status_of(refused), 403);
+  EXPECT_EQ(std::get<Reply>(refused).error_code, "foreign_origin");
+  EXPECT_EQ(status_of(keyed.admit(head_with(foreign), kWorkRoute)), 0) << "changes nothing";
 }
 
 TEST_F(AdmissionTest, TakesOtherKeysFromNowOn) {
