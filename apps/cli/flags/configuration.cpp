@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "errors.h"
 #include "flags/parse.h"
+#include "fovea/text.h"
 #include "help.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -62,10 +61,12 @@ void read_member(const std::string& file, std::string key, const Json& value, Fi
 
 FileValues read_file(const std::string& file) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
-  std::ifstream stream(file, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(stream)), {});
-  if (!stream.is_open() || stream.bad()) throw UsageError("--config: " + file + " cannot be read");
-  if (text.size() > kMaxBytes) throw UsageError("--config: " + file + " is larger than 1 MiB");
+  std::string text;
+  try {
+    text = read_text_file(file, kMaxBytes);
+  } catch (const Error& error) {
+    throw UsageError(std::string("--config: ") + error.what());
+  }
   Json json;
   try {
     json = Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -134,9 +135,21 @@ TEST_F(ConfigurationTest, SaysWhereAWrongValueStands) {
 
 TEST_F(ConfigurationTest, NamesAFileThatCannotBeRead) {
   Flags flags;
-  test::expect_usage_error("/none cannot be read", [&] {
+  test::expect_usage_error("/none: no such file", [&] {
     flags.parse({"--config", directory_ / "none"});
   });
+}
+
+TEST_F(ConfigurationTest, ReadsRegularFilesOfBoundedSize) {
+  const std::string pipe = directory_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+    test::expect_usage_error("--config: " + path + ": not a regular file", [&] {
+      Flags().parse({"--config", path});
+    });
+  }
+  const std::string large = file_with(std::string((std::size_t{1} << 20) + 1, ' '));
+  test::expect_usage_error("at most 1048576 are read", [&] { Flags().parse({"--config", large}); });
 }
 
 }  // namespace

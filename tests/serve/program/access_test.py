@@ -304,7 +304,7 @@ class Settings(unittest.TestCase):
                 (("--config", self.in_file({"max-conections": 3})), "did you mean max-connections"),
                 (("--config", self.in_file({"port": "http"})), "port"),
                 (("--config", self.in_file("{")), "--config"),
-                (("--config", "/nowhere.json"), "cannot be read"),
+                (("--config", "/nowhere.json"), "no such file"),
                 (("--port", "65536"), "--port"),
                 (("--ssl-certfile", "x"), "--ssl-keyfile"),
                 (("--media-url-policy", "allowlist"), "--allowed-media-domains"),
