@@ -146,7 +146,7 @@ void add_access_flags(CLI::App& verb, ServeFlags& flags) {
       ->type_name("KEY")
       ->group(kAccessGroup);
   verb.add_option("--api-key-file", flags.options.api_key_file,
-                  "More keys, one per line; read again at SIGHUP")
+                  "More keys, at least one, one per line; read again at SIGHUP")
       ->type_name("FILE")
       ->group(kAccessGroup);
   verb.add_option("--admin-api-key", access.admin_keys, "Key for routes that change the server")

@@ -4,14 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <utility>
 
 #include "fovea/atomic_file.h"
 #include "fovea/error.h"
 #include "fovea/version.h"
-#include "serve/api_error.h"
+#include "serve/background_read.h"
 #include "serve/page/page.h"
 #include "serve/routes/cache.h"
 #include "serve/routes/embeddings.h"
@@ -23,6 +22,7 @@
 #include "serve/routes/openapi.h"
 #include "serve/routes/plan.h"
 #include "serve/routes/profile.h"
+#include "serve/server_files.h"
 #include "serve/signals.h"
 
 namespace fovea::serve {
@@ -31,21 +31,15 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-/// Keys of a file, one per line; empty lines and those that begin with '#' are none.
-std::vector<std::string> keys_in(const std::string& path) {
-  std::vector<std::string> keys;
-  if (path.empty()) return keys;
-  std::ifstream file(path);
-  if (!file) throw Error(ErrorCode::kIo, path + ": the file of API keys cannot be read");
-  for (std::string line; std::getline(file, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty() && line.front() != '#') keys.push_back(line);
-  }
+/// The keys of the command line and those of the file.
+std::vector<std::string> all_keys(std::vector<std::string> keys, const ServerFiles& files) {
+  std::ranges::copy(files.api_keys, std::back_inserter(keys));
   return keys;
 }
 
 AdmissionOptions with_keys_of_file(AdmissionOptions options, const std::string& path) {
-  std::ranges::copy(keys_in(path), std::back_inserter(options.api_keys));
+  options.api_keys =
+      all_keys(std::move(options.api_keys), read_files({.api_keys = path, .tls = {}}));
   return options;
 }
 
@@ -68,7 +62,10 @@ class Running {
         encoder_{service_, media_},
         admission_(with_keys_of_file(options_.admission, options_.api_key_file), service_),
         router_(make_router()),
-        server_(http_options(), server_parts()) {}
+        server_(http_options(), server_parts()),
+        files_([paths = ServerPaths{options_.api_key_file, options_.http.tls}] {
+          return read_files(paths);
+        }) {}
   /// Handlers run on threads of the service, and use what comes after it here.
   ~Running() {
     server_.stop(milliseconds(0));
@@ -88,7 +85,8 @@ class Running {
   void observe(const Served& served);
   /// Waits until a signal asks for the end. @throws Error if the model cannot be loaded.
   void wait_for_end(const Signals& signals);
-  void reload();
+  /// Goes on with the files that have been read again, if that is over.
+  void use_fresh_files();
   void shut_down(const Signals& signals);
 
   ServeOptions options_;
@@ -103,6 +101,7 @@ class Running {
   Admission admission_;
   Router router_;
   Server server_;
+  BackgroundRead<ServerFiles> files_;
 };
 
 ServiceOptions Running::service_options() {
@@ -192,8 +191,9 @@ void Running::wait_for_end(const Signals& signals) {
   bool is_loaded = false;
   for (;;) {
     const std::optional<int> signal = signals.wait(kGlance);
-    if (signal == SIGHUP) reload();
+    if (signal == SIGHUP) files_.start();
     if (signal && signal != SIGHUP) return;
+    use_fresh_files();
     if (is_loaded || service_.state() == ServiceState::kStarting) continue;
     if (service_.engine_stats() == nullptr) throw Error(ErrorCode::kInternal, service_.problem());
     is_loaded = true;
@@ -201,13 +201,15 @@ void Running::wait_for_end(const Signals& signals) {
   }
 }
 
-void Running::reload() {
+void Running::use_fresh_files() {
   try {
-    const AdmissionOptions keys = with_keys_of_file(options_.admission, options_.api_key_file);
-    admission_.set_keys(keys.api_keys, keys.admin_keys);
-    if (options_.http.tls) server_.reload_tls();
+    const std::optional<ServerFiles> fresh = files_.take();
+    if (!fresh) return;
+    if (fresh->tls) server_.use_tls(*fresh->tls);
+    admission_.set_keys(all_keys(options_.admission.api_keys, *fresh),
+                        options_.admission.admin_keys);
     log_.write(LogLevel::kInfo, "reloaded");
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log_.write(LogLevel::kError, std::string("not reloaded: ") + error.what());
   }
 }

@@ -20,7 +20,7 @@ struct ServeOptions {
   ServiceOptions service;
   MediaSourceOptions media;
   AdmissionOptions admission;
-  std::string api_key_file;  ///< one key per line, read again at SIGHUP; empty: none
+  std::string api_key_file;  ///< as keys_in() has it, read again at SIGHUP; empty: none
   CallLimits limits;
   std::int64_t row_store_bytes = std::int64_t{1} << 30;  ///< of rows behind /v1/cache
   std::optional<PublisherOptions> publisher;             ///< absent: no folder is written to

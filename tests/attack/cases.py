@@ -20,6 +20,7 @@ SMALL_STACK = 128 << 10  # as docs/security.md promises
 ENCODE = "encode MODEL -o out.st --no-table "
 VIDEO = ENCODE + "--video video.mkv "
 JSONL = "bench mm-processor MODEL --dataset-name jsonl --dataset-path "
+SERVE = "serve MODEL --device cpu --port 0 "
 RANDOM = "bench mm-processor MODEL --num-warmups 0 "
 
 
@@ -294,4 +295,18 @@ LATER = [
         "m": ck.with_config(MODEL.parent / "qwen2_vl", vision_config__depth=10**6)}),
 ]
 
-CASES = FOREIGN_CODE + COST + INPUTS + CHECKPOINTS + FLAGS + LATER
+# The server; what comes over its socket is in tests/serve/program.
+SERVER = [
+    Case("S3.keys_without_a_key", SERVE + "--api-key-file keys", refused("keys", "an API key"),
+         {"keys": "# none yet\n\n"}),
+    Case("S16.keys_are_a_pipe", SERVE + "--api-key-file pipe", refused("pipe"),
+         {"pipe": ck.fifo()}),
+    Case("S16.keys_are_a_device", SERVE + "--api-key-file /dev/zero", refused("/dev/zero")),
+    Case("S16.certificate_is_a_pipe", SERVE + "--ssl-certfile pipe --ssl-keyfile pipe",
+         refused("pipe"), {"pipe": ck.fifo()}),
+    Case("S16.configuration_is_a_pipe", SERVE + "--config pipe", misused("pipe"),
+         {"pipe": ck.fifo()}),
+    Case("S16.configuration_is_a_device", SERVE + "--config /dev/zero", misused("/dev/zero")),
+]
+
+CASES = FOREIGN_CODE + COST + INPUTS + CHECKPOINTS + FLAGS + LATER + SERVER

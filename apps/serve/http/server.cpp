@@ -55,7 +55,7 @@ Server::Impl::Impl(HttpOptions wanted, Parts given)
     : options(checked(std::move(wanted))),
       parts(std::move(given)),
       connections(options.max_connections) {
-  if (options.tls) tls = make_tls_context(*options.tls);
+  if (options.tls) tls = make_tls_context(*options.tls, read_tls(*options.tls));
   const bool is_unix = !options.unix_socket.empty();
   ListeningSocket listening =
       is_unix ? listen_unix(options.unix_socket) : listen_tcp(options.host, options.port);
@@ -124,11 +124,11 @@ bool Server::is_idle() const noexcept { return impl_->connections.open() == 0; }
 
 void Server::stop(std::chrono::milliseconds patience) noexcept { impl_->stop(patience); }
 
-void Server::reload_tls() {
+void Server::use_tls(const TlsTexts& fresh) {
   if (!impl_->options.tls) return;
-  std::shared_ptr<TlsContext> fresh = make_tls_context(*impl_->options.tls);
+  std::shared_ptr<TlsContext> context = make_tls_context(*impl_->options.tls, fresh);
   const std::lock_guard lock(impl_->tls_mutex);
-  impl_->tls = std::move(fresh);
+  impl_->tls = std::move(context);
 }
 
 HttpStats Server::stats() const noexcept {

@@ -21,6 +21,17 @@ struct TlsFiles {
   bool require_client_cert = false;  ///< without it a client may come without one
 };
 
+/// What is in them.
+struct TlsTexts {
+  std::string certificate;
+  std::string key;
+  std::string client_ca;
+};
+
+/// @throws Error(kInvalidArgument) naming a file that cannot be read, is no regular file or has
+/// more than 4 MiB.
+[[nodiscard]] TlsTexts read_tls(const TlsFiles& files);
+
 /// Where a server listens, and how long and how much clients may.
 struct HttpOptions {
   std::string host = "127.0.0.1";
@@ -125,9 +136,9 @@ class Server {
   /// path of a unix socket is gone.
   void stop(std::chrono::milliseconds patience) noexcept;
 
-  /// Reads certificate and key again, for connections to come.
-  /// @throws Error(kInvalidArgument), and goes on with those it has.
-  void reload_tls();
+  /// Takes what its files hold now, for connections to come; nothing without HttpOptions::tls.
+  /// @throws Error(kInvalidArgument), and goes on with what it has.
+  void use_tls(const TlsTexts& fresh);
 
   [[nodiscard]] HttpStats stats() const noexcept;
 

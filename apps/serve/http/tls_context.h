@@ -7,8 +7,10 @@
 
 namespace fovea::serve {
 
-/// What encrypts connections: TLS 1.2 or later. @throws Error(kInvalidArgument) with OpenSSL's
-/// reason for files that cannot be read or used; keys with a password are refused.
-[[nodiscard]] std::shared_ptr<TlsContext> make_tls_context(const TlsFiles& files);
+/// What encrypts connections: TLS 1.2 or later. @param texts of these files.
+/// @throws Error(kInvalidArgument) with the file and OpenSSL's reason for texts that cannot be
+/// used; keys with a password are refused.
+[[nodiscard]] std::shared_ptr<TlsContext> make_tls_context(const TlsFiles& files,
+                                                           const TlsTexts& texts);
 
 }  // namespace fovea::serve

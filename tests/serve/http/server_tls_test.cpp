@@ -1,6 +1,7 @@
 // The same server, encrypted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "fovea/error.h"
 #include "support/temporary_directory.h"
@@ -145,11 +146,11 @@ TEST_F(ServerTls, ReadsItsCertificateAgain) {
   EXPECT_EQ(before.server_name(), "server");
   const Identity renewed("renewed");
   renewed.write_certificate(directory_ / "cert.pem");
-  EXPECT_THROW(tested.server->reload_tls(), Error);  // not that of the key
+  EXPECT_THROW(tested.server->use_tls(read_tls(*options_.tls)), Error);  // not that of the key
   const RawClient second = tested.connect();
   EXPECT_EQ(TlsClient(second.descriptor()).server_name(), "server");
   renewed.write_key(directory_ / "key.pem");
-  tested.server->reload_tls();
+  tested.server->use_tls(read_tls(*options_.tls));
   const RawClient third = tested.connect();
   EXPECT_EQ(TlsClient(third.descriptor()).server_name(), "renewed");
   EXPECT_THAT(before.ask(get("/health"), "ok"), EndsWith("ok"));
@@ -175,9 +176,34 @@ TEST_F(ServerTls, NamesFilesThatAreOfNoUse) {
   EXPECT_THAT(refusal(), HasSubstr("none.pem"));
 }
 
-TEST(ServerWithoutTls, ReloadsNothing) {
+TEST_F(ServerTls, WaitsForNoFile) {
+  const std::string pipe = directory_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const TlsFiles good = *options_.tls;
+  for (std::string TlsFiles::*file :
+       {&TlsFiles::certificate, &TlsFiles::key, &TlsFiles::client_ca}) {
+    for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+      options_.tls = good;
+      (*options_.tls).*file = path;
+      EXPECT_THAT(refusal(), HasSubstr(path + ": not a regular file"));
+    }
+  }
+}
+
+TEST_F(ServerTls, TrustsAllWhoAreNamed) {
+  const Identity other("other");
+  other.write_certificate(directory_ / "other.pem");
+  test::write_text(directory_ / "clients.pem", test::read_text(directory_ / "clients.pem") +
+                                                   test::read_text(directory_ / "other.pem"));
+  ask_clients(true);
+  TestServer tested(options_);
+  EXPECT_THAT(health(tested, &client_identity_), EndsWith("ok"));
+  EXPECT_THAT(health(tested, &other), EndsWith("ok"));
+}
+
+TEST(ServerWithoutTls, TakesNone) {
   TestServer tested;
-  EXPECT_NO_THROW(tested.server->reload_tls());
+  EXPECT_NO_THROW(tested.server->use_tls({}));
 }
 
 }  // namespace

@@ -33,6 +33,11 @@ def run_serve(*flags, environment=None):
                           env={**os.environ, **(environment or {})}, timeout=PATIENCE, check=False)
 
 
+def write_file(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
 class Keys(unittest.TestCase):
     def test_only_work_needs_a_key(self):
         with Served("--api-key", "one", "--api-key", "two", "--admin-api-key", "boss") as server:
@@ -108,27 +113,46 @@ class Keys(unittest.TestCase):
     def test_sighup_reads_the_file_of_keys_again(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "keys")
-
-            def write(text):
-                with open(path, "w") as file:
-                    file.write(text)
-
-            write("# for tests\nold\n\n")
+            write_file(path, "# for tests\nold\n\n")
             with Served("--api-key-file", path) as server:
                 def status(key):
                     return server.get("/v1/cache/none", bearer(key)).status
 
                 self.assertEqual((status("old"), status("new")), (404, 401))
-                write("new\n")
+                write_file(path, "new\n")
                 self.assertEqual(status("new"), 401)
                 server.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: status("new") == 404)
                 self.assertEqual(status("old"), 401)
-                os.remove(path)
-                server.process.send_signal(signal.SIGHUP)
-                wait_until(lambda: "not reloaded" in server.text_of_log())
-                self.assertEqual(status("new"), 404)
+                self.keeps_its_keys(server, path, status)
                 self.assertEqual(server.end(), 0)
+
+    def keeps_its_keys(self, server, path, status):
+        """A file that is empty, large, a pipe, a device or not there changes nothing."""
+        def replace(make):
+            os.remove(path)
+            make()
+
+        makers = (lambda: open(path, "w").close(),
+                  lambda: write_file(path, "# no key yet\n\n"),
+                  lambda: write_file(path, "k" * 5_000_000),
+                  lambda: os.mkfifo(path),
+                  lambda: os.symlink("/dev/zero", path),
+                  lambda: None)
+        for count, make in enumerate(makers, 1):
+            replace(make)
+            server.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: server.text_of_log().count("not reloaded") == count)
+            self.assertEqual((status("new"), status("old"), status("")), (404, 401, 401))
+
+    def test_a_file_without_keys_is_no_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "keys")
+            for text in ("", "\n# none\n"):
+                write_file(path, text)
+                done = run_serve("--device", "cpu", "--port", "0", "--api-key-file", path)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("expected an API key", done.stderr)
 
     def test_logs_hold_no_keys_and_no_queries(self):
         with Served("--api-key", "hunter2") as server:
@@ -243,6 +267,27 @@ class Addresses(unittest.TestCase):
             done = run_serve("--device", "cpu", "--port", str(other.getsockname()[1]))
             self.assertEqual(done.returncode, 1)
             self.assertIn("in use", done.stderr)
+
+
+class Files(unittest.TestCase):
+    def test_pipes_and_devices_are_waited_for_by_nobody(self):
+        """Neither at the start nor at SIGHUP, after which SIGTERM still counts."""
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")
+            os.mkfifo(pipe)
+            for path in (pipe, "/dev/zero"):
+                for flags, status in ((("--config", path), 2), (("--api-key-file", path), 1),
+                                      (("--ssl-certfile", path, "--ssl-keyfile", path), 1)):
+                    with self.subTest(flags=flags):
+                        done = run_serve("--device", "cpu", "--port", "0", *flags)
+                        self.assertEqual(done.returncode, status)
+                        self.assertIn("not a regular file", done.stderr)
+            keys = os.path.join(folder, "keys")
+            write_file(keys, "one\n")
+            with Served("--api-key-file", keys) as server:
+                os.replace(pipe, keys)
+                server.process.send_signal(signal.SIGHUP)
+                self.assertEqual(server.end(), 0)
 
 
 class Settings(unittest.TestCase):
