@@ -73,9 +73,12 @@ struct BatcherStats {
   std::int64_t repeated_batches = 0;  ///< failed as a whole and ran again, request by request
   double queue_seconds = 0;           ///< sum of BatchReply::queue_ms of the requests of batches
   double run_seconds = 0;             ///< sum over the batches
-  /// When a batch last ended, or the items of a large one were done. A watchdog looks at this while
-  /// running_batches is not 0.
+  /// When a batch last ended, or the items of a large one were done.
   std::chrono::steady_clock::time_point last_progress;
+  /// When work of a batch last moved: a piece of an op on a CPU, a sub-batch on a GPU, rows of an
+  /// image that is decoded. Not earlier than last_progress. A watchdog looks at this while
+  /// running_batches is not 0: a single large item may take minutes, but something always moves.
+  std::chrono::steady_clock::time_point last_movement;
 };
 
 /// Puts requests of many callers together: items of different requests share a batch, by rows, and

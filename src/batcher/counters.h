@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "batcher/request.h"
+#include "core/interrupt.h"
 
 namespace fovea::batching {
 
@@ -28,6 +29,8 @@ class Counters {
                    Clock::duration ran) noexcept;
   void count_repeated() noexcept { ++repeated_; }
   void note_progress() noexcept { progress_ = Clock::now().time_since_epoch().count(); }
+  /// When work of a batch moved last, for those who do it.
+  [[nodiscard]] Interrupt::Pulse& pulse() noexcept { return pulse_; }
 
   [[nodiscard]] std::int64_t running() const noexcept { return running_; }
   /// What is accepted and not complete.
@@ -42,6 +45,7 @@ class Counters {
   Count batches_ = 0, batch_requests_ = 0, batch_items_ = 0, batch_rows_ = 0, repeated_ = 0;
   Count queue_time_ = 0, run_time_ = 0;  // ticks of the clock
   Count progress_ = Clock::now().time_since_epoch().count();
+  Interrupt::Pulse pulse_ = progress_.load();
 };
 
 }  // namespace fovea::batching

@@ -216,6 +216,8 @@ bool Scheduler::encode(Batch batch, std::span<const MediaItem> items) {
   const Clock::time_point begun = batch.front()->begun;
   const Load sum = sum_of(batch);
   BatchReply reply{.batch_items = sum.items, .batch_rows = sum.rows};
+  const Interrupt watched({}, Clock::time_point::max(), "batch", nullptr, &counters_.pulse());
+  const InterruptScope scope(&watched);
   try {
     std::vector<Embedding> rows = encode_(items, options_of(batch, *call));
     reply.run_ms = milliseconds(Clock::now() - begun);

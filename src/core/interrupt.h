@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -10,27 +11,34 @@ namespace fovea {
 
 /// When the work of one call ends early. A thread works under an Interrupt while an InterruptScope
 /// of it lives; ThreadPool::parallel_for carries it to the threads that help. Long work calls
-/// check_interrupt() every few milliseconds: loops of a pool do so before every task.
+/// check_interrupt() every few milliseconds: loops of a pool do so before every task. So each call
+/// is a sign that the work moves, too, and whoever watches it gives the interrupt a pulse.
 class Interrupt {
  public:
   using Clock = std::chrono::steady_clock;
+  /// When work moved last, to a few milliseconds, in ticks of the clock.
+  using Pulse = std::atomic<Clock::rep>;
 
   /// @param stop when a stop is requested, checks throw Error(kCancelled).
   /// @param deadline after it, checks throw Error(kDeadline). Clock::time_point::max(): never.
   /// @param subject what has the deadline, for the message. Must outlive this object.
-  /// @param outer also ends this work; must outlive this object. May be null.
+  /// @param outer also ends this work, and watches it; must outlive this object. May be null.
+  /// @param pulse kept up to date by moved(); must outlive this object. Null: nobody watches.
   Interrupt(std::stop_token stop, Clock::time_point deadline, std::string_view subject,
-            const Interrupt* outer = nullptr);
+            const Interrupt* outer = nullptr, Pulse* pulse = nullptr);
 
   /// @throws Error(kCancelled) or Error(kDeadline) if this work, or that of an outer interrupt, is
   /// to end.
   void check() const;
+  /// Notes in all pulses that the work has moved.
+  void moved() const noexcept;
 
  private:
   std::stop_token stop_;
   Clock::time_point deadline_;
   std::string_view subject_;
   const Interrupt* outer_;
+  Pulse* pulse_;
 };
 
 /// Puts the current thread under an interrupt for the lifetime of the scope; the interrupt of the
@@ -50,9 +58,12 @@ class InterruptScope {
 /// work to another thread.
 [[nodiscard]] const Interrupt* current_interrupt() noexcept;
 
-/// Checks the interrupt of the current thread, if it has one. Some 30 ns.
-/// @throws as Interrupt::check.
+/// Between two steps of work: notes that it moves, and checks the interrupt of the current thread,
+/// if it has one. Some 30 ns. @throws as Interrupt::check.
 void check_interrupt();
+
+/// The same while the thread waits for others, which is no sign that anything moves.
+void check_interrupt_of_wait();
 
 /// Waits for `ready()`, whose change `condition` tells of. Under an interrupt, which tells nobody,
 /// the thread looks at it every 10 ms.
@@ -64,7 +75,7 @@ void wait_under_interrupt(std::condition_variable& condition, std::unique_lock<s
   if (current_interrupt() == nullptr) {
     condition.wait(lock, ready);
   } else {
-    while (!condition.wait_for(lock, kLook, ready)) check_interrupt();
+    while (!condition.wait_for(lock, kLook, ready)) check_interrupt_of_wait();
   }
 }
 

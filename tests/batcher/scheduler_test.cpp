@@ -295,6 +295,7 @@ TEST_F(SchedulerTest, CountsRequestsBatchesAndProgress) {
   EXPECT_EQ(after.batch_rows, 30);
   EXPECT_EQ(after.requests + after.items + after.bytes + after.rows + after.queued_requests, 0);
   EXPECT_GT(after.last_progress, before.last_progress);
+  EXPECT_GE(after.last_movement, after.last_progress);
   EXPECT_GT(after.queue_seconds, 0);
 }
 

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 
@@ -30,6 +32,31 @@ TEST(Interrupt, LetsWorkGoOnUntilItIsAskedToStop) {
 TEST(Interrupt, NamesWhatMissedItsDeadline) {
   const Interrupt interrupt({}, a_second_ago(), "a.png");
   expect_error(ErrorCode::kDeadline, "a.png: ", [&] { interrupt.check(); });
+}
+
+constexpr Clock::rep kLongAgo = 0;
+
+TEST(Interrupt, NotesInThePulsesAroundItThatWorkMoves) {
+  Interrupt::Pulse pulse = kLongAgo;
+  const Interrupt batch({}, kNever, "batch", nullptr, &pulse);
+  const Interrupt call({}, kNever, "encode", &batch);
+  const InterruptScope scope(&call);
+  const Clock::rep before = Clock::now().time_since_epoch().count();
+  check_interrupt();
+  EXPECT_GE(pulse, before);
+}
+
+TEST(Interrupt, TakesNoWaitForMovement) {
+  Interrupt::Pulse pulse = kLongAgo;
+  const Interrupt call({}, kNever, "encode", nullptr, &pulse);
+  const InterruptScope scope(&call);
+  check_interrupt_of_wait();
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::unique_lock lock(mutex);
+  int looks = 0;
+  wait_under_interrupt(changed, lock, [&] { return ++looks > 3; });
+  EXPECT_EQ(pulse, kLongAgo);
 }
 
 TEST(Interrupt, EndsWithTheOneAroundIt) {
@@ -76,6 +103,15 @@ TEST_P(InterruptedPool, StartsNoTaskAfterTheStop) {
   tasks = 0;
   pool.parallel_for(10, [&](std::int64_t, int) { ++tasks; });
   EXPECT_EQ(tasks, 10) << "an interrupt must not outlive its scope";
+}
+
+TEST_P(InterruptedPool, MovesWithEveryTask) {
+  ThreadPool pool(GetParam());
+  Interrupt::Pulse pulse = kLongAgo;
+  const Interrupt interrupt({}, kNever, "loop", nullptr, &pulse);
+  const InterruptScope scope(&interrupt);
+  pool.parallel_for(3, [](std::int64_t, int) {});
+  EXPECT_GT(pulse, kLongAgo);
 }
 
 TEST_P(InterruptedPool, CarriesTheInterruptIntoEveryTask) {

@@ -30,7 +30,7 @@ DecodeBudget::Share DecodeBudget::take(std::size_t bytes) {
     return waiting_.front() == ticket && (used_bytes_ == 0 || bytes <= free_bytes);
   };
   try {
-    while (!changed_.wait_for(lock, kLook, is_next)) check_interrupt();
+    while (!changed_.wait_for(lock, kLook, is_next)) check_interrupt_of_wait();
   } catch (...) {
     std::erase(waiting_, ticket);
     changed_.notify_all();

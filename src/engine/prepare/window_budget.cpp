@@ -12,7 +12,7 @@ bool WindowBudget::take(std::size_t index, std::size_t bytes) {
   constexpr std::chrono::milliseconds kLook{10};
   std::unique_lock lock(mutex_);
   const auto is_next = [&] { return num_settled_ >= index; };
-  while (!changed_.wait_for(lock, kLook, is_next)) check_interrupt();
+  while (!changed_.wait_for(lock, kLook, is_next)) check_interrupt_of_wait();
   const std::size_t free_bytes = total_bytes_ - std::min(used_bytes_, total_bytes_);
   if (used_bytes_ > 0 && bytes > free_bytes) closed_ = true;
   if (!closed_) used_bytes_ += bytes;

@@ -170,9 +170,9 @@ int ChildProcess::end() {
 }
 
 void ChildProcess::wait_until(short events) const {
-  check_interrupt();
+  check_interrupt_of_wait();
   pollfd entry{socket_, events, 0};
-  (void)poll(&entry, 1, kPollMs);
+  if (poll(&entry, 1, kPollMs) > 0) check_interrupt();  // the process has moved
 }
 
 bool ChildProcess::send(std::span<const std::uint8_t> bytes, int descriptor) {

@@ -36,7 +36,7 @@ std::unique_ptr<DecoderProcess> ProcessPool::take_place() {
   };
   while (me != waiting_.begin() || free_places_ == 0) {
     try {
-      check_interrupt();
+      check_interrupt_of_wait();
     } catch (...) {
       leave();
       throw;
