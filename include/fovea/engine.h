@@ -218,6 +218,13 @@ class FOVEA_API Engine {
                                          const EngineOptions& options = {},
                                          const CallBounds& bounds = {});
 
+/// Patches of the largest item that the model's own rules make of what `options.media.limits` let
+/// through, max_patches_per_item aside: of an image of the most pixels, or of a video of at most as
+/// many frames as the model samples. Loads no weights, as plan(). @throws as plan().
+[[nodiscard]] FOVEA_API std::int64_t largest_item_patches(const std::string& model,
+                                                          const EngineOptions& options = {},
+                                                          const CallBounds& bounds = {});
+
 /// Describes the checkpoint in `model`, tensor headers included, without loading weights. Missing
 /// and misshapen tensors are listed in the report, not thrown.
 /// @throws Error(kNotFound), Error(kCorruptData) or Error(kUnsupported) as Engine::load does for
