@@ -2,14 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <future>
 #include <numeric>
 #include <optional>
@@ -19,6 +16,7 @@
 
 #include "core/float_mode.h"
 #include "support/expect_error.h"
+#include "support/scarce_address_space.h"
 
 namespace fovea {
 namespace {
@@ -274,30 +272,11 @@ TEST(ThreadPool, RefusesZeroThreads) {
                      [] { ThreadPool pool(0); });
 }
 
-/// Leaves this process `spare` bytes of address space until the end of the scope.
-class ScarceAddressSpace {
- public:
-  explicit ScarceAddressSpace(std::size_t spare) {
-    std::size_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    getrlimit(RLIMIT_AS, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + spare;
-    setrlimit(RLIMIT_AS, &limit);
-  }
-  ~ScarceAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
-  ScarceAddressSpace(const ScarceAddressSpace&) = delete;
-  ScarceAddressSpace& operator=(const ScarceAddressSpace&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 TEST(ThreadPool, SaysHowManyThreadsItGot) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need address space without bounds";
 #endif
-  const ScarceAddressSpace limit(std::size_t{128} << 20);  // stacks of some 16 threads
+  const test::ScarceAddressSpace limit(std::size_t{128} << 20);  // stacks of some 16 threads
   test::expect_error(ErrorCode::kIo, " of 4000: ", [] { ThreadPool pool(4000); });
   EXPECT_EQ(ThreadPool(2).size(), 2);
 }

@@ -1,15 +1,30 @@
 #include "serve/service/workers.h"
 
+#include <string>
+#include <system_error>
 #include <utility>
+
+#include "fovea/error.h"
 
 namespace fovea::serve {
 
 Workers::Workers(int count) {
   threads_.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    end();  // those that run are waited for
+    throw Error(ErrorCode::kIo, "cannot start thread " + std::to_string(threads_.size() + 1) +
+                                    " of " + std::to_string(count) + ": " + error.code().message());
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-Workers::~Workers() {
+Workers::~Workers() { end(); }
+
+void Workers::end() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;

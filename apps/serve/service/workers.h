@@ -12,7 +12,7 @@ namespace fovea::serve {
 /// Threads that run tasks, in the order they came. Tasks do not wait for each other.
 class Workers {
  public:
-  /// @throws std::system_error if a thread cannot be started.
+  /// @throws Error(kIo) if a thread cannot be started.
   explicit Workers(int count);
   /// Runs what is left, then ends.
   ~Workers();
@@ -26,6 +26,7 @@ class Workers {
   void wait_idle();
 
  private:
+  void end();
   void work();
 
   std::mutex mutex_;  // guards what follows, up to the conditions

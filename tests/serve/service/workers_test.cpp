@@ -8,6 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "support/expect_error.h"
+#include "support/scarce_address_space.h"
+
 namespace fovea::serve {
 namespace {
 
@@ -45,6 +48,19 @@ TEST(Workers, LetGoOfATaskThatHasRun) {
   workers.run([&] { later.set_value(); });
   later.get_future().wait();
   EXPECT_EQ(held.use_count(), 1);
+}
+
+// Those that have been started must end; they used to be waited for without being told so.
+TEST(Workers, SayThatAThreadCannotBeStarted) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space without bounds";
+#endif
+  const fovea::test::ScarceAddressSpace limit(std::size_t{128} << 20);
+  fovea::test::expect_error(ErrorCode::kIo, " of 4000: ", [] { const Workers workers(4000); });
+  std::promise<void> ran;
+  Workers two(2);
+  two.run([&] { ran.set_value(); });
+  ran.get_future().wait();
 }
 
 TEST(Workers, RunTheTasksOfOneThreadInTheirOrder) {
