@@ -193,8 +193,9 @@ void add_time_flags(CLI::App& verb, ServeFlags& flags) {
   add_seconds(verb, "--header-timeout", http.header_timeout, "For the head of a request");
   add_seconds(verb, "--body-timeout", http.body_idle_timeout, "Between two pieces of a body");
   add_seconds(verb, "--keep-alive-timeout", http.keep_alive_timeout, "Between two requests");
-  add_seconds(verb, "--stall-timeout", flags.options.service.stall_timeout,
-              "Without a finished batch, until /livez and /health say 503");
+  add_seconds(
+      verb, "--stall-timeout", flags.options.service.stall_timeout,
+      "Without movement, until /livez says 503; without a finished batch, until /readyz does");
   add_seconds(verb, "--drain-delay", flags.options.drain_delay,
               "Between the fall of readiness and the end of accepting");
   add_seconds(verb, "--shutdown-timeout", flags.options.shutdown_timeout,
@@ -301,7 +302,9 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
   add_encoder_cache_size(verb, flags.engine.encoder_cache, flags.engine.encoder_device_cache_bytes);
   flags.engine.cache_dir = user_cache_dir();
   flags.engine.vllm.has_prompts = true;
+  flags.engine.media.max_patches_per_item = 0;  // what the model makes of its largest item
   add_engine_flags(verb, flags.engine);
+  verb.get_option("--max-patches-per-item")->default_str("those of the largest item of the model");
   add_configuration(verb, flags.configuration, {"api-key", "admin-api-key"});
 }
 

@@ -19,9 +19,9 @@ struct MediaFlags {
   std::string damaged_frames = "skip";
   std::int64_t max_image_pixels = MediaLimits{}.max_image_pixels;
   std::int64_t max_item_bytes = static_cast<std::int64_t>(MediaLimits{}.max_item_bytes);
-  std::int64_t max_patches_per_item = MediaLimits{}.max_patches_per_item;
-  std::int64_t max_decode_bytes = 0;    ///< 0: the library's
-  std::int64_t decode_deadline_ms = 0;  ///< 0: none
+  std::int64_t max_patches_per_item = MediaLimits{}.max_patches_per_item;  ///< 0: the model's
+  std::int64_t max_decode_bytes = 0;                                       ///< 0: the library's
+  std::int64_t decode_deadline_ms = 0;                                     ///< 0: none
 };
 
 /// Adds the flags under a heading of their own.

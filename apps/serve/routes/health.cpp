@@ -30,8 +30,7 @@ Json budgets_json(const ServedModel& model) {
   return paths;
 }
 
-Json limits_json(const ServiceOptions& options) {
-  const MediaLimits& media = options.engine.media.limits;
+Json limits_json(const ServiceOptions& options, const MediaLimits& media) {
   return {{"max_queue_items", options.batcher.max_items},
           {"max_inflight_bytes", options.max_inflight_bytes},
           {"max_image_pixels", media.max_image_pixels},
@@ -61,7 +60,7 @@ Reply info(const Service& service, const std::string& build_id) {
                      {"fingerprint", model.fingerprint},
                      {"device", model.device},
                      {"load_seconds", model.load_seconds},
-                     {"limits", limits_json(service.options())},
+                     {"limits", limits_json(service.options(), model.media.limits)},
                      {"token_budgets", budgets_json(model)},
                      {"version", version()},
                      {"git", build_id}});

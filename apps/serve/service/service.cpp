@@ -83,6 +83,7 @@ const char* to_string(ServiceState state) {
   switch (state) {
     case ServiceState::kStarting: return "starting";
     case ServiceState::kReady: return "ready";
+    case ServiceState::kBusy: return "busy";
     case ServiceState::kDraining: return "draining";
     case ServiceState::kUnhealthy: return "unhealthy";
   }
@@ -102,7 +103,11 @@ struct Service::Impl {
   void load(const std::stop_token& stop) noexcept;
   void watch(const std::stop_token& stop) noexcept;
   [[nodiscard]] bool is_loaded() const { return loaded.load(std::memory_order_acquire); }
-  [[nodiscard]] bool is_stalled() const;
+  /// Whether there is work and nothing of it has moved for the stall timeout.
+  [[nodiscard]] bool is_stalled() const { return is_older(&BatcherStats::last_movement); }
+  /// Whether there is work and no batch has ended for that time.
+  [[nodiscard]] bool is_busy() const { return is_older(&BatcherStats::last_progress); }
+  [[nodiscard]] bool is_older(SteadyTime BatcherStats::*sign) const;
   void throw_unless_ready() const;
   [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
   [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
@@ -139,7 +144,13 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
   std::string why;
   try {
     const SteadyTime start = std::chrono::steady_clock::now();
-    engine.emplace(Engine::load(options.model, options.engine, {.stop = stop}));
+    EngineOptions with = options.engine;
+    std::int64_t& most_patches = with.media.limits.max_patches_per_item;
+    if (most_patches == 0) {
+      most_patches = largest_item_patches(options.model, with, {.stop = stop});
+    }
+    model.media = with.media;
+    engine.emplace(Engine::load(options.model, with, {.stop = stop}));
     batcher.emplace(*engine, options.batcher);
     model.report = engine->report();
     model.dtype = checkpoint_dtype(model.report);
@@ -182,15 +193,15 @@ void Service::Impl::watch(const std::stop_token& stop) noexcept {
   }
 }
 
-bool Service::Impl::is_stalled() const {
+bool Service::Impl::is_older(SteadyTime BatcherStats::*sign) const {
   if (!is_loaded() || jobs == 0) return false;
-  const SteadyTime last = std::max(busy_since.load(), batcher->stats().last_progress);
+  const SteadyTime last = std::max(busy_since.load(), batcher->stats().*sign);
   return std::chrono::steady_clock::now() - last > options.stall_timeout;
 }
 
 void Service::Impl::throw_unless_ready() const {
   if (draining) throw unavailable("draining", "the server is shutting down");
-  if (is_stalled()) throw unavailable("unhealthy", "no batch has ended for a long time");
+  if (is_stalled()) throw unavailable("unhealthy", "nothing has moved for a long time");
   if (is_loaded()) return;
   if (failed) throw unavailable("unhealthy", "the model could not be loaded");
   throw unavailable("starting", "the model is being loaded; /readyz says when it is");
@@ -251,7 +262,7 @@ JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> it
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
     Embedding& item = batch.items[i];
     if (item.error) {
-      const ApiError error = item_error(*item.error, items[i], options.engine.media);
+      const ApiError error = item_error(*item.error, items[i], model.media);
       reply.error = std::make_exception_ptr(error);
       reply.items.clear();
       return reply;
@@ -282,11 +293,12 @@ Service::~Service() { stop(std::chrono::milliseconds(0)); }
 ServiceState Service::state() const noexcept {
   if (impl_->ending) return ServiceState::kDraining;
   if (impl_->failed || impl_->is_stalled()) return ServiceState::kUnhealthy;
-  return impl_->is_loaded() ? ServiceState::kReady : ServiceState::kStarting;
+  if (!impl_->is_loaded()) return ServiceState::kStarting;
+  return impl_->is_busy() ? ServiceState::kBusy : ServiceState::kReady;
 }
 
 std::string Service::problem() const {
-  if (impl_->is_stalled()) return "no batch has ended for the stall timeout";
+  if (impl_->is_stalled()) return "nothing has moved for the stall timeout";
   const std::lock_guard lock(impl_->mutex);
   return impl_->problem;
 }

@@ -24,6 +24,7 @@ struct JobReply;
 struct ServiceOptions {
   std::string model;        ///< directory of the checkpoint
   std::string served_name;  ///< what clients call it
+  /// With 0 for media.limits.max_patches_per_item: what largest_item_patches() says of the model.
   EngineOptions engine;
   BatcherOptions batcher;
   std::int64_t max_inflight_bytes = std::int64_t{8} << 30;  ///< bodies, items and replies
@@ -36,8 +37,9 @@ struct ServiceOptions {
 enum class ServiceState : std::uint8_t {
   kStarting,  ///< loads the model
   kReady,
+  kBusy,  ///< works, but no batch has ended for stall_timeout: others are served sooner elsewhere
   kDraining,   ///< is about to end: after announce_end() and drain()
-  kUnhealthy,  ///< loading failed, or no batch has ended for stall_timeout
+  kUnhealthy,  ///< loading failed, or there is work and nothing of it has moved for stall_timeout
 };
 [[nodiscard]] const char* to_string(ServiceState state);
 
@@ -48,6 +50,8 @@ struct ServedModel {
   std::string device;
   std::string fingerprint;  ///< model files, processor, profile: equal ones give equal rows
   double load_seconds = 0;
+  /// Of the engine, with the limit on patches that is in force.
+  MediaOptions media;
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> token_budgets;  ///< by path
 };
 

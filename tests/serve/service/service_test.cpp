@@ -195,9 +195,37 @@ TEST(Service, IsUnhealthyWithAReasonIfTheModelCannotBeLoaded) {
             std::string::npos);
 }
 
-TEST(Service, IsUnhealthyWhileNoBatchEnds) {
+MediaItem grey_image(std::int64_t side_px) {
+  return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(3 * side_px * side_px)),
+                   side_px, side_px, "grey");
+}
+
+TEST(Service, IsBusyAndNotUnhealthyWhileALargeItemTakesItsTime) {
   ServiceOptions options = small();
-  options.stall_timeout = milliseconds(1);
+  options.stall_timeout = milliseconds(500);
+  Service service(options);
+  service.wait_loaded();
+  std::stop_source seen;
+  Job job = job_of({grey_image(3000)});  // takes many seconds on any processor
+  job.bounds.stop = seen.get_token();
+  std::promise<void> done;
+  service.encode(std::move(job), [&](const JobReply&) { done.set_value(); });
+  auto ended = done.get_future();
+  ServiceState state = ServiceState::kReady;
+  while (state == ServiceState::kReady) {
+    ASSERT_NE(ended.wait_for(milliseconds(1)), std::future_status::ready);
+    state = service.state();
+  }
+  EXPECT_EQ(state, ServiceState::kBusy);
+  EXPECT_NO_THROW(service.check_takes_work());
+  seen.request_stop();
+  ended.wait();
+  EXPECT_EQ(service.state(), ServiceState::kReady);
+}
+
+TEST(Service, IsUnhealthyWhileNothingMoves) {
+  ServiceOptions options = small();
+  options.stall_timeout = milliseconds(0);  // shorter than any piece of work
   Service service(options);
   service.wait_loaded();
   std::promise<void> done;
@@ -205,7 +233,7 @@ TEST(Service, IsUnhealthyWhileNoBatchEnds) {
   service.encode(job_of(many), [&](const JobReply&) { done.set_value(); });
   auto ended = done.get_future();
   bool was_unhealthy = false;
-  while (ended.wait_for(milliseconds(1)) != std::future_status::ready) {
+  while (ended.wait_for(std::chrono::microseconds(10)) != std::future_status::ready) {
     was_unhealthy = was_unhealthy || service.state() == ServiceState::kUnhealthy;
   }
   EXPECT_TRUE(was_unhealthy);
