@@ -66,20 +66,8 @@ Reply info(const Service& service, const std::string& build_id) {
                      {"git", build_id}});
 }
 
-/// 32 x 32 pixels of one grey: small, and for every family large enough.
-MediaItem small_image() {
-  constexpr std::int64_t kSide = 32;
-  constexpr std::uint8_t kGrey = 128;
-  return image_rgb(std::vector<std::uint8_t>(3 * kSide * kSide, kGrey), kSide, kSide, "health");
-}
-
 void health_generate(Service& service, const std::shared_ptr<Exchange>& exchange) {
-  Job job;
-  job.items.push_back(small_image());
-  job.use_cache = false;
-  job.bounds = {.stop = exchange->gone(), .deadline = exchange->request().deadline};
-  service.encode(std::move(job), [exchange](const JobReply& reply) {
-    const bool works = !reply.error;
+  service.check_encodes([exchange](bool works) {
     exchange->reply(
         json_reply({{"status", works ? "ok" : "unhealthy"}}, works ? 200 : kUnavailable));
   });

@@ -11,6 +11,7 @@
 
 #include "serve/api_error.h"
 #include "serve/service/item_error.h"
+#include "serve/service/self_check.h"
 #include "serve/service/workers.h"
 #include "serve/text/sha256.h"
 
@@ -95,6 +96,7 @@ struct Service::Impl {
       : options(std::move(given)),
         memory(options.max_inflight_bytes),
         workers(worker_count()),
+        self_check([this](const std::stop_token& stop) { encode_small_image(stop); }),
         loader([this](const std::stop_token& stop) {
           load(stop);
           watch(stop);
@@ -109,6 +111,7 @@ struct Service::Impl {
   [[nodiscard]] bool is_busy() const { return is_older(&BatcherStats::last_progress); }
   [[nodiscard]] bool is_older(SteadyTime BatcherStats::*sign) const;
   void throw_unless_ready() const;
+  void encode_small_image(const std::stop_token& stop);
   [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
   [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
   [[nodiscard]] ApiError batch_error(const Error& error) const;
@@ -137,7 +140,8 @@ struct Service::Impl {
   std::atomic<std::int64_t> jobs = 0;    // accepted and not complete
   std::atomic<SteadyTime> busy_since{};  // when `jobs` last left 0
   Workers workers;                       // callbacks of the batcher use it
-  std::jthread loader;                   // loads, then watches
+  SelfCheck self_check;
+  std::jthread loader;  // loads, then watches
 };
 
 void Service::Impl::load(const std::stop_token& stop) noexcept {
@@ -205,6 +209,16 @@ void Service::Impl::throw_unless_ready() const {
   if (is_loaded()) return;
   if (failed) throw unavailable("unhealthy", "the model could not be loaded");
   throw unavailable("starting", "the model is being loaded; /readyz says when it is");
+}
+
+/// 32 x 32 pixels of one grey: small, and for every family large enough. They go to the engine
+/// itself, which puts small calls before what is left of large ones.
+void Service::Impl::encode_small_image(const std::stop_token& stop) {
+  constexpr std::int64_t kSide = 32;
+  constexpr std::uint8_t kGrey = 128;
+  const MediaItem item =
+      image_rgb(std::vector<std::uint8_t>(3 * kSide * kSide, kGrey), kSide, kSide, "health");
+  (void)engine->encode(std::span(&item, 1), {.use_cache = false, .bounds = {.stop = stop}});
 }
 
 /// Room that the rows of a job and what is made of them need.
@@ -363,6 +377,11 @@ void Service::encode(Job job, std::function<void(JobReply)> done) try {
   ApiError refused = to_api_error(error);
   if (refused.status() == 429) refused.retry_after_s = retry_after_s();
   throw refused;
+}
+
+void Service::check_encodes(std::function<void(bool works)> done) {
+  impl_->throw_unless_ready();
+  impl_->self_check.ask(std::move(done));
 }
 
 void Service::run(std::function<void()> task) { impl_->workers.run(std::move(task)); }

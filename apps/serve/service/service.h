@@ -109,6 +109,11 @@ class Service {
   /// too large for ever. `done` is not called then.
   void encode(Job job, std::function<void(JobReply)> done);
 
+  /// Encodes a small image, whatever the queue holds: at most one at a time, beside it. `done` is
+  /// called once with whether that worked; who asks while it runs shares what comes of it. Must not
+  /// throw. @throws ApiError(503) as check_takes_work().
+  void check_encodes(std::function<void(bool works)> done);
+
   /// Runs a task on a worker thread.
   void run(std::function<void()> task);
 

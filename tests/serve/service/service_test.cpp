@@ -240,6 +240,43 @@ TEST(Service, IsUnhealthyWhileNothingMoves) {
   EXPECT_EQ(service.state(), ServiceState::kReady);
 }
 
+TEST(Service, TakesTheLimitOnPatchesFromTheModelUnlessItIsGiven) {
+  ServiceOptions options = small();
+  options.engine.media.limits.max_patches_per_item = 7;
+  {
+    Service service(options);
+    service.wait_loaded();
+    EXPECT_EQ(service.model().media.limits.max_patches_per_item, 7);
+  }
+  options.engine.media.limits.max_patches_per_item = 0;
+  Service service(options);
+  service.wait_loaded();
+  const MediaLimits& limits = service.model().media.limits;
+  EXPECT_EQ(limits.max_patches_per_item, largest_item_patches(kModel));
+  EXPECT_FALSE(encode(service, one_photo()).error);
+}
+
+TEST(Service, ChecksThatItEncodesBesideTheQueue) {
+  ServiceOptions options = small();
+  options.batcher.max_items = 1;
+  Service service(options);
+  service.wait_loaded();
+  std::stop_source seen;
+  Job job = job_of({grey_image(2000)});
+  job.bounds.stop = seen.get_token();
+  std::promise<void> done;
+  service.encode(std::move(job), [&](const JobReply&) { done.set_value(); });
+  EXPECT_EQ(refusal([&] { (void)encode(service, one_photo()); }).status(), 429);
+  std::promise<bool> works;
+  service.check_encodes([&](bool result) { works.set_value(result); });
+  EXPECT_EQ(service.batcher_stats().items, 1);
+  seen.request_stop();
+  done.get_future().wait();
+  EXPECT_TRUE(works.get_future().get());
+  service.drain();
+  EXPECT_EQ(refusal([&] { service.check_encodes([](bool) {}); }).code(), "draining");
+}
+
 TEST(Service, EndsAJobWhoseClientHasLeft) {
   Service service(small());
   service.wait_loaded();
