@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -71,5 +72,52 @@ struct TowerTiming {
 [[nodiscard]] FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches,
                                                std::int64_t count, int warmups, int repetitions,
                                                const CallBounds& bounds = {});
+
+/// Mean power of the GPUs of an engine over some time.
+struct PowerReading {
+  double watts = 0;        ///< of all of them together
+  double uncertainty = 0;  ///< relative: 0.02 for 2 %, by the steps of the driver's counter alone
+};
+
+/// Watches the energy that the GPUs of an engine take, whoever uses them, from construction to
+/// stop(). The driver counts energy in steps of 20 to 100 ms, so less than 0.3 to 1.1 s give no
+/// reading. Not thread-safe; the engine outlives it.
+class FOVEA_API EnergyWatch {
+ public:
+  /// Starts a thread that reads the counters, unless there is none.
+  /// @throws Error(kIo) if it cannot start, Error(kOutOfMemory).
+  explicit EnergyWatch(const Engine& engine);
+  ~EnergyWatch();
+  EnergyWatch(const EnergyWatch&) = delete;
+  EnergyWatch& operator=(const EnergyWatch&) = delete;
+
+  /// Ends the watch. @return absent on a CPU, if a GPU has no counter, and if its steps leave more
+  /// than a tenth of the power open.
+  [[nodiscard]] std::optional<PowerReading> stop();
+
+ private:
+  struct Impl;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What the tower takes in runs without a pause.
+struct TowerEnergy {
+  std::int64_t runs = 0;
+  double run_ms = 0;       ///< mean, at the clock that the power limit leaves
+  double watts = 0;        ///< of all GPUs of the engine, idle ones too
+  double uncertainty = 0;  ///< relative, of watts, as PowerReading::uncertainty
+
+  /// Of a run with all its images.
+  [[nodiscard]] double joules() const noexcept { return watts * run_ms / 1000; }
+};
+
+/// Runs the tower on images as time_tower does, one run after the other as encode() would run them,
+/// for about `seconds`, and measures the energy. Calls of other threads meanwhile are part of it.
+/// @return absent as EnergyWatch::stop; without a counter at once.
+/// @throws Error(kInvalidArgument) as time_tower, and for seconds that are not positive.
+[[nodiscard]] FOVEA_API std::optional<TowerEnergy> measure_tower_energy(
+    Engine& engine, std::int64_t patches, std::int64_t count, double seconds,
+    const CallBounds& bounds = {});
 
 }  // namespace fovea

@@ -43,10 +43,11 @@ struct EncodeOptions {
 };
 
 struct Check;           // diagnostics.h
-struct TowerTiming;     // diagnostics.h
 struct GatheredRows;    // cached_rows.h
 struct EmbeddingsView;  // cached_rows.h
 class RowGather;        // encode_on_ranks()
+class TowerRuns;        // time_tower()
+class EnergyWatch;      // diagnostics.h
 
 /// A loaded vision encoder on one device, or a replica of it on each of several. All functions may
 /// be called from several threads at the same time. Calls of encode() prepare their items side by
@@ -193,9 +194,9 @@ class FOVEA_API Engine {
  private:
   friend FOVEA_API std::vector<Check> verify(Engine& engine, const std::string& golden,
                                              const CallBounds& bounds);
-  friend FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
-                                          int warmups, int repetitions, const CallBounds& bounds);
   friend class RowGather;
+  friend class TowerRuns;
+  friend class EnergyWatch;
   struct Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

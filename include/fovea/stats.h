@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,9 @@ struct Stats {
   std::int64_t graph_bytes = 0;
   std::vector<GraphReport> graphs;  ///< in order of capture
   EncoderCacheStats encoder_cache;
+  /// What all GPUs of the engine have taken, by the counter of their driver, whoever used them;
+  /// absent if one of them has none, on a CPU, and in the counters of a replica.
+  std::optional<double> energy_joules;
 
   /// hits / (hits + partial + misses), 0 without items.
   [[nodiscard]] double hit_rate() const {

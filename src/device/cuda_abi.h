@@ -31,8 +31,9 @@ struct CudaDeviceOptions {
 
 /// One GPU of this machine.
 struct CudaGpu {
-  std::string description;  ///< model for people, for example "NVIDIA H200, compute 9.0"
-  std::string unusable;     ///< why the plugin cannot use it; empty if it can
+  std::string description;      ///< model for people, for example "NVIDIA H200, compute 9.0"
+  std::string unusable;         ///< why the plugin cannot use it; empty if it can
+  std::string pci_bus_id = {};  ///< as the driver's tools name it; empty if it does not answer
 };
 
 /// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception

@@ -188,6 +188,17 @@ std::vector<Backend> make_backends(const EngineOptions& options) {
   return backends;
 }
 
+std::vector<EnergyCounter> energy_counters(std::span<const Backend> backends) {
+  std::vector<EnergyCounter> counters;
+  if (backends.front().device->properties().host_memory) return counters;
+  const CudaBackend cuda = find_cuda();
+  for (const Backend& backend : backends) {
+    const int index = cuda_index(backend.device->properties().name);
+    counters.emplace_back(cuda.gpus.at(static_cast<std::size_t>(index)).pci_bus_id);
+  }
+  return counters;
+}
+
 std::string cuda_status() {
   const CudaBackend cuda = find_cuda();
   const std::string gpus = describe_gpus(cuda);

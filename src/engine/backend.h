@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "device/energy_counter.h"
 #include "fovea/options.h"
 #include "fovea/tower/core/dtype.h"
 #include "fovea/tower/engine/make_backend.h"
@@ -32,6 +34,10 @@ struct CudaBackend;  // device/cuda_plugin.h
 /// Makes the devices of all replicas. CPUs divide the threads among them, at least one each.
 /// @throws as make_backend and replica_devices.
 [[nodiscard]] std::vector<Backend> make_backends(const EngineOptions& options);
+
+/// Counters of the energy of these devices, in their order; none for CPUs.
+/// @param backends of one engine: at least one, and all of one kind.
+[[nodiscard]] std::vector<EnergyCounter> energy_counters(std::span<const Backend> backends);
 
 /// The GPUs, those that cannot be used with the reason, and the plugin that drives them; why no GPU
 /// is used if so.

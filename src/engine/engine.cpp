@@ -275,6 +275,16 @@ const ModelReport& Engine::report() const { return impl_->report; }
 
 const std::string& Engine::fingerprint() const noexcept { return impl_->fingerprint; }
 
+std::optional<double> Engine::Impl::energy_joules() const {
+  std::optional<double> all;
+  for (const EnergyCounter& counter : energy) {
+    const std::optional<double> joules = counter.joules();
+    if (!joules) return std::nullopt;
+    all = all.value_or(0) + *joules;
+  }
+  return all;
+}
+
 Stats Engine::stats() const try {
   Stats stats = sum(impl_->replicas->stats());
   if (const std::int64_t items = impl_->precomputed_items; items > 0) {
@@ -284,6 +294,7 @@ Stats Engine::stats() const try {
   if (impl_->row_cache) stats.encoder_cache = impl_->row_cache->stats();
   if (impl_->tiers) stats.encoder_cache = impl_->tiers->stats();
   stats.skipped += stats.encoder_cache.hits + stats.encoder_cache.joins;
+  stats.energy_joules = impl_->energy_joules();
   return stats;
 } catch (...) {
   rethrow_as_error();

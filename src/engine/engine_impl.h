@@ -64,13 +64,17 @@ struct Engine::Impl {
   [[nodiscard]] std::vector<std::optional<ItemPlan>> sizes_ahead(
       ItemView media, std::span<const std::size_t> which);
 
+  /// Of all GPUs since loading; absent without one, or if one has no figures.
+  [[nodiscard]] std::optional<double> energy_joules() const;
+
   /// Rows of an item with this plan, after pruning.
   [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
 
   std::string directory;
   EngineOptions options;
   checkpoint::HfConfig files;
-  std::vector<Backend> backends;  // one per replica
+  std::vector<Backend> backends;      // one per replica
+  std::vector<EnergyCounter> energy;  // of these; none on CPUs
   ThreadPool decode_pool;
   DecodeBudget decode_budget;
   std::unique_ptr<media::DecodeProcesses> decode_processes;  // null: items are decoded here

@@ -99,6 +99,7 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
       options(engine_options),
       files(checkpoint::read_hf_config(directory)),
       backends(make_backends(options)),
+      energy(energy_counters(backends)),
       decode_pool(thread_count(options), ThreadPool::WhenBusy::kRunAlone),
       decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())),
       decode_processes(media::make_decode_processes(options.decode_processes, options.media)),

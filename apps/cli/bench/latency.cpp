@@ -26,6 +26,8 @@ namespace fovea::cli {
 namespace {
 
 constexpr double kPeakSeconds = 0.5;
+/// Of runs without a pause: the slowest counters move 20 times, which leaves 5 % open.
+constexpr double kEnergySeconds = 2;
 
 struct LatencyFlags {
   EngineFlags engine;
@@ -88,10 +90,12 @@ void measure_threads(const LatencyFlags& flags, const EngineOptions& options, Pr
   const HostLoad load(flags.host_load);
   for (const LatencyCase& what : cases_of(flags)) {
     progress.advance();
-    run.measurements.push_back({.threads = options.num_threads,
-                                .what = what,
-                                .timing = time_case(flags, engine, what),
-                                .peak_gflops = peak});
+    run.measurements.push_back(
+        {.threads = options.num_threads,
+         .what = what,
+         .timing = time_case(flags, engine, what),
+         .energy = measure_tower_energy(engine, what.patches, what.count, kEnergySeconds),
+         .peak_gflops = peak});
   }
 }
 
@@ -125,6 +129,10 @@ void print_report(const LatencyFlags& flags, const std::vector<std::int64_t>& th
   std::cout << "times in milliseconds, " << counted(flags.repetitions, "repetition")
             << "; GFLOP/s of the faster mode\ndevice  " << run.device << "\n"
             << host_load_line(flags.host_load);
+  const std::string energy = energy_table(run.measurements);
+  if (!energy.empty()) {
+    std::cout << "\nenergy of the GPU in runs without a pause, by its driver's counter\n" << energy;
+  }
   for (std::size_t i = 0; i < run.measurements.size(); i += cases_of(flags).size()) {
     const Measurement& m = run.measurements[i];
     if (!m.peak_gflops) continue;

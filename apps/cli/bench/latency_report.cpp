@@ -14,6 +14,17 @@ std::string case_text(const LatencyCase& what) {
   return std::to_string(what.count) + " x " + std::to_string(what.patches);
 }
 
+/// @param m with energy.
+nlohmann::ordered_json energy_json(const Measurement& m) {
+  return {{"runs", m.energy->runs},
+          {"mean_ms", m.energy->run_ms},
+          {"watts", m.energy->watts},
+          {"joules", m.energy->joules()},
+          {"joules_per_image", m.joules_per_image()},
+          {"joules_per_row", m.joules_per_row()},
+          {"uncertainty", m.energy->uncertainty}};
+}
+
 bool same_count(const Measurement& a, const Measurement& b) { return a.what.count == b.what.count; }
 bool same_threads(const Measurement& a, const Measurement& b) { return a.threads == b.threads; }
 
@@ -22,6 +33,14 @@ bool same_threads(const Measurement& a, const Measurement& b) { return a.threads
 double Measurement::best_ms() const {
   const double eager = percentile(timing.eager_ms, 50);
   return timing.replay_ms.empty() ? eager : std::min(eager, percentile(timing.replay_ms, 50));
+}
+
+double Measurement::joules_per_image() const {
+  return energy->joules() / static_cast<double>(what.count);
+}
+
+double Measurement::joules_per_row() const {
+  return energy->joules() / static_cast<double>(timing.rows);
 }
 
 std::string threads_text(std::int64_t threads) {
@@ -55,6 +74,28 @@ std::string timing_table(std::span<const Measurement> measurements) {
          m.peak_gflops ? percent(m.gflops() / *m.peak_gflops) : "-"});
   }
   return table.text();
+}
+
+std::string energy_table(std::span<const Measurement> measurements) {
+  Table table({{"patches"},
+               {"rows"},
+               {"runs"},
+               {"mean ms"},
+               {"W"},
+               {"J"},
+               {"J/image"},
+               {"mJ/row"},
+               {"+-"}});
+  bool is_empty = true;
+  for (const Measurement& m : measurements) {
+    if (!m.energy) continue;
+    is_empty = false;
+    table.add_row({case_text(m.what), std::to_string(m.timing.rows), std::to_string(m.energy->runs),
+                   fixed(m.energy->run_ms, 2), fixed(m.energy->watts, 0),
+                   fixed(m.energy->joules(), 3), fixed(m.joules_per_image(), 3),
+                   fixed(1e3 * m.joules_per_row(), 3), percent(m.energy->uncertainty)});
+  }
+  return is_empty ? "" : table.text();
 }
 
 std::string scaling_table(std::span<const Measurement> measurements,
@@ -118,9 +159,11 @@ nlohmann::ordered_json results_json(std::span<const Measurement> measurements) {
                                     {"eager_ms", to_json(summarize(m.timing.eager_ms))},
                                     {"replay_ms", nullptr},
                                     {"gflops_per_s", m.gflops()},
-                                    {"peak_gflops_per_s", nullptr}};
+                                    {"peak_gflops_per_s", nullptr},
+                                    {"energy", nullptr}};
     if (!m.timing.replay_ms.empty()) entry["replay_ms"] = to_json(summarize(m.timing.replay_ms));
     if (m.peak_gflops) entry["peak_gflops_per_s"] = *m.peak_gflops;
+    if (m.energy) entry["energy"] = energy_json(m);
     results.push_back(std::move(entry));
   }
   return results;

@@ -1,6 +1,7 @@
 // fovea bench throughput: the whole way from files to rows, again and again.
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "bench/bench.h"
 #include "bench/samples.h"
@@ -8,6 +9,7 @@
 #include "flags/cli11.h"
 #include "flags/flags.h"
 #include "flags/model_limits.h"
+#include "fovea/diagnostics.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
@@ -41,12 +43,15 @@ struct ThroughputRun {
   GraphCounts counts;                                        ///< of the repetitions
   std::size_t items = 0;                                     ///< per repetition
   std::int64_t rows = 0;                                     ///< per repetition
+  std::optional<PowerReading> power;                         ///< while repetitions ran
   std::vector<double> run_ms;                                ///< one per repetition
   std::array<std::vector<double>, kStages.size()> stage_ms;  ///< one per item and repetition
 
   [[nodiscard]] double per_second(double count) const {
     return count * 1e3 / percentile(run_ms, 50);
   }
+  /// Of a repetition, on average, if `power` is known.
+  [[nodiscard]] double joules() const { return power->watts * summarize(run_ms).mean / 1e3; }
 };
 
 ThroughputRun measure(const ThroughputFlags& flags, std::span<const Input> inputs,
@@ -60,8 +65,12 @@ ThroughputRun measure(const ThroughputFlags& flags, std::span<const Input> input
   Progress progress(console, "encoding", flags.warmups + flags.repeat);
   engine.warm_up();
   Stats before;
+  std::optional<EnergyWatch> energy;
   for (std::int64_t i = 0; i < flags.warmups + flags.repeat; ++i) {
-    if (i == flags.warmups) before = engine.stats();
+    if (i == flags.warmups) {
+      before = engine.stats();
+      energy.emplace(engine);
+    }
     const Stopwatch watch;
     const std::vector<Embedding> items = encode_inputs(engine, inputs, {});
     const double elapsed_ms = watch.ms();
@@ -76,6 +85,7 @@ ThroughputRun measure(const ThroughputFlags& flags, std::span<const Input> input
       }
     }
   }
+  run.power = energy->stop();
   run.stats = engine.stats();
   run.counts = counts_between(before, run.stats);
   return run;
@@ -92,6 +102,25 @@ std::string stage_table(const ThroughputRun& run) {
   table.add_rule();
   table.add_row({"whole run", fixed(all.mean, 3), fixed(all.median, 3), fixed(all.p99, 3)});
   return table.text();
+}
+
+nlohmann::ordered_json energy_json(const ThroughputRun& run) {
+  if (!run.power) return nullptr;
+  return {{"watts", run.power->watts},
+          {"joules", run.joules()},
+          {"joules_per_item", run.joules() / static_cast<double>(run.items)},
+          {"joules_per_row", run.joules() / static_cast<double>(run.rows)},
+          {"uncertainty", run.power->uncertainty}};
+}
+
+/// A line of the report; empty where nothing counts energy.
+std::string energy_line(const ThroughputRun& run) {
+  if (!run.stats.energy_joules) return {};
+  if (!run.power) return "energy  not known: the runs were too short, see --repeat\n";
+  return "energy  " + fixed(run.power->watts, 0) + " W of the GPU, " +
+         fixed(run.joules() / static_cast<double>(run.items), 3) + " J per item, " +
+         fixed(1e3 * run.joules() / static_cast<double>(run.rows), 3) + " mJ per row, +- " +
+         percent(run.power->uncertainty) + "\n";
 }
 
 nlohmann::ordered_json json_of(const ThroughputFlags& flags, const ThroughputRun& run) {
@@ -112,6 +141,7 @@ nlohmann::ordered_json json_of(const ThroughputFlags& flags, const ThroughputRun
           {"items_per_s", run.per_second(static_cast<double>(run.items))},
           {"rows_per_s", run.per_second(static_cast<double>(run.rows))},
           {"run_ms", to_json(summarize(run.run_ms))},
+          {"energy", energy_json(run)},
           {"stages", stages},
           {"hit_rate", run.counts.hit_rate()},
           {"graph_hits", run.counts.hits},
@@ -152,7 +182,8 @@ int run_throughput(const ThroughputFlags& flags, Console& console) {
             << (run.counts.partial > 0 ? ", " + percent(run.counts.partial_rate()) + " in part"
                                        : "")
             << "\n"
-            << "device  " << run.device << "\n";
+            << "device  " << run.device << "\n"
+            << energy_line(run);
   return kExitOk;
 }
 

@@ -113,6 +113,7 @@ ordered_json to_json(const Stats& stats) {
                        {"graph_bytes", stats.graph_bytes},
                        {"graphs", list_of(stats.graphs)}};
   if (stats.encoder_cache.capacity_bytes > 0) json["encoder_cache"] = to_json(stats.encoder_cache);
+  if (stats.energy_joules) json["energy_joules"] = *stats.energy_joules;
   return json;
 }
 

@@ -117,6 +117,9 @@ void write_metrics(const BatcherStats& stats, MetricsText& text) {
 void write_metrics(const Stats& stats, MetricsText& text) {
   write_graphs(stats, text);
   write_cache(stats.encoder_cache, text);
+  if (!stats.energy_joules) return;
+  text.counter("fovea_energy_joules_total", "Energy that the GPUs have taken, whoever used them.");
+  text.sample(*stats.energy_joules);
 }
 
 void write_process_metrics(MetricsText& text) {

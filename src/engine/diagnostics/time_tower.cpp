@@ -1,131 +1,67 @@
-// Timing the tower alone: prepared random pixels in, rows left on the device.
-#include <algorithm>
-#include <random>
-#include <string>
-
+// What `fovea bench latency` measures of the tower: times, and the energy that it takes.
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "engine/call_scope.h"
-#include "engine/engine_impl.h"
+#include "engine/diagnostics/tower_runs.h"
 #include "fovea/diagnostics.h"
-#include "graph/capture/forward_cost.h"
-#include "graph/capture/image_search.h"
-#include "graph/sized_forward.h"
-#include "models/load_model.h"
 
 namespace fovea {
 
-namespace {
-
-/// Of all images together. Their pixels take some 20 GB.
-constexpr std::int64_t kMaxPatches = std::int64_t{1} << 24;
-
-/// An image that has exactly `patches` patches.
-ItemPlan plan_for_patches(const EncoderGraphModel& model, std::int64_t patches) {
-  const auto count = [](const ItemPlan& plan) { return plan.spec.input_rows; };
-  const NearestImages images = find_images(model, patches, count);
-  if (images.up_to && count(*images.up_to) == patches) return *images.up_to;
-  std::string nearest;
-  for (const std::optional<ItemPlan>& image : {images.up_to, images.above}) {
-    if (image) nearest += cat(nearest.empty() ? "" : " and ", count(*image));
-  }
-  FOVEA_CHECK(false, kInvalidArgument, "no image of this model has exactly ", patches,
-              " patches; the nearest have ", nearest.empty() ? "none" : nearest);
-}
-
-/// `count` equal items of random bytes.
-std::vector<PreparedItem> random_items(const ItemPlan& plan, std::int64_t count) {
-  std::mt19937 random(0);
-  std::vector<PreparedItem> items(static_cast<std::size_t>(count));
-  for (PreparedItem& item : items) {
-    item.plan = plan;
-    item.pixels.resize(plan.pixel_bytes);
-    for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
-  }
-  return items;
-}
-
-/// Of one item on all paths that it takes.
-double flops_of(const EncoderGraphModel& model, const Device& device, const PreparedItem* item) {
-  double flops = 0;
-  for (PathId path = 0; std::cmp_less(path, model.graph_spec().paths.size()); ++path) {
-    const GraphCapacity exact = exact_capacity(path, {&item, 1});
-    if (exact.tokens > 0) flops += measure_forward(model, device, path, exact).flops;
-  }
-  return flops;
-}
-
-/// Of the graphs that these items are packed into.
-std::int64_t largest_budget(const GraphManager& graphs, std::span<const PreparedItem* const> items,
-                            PackingPolicy policy) {
-  std::vector<ItemSpec> specs;
-  for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
-  std::int64_t largest = 0;
-  for (const SubBatch& batch : plan_packing(graphs.config(), specs, policy).batches) {
-    for (const std::optional<std::int64_t>& budget : batch.budgets) {
-      largest = std::max(largest, budget.value_or(0));
-    }
-  }
-  return largest;
-}
-
-}  // namespace
-
 TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count, int warmups,
                        int repetitions, const CallBounds& bounds) try {
-  FOVEA_CHECK(patches >= 1 && count >= 1 && warmups >= 0 && repetitions >= 1, kInvalidArgument,
-              "time_tower: patches, count and repetitions must be positive");
-  const std::optional<std::int64_t> all = checked_mul(patches, count);
-  FOVEA_CHECK(all && *all <= kMaxPatches, kInvalidArgument, "time_tower: ", count, " images of ",
-              patches, " patches are more than ", kMaxPatches, " patches");
-  Engine::Impl& impl = *engine.impl_;
+  FOVEA_CHECK(warmups >= 0 && repetitions >= 1, kInvalidArgument,
+              "time_tower: repetitions must be positive and warmups not negative, got ",
+              repetitions, " and ", warmups);
   const CallScope scope(bounds, "time_tower");
-  const auto session = impl.sessions.take();
-  MediaOptions any_size = impl.options.media;
-  any_size.min_pixels = 1;
-  const auto planner = plan_model(impl.files, any_size);
-  const ItemPlan plan = plan_for_patches(*planner, patches);
-  const std::vector<PreparedItem> storage = random_items(plan, count);
-  std::vector<const PreparedItem*> items;
-  items.reserve(storage.size());
-  for (const PreparedItem& item : storage) items.push_back(&item);
-
-  impl.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });
-  TowerTiming timing;
-  timing.patches = *all;
-  timing.rows = plan.spec.out_rows * count;
-  timing.flops = static_cast<double>(count) *
-                 flops_of(impl.model(), *impl.backends.front().device, items.front());
-  const auto run_ms = [&](bool eager) {
-    const Stopwatch watch;
-    session->run(items, {.enforce_eager = eager});
-    return watch.elapsed_ms();
-  };
+  TowerRuns runs(engine, patches, count, "time_tower");
+  TowerTiming timing{.patches = runs.patches(), .rows = runs.rows(), .flops = runs.flops()};
   bool all_replayed = true;  // a mix of replays and eager runs is neither
   const auto replay_ms = [&] {
-    const std::int64_t hits = sum(impl.replicas->stats()).graph_hits;
-    const double ms = run_ms(false);
-    all_replayed = all_replayed && sum(impl.replicas->stats()).graph_hits - hits == count;
+    const std::int64_t before = runs.num_replayed();
+    const double ms = runs.run_ms(false);
+    all_replayed = all_replayed && runs.num_replayed() - before == count;
     return ms;
   };
   for (int i = 0; i < warmups; ++i) {
-    (void)run_ms(true);
+    (void)runs.run_ms(true);
     (void)replay_ms();
   }
   for (int i = 0; i < repetitions; ++i) {  // in turn, so that drift of the machine hits both
-    timing.eager_ms.push_back(run_ms(true));
+    timing.eager_ms.push_back(runs.run_ms(true));
     timing.replay_ms.push_back(replay_ms());
   }
-  if (!all_replayed) {
-    timing.replay_ms.clear();
+  if (all_replayed) {
+    timing.budget = runs.largest_budget();
   } else {
-    // Equal items are dealt out in turn, so no replica has more of them than the first.
-    const std::size_t num_replicas = impl.replicas->size();
-    const auto share = std::span(items).first((items.size() + num_replicas - 1) / num_replicas);
-    timing.budget = largest_budget((*impl.replicas)[0].graphs(), share, impl.options.packing);
+    timing.replay_ms.clear();
   }
   return timing;
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::optional<TowerEnergy> measure_tower_energy(Engine& engine, std::int64_t patches,
+                                                std::int64_t count, double seconds,
+                                                const CallBounds& bounds) try {
+  FOVEA_CHECK(seconds > 0, kInvalidArgument, "measure_tower_energy: seconds must be positive, got ",
+              seconds);
+  const CallScope scope(bounds, "measure_tower_energy");
+  if (!engine.stats().energy_joules) return std::nullopt;
+  TowerRuns runs(engine, patches, count, "measure_tower_energy");
+  TowerEnergy energy;
+  EnergyWatch power(engine);
+  const Stopwatch watch;
+  while (watch.elapsed_ms() < seconds * 1000) {
+    (void)runs.run_ms(false);
+    ++energy.runs;
+  }
+  energy.run_ms = watch.elapsed_ms() / static_cast<double>(energy.runs);
+  const std::optional<PowerReading> reading = power.stop();
+  if (!reading) return std::nullopt;
+  energy.watts = reading->watts;
+  energy.uncertainty = reading->uncertainty;
+  return energy;
 } catch (...) {
   rethrow_as_error();
 }

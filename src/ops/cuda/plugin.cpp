@@ -1,4 +1,7 @@
 // The note of libfovea_cuda.so and its only symbol.
+#include <array>
+#include <string>
+
 #include "core/check.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda_abi.h"
@@ -11,6 +14,16 @@ namespace fovea::cuda {
 
 namespace {
 
+/// Empty if it cannot be asked: only figures of energy need it.
+std::string pci_bus_id_of(int index) {
+  std::array<char, 32> id{};
+  if (cudaDeviceGetPCIBusId(id.data(), static_cast<int>(id.size()), index) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return {};
+  }
+  return id.data();
+}
+
 CudaGpu ask(int index) {
   try {
     cudaDeviceProp found{};
@@ -22,7 +35,8 @@ CudaGpu ask(int index) {
                 refusal.empty()
                     ? cat(", ", kernels_of_compute(found.major, found.minor, has_hopper_build()))
                     : ""),
-            .unusable = refusal};
+            .unusable = refusal,
+            .pci_bus_id = pci_bus_id_of(index)};
   } catch (const Error& error) {
     return {.description = "GPU without an answer", .unusable = error.what()};
   }

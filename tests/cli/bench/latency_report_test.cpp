@@ -45,6 +45,23 @@ TEST(LatencyReport, WhatWasNotMeasuredIsADash) {
   EXPECT_TRUE(results_json(std::vector{m})[0]["peak_gflops_per_s"].is_null());
 }
 
+TEST(LatencyReport, EnergyIsThatOfARunAnImageAndARow) {
+  Measurement m = example(0, 4);
+  EXPECT_EQ(energy_table(std::vector{m}), "");
+  EXPECT_TRUE(results_json(std::vector{m})[0]["energy"].is_null());
+  m.energy = TowerEnergy{.runs = 100, .run_ms = 20, .watts = 640, .uncertainty = 0.05};
+  EXPECT_EQ(energy_table(std::vector{example(0), m}),
+            "patches  rows  runs  mean ms    W       J  J/image   mJ/row     +-\n"
+            "-------  ----  ----  -------  ---  ------  -------  -------  -----\n"
+            " 4 x 64    64   100    20.00  640  12.800    3.200  200.000  5.0 %\n");
+  const auto json = results_json(std::vector{m})[0]["energy"];
+  EXPECT_EQ(json["runs"], 100);
+  EXPECT_DOUBLE_EQ(json["joules"].get<double>(), 12.8);
+  EXPECT_DOUBLE_EQ(json["joules_per_image"].get<double>(), 3.2);
+  EXPECT_DOUBLE_EQ(json["joules_per_row"].get<double>(), 0.2);
+  EXPECT_DOUBLE_EQ(json["uncertainty"].get<double>(), 0.05);
+}
+
 TEST(LatencyReport, SpeedUpsAreRelativeToTheFirstNumberOfThreads) {
   Measurement fast = example(2);
   fast.timing.replay_ms = {1};

@@ -50,6 +50,13 @@ TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
   EXPECT_EQ(json["paths"][0]["padded_rows"], 28);
 }
 
+TEST(ReportJson, EnergyIsThereWhereItIsCounted) {
+  Stats stats;
+  EXPECT_FALSE(to_json(stats).contains("energy_joules"));
+  stats.energy_joules = 12.5;
+  EXPECT_EQ(to_json(stats)["energy_joules"], 12.5);
+}
+
 TEST(ReportJson, ReplicasHaveTheirDeviceAndTheirCounters) {
   Stats stats;
   stats.graph_hits = 3;

@@ -110,6 +110,19 @@ TEST(EngineMetrics, NameEveryCounterOnce) {
   EXPECT_THAT(text.text(), HasSubstr("fovea_cache_queries_total{result=\"join\"} 0\n"));
 }
 
+TEST(EngineMetrics, TellTheEnergyWhereItIsCounted) {
+  const auto text_of_stats = [](const Stats& stats) {
+    MetricsText text({});
+    write_metrics(stats, text);
+    return text.text();
+  };
+  Stats stats;
+  EXPECT_THAT(text_of_stats(stats), Not(HasSubstr("energy")));
+  stats.energy_joules = 1234.5;
+  EXPECT_THAT(text_of_stats(stats), HasSubstr("# TYPE fovea_energy_joules_total counter\n"
+                                              "fovea_energy_joules_total 1234.5\n"));
+}
+
 /// The value behind `name` and a space at the beginning of a line.
 double value_of(const std::string& text, const std::string& name) {
   const std::size_t place = text.find("\n" + name + " ");
