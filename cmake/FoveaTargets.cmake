@@ -78,9 +78,9 @@ endfunction()
 
 # fovea_fuzz(<name> SOURCES <file>... LINK <target>...)
 # One fuzz target fovea_fuzz_<name> that defines LLVMFuzzerTestOneInput. The test fuzz.<name> (label
-# fuzz-corpus) runs every file of tests/fuzz/corpus/<name>. With FOVEA_FUZZ, search.<name> (label
-# fuzz) then looks for new inputs for FOVEA_FUZZ_SECONDS, an environment variable whose default is
-# the option of this name; what it finds stays in the build folder.
+# fuzz-corpus) runs every file of tests/fuzz/corpus/<name>; search.<name> (label fuzz) then looks for
+# new inputs for FOVEA_FUZZ_SECONDS, an environment variable whose default is the option of this
+# name, and what it finds stays in the build folder. Needs FOVEA_FUZZ.
 # The target fovea_fuzzers builds all of them.
 function(fovea_fuzz name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
@@ -92,18 +92,13 @@ function(fovea_fuzz name)
     add_custom_target(fovea_fuzzers)
   endif()
   add_dependencies(fovea_fuzzers fovea_fuzz_${name})
-  if(FOVEA_FUZZ)
-    set(found ${CMAKE_CURRENT_BINARY_DIR}/found/${name})
-    file(MAKE_DIRECTORY ${found})
-    target_link_options(fovea_fuzz_${name} PRIVATE -fsanitize=fuzzer)
-    add_test(NAME fuzz.${name} COMMAND fovea_fuzz_${name} -runs=0 ${corpus})
-    add_test(NAME search.${name}
-      COMMAND sh -c "exec \"$0\" -max_total_time=\${FOVEA_FUZZ_SECONDS:-${FOVEA_FUZZ_SECONDS}} \"$@\""
-      $<TARGET_FILE:fovea_fuzz_${name}> -timeout=20 -rss_limit_mb=2048 -artifact_prefix=${found}- ${found} ${corpus})
-    set_tests_properties(search.${name} PROPERTIES LABELS fuzz TIMEOUT 86400)
-  else()
-    target_sources(fovea_fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fuzz_main.cpp)
-    add_test(NAME fuzz.${name} COMMAND fovea_fuzz_${name} ${corpus})
-  endif()
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/found/${name})
+  file(MAKE_DIRECTORY ${found})
+  target_link_options(fovea_fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  add_test(NAME fuzz.${name} COMMAND fovea_fuzz_${name} -runs=0 ${corpus})
+  add_test(NAME search.${name}
+    COMMAND sh -c "exec \"$0\" -max_total_time=\${FOVEA_FUZZ_SECONDS:-${FOVEA_FUZZ_SECONDS}} \"$@\""
+    $<TARGET_FILE:fovea_fuzz_${name}> -timeout=20 -rss_limit_mb=2048 -artifact_prefix=${found}- ${found} ${corpus})
+  set_tests_properties(search.${name} PROPERTIES LABELS fuzz TIMEOUT 86400)
   set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz-corpus TIMEOUT 300)
 endfunction()
