@@ -118,7 +118,7 @@ void Engine::Impl::load() {
   }
   throw_if_incomplete(report, files, weights);
   // A CPU captures in no time and has no threads to spare, a GPU warms kernels up: so it captures
-  // in the background, and measures where a graph pays.
+  // in the background, or rehearses eager runs, and measures where a graph pays.
   const GraphManagerOptions graph_options{
       .user = options.graphs,
       .max_num_batched_tokens = options.max_num_batched_tokens,
@@ -149,7 +149,7 @@ void Engine::Impl::load() {
   replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
   make_cache(weights);
   log_initialized();
-  if (on_host() || !options.graphs.cudagraph_mm_encoder) return;
+  if (on_host()) return;
   replicas->for_each([](Replica& replica) { replica.graphs().capture_in_background(); });
 }
 

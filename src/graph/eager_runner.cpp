@@ -20,7 +20,6 @@ const SizedForward& EagerRunner::prepare(PathId path, const GraphCapacity& capac
     forward.emplace(model_, lane_.device(), path, capacity);
   }
   memory_.reserve(path, forward->need());
-  needed_ += forward->need().total();
   return *forward;
 }
 
@@ -28,10 +27,19 @@ PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> it
                             InputScratch& scratch) {
   const Stopwatch sizing;
   const SizedForward& forward = prepare(path, exact_capacity(path, items));
+  needed_ += forward.need().total();
   scratch.host_ms += sizing.elapsed_ms();
   forward.feed(lane_, memory_, items, scratch);
   forward.submit(lane_, memory_, false);
   return forward.output(memory_, items);
+}
+
+void EagerRunner::rehearse(PathId path, const GraphCapacity& capacity) {
+  const SizedForward& forward = prepare(path, capacity);
+  lane_.synchronize();
+  forward.feed_zeros(lane_, memory_);
+  forward.submit(lane_, memory_, true);
+  lane_.synchronize();
 }
 
 void EagerRunner::give_back_idle_memory() {

@@ -26,6 +26,11 @@ class EagerRunner {
   [[nodiscard]] PathOutput run(PathId path, std::span<const PreparedItem* const> items,
                                InputScratch& scratch);
 
+  /// Runs the forward of one path on zeros, as before a recording, so that a device measures what
+  /// it has for this size and those near it. Returns when it is done.
+  /// @throws Error(kOutOfMemory), Error of the model: the runner is usable.
+  void rehearse(PathId path, const GraphCapacity& capacity);
+
   /// To be called after every sub-batch, whether it ran eagerly or not. Gives all memory back if
   /// the last 32 sub-batches have needed less than half of it.
   void give_back_idle_memory();

@@ -62,9 +62,7 @@ void GraphManager::capture() {
   if (impl_->options.user.cudagraph_mm_encoder) impl_->capture.capture_all();
 }
 
-void GraphManager::capture_in_background() {
-  if (impl_->options.user.cudagraph_mm_encoder) impl_->capture.start_in_background();
-}
+void GraphManager::capture_in_background() { impl_->capture.start_in_background(); }
 
 void GraphManager::wait_for_background() { impl_->capture.wait_for_background(); }
 

@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "core/file.h"
 #include "device/cuda_plugin.h"
@@ -43,6 +46,31 @@ TEST(CacheDirOnAGpu, SparesTheNextEngineItsMeasurements) {
   for (const std::string& file : files) {  // nothing was measured that would have been written
     EXPECT_EQ(fs::last_write_time(folder / "cache/" + file), long_ago) << file;
   }
+}
+
+TEST(CacheDirOnAGpu, RequestsWithoutGraphsMeasureNothing) {
+  if (usable_gpus(find_cuda()).empty()) GTEST_SKIP() << "no GPU";
+  const test::TemporaryDirectory folder;
+  const std::string model = test::golden_folder("qwen3_vl", "golden.safetensors");
+  // What is kept when an engine has gone.
+  const auto choices_after = [&](std::span<const MediaItem> items) {
+    {
+      Engine engine = Engine::load(model, {.device = "cuda",
+                                           .graphs = {.cudagraph_mm_encoder = false},
+                                           .cache_dir = folder / "cache"});
+      engine.warm_up();
+      for (const MediaItem& item : items) (void)engine.encode({&item, 1});
+      if (items.size() > 1) (void)engine.encode(items);
+    }
+    const std::vector<std::string> files = list_directory(folder / "cache");
+    return files.size() == 1 ? test::read_text(folder / "cache/" + files[0]) : "";
+  };
+  const std::string rehearsed = choices_after({});
+  EXPECT_NE(rehearsed, "") << "the rehearsal measures";
+  std::vector<MediaItem> images;
+  for (const std::string& path : images_in(model + "/images")) images.push_back(image_file(path));
+  ASSERT_GT(images.size(), 1u);
+  EXPECT_EQ(choices_after(images), rehearsed);
 }
 
 }  // namespace

@@ -173,6 +173,7 @@ std::vector<float> run(OpFixture& f, const Layers& l, std::optional<std::int32_t
   return f.run(
       out, [&] { f.write(out, l.two.residual); },
       [&](ExecContext& ctx) {
+        ctx.is_recorded = true;  // a choice that is refused would be measured again, and kept
         ops::mlp(ctx, {.x = x.view(),
                        .fc1 = fc1,
                        .fc2 = fc2,

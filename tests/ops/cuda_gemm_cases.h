@@ -169,7 +169,7 @@ inline OpCase case_with_choices(const std::string& folder) {
 /// not, and a measurement may choose either.
 enum class By : std::uint8_t { kOwnKernel, kMeasuredChoice };
 
-/// Runs a case eagerly and recorded.
+/// Rehearses a case, which measures it if nothing fits that the file says, and records it.
 inline void check(OpFixture& f, const GemmCase& c, const Operands& o, By by = By::kMeasuredChoice,
                   ops::WeightFormat format = ops::WeightFormat::kNative) {
   SCOPED_TRACE(::testing::PrintToString(c));
@@ -188,6 +188,7 @@ inline void check(OpFixture& f, const GemmCase& c, const Operands& o, By by = By
   const auto got = f.run(
       out, [&] { in_place ? f.write(out, o.residual) : f.poison(out); },
       [&](ExecContext& ctx) {
+        ctx.is_recorded = true;
         ops::linear(ctx, {.x = in.view(),
                           .weight = packed,
                           .activation = c.activation,
@@ -224,11 +225,9 @@ inline void check(OpFixture& f, const GemmCase& c, const Operands& o, By by = By
 /// src/ops/cuda/gemm/choices.cpp.
 inline std::string choice_line(const GemmCase& c, const std::string& kernel, int splits,
                                int head_dim = 0, int format = 0) {
-  const auto octave = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(c.rows)));
-  const std::int64_t step = std::max<std::int64_t>(64, octave / 16);
-  return cat((c.rows + step - 1) / step * step, " 1 ", c.in_features, ' ', c.out_features, ' ',
-             width_of(c), ' ', static_cast<int>(c.activation), ' ', c.bias ? 1 : 0, ' ',
-             c.residual ? 1 : 0, ' ', head_dim, ' ', format, " 16 own ", splits, ' ', kernel, '\n');
+  return cat(c.rows, ' ', c.in_features, ' ', c.out_features, ' ', width_of(c), ' ',
+             static_cast<int>(c.activation), ' ', c.bias ? 1 : 0, ' ', c.residual ? 1 : 0, ' ',
+             head_dim, ' ', format, " 16 own ", splits, ' ', kernel, '\n');
 }
 
 }  // namespace fovea::test

@@ -30,10 +30,8 @@ using Way = GemmChoice::Way;
 
 const std::string kIdentity = "a GPU, software of some version";
 
-GemmKey key_of_rows(std::int64_t rows, bool is_class = false) {
-  return {.rows = rows,
-          .is_class = is_class,
-          .in_features = 1152,
+GemmKey key_of_rows(std::int64_t rows) {
+  return {.in_features = 1152,
           .out_features = 4304,
           .out_stride = 4400,
           .activation = 1,
@@ -41,7 +39,8 @@ GemmKey key_of_rows(std::int64_t rows, bool is_class = false) {
           .residual = false,
           .head_dim = 0,
           .format = 0,
-          .alignment = 16};
+          .alignment = 16,
+          .rows = rows};
 }
 
 class GemmChoicesTest : public ::testing::Test {
@@ -62,14 +61,14 @@ class GemmChoicesTest : public ::testing::Test {
 };
 
 TEST_F(GemmChoicesTest, AKernelOfOursComesBackWithItsSplits) {
-  save({{key_of_rows(64), own(3)}, {key_of_rows(64, true), own(2)}});
+  save({{key_of_rows(64), own(3)}, {key_of_rows(640), own(2)}});
   const auto choices = load();
   ASSERT_EQ(choices.size(), 2u);
   const GemmChoice& choice = choices.at(key_of_rows(64));
   EXPECT_EQ(choice.way, Way::kOwn);
   EXPECT_EQ(choice.own.kernel, &kKernel);
   EXPECT_EQ(choice.own.splits, 3);
-  EXPECT_EQ(choices.at(key_of_rows(64, true)).own.splits, 2);
+  EXPECT_EQ(choices.at(key_of_rows(640)).own.splits, 2);
 }
 
 TEST_F(GemmChoicesTest, AnAlgorithmOfTheLibraryComesBackWordForWordAndOfNoRows) {
@@ -116,7 +115,7 @@ TEST_F(GemmChoicesTest, DamagedLinesAreLeftOutAndTheOthersRead) {
   const std::string numbers = line.substr(0, line.find("own"));
   test::write_text(path(), text + "65" + numbers.substr(2) + "own 1 no such kernel\n" + "66" +
                                numbers.substr(2) + "own 5 128x64 by 2x1 split\n" + "67" +
-                               numbers.substr(2) + "library 1 2 3\n" + "68 0 1152\n" + "69" +
+                               numbers.substr(2) + "library 1 2 3\n" + "68 1152\n" + "69" +
                                numbers.substr(2) + "own 2 128x64 by 2x1 split\n");
   const auto choices = load();
   EXPECT_EQ(choices.size(), 2u);

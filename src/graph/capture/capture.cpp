@@ -70,12 +70,40 @@ std::vector<GraphKey> GraphCapture::reserve_all() {
   return keys;
 }
 
+void GraphCapture::rehearse_all(const std::stop_token& stop) {
+  const double start_ms = now_ms();
+  std::int64_t count = 0;
+  for (std::size_t path = 0; path < config_.path_budgets.size(); ++path) {
+    const auto id = static_cast<PathId>(path);
+    for (const GraphCapacity& size : rehearsed_sizes(model_.graph_spec(), config_, id)) {
+      if (stop.stop_requested() || !rehearse(id, size)) break;
+      ++count;
+    }
+  }
+  const std::lock_guard lock(runners_.mutex);
+  runners_.eager.clear();
+  if (stop.stop_requested()) return;
+  log_to(options_.log, LogLevel::kInfo,
+         cat("eager_runs.rehearsed sizes=", count, " ms=", now_ms() - start_ms));
+}
+
+bool GraphCapture::rehearse(PathId path, const GraphCapacity& size) {
+  const std::lock_guard lock(runners_.mutex);
+  try {
+    runners_.eager.rehearse(path, size);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    return false;  // the choices for smaller sizes serve larger ones, too
+  }
+}
+
 void GraphCapture::start_in_background() {
   in_background_ = true;
   background_ = std::jthread([this](const std::stop_token& stop) {
     std::exception_ptr failure;
     try {
-      capture_all(stop);
+      options_.user.cudagraph_mm_encoder ? capture_all(stop) : rehearse_all(stop);
     } catch (const std::exception& error) {  // a thread must answer for everything
       failure = std::current_exception();
       log_failure(error);

@@ -25,7 +25,8 @@
 namespace fovea {
 
 /// Makes the graphs of a manager: makes room, captures, measures, for one batch or for all budgets,
-/// on the caller's thread or in the background. Knows what the graphs are worth.
+/// on the caller's thread or in the background. Knows what the graphs are worth. Where there are to
+/// be none, it rehearses eager runs instead.
 class GraphCapture {
  public:
   /// All must outlive this object. Captures nothing.
@@ -43,7 +44,12 @@ class GraphCapture {
   /// @throws Error(kCancelled) or Error(kDeadline) if the interrupt of this thread ends it: graphs
   /// captured so far stay.
   void capture_all(const std::stop_token& stop = {});
-  /// As capture_all, on a thread of its own; ends early when this object is destroyed.
+  /// Without graphs: rehearses every path at rehearsed_sizes(), so that eager runs of any size find
+  /// kernels measured, and gives the memory back. Ends at the first size of a path that there is no
+  /// memory for. @param stop as above, between two sizes.
+  void rehearse_all(const std::stop_token& stop);
+  /// As capture_all, or rehearse_all, on a thread of its own; ends early when this object is
+  /// destroyed.
   void start_in_background();
   /// Waits for the end of that thread, which goes on if the interrupt of this one ends the wait.
   /// @throws what it failed with.
@@ -85,6 +91,8 @@ class GraphCapture {
   /// Whether it recorded a smaller size: there was one, and memory for it.
   [[nodiscard]] bool records_next(BudgetGraph& graph);
   void give_up(std::span<const GraphKey> keys);
+  /// Takes the lock. @return whether there was memory for it.
+  bool rehearse(PathId path, const GraphCapacity& size);
   /// Measures a captured graph unless its times are known.
   void measure(const BudgetGraph& graph);
   /// Absent without items that fill the graph, or without memory for an eager run beside it: then

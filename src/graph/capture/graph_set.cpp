@@ -67,6 +67,24 @@ std::vector<GraphCapacity> recorded_sizes(const GraphSpec& spec, const GraphConf
   return sizes;
 }
 
+std::vector<GraphCapacity> rehearsed_sizes(const GraphSpec& spec, const GraphConfig& config,
+                                           PathId path) {
+  const auto index = static_cast<std::size_t>(path);
+  const BudgetRange range = budget_range(spec, config.path_budgets[index].back());
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t budget : generate_budgets(range.min, range.max)) {
+    for (const std::int64_t tokens : {budget / 4 * 3, budget}) {
+      sizes.push_back(capacity_of_budget(tokens, spec.paths[index].unit));
+    }
+  }
+  sort_unique(sizes);
+  std::vector<GraphCapacity> capacities;
+  for (const std::int64_t tokens : sizes) {
+    if (tokens > 0) capacities.push_back({.tokens = tokens, .items = 1, .seqs = 1});
+  }
+  return capacities;
+}
+
 BudgetGraph* GraphSet::find(const GraphKey& key) const {
   const auto found = std::ranges::find(graphs_, key, &BudgetGraph::key);
   return found == graphs_.end() ? nullptr : found->get();

@@ -27,6 +27,12 @@ namespace fovea {
                                                         const GraphConfig& config,
                                                         const GraphKey& key, const Device& device);
 
+/// The sizes at which a path is rehearsed where there are no graphs, ascending: budgets as they
+/// would be inferred, and the middle between two. Eager runs of other sizes use the kernels that
+/// were measured at the nearest of these.
+[[nodiscard]] std::vector<GraphCapacity> rehearsed_sizes(const GraphSpec& spec,
+                                                         const GraphConfig& config, PathId path);
+
 /// The graphs that exist and the memory they share. A graph in the set is always recorded over that
 /// memory as it is now: when memory has to grow, the graphs of the old one are recorded anew.
 /// Not thread-safe.

@@ -54,7 +54,9 @@ class FOVEA_API GraphManager {
   /// the interrupt of this thread ends it, the graphs captured so far stay, and none is half made.
   void capture();
   /// As capture, on a thread of its own; meanwhile execute runs what is not captured eagerly and
-  /// waits for at most one capture. Ends early when the manager is destroyed.
+  /// waits for at most one capture. Without graphs, runs the forward at some sizes instead, so that
+  /// a GPU has measured its kernels when eager runs need them. Ends early when the manager is
+  /// destroyed.
   void capture_in_background();
   /// Waits for the end of capture_in_background. @throws what it failed with.
   void wait_for_background();

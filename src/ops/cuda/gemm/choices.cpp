@@ -1,5 +1,5 @@
 // A text file of measured choices:
-//   fovea-gemm-choices 7
+//   fovea-gemm-choices 8
 //   <identity of GPU and software>
 //   <rows> <is class> <k> <n> <out stride> <activation> <bias> <residual> <head dim> <format>
 //   <alignment> and then
@@ -23,7 +23,7 @@ namespace {
 
 using Way = GemmChoice::Way;
 
-constexpr const char* kHeader = "fovea-gemm-choices 7";
+constexpr const char* kHeader = "fovea-gemm-choices 8";
 constexpr std::size_t kMaxFileBytes = std::size_t{16} << 20;
 
 /// Reads one line; false at damage or at a kernel that this build does not have.
@@ -31,9 +31,8 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
   std::istringstream in(line);
   in.imbue(std::locale::classic());
   std::string kind;
-  in >> key.rows >> key.is_class >> key.in_features >> key.out_features >> key.out_stride >>
-      key.activation >> key.bias >> key.residual >> key.head_dim >> key.format >> key.alignment >>
-      kind;
+  in >> key.rows >> key.in_features >> key.out_features >> key.out_stride >> key.activation >>
+      key.bias >> key.residual >> key.head_dim >> key.format >> key.alignment >> kind;
   if (!in) return false;
   if (kind == "unfused") {
     choice = {.way = Way::kUnfused};
@@ -53,9 +52,9 @@ bool read_choice(const std::string& line, GemmKey& key, GemmChoice& choice) {
 }
 
 void write_choice(std::ostream& out, const GemmKey& key, const GemmChoice& choice) {
-  out << std::dec << key.rows << ' ' << key.is_class << ' ' << key.in_features << ' '
-      << key.out_features << ' ' << key.out_stride << ' ' << key.activation << ' ' << key.bias
-      << ' ' << key.residual << ' ' << key.head_dim << ' ' << key.format << ' ' << key.alignment;
+  out << std::dec << key.rows << ' ' << key.in_features << ' ' << key.out_features << ' '
+      << key.out_stride << ' ' << key.activation << ' ' << key.bias << ' ' << key.residual << ' '
+      << key.head_dim << ' ' << key.format << ' ' << key.alignment;
   switch (choice.way) {
     case Way::kOwn: out << " own " << choice.own.splits << ' ' << choice.own.kernel->name; break;
     case Way::kLibrary:

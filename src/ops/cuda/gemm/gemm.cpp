@@ -12,7 +12,7 @@
 #include "core/check.h"
 #include "core/fnv1a.h"
 #include "device/cuda/cuda_device.h"
-#include "ops/cuda/gemm/choices.h"
+#include "ops/cuda/gemm/choice_table.h"
 #include "ops/cuda/gemm/cublaslt.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 #include "ops/cuda/gemm/timing.h"
@@ -22,8 +22,9 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kMaxCandidates = 16;  // of the library
 constexpr std::size_t kMaxOwnCandidates = 12;
+constexpr std::size_t kMaxLibraryCandidates = 16;
+constexpr std::size_t kMaxCandidates = kMaxOwnCandidates + kMaxLibraryCandidates;
 constexpr std::size_t kFinalists = 4;
 /// How much slower than the library an own kernel may be measured and still be chosen: a node of
 /// the library waits for its predecessor to end before it starts up.
@@ -32,17 +33,6 @@ constexpr float kOwnAdvantage = 1.02f;
 constexpr float kWorthASecondLook = 1.15f;
 /// In so many rounds finalists take turns: clocks and power drift while they are measured.
 constexpr int kRounds = 3;
-constexpr std::int64_t kSmallestClass = 64;
-/// Between two writes of the file of choices: measuring one takes less time than a write may.
-constexpr std::chrono::seconds kSaveInterval{2};
-
-/// Rows rounded up to a multiple of an eighth of their octave, at least 64.
-std::int64_t rows_class(std::int64_t rows) {
-  const auto octave = static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1))));
-  const std::int64_t step = std::max(kSmallestClass, octave / 16);
-  return (rows + step - 1) / step * step;
-}
 
 /// Largest power of two up to 16 that divides every operand's address.
 int common_alignment(const Gemm& gemm) {
@@ -54,11 +44,8 @@ int common_alignment(const Gemm& gemm) {
   return 1 << std::countr_zero(bits);
 }
 
-/// Of these very rows.
 GemmKey key_of(const Gemm& gemm) {
-  return {.rows = gemm.rows,
-          .is_class = false,
-          .in_features = gemm.in_features,
+  return {.in_features = gemm.in_features,
           .out_features = gemm.out_features,
           .out_stride = gemm.out_stride,
           .activation = static_cast<int>(gemm.activation),
@@ -66,13 +53,8 @@ GemmKey key_of(const Gemm& gemm) {
           .residual = gemm.residual != nullptr,
           .head_dim = head_dim_of(gemm),
           .format = static_cast<int>(gemm.format),
-          .alignment = common_alignment(gemm)};
-}
-
-GemmKey class_of(GemmKey key) {
-  key.rows = rows_class(key.rows);
-  key.is_class = true;
-  return key;
+          .alignment = common_alignment(gemm),
+          .rows = gemm.rows};
 }
 
 struct Timed {
@@ -158,10 +140,9 @@ Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded) {
 }
 
 GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir, bool has_hopper_kernels)
-    : own_(has_hopper_kernels ? std::make_unique<const HopperGemm>(device_index) : nullptr),
-      identity_(identity_of(device_index)),
-      choices_path_(path_in(cache_dir, identity_)),
-      choices_(load_gemm_choices(choices_path_, identity_)) {
+    : own_(has_hopper_kernels ? std::make_unique<const HopperGemm>(device_index) : nullptr) {
+  const std::string identity = identity_of(device_index);
+  choices_ = std::make_unique<GemmChoiceTable>(path_in(cache_dir, identity), identity);
   const DeviceGuard guard(device_index);
   cublasLtHandle_t handle = nullptr;
   FOVEA_CUDA_CHECK(cublasLtCreate(&handle));
@@ -170,36 +151,7 @@ GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir, bool ha
       cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
 }
 
-GemmLibrary::~GemmLibrary() {
-  if (is_saved_) return;
-  try {
-    save_gemm_choices(choices_path_, identity_, choices_);
-  } catch (...) {
-    return;  // what was measured will be measured again
-  }
-}
-
-std::optional<GemmChoice> GemmLibrary::find(const GemmKey& key) {
-  const std::scoped_lock lock(mutex_);
-  const auto found = choices_.find(key);
-  if (found == choices_.end()) return std::nullopt;
-  return found->second;
-}
-
-void GemmLibrary::keep(const GemmKey& key, const GemmChoice& choice) {
-  std::map<GemmKey, GemmChoice> known;
-  {
-    const std::scoped_lock lock(mutex_);
-    choices_[key] = choice;
-    is_saved_ = false;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - saved_at_ < kSaveInterval) return;
-    known = choices_;
-    is_saved_ = true;
-    saved_at_ = now;
-  }
-  save_gemm_choices(choices_path_, identity_, known);  // GEMMs of other threads do not wait
-}
+GemmLibrary::~GemmLibrary() = default;
 
 bool GemmLibrary::has_own(const Gemm& gemm) const {
   return own_ != nullptr && HopperGemm::accepts(gemm);
@@ -214,24 +166,26 @@ bool is_ours(const Gemm& gemm) {
 
 }  // namespace
 
-std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm) const {
+std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& gemm,
+                                                std::size_t most) const {
   std::vector<GemmChoice> candidates;
   if (has_own(gemm)) {
     for (const HopperGemmPlan& plan : own_->candidates(gemm)) {
-      if (candidates.size() == kMaxOwnCandidates) break;
+      if (candidates.size() == std::min(most, kMaxOwnCandidates)) break;
       candidates.push_back({.way = GemmChoice::Way::kOwn, .own = plan, .rows = gemm.rows});
     }
   }
-  if (is_ours(gemm)) return candidates;
+  if (is_ours(gemm) || candidates.size() == most) return candidates;
   if (!GemmProduct::has_epilogue(gemm)) {
     // One rounding more: only where there is no other way.
     if (candidates.empty())
       candidates.push_back({.way = GemmChoice::Way::kUnfused, .rows = gemm.rows});
     return candidates;
   }
+  const std::size_t at_most = std::min(most - candidates.size(), kMaxLibraryCandidates);
   for (const cublasLtMatmulAlgo_t& algorithm :
        GemmProduct(gemm).candidates(library_.get(), common_alignment(gemm),
-                                    stream.library_scratch().size(), kMaxCandidates)) {
+                                    stream.library_scratch().size(), static_cast<int>(at_most))) {
     candidates.push_back(
         {.way = GemmChoice::Way::kLibrary, .algorithm = algorithm, .rows = gemm.rows});
   }
@@ -245,27 +199,28 @@ bool GemmLibrary::fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& c
   if (choice.way == GemmChoice::Way::kOwn) return own_ != nullptr;
   if (choice.way == GemmChoice::Way::kUnfused) return true;
   if (is_ours(gemm)) return false;
-  // An algorithm chosen for another row count of the class may demand what this one does not have.
+  // An algorithm chosen for another row count may demand what this one does not have.
   return choice.rows == gemm.rows || GemmProduct(gemm).accepts(library_.get(), choice.algorithm,
                                                                stream.library_scratch().size());
 }
 
 GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
-  const auto find_fitting = [&](const GemmKey& key) {
-    const std::optional<GemmChoice> choice = find(key);
-    return choice && fits(stream, gemm, *choice) ? choice : std::nullopt;
-  };
   const GemmKey key = key_of(gemm);
-  const GemmKey key_of_class = class_of(key);
-  if (const auto known = find_fitting(key)) return *known;
-  const bool may_measure = !stream.is_capturing();
-  const std::optional<GemmChoice> of_class = find_fitting(key_of_class);
-  if (of_class && !(gemm.is_recorded && may_measure)) return *of_class;
-  const std::vector<GemmChoice> possible = candidates(stream, gemm);
-  if (possible.size() == 1 || !may_measure) return possible.front();
+  const auto is_fit = [&](const GemmChoice& choice) { return fits(stream, gemm, choice); };
+  if (!gemm.is_recorded || stream.is_capturing()) {
+    const auto cost = [&](const GemmChoice& choice) -> std::optional<double> {
+      if (choice.way != GemmChoice::Way::kOwn) return std::nullopt;
+      return own_->cycles(gemm, choice.own);
+    };
+    const auto guess = [&] { return candidates(stream, gemm, 1).front(); };
+    return choices_->take(key, {.fits = is_fit, .cost = cost, .guess = guess});
+  }
+  const std::optional<GemmChoice> known = choices_->find(key);
+  if (known && is_fit(*known)) return *known;
+  const std::vector<GemmChoice> possible = candidates(stream, gemm, kMaxCandidates);
+  if (possible.size() == 1) return possible.front();
   const GemmChoice choice = fastest(stream, gemm, possible);
-  keep(key, choice);
-  if (!of_class) keep(key_of_class, choice);
+  choices_->keep(key, choice);
   return choice;
 }
 

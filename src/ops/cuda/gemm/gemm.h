@@ -1,11 +1,7 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,12 +65,8 @@ struct Gemm {
   return gemm.attention == nullptr ? 0 : gemm.attention->head_dim;
 }
 
-/// What the fastest way depends on. A GEMM that is recorded is measured for its own row count.
-/// Other row counts are rounded up to eight classes per octave, so that arbitrary batches share a
-/// few hundred measurements.
+/// What the fastest way depends on. Rows come last: keys of one GEMM are neighbours in a map.
 struct GemmKey {
-  std::int64_t rows;  ///< these very rows, or the most of the class
-  bool is_class;
   std::int64_t in_features;
   std::int64_t out_features;
   std::int64_t out_stride;
@@ -84,6 +76,7 @@ struct GemmKey {
   int head_dim;   ///< of queries, keys and values; 0: plain rows
   int format;     ///< GemmFormat
   int alignment;  ///< bytes to which every operand is aligned: 2, 4, 8 or 16
+  std::int64_t rows;
   friend auto operator<=>(const GemmKey&, const GemmKey&) = default;
 };
 
@@ -111,13 +104,15 @@ struct GemmChoice {
   bool is_measured = true;  ///< else it stays out of the file: a guess, for want of memory
 };
 
+class GemmChoiceTable;
 class HopperGemm;
 
 /// GEMMs by whatever was measured to be fastest: own kernels or algorithms of cuBLASLt.
-/// The first GEMM of a shape outside a capture times what there is, on memory of its own (tens
-/// of milliseconds), and the choice is kept; inside a capture nothing is measured, so run a shape
-/// once before recording it. Thread-safe; two threads may measure the same shape, the later result
-/// stays.
+/// Only a rehearsal for a recording measures: its first GEMM of a shape times what there is, on
+/// memory of its own (tens of milliseconds), and the choice is kept. Eager runs, and recordings
+/// that were not rehearsed, wait for no measurement: they take the choice of the nearest row count
+/// that was measured, or what looks most promising (GemmChoiceTable::take). Thread-safe; two
+/// threads may measure the same shape, the later result stays.
 class GemmLibrary {
  public:
   /// @param cache_dir folder where choices are kept between processes, in a file named after what
@@ -128,20 +123,20 @@ class GemmLibrary {
   GemmLibrary(const GemmLibrary&) = delete;
   GemmLibrary& operator=(const GemmLibrary&) = delete;
 
-  /// Asynchronous; safe to capture. @throws Error(kDevice) if the library refuses.
+  /// Asynchronous but for measurements; safe to capture. @throws Error(kDevice) if the library
+  /// refuses.
   void run(CudaStream& stream, const Gemm& gemm);
 
  private:
-  [[nodiscard]] std::vector<GemmChoice> candidates(CudaStream& stream, const Gemm& gemm) const;
-  /// What is known or measured to be fastest; inside a capture, what is known or promising.
+  /// Up to `most` ways to compute a GEMM, the most promising first.
+  [[nodiscard]] std::vector<GemmChoice> candidates(CudaStream& stream, const Gemm& gemm,
+                                                   std::size_t most) const;
+  /// What is known to be fastest; measured now if it is not known, in a rehearsal.
   [[nodiscard]] GemmChoice choose(CudaStream& stream, const Gemm& gemm);
-  [[nodiscard]] std::optional<GemmChoice> find(const GemmKey& key);
   /// Whether a kernel of ours can compute it.
   [[nodiscard]] bool has_own(const Gemm& gemm) const;
   /// Whether a choice that was kept can compute this GEMM, and may.
   [[nodiscard]] bool fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& choice) const;
-  /// Remembers a choice, and now and then writes all of them to the file.
-  void keep(const GemmKey& key, const GemmChoice& choice);
   /// The fastest of the candidates for all rows; the first if none could be measured, for want of
   /// memory.
   [[nodiscard]] GemmChoice fastest(CudaStream& stream, const Gemm& gemm,
@@ -151,12 +146,7 @@ class GemmLibrary {
   UniqueCublasLt library_;
   std::unique_ptr<const HopperGemm> own_;  // null where the GPU does not run them
   int num_multiprocessors_ = 0;
-  std::string identity_;  // of GPU model and software: choices are valid for these only
-  std::string choices_path_;
-  std::mutex mutex_;  // guards the members below
-  std::map<GemmKey, GemmChoice> choices_;
-  bool is_saved_ = true;
-  std::chrono::steady_clock::time_point saved_at_ = {};
+  std::unique_ptr<GemmChoiceTable> choices_;
 };
 
 }  // namespace fovea::cuda

@@ -135,6 +135,10 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   return plans;
 }
 
+double HopperGemm::cycles(const Gemm& gemm, const HopperGemmPlan& plan) const {
+  return modelled_cycles(gemm, plan, most_blocks_.at(plan.kernel), num_multiprocessors_);
+}
+
 bool HopperGemm::has_heads(int head_dim, GemmFormat format) {
   const auto kernels = format == GemmFormat::kBf16 ? head_gemm_kernels() : fp8_gemm_kernels();
   return std::ranges::find(kernels, head_dim, &HopperGemmKernel::head_dim) != kernels.end();

@@ -73,6 +73,8 @@ class HopperGemm {
   [[nodiscard]] static bool accepts(const Gemm& gemm);
   /// Ways to compute an accepted GEMM, the most promising by a simple model first.
   [[nodiscard]] std::vector<HopperGemmPlan> candidates(const Gemm& gemm) const;
+  /// Clock cycles that an accepted GEMM takes by that model.
+  [[nodiscard]] double cycles(const Gemm& gemm, const HopperGemmPlan& plan) const;
   /// Whether there is such a kernel, made for the head dim and the format of the key, and it can
   /// run with that many splits, and add a residual.
   [[nodiscard]] static bool is_possible(const HopperGemmPlan& plan, const GemmKey& key);
