@@ -35,6 +35,11 @@ std::string unit_name(std::string_view suffix) {
   return name;
 }
 
+/// Bytes as these flags take them.
+std::string default_text(std::int64_t bytes) {
+  return bytes == 0 ? "0" : bytes_text(static_cast<std::size_t>(bytes));
+}
+
 }  // namespace
 
 CacheSize parse_cache_size(std::string_view text, std::string_view what) {
@@ -73,18 +78,19 @@ void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& devic
             size = parse_cache_size(text, "--encoder-cache-size");
           },
           "Keep the rows of so many rows' or bytes' worth of items, so that equal items are "
-          "encoded "
-          "once: 16384, 512M, 2Gi (default: 0, none)")
+          "encoded once: 16384, 512M, 2Gi; 0: none")
       ->type_name("ROWS|BYTES")
+      ->default_str(default_text(size.bytes))
       ->group("Model and device");
   verb.add_option_function<std::string>(
           "--encoder-device-cache-size",
           [&device_bytes](const std::string& text) {
             device_bytes = parse_bytes(text, "--encoder-device-cache-size");
           },
-          "Keep such rows in so many bytes of each device, in front of the host's: 512M, 2Gi "
-          "(default: 0, none)")
+          "Keep such rows in so many bytes of each device, in front of the host's: 512M, 2Gi; "
+          "0: none")
       ->type_name("BYTES")
+      ->default_str(default_text(device_bytes))
       ->group("Model and device");
 }
 

@@ -22,7 +22,8 @@ struct CacheSize {
 /// @throws UsageError naming `what` for anything else, a number alone too.
 [[nodiscard]] std::int64_t parse_bytes(std::string_view text, std::string_view what);
 
-/// Adds --encoder-cache-size and, in bytes, --encoder-device-cache-size.
+/// Adds --encoder-cache-size and, in bytes, --encoder-device-cache-size. What the variables hold is
+/// shown as the default.
 void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& device_bytes);
 
 }  // namespace fovea::cli
