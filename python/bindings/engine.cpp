@@ -75,6 +75,7 @@ class PythonEngine {
     engine_options.device = device;
     engine_options.num_threads = threads;
     engine_options.log = &log_;
+    limits_ = engine_options.media.limits;
     run_interruptibly([&](std::stop_token stop) {
       engine_ =
           std::make_unique<Engine>(Engine::load(path, engine_options, {.stop = std::move(stop)}));
@@ -225,10 +226,10 @@ class PythonEngine {
     log_.refresh();
   }
 
-  static std::vector<MediaItem> items_of(const nb::list& images, const nb::list& videos,
-                                         double fps) {
-    std::vector<MediaItem> items = media_items(images, Modality::kImage, fps);
-    for (MediaItem& item : media_items(videos, Modality::kVideo, fps)) {
+  [[nodiscard]] std::vector<MediaItem> items_of(const nb::list& images, const nb::list& videos,
+                                                double fps) const {
+    std::vector<MediaItem> items = media_items(images, Modality::kImage, fps, limits_);
+    for (MediaItem& item : media_items(videos, Modality::kVideo, fps, limits_)) {
       items.push_back(std::move(item));
     }
     return items;
@@ -246,6 +247,7 @@ class PythonEngine {
   }
 
   pid_t process_ = getpid();
+  MediaLimits limits_;
   PythonLog log_;  // first, because the others write to it to their end
   std::unique_ptr<Engine> engine_;
   std::mutex mutex_;  // of the pointer to the batcher

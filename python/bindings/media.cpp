@@ -4,10 +4,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,10 +30,15 @@ struct Pixels {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;  ///< in bytes
   std::shared_ptr<const void> owner;
+  std::optional<std::int64_t> num_bytes;  ///< that are there, if not all
 
-  [[nodiscard]] std::int64_t size() const {
+  /// Bytes, all of them there; nothing if 63 bits do not count them.
+  [[nodiscard]] std::optional<std::int64_t> size() const {
     std::int64_t size = 1;
-    for (const std::int64_t extent : shape) size *= extent;
+    for (const std::int64_t extent : shape) {
+      if (extent == 0) return 0;
+      if (extent < 0 || __builtin_mul_overflow(size, extent, &size)) return std::nullopt;
+    }
     return size;
   }
 };
@@ -85,6 +94,14 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + "]";
 }
 
+/// @throws TypeError for other shapes than those of pixels.
+void check_shape(const std::vector<std::int64_t>& shape, const std::string& name,
+                 Modality modality) {
+  const std::size_t rank = modality == Modality::kVideo ? 4 : 3;
+  if (shape.size() == rank && shape.back() == 3) return;
+  refuse(name, modality, "an array " + shape_text(shape));
+}
+
 Pixels pixels_of_buffer(nb::handle object, const std::string& name, Modality modality) {
   const auto held = std::make_shared<const HeldBuffer>(object);
   const Py_buffer& view = held->view();
@@ -137,31 +154,65 @@ void copy_axis(const Pixels& pixels, std::size_t axis, const std::uint8_t* from,
   }
 }
 
-/// Pixels whose bytes lie one after the other, where they are or as a copy.
-Pixels contiguous(Pixels pixels) {
-  if (pixels.size() == 0 || is_contiguous(pixels)) return pixels;
+/// Most bytes that a copy of an array takes; 0: the size of its pixels alone says that encode()
+/// refuses it. @throws TypeError for shapes that are no item's.
+std::int64_t most_copied(const Pixels& pixels, const std::string& name, Modality modality,
+                         const MediaLimits& limits) {
+  const bool video = modality == Modality::kVideo;
+  const std::vector<std::int64_t>& shape = pixels.shape;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto most_encoded = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(video ? limits.max_video_bytes : limits.max_image_bytes, kMost));
+  if (shape.size() == 1) return most_encoded;
+  check_shape(shape, name, modality);
+  const std::int64_t height = shape[shape.size() - 3];
+  const std::int64_t width = shape[shape.size() - 2];
+  const bool fits = std::max(height, width) <= limits.max_image_side_px &&
+                    width <= limits.max_image_pixels / std::max<std::int64_t>(height, 1) &&
+                    (!video || shape[0] <= limits.max_video_frames);
+  if (!fits) return 0;
+  return video ? most_encoded : kMost;
+}
+
+/// Pixels whose bytes lie one after the other: where they are, as a copy, or no bytes at all if
+/// encode() refuses their size. @throws Error(kInvalidArgument) for another array whose copy would
+/// be larger than an encoded item.
+Pixels contiguous(Pixels pixels, const std::string& name, Modality modality,
+                  const MediaLimits& limits) {
+  const std::optional<std::int64_t> size = pixels.size();
+  if (size == 0 || (size && is_contiguous(pixels))) return pixels;
+  const std::int64_t most = most_copied(pixels, name, modality, limits);
   const auto copy = std::make_shared<std::vector<std::uint8_t>>();
-  copy->reserve(static_cast<std::size_t>(pixels.size()));
-  copy_axis(pixels, 0, pixels.data, *copy);
+  if (most > 0) {
+    if (!size || *size > most) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  name + ": expected an array whose bytes lie one after the other, or of at most " +
+                      std::to_string(most) + " bytes, got " + shape_text(pixels.shape));
+    }
+    copy->reserve(static_cast<std::size_t>(*size));
+    copy_axis(pixels, 0, pixels.data, *copy);
+  }
   pixels.data = copy->data();
+  pixels.num_bytes = std::ssize(*copy);
   pixels.owner = copy;
   return pixels;
 }
 
-Pixels pixels_of(nb::handle object, const std::string& name, Modality modality) {
+Pixels pixels_of(nb::handle object, const std::string& name, Modality modality,
+                 const MediaLimits& limits) {
   if (nb::isinstance<nb::tuple>(object) && nb::len(object) == 2 &&
       PyObject_CheckBuffer(object[0].ptr()) != 0) {
     Pixels pixels = pixels_of_buffer(object[0], name, modality);
-    const std::int64_t size = pixels.size();
+    const std::optional<std::int64_t> size = pixels.size();
     pixels.shape = nb::cast<std::vector<std::int64_t>>(object[1]);
     if (pixels.size() != size) refuse(name, modality, "bytes that do not fit their shape");
     return pixels;
   }
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
-    return contiguous(pixels_of_buffer(object, name, modality));
+    return contiguous(pixels_of_buffer(object, name, modality), name, modality, limits);
   }
   if (nb::hasattr(object, "__dlpack__")) {
-    return contiguous(pixels_of_dlpack(object, name, modality));
+    return contiguous(pixels_of_dlpack(object, name, modality), name, modality, limits);
   }
   refuse(name, modality, "a " + name_of_type(object));
 }
@@ -190,16 +241,15 @@ nb::list image_paths(nb::handle directory) {
 }
 
 MediaItem item_of_pixels(Pixels pixels, const std::string& name, Modality modality, double fps) {
-  const std::span bytes(pixels.data, static_cast<std::size_t>(pixels.size()));
+  const std::int64_t size = pixels.num_bytes ? *pixels.num_bytes : pixels.size().value_or(0);
+  const std::span bytes(pixels.data, static_cast<std::size_t>(size));
   const std::vector<std::int64_t>& shape = pixels.shape;
   const bool video = modality == Modality::kVideo;
   if (shape.size() == 1) {
     return video ? video_bytes(bytes, std::move(pixels.owner), name, fps)
                  : image_bytes(bytes, std::move(pixels.owner), name);
   }
-  if (shape.size() != (video ? 4U : 3U) || shape.back() != 3) {
-    refuse(name, modality, "an array " + shape_text(shape));
-  }
+  check_shape(shape, name, modality);
   if (video) {
     return video_rgb(bytes, std::move(pixels.owner), shape[0], shape[2], shape[1], fps, name);
   }
@@ -218,22 +268,25 @@ MediaItem video_at(const std::string& path, double fps) try {
   return item;
 }
 
-MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps) {
+MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps,
+                     const MediaLimits& limits) {
   if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) {
     const std::string path = file_path(object);
     return modality == Modality::kVideo ? video_at(path, fps) : image_file(path);
   }
-  return item_of_pixels(pixels_of(object, name, modality), name, modality, fps);
+  return item_of_pixels(pixels_of(object, name, modality, limits), name, modality, fps);
 }
 
 }  // namespace
 
-std::vector<MediaItem> media_items(const nb::list& objects, Modality modality, double fps) {
+std::vector<MediaItem> media_items(const nb::list& objects, Modality modality, double fps,
+                                   const MediaLimits& limits) {
   const std::string list = modality == Modality::kVideo ? "videos[" : "images[";
   std::vector<MediaItem> items;
   items.reserve(objects.size());
   for (const nb::handle object : objects) {
-    items.push_back(media_item(object, list + std::to_string(items.size()) + "]", modality, fps));
+    const std::string name = list + std::to_string(items.size()) + "]";
+    items.push_back(media_item(object, name, modality, fps, limits));
   }
   return items;
 }

@@ -16,10 +16,12 @@ namespace fovea::python {
 ///   (buffer, shape)      the same, with a shape of its own
 /// Bytes are not copied unless strides say that they do not lie one after the other: the item keeps
 /// the object. Needs the GIL; items may go without it.
-/// @param fps of sampled frames, for videos.
-/// @throws TypeError that names the item.
+/// @param fps of sampled frames, for videos. @param limits of the engine: what encode() refuses for
+/// its size is not copied.
+/// @throws TypeError that names the item; Error(kInvalidArgument), likewise, for a copy that would
+/// be larger than an encoded item may be.
 [[nodiscard]] std::vector<MediaItem> media_items(const nanobind::list& objects, Modality modality,
-                                                 double fps);
+                                                 double fps, const MediaLimits& limits);
 
 /// Adds images_in().
 void bind_media(nanobind::module_& module);

@@ -3,6 +3,7 @@
 import io
 import os
 import pathlib
+import resource
 
 import numpy
 import pytest
@@ -175,6 +176,41 @@ def test_an_empty_array_is_an_error_of_its_item(engine):
     (item,) = engine.encode([numpy.zeros((0, 8, 3), numpy.uint8)], on_error="record")
     assert isinstance(item.error, fovea.Error)
     assert item.error.code == "invalid_argument"
+
+
+@pytest.mark.parametrize("kind", ["array", "DLPack"])
+def test_an_array_that_is_too_large_is_not_copied(engine, kind):
+    """Three bytes whose strides say that they are many: a copy would end this process."""
+
+    def refuse(shape, strides, **keywords):
+        array = numpy.lib.stride_tricks.as_strided(numpy.zeros(3, numpy.uint8), shape, strides)
+        return engine.encode(on_error="record", **{
+            name: [Tensor(array) if kind == "DLPack" else array] for name in keywords
+        })[0]
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for shape, words in (
+        ((30_000, 30_000, 3), "at most 178956970 pixels, got 30000 x 30000"),
+        ((1 << 40, 1, 3), "sides of at most 65535 pixels"),
+        ((1, 1 << 40, 3), "sides of at most 65535 pixels"),
+    ):
+        item = refuse(shape, (0, 0, 1), images=True)
+        assert item.error.code == "invalid_argument"
+        assert words in str(item.error)
+    for shape, words in (
+        ((4, 30_000, 30_000, 3), "at most 178956970 pixels"),
+        ((1 << 40, 8, 8, 3), "at most 2048 frames"),
+    ):
+        item = refuse(shape, (0, 0, 0, 1), videos=True)
+        assert item.error.code == "invalid_argument"
+        assert words in str(item.error)
+    with pytest.raises(fovea.Error, match=r"videos\[0\]: expected an array whose bytes lie"):
+        refuse((2048, 10_000, 10_000, 3), (0, 0, 0, 1), videos=True)
+    with pytest.raises(fovea.Error, match=r"images\[0\]: expected an array whose bytes lie"):
+        refuse((1 << 40,), (0,), images=True)
+    with pytest.raises(TypeError, match=r"images\[0\]: expected a path"):
+        refuse((1 << 20, 1 << 20, 4), (0, 0, 0), images=True)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 << 10  # KiB
 
 
 def test_a_video_that_is_not_there_is_an_error_of_its_item(engine, tmp_path):
