@@ -48,8 +48,6 @@ using State = std::tuple<std::string, std::string, std::string, std::int64_t, st
                          std::optional<std::vector<std::int64_t>>, std::vector<double>,
                          std::array<std::int64_t, 5>, std::string, nb::object, nb::bytes>;
 
-std::size_t element_bytes(const Rows& rows) { return static_cast<std::size_t>(rows.strides[1]); }
-
 nb::dlpack::dtype dlpack_type(RowDType dtype) {
   if (dtype == RowDType::kBFloat16)
     return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1};
@@ -140,8 +138,12 @@ void set_tensor(Rows& rows, nb::object tensor) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
-  auto* rows = nb::inst_ptr<Rows>(nb::handle(self));
   buffer->obj = nullptr;
+  if (!nb::inst_ready(nb::handle(self))) {
+    PyErr_SetString(PyExc_BufferError, "this embedding was never made");
+    return -1;
+  }
+  auto* rows = nb::inst_ptr<Rows>(nb::handle(self));
   if (rows->item.error) {
     PyErr_SetString(PyExc_BufferError, "this embedding holds an error, not rows");
     return -1;
@@ -196,14 +198,21 @@ State get_state(const Rows& rows) {
           nb::bytes(item.data.data(), item.data.size())};
 }
 
+/// Bytes of rows of this shape. @throws nanobind::value_error for a shape that is none.
+std::size_t bytes_of_shape(std::int64_t rows, std::int64_t width, RowDType dtype) {
+  std::int64_t bytes = dtype == RowDType::kFloat32 ? 4 : 2;
+  if (rows < 0 || width < 0 || __builtin_mul_overflow(bytes, width, &bytes) ||
+      __builtin_mul_overflow(bytes, rows, &bytes)) {
+    throw nb::value_error("an embedding without a size");
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
 /// @throws nanobind::value_error for rows that do not have the size that the members say.
 Rows checked(Embedding item) {
-  if (item.rows < 0 || item.width < 0) throw nb::value_error("an embedding without a size");
-  Rows rows(std::move(item));
-  const auto elements = static_cast<std::size_t>(rows.item.rows * rows.item.width);
-  if (rows.item.has_data() && rows.item.data.size() != elements * element_bytes(rows))
+  if (item.data.size() != bytes_of_shape(item.rows, item.width, item.dtype))
     throw nb::value_error("rows that do not fit the shape of their embedding");
-  return rows;
+  return Rows(std::move(item));
 }
 
 void set_state(Rows& rows, const State& state) {

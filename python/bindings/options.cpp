@@ -93,8 +93,11 @@ void set_background(EngineOptions& options, nb::handle value, const std::string&
   std::ranges::copy(levels, options.media.background);
 }
 
-void set_deadline(EngineOptions& options, nb::handle value, const std::string& /*name*/) {
-  options.media.limits.decode_deadline = std::chrono::milliseconds(nb::cast<std::int64_t>(value));
+void set_deadline(EngineOptions& options, nb::handle value, const std::string& name) {
+  const auto ms = nb::cast<std::int64_t>(value);
+  if (ms < 0)
+    throw nb::value_error((name + ": expected at least 0, got " + std::to_string(ms)).c_str());
+  options.media.limits.decode_deadline = std::chrono::milliseconds(ms);
 }
 
 const std::map<std::string, Set>& setters() {

@@ -315,6 +315,31 @@ def test_a_reply_that_is_no_json_is_an_error(connect):
     assert caught.value.code == "io"
 
 
+def test_a_reply_without_an_end_is_an_error(connect):
+    """Whatever a server sends: JSON too deep to be read, a message of megabytes, codes of terminals."""
+    deep = b"[" * 100_000
+    for body in (deep, b'{"a":' * 100_000, b"[1]"):
+        with Scripted(reply(200, body=body)) as scripted:
+            with pytest.raises(fovea.Error, match="no JSON") as caught:
+                connect(scripted.url).info()
+        assert caught.value.code == "io"
+    with Scripted(reply(400, body=deep)) as scripted:
+        with pytest.raises(ServerError, match="status 400"):
+            connect(scripted.url).info()
+    rows = len(deep).to_bytes(8, "little") + deep
+    with Scripted(reply(200, body=rows)) as scripted:
+        with pytest.raises(fovea.Error, match="does not hold rows"):
+            connect(scripted.url).encode(IMAGES[0])
+    wild = "\x1b[31m\x9b2J\u202e" + "x" * 1_000_000
+    error = {"message": wild, "code": wild, "param": wild, "request_id": wild}
+    with Scripted(reply(400, {"error": error})) as scripted:
+        with pytest.raises(ServerError) as caught:
+            connect(scripted.url).info()
+    for text in (str(caught.value), caught.value.reason, caught.value.param, caught.value.request_id):
+        assert len(text) < 10_000
+        assert text.isprintable()
+
+
 def test_rows_that_are_none_are_an_error(connect):
     with Scripted(reply(200, body=b"\1\0\0\0\0\0\0\0{")) as scripted:
         with pytest.raises(fovea.Error, match="does not hold rows") as caught:

@@ -58,6 +58,8 @@ def test_unknown_words_are_refused(engine):
         load_engine(seed="one")
     with pytest.raises(ValueError, match="packing: expected one of greedy, greedy-fill, cost"):
         load_engine(packing="best")
+    with pytest.raises(ValueError, match="decode_deadline_ms: expected at least 0, got -1"):
+        load_engine(decode_deadline_ms=-1)
 
 
 def test_options_reach_the_engine():

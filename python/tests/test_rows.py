@@ -95,6 +95,36 @@ def test_an_embedding_can_be_pickled(engine):
     assert (str(copy.error), copy.error.code) == (str(failed.error), failed.error.code)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {11: b""},
+        {11: b"123"},
+        {3: 0},
+        {3: -1},
+        {3: 1 << 62},
+        {4: 1 << 62},
+        {3: 0, 4: 1 << 62, 11: b""},
+        {3: 1 << 62, 4: 4, 11: b""},
+        {2: "float16"},
+        {2: "int8"},
+        {0: None},
+        {5: [1 << 62]},
+    ],
+    ids=str,
+)
+def test_a_state_that_is_none_is_an_error(engine, change):
+    (item,) = engine.encode(IMAGES[0], dtype="float32")
+    state = list(item.__getstate__())
+    for place, value in change.items():
+        state[place] = value
+    copy = fovea.Embedding.__new__(fovea.Embedding)
+    with pytest.raises((TypeError, ValueError)):
+        copy.__setstate__(tuple(state))
+    with pytest.raises(BufferError, match="never made"):
+        memoryview(copy)
+
+
 def test_a_process_ends_with_rows_in_use():
     script = f"""
 import fovea

@@ -69,12 +69,15 @@ class Response:
     headers: Mapping[str, str]  # names in lower case
     body: Bytes
 
-    def json(self) -> Any:
+    def json(self) -> Dict[str, Any]:
         try:
-            return json.loads(bytes(self.body))
-        except ValueError:
-            text = f"the server replied {self.status} with something that is no JSON"
-            raise Error(text, "io") from None
+            document = json.loads(bytes(self.body))
+        except NOT_JSON:
+            document = None
+        if not isinstance(document, dict):
+            text = f"the server replied {self.status} with something that is no JSON object"
+            raise Error(text, "io")
+        return document
 
 
 @dataclasses.dataclass
@@ -87,6 +90,21 @@ class Work:
     """Something that reads files or computes for a while."""
 
     call: Callable[[], Any]
+
+
+# What json.loads() raises. Too deep is RecursionError, and whoever replies decides how deep it is.
+NOT_JSON = (ValueError, RecursionError)
+
+# Most characters of a message that quotes a reply.
+_MOST_QUOTED = 4096
+
+
+def quoted(text: str) -> str:
+    """A text of a reply as it may stand in a message: bounded, and without characters that would move
+    the text of a terminal."""
+    if len(text) > _MOST_QUOTED:
+        text = f"{text[: _MOST_QUOTED // 2]}...{text[-_MOST_QUOTED // 2 :]}"
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 Steps = Generator[Union[Request, Pause, Work], Any, T]
@@ -137,11 +155,12 @@ def error_of(response: Response) -> ServerError:
     """The error in a reply, whoever sent it: a proxy's has no JSON."""
     try:
         error = json.loads(bytes(response.body))["error"]
-        message, reason = str(error["message"]), str(error["code"])
-        param, request_id = error.get("param"), str(error.get("request_id") or "")
-    except (ValueError, KeyError, TypeError, AttributeError):
+        message, reason = quoted(str(error["message"])), quoted(str(error["code"]))
+        param, request_id = error.get("param"), quoted(str(error.get("request_id") or ""))
+        param = None if param is None else quoted(str(param))
+    except (*NOT_JSON, KeyError, TypeError, AttributeError):
         text = bytes(response.body[:200]).decode("utf-8", "replace").strip()
-        message, reason, param, request_id = text or "no message", "", None, ""
+        message, reason, param, request_id = quoted(text) or "no message", "", None, ""
     status = response.status
     code = _CODES_OF_STATUSES.get(status, "internal" if status >= 500 else "invalid_argument")
     code = _CODES_OF_REASONS.get(reason, code)

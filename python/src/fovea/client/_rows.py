@@ -8,9 +8,11 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from .._error import Error
 from .._native import Embedding, embedding
-from ._http import Bytes
+from ._http import NOT_JSON, Bytes, quoted
 
 _DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "I64": "int64"}
+
+_NOT_ROWS = (*NOT_JSON, KeyError, TypeError, AttributeError, OverflowError, struct.error)
 
 
 class Tensor(NamedTuple):
@@ -59,7 +61,7 @@ def encoded_rows(file: Bytes, names: Sequence[str]) -> List[Embedding]:
             _embedding(name, item, tensors[f"item_{i}"])
             for i, (name, item) in enumerate(zip(names, items))
         ]
-    except (ValueError, KeyError, TypeError, struct.error) as problem:
+    except _NOT_ROWS as problem:
         raise _not_rows(problem) from problem
 
 
@@ -67,9 +69,10 @@ def cached_rows(file: Bytes, key: str) -> Embedding:
     """The embedding of a reply of /v1/cache. These do not say whether it is an image."""
     try:
         return _embedding(key, {"modality": "image", "key": key}, _read(file)[1]["ec_cache"])
-    except (ValueError, KeyError, TypeError, struct.error) as problem:
+    except _NOT_ROWS as problem:
         raise _not_rows(problem) from problem
 
 
 def _not_rows(problem: Exception) -> Error:
-    return Error(f"the reply does not hold rows as a fovea server sends them: {problem}", "corrupt_data")
+    text = f"the reply does not hold rows as a fovea server sends them: {quoted(str(problem))}"
+    return Error(text, "corrupt_data")
