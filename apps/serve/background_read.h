@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <functional>
 #include <future>
@@ -30,6 +31,10 @@ class BackgroundRead {
     }
     std::packaged_task<Result()> task(read_);
     running_ = task.get_future();
+    sigset_t all;  // signals are for those who wait for them, not for this thread
+    sigset_t previous;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
     try {
       std::thread(std::move(task)).detach();
     } catch (const std::system_error& error) {
@@ -38,6 +43,7 @@ class BackgroundRead {
       failed.set_exception(std::make_exception_ptr(
           Error(ErrorCode::kIo, std::string("cannot start a thread: ") + error.what())));
     }
+    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   }
 
   /// What has been read, once for every start(); nothing as long as that is not over.

@@ -62,6 +62,19 @@ TEST(BackgroundRead, ReadsAgainWhatMayBeOutdated) {
   EXPECT_EQ(reader.take(), std::nullopt);
 }
 
+TEST(BackgroundRead, TakesNoSignals) {
+  BackgroundRead<bool> reader([] {
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    return sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGHUP) == 1;
+  });
+  reader.start();
+  EXPECT_TRUE(taken(reader));
+  sigset_t own;
+  pthread_sigmask(SIG_SETMASK, nullptr, &own);
+  EXPECT_EQ(sigismember(&own, SIGTERM), 0);
+}
+
 TEST(BackgroundRead, BringsWhatWasThrown) {
   BackgroundRead<int> reader([]() -> int { throw Error(ErrorCode::kIo, "no such file"); });
   reader.start();
