@@ -87,19 +87,23 @@ struct RankOptions {
   /// Where the ranks meet, the same text for all of them; not used by a group of one.
   /// "file:///PATH": processes of one host. A socket of this name exists until all have met; data
   /// goes through memory that has no name, so nothing stays behind, however a process ends.
-  /// "tcp://HOST:PORT": rank 0 listens there, data goes through it. Whoever reaches the port can
-  /// join: for networks in which every host is trusted.
+  /// "tcp://HOST:PORT": rank 0 listens there, data goes through it as it is: for networks in which
+  /// nobody reads or changes what others send. Needs a secret unless HOST is a loopback address.
   std::string rendezvous = {};
   /// For the others to come to the rendezvous, and for each of them to come to a gather after the
   /// first has. As long as the slowest rank may take longer than the fastest.
   std::chrono::milliseconds time_limit{60'000};
+  /// A file with what all ranks know and nobody else does, at least 16 bytes, better random ones;
+  /// empty: the variable FOVEA_RANKS_SECRET, if there is one. It is proved, never sent.
+  std::string secret_file = {};
 };
 
 /// Connects the processes of a group, and returns when all are there. A thread of rank 0 carries
 /// what they say to each other; it ends with the communicator of rank 0.
 /// @throws Error(kInvalidArgument) for options that contradict each other, those of another rank,
-/// or a file that is something else; Error(kDeadline) naming the ranks that did not come,
-/// Error(kUnavailable) for a rank that ended, Error(kIo) with the system's reason.
+/// a file that is something else, or a secret that is missing or that of another group;
+/// Error(kDeadline) naming the ranks that did not come, Error(kUnavailable) for a rank that ended,
+/// Error(kIo) with the system's reason.
 [[nodiscard]] FOVEA_API std::unique_ptr<Communicator> connect_ranks(const RankOptions& options);
 
 /// Connects the threads of a group: one communicator for each rank, in their order.

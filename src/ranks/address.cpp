@@ -51,6 +51,15 @@ auto look_up(const Address& address, bool to_listen) {
   return std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>(found, &freeaddrinfo);
 }
 
+bool is_loopback(const sockaddr& name) noexcept {
+  constexpr std::uint32_t kNet = 127;
+  if (name.sa_family == AF_INET) {
+    return ntohl(reinterpret_cast<const sockaddr_in&>(name).sin_addr.s_addr) >> 24 == kNet;
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
+  return name.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
 void set_option(int socket, int level, int option) noexcept {
   const int on = 1;
   (void)setsockopt(socket, level, option, &on, sizeof on);
@@ -134,6 +143,15 @@ Address parse_address(const std::string& text) {
   FOVEA_CHECK(address.path.starts_with('/') || (!address.host.empty() && is_port), kInvalidArgument,
               "rendezvous: expected file:///PATH or tcp://HOST:PORT, got \"", text, "\"");
   return address;
+}
+
+bool is_local(const Address& address) {
+  if (address.is_file()) return true;
+  const auto found = look_up(address, /*to_listen=*/false);
+  for (const addrinfo* host = found.get(); host != nullptr; host = host->ai_next) {
+    if (!is_loopback(*host->ai_addr)) return false;
+  }
+  return found != nullptr;
 }
 
 Listener::Listener(const Address& address) {

@@ -20,6 +20,10 @@ struct Address {
 /// @throws Error(kInvalidArgument).
 [[nodiscard]] Address parse_address(const std::string& text);
 
+/// Whether processes of other hosts cannot reach an address: a file, or a host whose addresses are
+/// all loopback ones. A host without an address may be anywhere.
+[[nodiscard]] bool is_local(const Address& address);
+
 /// A socket that takes connections. The file of a local one is removed in the destructor.
 class Listener {
  public:

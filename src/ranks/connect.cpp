@@ -5,6 +5,7 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "ranks/address.h"
+#include "ranks/introduction.h"
 #include "ranks/meeting.h"
 #include "ranks/member.h"
 
@@ -23,12 +24,22 @@ void check_group(int size, std::chrono::milliseconds time_limit) {
               "the time limit of ranks must be in (0 ms, a year], got ", time_limit.count(), " ms");
 }
 
+/// @throws Error(kInvalidArgument) if the group needs a secret and has none.
+std::string checked_secret(const RankOptions& options, const Address& address) {
+  std::string secret = secret_of(options);
+  FOVEA_CHECK(!secret.empty() || is_local(address), kInvalidArgument, "rendezvous ", address.text,
+              ": expected a secret (RankOptions::secret_file or FOVEA_RANKS_SECRET), because "
+              "processes of other hosts may come there");
+  return secret;
+}
+
 std::unique_ptr<Communicator> connect_first(const RankOptions& options, const Address& address,
                                             const GroupOptions& group) {
   std::vector<Descriptor> sockets(1);
   if (options.size > 1) {
+    std::string secret = checked_secret(options, address);
     const Listener listener(address);
-    sockets = Meeting(options).meet(listener);
+    sockets = Meeting(options, std::move(secret)).meet(listener);
   }
   auto [own, of_hub] = socket_pair();
   sockets.front() = std::move(of_hub);
@@ -38,13 +49,13 @@ std::unique_ptr<Communicator> connect_first(const RankOptions& options, const Ad
 
 std::unique_ptr<Communicator> connect_other(const RankOptions& options, const Address& address,
                                             const GroupOptions& group) {
+  const std::string secret = checked_secret(options, address);
   const Clock::time_point deadline = Clock::now() + options.time_limit;
   try {
     Descriptor socket = connect(address, deadline);
     FOVEA_CHECK(socket.is_open(), kDeadline, "rank 0 did not come to ", address.text, " within ",
                 options.time_limit.count(), " ms");
-    const Message hello{.rank = options.rank, .size = options.size};
-    (void)send_all(socket.get(), bytes_of(hello), deadline);
+    introduce(socket.get(), options, secret, deadline);
     return std::make_unique<Member>(options.rank, group, std::move(socket), nullptr);
   } catch (const Error&) {
     remove_stale(address);  // of a rank 0 that was killed

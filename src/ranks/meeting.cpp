@@ -20,8 +20,10 @@ pollfd reading(int socket) { return {.fd = socket, .events = POLLIN, .revents = 
 
 }  // namespace
 
-Meeting::Meeting(const RankOptions& options)
-    : options_(options), sockets_(static_cast<std::size_t>(options.size)) {}
+Meeting::Meeting(const RankOptions& options, std::string secret)
+    : options_(options),
+      secret_(std::move(secret)),
+      sockets_(static_cast<std::size_t>(options.size)) {}
 
 std::vector<Descriptor> Meeting::meet(const Listener& listener) {
   const Clock::time_point deadline = Clock::now() + options_.time_limit;
@@ -66,21 +68,50 @@ void Meeting::wait(const Listener& listener, Clock::time_point deadline) {
 void Meeting::welcome(Descriptor socket) {
   if (!socket.is_open()) return;
   if (guests_.size() >= sockets_.size() + kMostGuests) guests_.erase(guests_.begin());
-  guests_.push_back({.socket = std::move(socket), .hello = {}});
+  guests_.push_back({.socket = std::move(socket), .letter = {}, .claim = {}});
 }
 
 bool Meeting::hear(Guest& guest) {
-  const auto hello = std::as_writable_bytes(std::span(&guest.hello, 1));
-  const ssize_t moved = receive_now(guest.socket.get(), hello.subspan(guest.received));
+  const auto letter = std::as_writable_bytes(std::span(&guest.letter, 1));
+  const ssize_t moved = receive_now(guest.socket.get(), letter.subspan(guest.received));
   if (moved < 0) return false;
   guest.received += static_cast<std::size_t>(moved);
-  if (guest.received < hello.size()) return true;
-  if (is_ours(guest.hello) && guest.hello.kind == MessageKind::kHello) admit(guest);
+  if (guest.received < letter.size()) return true;
+  guest.received = 0;
+  if (!is_ours(guest.letter.message)) return false;
+  if (!guest.has_said_hello) return challenge(guest);
+  if (has_proved(guest)) admit(guest);
   return false;
 }
 
+bool Meeting::challenge(Guest& guest) {
+  const Message& hello = guest.letter.message;
+  if (hello.kind != MessageKind::kHello) return false;
+  guest.has_said_hello = true;
+  guest.claim = {.rank = hello.rank,
+                 .size = hello.size,
+                 .of_hub = make_nonce(),
+                 .of_rank = guest.letter.bytes};
+  const Letter challenge{.message = {.kind = MessageKind::kChallenge}, .bytes = guest.claim.of_hub};
+  return send_all(guest.socket.get(), bytes_of(challenge), Clock::now()) == Transfer::kDone;
+}
+
+bool Meeting::has_proved(const Guest& guest) const {
+  Claim claim = guest.claim;
+  if (guest.letter.message.kind != MessageKind::kProof) return false;
+  if (!is_same(guest.letter.bytes, prove(secret_, claim))) {
+    const Error stranger(ErrorCode::kInvalidArgument,
+                         cat("the secret of rank ", claim.rank, " is not that of rank 0"));
+    send_failure(guest.socket.get(), stranger, Clock::now());  // the group waits for the right one
+    return false;
+  }
+  claim.side = Side::kHub;
+  const Letter proof{.message = {.kind = MessageKind::kProof}, .bytes = prove(secret_, claim)};
+  return send_all(guest.socket.get(), bytes_of(proof), Clock::now()) == Transfer::kDone;
+}
+
 void Meeting::admit(Guest& guest) {
-  const Message& hello = guest.hello;
+  const Claim& hello = guest.claim;
   const auto refuse = [&](const Error& error) {
     send_failure(guest.socket.get(), error, Clock::now() + kTimeToTell);
     throw Error(error);

@@ -14,7 +14,9 @@
 namespace fovea::ranks {
 
 enum class MessageKind : std::uint32_t {
-  kHello,    ///< rank to hub: `rank` of `size` ranks, process `bytes`
+  kHello,      ///< rank to hub: `rank` of `size` ranks; a nonce follows
+  kChallenge,  ///< hub to rank: a nonce follows
+  kProof,      ///< rank to hub, then hub to rank: a proof follows
   kWelcome,  ///< hub to rank: all ranks are there; the shared memory comes with it, if there is any
   kGather,   ///< rank to hub: `bytes` of this piece, of `total` of the gather, are there
   kGathered,  ///< hub to rank: the pieces of all ranks are there
@@ -24,7 +26,7 @@ enum class MessageKind : std::uint32_t {
 };
 
 /// Changes with everything that is said.
-inline constexpr std::uint32_t kMagic = 0x464f5201;
+inline constexpr std::uint32_t kMagic = 0x464f5202;
 
 /// Where there is no shared memory, the bytes of kGather (one piece) and kGathered (the pieces in
 /// order of ranks) follow.

@@ -8,6 +8,7 @@
 
 #include "fovea/communicator.h"
 #include "ranks/address.h"
+#include "ranks/introduction.h"
 #include "ranks/message.h"
 #include "ranks/thread_group.h"
 #include "support/expect_error.h"
@@ -138,9 +139,7 @@ TEST_F(Connect, TellsAllThatARankEndedMeanwhile) {
   std::jthread ended([&] {
     const ranks::Descriptor socket =
         ranks::connect(address, ranks::Clock::now() + milliseconds(20'000));
-    const ranks::Message hello{.rank = 2, .size = 3};
-    EXPECT_EQ(ranks::send_all(socket.get(), ranks::bytes_of(hello), ranks::Clock::now()),
-              ranks::Transfer::kDone);
+    ranks::introduce(socket.get(), {2, 3, file_}, "", ranks::Clock::now() + milliseconds(20'000));
   });
   test::expect_error(ErrorCode::kUnavailable, "rank 2 has ended", [&] {
     (void)connect_ranks({0, 3, file_});
@@ -201,6 +200,104 @@ TEST_F(Connect, ListensToRanksWhileOthersAreSilent) {
   const auto zero = connect_ranks({0, 2, rendezvous, milliseconds(60'000)});
   zero->all_gather({}, {});
   EXPECT_LT(ranks::Clock::now() - begin, std::chrono::seconds(30));
+}
+
+/// Ranks with a secret of their own each, "" for none.
+std::vector<RankOptions> with_secrets(std::vector<RankOptions> options,
+                                      const test::TemporaryDirectory& folder,
+                                      const std::vector<std::string>& secrets) {
+  for (std::size_t rank = 0; rank < options.size(); ++rank) {
+    if (secrets[rank].empty()) continue;
+    options[rank].secret_file = folder / ("secret-" + std::to_string(rank));
+    test::write_text(options[rank].secret_file, secrets[rank] + "\n");
+  }
+  return options;
+}
+
+const std::string kSecret = "a secret of a group";
+const std::string kOther = "that of another one";
+
+TEST_F(Connect, MeetsWithASecret) {
+  const test::TemporaryDirectory secrets;
+  for (const std::string& rendezvous : {"tcp://127.0.0.1:" + free_port(), file_}) {
+    std::vector<std::unique_ptr<Communicator>> group;
+    for (const auto& error :
+         connect_all(with_secrets(options_of(3, rendezvous), secrets, {kSecret, kSecret, kSecret}),
+                     group)) {
+      ASSERT_FALSE(error) << error->what();
+    }
+  }
+}
+
+TEST_F(Connect, LetsNobodyInWithoutTheSecret) {
+  const test::TemporaryDirectory secrets;
+  for (const std::string& wrong : {std::string(), kOther}) {
+    const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
+    std::vector<std::unique_ptr<Communicator>> group;
+    const auto errors = connect_all(
+        with_secrets(options_of(2, rendezvous, milliseconds(2'000)), secrets, {kSecret, wrong}),
+        group);
+    ASSERT_TRUE(errors[0] && errors[1]);
+    EXPECT_EQ(errors[0]->code(), ErrorCode::kDeadline) << "it waits for the right one";
+    EXPECT_STREQ(errors[1]->what(), "the secret of rank 1 is not that of rank 0");
+  }
+}
+
+TEST_F(Connect, JoinsNoGroupThatDoesNotKnowTheSecret) {
+  const test::TemporaryDirectory secrets;
+  const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
+  std::jthread impostor([&] {
+    const ranks::Listener listener(ranks::parse_address(rendezvous));
+    ranks::Descriptor rank;
+    while (!rank.is_open()) rank = listener.accept();
+    ranks::Letter letter;
+    const auto soon = ranks::Clock::now() + milliseconds(20'000);
+    for (const auto kind : {ranks::MessageKind::kChallenge, ranks::MessageKind::kProof}) {
+      const auto bytes = std::as_writable_bytes(std::span(&letter, 1));
+      EXPECT_EQ(ranks::receive_all(rank.get(), bytes, soon), ranks::Transfer::kDone);
+      letter.message.kind = kind;
+      EXPECT_EQ(ranks::send_all(rank.get(), ranks::bytes_of(letter), soon), ranks::Transfer::kDone);
+    }
+  });
+  const auto options = with_secrets(options_of(2, rendezvous), secrets, {kSecret, kSecret});
+  test::expect_error(ErrorCode::kInvalidArgument, "does not know the secret of this rank",
+                     [&] { (void)connect_ranks(options[1]); });
+}
+
+TEST_F(Connect, NeedsASecretWhereOtherHostsMayCome) {
+  for (const int rank : {0, 1}) {
+    test::expect_error(ErrorCode::kInvalidArgument, "expected a secret", [&] {
+      (void)connect_ranks({rank, 2, "tcp://0.0.0.0:" + free_port(), milliseconds(100)});
+    });
+  }
+}
+
+TEST_F(Connect, RefusesSecretsThatAreNone) {
+  const test::TemporaryDirectory secrets;
+  const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
+  const auto options = with_secrets(options_of(1, rendezvous), secrets, {"too short"});
+  test::expect_error(
+      ErrorCode::kInvalidArgument, "expected a secret of at least 16 bytes, got 9", [&] {
+        (void)connect_ranks({0, 2, rendezvous, milliseconds(100), options[0].secret_file});
+      });
+  test::expect_error(ErrorCode::kNotFound, "absent: no such file", [&] {
+    (void)connect_ranks({0, 2, rendezvous, milliseconds(100), secrets / "absent"});
+  });
+}
+
+TEST_F(Connect, TakesASecretOfTheEnvironment) {
+  const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
+  setenv("FOVEA_RANKS_SECRET", kSecret.c_str(), 1);
+  const test::TemporaryDirectory secrets;
+  auto options =
+      with_secrets(options_of(2, rendezvous, milliseconds(2'000)), secrets, {"", kOther});
+  std::vector<std::unique_ptr<Communicator>> group;
+  const auto refused = connect_all(options, group);
+  options = with_secrets(options_of(2, rendezvous), secrets, {"", kSecret});
+  const auto joined = connect_all(options, group);
+  unsetenv("FOVEA_RANKS_SECRET");
+  EXPECT_TRUE(refused[0] && refused[1]);
+  EXPECT_FALSE(joined[0] || joined[1]);
 }
 
 }  // namespace
