@@ -1,13 +1,15 @@
 """Where media come from: what is fetched or read for a request, what is refused, and how."""
 import http.server
 import os
+import resource
 import socket
+import subprocess
 import tempfile
 import threading
 import unittest
 
-from served import (IMAGES, MODEL, PHOTO, Served, data_url, encoded_by_program, image, main, read,
-                    tensors_of)
+from served import (IMAGES, MODEL, PHOTO, PROGRAM, Reply, Served, data_url, encoded_by_program, image,
+                    main, read, tensors_of)
 
 
 class Pictures(http.server.BaseHTTPRequestHandler):
@@ -155,6 +157,36 @@ class Refusing(unittest.TestCase):
             for reply in (encode(server, data_url(bytes(2000))), server.encode(bytes(2000))):
                 self.assertEqual((reply.status, reply.code()), (422, "image_too_large"))
                 self.assertIn("--max-image-bytes", reply.json()["error"]["message"])
+
+
+class DecodeProcesses(unittest.TestCase):
+    def setUp(self):
+        facts = subprocess.run([PROGRAM, "env"], capture_output=True, text=True, check=True).stdout
+        if not any("limits" in line for line in facts.splitlines() if line.startswith("decode")):
+            self.skipTest("there is no fovea-decoder")
+
+    def test_one_that_cannot_be_started_is_503_and_names_no_path(self):
+        with Served("--decode-processes", "1") as server:
+            connection = server.connect()
+            self.addCleanup(connection.close)
+
+            def encode():
+                connection.request("POST", "/v1/encode?output.format=raw", image(PHOTO),
+                                   {"Content-Type": "image/jpeg"})
+                return Reply(connection.getresponse())
+
+            connection.request("GET", "/livez")  # it is accepted while there are descriptors
+            self.assertEqual(Reply(connection.getresponse()).status, 200)
+            limits = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+            reply = encode()
+            resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limits)
+            self.assertEqual((reply.status, reply.code()), (503, "decoder_unavailable"))
+            self.assertGreaterEqual(int(reply.headers["Retry-After"]), 1)
+            message = reply.json()["error"]["message"]
+            self.assertIn("cannot start fovea-decoder: Too many open files", message)
+            self.assertNotIn("/", message)
+            self.assertEqual(encode().status, 200)
 
 
 if __name__ == "__main__":
