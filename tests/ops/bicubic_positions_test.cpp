@@ -2,6 +2,8 @@
 // torch.nn.functional.interpolate.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "fovea/tower/ops/patch.h"
 #include "ops/merge_order.h"
 #include "support/expect_error.h"
@@ -49,8 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, BicubicPositionsTest, ::testing::ValuesIn(op_c
                          op_case_name);
 
 TEST_P(BicubicPositionsTest, InterpolateToyTables) {
-  std::vector<float> ascending;
-  for (int k = 0; k < 16; ++k) ascending.push_back(static_cast<float>(k));
+  std::vector<float> ascending(16);
+  std::iota(ascending.begin(), ascending.end(), 0.0f);
   f.expect_close(resized(ascending, 4, 2, 2), {2.03125, 4.21875, 10.78125, 12.96875},
                  OpClass::kPointwise);
   f.expect_close(resized(ascending, 4, 2, 3),
@@ -108,8 +110,8 @@ TEST_P(BicubicPositionsTest, WeightsAreThoseOfTheReference) {
 }
 
 TEST_P(BicubicPositionsTest, AGridAsLargeAsTheTableGetsTheTable) {
-  std::vector<float> table;
-  for (int k = 0; k < 81; ++k) table.push_back(static_cast<float>(k * k % 64));
+  std::vector<float> table(81);
+  for (std::size_t k = 0; k < table.size(); ++k) table[k] = static_cast<float>(k * k % 64);
   EXPECT_EQ(resized(table, 9, 9, 9), table);
 }
 

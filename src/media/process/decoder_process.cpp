@@ -137,12 +137,12 @@ VideoInfo DecoderProcess::receive_info(std::string_view name, const MediaLimits&
   FOVEA_CHECK(reply.payload_bytes == 0, kCorruptData, name,
               ": its decoder process cannot read frames that nobody asked for");
   check_image_size(reply.width_px, reply.height_px, name, limits);
-  const VideoInfo info{.num_frames = reply.num_frames,
-                       .num_cut = reply.num_cut,
-                       .fps = reply.fps,
-                       .width_px = reply.width_px,
-                       .height_px = reply.height_px,
-                       .decode_bytes = frame_bytes(reply.width_px, reply.height_px)};
+  VideoInfo info{.num_frames = reply.num_frames,
+                 .num_cut = reply.num_cut,
+                 .fps = reply.fps,
+                 .width_px = reply.width_px,
+                 .height_px = reply.height_px,
+                 .decode_bytes = frame_bytes(reply.width_px, reply.height_px)};
   FOVEA_CHECK(info.decode_bytes <= limits.max_item_bytes, kCorruptData, name,
               ": its decoder process took a frame of ", info.width_px, " x ", info.height_px,
               " pixels for one within the limits");

@@ -19,7 +19,7 @@ std::vector<std::int64_t> read_deepstack(const JsonView& vision, std::int64_t de
   constexpr const char* kKey = "deepstack_visual_indexes";
   if (const auto levels = vision.find(kKey)) return blocks::read_block_indexes(*levels, depth);
   if (architecture.starts_with("Qwen3_5")) return {};
-  const std::vector<std::int64_t> assumed{8, 16, 24};
+  std::vector<std::int64_t> assumed{8, 16, 24};
   FOVEA_CHECK(assumed.back() < depth, kCorruptData, vision.path(), ".", kKey,
               ": absent, and the default 8, 16, 24 needs more than ", depth, " blocks");
   return assumed;
