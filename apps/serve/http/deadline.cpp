@@ -1,5 +1,9 @@
 #include "serve/http/deadline.h"
 
+#include <new>
+
+#include "serve/http/operation.h"
+
 namespace fovea::serve {
 
 struct Deadline::State {
@@ -27,7 +31,7 @@ void Deadline::set(Clock::time_point due) {
   if (due < state_->armed_for) arm(state_);
 }
 
-void Deadline::arm(const std::shared_ptr<State>& state) {
+void Deadline::arm(const std::shared_ptr<State>& state) try {
   const Clock::time_point time = state->due;
   state->armed_for = time;
   state->timer.expires_at(time);
@@ -37,15 +41,24 @@ void Deadline::arm(const std::shared_ptr<State>& state) {
     owner->armed_for = Clock::time_point::max();
     if (owner->due == Clock::time_point::max()) return;
     if (Clock::now() < owner->due) return arm(owner);
-    owner->has_expired = true;
-    owner->on_expiry();
+    expire(*owner);
   });
+} catch (const std::bad_alloc&) {
+  // What cannot be watched must not go on.
+  state->armed_for = Clock::time_point::max();
+  expire(*state);
+}
+
+void Deadline::expire(State& state) {
+  state.has_expired = true;
+  state.on_expiry();
 }
 
 Awaitable<void> Event::wait_until(Clock::time_point time) {
   timer_.expires_at(time);
-  boost::system::error_code ignored;
-  co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  Operation wait;
+  timer_.async_wait(wait.done());
+  co_await wait.wait();
 }
 
 }  // namespace fovea::serve

@@ -12,7 +12,8 @@ namespace fovea::serve {
 /// piece of a body does, costs nothing. For one thread of an io_context.
 class Deadline {
  public:
-  /// @param on_expiry called on the executor, unless this is gone.
+  /// @param on_expiry called on the executor, unless this is gone; also at once, where there is no
+  /// memory to wait for the time.
   Deadline(const asio::any_io_executor& executor, std::function<void()> on_expiry);
   ~Deadline();
   Deadline(const Deadline&) = delete;
@@ -25,6 +26,7 @@ class Deadline {
  private:
   struct State;
   static void arm(const std::shared_ptr<State>& state);
+  static void expire(State& state);
   std::shared_ptr<State> state_;
 };
 

@@ -5,6 +5,7 @@
 #include "serve/http/body_reader.h"
 #include "serve/http/error_reply.h"
 #include "serve/http/reply_head.h"
+#include "serve/http/spawn.h"
 #include "serve/http/target.h"
 #include "serve/text/url.h"
 
@@ -91,7 +92,8 @@ void Session::start() {
   const auto run_session = [](std::shared_ptr<Session> session) -> Awaitable<void> {
     co_await session->run();
   };
-  asio::co_spawn(stream_.executor(), run_session(shared_from_this()), asio::detached);
+  // What it throws is that there is no memory, and there is nobody to tell.
+  spawn(stream_.executor(), run_session(shared_from_this()), [](const std::exception_ptr&) {});
 }
 
 void Session::drain() {
@@ -291,7 +293,7 @@ void Session::start_watching() {
   watch_ends_ = false;
   is_watching_ = true;
   try {
-    asio::co_spawn(stream_.executor(), watch_session(shared_from_this()), ended);
+    spawn(stream_.executor(), watch_session(shared_from_this()), ended);
   } catch (...) {
     is_watching_ = false;
     throw;

@@ -2,14 +2,9 @@
 
 #include <array>
 
+#include "serve/http/operation.h"
+
 namespace fovea::serve {
-namespace {
-
-auto into(boost::system::error_code& error) {
-  return asio::redirect_error(asio::use_awaitable, error);
-}
-
-}  // namespace
 
 Stream::Stream(Socket socket, std::shared_ptr<TlsContext> tls)
     : socket_(std::move(socket)),
@@ -29,38 +24,43 @@ IoResult Stream::finished(boost::system::error_code error, std::size_t bytes) co
 
 Awaitable<bool> Stream::handshake() {
   if (!tls_) co_return true;
-  boost::system::error_code error;
-  co_await tls_->async_handshake(asio::ssl::stream_base::server, into(error));
-  co_return !error;
+  Operation shake;
+  tls_->async_handshake(asio::ssl::stream_base::server, shake.done());
+  co_await shake.wait();
+  co_return !shake.error();
 }
 
 Awaitable<IoResult> Stream::read_some(asio::mutable_buffer buffer) {
   if (const auto refused = refusal()) co_return *refused;
-  boost::system::error_code error;
-  std::size_t bytes = 0;
+  Operation read;
   if (tls_) {
-    bytes = co_await tls_->async_read_some(buffer, into(error));
+    tls_->async_read_some(buffer, read.done());
   } else {
-    bytes = co_await socket_.async_read_some(buffer, into(error));
+    socket_.async_read_some(buffer, read.done());
   }
-  co_return finished(error, bytes);
+  co_await read.wait();
+  co_return finished(read.error(), read.bytes());
 }
 
 Awaitable<IoResult> Stream::write_some(std::span<const asio::const_buffer> buffers) {
   if (const auto refused = refusal()) co_return *refused;
-  boost::system::error_code error;
-  std::size_t bytes = 0;
+  Operation write;
   if (tls_) {
-    bytes = co_await tls_->async_write_some(buffers, into(error));
+    tls_->async_write_some(buffers, write.done());
   } else {
-    bytes = co_await socket_.async_write_some(buffers, into(error));
+    socket_.async_write_some(buffers, write.done());
   }
-  co_return finished(error, bytes);
+  co_await write.wait();
+  co_return finished(write.error(), write.bytes());
 }
 
 Awaitable<void> Stream::say_goodbye() {
+  if (tls_) {
+    Operation shutdown;
+    tls_->async_shutdown(shutdown.done());
+    co_await shutdown.wait();
+  }
   boost::system::error_code ignored;
-  if (tls_) co_await tls_->async_shutdown(into(ignored));
   socket_.shutdown(Socket::shutdown_send, ignored);
 }
 
@@ -68,7 +68,10 @@ Awaitable<void> Stream::linger() {
   boost::system::error_code error;
   std::array<char, 16 << 10> dropped;
   while (!error && !deadline_.has_expired()) {
-    co_await socket_.async_read_some(asio::buffer(dropped), into(error));
+    Operation read;
+    socket_.async_read_some(asio::buffer(dropped), read.done());
+    co_await read.wait();
+    error = read.error();
   }
 }
 

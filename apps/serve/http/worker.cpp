@@ -30,10 +30,15 @@ void Worker::run() noexcept {
       return;
     } catch (const std::exception& error) {
       // Of what is done between requests only memory can run out; the others go on.
-      log_to(group_.options.log, LogLevel::kError,
-             std::string("http_error reason=") + error.what());
+      log_error(error);
     }
   }
+}
+
+void Worker::log_error(const std::exception& error) noexcept try {
+  log_to(group_.options.log, LogLevel::kError, std::string("http_error reason=") + error.what());
+} catch (const std::exception&) {
+  // Nor is there memory for a line.
 }
 
 void Worker::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,

@@ -36,6 +36,7 @@ class Worker {
 
  private:
   void run() noexcept;
+  void log_error(const std::exception& error) noexcept;
 
   SessionGroup group_;
   asio::io_context context_;
