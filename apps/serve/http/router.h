@@ -14,9 +14,9 @@ namespace fovea::serve {
 /// What stood in the places of {names} of a pattern, in their order.
 using PathArguments = std::vector<std::string>;
 
-/// Answers a request, now or later on any thread, by Exchange::reply(). Runs on a worker thread, so
-/// that it may parse and decode; must not wait for other requests or for rows. What it throws is
-/// the reply, as current_api_error() has it.
+/// Answers a request, now or later on any thread, by Exchange::reply(). Runs on a worker thread
+/// unless its route is instant, so that it may parse and decode; must not wait for other requests
+/// or for rows. What it throws is the reply, as current_api_error() has it.
 using Handler = std::function<void(const std::shared_ptr<Exchange>&, const PathArguments&)>;
 
 /// Whether the requests of a route count towards limits, and who may send them.
@@ -31,6 +31,9 @@ struct Route {
   std::string pattern;  ///< "/v1/cache/{key}": {name} stands for one segment that is not empty
   RouteKind kind = RouteKind::kService;
   Handler handler;
+  /// Its handler takes microseconds and waits for nobody: it runs on the thread of the connection,
+  /// so that threads that compute, and are busy, do not delay it.
+  bool is_instant = false;
 };
 
 /// The routes of a server. Filled at the start, then read by all threads.

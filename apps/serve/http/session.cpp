@@ -251,8 +251,13 @@ std::weak_ptr<Exchange> Session::hand_over(Turn& turn, std::shared_ptr<Mailbox> 
       [mailbox = std::move(mailbox)](Reply reply) { mailbox->put(std::move(reply)); });
   std::weak_ptr<Exchange> watched = exchange;
   // Only the handler holds it: if it is dropped, that is noticed.
-  group_.parts.run_task([route = turn.route, arguments = std::move(turn.arguments),
-                         exchange = std::move(exchange)] { handle(*route, exchange, arguments); });
+  auto task = [route = turn.route, arguments = std::move(turn.arguments),
+               exchange = std::move(exchange)] { handle(*route, exchange, arguments); };
+  if (turn.route->is_instant) {
+    task();
+  } else {
+    group_.parts.run_task(std::move(task));
+  }
   return watched;
 }
 
@@ -261,7 +266,7 @@ Awaitable<void> Session::work(Turn& turn) {
   const auto mailbox = std::make_shared<Mailbox>(stream_.executor(), changed_);
   const Closing closing(*mailbox);
   const std::weak_ptr<Exchange> watched = hand_over(turn, mailbox);
-  start_watching();
+  if (!turn.route->is_instant) start_watching();
   if (std::optional<Reply> reply = co_await wait_for_reply(*mailbox, limit)) {
     turn.answer(std::move(*reply));
     co_return;

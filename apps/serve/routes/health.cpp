@@ -83,15 +83,22 @@ Route simple(const char* pattern, std::function<Reply()> reply) {
                                             const PathArguments&) { exchange->reply(reply()); }};
 }
 
+/// The same for those who ask all the time, and whether everybody else is busy.
+Route probe(const char* pattern, std::function<Reply()> reply) {
+  Route route = simple(pattern, std::move(reply));
+  route.is_instant = true;
+  return route;
+}
+
 }  // namespace
 
 std::vector<Route> health_routes(Service& service, std::string build_id) {
   std::vector<Route> routes;
   for (const char* pattern : {"/health", "/readyz", "/health/ready", "/ping"}) {
-    routes.push_back(simple(pattern, [&service] { return health(service); }));
+    routes.push_back(probe(pattern, [&service] { return health(service); }));
   }
   for (const char* pattern : {"/livez", "/health/live"}) {
-    routes.push_back(simple(pattern, [&service] { return liveness(service); }));
+    routes.push_back(probe(pattern, [&service] { return liveness(service); }));
   }
   routes.push_back(
       {.method = "GET",

@@ -163,9 +163,11 @@ std::vector<Route> kserve_routes(const Encoder& encoder, const CallLimits& limit
   routes.push_back(get("/v2/health/live", [&service](const PathArguments&) {
     return health("live", service.state() != ServiceState::kUnhealthy);
   }));
+  routes.back().is_instant = true;
   routes.push_back(get("/v2/health/ready", [&service](const PathArguments&) {
     return health("ready", service.state() == ServiceState::kReady);
   }));
+  routes.back().is_instant = true;
   add_model_routes(routes, service, "", model_metadata);
   add_model_routes(routes, service, "/ready", model_ready);
   add_model_routes(routes, service, "/stats", model_stats);

@@ -65,10 +65,10 @@ Route metrics_route(MetricsSources sources) {
   return {.method = "GET",
           .pattern = "/metrics",
           .kind = RouteKind::kService,
-          .handler = [sources = std::move(sources)](const std::shared_ptr<Exchange>& exchange,
-                                                    const PathArguments&) {
-            exchange->reply(metrics(sources));
-          }};
+          .handler = [sources = std::move(sources)](
+                         const std::shared_ptr<Exchange>& exchange,
+                         const PathArguments&) { exchange->reply(metrics(sources)); },
+          .is_instant = true};
 }
 
 }  // namespace fovea::serve

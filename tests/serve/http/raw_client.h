@@ -34,12 +34,11 @@ struct RawReply {
 /// A client that sends any bytes, and waits for those of the server, a minute at most.
 class RawClient {
  public:
-  static RawClient tcp(std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return RawClient(AF_INET, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  /// @param from 1: as the client 127.0.0.1; 2: as 127.0.0.2, which to the server is another one.
+  static RawClient tcp(std::uint16_t port, std::uint8_t from = 1) {
+    const sockaddr_in address = loopback(1, port);
+    const sockaddr_in own = loopback(from, 0);
+    return RawClient(AF_INET, reinterpret_cast<const sockaddr*>(&address), sizeof(address), &own);
   }
   static RawClient unix_socket(const std::string& path) {
     sockaddr_un address{};
@@ -118,8 +117,18 @@ class RawClient {
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
  private:
-  RawClient(int family, const sockaddr* address, socklen_t size)
+  static sockaddr_in loopback(std::uint8_t last, std::uint16_t port) {
+    constexpr std::uint32_t kNetwork = 0x7f000000;
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(kNetwork + last);
+    return address;
+  }
+
+  RawClient(int family, const sockaddr* address, socklen_t size, const sockaddr_in* own = nullptr)
       : descriptor_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (own != nullptr) bind(descriptor_, reinterpret_cast<const sockaddr*>(own), sizeof(*own));
     if (connect(descriptor_, address, size) != 0) {
       const int error = errno;
       close();

@@ -151,6 +151,22 @@ TEST(ServerLimits, AsksForBytesOfBodies) {
   EXPECT_EQ(asked, (std::vector<std::uint64_t>{4, 13, 5, 5, 13}));
 }
 
+TEST(ServerLimits, AnswersInstantRoutesWhileAllThreadsThatComputeAreBusy) {
+  TestServer tested;  // with two of them
+  RawClient one = tested.connect();
+  RawClient two = tested.connect();
+  one.send(post("/block", "x"));
+  two.send(post("/block", "x"));
+  ASSERT_TRUE(tested.wait_held(2));
+  RawClient other = tested.connect();
+  other.send(get("/health"));
+  EXPECT_EQ(tested.ask(get("/probe")).body, "alive");
+  EXPECT_FALSE(other.is_readable(100));
+  tested.release();
+  EXPECT_EQ(one.receive_reply().body, "held");
+  EXPECT_EQ(other.receive_reply().body, "ok");
+}
+
 TEST(ServerLimits, OutlivesBodiesThatThereIsNoMemoryFor) {
   std::atomic<bool> has_memory = false;
   const auto gate = [&](const RequestHead&, const Route&) -> std::variant<Reply, Permit> {

@@ -94,6 +94,8 @@ inline serve::HttpOptions loopback() {
 ///   GET  /health  "ok"
 ///   POST /echo    the body
 ///   POST /hold    no reply before release()
+///   POST /block   keeps a thread that computes until release()
+///   GET  /probe   "alive", on the thread of the connection
 ///   GET  /refuse  throws ApiError(422, "decode_failed")
 ///   GET  /drop    forgets the request
 ///   GET  /big     `big_parts` parts of 1 MiB
@@ -118,8 +120,9 @@ class TestServer {
     release();
   }
 
-  [[nodiscard]] RawClient connect() const {
-    return path_.empty() ? RawClient::tcp(server->port()) : RawClient::unix_socket(path_);
+  /// @param from as in RawClient::tcp.
+  [[nodiscard]] RawClient connect(std::uint8_t from = 1) const {
+    return path_.empty() ? RawClient::tcp(server->port(), from) : RawClient::unix_socket(path_);
   }
   /// The reply to a request on a connection of its own.
   RawReply ask(std::string_view request) const { return connect().ask(request); }
@@ -127,7 +130,10 @@ class TestServer {
   /// Answers everything that is held with "held".
   void release() {
     std::vector<std::shared_ptr<serve::Exchange>> held;
-    watched_.change([&] { held.swap(held_); });
+    watched_.change([&] {
+      held.swap(held_);
+      is_released_ = true;
+    });
     for (const auto& exchange : held) exchange->reply(serve::text_reply(200, "text/plain", "held"));
   }
   bool wait_held(std::size_t count) {
@@ -159,14 +165,15 @@ class TestServer {
  private:
   using Exchange = std::shared_ptr<serve::Exchange>;
 
-  void add(std::string method, std::string pattern, std::function<void(const Exchange&)> handler) {
+  void add(std::string method, std::string pattern, std::function<void(const Exchange&)> handler,
+           bool is_instant = false) {
     router_.add({.method = std::move(method),
                  .pattern = std::move(pattern),
                  .kind = serve::RouteKind::kService,
-                 .handler = [handler = std::move(handler)](const Exchange& exchange,
-                                                           const serve::PathArguments&) {
-                   handler(exchange);
-                 }});
+                 .handler = [handler = std::move(handler)](
+                                const Exchange& exchange,
+                                const serve::PathArguments&) { handler(exchange); },
+                 .is_instant = is_instant});
   }
   void add_routes() {
     using serve::text_reply;
@@ -175,6 +182,14 @@ class TestServer {
       x->reply(text_reply(200, "application/octet-stream", std::string(x->request().text())));
     });
     add("POST", "/hold", [this](const Exchange& x) { hold(x); });
+    add("POST", "/block", [this](const Exchange& x) {
+      hold(x);
+      watched_.wait_for([&] { return is_released_; });
+    });
+    add(
+        "GET", "/probe",
+        [](const Exchange& x) { x->reply(text_reply(200, "text/plain", "alive")); },
+        /*is_instant=*/true);
     add("GET", "/refuse", [](const Exchange&) {
       throw serve::ApiError(422, "decode_failed", "no picture", "items[0]");
     });
@@ -222,6 +237,7 @@ class TestServer {
   std::vector<Exchange> held_;
   std::vector<std::unique_ptr<Stop>> stops_;
   std::size_t gone_ = 0;
+  bool is_released_ = false;
   std::vector<Observed> observed_;
   Tasks tasks_;
 };

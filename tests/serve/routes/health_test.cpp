@@ -47,6 +47,14 @@ TEST_F(HealthTest, IsGoodWhenTheModelIsLoaded) {
   }
 }
 
+TEST_F(HealthTest, AnswersProbesWithoutAThreadThatComputes) {
+  for (const Route& route : router_.routes()) {
+    const bool computes = route.pattern == "/health_generate" || route.pattern == "/version" ||
+                          route.pattern == "/info";
+    EXPECT_EQ(route.is_instant, !computes) << route.pattern;
+  }
+}
+
 TEST_F(HealthTest, LosesReadinessBeforeLifeAtTheEnd) {
   service_.announce_end();
   EXPECT_EQ(status("/readyz"), 503);
