@@ -165,7 +165,7 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   number("--max-concurrent-requests", options.admission.max_concurrent_requests,
          "Requests at a time; more are answered 429", 1);
   number("--max-connections", options.http.max_connections,
-         "Connections at a time; more wait in the backlog", 1);
+         "Connections at a time; beyond them the longest idle one goes for each that comes", 1);
   number("--max-items-per-request", options.limits.max_items, "Items of one request", 1);
   number("--max-queue-items", batcher.max_items, "Items of all requests together", 1);
   number("--max-batch-rows", batcher.max_batch_rows,
@@ -190,7 +190,8 @@ void add_time_flags(CLI::App& verb, ServeFlags& flags) {
              "How long a request waits for others to be encoded with, microseconds")
       ->group(kTimeGroup);
   add_seconds(verb, "--request-timeout", http.request_timeout, "For a reply, from the first byte");
-  add_seconds(verb, "--header-timeout", http.header_timeout, "For the head of a request");
+  add_seconds(verb, "--header-timeout", http.header_timeout,
+              "For the head of a request, and the first byte of a connection");
   add_seconds(verb, "--body-timeout", http.body_idle_timeout, "Between two pieces of a body");
   add_seconds(verb, "--keep-alive-timeout", http.keep_alive_timeout, "Between two requests");
   add_seconds(

@@ -1,15 +1,32 @@
 #include "serve/http/connections.h"
 
+#include <utility>
+
 namespace fovea::serve {
 
-std::shared_ptr<void> Connections::take() {
-  // Before the pointer is made: without memory for it, its deleter runs at once.
-  {
-    const std::lock_guard lock(mutex_);
-    ++open_;
-    ++accepted_;
-  }
-  return {this, [](Connections* connections) { connections->release(); }};
+ConnectionPlace::ConnectionPlace(Connections& connections, std::shared_ptr<Client> client)
+    : connections_(connections), client_(std::move(client)) {
+  ++client_->connections;
+  connections_.add();
+}
+
+ConnectionPlace::~ConnectionPlace() {
+  --client_->connections;
+  connections_.release();
+}
+
+bool ConnectionPlace::is_of_a_crowd() const noexcept {
+  return 2 * client_->connections > connections_.limit();
+}
+
+std::shared_ptr<ConnectionPlace> Connections::take(const std::string& client) {
+  return std::make_shared<ConnectionPlace>(*this, clients_.find(client));
+}
+
+void Connections::add() {
+  const std::lock_guard lock(mutex_);
+  ++open_;
+  ++accepted_;
 }
 
 void Connections::release() {

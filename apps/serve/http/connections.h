@@ -6,8 +6,31 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+
+#include "serve/http/clients.h"
 
 namespace fovea::serve {
+
+class Connections;
+
+/// A place among the connections, of a client. It is given back when this goes.
+class ConnectionPlace {
+ public:
+  /// @param connections must outlive this.
+  ConnectionPlace(Connections& connections, std::shared_ptr<Client> client);
+  ~ConnectionPlace();
+  ConnectionPlace(const ConnectionPlace&) = delete;
+  ConnectionPlace& operator=(const ConnectionPlace&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<Client>& client() const noexcept { return client_; }
+  /// Whether the client holds more than half of all places.
+  [[nodiscard]] bool is_of_a_crowd() const noexcept;
+
+ private:
+  Connections& connections_;
+  std::shared_ptr<Client> client_;
+};
 
 /// Counts open connections, up to a limit. Thread-safe.
 class Connections {
@@ -16,19 +39,23 @@ class Connections {
 
   /// Called, on any thread, when there is room again. Set before the first connection.
   void on_room(std::function<void()> action) { on_room_ = std::move(action); }
-  /// A place that is given back when it goes; it must not outlive this.
-  [[nodiscard]] std::shared_ptr<void> take();
+  /// A place for a connection of the client of that name.
+  [[nodiscard]] std::shared_ptr<ConnectionPlace> take(const std::string& client);
   [[nodiscard]] bool is_full() const;
+  [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::int64_t open() const;
   [[nodiscard]] std::int64_t accepted() const;
   /// @return whether all of them ended in time.
   [[nodiscard]] bool wait_none(std::chrono::milliseconds patience);
 
  private:
+  friend ConnectionPlace;
+  void add();
   void release();
 
   const std::int64_t limit_;
   std::function<void()> on_room_;
+  Clients clients_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::int64_t open_ = 0;

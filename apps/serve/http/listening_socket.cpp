@@ -109,6 +109,15 @@ bool is_of_own_user(int descriptor) {
   return peer.uid == geteuid() || peer.uid == 0;
 }
 
+/// One subscriber has at least 2^64 addresses of IPv6. Source: RFC 6177, section 2.
+std::string client_of(const sockaddr_storage& address, const std::string& peer) {
+  if (address.ss_family != AF_INET6) return peer;
+  constexpr std::size_t kNetworkBytes = 8;
+  const in6_addr& bytes = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&bytes)) return peer;
+  return {reinterpret_cast<const char*>(bytes.s6_addr), kNetworkBytes};
+}
+
 }  // namespace
 
 int FileDescriptor::release() noexcept { return std::exchange(descriptor_, -1); }
@@ -182,6 +191,7 @@ Accepted accept_from(int listening, int& error) {
   if (error != 0) return accepted;
   accepted.family = address.ss_family;
   accepted.peer = text_of(address, size);
+  accepted.client = client_of(address, accepted.peer);
   if (accepted.family == AF_UNIX) {
     accepted.is_own_user = is_of_own_user(accepted.descriptor.get());
   } else {

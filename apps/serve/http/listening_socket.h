@@ -66,7 +66,9 @@ class SocketPath {
 struct Accepted {
   FileDescriptor descriptor;
   int family = 0;
-  std::string peer;          ///< its address, or "unix"
+  std::string peer;  ///< its address, or "unix"
+  std::string
+      client;  ///< whose share of the server it uses: the address, of IPv6 its first 64 bits
   bool is_own_user = false;  ///< a unix socket, connected to by this user or by root
 };
 

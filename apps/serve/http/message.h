@@ -14,6 +14,8 @@ namespace fovea::serve {
 
 using Clock = std::chrono::steady_clock;
 
+struct Client;
+
 struct Header {
   std::string name;
   std::string value;
@@ -29,8 +31,9 @@ struct RequestHead {
   std::string path;   ///< percent-decoded, without --root-path
   std::string query;  ///< as it came, without '?'
   Headers headers;
-  std::string id;            ///< X-Request-Id of the client, or one of ours; visible ASCII
-  std::string peer;          ///< address of the client, for logs
+  std::string id;                  ///< X-Request-Id of the client, or one of ours; visible ASCII
+  std::string peer;                ///< address of the client, for logs
+  std::shared_ptr<Client> client;  ///< whose share of the server it uses; null: nobody's
   bool is_own_user = false;  ///< it is a process of this user or of root, says a unix socket
   std::optional<std::uint64_t> content_length;  ///< absent for chunked bodies
   Clock::time_point arrival;                    ///< of the first byte

@@ -1,6 +1,8 @@
 #include "serve/http/server.h"
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -34,7 +36,9 @@ struct Server::Impl {
 
   [[nodiscard]] std::shared_ptr<TlsContext> tls_now() const;
   /// Spreads connections over the threads. On the thread of the listener.
-  void take(Accepted accepted, std::shared_ptr<void> place);
+  void take(Accepted accepted, std::shared_ptr<ConnectionPlace> place);
+  /// Ends the connection that has been idle longest, or another that can be spared.
+  void make_room();
   void drain();
   void stop(std::chrono::milliseconds patience);
 
@@ -66,10 +70,10 @@ Server::Impl::Impl(HttpOptions wanted, Parts given)
   }
   listener = std::make_unique<Listener>(
       workers.front()->context(), std::move(listening.descriptor), connections,
-      [this](Accepted accepted, std::shared_ptr<void> place) {
+      [this](Accepted accepted, std::shared_ptr<ConnectionPlace> place) {
         take(std::move(accepted), std::move(place));
       },
-      options.log);
+      [this] { make_room(); }, options.log);
   connections.on_room([this] { listener->notify_room(); });
 }
 
@@ -78,9 +82,16 @@ std::shared_ptr<TlsContext> Server::Impl::tls_now() const {
   return tls;
 }
 
-void Server::Impl::take(Accepted accepted, std::shared_ptr<void> place) {
+void Server::Impl::take(Accepted accepted, std::shared_ptr<ConnectionPlace> place) {
   Worker& worker = *workers[next_worker++ % workers.size()];
   worker.adopt(std::move(accepted), tls_now(), std::move(place));
+}
+
+void Server::Impl::make_room() {
+  const auto since = [](const auto& worker) { return worker->idle_since(); };
+  const auto& longest = *std::ranges::min_element(workers, {}, since);
+  const bool is_one_idle = longest->idle_since() != std::numeric_limits<Clock::rep>::max();
+  (is_one_idle ? *longest : *workers[next_worker++ % workers.size()]).make_room();
 }
 
 void Server::Impl::drain() {

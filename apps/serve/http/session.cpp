@@ -76,17 +76,32 @@ ApiError headers_too_large(const HttpOptions& options) {
 }  // namespace
 
 Session::Session(Socket socket, std::shared_ptr<TlsContext> tls, Accepted client,
-                 std::shared_ptr<void> place, SessionGroup& group)
+                 std::shared_ptr<ConnectionPlace> place, SessionGroup& group)
     : group_(group),
       options_(group.options),
       place_(std::move(place)),
       client_(std::move(client)),
       stream_(std::move(socket), std::move(tls)),
       changed_(std::make_shared<Event>(stream_.executor())) {
-  group_.sessions.insert(this);
+  std::list<Session*>& idle = group_.in(state_);
+  entry_ = idle.insert(idle.end(), this);
+  change_to(SessionState::kIdle);
 }
 
-Session::~Session() { group_.sessions.erase(this); }
+Session::~Session() {
+  change_to(SessionState::kWorking);  // whose list has no time
+  group_.in(state_).erase(entry_);
+}
+
+void Session::change_to(SessionState state) {
+  std::list<Session*>& to = group_.in(state);
+  to.splice(to.end(), group_.in(state_), entry_);
+  state_ = state;
+  since_ = Clock::now();
+  const std::list<Session*>& idle = group_.in(SessionState::kIdle);
+  const Clock::time_point first = idle.empty() ? Clock::time_point::max() : idle.front()->since_;
+  group_.idle_since.store(first.time_since_epoch().count(), std::memory_order_relaxed);
+}
 
 void Session::start() {
   const auto run_session = [](std::shared_ptr<Session> session) -> Awaitable<void> {
@@ -97,16 +112,21 @@ void Session::start() {
 }
 
 void Session::drain() {
-  if (is_idle_) stream_.cancel();
+  if (state_ == SessionState::kIdle) stream_.cancel();
 }
 
 void Session::abort() {
   is_aborted_ = true;
-  if (is_working_) {
+  if (state_ == SessionState::kWorking) {
     changed_->notify();
   } else {
     stream_.close();
   }
+}
+
+void Session::give_way() {
+  if (state_ == SessionState::kIdle) stream_.cancel();  // a request that is here already is served
+  if (state_ == SessionState::kTalking) stream_.close();
 }
 
 Awaitable<void> Session::run() {
@@ -124,8 +144,10 @@ Awaitable<void> Session::run() {
 
 Awaitable<bool> Session::wait_for_request() {
   input_.shrink();
-  is_idle_ = true;
-  stream_.set_deadline(Clock::now() + options_.keep_alive_timeout);
+  if (state_ != SessionState::kIdle) change_to(SessionState::kIdle);
+  // Who has asked for something may do so again; the others have as long as a head may take.
+  stream_.set_deadline(since_ +
+                       (has_served_ ? options_.keep_alive_timeout : options_.header_timeout));
   for (;;) {
     input_.consume(leading_breaks(input_.view()));
     if (!input_.view().empty() && input_.view() != "\r") break;
@@ -133,7 +155,8 @@ Awaitable<bool> Session::wait_for_request() {
     const IoResult got = co_await fill_input();
     if (got.bytes == 0) co_return false;
   }
-  is_idle_ = false;
+  change_to(SessionState::kTalking);
+  has_served_ = true;
   co_return true;
 }
 
@@ -141,6 +164,7 @@ Turn Session::begin_turn() {
   Turn turn;
   turn.head.id = group_.ids.next();
   turn.head.peer = client_.peer;
+  turn.head.client = place_->client();
   turn.head.is_own_user = client_.is_own_user;
   turn.head.arrival = Clock::now();
   turn.head.deadline = turn.head.arrival + options_.request_timeout;
@@ -153,10 +177,10 @@ Awaitable<void> Session::serve(Turn& turn) {
   const Counted counted(group_.requests_in_progress);
   if (turn.is_open()) co_await attempt(turn, admit_body(turn));
   if (turn.is_open()) {
-    is_working_ = true;
+    change_to(SessionState::kWorking);
     co_await attempt(turn, work(turn));
     co_await stop_watching();
-    is_working_ = false;
+    change_to(SessionState::kTalking);
   }
   if (!turn.has_left) co_await send(turn);
   turn.keep_alive = turn.keep_alive && !turn.has_left;

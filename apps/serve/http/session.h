@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <list>
 #include <memory>
 #include <string>
-#include <unordered_set>
 
+#include "serve/http/connections.h"
 #include "serve/http/input.h"
 #include "serve/http/listening_socket.h"
 #include "serve/http/mailbox.h"
@@ -17,14 +19,29 @@ namespace fovea::serve {
 
 class Session;
 
-/// The sessions of one thread, and what they share. Only that thread touches it.
+/// What a session is about.
+enum class SessionState : std::uint8_t {
+  kIdle,     ///< there is no request: it has just come, or had its reply
+  kTalking,  ///< bytes of a request come, or those of its reply go
+  kWorking,  ///< a handler has the request
+};
+
+/// The sessions of one thread, and what they share. Only that thread touches it, but for the
+/// atomics.
 struct SessionGroup {
   const HttpOptions& options;
   const Server::Parts& parts;
   std::atomic<std::int64_t>& requests_in_progress;
   RequestIds ids = {};
-  std::unordered_set<Session*> sessions = {};
+  /// By their state, in the order in which they came into it.
+  std::array<std::list<Session*>, 3> sessions = {};
+  /// Since when the first of those that are idle is, in ticks of the clock; max: there is none.
+  std::atomic<Clock::rep> idle_since = Clock::time_point::max().time_since_epoch().count();
   bool is_draining = false;
+
+  [[nodiscard]] std::list<Session*>& in(SessionState state) {
+    return sessions[static_cast<std::size_t>(state)];
+  }
 };
 
 /// A connection and its requests, one after the other. Lives as long as its coroutine.
@@ -33,7 +50,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// @param client whom accept_from() has told of; its descriptor is in `socket` by now.
   /// @param place among the connections, held until this ends. @param group must outlive this.
   Session(Socket socket, std::shared_ptr<TlsContext> tls, Accepted client,
-          std::shared_ptr<void> place, SessionGroup& group);
+          std::shared_ptr<ConnectionPlace> place, SessionGroup& group);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -44,8 +61,12 @@ class Session : public std::enable_shared_from_this<Session> {
   void drain();
   /// Answers the request that a handler has with 503, ends everything else.
   void abort();
+  /// Ends it for another connection, unless a handler works.
+  void give_way();
+  [[nodiscard]] const ConnectionPlace& place() const noexcept { return *place_; }
 
  private:
+  void change_to(SessionState state);
   [[nodiscard]] Awaitable<void> run();
   [[nodiscard]] Awaitable<bool> wait_for_request();
   [[nodiscard]] Awaitable<void> serve(Turn& turn);
@@ -77,15 +98,17 @@ class Session : public std::enable_shared_from_this<Session> {
 
   SessionGroup& group_;
   const HttpOptions& options_;
-  std::shared_ptr<void> place_;
+  std::shared_ptr<ConnectionPlace> place_;
   Accepted client_;
   Stream stream_;
   Input input_;
   std::shared_ptr<Event> changed_;  ///< the reply is there, or something below
-  bool is_idle_ = true;             ///< there is no request
-  bool has_left_ = false;           ///< the client, while a handler worked
+  SessionState state_ = SessionState::kIdle;
+  Clock::time_point since_;              ///< of the state
+  std::list<Session*>::iterator entry_;  ///< of this in the list of the state
+  bool has_served_ = false;              ///< a request
+  bool has_left_ = false;                ///< the client, while a handler worked
   bool is_aborted_ = false;
-  bool is_working_ = false;   ///< a handler has the request
   bool is_watching_ = false;  ///< watch() runs
   bool watch_ends_ = false;   ///< watch() is to end
 };

@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <ranges>
 #include <string>
 #include <system_error>
 
@@ -42,7 +44,7 @@ void Worker::log_error(const std::exception& error) noexcept try {
 }
 
 void Worker::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
-                   std::shared_ptr<void> place) {
+                   std::shared_ptr<ConnectionPlace> place) {
   asio::post(context_, [this, accepted = std::move(accepted), tls = std::move(tls),
                         place = std::move(place)]() mutable {
     if (group_.is_draining) return;
@@ -57,16 +59,40 @@ void Worker::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
   });
 }
 
+Session* Worker::dispensable() {
+  const auto is_of_a_crowd = [](const Session* session) {
+    return session->place().is_of_a_crowd();
+  };
+  constexpr std::size_t kMostLooks = 64;
+  const std::list<Session*>& idle = group_.in(SessionState::kIdle);
+  const auto some = idle | std::views::take(kMostLooks);
+  if (const auto found = std::ranges::find_if(some, is_of_a_crowd); found != some.end()) {
+    return *found;
+  }
+  if (!idle.empty()) return idle.front();
+  const std::list<Session*>& talking = group_.in(SessionState::kTalking);
+  const auto found = std::ranges::find_if(talking, is_of_a_crowd);
+  return found == talking.end() ? nullptr : *found;
+}
+
+void Worker::make_room() {
+  asio::post(context_, [this] {
+    if (Session* session = dispensable()) session->give_way();
+  });
+}
+
 void Worker::drain() {
   asio::post(context_, [this] {
     group_.is_draining = true;
-    for (Session* session : group_.sessions) session->drain();
+    for (Session* session : group_.in(SessionState::kIdle)) session->drain();
   });
 }
 
 void Worker::abort() {
   asio::post(context_, [this] {
-    for (Session* session : group_.sessions) session->abort();
+    for (const auto& sessions : group_.sessions) {
+      for (Session* session : sessions) session->abort();
+    }
   });
 }
 

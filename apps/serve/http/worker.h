@@ -26,7 +26,16 @@ class Worker {
   /// @throws Error(kIo) if there are no threads to be had.
   void start();
   /// Serves a connection; closes it where that is not possible. Also from its own thread.
-  void adopt(Accepted accepted, std::shared_ptr<TlsContext> tls, std::shared_ptr<void> place);
+  void adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
+             std::shared_ptr<ConnectionPlace> place);
+  /// Since when a connection has been idle, the longest of all, in ticks of the clock; max: none.
+  [[nodiscard]] Clock::rep idle_since() const noexcept {
+    return group_.idle_since.load(std::memory_order_relaxed);
+  }
+  /// Ends a connection for one that waits: the longest idle one, of a client that has more than
+  /// half of all places where there is such a one among the first; if none is idle, one of such a
+  /// client that sends a request or takes a reply. Also from its own thread.
+  void make_room();
   /// Session::drain() for all, also those to come.
   void drain();
   /// Session::abort() for all.
@@ -37,6 +46,7 @@ class Worker {
  private:
   void run() noexcept;
   void log_error(const std::exception& error) noexcept;
+  [[nodiscard]] Session* dispensable();
 
   SessionGroup group_;
   asio::io_context context_;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "fovea/error.h"
@@ -111,22 +112,84 @@ TEST(ServerLifecycle, ListensOnIpv6) {
   }
 }
 
-TEST(ServerLifecycle, LetsClientsWaitBeyondTheLimit) {
+HttpOptions with_connections(int most) {
   HttpOptions options = test::loopback();
-  options.max_connections = 2;
-  TestServer tested(options);
+  options.max_connections = most;
+  return options;
+}
+
+TEST(ServerLifecycle, LetsClientsWaitBeyondTheLimitWhileAllOthersAreServed) {
+  TestServer tested(with_connections(2));
   RawClient one = tested.connect();
   RawClient two = tested.connect();
-  EXPECT_EQ(one.ask(get("/health")).status, 200);
-  EXPECT_EQ(two.ask(get("/health")).status, 200);
+  one.send(post("/hold", "x"));
+  two.send(post("/hold", "x"));
+  ASSERT_TRUE(tested.wait_held(2));
   RawClient three = tested.connect();
   three.send(get("/health"));
   EXPECT_FALSE(three.is_readable(200));
   EXPECT_EQ(tested.server->stats().connections, 2);
   one.close();
   EXPECT_EQ(three.receive_reply().status, 200);
-  EXPECT_EQ(two.ask(get("/health")).status, 200);
+  tested.release();
+  EXPECT_EQ(two.receive_reply().body, "held");
   EXPECT_EQ(tested.server->stats().accepted, 3);
+}
+
+TEST(ServerLifecycle, ClosesTheLongestIdleConnectionForANewOne) {
+  HttpOptions options = with_connections(3);
+  options.io_threads = 1;  // so that it sees them in the order in which they come
+  TestServer tested(options);
+  RawClient oldest = tested.connect();
+  EXPECT_EQ(oldest.ask(get("/health")).status, 200);
+  RawClient silent = tested.connect();
+  RawClient used = tested.connect();
+  EXPECT_EQ(used.ask(get("/health")).status, 200);
+  EXPECT_EQ(oldest.ask(get("/health")).status, 200);  // now the silent one is idle for longest
+  EXPECT_EQ(tested.ask(get("/health")).status, 200);
+  EXPECT_TRUE(silent.is_closed());
+  EXPECT_EQ(oldest.ask(get("/health")).status, 200);
+  EXPECT_EQ(used.ask(get("/health")).status, 200);
+}
+
+TEST(ServerLifecycle, ServesNewClientsWhateverNumberSaysNothing) {
+  TestServer tested(with_connections(20));
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 60; ++i) silent.push_back(tested.connect());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(tested.ask(get("/health")).status, 200);
+}
+
+TEST(ServerLifecycle, EndsBodiesThatComeSlowlyFromAClientWithMostConnectionsForAnother) {
+  TestServer tested(with_connections(8));
+  std::vector<RawClient> slow;
+  for (int i = 0; i < 7; ++i) {
+    slow.push_back(tested.connect());
+    slow.back().send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nbody");
+  }
+  RawClient honest = tested.connect(2);
+  honest.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbo");
+  while (tested.server->stats().requests_in_progress < 8) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  RawClient late = tested.connect(3);
+  EXPECT_EQ(late.ask(get("/health")).status, 200);
+  EXPECT_EQ(honest.ask("dy").body, "body");
+  EXPECT_EQ(tested.wait_observed(1).at(0).status, 499);
+}
+
+TEST(ServerLifecycle, ClosesAnIdleConnectionOfTheClientThatHasMostOfThem) {
+  TestServer tested(with_connections(5));
+  RawClient honest = tested.connect(2);
+  EXPECT_EQ(honest.ask(get("/health")).status, 200);
+  std::vector<RawClient> many;
+  for (int i = 0; i < 4; ++i) {
+    many.push_back(tested.connect());
+    EXPECT_EQ(many.back().ask(get("/health")).status, 200);
+  }
+  const RawClient late = tested.connect(3);
+  const auto has_gone = [](const RawClient& client) { return client.is_readable(10'000); };
+  EXPECT_TRUE(std::ranges::any_of(many, has_gone));
+  EXPECT_EQ(honest.ask(get("/health")).status, 200);
 }
 
 TEST(ServerLifecycle, ServesBesideAThousandIdleConnections) {

@@ -331,7 +331,18 @@ TEST(ServerLimits, EndsIdleConnections) {
   RawClient client = tested.connect();
   EXPECT_EQ(client.ask(get("/health")).status, 200);
   EXPECT_TRUE(client.is_closed());
+}
+
+TEST(ServerLimits, GivesConnectionsThatHaveSentNothingTheTimeOfAHead) {
+  HttpOptions options = test::loopback();
+  options.header_timeout = milliseconds(50);
+  options.keep_alive_timeout = std::chrono::minutes(10);
+  TestServer tested(options);
   EXPECT_TRUE(tested.connect().is_closed());
+  RawClient client = tested.connect();
+  EXPECT_EQ(client.ask(get("/health")).status, 200);
+  EXPECT_FALSE(client.is_readable(200));
+  EXPECT_EQ(client.ask(get("/health")).status, 200);
 }
 
 TEST(ServerLimits, AnswersForHandlersThatMissTheDeadline) {
