@@ -163,7 +163,7 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
     add_number(verb, name, value, min, text)->group(kLimitGroup);
   };
   number("--max-concurrent-requests", options.admission.max_concurrent_requests,
-         "Requests at a time; more are answered 429", 1);
+         "Requests at a time whose body is there; more are answered 429", 1);
   number("--max-connections", options.http.max_connections,
          "Connections at a time; beyond them the longest idle one goes for each that comes", 1);
   number("--max-items-per-request", options.limits.max_items, "Items of one request", 1);
@@ -173,7 +173,8 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   number("--max-batch-items", batcher.max_batch_items, "Items likewise", 0);
   number("--max-json-values", options.limits.max_json_values, "Numbers of a reply in JSON", 1);
   add_bytes(verb, "--max-inflight-bytes", options.service.max_inflight_bytes,
-            "Memory for bodies and replies of all requests")
+            "Memory for bodies and replies of all requests; bodies of one client take at most as "
+            "much as is left")
       ->group(kLimitGroup);
   add_bytes(verb, "--max-body-bytes", options.http.max_body_bytes, "Body of one request")
       ->group(kLimitGroup);

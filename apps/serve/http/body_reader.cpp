@@ -7,17 +7,9 @@
 namespace fovea::serve {
 namespace {
 
-constexpr std::size_t kFirstRoom = std::size_t{1} << 20;  ///< at most, for an announced length
-constexpr std::size_t kPiece = std::size_t{256} << 10;
+constexpr std::size_t kFirstRoom = std::size_t{64} << 10;  ///< for a body, unless it is smaller
+constexpr std::size_t kPiece = std::size_t{256} << 10;     ///< at most, of one read
 constexpr std::size_t kChunkedPiece = std::size_t{64} << 10;
-
-/// More room behind what is filled: a piece more, and never more than `length` in all.
-void extend(std::vector<std::uint8_t>& body, std::size_t length) {
-  const std::size_t wanted = std::min(length, body.size() + kPiece);
-  if (wanted > body.capacity())
-    body.reserve(std::min(length, std::max(2 * body.capacity(), wanted)));
-  body.resize(wanted);
-}
 
 }  // namespace
 
@@ -32,7 +24,7 @@ BodyReader::BodyReader(Stream& stream, Input& input, const HttpOptions& options,
       input_(input),
       options_(options),
       turn_(turn),
-      body_(*turn.body),
+      body_(turn.body->bytes),
       floor_(options.min_body_rate, options.rate_grace, options.rate_window, Clock::now()),
       idle_until_(Clock::now() + options.body_idle_timeout) {}
 
@@ -60,14 +52,17 @@ Awaitable<void> BodyReader::send_continue() {
 
 Awaitable<void> BodyReader::read_known() {
   const std::size_t length = turn_.framing.content_length;
-  body_.reserve(std::min(length, kFirstRoom));
   const std::string_view early = input_.view().substr(0, length);
+  make_room(early.size(), length);
   body_.assign(early.begin(), early.end());
   input_.consume(early.size());
   std::size_t filled = early.size();
   turn_.bytes_in = filled;
   while (filled < length) {
-    if (filled == body_.size()) extend(body_, length);
+    if (filled == body_.size()) {
+      make_room(filled + 1, length);
+      body_.resize(std::min({body_.capacity(), length, filled + kPiece}));
+    }
     filled += co_await read_some(asio::buffer(body_.data() + filled, body_.size() - filled));
     turn_.bytes_in = filled;
   }
@@ -82,24 +77,26 @@ Awaitable<void> BodyReader::read_chunked() {
       input_.commit(co_await read_some(asio::buffer(room.data(), room.size())));
     }
     const ChunkDecoder::Step step = decoder.next(input_.view());
-    if (!keep(step.data)) co_return;
+    keep(step.data);
     input_.consume(step.consumed);
   }
   turn_.has_body = true;
 }
 
-bool BodyReader::keep(std::string_view bytes) {
-  if (bytes.empty()) return true;
+void BodyReader::keep(std::string_view bytes) {
+  if (bytes.empty()) return;
   turn_.bytes_in += bytes.size();
   if (bytes.size() > options_.max_body_bytes - body_.size()) throw body_too_large(options_);
-  if (turn_.permit.take_bytes) {
-    if (std::optional<Reply> refusal = turn_.permit.take_bytes(bytes.size())) {
-      turn_.answer(std::move(*refusal));
-      return false;
-    }
-  }
+  make_room(body_.size() + bytes.size(), options_.max_body_bytes);
   body_.insert(body_.end(), bytes.begin(), bytes.end());
-  return true;
+}
+
+void BodyReader::make_room(std::size_t wanted, std::size_t most) {
+  if (wanted <= body_.capacity() && body_.capacity() > 0) return;
+  const std::size_t step = std::max({wanted, 2 * body_.capacity(), kFirstRoom});
+  const std::size_t room = std::min(step, most);
+  if (turn_.permit.grow) turn_.permit.grow(room);
+  body_.reserve(room);
 }
 
 Awaitable<std::size_t> BodyReader::read_some(asio::mutable_buffer buffer) {

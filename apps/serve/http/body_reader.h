@@ -7,16 +7,17 @@
 
 namespace fovea::serve {
 
-/// Reads the body of a request that may come into memory, straight to where it stays. Memory grows
-/// with the bytes that have come, not with the length that was announced.
+/// Reads the body of a request that may come into memory, straight to where it stays. Memory, and
+/// the room that the permit is asked for, grow with the bytes that have come and not with the
+/// length that was announced: in steps that double.
 class BodyReader {
  public:
   /// All must outlive this.
   BodyReader(Stream& stream, Input& input, const HttpOptions& options, Turn& turn);
 
-  /// Fills turn.body, or answers with a refusal of the permit.
+  /// Fills turn.body.
   /// @throws ApiError: 400 "invalid_request", 408 "slow_request", 413 "body_too_large",
-  /// 504 "deadline_exceeded"; ClientLeft; std::bad_alloc.
+  /// 504 "deadline_exceeded", or that of the permit; ClientLeft; std::bad_alloc.
   [[nodiscard]] Awaitable<void> read();
 
  private:
@@ -27,8 +28,10 @@ class BodyReader {
   [[nodiscard]] Awaitable<std::size_t> read_some(asio::mutable_buffer buffer);
   /// @throws ApiError if the client is too slow.
   void check_pace(Clock::time_point now);
-  /// @return whether the bytes may be kept; if not, the request has its reply.
-  [[nodiscard]] bool keep(std::string_view bytes);
+  /// Appends bytes of a body whose length is not known.
+  void keep(std::string_view bytes);
+  /// Memory for `wanted` bytes of the body, of `most` at most.
+  void make_room(std::size_t wanted, std::size_t most);
 
   Stream& stream_;
   Input& input_;

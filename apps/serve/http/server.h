@@ -60,13 +60,17 @@ struct HttpOptions {
   LogSink* log = nullptr;   ///< must outlive the server
 };
 
-/// What a request that may go on has: room for its body, and a place that it holds until its reply
-/// has been sent or its connection is gone.
+/// What a request that may go on has: room for its body as that comes, then a place. Both functions
+/// may be empty, must not wait, and refuse by throwing an ApiError.
 struct Permit {
-  /// Asked before bytes of a body are read: for all of them where the length is known, piece by
-  /// piece otherwise. Nothing: go on.
-  std::function<std::optional<Reply>(std::uint64_t bytes)> take_bytes;
-  std::shared_ptr<void> place;
+  /// Asked before more of a body is read or kept: room for so many bytes of it in all.
+  std::function<void(std::uint64_t bytes)> grow;
+  /// That room; held until the last of those who read the body lets it go.
+  std::shared_ptr<void> room;
+  /// Asked once, when all of the body is there. What it returns is held until the reply has been
+  /// sent or the connection is gone.
+  std::function<std::shared_ptr<void>()> enter;
+  std::shared_ptr<void> place;  ///< likewise; from enter(), or from the beginning
 };
 
 /// Asked when a head is complete and before the body is read: refuse with a reply, or let it come.

@@ -228,10 +228,13 @@ Awaitable<void> Session::admit_body(Turn& turn) {
   if (turn.is_open()) check_coding(turn);
   if (turn.is_open()) ask_gate(turn);
   if (!turn.is_open()) co_return;
-  turn.body = std::make_shared<std::vector<std::uint8_t>>();
-  if (turn.has_body) co_return;
-  BodyReader reader(stream_, input_, options_, turn);
-  co_await reader.read();
+  turn.body = std::make_shared<HeldBody>();
+  turn.body->room = std::move(turn.permit.room);
+  if (!turn.has_body) {
+    BodyReader reader(stream_, input_, options_, turn);
+    co_await reader.read();
+  }
+  if (turn.permit.enter) turn.permit.place = turn.permit.enter();
 }
 
 void Session::find_route(Turn& turn) const {
@@ -255,21 +258,19 @@ void Session::find_route(Turn& turn) const {
 }
 
 void Session::ask_gate(Turn& turn) const {
-  const std::uint64_t length = turn.framing.content_length;
-  if (length > options_.max_body_bytes) return turn.fail(body_too_large(options_));
+  if (turn.framing.content_length > options_.max_body_bytes) {
+    return turn.fail(body_too_large(options_));
+  }
   auto decision = group_.parts.gate(turn.head, *turn.route);
   if (auto* refusal = std::get_if<Reply>(&decision)) return turn.answer(std::move(*refusal));
   turn.permit = std::move(std::get<Permit>(decision));
-  if (length == 0 || !turn.permit.take_bytes) return;
-  if (std::optional<Reply> refusal = turn.permit.take_bytes(length)) {
-    turn.answer(std::move(*refusal));
-  }
 }
 
 std::weak_ptr<Exchange> Session::hand_over(Turn& turn, std::shared_ptr<Mailbox> mailbox) {
   Request request;
   static_cast<RequestHead&>(request) = turn.head;
-  request.body = std::move(turn.body);
+  request.body = SharedBytes(turn.body, &turn.body->bytes);
+  turn.body.reset();
   auto exchange = std::make_shared<Exchange>(
       std::move(request),
       [mailbox = std::move(mailbox)](Reply reply) { mailbox->put(std::move(reply)); });

@@ -16,6 +16,12 @@ namespace fovea::serve {
 /// Thrown where bytes of a client are waited for that will not come.
 struct ClientLeft : std::exception {};
 
+/// A body, and the room that it takes.
+struct HeldBody {
+  std::shared_ptr<void> room;  // goes after the bytes
+  std::vector<std::uint8_t> bytes;
+};
+
 /// One request on its connection, from its first byte to the last of its reply.
 struct Turn {
   RequestHead head;
@@ -24,7 +30,7 @@ struct Turn {
   const Route* route = nullptr;
   PathArguments arguments;
   Permit permit;
-  std::shared_ptr<std::vector<std::uint8_t>> body;
+  std::shared_ptr<HeldBody> body;
   bool has_body = false;  ///< all of its bytes have been read
   bool keep_alive = false;
   bool has_left = false;  ///< the client

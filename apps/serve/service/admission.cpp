@@ -97,44 +97,61 @@ void Admission::check_state() try { service_.check_takes_work(); } catch (const 
   throw;
 }
 
+ApiError Admission::no_place() {
+  ++queue_full_;
+  ApiError error(429, "queue_full",
+                 "there are " + std::to_string(options_.max_concurrent_requests) +
+                     " requests already (--max-concurrent-requests)");
+  error.retry_after_s = service_.retry_after_s();
+  return error;
+}
+
 std::shared_ptr<void> Admission::take_place() {
   if (++in_flight_ > options_.max_concurrent_requests) {
     --in_flight_;
-    ++queue_full_;
-    ApiError error(429, "queue_full",
-                   "there are " + std::to_string(options_.max_concurrent_requests) +
-                       " requests already (--max-concurrent-requests)");
-    error.retry_after_s = service_.retry_after_s();
-    throw error;
+    throw no_place();
   }
   return {this, [](Admission* admission) { --admission->in_flight_; }};
 }
 
+void Admission::check_length(const RequestHead& head) const {
+  const std::int64_t most = BodyRoom::largest(service_.memory());
+  if (!head.content_length || std::cmp_less_equal(*head.content_length, most)) return;
+  throw ApiError(413, "body_too_large",
+                 "the body has " + std::to_string(*head.content_length) +
+                     " bytes, and a client "
+                     "may hold " +
+                     std::to_string(most) + ", half of --max-inflight-bytes");
+}
+
+std::function<void(std::uint64_t)> Admission::growing(const std::shared_ptr<BodyRoom>& room) {
+  return [this, &room = *room](std::uint64_t bytes) {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (room.grow(static_cast<std::int64_t>(std::min(bytes, kMost)))) return;
+    ++no_memory_;
+    ApiError error(429, "queue_full",
+                   "there is no room for more of the body now: a client holds at most as much as "
+                   "is left for others (--max-inflight-bytes)");
+    error.retry_after_s = service_.retry_after_s();
+    throw error;
+  };
+}
+
 std::variant<Reply, Permit> Admission::admit(const RequestHead& head, const Route& route) try {
   check_key(head, route);
-  // What a request holds: its place and room for its body. They go together.
-  struct Holds {
-    std::shared_ptr<void> place;
-    std::vector<std::shared_ptr<void>> rooms;
-  };
-  const auto holds = std::make_shared<Holds>();
+  Permit permit;
   if (route.kind == RouteKind::kWork) {
     check_state();
-    holds->place = take_place();
+    // Spares a body that would be refused; the place is taken when the body is there.
+    if (in_flight_ >= options_.max_concurrent_requests) throw no_place();
+    permit.enter = [this] { return take_place(); };
   }
-  const auto take_bytes = [this, holds, head](std::uint64_t bytes) -> std::optional<Reply> {
-    std::shared_ptr<void> room = service_.memory().take(static_cast<std::int64_t>(
-        std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max())));
-    if (room) {
-      holds->rooms.push_back(std::move(room));
-      return std::nullopt;
-    }
-    ++no_memory_;
-    ApiError error(429, "queue_full", "there is no room for the body now (--max-inflight-bytes)");
-    error.retry_after_s = service_.retry_after_s();
-    return error_reply(error, head);
-  };
-  return Permit{take_bytes, holds};
+  if (head.content_length == 0) return permit;
+  check_length(head);
+  const auto room = std::make_shared<BodyRoom>(service_.memory(), head.client);
+  permit.grow = growing(room);
+  permit.room = room;
+  return permit;
 } catch (const ApiError& error) {
   return error_reply(error, head);
 }

@@ -2,14 +2,17 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "serve/api_error.h"
 #include "serve/http/server.h"
 #include "serve/service/admin_access.h"
+#include "serve/service/body_room.h"
 #include "serve/service/service.h"
 #include "serve/text/sha256.h"
 
@@ -32,8 +35,9 @@ struct RefusedStats {
   std::int64_t no_key = 0;
 };
 
-/// Decides on a request when its head is complete and before its body is read: keys, whether the
-/// service is ready, how many requests there are, and room for the body. Thread-safe.
+/// Decides on a request. When its head is complete and before its body is read: keys, and whether
+/// the service is ready and has a place for it now. As the body comes: room for it, of which each
+/// client has a share (BodyRoom). When the body is there: the place. Thread-safe.
 class Admission {
  public:
   /// @param service must outlive this. @throws Error(kInvalidArgument) for an empty key.
@@ -59,6 +63,9 @@ class Admission {
   void check_key(const RequestHead& head, const Route& route);
   void check_admin(const RequestHead& head, const Keys& keys);
   void check_state();
+  void check_length(const RequestHead& head) const;
+  [[nodiscard]] std::function<void(std::uint64_t)> growing(const std::shared_ptr<BodyRoom>& room);
+  [[nodiscard]] ApiError no_place();
   [[nodiscard]] std::shared_ptr<void> take_place();
   [[nodiscard]] static Keys digests(const std::vector<std::string>& api_keys,
                                     const std::vector<std::string>& admin_keys);

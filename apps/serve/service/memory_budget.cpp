@@ -2,12 +2,17 @@
 
 namespace fovea::serve {
 
-std::shared_ptr<void> MemoryBudget::take(std::int64_t bytes) {
+bool MemoryBudget::reserve(std::int64_t bytes) noexcept {
   std::int64_t used = used_;
   do {
-    if (bytes > capacity_ - used) return nullptr;
+    if (bytes > capacity_ - used) return false;
   } while (!used_.compare_exchange_weak(used, used + bytes));
-  return {this, [bytes](MemoryBudget* budget) { budget->used_ -= bytes; }};
+  return true;
+}
+
+std::shared_ptr<void> MemoryBudget::take(std::int64_t bytes) {
+  if (!reserve(bytes)) return nullptr;
+  return {this, [bytes](MemoryBudget* budget) { budget->release(bytes); }};
 }
 
 }  // namespace fovea::serve

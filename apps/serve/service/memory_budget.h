@@ -15,6 +15,10 @@ class MemoryBudget {
   /// The budget must outlive it.
   [[nodiscard]] std::shared_ptr<void> take(std::int64_t bytes);
 
+  /// The same without a pointer. @return whether there is enough.
+  [[nodiscard]] bool reserve(std::int64_t bytes) noexcept;
+  void release(std::int64_t bytes) noexcept { used_ -= bytes; }
+
   [[nodiscard]] std::int64_t used() const noexcept { return used_; }
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
 

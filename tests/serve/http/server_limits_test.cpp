@@ -129,26 +129,102 @@ TEST(ServerLimits, LetsClientsReadARefusalThatCutsTheirBodyOff) {
   EXPECT_EQ(client.receive_reply().status, 503);
 }
 
-TEST(ServerLimits, AsksForBytesOfBodies) {
-  std::vector<std::uint64_t> asked;
-  const auto gate = [&](const RequestHead& head, const Route&) -> std::variant<Reply, Permit> {
-    return Permit{.take_bytes = [&asked, head](std::uint64_t bytes) -> std::optional<Reply> {
-                    asked.push_back(bytes);
-                    if (bytes != 13) return std::nullopt;
-                    return error_reply(ApiError(429, "queue_full", "later"), head);
-                  },
-                  .place = {}};
+/// Asks for room are noted; those for more than `most` are refused.
+Gate gate_with_room(std::vector<std::uint64_t>& asked, std::uint64_t most) {
+  return [&asked, most](const RequestHead&, const Route&) {
+    Permit permit;
+    permit.grow = [&asked, most](std::uint64_t bytes) {
+      asked.push_back(bytes);
+      if (bytes > most) throw ApiError(429, "queue_full", "later");
+    };
+    return permit;
   };
-  TestServer tested(test::loopback(), gate);
+}
+
+/// A body of this size in chunks of one byte.
+std::string in_chunks(std::size_t size) {
+  std::string body = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (std::size_t i = 0; i < size; ++i) body += "1\r\nx\r\n";
+  return body + "0\r\n\r\n";
+}
+
+TEST(ServerLimits, AsksForRoomInStepsThatDouble) {
+  constexpr std::uint64_t kStep = 64 << 10;
+  std::vector<std::uint64_t> asked;
+  TestServer tested(test::loopback(), gate_with_room(asked, 10 * kStep));
   RawClient client = tested.connect();
   EXPECT_EQ(client.ask(post("/echo", "four")).status, 200);
   EXPECT_EQ(client.ask(get("/health")).status, 200);
-  EXPECT_EQ(client.ask(post("/echo", "thirteen-----")).status, 429);
-  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-  EXPECT_EQ(client.ask(head + "5\r\nfive!\r\n0\r\n\r\n").status, 200);
-  EXPECT_EQ(last_words(std::move(client), head + "5\r\nfive!\r\nd\r\nthirteen-----\r\n"),
+  EXPECT_EQ(client.ask(post("/echo", std::string(3 * kStep, 'x'))).status, 200);
+  EXPECT_EQ(client.ask(in_chunks(kStep + 1)).body.size(), kStep + 1);
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{4, kStep, 2 * kStep, 3 * kStep, kStep, 2 * kStep}));
+}
+
+TEST(ServerLimits, AsksForRoomAsBytesComeNotAsTheyAreAnnounced) {
+  std::vector<std::uint64_t> asked;
+  TestServer tested(test::loopback(), gate_with_room(asked, 1 << 20));
+  RawClient client = tested.connect();
+  client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 700000000\r\n\r\nbegun");
+  client.close();
+  EXPECT_EQ(tested.wait_observed(1).at(0).status, 499);
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{64 << 10}));
+}
+
+TEST(ServerLimits, RefusesABodyThatFindsNoMoreRoomOnItsWay) {
+  constexpr std::uint64_t kStep = 64 << 10;
+  std::vector<std::uint64_t> asked;
+  TestServer tested(test::loopback(), gate_with_room(asked, kStep));
+  EXPECT_EQ(last_words(tested.connect(), post("/echo", std::string(3 * kStep, 'x'))),
             "429 queue_full");
-  EXPECT_EQ(asked, (std::vector<std::uint64_t>{4, 13, 5, 5, 13}));
+  EXPECT_EQ(last_words(tested.connect(), in_chunks(kStep + 1)), "429 queue_full");
+  EXPECT_EQ(tested.ask(post("/echo", "x")).status, 200);
+}
+
+TEST(ServerLimits, TakesAPlaceWhenTheBodyIsThere) {
+  std::atomic<int> entered = 0;
+  std::atomic<bool> is_full = false;
+  const auto gate = [&](const RequestHead&, const Route&) -> std::variant<Reply, Permit> {
+    Permit permit;
+    permit.enter = [&]() -> std::shared_ptr<void> {
+      if (is_full) throw ApiError(429, "queue_full", "later");
+      ++entered;
+      return std::make_shared<int>(1);
+    };
+    return permit;
+  };
+  TestServer tested(test::loopback(), gate);
+  RawClient slow = tested.connect();
+  slow.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbo");
+  EXPECT_EQ(tested.ask(post("/echo", "x")).status, 200);
+  EXPECT_EQ(entered, 1);
+  EXPECT_EQ(slow.ask("dy").body, "body");
+  EXPECT_EQ(entered, 2);
+  is_full = true;
+  const RawReply refused = slow.ask(post("/echo", "x"));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.header("Connection"), "keep-alive");  // all of the body has been read
+}
+
+TEST(ServerLimits, HoldsRoomAsLongAsAHandlerHasTheBody) {
+  std::weak_ptr<int> room;
+  const auto gate = [&](const RequestHead&, const Route&) -> std::variant<Reply, Permit> {
+    const auto mine = std::make_shared<int>(1);
+    room = mine;
+    Permit permit;
+    permit.room = mine;
+    return permit;
+  };
+  TestServer tested(test::loopback(), gate);
+  {
+    RawClient client = tested.connect();
+    client.send(post("/hold", "x"));
+    ASSERT_TRUE(tested.wait_held(1));
+  }
+  ASSERT_TRUE(tested.wait_gone(1));
+  ASSERT_TRUE(tested.wait_idle());
+  EXPECT_FALSE(room.expired());  // the client has left, the body is still there
+  tested.release();
+  EXPECT_TRUE(room.expired());
 }
 
 TEST(ServerLimits, AnswersInstantRoutesWhileAllThreadsThatComputeAreBusy) {
@@ -170,11 +246,11 @@ TEST(ServerLimits, AnswersInstantRoutesWhileAllThreadsThatComputeAreBusy) {
 TEST(ServerLimits, OutlivesBodiesThatThereIsNoMemoryFor) {
   std::atomic<bool> has_memory = false;
   const auto gate = [&](const RequestHead&, const Route&) -> std::variant<Reply, Permit> {
-    return Permit{.take_bytes = [&](std::uint64_t) -> std::optional<Reply> {
-                    if (!has_memory) throw std::bad_alloc();
-                    return std::nullopt;
-                  },
-                  .place = {}};
+    Permit permit;
+    permit.grow = [&](std::uint64_t) {
+      if (!has_memory) throw std::bad_alloc();
+    };
+    return permit;
   };
   TestServer tested(test::loopback(), gate);
   EXPECT_EQ(last_words(tested.connect(),
@@ -190,7 +266,9 @@ TEST(ServerLimits, HoldsAPlaceUntilTheReplyIsSent) {
   const auto gate = [&](const RequestHead&, const Route&) -> std::variant<Reply, Permit> {
     const auto mine = std::make_shared<int>(1);
     place = mine;
-    return Permit{.take_bytes = {}, .place = mine};
+    Permit permit;
+    permit.place = mine;
+    return permit;
   };
   TestServer tested(test::loopback(), gate);
   RawClient client = tested.connect();

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <functional>
+#include <string>
+#include <vector>
 
+#include "serve/routes/answer.h"
 #include "serve/text/json.h"
 
 namespace fovea::serve {
@@ -47,11 +50,23 @@ int status_of(const std::variant<Reply, Permit>& answer) {
   return std::holds_alternative<Reply>(answer) ? std::get<Reply>(answer).status : 0;
 }
 
+/// "429 queue_full", or nothing.
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const ApiError& error) {
+    return std::to_string(error.status()) + " " + error.code();
+  }
+  return "";
+}
+
 TEST_F(AdmissionTest, LetsNoMoreRequestsInThanItSays) {
   Admission admission({.max_concurrent_requests = 2}, service_);
-  std::optional<std::variant<Reply, Permit>> first = admission.admit(head_with(), kWorkRoute);
-  const auto second = admission.admit(head_with(), kWorkRoute);
-  EXPECT_EQ(status_of(second), 0);
+  const auto enter = [&] {
+    return std::get<Permit>(admission.admit(head_with(), kWorkRoute)).enter();
+  };
+  std::shared_ptr<void> first = enter();
+  const std::shared_ptr<void> second = enter();
   const auto third = admission.admit(head_with(), kWorkRoute);
   ASSERT_EQ(status_of(third), 429);
   EXPECT_NE(find_header(std::get<Reply>(third).headers, "Retry-After"), nullptr);
@@ -62,21 +77,60 @@ TEST_F(AdmissionTest, LetsNoMoreRequestsInThanItSays) {
   EXPECT_EQ(admission.refused().queue_full, 1);
 }
 
-TEST_F(AdmissionTest, KeepsRoomForABodyAsLongAsItsPlace) {
+TEST_F(AdmissionTest, HoldsNoPlaceForABodyThatIsNotThere) {
+  Admission admission({.max_concurrent_requests = 1}, service_);
+  const auto slow = admission.admit(head_with(), kWorkRoute);
+  const auto quick = admission.admit(head_with(), kWorkRoute);
+  const std::shared_ptr<void> place = std::get<Permit>(quick).enter();
+  EXPECT_EQ(refusal([&] { (void)std::get<Permit>(slow).enter(); }), "429 queue_full");
+  EXPECT_EQ(admission.refused().queue_full, 1);
+}
+
+TEST_F(AdmissionTest, GivesABodyRoomAsItComes) {
   Admission admission({}, service_);
   {
     const auto answer = admission.admit(head_with(), kWorkRoute);
     const Permit& permit = std::get<Permit>(answer);
-    EXPECT_EQ(permit.take_bytes(1 << 19), std::nullopt);
+    EXPECT_EQ(service_.memory().used(), 0);
+    permit.grow(1000);
+    permit.grow(1 << 19);
     EXPECT_EQ(service_.memory().used(), 1 << 19);
-    const std::optional<Reply> refusal = permit.take_bytes(1 << 20);
-    ASSERT_TRUE(refusal);
-    EXPECT_EQ(refusal->status, 429);
-    EXPECT_EQ(refusal->error_code, "queue_full");
-    EXPECT_TRUE(permit.take_bytes(~std::uint64_t{0}));
+    EXPECT_EQ(refusal([&] { permit.grow((1 << 20) + 1); }), "429 queue_full");
+    EXPECT_EQ(refusal([&] { permit.grow(~std::uint64_t{0}); }), "429 queue_full");
+    EXPECT_EQ(service_.memory().used(), 1 << 19);
   }
   EXPECT_EQ(service_.memory().used(), 0);
   EXPECT_EQ(admission.refused().no_memory, 2);
+}
+
+TEST_F(AdmissionTest, RefusesABodyThatAClientMayNeverHold) {
+  Admission admission({}, service_);
+  RequestHead head = head_with();
+  head.content_length = 1 << 19;
+  EXPECT_EQ(status_of(admission.admit(head, kWorkRoute)), 0);
+  head.content_length = (1 << 19) + 1;
+  const auto answer = admission.admit(head, kWorkRoute);
+  ASSERT_EQ(status_of(answer), 413);
+  EXPECT_THAT(test::text_of(std::get<Reply>(answer)), HasSubstr("--max-inflight-bytes"));
+}
+
+TEST_F(AdmissionTest, LeavesRoomForBodiesOfOtherClients) {
+  Admission admission({}, service_);
+  const auto head_of = [](const std::shared_ptr<Client>& client) {
+    RequestHead head = head_with();
+    head.client = client;
+    return head;
+  };
+  const auto greedy = head_of(std::make_shared<Client>());
+  std::vector<std::variant<Reply, Permit>> held;
+  std::string refused;
+  while (refused.empty()) {
+    held.push_back(admission.admit(greedy, kWorkRoute));
+    refused = refusal([&] { std::get<Permit>(held.back()).grow(64 << 10); });
+  }
+  EXPECT_EQ(refused, "429 queue_full");
+  const auto other = admission.admit(head_of(std::make_shared<Client>()), kWorkRoute);
+  EXPECT_EQ(refusal([&] { std::get<Permit>(other).grow(256 << 10); }), "");
 }
 
 TEST_F(AdmissionTest, AsksForAKeyWhereThereAreKeys) {
