@@ -232,7 +232,8 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSourceGroup);
   add_number(verb, "--media-max-redirects", media.max_redirects, 0, "Redirects that are followed")
       ->group(kSourceGroup);
-  add_number(verb, "--max-media-fetches", media.max_fetches, 1, "Fetches at a time; others wait")
+  add_number(verb, "--max-media-fetches", media.max_fetches, 1,
+             "Fetches at a time, of one client half of them; others wait")
       ->group(kSourceGroup);
   add_bytes(verb, "--max-image-bytes", media.max_image_bytes, "An encoded image")
       ->group(kSourceGroup);

@@ -12,8 +12,12 @@ namespace {
 
 using Outcome = TransferReply::Outcome;
 
-/// Fetches that may wait for each one that may run.
-constexpr int kWaitingPerThread = 64;
+/// Fetches that may wait, of all clients. One of them may have half, which is enough for a video of
+/// the most frames.
+std::int64_t most_waiting(const MediaSourceOptions& options) {
+  constexpr int kPerThread = 64;
+  return 2 * (std::int64_t{options.max_fetches} * (1 + kPerThread) + options.max_frames);
+}
 
 /// One message for all reasons, so that it tells nothing of our network.
 ApiError blocked(const Fetch& fetch) {
@@ -52,10 +56,11 @@ std::vector<std::uint8_t> body_of(TransferReply reply, const Fetch& fetch) {
 
 }  // namespace
 
-/// When a fetch ends at the latest.
+/// When a fetch ends at the latest, and what it holds until then.
 struct Fetcher::Limits {
-  Limits(const Fetch& fetch, const std::stop_token& ends)
-      : until(std::min(Clock::now() + fetch.timeout, fetch.bounds.deadline)),
+  Limits(const Fetch& fetch, const std::stop_token& ends, std::shared_ptr<void> held)
+      : place(std::move(held)),
+        until(std::min(Clock::now() + fetch.timeout, fetch.bounds.deadline)),
         by_client(fetch.bounds.stop, Stop{&either}),
         by_end(ends, Stop{&either}) {}
 
@@ -64,6 +69,7 @@ struct Fetcher::Limits {
     void operator()() const { source->request_stop(); }
   };
 
+  std::shared_ptr<void> place;  ///< among the fetches
   Clock::time_point until;
   std::stop_source either;
   std::stop_callback<Stop> by_client;
@@ -73,33 +79,33 @@ struct Fetcher::Limits {
 Fetcher::Fetcher(const MediaSourceOptions& options, FetcherHooks hooks)
     : options_(options),
       hooks_(std::move(hooks)),
+      turns_(options.max_fetches, most_waiting(options),
+             [this](std::function<void()> task) { workers_.run(std::move(task)); }),
       lookup_(hooks_.ask, options.max_fetches),
       workers_(options.max_fetches) {}
 
-Fetcher::~Fetcher() { ends_.request_stop(); }
+Fetcher::~Fetcher() {
+  ends_.request_stop();
+  turns_.end();
+}
 
 void Fetcher::fetch(Fetch fetch, Done done) {
-  const std::int64_t most =
-      std::int64_t{options_.max_fetches} * (1 + kWaitingPerThread) + options_.max_frames;
-  if (pending_.fetch_add(1) >= most) {
-    --pending_;
-    throw busy("too many fetches of media wait", fetch);
-  }
-  workers_.run([this, fetch = std::move(fetch), done = std::move(done)] {
+  const auto shared = std::make_shared<const Fetch>(std::move(fetch));
+  const auto task = [this, shared, done = std::move(done)](const std::shared_ptr<void>& place) {
     Fetched fetched;
     std::exception_ptr error;
     try {
-      fetched = run(fetch);
+      fetched = run(*shared, place);
     } catch (...) {
       error = std::current_exception();
     }
-    --pending_;
     done(std::move(fetched), error);
-  });
+  };
+  if (!turns_.add(shared->client, task)) throw busy("too many fetches of media wait", *shared);
 }
 
-Fetched Fetcher::run(const Fetch& fetch) {
-  const Limits limits(fetch, ends_.get_token());
+Fetched Fetcher::run(const Fetch& fetch, const std::shared_ptr<void>& place) {
+  const Limits limits(fetch, ends_.get_token(), place);
   if (const std::optional<std::string> problem = target_problem(fetch.url)) {
     throw ApiError(400, "invalid_value", fetch.param + ": " + *problem, fetch.param);
   }
@@ -143,7 +149,7 @@ bool Fetcher::is_permitted(const Url& url) const {
 std::vector<Address> Fetcher::addresses(const Url& url, const Fetch& fetch, const Limits& limits) {
   HostAddresses host{.outcome = HostAddresses::Outcome::kFound, .addresses = {}};
   if (url.kind == HostKind::kName) {
-    host = lookup_.find(url.host, limits.until, limits.either.get_token());
+    host = lookup_.find(url.host, limits.until, limits.either.get_token(), limits.place);
   } else if (const auto address = parse_address(url.host)) {
     host.addresses.push_back(*address);
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "fovea/call_bounds.h"
+#include "serve/media/fair_tasks.h"
 #include "serve/media/host_lookup.h"
 #include "serve/media/media_source.h"
 #include "serve/media/transfer.h"
@@ -27,6 +27,7 @@ struct Fetch {
   std::chrono::milliseconds timeout{0};  ///< from its turn to its end, redirects and all
   CallBounds bounds;                     ///< of the request
   std::string param;                     ///< as in ApiError
+  std::string client;                    ///< who asks for it, for its share of the fetches
 };
 
 /// What was fetched.
@@ -65,13 +66,14 @@ class Fetcher {
   using Done = std::function<void(Fetched fetched, std::exception_ptr error)>;
 
   /// Fetches; `done` is called once, on a thread of the fetcher, and must not throw.
+  /// A client that others wait beside has a share of the fetches at a time (FairTasks).
   /// @throws ApiError(429, "queue_full") if too many wait already; `done` is not called then.
   void fetch(Fetch fetch, Done done);
 
  private:
   struct Limits;
   using Room = std::vector<std::shared_ptr<void>>;
-  [[nodiscard]] Fetched run(const Fetch& fetch);
+  [[nodiscard]] Fetched run(const Fetch& fetch, const std::shared_ptr<void>& place);
   [[nodiscard]] TransferReply hop(const Url& url, const Fetch& fetch, const Limits& limits,
                                   Room& room);
   [[nodiscard]] bool is_permitted(const Url& url) const;
@@ -83,7 +85,7 @@ class Fetcher {
   MediaSourceOptions options_;
   FetcherHooks hooks_;
   std::stop_source ends_;
-  std::atomic<int> pending_ = 0;  ///< run or wait
+  FairTasks turns_;
   HostLookup lookup_;
   Workers workers_;  // last: its end runs what waits
 };

@@ -61,9 +61,9 @@ HostAddresses ask_system(const std::string& name) {
 HostLookup::HostLookup(LookupFunction ask, int threads) : ask_(std::move(ask)), workers_(threads) {}
 
 HostAddresses HostLookup::find(const std::string& name, Clock::time_point until,
-                               const std::stop_token& stop) {
+                               const std::stop_token& stop, const std::shared_ptr<void>& place) {
   const auto answer = std::make_shared<Answer>();
-  workers_.run([this, answer, name, stop, until] {
+  workers_.run([this, answer, name, stop, until, place] {
     HostAddresses addresses;
     try {
       if (!stop.stop_requested() && Clock::now() < until) addresses = ask_(name);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -37,8 +38,10 @@ class HostLookup {
   HostLookup(LookupFunction ask, int threads);
 
   /// The addresses of a name, or kLate when the time has come or stop is requested.
+  /// @param place held until the question has its answer, which may be later. May be null.
   [[nodiscard]] HostAddresses find(const std::string& name, Clock::time_point until,
-                                   const std::stop_token& stop);
+                                   const std::stop_token& stop,
+                                   const std::shared_ptr<void>& place = nullptr);
 
  private:
   LookupFunction ask_;

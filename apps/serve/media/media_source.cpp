@@ -86,7 +86,8 @@ struct MediaSource::Impl {
             .max_bytes = max_bytes(reference),
             .timeout = is_image ? options.image_timeout : options.video_timeout,
             .bounds = {},
-            .param = reference.param};
+            .param = reference.param,
+            .client = {}};
   }
 
   MediaSourceOptions options;
@@ -149,7 +150,7 @@ MediaSource::MediaSource(MediaSourceOptions options)
 MediaSource::~MediaSource() = default;
 
 void MediaSource::resolve(std::vector<MediaReference> references, const CallBounds& bounds,
-                          Done done) {
+                          const std::string& client, Done done) {
   ResolvedMedia media;
   std::vector<std::size_t> fetched;
   try {
@@ -175,6 +176,7 @@ void MediaSource::resolve(std::vector<MediaReference> references, const CallBoun
       std::make_shared<Resolution>(std::move(media), fetched.size(), bounds, std::move(done));
   for (const std::size_t i : fetched) {
     Fetch fetch = impl_->fetch_of(references[i]);
+    fetch.client = client;
     resolution->start(*impl_->fetcher, std::move(fetch), i, std::move(references[i]));
   }
 }

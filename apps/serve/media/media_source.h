@@ -88,8 +88,9 @@ class MediaSource {
 
   /// Calls `done` once: before it returns if nothing is fetched, on a thread of its own otherwise.
   /// The first reference that fails, fails all, with an ApiError whose param is the reference's.
-  /// @param bounds end the fetches.
-  void resolve(std::vector<MediaReference> references, const CallBounds& bounds, Done done);
+  /// @param bounds end the fetches. @param client whose fetches they are (Client::name).
+  void resolve(std::vector<MediaReference> references, const CallBounds& bounds,
+               const std::string& client, Done done);
 
   [[nodiscard]] const MediaSourceOptions& options() const noexcept;
 

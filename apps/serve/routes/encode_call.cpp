@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
+#include "serve/http/clients.h"
 #include "serve/http/error_reply.h"
 #include "serve/routes/item_uses.h"
 #include "serve/routes/server_timing.h"
@@ -68,7 +69,7 @@ void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
   const CallBounds bounds{.stop = exchange->gone(),
                           .deadline = std::min(exchange->request().deadline, call.deadline)};
   const auto shared = std::make_shared<EncodeCall>(std::move(call));
-  encoder.media.resolve(std::move(shared->media), bounds,
+  encoder.media.resolve(std::move(shared->media), bounds, client_name(exchange->request()),
                         [&service = encoder.service, exchange, shared, bounds](
                             ResolvedMedia media, const std::exception_ptr& error) {
                           try {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "serve/api_error.h"
+#include "serve/http/clients.h"
 #include "serve/routes/encode_request.h"
 #include "serve/routes/json_reply.h"
 #include "serve/routes/processing_options.h"
@@ -148,7 +149,7 @@ void handle_plan(const Encoder& encoder, const CallLimits& limits,
   }
   const auto items = std::make_shared<std::vector<EncodeItem>>(std::move(parsed.items));
   encoder.media.resolve(
-      std::move(references), bounds,
+      std::move(references), bounds, client_name(request),
       [&service, exchange, items, bounds](ResolvedMedia media, const std::exception_ptr& error) {
         send_reply(*exchange, [&] {
           if (error) std::rethrow_exception(error);

@@ -52,7 +52,8 @@ Fetch fetch_of(const std::string& url) {
           .max_bytes = 1000,
           .timeout = std::chrono::seconds(30),
           .bounds = {},
-          .param = "items[0].image"};
+          .param = "items[0].image",
+          .client = {}};
 }
 
 /// "200", or status and code of the error: "403 media_url_blocked".

@@ -40,7 +40,7 @@ ResolvedMedia resolved(const std::vector<MediaReference>& references,
   int calls = 0;
   ResolvedMedia result;
   std::exception_ptr failure;
-  source.resolve(references, {}, [&](ResolvedMedia media, const std::exception_ptr& error) {
+  source.resolve(references, {}, "", [&](ResolvedMedia media, const std::exception_ptr& error) {
     ++calls;
     result = std::move(media);
     failure = error;
@@ -227,7 +227,7 @@ std::pair<ResolvedMedia, std::exception_ptr> fetched(const MediaSourceOptions& o
                                                      const CallBounds& bounds = {}) {
   std::promise<std::pair<ResolvedMedia, std::exception_ptr>> result;
   MediaSource source(options);
-  source.resolve(references, bounds, [&](ResolvedMedia media, std::exception_ptr error) {
+  source.resolve(references, bounds, "client", [&](ResolvedMedia media, std::exception_ptr error) {
     result.set_value({std::move(media), std::move(error)});
   });
   return result.get_future().get();
