@@ -27,7 +27,6 @@ TEST(LargestItem, IsAtLeastThatOfAnyImageThatLimitsLetThrough) {
     for (const ItemInfo& item : plan(model, sizes, {.device = "cpu"}).items) {
       EXPECT_LE(item.patches, most) << family << " " << item.name;
     }
-    EXPECT_LT(most, MediaLimits{}.max_patches_per_item) << family;
   }
 }
 

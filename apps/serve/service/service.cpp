@@ -151,7 +151,8 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
     EngineOptions with = options.engine;
     std::int64_t& most_patches = with.media.limits.max_patches_per_item;
     if (most_patches == 0) {
-      most_patches = largest_item_patches(options.model, with, {.stop = stop});
+      most_patches = std::min(MediaLimits{}.max_patches_per_item,
+                              largest_item_patches(options.model, with, {.stop = stop}));
     }
     model.media = with.media;
     engine.emplace(Engine::load(options.model, with, {.stop = stop}));

@@ -24,7 +24,8 @@ struct JobReply;
 struct ServiceOptions {
   std::string model;        ///< directory of the checkpoint
   std::string served_name;  ///< what clients call it
-  /// With 0 for media.limits.max_patches_per_item: what largest_item_patches() says of the model.
+  /// With 0 for media.limits.max_patches_per_item: what largest_item_patches() says of the model,
+  /// at most the library's own default.
   EngineOptions engine;
   BatcherOptions batcher;
   std::int64_t max_inflight_bytes = std::int64_t{8} << 30;  ///< bodies, items and replies
