@@ -23,7 +23,7 @@ class EngineAssumptions : public ::testing::Test {
  protected:
   [[nodiscard]] std::string checkpoint(const std::string& from,
                                        std::initializer_list<const char*> missing) const {
-    const std::string model = folder_ / "model";
+    std::string model = folder_ / "model";
     fs::copy(from, model);
     for (const char* file : missing) fs::remove(model + "/" + file);
     return model;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,8 +91,8 @@ Bytes grey_png(std::uint16_t level) {
 Bytes three_frames() {
   constexpr std::string_view kPixels = "IDAT";
   Bytes damaged = grey_png(100);
-  const auto at = std::ranges::search(damaged, kPixels).end();
-  std::fill_n(at, 8, std::uint8_t{255});
+  const auto at = std::search(damaged.begin(), damaged.end(), kPixels.begin(), kPixels.end());
+  std::fill_n(at + std::ssize(kPixels), 8, std::uint8_t{255});
   const std::vector<Bytes> packets{grey_png(50), damaged, grey_png(150)};
   return test::matroska_of_png(16, 16, packets);
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "ops/merge_order.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
@@ -28,8 +30,8 @@ std::vector<std::int32_t> positions_of(std::int32_t height, std::int32_t width) 
 }
 
 TEST_P(PositionsTest, InterpolateToyTables) {
-  std::vector<float> table;  // E[k] = k on a 4 x 4 grid
-  for (int k = 0; k < 16; ++k) table.push_back(static_cast<float>(k));
+  std::vector<float> table(16);  // E[k] = k on a 4 x 4 grid
+  std::iota(table.begin(), table.end(), 0.0f);
   const Tensor device_table = f.floats({16, 1}, table);
   const auto interpolate = [&](std::int32_t height, std::int32_t width) {
     const Tensor positions = f.ints({height * width, 4}, positions_of(height, width));

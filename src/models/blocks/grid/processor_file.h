@@ -33,8 +33,9 @@ struct ProcessorClasses {
 /// @param processing with the geometry of the tower, which the files must not contradict.
 /// @throws Error(kCorruptData) for wrong types, factors that are not above 0, other sizes than
 /// those of the geometry, and a `size` of images without one of its edges; Error(kUnsupported) for
-/// steps that are switched off; Error(kInvalidArgument) for impossible limits in `media`. What is
-/// wrong with videos alone becomes processing.video_refusal.
+/// steps that are switched off; Error(kInvalidArgument) for impossible limits in `media`. Such a
+/// `size` of videos, and values of theirs that differ from those of images, are no error but
+/// processing.video_refusal.
 /// Source: docs/reference/qwen_glm.md, "Processor files".
 void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
                          const MediaOptions& media, GridProcessing& processing);

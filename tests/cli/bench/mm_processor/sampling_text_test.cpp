@@ -51,9 +51,9 @@ TEST(BucketConfig, SaysWhatIsWrong) {
       {"{(8, 8, 1): 1, (8, 8, 1): 2}",
        "--random-mm-bucket-config: expected every size once, got (8, 8, 1) twice"},
   };
-  for (const auto& [text, complaint] : kCases) {
-    SCOPED_TRACE(text);
-    expect_usage_error(complaint, [&] { (void)parse_bucket_config(text); });
+  for (const auto& one : kCases) {
+    SCOPED_TRACE(one.text);
+    expect_usage_error(one.complaint, [&] { (void)parse_bucket_config(one.text); });
   }
 }
 
