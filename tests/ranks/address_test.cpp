@@ -78,5 +78,17 @@ TEST(RankListener, LeavesOtherFilesAlone) {
   EXPECT_EQ(test::read_text(address.path), "mine");
 }
 
+TEST(Address, IsLocalWhereNoOtherHostComes) {
+  for (const char* text : {"file:///tmp/ranks", "tcp://127.0.0.1:1", "tcp://127.3.2.1:1",
+                           "tcp://[::1]:1", "tcp://localhost:1"}) {
+    EXPECT_TRUE(is_local(parse_address(text))) << text;
+  }
+  for (const char* text :
+       {"tcp://0.0.0.0:1", "tcp://[::]:1", "tcp://10.0.0.1:1", "tcp://128.0.0.1:1",
+        "tcp://[::ffff:10.0.0.1]:1", "tcp://nobody.invalid:1"}) {
+    EXPECT_FALSE(is_local(parse_address(text))) << text;
+  }
+}
+
 }  // namespace
 }  // namespace fovea::ranks
