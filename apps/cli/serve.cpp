@@ -378,15 +378,6 @@ std::optional<serve::PublisherOptions> publisher_options(const PublishFlags& fla
   return options;
 }
 
-/// Who may use admin routes without a key: whoever is on this machine, or may be this user.
-serve::OpenAdmin open_admin(const serve::HttpOptions& http) {
-  using serve::OpenAdmin;
-  if (!http.unix_socket.empty()) return OpenAdmin::kOwnUser;
-  const bool is_bare_v6 = http.host.find(':') != std::string::npos && !http.host.starts_with('[');
-  const std::string host = is_bare_v6 ? "[" + http.host + "]" : http.host;
-  return serve::names_loopback(host) ? OpenAdmin::kLoopback : OpenAdmin::kNobody;
-}
-
 serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   serve::ServeOptions options = flags.options;
   options.service.model = flags.engine.model;
@@ -410,7 +401,7 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   options.publisher = publisher_options(flags.publish);
   options.chat.ec_hash =
       flags.publish.hash == "sha512" ? serve::DigestKind::kSha512 : serve::DigestKind::kSha256;
-  options.admission.open_admin = open_admin(options.http);
+  options.admission.open_admin = serve::open_admin(options.http);
   return options;
 }
 

@@ -49,6 +49,13 @@ bool has_foreign_origin(const Headers& headers) {
   });
 }
 
+OpenAdmin open_admin(const HttpOptions& http) {
+  if (!http.unix_socket.empty()) return OpenAdmin::kOwnUser;
+  const bool is_bare_v6 = http.host.find(':') != std::string::npos && !http.host.starts_with('[');
+  const std::string host = is_bare_v6 ? "[" + http.host + "]" : http.host;
+  return names_loopback(host) ? OpenAdmin::kLoopback : OpenAdmin::kNobody;
+}
+
 std::string objection_to(const RequestHead& head, OpenAdmin open) {
   if (is_forwarded(head.headers)) return "because a proxy has passed the request on";
   switch (open) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "serve/http/message.h"
+#include "serve/http/server.h"
 
 namespace fovea::serve {
 
@@ -14,6 +14,9 @@ enum class OpenAdmin : std::uint8_t {
   kLoopback,  ///< who reaches a loopback address, directly and by a name of it
   kOwnUser,   ///< processes of the server's user and of root on a unix socket
 };
+
+/// Who that is for a server that listens there.
+[[nodiscard]] OpenAdmin open_admin(const HttpOptions& http);
 
 /// Why a request without an admin key is refused: a clause that begins with "because", "" if it is
 /// not. A proxy lets others in, and a web page may reach a loopback address under a name of its

@@ -23,6 +23,16 @@ TEST(NamesLoopback, TakesNamesThatNobodyElseCanHave) {
   }
 }
 
+TEST(OpenAdminOf, IsNobodyWhereOthersComeIn) {
+  for (const char* host : {"127.0.0.1", "localhost", "::1", "[::1]"}) {
+    EXPECT_EQ(open_admin({.host = host}), OpenAdmin::kLoopback) << host;
+  }
+  for (const char* host : {"0.0.0.0", "::", "[::]", "192.168.0.1", "127.evil.example", ""}) {
+    EXPECT_EQ(open_admin({.host = host}), OpenAdmin::kNobody) << host;
+  }
+  EXPECT_EQ(open_admin({.unix_socket = "/run/s"}), OpenAdmin::kOwnUser);
+}
+
 TEST(ForeignOrigin, IsAnyThatIsNotTheHost) {
   const Header host{"Host", "127.0.0.1:8000"};
   EXPECT_FALSE(has_foreign_origin({host}));
