@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <ranges>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -65,10 +65,10 @@ Session* Worker::dispensable() {
   };
   constexpr std::size_t kMostLooks = 64;
   const std::list<Session*>& idle = group_.in(SessionState::kIdle);
-  const auto some = idle | std::views::take(kMostLooks);
-  if (const auto found = std::ranges::find_if(some, is_of_a_crowd); found != some.end()) {
-    return *found;
-  }
+  const auto looks = static_cast<std::ptrdiff_t>(std::min(kMostLooks, idle.size()));
+  const auto end = std::next(idle.begin(), looks);
+  const auto first = std::find_if(idle.begin(), end, is_of_a_crowd);
+  if (first != end) return *first;
   if (!idle.empty()) return idle.front();
   const std::list<Session*>& talking = group_.in(SessionState::kTalking);
   const auto found = std::ranges::find_if(talking, is_of_a_crowd);
