@@ -11,7 +11,7 @@ template <typename Ended>
 [[nodiscard]] Awaitable<void> run_to_end(Awaitable<void> coroutine, Ended ended) {
   std::exception_ptr thrown;
   try {
-    co_await std::move(coroutine);
+    co_await std::move(coroutine);  // NOLINT(bugprone-use-after-move): it is not
   } catch (...) {
     thrown = std::current_exception();
   }
