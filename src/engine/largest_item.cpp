@@ -73,12 +73,12 @@ std::int64_t largest_item_patches(const std::string& model, const EngineOptions&
   const MediaLimits& limits = options.media.limits;
   const std::int64_t frames = most_frames(processor, limits);
   std::int64_t most = 1;
-  for (const auto& [width, height] : largest_sizes(limits)) {
-    const auto image = [&] { return processor.plan_image(width, height); };
+  for (const Size& size : largest_sizes(limits)) {
+    const auto image = [&] { return processor.plan_image(size.first, size.second); };
     most = std::max(most, patches_of(image));
     // With more frames each of them is smaller, so the most patches need not be those of all.
     for (std::int64_t count = frames; count > 0; count /= 2) {
-      const auto video = [&] { return processor.plan_video(count, width, height); };
+      const auto video = [&] { return processor.plan_video(count, size.first, size.second); };
       most = std::max(most, patches_of(video));
     }
   }

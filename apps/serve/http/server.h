@@ -39,7 +39,7 @@ struct HttpOptions {
   std::string unix_socket;      ///< path; instead of host and port
   std::optional<TlsFiles> tls;  ///< not with a unix socket
   int io_threads = 2;           ///< that move bytes
-  int max_connections = 8192;   ///< beyond them clients wait in the backlog
+  int max_connections = 8192;   ///< beyond them the longest idle one goes
   std::size_t max_header_bytes = std::size_t{64} << 10;
   int max_headers = 100;
   std::size_t max_body_bytes = std::size_t{768} << 20;

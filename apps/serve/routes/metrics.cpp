@@ -20,7 +20,7 @@ void write_server(const MetricsSources& sources, MetricsText& text) {
   text.gauge("fovea_work_in_flight", "Of these, the ones that count towards the limit.");
   text.sample(sources.admission->in_flight());
   const RefusedStats refused = sources.admission->refused();
-  text.counter("fovea_rejected_total", "Requests refused before their body was read.");
+  text.counter("fovea_rejected_total", "Requests refused before they were worked on.");
   text.sample(refused.queue_full, {{"reason", "queue_full"}});
   text.sample(refused.no_memory, {{"reason", "memory"}});
   text.sample(refused.not_ready, {{"reason", "not_ready"}});
@@ -36,7 +36,7 @@ void write_service(const MetricsSources& sources, MetricsText& text) {
   const ServiceState state = service.state();
   text.gauge("fovea_ready", "1 while requests are taken.");
   text.sample(std::int64_t{state == ServiceState::kReady ? 1 : 0});
-  text.gauge("fovea_stalled", "1 while there is work and no batch ends.");
+  text.gauge("fovea_stalled", "1 while there is work and nothing of it moves.");
   text.sample(std::int64_t{state == ServiceState::kUnhealthy ? 1 : 0});
   write_metrics(service.batcher_stats(), text);
   if (const std::shared_ptr<const Stats> stats = service.engine_stats()) {
