@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -28,11 +29,16 @@ class Clients {
  public:
   /// The client of that name (Accepted::client). It is known as long as somebody holds it.
   [[nodiscard]] std::shared_ptr<Client> find(const std::string& name);
+  /// Of those that are known, and some that have gone.
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return clients_.size();
+  }
 
  private:
   void forget_expired();
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<Client>> clients_;
   std::size_t forget_at_ = 64;  ///< entries at which those that expired are looked for
 };
