@@ -9,14 +9,15 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/file.h"
 #include "core/json_node.h"
 
 namespace fovea {
 
 namespace {
 
+using detail::JsonKind;
 using detail::JsonNode;
+using detail::JsonTree;
 using detail::kMaxPathKeyBytes;
 using detail::kMaxQuotedBytes;
 
@@ -25,19 +26,17 @@ constexpr double kInt64Limit = 0x1p63;
 
 /// What a node is, for messages: `"16"`, `2.5`, `an object`.
 std::string describe(const JsonNode& node) {
-  struct Describer {
-    std::string operator()(std::monostate) const { return "null"; }
-    std::string operator()(bool value) const { return value ? "true" : "false"; }
-    std::string operator()(std::int64_t value) const { return cat(value); }
-    std::string operator()(std::uint64_t value) const { return cat(value); }
-    std::string operator()(double value) const { return cat(value); }
-    std::string operator()(const std::unique_ptr<std::string>& value) const {
-      return json_quote(std::string_view(*value).substr(0, kMaxQuotedBytes));
-    }
-    std::string operator()(const std::unique_ptr<JsonNode::Array>&) const { return "an array"; }
-    std::string operator()(const std::unique_ptr<JsonNode::Object>&) const { return "an object"; }
-  };
-  return std::visit(Describer{}, node.value);
+  switch (node.kind) {
+    case JsonKind::kNull: return "null";
+    case JsonKind::kBool: return node.boolean ? "true" : "false";
+    case JsonKind::kSigned: return cat(node.signed_integer);
+    case JsonKind::kUnsigned: return cat(node.unsigned_integer);
+    case JsonKind::kReal: return cat(node.real);
+    case JsonKind::kString: return json_quote(node.string().substr(0, kMaxQuotedBytes));
+    case JsonKind::kArray: return "an array";
+    case JsonKind::kObject: return "an object";
+  }
+  return {};
 }
 
 std::string cut(std::string_view key) {
@@ -45,79 +44,92 @@ std::string cut(std::string_view key) {
                                         : cat(key.substr(0, kMaxPathKeyBytes), "...");
 }
 
-/// What leads to a member of `object`.
-std::string member_step(const JsonNode& object, std::string_view key) {
-  return cat(object.parent == nullptr ? ": " : ".", cut(key));
+/// The number of entries that a container has in JsonTree::nodes.
+std::size_t num_entries(const JsonNode& node) {
+  if (node.kind == JsonKind::kArray) return node.size;
+  return node.kind == JsonKind::kObject ? 2 * std::size_t{node.size} : 0;
 }
 
-/// What leads from the container of a node to the node.
-std::string last_step(const JsonNode& node) {
-  if (const auto* array = node.parent->get<JsonNode::Array>())
-    return cat("[", &node - array->data(), "]");
-  const auto& object = *node.parent->get<JsonNode::Object>();
-  return member_step(*node.parent,
-                     object.keys[static_cast<std::size_t>(&node - object.values.data())]);
-}
+bool same_values(const JsonTree& tree_a, const JsonNode& a, const JsonTree& tree_b,
+                 const JsonNode& b);
 
-bool same_values(const JsonNode& a, const JsonNode& b);
-
-bool same_values(const JsonNode::Object& a, const JsonNode::Object& b) {
-  if (a.keys.size() != b.keys.size()) return false;
-  for (std::size_t i = 0; i < a.keys.size(); ++i) {
-    const JsonNode* const other = b.find(a.keys[i]);
-    if (other == nullptr || !same_values(a.values[i], *other)) return false;
+bool same_members(const JsonTree& tree_a, const JsonNode& a, const JsonTree& tree_b,
+                  const JsonNode& b) {
+  if (a.size != b.size) return false;
+  for (std::size_t i = 0; i < a.size; ++i) {
+    const JsonNode* const other = tree_b.find(b, tree_a.key(a, i).string());
+    if (other == nullptr || !same_values(tree_a, tree_a.value(a, i), tree_b, *other)) return false;
   }
   return true;
 }
 
 std::optional<double> number_of(const JsonNode& node) {
-  if (const auto* value = node.get<double>()) return *value;
-  if (const auto* value = node.get<std::int64_t>()) return static_cast<double>(*value);
-  if (const auto* value = node.get<std::uint64_t>()) return static_cast<double>(*value);
-  return std::nullopt;
+  switch (node.kind) {
+    case JsonKind::kReal: return node.real;
+    case JsonKind::kSigned: return static_cast<double>(node.signed_integer);
+    case JsonKind::kUnsigned: return static_cast<double>(node.unsigned_integer);
+    default: return std::nullopt;
+  }
 }
 
-bool same_values(const JsonNode& a, const JsonNode& b) {
+bool same_values(const JsonTree& tree_a, const JsonNode& a, const JsonTree& tree_b,
+                 const JsonNode& b) {
   if (const auto number = number_of(a)) return number == number_of(b);
-  if (a.value.index() != b.value.index()) return false;
-  if (const auto* text = a.get<std::string>()) return *text == *b.get<std::string>();
-  if (const auto* flag = a.get<bool>()) return *flag == *b.get<bool>();
-  if (const auto* object = a.get<JsonNode::Object>()) {
-    return same_values(*object, *b.get<JsonNode::Object>());
-  }
-  if (const auto* array = a.get<JsonNode::Array>()) {
-    const auto& other = *b.get<JsonNode::Array>();
-    return std::equal(array->begin(), array->end(), other.begin(), other.end(),
-                      [](const JsonNode& x, const JsonNode& y) { return same_values(x, y); });
-  }
-  return true;  // both null
+  if (a.kind != b.kind) return false;
+  if (a.kind == JsonKind::kString) return a.string() == b.string();
+  if (a.kind == JsonKind::kBool) return a.boolean == b.boolean;
+  if (a.kind == JsonKind::kObject) return same_members(tree_a, a, tree_b, b);
+  if (a.kind == JsonKind::kNull) return true;
+  const auto ours = tree_a.elements(a);
+  const auto others = tree_b.elements(b);
+  return std::equal(
+      ours.begin(), ours.end(), others.begin(), others.end(),
+      [&](const JsonNode& x, const JsonNode& y) { return same_values(tree_a, x, tree_b, y); });
 }
 
 }  // namespace
 
-bool JsonView::is_object() const noexcept { return node_->get<JsonNode::Object>() != nullptr; }
-bool JsonView::is_array() const noexcept { return node_->get<JsonNode::Array>() != nullptr; }
-bool JsonView::is_string() const noexcept { return node_->get<std::string>() != nullptr; }
+bool JsonView::is_object() const noexcept { return node_->kind == JsonKind::kObject; }
+bool JsonView::is_array() const noexcept { return node_->kind == JsonKind::kArray; }
+bool JsonView::is_string() const noexcept { return node_->kind == JsonKind::kString; }
+bool JsonView::is_bool() const noexcept { return node_->kind == JsonKind::kBool; }
+bool JsonView::is_null() const noexcept { return node_->kind == JsonKind::kNull; }
 
-bool JsonView::is_number() const noexcept {
-  return is_integer() || node_->get<double>() != nullptr;
-}
+bool JsonView::is_number() const noexcept { return is_integer() || node_->kind == JsonKind::kReal; }
 
 bool JsonView::is_integer() const noexcept {
-  return node_->get<std::int64_t>() != nullptr || node_->get<std::uint64_t>() != nullptr;
+  return node_->kind == JsonKind::kSigned || node_->kind == JsonKind::kUnsigned;
 }
 
-bool JsonView::equals(const JsonView& other) const { return same_values(*node_, *other.node_); }
+bool JsonView::equals(const JsonView& other) const {
+  return same_values(*tree_, *node_, *other.tree_, *other.node_);
+}
 
+/// Containers stand behind their children: one walk from the node to the root meets all that it
+/// lies in.
 std::string JsonView::path() const {
-  std::string steps;
-  for (const JsonNode* node = node_; node->parent != nullptr; node = node->parent)
-    steps.insert(0, last_step(*node));
-  return tree_->name + steps;
+  std::vector<std::string> steps;
+  const std::vector<JsonNode>& nodes = tree_->nodes;
+  auto at = static_cast<std::size_t>(node_ - nodes.data());
+  for (std::size_t i = at + 1; i < nodes.size(); ++i) {
+    const std::size_t entries = num_entries(nodes[i]);
+    if (entries == 0) continue;
+    const std::size_t first = nodes[i].children.first;
+    if (at < first || at >= first + entries) continue;
+    const bool is_array = nodes[i].kind == JsonKind::kArray;
+    const bool is_root = i + 1 == nodes.size();
+    steps.push_back(is_array ? cat("[", at - first, "]")
+                             : cat(is_root ? ": " : ".", cut(nodes[at - 1].string())));
+    at = i;
+  }
+  std::string path = tree_->name;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) path += *step;
+  return path;
 }
 
 std::string JsonView::member_path(std::string_view key) const {
-  return path() + member_step(*node_, key);
+  const bool is_root = node_ == &tree_->nodes.back();
+  return path() + (is_root ? ": " : ".") + cut(key);
 }
 
 void JsonView::fail(std::string_view expected) const {
@@ -126,10 +138,9 @@ void JsonView::fail(std::string_view expected) const {
 }
 
 std::optional<JsonView> JsonView::find(std::string_view key) const {
-  const auto* object = node_->get<JsonNode::Object>();
-  if (object == nullptr) fail("an object");
-  const JsonNode* member = object->find(key);
-  if (member == nullptr || member->get<std::monostate>() != nullptr) return std::nullopt;
+  if (!is_object()) fail("an object");
+  const JsonNode* const member = tree_->find(*node_, key);
+  if (member == nullptr || member->kind == JsonKind::kNull) return std::nullopt;
   return JsonView(*member, *tree_);
 }
 
@@ -140,39 +151,53 @@ JsonView JsonView::at(std::string_view key) const {
 }
 
 std::vector<JsonView> JsonView::elements() const {
-  const auto* array = node_->get<JsonNode::Array>();
-  if (array == nullptr) fail("an array");
+  const std::size_t count = num_elements();
   std::vector<JsonView> views;
-  views.reserve(array->size());
-  for (const JsonNode& element : *array) views.push_back(JsonView(element, *tree_));
+  views.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) views.push_back(element(i));
   return views;
 }
 
 std::size_t JsonView::num_elements() const {
-  const auto* array = node_->get<JsonNode::Array>();
-  if (array == nullptr) fail("an array");
-  return array->size();
+  if (!is_array()) fail("an array");
+  return node_->size;
+}
+
+JsonView JsonView::element(std::size_t i) const {
+  FOVEA_CHECK(i < num_elements(), kInternal, path(), ": no element ", i);
+  return {tree_->elements(*node_)[i], *tree_};
 }
 
 std::vector<std::string_view> JsonView::keys() const {
-  const auto* object = node_->get<JsonNode::Object>();
-  if (object == nullptr) fail("an object");
-  std::vector<std::uint32_t> in_file_order = object->by_key;
-  std::sort(in_file_order.begin(), in_file_order.end());
   std::vector<std::string_view> keys;
-  keys.reserve(in_file_order.size());
-  for (const std::uint32_t i : in_file_order) keys.push_back(object->keys[i]);
+  keys.reserve(num_members());
+  for (std::size_t i = 0; i < num_members(); ++i) keys.push_back(key(i));
   return keys;
 }
 
+std::size_t JsonView::num_members() const {
+  if (!is_object()) fail("an object");
+  return node_->size;
+}
+
+std::string_view JsonView::key(std::size_t i) const {
+  FOVEA_CHECK(i < num_members(), kInternal, path(), ": no member ", i);
+  return tree_->key(*node_, i).string();
+}
+
+JsonView JsonView::member(std::size_t i) const {
+  FOVEA_CHECK(i < num_members(), kInternal, path(), ": no member ", i);
+  return {tree_->value(*node_, i), *tree_};
+}
+
 std::int64_t JsonView::as_int() const {
-  if (const auto* value = node_->get<std::int64_t>()) return *value;
-  if (const auto* value = node_->get<std::uint64_t>();
-      value != nullptr && std::in_range<std::int64_t>(*value))
-    return static_cast<std::int64_t>(*value);
-  if (const auto* value = node_->get<double>();
-      value != nullptr && *value == std::floor(*value) && std::abs(*value) < kInt64Limit)
-    return static_cast<std::int64_t>(*value);
+  if (node_->kind == JsonKind::kSigned) return node_->signed_integer;
+  const bool is_unsigned = node_->kind == JsonKind::kUnsigned;
+  if (is_unsigned && std::in_range<std::int64_t>(node_->unsigned_integer))
+    return static_cast<std::int64_t>(node_->unsigned_integer);
+  const bool is_real = node_->kind == JsonKind::kReal;
+  if (is_real && node_->real == std::floor(node_->real) && std::abs(node_->real) < kInt64Limit)
+    return static_cast<std::int64_t>(node_->real);
   fail(is_integer() ? "an integer of at most 63 bits" : "an integer");
 }
 
@@ -182,14 +207,16 @@ double JsonView::as_number() const {
 }
 
 bool JsonView::as_bool() const {
-  if (const auto* value = node_->get<bool>()) return *value;
-  fail("true or false");
+  if (!is_bool()) fail("true or false");
+  return node_->boolean;
 }
 
-std::string JsonView::as_string() const {
-  if (const auto* value = node_->get<std::string>()) return *value;
-  fail("a string");
+std::string_view JsonView::as_text() const {
+  if (!is_string()) fail("a string");
+  return node_->string();
 }
+
+std::string JsonView::as_string() const { return std::string(as_text()); }
 
 std::int64_t JsonView::int_or(std::string_view key, std::int64_t fallback) const {
   const auto member = find(key);
@@ -216,12 +243,7 @@ JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
-JsonDocument JsonDocument::read(const std::string& path) {
-  const std::vector<std::uint8_t> bytes = read_file(path, kMaxJsonBytes);
-  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
-}
-
-JsonView JsonDocument::root() const { return {tree_->root, *tree_}; }
+JsonView JsonDocument::root() const { return {tree_->nodes.back(), *tree_}; }
 
 std::string json_quote(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <variant>
 #include <vector>
 
 namespace fovea {
@@ -20,46 +20,96 @@ inline constexpr std::size_t kMaxQuotedBytes = 40;
 /// Longest piece of a key that a path shows.
 inline constexpr std::size_t kMaxPathKeyBytes = 128;
 
-/// One value of a parsed text and everything inside it: 24 bytes, as a text may hold millions.
+/// Integers keep the type they were read with; those beyond 64 bits arrive as kReal.
+enum class JsonKind : std::uint8_t {
+  kNull,
+  kBool,
+  kSigned,
+  kUnsigned,
+  kReal,
+  kString,
+  kArray,
+  kObject
+};
+
+/// Where the children of a container lie: indices into JsonTree::nodes and JsonTree::orders.
+struct JsonChildren {
+  std::uint32_t first;
+  std::uint32_t order;  ///< of an object: where the order of its keys begins
+};
+
+/// One value of a parsed text: 16 bytes, as a text may hold millions.
 struct JsonNode {
-  using Array = std::vector<JsonNode>;
-  struct Object;
+  JsonKind kind = JsonKind::kNull;
+  std::uint32_t size = 0;  ///< bytes of a string, elements of an array, members of an object
+  union {
+    bool boolean;
+    std::int64_t signed_integer;
+    std::uint64_t unsigned_integer;
+    double real;
+    const char* text;  ///< not terminated
+    JsonChildren children = {};
+  };
 
-  /// Integers keep the type they were read with; those beyond 64 bits arrive as double.
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double,
-               std::unique_ptr<std::string>, std::unique_ptr<Array>, std::unique_ptr<Object>>
-      value;
-  const JsonNode* parent = nullptr;  // the container that it lies in; null at the root
+  [[nodiscard]] std::string_view string() const noexcept { return {text, size}; }
+};
+static_assert(sizeof(JsonNode) == 16);
 
-  /// The value if it has this type, else null.
-  template <class T>
-  [[nodiscard]] const T* get() const noexcept {
-    if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::monostate>) {
-      return std::get_if<T>(&value);
-    } else {
-      const auto* const box = std::get_if<std::unique_ptr<T>>(&value);
-      return box == nullptr ? nullptr : box->get();
+/// Memory for strings that a text spells with escapes. Blocks stay where they are.
+class JsonTextPool {
+ public:
+  /// Room for `bytes`, of which the caller keeps some by keep().
+  [[nodiscard]] char* offer(std::size_t bytes) {
+    constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
+    if (bytes > left_) {
+      left_ = std::max(bytes, kBlockBytes);
+      next_ = blocks_.emplace_back(std::make_unique_for_overwrite<char[]>(left_)).get();
     }
+    return next_;
   }
+  /// The first `bytes` of what was offered last stay.
+  void keep(std::size_t bytes) noexcept {
+    next_ += bytes;
+    left_ -= bytes;
+  }
+
+ private:
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  char* next_ = nullptr;
+  std::size_t left_ = 0;
 };
 
-/// Members in file order and their indices in ascending order of key, for lookups and duplicates.
-struct JsonNode::Object {
-  std::vector<std::string> keys;
-  std::vector<JsonNode> values;
-  std::vector<std::uint32_t> by_key;
-
-  [[nodiscard]] const JsonNode* find(std::string_view key) const noexcept {
-    const auto less = [this](std::uint32_t i, std::string_view wanted) { return keys[i] < wanted; };
-    const auto it = std::lower_bound(by_key.begin(), by_key.end(), key, less);
-    return it != by_key.end() && keys[*it] == key ? &values[*it] : nullptr;
-  }
-};
-
-/// A parsed text with its name.
+/// A parsed text with its name. The children of a container are neighbours in `nodes`, members of
+/// an object as key, value, key, value; a container stands behind its children, the root is the
+/// last.
 struct JsonTree {
-  JsonNode root;
   std::string name;
+  std::string text;                 ///< a copy; empty if the text is borrowed
+  std::vector<std::uint8_t> bytes;  ///< of a file; empty if it was none
+  std::vector<JsonNode> nodes;
+  /// Of each object: the numbers of its members in ascending order of their keys.
+  std::vector<std::uint32_t> orders;
+  JsonTextPool pool;
+
+  [[nodiscard]] std::span<const JsonNode> elements(const JsonNode& array) const noexcept {
+    return {nodes.data() + array.children.first, array.size};
+  }
+  [[nodiscard]] const JsonNode& key(const JsonNode& object, std::size_t i) const noexcept {
+    return nodes[object.children.first + 2 * i];
+  }
+  [[nodiscard]] const JsonNode& value(const JsonNode& object, std::size_t i) const noexcept {
+    return nodes[object.children.first + 2 * i + 1];
+  }
+  /// The member of that key; null if there is none.
+  [[nodiscard]] const JsonNode* find(const JsonNode& object,
+                                     std::string_view wanted) const noexcept {
+    const std::span order(orders.data() + object.children.order, object.size);
+    const auto at = std::lower_bound(
+        order.begin(), order.end(), wanted,
+        [&](std::uint32_t i, std::string_view sought) { return key(object, i).string() < sought; });
+    const bool is_there = at != order.end() && key(object, *at).string() == wanted;
+    return is_there ? &value(object, *at) : nullptr;
+  }
 };
 
 }  // namespace detail
