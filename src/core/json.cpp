@@ -24,21 +24,6 @@ using detail::kMaxQuotedBytes;
 /// First position at which two doubles around 2^63 differ from what std::int64_t can hold.
 constexpr double kInt64Limit = 0x1p63;
 
-/// What a node is, for messages: `"16"`, `2.5`, `an object`.
-std::string describe(const JsonNode& node) {
-  switch (node.kind) {
-    case JsonKind::kNull: return "null";
-    case JsonKind::kBool: return node.boolean ? "true" : "false";
-    case JsonKind::kSigned: return cat(node.signed_integer);
-    case JsonKind::kUnsigned: return cat(node.unsigned_integer);
-    case JsonKind::kReal: return cat(node.real);
-    case JsonKind::kString: return json_quote(node.string().substr(0, kMaxQuotedBytes));
-    case JsonKind::kArray: return "an array";
-    case JsonKind::kObject: return "an object";
-  }
-  return {};
-}
-
 std::string cut(std::string_view key) {
   return key.size() <= kMaxPathKeyBytes ? std::string(key)
                                         : cat(key.substr(0, kMaxPathKeyBytes), "...");
@@ -89,6 +74,20 @@ bool same_values(const JsonTree& tree_a, const JsonNode& a, const JsonTree& tree
 
 }  // namespace
 
+std::string JsonView::summary() const {
+  switch (node_->kind) {
+    case JsonKind::kNull: return "null";
+    case JsonKind::kBool: return node_->boolean ? "true" : "false";
+    case JsonKind::kSigned: return cat(node_->signed_integer);
+    case JsonKind::kUnsigned: return cat(node_->unsigned_integer);
+    case JsonKind::kReal: return cat(node_->real);
+    case JsonKind::kString: return json_quote(node_->string().substr(0, kMaxQuotedBytes));
+    case JsonKind::kArray: return "an array";
+    case JsonKind::kObject: return "an object";
+  }
+  return {};
+}
+
 bool JsonView::is_object() const noexcept { return node_->kind == JsonKind::kObject; }
 bool JsonView::is_array() const noexcept { return node_->kind == JsonKind::kArray; }
 bool JsonView::is_string() const noexcept { return node_->kind == JsonKind::kString; }
@@ -99,6 +98,14 @@ bool JsonView::is_number() const noexcept { return is_integer() || node_->kind =
 
 bool JsonView::is_integer() const noexcept {
   return node_->kind == JsonKind::kSigned || node_->kind == JsonKind::kUnsigned;
+}
+
+std::optional<std::int64_t> JsonView::integer() const noexcept {
+  if (node_->kind == JsonKind::kSigned) return node_->signed_integer;
+  const bool fits =
+      node_->kind == JsonKind::kUnsigned && std::in_range<std::int64_t>(node_->unsigned_integer);
+  if (!fits) return std::nullopt;
+  return static_cast<std::int64_t>(node_->unsigned_integer);
 }
 
 bool JsonView::equals(const JsonView& other) const {
@@ -133,8 +140,7 @@ std::string JsonView::member_path(std::string_view key) const {
 }
 
 void JsonView::fail(std::string_view expected) const {
-  throw Error(ErrorCode::kCorruptData,
-              cat(path(), ": expected ", expected, ", got ", describe(*node_)));
+  throw Error(ErrorCode::kCorruptData, cat(path(), ": expected ", expected, ", got ", summary()));
 }
 
 std::optional<JsonView> JsonView::find(std::string_view key) const {
@@ -191,10 +197,7 @@ JsonView JsonView::member(std::size_t i) const {
 }
 
 std::int64_t JsonView::as_int() const {
-  if (node_->kind == JsonKind::kSigned) return node_->signed_integer;
-  const bool is_unsigned = node_->kind == JsonKind::kUnsigned;
-  if (is_unsigned && std::in_range<std::int64_t>(node_->unsigned_integer))
-    return static_cast<std::int64_t>(node_->unsigned_integer);
+  if (const std::optional<std::int64_t> value = integer()) return *value;
   const bool is_real = node_->kind == JsonKind::kReal;
   if (is_real && node_->real == std::floor(node_->real) && std::abs(node_->real) < kInt64Limit)
     return static_cast<std::int64_t>(node_->real);

@@ -56,12 +56,16 @@ class JsonView {
  public:
   /// "file: a.b[2].c" for messages; "file" for the root. Long keys are cut.
   [[nodiscard]] std::string path() const;
+  /// What it is, for messages: `"16"` (long strings are cut), `2.5`, `null`, `an object`.
+  [[nodiscard]] std::string summary() const;
   [[nodiscard]] bool is_object() const noexcept;
   [[nodiscard]] bool is_array() const noexcept;
   [[nodiscard]] bool is_string() const noexcept;
   [[nodiscard]] bool is_number() const noexcept;
   /// A number written without fraction and exponent that fits into 64 bits.
   [[nodiscard]] bool is_integer() const noexcept;
+  /// The integer if it is one of at most 63 bits.
+  [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
   [[nodiscard]] bool is_bool() const noexcept;
   [[nodiscard]] bool is_null() const noexcept;
 

@@ -60,7 +60,7 @@ class JsonTextPool {
  public:
   /// Room for `bytes`, of which the caller keeps some by keep().
   [[nodiscard]] char* offer(std::size_t bytes) {
-    constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
+    constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
     if (bytes > left_) {
       left_ = std::max(bytes, kBlockBytes);
       next_ = blocks_.emplace_back(std::make_unique_for_overwrite<char[]>(left_)).get();

@@ -86,6 +86,8 @@ class TreeReader {
     const std::size_t count = waiting_.size() - container.begin;
     node.size = static_cast<std::uint32_t>(container.is_object ? count / 2 : count);
     node.children.first = static_cast<std::uint32_t>(tree_.nodes.size());
+    // The root comes last: no doubling for a single node.
+    if (open_.empty()) tree_.nodes.reserve(tree_.nodes.size() + count + 1);
     const auto first = waiting_.begin() + static_cast<std::ptrdiff_t>(container.begin);
     tree_.nodes.insert(tree_.nodes.end(), first, waiting_.end());
     waiting_.resize(container.begin);

@@ -257,7 +257,7 @@ TEST(SafetensorsHeader, RefusesLongNamesInLittleMemory) {
   for (int i = 0; i < 2000; ++i) zeros += ",0";
   const std::string rest = zeros + R"(], "data_offsets": [0, 0]}})";
   expect_refused_cheaply(R"({")" + std::string(1'000'000, 'n') + entry + rest,
-                         "key of 1000000 bytes, at most 1000 are read");
+                         "key of more than 1000 bytes");
   expect_refused_cheaply(R"({")" + std::string(1000, 'n') + entry + rest,
                          std::string(128, 'n') + "...: rank 2001, at most 64 is read");
 }
