@@ -307,6 +307,12 @@ SERVER = [
     Case("S16.configuration_is_a_pipe", SERVE + "--config pipe", misused("pipe"),
          {"pipe": ck.fifo()}),
     Case("S16.configuration_is_a_device", SERVE + "--config /dev/zero", misused("/dev/zero")),
+    Case("S15.deep_configuration", SERVE + "--config c.json", misused("c.json", "nested deeper"),
+         {"c.json": '{"a":' * 100000 + "1" + "}" * 100000}),
+    Case("S15.wide_configuration", SERVE + "--config c.json", misused("c.json", "more than"),
+         {"c.json": '{"port":[' + "{}," * 300000 + "{}]}"}),
+    Case("S15.configuration_of_a_gigabyte", SERVE + "--config c.json", misused("c.json", "at most"),
+         {"c.json": ck.sparse(1 << 30)}),
 ]
 
 CASES = FOREIGN_CODE + COST + INPUTS + CHECKPOINTS + FLAGS + LATER + SERVER

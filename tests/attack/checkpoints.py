@@ -17,6 +17,14 @@ def fifo():
     return Folder(os.mkfifo)
 
 
+def sparse(size):
+    """A file of so many zeros that takes no place."""
+    def make(path):
+        with open(path, "wb") as file:
+            file.truncate(size)
+    return Folder(make)
+
+
 def link(target):
     return Folder(lambda path: os.symlink(target, path))
 

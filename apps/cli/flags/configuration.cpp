@@ -5,20 +5,19 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/json.h"
 #include "errors.h"
+#include "flags/json_text.h"
 #include "flags/parse.h"
-#include "fovea/text.h"
+#include "fovea/error.h"
 #include "help.h"
 #include "report/table.h"
 #include "report/text.h"
 
 namespace fovea::cli {
 namespace {
-
-using Json = nlohmann::json;
 
 /// Values of flags by their names without dashes in front.
 using FileValues = std::map<std::string, std::vector<std::string>>;
@@ -39,49 +38,56 @@ std::string variable_of(const std::string& name) {
 
 bool takes_several(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
 
-std::string text_of(const Json& value, const std::string& where) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_structured() || value.is_null()) {
-    throw UsageError(where + ": expected text, a number, true or false, got " + value.dump());
+std::string text_of(const JsonView& value, const std::string& where) {
+  if (value.is_string()) return value.as_string();
+  if (value.is_array() || value.is_object() || value.is_null()) {
+    throw UsageError(where + ": expected text, a number, true or false, got " + value.summary());
   }
-  return value.dump();
+  return value.is_number() && !value.is_integer() ? json_number(value.as_number())
+                                                  : value.summary();
 }
 
-void read_member(const std::string& file, std::string key, const Json& value, FileValues& values) {
+void read_member(const std::string& file, std::string key, const JsonView& value,
+                 FileValues& values) {
   std::ranges::replace(key, '_', '-');
-  const std::string where = file + ": " + key;
+  const std::string where = file + ": " + shown(key);
   std::vector<std::string> texts;
   if (value.is_array()) {
-    for (const Json& one : value) texts.push_back(text_of(one, where));
+    for (const JsonView& one : value.elements()) texts.push_back(text_of(one, where));
   } else {
     texts.push_back(text_of(value, where));
   }
   if (!values.emplace(key, std::move(texts)).second) throw UsageError(where + ": given twice");
 }
 
-FileValues read_file(const std::string& file) {
-  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
-  std::string text;
+/// Some hundred flags, each with a value or a list, in sections or not.
+constexpr JsonLimits kFileLimits{
+    .bytes = std::size_t{1} << 20, .values = 100'000, .depth = 8, .key_bytes = 1'000};
+
+JsonDocument parse_file(const std::string& file) {
   try {
-    text = read_text_file(file, kMaxBytes);
+    return JsonDocument::read(file, {.duplicates = DuplicateKeys::kReject,
+                                     .non_finite = false,
+                                     .comments = true,
+                                     .limits = kFileLimits});
   } catch (const Error& error) {
-    throw UsageError(std::string("--config: ") + error.what());
+    throw UsageError("--config: " + std::string(error.what()));
   }
-  Json json;
-  try {
-    json = Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
-  } catch (const Json::exception& error) {
-    throw UsageError("--config: " + file + ": " + error.what());
-  }
-  if (!json.is_object()) throw UsageError("--config: " + file + ": expected a JSON object");
+}
+
+FileValues read_file(const std::string& file) {
+  const JsonDocument document = parse_file(file);
+  const JsonView root = document.root();
+  if (!root.is_object()) throw UsageError("--config: " + file + ": expected a JSON object");
   FileValues values;
-  for (const auto& [key, value] : json.items()) {
+  for (std::size_t i = 0; i < root.num_members(); ++i) {
+    const JsonView value = root.member(i);
     if (!value.is_object()) {
-      read_member(file, key, value, values);
+      read_member(file, std::string(root.key(i)), value, values);
       continue;
     }
-    for (const auto& [inner_key, inner] : value.items())
-      read_member(file, inner_key, inner, values);
+    for (std::size_t inner = 0; inner < value.num_members(); ++inner)
+      read_member(file, std::string(value.key(inner)), value.member(inner), values);
   }
   return values;
 }

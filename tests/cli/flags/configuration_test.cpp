@@ -119,7 +119,8 @@ TEST_F(ConfigurationTest, SaysWhereAWrongValueStands) {
   test::expect_usage_error(file + ": no flag is called portt; did you mean port?", [&] {
     flags.parse({"--config", file});
   });
-  for (const auto& [text, part] : {std::pair{"{", "parse error"},
+  for (const auto& [text, part] : {std::pair{"{", "line 1, column 2: syntax error"},
+                                   {R"({"port": 1, "port": 2})", "occurs twice"},
                                    {"[]", "expected a JSON object"},
                                    {R"({"port": {"a": []}, "a": 1})", "a: given twice"},
                                    {R"({"port": null})", "got null"},
@@ -131,6 +132,26 @@ TEST_F(ConfigurationTest, SaysWhereAWrongValueStands) {
   const Variable port("FOVEA_PORT", "many");
   Flags wrong;
   test::expect_usage_error("FOVEA_PORT", [&] { wrong.parse({}); });
+}
+
+/// 100,000 levels ended the program: writing them into a message took one call after the other.
+TEST_F(ConfigurationTest, BoundsWhatAFileHolds) {
+  const auto repeated = [](const std::string& part, std::size_t n) {
+    std::string text;
+    for (std::size_t i = 0; i < n; ++i) text += part;
+    return text;
+  };
+  const std::string deep = repeated("{\"a\":", 100'000) + "1" + repeated("}", 100'000);
+  const std::string wide = "{\"port\": [" + repeated("{},", 300'000) + "{}]}";
+  const std::string large = "{" + std::string(1 << 20, ' ') + "}";
+  for (const auto& [text, part] : {std::pair{deep, "nested deeper than 8 levels"},
+                                   {wide, "more than 100000 values and keys"},
+                                   {large, "at most 1048576"},
+                                   {R"({"port": [[[[]]]]})", "got an array"}}) {
+    Flags wrong;
+    const std::string path = file_with(text);
+    test::expect_usage_error(part, [&] { wrong.parse({"--config", path}); });
+  }
 }
 
 TEST_F(ConfigurationTest, NamesAFileThatCannotBeRead) {
