@@ -1,7 +1,8 @@
-// Any body of a chat or of a request for embeddings: what is accepted names where each part stands.
+// Any body of a chat or of a request for embeddings: what is accepted names where each part stands,
+// and nothing takes more memory than its bytes allow.
 #include "serve/routes/conversation.h"
 
-#include "fuzz.h"
+#include "budget.h"
 #include "serve/api_error.h"
 #include "serve/routes/embedding_request.h"
 
@@ -9,15 +10,18 @@ using fovea::serve::ApiError;
 using fovea::serve::Conversation;
 using fovea::serve::EmbeddingRequest;
 using fovea::serve::EmbeddingRoute;
-using fovea::serve::Json;
+using fovea::serve::SharedJson;
 using fovea::test::require;
 
 namespace {
 
-void check_conversations(const Json& messages) {
+constexpr std::size_t kMaxItems = 8;
+
+void check_conversations(const fovea::JsonView& messages) {
   std::vector<Conversation> conversations;
   const auto parse = [&] {
-    conversations = fovea::serve::parse_conversations(messages, "messages");
+    conversations =
+        fovea::serve::parse_conversations(messages, "messages", {.max_items = kMaxItems});
   };
   if (!fovea::test::accepts<ApiError>(parse)) return;
   require(!conversations.empty());
@@ -29,25 +33,31 @@ void check_conversations(const Json& messages) {
   }
 }
 
-void check_embeddings(const Json& body, EmbeddingRoute route) {
+void check_embeddings(const SharedJson& body, EmbeddingRoute route) {
   EmbeddingRequest request;
-  const auto parse = [&] { request = fovea::serve::parse_embedding_request(body, route); };
+  const auto parse = [&] {
+    request = fovea::serve::parse_embedding_request(body, route, {.max_items = kMaxItems});
+  };
   if (!fovea::test::accepts<ApiError>(parse)) return;
   require(!request.media.empty());
   require(request.rows.dimensions.value_or(1) >= 1);
   for (const auto& reference : request.media) require(!reference.param.empty());
 }
 
+void check(const std::uint8_t* data, std::size_t size) {
+  SharedJson body;
+  const auto parse = [&] {
+    body = fovea::serve::parse_json_object(std::string(fovea::test::text_of(data, size)));
+  };
+  if (!fovea::test::accepts<ApiError>(parse)) return;
+  if (const auto messages = body->root().find("messages")) check_conversations(*messages);
+  check_embeddings(body, EmbeddingRoute::kEmbeddings);
+  check_embeddings(body, EmbeddingRoute::kPooling);
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Json body;
-  const auto parse = [&] {
-    body = fovea::serve::parse_json_object(fovea::test::text_of(data, size));
-  };
-  if (!fovea::test::accepts<ApiError>(parse)) return 0;
-  if (body.contains("messages")) check_conversations(body["messages"]);
-  check_embeddings(body, EmbeddingRoute::kEmbeddings);
-  check_embeddings(body, EmbeddingRoute::kPooling);
+  fovea::test::within_budget(size, [&] { check(data, size); });
   return 0;
 }

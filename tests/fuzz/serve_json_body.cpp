@@ -1,5 +1,6 @@
-// Any text as the body of a request to encode or to plan: accepted items name media or a size.
-#include "fuzz.h"
+// Any text as the body of a request to encode or to plan: accepted items name media or a size, and
+// nothing takes more memory than its bytes allow.
+#include "budget.h"
 #include "serve/api_error.h"
 #include "serve/routes/encode_request.h"
 
@@ -25,7 +26,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fovea::serve::Request request;
   request.body = std::make_shared<const std::vector<std::uint8_t>>(data, data + size);
   for (const bool takes_sizes : {false, true}) {
-    fovea::test::accepts<fovea::serve::ApiError>([&] { read(request, takes_sizes); });
+    fovea::test::within_budget(size, [&] {
+      fovea::test::accepts<fovea::serve::ApiError>([&] { read(request, takes_sizes); });
+    });
   }
   return 0;
 }

@@ -1,8 +1,8 @@
 #include "serve/http/error_reply.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/json.h"
 #include "fovea/text.h"
 
 namespace fovea::serve {
@@ -23,22 +23,22 @@ std::string_view error_type(int status) {
   }
 }
 
+/// Written by hand: the end of a JSON object of the library takes memory, and this is what a
+/// request gets for which there was none.
 Reply error_reply(const ApiError& error, const RequestHead& head) {
   const std::string message = printable(error.what());
   const std::string param = printable(error.param());
-  nlohmann::ordered_json body;
+  std::string text = "{\"error\":";
   if (head.path.starts_with("/v2/") && head.path != "/v2/embed") {
-    body["error"] = error.code() + ": " + message;
+    text += json_quote(error.code() + ": " + message);
   } else {
-    nlohmann::ordered_json& fields = body["error"];
-    fields["message"] = message;
-    fields["type"] = error_type(error.status());
-    fields["param"] = param.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(param);
-    fields["code"] = error.code();
-    fields["request_id"] = head.id;
+    text += "{\"message\":" + json_quote(message);
+    text += ",\"type\":" + json_quote(error_type(error.status()));
+    text += ",\"param\":" + (param.empty() ? "null" : json_quote(param));
+    text += ",\"code\":" + json_quote(error.code());
+    text += ",\"request_id\":" + json_quote(head.id) + "}";
   }
-  Reply reply = text_reply(error.status(), "application/json",
-                           body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  Reply reply = text_reply(error.status(), "application/json", text + "}");
   reply.error_code = error.code();
   reply.error_detail = error.detail;
   if (error.retry_after_s) {

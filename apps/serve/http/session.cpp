@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/interrupt.h"
 #include "serve/http/body_reader.h"
 #include "serve/http/error_reply.h"
 #include "serve/http/reply_head.h"
@@ -51,6 +52,8 @@ class Closing {
 /// On a worker thread: what the handler throws is the reply.
 void handle(const Route& route, const std::shared_ptr<Exchange>& exchange,
             const PathArguments& arguments) {
+  const Interrupt interrupt(exchange->gone(), exchange->request().deadline, "the request");
+  const InterruptScope scope(&interrupt);  // whatever it reads ends when nobody waits for it
   try {
     route.handler(exchange, arguments);
   } catch (...) {

@@ -14,54 +14,67 @@
 namespace fovea::serve {
 namespace {
 
-void check_count(std::int64_t frames, std::int64_t most, const std::string& param) {
+void check_count(std::size_t frames, std::size_t most, const char* whose,
+                 const std::string& param) {
   if (frames <= most) return;
-  throw ApiError(
-      422, "too_many_frames",
-      "expected at most " + std::to_string(most) + " frames, got " + std::to_string(frames), param);
+  throw ApiError(422, "too_many_frames",
+                 "expected at most " + std::to_string(most) + " frames" + whose + ", got " +
+                     std::to_string(frames),
+                 param);
 }
 
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  for (;;) {
+/// The base64 of a video that is a data URL of frames; empty if it is none.
+std::string_view frames_text(const MediaReference& reference) {
+  if (reference.modality != Modality::kVideo || !is_data_url(reference.url)) return {};
+  const std::optional<DataUrl> url = parse_data_url(reference.url);
+  return url && url->type == "video/jpeg" ? url->base64 : std::string_view();
+}
+
+/// Frames of a reference; 0 if it does not come frame by frame.
+std::size_t count_frames(const MediaReference& reference) {
+  if (!reference.frames.empty()) return reference.frames.size();
+  const std::string_view text = frames_text(reference);
+  return text.data() == nullptr ? 0 : static_cast<std::size_t>(std::ranges::count(text, ',')) + 1;
+}
+
+/// The frames as URLs or base64.
+std::vector<std::string_view> frames_of(const MediaReference& reference) {
+  if (!reference.frames.empty()) return reference.frames;
+  std::vector<std::string_view> parts;
+  for (std::string_view text = frames_text(reference);;) {
     const std::size_t end = std::min(text.find(','), text.size());
-    parts.emplace_back(text.substr(0, end));
+    parts.push_back(text.substr(0, end));
     if (end == text.size()) return parts;
     text.remove_prefix(end + 1);
   }
 }
 
-/// The frames of a reference as URLs or base64; empty if it does not come frame by frame.
-std::vector<std::string> frames_of(MediaReference& reference, std::int64_t max_frames) {
-  if (!reference.frames.empty()) {
-    check_count(std::ssize(reference.frames), max_frames, reference.param);
-    return std::move(reference.frames);
-  }
-  if (reference.modality != Modality::kVideo || !is_data_url(reference.url)) return {};
-  const std::optional<DataUrl> url = parse_data_url(reference.url);
-  if (!url || url->type != "video/jpeg") return {};
-  check_count(std::ranges::count(url->base64, ',') + 1, max_frames, reference.param);
-  return split(url->base64);
-}
-
 }  // namespace
 
 FrameLists::FrameLists(std::vector<MediaReference>& references, std::int64_t max_frames) {
+  std::size_t all_frames = 0;
+  for (const MediaReference& reference : references) {
+    const std::size_t frames = count_frames(reference);
+    check_count(frames, static_cast<std::size_t>(max_frames), "", reference.param);
+    all_frames += frames;
+    check_count(all_frames, kMaxRequestFrames, " in a request", reference.param);
+  }
+  if (all_frames == 0) return;
   std::vector<MediaReference> all;
-  all.reserve(references.size());
+  all.reserve(references.size() + all_frames);
   for (MediaReference& reference : references) {
-    std::vector<std::string> frames = frames_of(reference, max_frames);
-    if (frames.empty()) {
+    if (count_frames(reference) == 0) {
       all.push_back(std::move(reference));
       continue;
     }
+    const std::vector<std::string_view> frames = frames_of(reference);
     videos_.push_back({.place = all.size(),
                        .num_frames = frames.size(),
                        .fps = reference.fps,
                        .param = reference.param});
     for (std::size_t i = 0; i < frames.size(); ++i) {
       MediaReference frame;
-      frame.url = std::move(frames[i]);
+      frame.url = frames[i];
       frame.param = reference.param + "[" + std::to_string(i) + "]";
       all.push_back(std::move(frame));
     }
@@ -79,6 +92,7 @@ void FrameLists::join(std::vector<MediaItem>& items) const {
   for (const Video& video : videos_) {
     take(joined, video.place);
     std::vector<MediaItem> images;
+    images.reserve(video.num_frames);
     take(images, video.place + video.num_frames);
     const auto owner = std::make_shared<const std::vector<MediaItem>>(std::move(images));
     std::vector<std::span<const std::uint8_t>> frames;

@@ -9,13 +9,18 @@
 
 namespace fovea::serve {
 
+/// Most frames of all videos of a request that come frame by frame: those of 256 videos that are
+/// sampled as vLLM does, 32 frames each. Each costs some 700 bytes beside its own.
+inline constexpr std::size_t kMaxRequestFrames = 8'192;
+
 /// Videos that a request names frame by frame: as a list of URLs, or as one data URL of the type
 /// video/jpeg, with commas between the frames. While they are resolved, each frame is an image.
 /// Source: vLLM, `VideoMediaIO.load_base64`.
 class FrameLists {
  public:
   /// Puts references to the frames, named "items[0].frames[3]", in the places of such videos.
-  /// @throws ApiError(422, "too_many_frames"), before anything is decoded or fetched.
+  /// @throws ApiError(422, "too_many_frames") for a video of more than `max_frames`, and videos of
+  /// more than kMaxRequestFrames together, before anything is made of them.
   FrameLists(std::vector<MediaReference>& references, std::int64_t max_frames);
 
   /// Puts the videos in the places of the items that their frames have become.

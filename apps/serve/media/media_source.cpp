@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/interrupt.h"
 #include "serve/api_error.h"
 #include "serve/media/fetcher.h"
 #include "serve/media/frame_lists.h"
@@ -68,6 +69,8 @@ struct MediaSource::Impl {
     if (options.policy != UrlPolicy::kNone) fetcher.emplace(options);
   }
 
+  /// @throws ApiError(400) for a URL, other than that of data, that is longer than any in use.
+  static void check_url(const MediaReference& reference);
   /// The item, if nothing has to be fetched for it. @throws ApiError.
   MediaItem local_item(const MediaReference& reference, MediaCounts& counts) const;
   [[nodiscard]] Bytes base64(const MediaReference& reference, std::string_view text) const;
@@ -81,7 +84,7 @@ struct MediaSource::Impl {
   }
   [[nodiscard]] Fetch fetch_of(const MediaReference& reference) const {
     const bool is_image = reference.modality == Modality::kImage;
-    return {.url = reference.url,
+    return {.url = std::string(reference.url),
             .modality = reference.modality,
             .max_bytes = max_bytes(reference),
             .timeout = is_image ? options.image_timeout : options.video_timeout,
@@ -98,6 +101,15 @@ struct MediaSource::Impl {
 void MediaSource::Impl::check_size(const MediaReference& reference, std::size_t bytes) const {
   if (bytes <= max_bytes(reference)) return;
   throw too_large(reference.modality, max_bytes(reference), reference.param);
+}
+
+void MediaSource::Impl::check_url(const MediaReference& reference) {
+  if (reference.url.size() <= kMaxUrlBytes) return;
+  const bool is_url = is_http_url(reference.url) || begins_with(reference.url, "file:");
+  if (!is_url) return;
+  throw invalid("expected a URL of at most " + std::to_string(kMaxUrlBytes) + " bytes, got " +
+                    std::to_string(reference.url.size()),
+                reference);
 }
 
 Bytes MediaSource::Impl::base64(const MediaReference& reference, std::string_view text) const {
@@ -123,7 +135,7 @@ MediaItem MediaSource::Impl::local_item(const MediaReference& reference,
     counts.body_bytes += std::ssize(reference.bytes);
     return borrowed_item(reference);
   }
-  const std::string& url = reference.url;
+  const std::string_view url = reference.url;
   if (is_data_url(url)) {
     const std::optional<DataUrl> parts = parse_data_url(url);
     if (!parts) throw invalid("expected data:<type>;base64,<data>", reference);
@@ -136,7 +148,7 @@ MediaItem MediaSource::Impl::local_item(const MediaReference& reference,
     throw ApiError(403, "media_url_blocked", "this server fetches no media (--media-url-policy)",
                    reference.param);
   }
-  if (url.find(':') != std::string::npos) {
+  if (url.find(':') != std::string_view::npos) {
     throw invalid("expected a data:, http:, https: or file: URL, or base64, got \"" +
                       shortened(url, kMaxQuoted) + "\"",
                   reference);
@@ -156,7 +168,10 @@ void MediaSource::resolve(std::vector<MediaReference> references, const CallBoun
   try {
     FrameLists lists(references, impl_->options.max_frames);
     done = finishing(std::move(lists), impl_->options, std::move(done));
+    media.items.reserve(references.size());
     for (std::size_t i = 0; i < references.size(); ++i) {
+      check_interrupt();
+      Impl::check_url(references[i]);
       if (impl_->is_fetched(references[i])) {
         fetched.push_back(i);
         media.items.emplace_back();
@@ -177,6 +192,7 @@ void MediaSource::resolve(std::vector<MediaReference> references, const CallBoun
   for (const std::size_t i : fetched) {
     Fetch fetch = impl_->fetch_of(references[i]);
     fetch.client = client;
+    references[i].url = {};  // the request's, which may be gone when the fetch ends
     resolution->start(*impl_->fetcher, std::move(fetch), i, std::move(references[i]));
   }
 }

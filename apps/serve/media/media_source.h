@@ -53,13 +53,13 @@ struct MediaSourceOptions {
   std::function<void(const MediaCounts& counts)> on_resolved = {};
 };
 
-/// One item as a request names it.
+/// One item as a request names it. Texts refer to the request.
 struct MediaReference {
   Modality modality = Modality::kImage;
   /// `data:` or `http(s):` or `file:` URL, or bare base64. Of a video its container, unless there
   /// are `frames`.
-  std::string url;
-  std::vector<std::string> frames;  ///< of a video: one `url` for each sampled frame
+  std::string_view url;
+  std::vector<std::string_view> frames;  ///< of a video: one `url` for each sampled frame
   /// Bytes that came with the request itself, in place of a URL.
   std::span<const std::uint8_t> bytes;
   SharedBytes owner;  ///< of `bytes`
@@ -88,6 +88,7 @@ class MediaSource {
 
   /// Calls `done` once: before it returns if nothing is fetched, on a thread of its own otherwise.
   /// The first reference that fails, fails all, with an ApiError whose param is the reference's.
+  /// @param references whose texts are not looked at once this has returned.
   /// @param bounds end the fetches. @param client whose fetches they are (Client::name).
   void resolve(std::vector<MediaReference> references, const CallBounds& bounds,
                const std::string& client, Done done);

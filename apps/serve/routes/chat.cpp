@@ -53,7 +53,7 @@ std::string digest_of(const ChatOptions& chat, const ProcessingOptions& options,
                    "with mm_processor_kwargs or media_io_kwargs vLLM looks for the rows under "
                    "another name than their uuid; without such options they are found, or with "
                    "--ec-model-id of this server",
-                   options.mm_processor_kwargs.empty() ? "media_io_kwargs" : "mm_processor_kwargs");
+                   options.mm_processor_kwargs ? "mm_processor_kwargs" : "media_io_kwargs");
   }
   return vllm_digest(chat.ec_hash, {.model_id = chat.ec_model_id,
                                     .modality = to_string(modality),
@@ -64,9 +64,10 @@ std::string digest_of(const ChatOptions& chat, const ProcessingOptions& options,
 
 NamedPart name_part(const ChatOptions& chat, const ProcessingOptions& options,
                     const MediaPart& part) {
-  if (part.uuid) check_key(*part.uuid, part.param + ".uuid");
+  const std::string key(part.uuid.value_or(""));
+  if (part.uuid) check_key(key, part.param + ".uuid");
   return {.modality = part.reference.modality,
-          .key = part.uuid.value_or(""),
+          .key = key,
           .digest = digest_of(chat, options, part),
           .has_uuid = part.uuid.has_value()};
 }
@@ -193,23 +194,25 @@ bool has_keys(const EngineOptions& engine) {
 }
 
 void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& exchange) {
-  const Json body = parse_json_object(exchange->request().text());
-  Fields fields(body, "");
+  const Request& http = exchange->request();
+  const SharedJson body = parse_json_object(http.text(), http.body);
+  Fields fields(body->root(), "");
   Service& service = chat->encoder.service;
-  service.check_model_name(fields.text("model").value_or(""));
+  service.check_model_name(std::string(fields.text("model").value_or("")));
   if (fields.boolean("stream").value_or(false)) {
     throw ApiError(400, "invalid_value", "stream: this server makes no text to be streamed",
                    "stream");
   }
-  const Json* messages = fields.find("messages");
-  if (messages == nullptr) {
+  const std::optional<JsonView> messages = fields.find("messages");
+  if (!messages) {
     throw ApiError(400, "missing_field", "messages: expected a conversation", "messages");
   }
   const ProcessingOptions options = read_processing_options(fields, service);
   EncodeCall call;
   const auto parts = std::make_shared<std::vector<NamedPart>>();
   MediaCounter counter(chat->limits.media);
-  for (MediaPart& part : parse_conversation(*messages, "messages")) {
+  const ConversationRules rules{.max_items = chat->limits.max_items};
+  for (MediaPart& part : parse_conversation(*messages, "messages", rules)) {
     counter.count(part.reference);
     parts->push_back(name_part(chat->options, options, part));
     part.reference.fps = options.fps;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
+#include "serve/routes/item_count.h"
 #include "serve/routes/processing_options.h"
 
 namespace fovea::serve {
@@ -24,8 +25,9 @@ constexpr std::array kMediaKinds{MediaKind{"image_url", "image_url", Modality::k
 constexpr std::array<std::string_view, 6> kTextTypes{"text",    "input_text", "output_text",
                                                      "refusal", "thinking",   "reasoning"};
 
-const Json& array_at(const Json& json, const std::string& where) {
-  if (json.is_array()) return json;
+/// Elements of what has to be an array.
+std::size_t count_of(const JsonView& json, const std::string& where) {
+  if (json.is_array()) return json.num_elements();
   throw ApiError(400, "invalid_value", where + ": expected an array", where);
 }
 
@@ -37,11 +39,11 @@ const MediaKind* find_kind(std::string_view type) {
 /// What a part without `type` is.
 const MediaKind* kind_by_member(Fields& part) {
   const auto* const found = std::ranges::find_if(
-      kMediaKinds, [&](const MediaKind& kind) { return part.find(kind.member) != nullptr; });
+      kMediaKinds, [&](const MediaKind& kind) { return part.find(kind.member).has_value(); });
   return found == kMediaKinds.end() ? nullptr : found;
 }
 
-[[noreturn]] void refuse_type(const std::string& type, const Fields& part) {
+[[noreturn]] void refuse_type(std::string_view type, const Fields& part) {
   const std::string param = part.path("type");
   std::string message = param + ": expected text, image_url, input_image or video_url, got \"" +
                         shortened(type, 60) + "\"";
@@ -51,45 +53,44 @@ const MediaKind* kind_by_member(Fields& part) {
 }
 
 /// The URL of a part: text, or an object with the member `url`.
-std::string read_url(Fields& part, std::string_view member) {
+std::string_view read_url(Fields& part, std::string_view member) {
   const std::string path = part.path(member);
-  const Json* value = part.find(member);
-  if (value == nullptr) {
+  const std::optional<JsonView> value = part.find(member);
+  if (!value) {
     throw ApiError(400, "missing_field", path + ": expected a URL, got nothing", path);
   }
   if (!value->is_object()) return *part.text(member);
   Fields fields(*value, path);
-  std::optional<std::string> url = fields.text("url");
+  const std::optional<std::string_view> url = fields.text("url");
   refuse_processing_members(fields);
   if (!url) throw ApiError(400, "missing_field", fields.path("url") + ": expected a URL", path);
-  return std::move(*url);
+  return *url;
 }
 
 /// Text that says nothing changes no vector.
-void check_text(const std::string& words, const std::string& where, TextRule rule) {
+void check_text(std::string_view words, const std::string& where, TextRule rule) {
   if (rule == TextRule::kIgnored || words.empty()) return;
   throw ApiError(400, "text_not_supported",
                  where + ": this server encodes images and videos, no text; expected media alone",
                  where);
 }
 
-std::optional<MediaPart> parse_part(const Json& json, const std::string& where, TextRule text) {
+std::optional<MediaPart> parse_part(const JsonView& json, const std::string& where, TextRule text) {
   if (json.is_string()) {
-    check_text(json.get_ref<const std::string&>(), where, text);
+    check_text(json.as_text(), where, text);
     return std::nullopt;
   }
   Fields part(json, where);
-  const std::optional<std::string> type = part.text("type");
+  const std::optional<std::string_view> type = part.text("type");
   const MediaKind* kind = type ? find_kind(*type) : kind_by_member(part);
   if (kind == nullptr) {
     const bool is_text = type ? std::ranges::find(kTextTypes, *type) != kTextTypes.end()
-                              : part.find("text") != nullptr;
+                              : part.find("text").has_value();
     if (!is_text) refuse_type(type.value_or(""), part);
     for (const char* member : {"text", "refusal", "thinking", "reasoning"}) {
-      const Json* words = text == TextRule::kRefused ? part.find(member) : nullptr;
-      if (words != nullptr && words->is_string()) {
-        check_text(words->get_ref<const std::string&>(), part.path(member), text);
-      }
+      if (text == TextRule::kIgnored) break;
+      const std::optional<JsonView> words = part.find(member);
+      if (words && words->is_string()) check_text(words->as_text(), part.path(member), text);
     }
     return std::nullopt;
   }
@@ -103,24 +104,26 @@ std::optional<MediaPart> parse_part(const Json& json, const std::string& where, 
   return media;
 }
 
-void append_message(const Json& json, const std::string& where, TextRule text,
+void append_part(const JsonView& json, const std::string& where, const ConversationRules& rules,
+                 Conversation& conversation) {
+  std::optional<MediaPart> part = parse_part(json, where, rules.text);
+  if (!part) return;
+  check_item_count(conversation.size() + 1, rules.max_items);
+  conversation.push_back(std::move(*part));
+}
+
+void append_message(const JsonView& json, const std::string& where, const ConversationRules& rules,
                     Conversation& conversation) {
   Fields message(json, where);
-  const Json* content = message.find("content");
-  if (content == nullptr) return;
+  const std::optional<JsonView> content = message.find("content");
+  if (!content) return;
   const std::string path = message.path("content");
-  if (content->is_string()) return check_text(content->get_ref<const std::string&>(), path, text);
-  if (content->is_object()) {  // as some clients send a single part
-    if (std::optional<MediaPart> part = parse_part(*content, path, text)) {
-      conversation.push_back(std::move(*part));
-    }
-    return;
-  }
-  for (std::size_t i = 0; i < array_at(*content, path).size(); ++i) {
-    if (std::optional<MediaPart> part = parse_part((*content)[i], element_path(path, i), text)) {
-      conversation.push_back(std::move(*part));
-    }
-  }
+  if (content->is_string()) return check_text(content->as_text(), path, rules.text);
+  // As some clients send a single part.
+  if (content->is_object()) return append_part(*content, path, rules, conversation);
+  const std::size_t parts = count_of(*content, path);
+  for (std::size_t i = 0; i < parts; ++i)
+    append_part(content->element(i), element_path(path, i), rules, conversation);
 }
 
 }  // namespace
@@ -136,29 +139,33 @@ void MediaCounter::count(const MediaReference& reference) {
                  reference.param);
 }
 
-Conversation parse_conversation(const Json& messages, const std::string& where, TextRule text) {
+Conversation parse_conversation(const JsonView& messages, const std::string& where,
+                                const ConversationRules& rules) {
   Conversation conversation;
-  for (std::size_t i = 0; i < array_at(messages, where).size(); ++i) {
-    append_message(messages[i], element_path(where, i), text, conversation);
-  }
+  const std::size_t count = count_of(messages, where);
+  for (std::size_t i = 0; i < count; ++i)
+    append_message(messages.element(i), element_path(where, i), rules, conversation);
   return conversation;
 }
 
-Conversation parse_message(const Json& message, const std::string& where, TextRule text) {
+Conversation parse_message(const JsonView& message, const std::string& where,
+                           const ConversationRules& rules) {
   Conversation conversation;
-  append_message(message, where, text, conversation);
+  append_message(message, where, rules, conversation);
   return conversation;
 }
 
-std::vector<Conversation> parse_conversations(const Json& json, const std::string& where,
-                                              TextRule text) {
+std::vector<Conversation> parse_conversations(const JsonView& json, const std::string& where,
+                                              const ConversationRules& rules) {
   std::vector<Conversation> conversations;
-  if (array_at(json, where).empty() || !json[0].is_array()) {
-    conversations.push_back(parse_conversation(json, where, text));
+  const std::size_t count = count_of(json, where);
+  if (count == 0 || !json.element(0).is_array()) {
+    conversations.push_back(parse_conversation(json, where, rules));
     return conversations;
   }
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    conversations.push_back(parse_conversation(json[i], element_path(where, i), text));
+  check_item_count(count, rules.max_items);  // each has to have an item
+  for (std::size_t i = 0; i < count; ++i) {
+    conversations.push_back(parse_conversation(json.element(i), element_path(where, i), rules));
   }
   return conversations;
 }

@@ -7,6 +7,7 @@
 
 #include "serve/api_error.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/item_count.h"
 #include "serve/routes/output_request.h"
 #include "serve/routes/processing_options.h"
 #include "serve/rows/row_output.h"
@@ -27,24 +28,26 @@ struct EmbedRequest {
   throw ApiError(400, code, param + ": " + why, param);
 }
 
-const Json& list_at(const Json& json, const std::string& param) {
-  if (!json.is_array() || json.empty()) {
+/// The number of elements of a list.
+std::size_t checked_count(const JsonView& json, const std::string& param) {
+  if (!json.is_array() || json.num_elements() == 0) {
     refuse_as(param, "invalid_value", "expected a list, which is not empty");
   }
-  return json;
+  return json.num_elements();
 }
 
-MediaReference image_of(const Json& json, const std::string& param) {
+MediaReference image_of(const JsonView& json, const std::string& param) {
   if (!json.is_string()) refuse_as(param, "invalid_value", "expected a URL");
   MediaReference reference;
-  reference.url = json.get<std::string>();
+  reference.url = json.as_text();
   reference.param = param;
   return reference;
 }
 
 /// The one image or video of an input.
-MediaReference media_of(const Json& input, const std::string& param) {
-  Conversation parts = parse_message(input, param, TextRule::kRefused);
+MediaReference media_of(const JsonView& input, const std::string& param, std::size_t max_items) {
+  Conversation parts =
+      parse_message(input, param, {.text = TextRule::kRefused, .max_items = max_items});
   if (parts.empty()) refuse_as(param, "text_not_supported", "this server encodes no text");
   if (parts.size() > 1) {
     refuse_as(parts[1].param, "multiple_media_in_conversation", "an input has one image or video");
@@ -52,43 +55,49 @@ MediaReference media_of(const Json& input, const std::string& param) {
   return std::move(parts[0].reference);
 }
 
-std::vector<MediaReference> read_images_or_inputs(Fields& fields) {
-  if (fields.find("texts") != nullptr) {
+std::vector<MediaReference> read_images_or_inputs(Fields& fields, std::size_t max_items) {
+  if (fields.find("texts")) {
     refuse_as("texts", "text_not_supported", "this server encodes images and videos, no text");
   }
-  const Json* images = fields.find("images");
-  const Json* inputs = fields.find("inputs");
-  if ((images == nullptr) == (inputs == nullptr)) {
-    throw ApiError(400, images == nullptr ? "missing_field" : "invalid_value",
+  const std::optional<JsonView> images = fields.find("images");
+  const std::optional<JsonView> inputs = fields.find("inputs");
+  if (images.has_value() == inputs.has_value()) {
+    throw ApiError(400, images ? "invalid_value" : "missing_field",
                    "expected either images or inputs", "images");
   }
-  const std::string name = images != nullptr ? "images" : "inputs";
-  const Json& list = list_at(images != nullptr ? *images : *inputs, name);
+  const std::string name = images ? "images" : "inputs";
+  const JsonView list = images ? *images : *inputs;
+  const std::size_t count = checked_count(list, name);
+  check_item_count(count, max_items);
   std::vector<MediaReference> media;
-  for (std::size_t i = 0; i < list.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const std::string param = element_path(name, i);
-    media.push_back(images != nullptr ? image_of(list[i], param) : media_of(list[i], param));
+    const JsonView one = list.element(i);
+    media.push_back(images ? image_of(one, param) : media_of(one, param, max_items));
   }
   return media;
 }
 
 std::set<std::string> read_types(Fields& fields) {
-  const Json* types = fields.find("embedding_types");
-  if (types == nullptr) return {"float"};
+  const std::optional<JsonView> types = fields.find("embedding_types");
+  if (!types) return {"float"};
   std::set<std::string> names;
-  for (const Json& type : list_at(*types, "embedding_types")) {
-    if (type != "float" && type != "base64") {
+  const std::size_t count = checked_count(*types, "embedding_types");
+  for (std::size_t i = 0; i < count; ++i) {
+    const JsonView type = types->element(i);
+    const std::string_view name = type.is_string() ? type.as_text() : "";
+    if (name != "float" && name != "base64") {
       refuse_as("embedding_types", "invalid_value", "expected float or base64");
     }
-    names.insert(type.get<std::string>());
+    names.emplace(name);
   }
   return names;
 }
 
-EmbedRequest parse_request(const Json& body) {
+EmbedRequest parse_request(const JsonView& body, std::size_t max_items) {
   Fields fields(body, "");
   EmbedRequest request;
-  request.media = read_images_or_inputs(fields);
+  request.media = read_images_or_inputs(fields, max_items);
   request.types = read_types(fields);
   request.rows.pooling = Pooling::kMean;
   request.rows.deepstack = vector_deepstack_of(fields, request.rows.pooling);
@@ -137,10 +146,11 @@ Reply make_reply(const Service& service, const EmbedRequest& request, const std:
 
 void handle_embed(const Encoder& encoder, const CallLimits& limits,
                   const std::shared_ptr<Exchange>& exchange) {
-  const Json body = parse_json_object(exchange->request().text());
-  Fields fields(body, "");
-  encoder.service.check_model_name(fields.text("model").value_or(""));
-  auto request = std::make_shared<EmbedRequest>(parse_request(body));
+  const Request& http = exchange->request();
+  const SharedJson body = parse_json_object(http.text(), http.body);
+  Fields fields(body->root(), "");
+  encoder.service.check_model_name(std::string(fields.text("model").value_or("")));
+  auto request = std::make_shared<EmbedRequest>(parse_request(body->root(), limits.max_items));
   check_pooling(request->rows, encoder.service);
   const ProcessingOptions options = read_processing_options(fields, encoder.service);
   EncodeCall call;

@@ -8,6 +8,7 @@
 
 #include "serve/api_error.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/item_count.h"
 #include "serve/routes/output_request.h"
 
 namespace fovea::serve {
@@ -30,15 +31,16 @@ bool is_media_url(std::string_view text) {
 
 /// What `input` holds, if the request says so; then its text may be bare base64, too.
 std::optional<Modality> read_modality(Fields& fields) {
-  const std::optional<std::string> name = fields.choice("modality", {"image", "video", "text"});
+  const std::optional<std::string_view> name =
+      fields.choice("modality", {"image", "video", "text"});
   if (!name) return std::nullopt;
   if (*name == "text") refuse_text(fields.path("modality"));
   return *name == "image" ? Modality::kImage : Modality::kVideo;
 }
 
-MediaReference reference_of(const Json& json, const std::string& where,
+MediaReference reference_of(const JsonView& json, const std::string& where,
                             std::optional<Modality> modality) {
-  const auto& url = json.get_ref<const std::string&>();
+  const std::string_view url = json.as_text();
   if (!modality && !is_media_url(url)) refuse_text(where);
   MediaReference reference;
   reference.modality =
@@ -49,17 +51,17 @@ MediaReference reference_of(const Json& json, const std::string& where,
 }
 
 /// How conversations become vectors.
-struct ConversationRules {
+struct VectorRules {
   bool per_item = false;  ///< a vector for each image or video
-  TextRule text = TextRule::kRefused;
+  ConversationRules conversation;
   PromptLimits limits;  ///< of a conversation; a URL is one of its own
 };
 
 /// The media of conversations, a vector each.
-std::vector<MediaReference> media_of(const Json& json, const std::string& where,
-                                     const ConversationRules& rules) {
+std::vector<MediaReference> media_of(const JsonView& json, const std::string& where,
+                                     const VectorRules& rules) {
   std::vector<MediaReference> media;
-  for (Conversation& conversation : parse_conversations(json, where, rules.text)) {
+  for (Conversation& conversation : parse_conversations(json, where, rules.conversation)) {
     if (conversation.empty()) refuse_text(where);
     if (conversation.size() > 1 && !rules.per_item) {
       const std::string& second = conversation[1].reference.param;
@@ -78,67 +80,75 @@ std::vector<MediaReference> media_of(const Json& json, const std::string& where,
   return media;
 }
 
-std::vector<MediaReference> read_input(const Json& input, const std::string& where,
-                                       std::optional<Modality> modality,
-                                       const ConversationRules& rules) {
+/// Refuses an object that begins a list and is no message.
+void check_message(const JsonView& first, const std::string& where) {
+  if (first.find("content") || first.find("text") || first.find("role")) return;
+  const std::string path = element_path(where, 0);
+  throw ApiError(400, "invalid_value",
+                 path + R"(: expected a URL as text, or a message {"role": .., "content": ..})",
+                 path);
+}
+
+std::vector<MediaReference> read_input(const JsonView& input, const std::string& where,
+                                       std::optional<Modality> modality, const VectorRules& rules) {
   if (input.is_string()) {
     MediaReference reference = reference_of(input, where, modality);
     MediaCounter(rules.limits).count(reference);
     return {std::move(reference)};
   }
-  if (!input.is_array() || input.empty()) {
+  if (!input.is_array() || input.num_elements() == 0) {
     throw ApiError(400, "invalid_value", where + ": expected a URL or a list, which is not empty",
                    where);
   }
-  const bool is_conversation = input[0].is_object();
-  if (is_conversation && !input[0].contains("content") && !input[0].contains("text") &&
-      !input[0].contains("role")) {
-    const std::string path = element_path(where, 0);
-    throw ApiError(400, "invalid_value",
-                   path + R"(: expected a URL as text, or a message {"role": .., "content": ..})",
-                   path);
-  }
-  const bool is_conversations = input[0].is_array() && !input[0].empty() && input[0][0].is_object();
-  if (is_conversation || is_conversations) return media_of(input, where, rules);
+  const JsonView first = input.element(0);
+  if (first.is_object()) check_message(first, where);
+  const bool is_conversations =
+      first.is_array() && first.num_elements() > 0 && first.element(0).is_object();
+  if (first.is_object() || is_conversations) return media_of(input, where, rules);
+  if (!first.is_string()) refuse_text(element_path(where, 0));  // numbers of tokens
+  check_item_count(input.num_elements(), rules.conversation.max_items);
   std::vector<MediaReference> media;
-  for (std::size_t i = 0; i < input.size(); ++i) {
-    const std::string path = where + "[" + std::to_string(i) + "]";
-    if (!input[i].is_string()) refuse_text(path);  // numbers of tokens
-    media.push_back(reference_of(input[i], path, modality));
+  for (std::size_t i = 0; i < input.num_elements(); ++i) {
+    const std::string path = element_path(where, i);
+    if (!input.element(i).is_string()) refuse_text(path);
+    media.push_back(reference_of(input.element(i), path, modality));
     MediaCounter(rules.limits).count(media.back());
   }
   return media;
 }
 
 std::vector<MediaReference> read_media(Fields& fields, EmbeddingRoute route,
-                                       const PromptLimits& limits) {
-  const ConversationRules rules{
+                                       const CallLimits& limits) {
+  const bool is_pooling = route == EmbeddingRoute::kPooling;
+  const VectorRules rules{
       .per_item = fields.boolean("per_item").value_or(false),
-      .text = route == EmbeddingRoute::kPooling ? TextRule::kIgnored : TextRule::kRefused,
-      .limits = limits};
+      .conversation = {.text = is_pooling ? TextRule::kIgnored : TextRule::kRefused,
+                       .max_items = limits.max_items},
+      .limits = limits.media};
   const std::optional<Modality> modality = read_modality(fields);
-  const Json* messages = fields.find("messages");
-  const Json* input = fields.find("input");
-  if ((messages == nullptr) == (input == nullptr)) {
-    throw ApiError(400, messages == nullptr ? "missing_field" : "invalid_value",
+  const std::optional<JsonView> messages = fields.find("messages");
+  const std::optional<JsonView> input = fields.find("input");
+  if (messages.has_value() == input.has_value()) {
+    throw ApiError(400, messages ? "invalid_value" : "missing_field",
                    "expected either input or messages", "input");
   }
-  if (messages != nullptr) return media_of(*messages, fields.path("messages"), rules);
+  if (messages) return media_of(*messages, fields.path("messages"), rules);
   return read_input(*input, fields.path("input"), modality, rules);
 }
 
 /// What /pooling does unless `pooling` says otherwise.
 Pooling pooling_of_task(Fields& fields) {
-  const std::optional<std::string> task = fields.text("task");
+  const std::optional<std::string_view> task = fields.text("task");
   if (!task || *task == "token_embed") return Pooling::kNone;
   if (*task == "embed") return Pooling::kMean;
   const std::string param = fields.path("task");
   const bool is_removed = *task == "encode" || *task == "score";
-  throw ApiError(400, "invalid_value",
-                 param + (is_removed ? ": \"" + *task + "\" was removed; use token_embed or embed"
-                                     : ": expected token_embed or embed, got \"" +
-                                           shortened(*task, 60) + "\""),
-                 param);
+  throw ApiError(
+      400, "invalid_value",
+      param + (is_removed
+                   ? ": \"" + std::string(*task) + "\" was removed; use token_embed or embed"
+                   : ": expected token_embed or embed, got \"" + shortened(*task, 60) + "\""),
+      param);
 }
 
 std::optional<std::int64_t> read_dimensions(Fields& fields, EmbeddingRoute route) {
@@ -170,10 +180,11 @@ RowOptions read_rows(Fields& fields, EmbeddingRoute route, const VectorForm& for
 
 }  // namespace
 
-EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route,
-                                         const PromptLimits& limits) {
-  Fields fields(body, "");
+EmbeddingRequest parse_embedding_request(const SharedJson& body, EmbeddingRoute route,
+                                         const CallLimits& limits) {
+  Fields fields(body->root(), "");
   EmbeddingRequest request;
+  request.json = body;
   request.model = fields.text("model").value_or("");
   request.media = read_media(fields, route, limits);
   request.form = read_vector_form(fields);

@@ -5,6 +5,7 @@
 
 #include "serve/media/media_source.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/encode_call.h"
 #include "serve/routes/processing_options.h"
 #include "serve/rows/row_output.h"
 #include "serve/rows/vector_reply.h"
@@ -20,6 +21,7 @@ enum class EmbeddingRoute : std::uint8_t {
 
 /// A body of these routes.
 struct EmbeddingRequest {
+  SharedJson json;  ///< what the media refer to
   std::string model;
   std::vector<MediaReference> media;  ///< a vector each
   VectorForm form;
@@ -30,9 +32,10 @@ struct EmbeddingRequest {
 /// conversations. Members that mean nothing here are ignored.
 /// @throws ApiError(400): "text_not_supported" for input that is text or tokens, and for
 /// conversations without media; "multiple_media_in_conversation" unless `per_item`;
-/// "missing_field", "invalid_value", "unsupported_dtype", "too_many_images", "too_many_videos".
+/// "missing_field", "invalid_value", "unsupported_dtype", "too_many_items", "too_many_images",
+/// "too_many_videos".
 /// Source: vLLM, vllm/entrypoints/pooling/embed/protocol.py; docs/serving.md, "Embeddings".
-[[nodiscard]] EmbeddingRequest parse_embedding_request(const Json& body, EmbeddingRoute route,
-                                                       const PromptLimits& limits = {});
+[[nodiscard]] EmbeddingRequest parse_embedding_request(const SharedJson& body, EmbeddingRoute route,
+                                                       const CallLimits& limits = {});
 
 }  // namespace fovea::serve

@@ -49,15 +49,16 @@ Reply make_reply(const Service& service, const CallLimits& limits, EmbeddingRout
 
 void handle(const Encoder& encoder, const CallLimits& limits, EmbeddingRoute route,
             const std::shared_ptr<Exchange>& exchange) {
-  const Json body = parse_json_object(exchange->request().text());
-  auto request =
-      std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, limits.media));
+  const Request& http = exchange->request();
+  const SharedJson body = parse_json_object(http.text(), http.body);
+  auto request = std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, limits));
   encoder.service.check_model_name(request->model);
   check_pooling(request->rows, encoder.service);
-  Fields fields(body, "");
+  Fields fields(body->root(), "");
   const ProcessingOptions options = read_processing_options(fields, encoder.service);
   EncodeCall call;
   call.media = std::move(request->media);
+  call.json = std::move(request->json);
   for (MediaReference& reference : call.media) reference.fps = options.fps;
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = reply_factor(*request);

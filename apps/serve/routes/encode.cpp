@@ -68,6 +68,7 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, const Requ
   const auto asked = std::make_shared<const Asked>(asked_for(service, limits, request, parsed));
   EncodeCall call;
   for (EncodeItem& item : parsed.items) call.media.push_back(std::move(item.media));
+  call.json = std::move(parsed.json);
   call.dtype = engine_dtype(asked->output.rows);
   call.reply_factor = reply_factor(asked->output);
   call.use_cache = parsed.use_cache;

@@ -9,18 +9,12 @@
 #include "serve/api_error.h"
 #include "serve/http/clients.h"
 #include "serve/http/error_reply.h"
+#include "serve/routes/item_count.h"
 #include "serve/routes/item_uses.h"
 #include "serve/routes/server_timing.h"
 
 namespace fovea::serve {
 namespace {
-
-void check_count(std::size_t items, const CallLimits& limits) {
-  if (items <= limits.max_items) return;
-  throw ApiError(400, "too_many_items",
-                 "the request has " + std::to_string(items) + " items; at most " +
-                     std::to_string(limits.max_items) + " are allowed (--max-items-per-request)");
-}
 
 Reply reply_of(const EncodeCall& call, double fetch_ms, Clock::time_point arrival, JobReply reply) {
   if (reply.error) std::rethrow_exception(reply.error);
@@ -65,10 +59,11 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
 
 void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                       const std::shared_ptr<Exchange>& exchange, EncodeCall call) {
-  check_count(call.media.size(), limits);
+  check_item_count(call.media.size(), limits.max_items);
   const CallBounds bounds{.stop = exchange->gone(),
                           .deadline = std::min(exchange->request().deadline, call.deadline)};
   const auto shared = std::make_shared<EncodeCall>(std::move(call));
+  const SharedJson json = std::move(shared->json);  // until the media have been read out of it
   encoder.media.resolve(std::move(shared->media), bounds, client_name(exchange->request()),
                         [&service = encoder.service, exchange, shared, bounds](
                             ResolvedMedia media, const std::exception_ptr& error) {

@@ -11,6 +11,7 @@
 #include "serve/media/media_source.h"
 #include "serve/routes/conversation.h"
 #include "serve/service/service.h"
+#include "serve/text/json.h"
 
 namespace fovea::serve {
 
@@ -30,6 +31,7 @@ struct CallLimits {
 /// What to encode for a request, and how to answer it.
 struct EncodeCall {
   std::vector<MediaReference> media;
+  SharedJson json;  ///< what the media refer to; may be null
   RowDType dtype = RowDType::kFloat32;
   double reply_factor = 1;  ///< as Job has it
   bool use_cache = true;

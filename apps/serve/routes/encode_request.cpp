@@ -8,6 +8,7 @@
 
 #include "serve/api_error.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/item_count.h"
 #include "serve/routes/output_request.h"
 #include "serve/text/content_type.h"
 #include "serve/text/multipart.h"
@@ -16,23 +17,14 @@
 namespace fovea::serve {
 namespace {
 
-void check_count(std::size_t items, const EncodeRequestRules& rules) {
-  if (items <= rules.max_items) return;
-  throw ApiError(400, "too_many_items",
-                 "the request has " + std::to_string(items) + " items; at most " +
-                     std::to_string(rules.max_items) + " are allowed (--max-items-per-request)",
-                 "items");
-}
-
 /// Members that are known, but mean something that the engine does not do.
 void refuse_member(Fields& fields, std::string_view name, const std::string& instead) {
-  if (fields.find(name) != nullptr)
-    refuse(fields.path(name), "this server does not take it; " + instead);
+  if (fields.find(name)) refuse(fields.path(name), "this server does not take it; " + instead);
 }
 
 void read_processor(Fields& fields, EncodeRequest& request) {
-  const Json* options = fields.find("processor_kwargs");
-  if (options == nullptr) return;
+  const std::optional<JsonView> options = fields.find("processor_kwargs");
+  if (!options) return;
   const std::string path = fields.path("processor_kwargs");
   if (!options->is_object()) refuse(path, "expected an object");
   request.processor.push_back({path, *options});
@@ -43,12 +35,13 @@ void read_fps(Fields& fields, MediaReference& media) {
   if (media.fps <= 0) refuse(fields.path("fps"), "expected a positive number");
 }
 
-std::vector<std::string> read_frames(const Json& frames, const std::string& path) {
-  std::vector<std::string> urls;
-  if (!frames.is_array() || frames.empty()) refuse(path, "expected an array of URLs");
-  for (const Json& frame : frames) {
-    if (!frame.is_string()) refuse(path, "expected an array of URLs");
-    urls.push_back(frame.get<std::string>());
+std::vector<std::string_view> read_frames(const JsonView& frames, const std::string& path) {
+  if (!frames.is_array() || frames.num_elements() == 0) refuse(path, "expected an array of URLs");
+  std::vector<std::string_view> urls;
+  urls.reserve(frames.num_elements());
+  for (std::size_t i = 0; i < frames.num_elements(); ++i) {
+    if (!frames.element(i).is_string()) refuse(path, "expected an array of URLs");
+    urls.push_back(frames.element(i).as_text());
   }
   return urls;
 }
@@ -62,33 +55,32 @@ std::int64_t read_size(Fields& fields, std::string_view name, std::int64_t other
 
 void read_media(Fields& fields, bool is_video, MediaReference& media) {
   const char* member = is_video ? "video" : "image";
-  const Json* frames = is_video ? fields.find("frames") : nullptr;
-  std::optional<std::string> url = fields.text(member);
-  media.param = fields.path(frames == nullptr ? member : "frames");
-  if (frames != nullptr && url) refuse(media.param, "comes with video; give one of them");
-  if (frames == nullptr && !url) {
+  const std::optional<JsonView> frames = is_video ? fields.find("frames") : std::nullopt;
+  const std::optional<std::string_view> url = fields.text(member);
+  media.param = fields.path(frames ? "frames" : member);
+  if (frames && url) refuse(media.param, "comes with video; give one of them");
+  if (!frames && !url) {
     fields.refuse_others();
     throw ApiError(400, "missing_field", media.param + ": expected a URL or base64, got nothing",
                    media.param);
   }
-  if (url) media.url = std::move(*url);
-  if (frames != nullptr) media.frames = read_frames(*frames, media.param);
+  if (url) media.url = *url;
+  if (frames) media.frames = read_frames(*frames, media.param);
 }
 
 /// The item that `json` says it is; without `type` its members tell.
-EncodeItem read_item(const Json& json, const std::string& where, const EncodeRequestRules& rules,
-                     EncodeRequest& request) {
+EncodeItem read_item(const JsonView& json, const std::string& where,
+                     const EncodeRequestRules& rules, EncodeRequest& request) {
   Fields fields(json, where);
   EncodeItem item;
-  const std::optional<std::string> type = fields.choice("type", {"image", "video"});
-  const bool is_video =
-      type ? *type == "video" : fields.find("video") != nullptr || fields.find("frames") != nullptr;
+  const std::optional<std::string_view> type = fields.choice("type", {"image", "video"});
+  const bool is_video = type ? *type == "video" : fields.find("video") || fields.find("frames");
   item.media.modality = is_video ? Modality::kVideo : Modality::kImage;
   item.id = fields.text("id").value_or("");
   item.uuid = fields.text("uuid").value_or("");
   read_processor(fields, request);
   if (is_video) read_fps(fields, item.media);
-  if (rules.takes_sizes && fields.find("width") != nullptr) {
+  if (rules.takes_sizes && fields.find("width")) {
     item.size = ItemSize{.width_px = read_size(fields, "width"),
                          .height_px = read_size(fields, "height"),
                          .num_frames = is_video ? read_size(fields, "num_frames", 1) : 1,
@@ -106,33 +98,35 @@ EncodeItem read_item(const Json& json, const std::string& where, const EncodeReq
 }
 
 /// The media of a conversation, in order.
-void read_messages(const Json& messages, const EncodeRequestRules& rules, EncodeRequest& request) {
-  Conversation conversation = parse_conversation(messages, "messages");
+void read_messages(const JsonView& messages, const EncodeRequestRules& rules,
+                   EncodeRequest& request) {
+  Conversation conversation =
+      parse_conversation(messages, "messages", {.max_items = rules.max_items});
   if (conversation.empty()) refuse("messages", "expected an image or a video, got text alone");
-  check_count(conversation.size(), rules);
   for (MediaPart& part : conversation) {
     EncodeItem item;
     item.media = std::move(part.reference);
-    item.uuid = std::move(part.uuid).value_or("");
+    item.uuid = part.uuid.value_or("");
     request.items.push_back(std::move(item));
   }
 }
 
 void read_items(Fields& fields, const EncodeRequestRules& rules, EncodeRequest& request) {
-  const Json* items = fields.find("items");
-  if (const Json* messages = fields.find("messages")) {
-    if (items != nullptr) refuse("messages", "comes with items; give one of them");
+  const std::optional<JsonView> items = fields.find("items");
+  if (const std::optional<JsonView> messages = fields.find("messages")) {
+    if (items) refuse("messages", "comes with items; give one of them");
     return read_messages(*messages, rules, request);
   }
-  if (items == nullptr) {
+  if (!items) {
     fields.refuse_others();  // names the member that was meant
     throw ApiError(400, "missing_field", "items: expected an array, got nothing", "items");
   }
-  if (!items->is_array() || items->empty()) refuse("items", "expected an array of items");
-  check_count(items->size(), rules);
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    request.items.push_back(
-        read_item((*items)[i], "items[" + std::to_string(i) + "]", rules, request));
+  if (!items->is_array() || items->num_elements() == 0)
+    refuse("items", "expected an array of items");
+  const std::size_t count = items->num_elements();
+  check_item_count(count, rules.max_items);
+  for (std::size_t i = 0; i < count; ++i) {
+    request.items.push_back(read_item(items->element(i), element_path("items", i), rules, request));
   }
 }
 
@@ -152,8 +146,8 @@ void read_options(Fields& fields, const std::string* accept, EncodeRequest& requ
 
 EncodeRequest read_json(const Request& request, const EncodeRequestRules& rules) {
   EncodeRequest result;
-  const Json body = parse_json_object(request.text());
-  Fields fields(body, "");
+  result.json = parse_json_object(request.text(), request.body);
+  Fields fields(result.json->root(), "");
   read_options(fields, find_header(request.headers, "Accept"), result);
   read_items(fields, rules, result);
   fields.refuse_others();
@@ -188,40 +182,21 @@ MediaReference bytes_of_body(const Request& request, std::span<const std::uint8_
   return media;
 }
 
-/// Turns options that are no text from text into what they are. What does not read as such stays
-/// text, which is refused where it is read.
-void give_types(Json& options) {
-  constexpr std::array<const char*, 8> kTyped{"/output/normalize",
-                                              "/fps",
-                                              "/priority",
-                                              "/timeout_ms",
-                                              "/processor_kwargs/min_pixels",
-                                              "/processor_kwargs/max_pixels",
-                                              "/width",
-                                              "/height"};
-  for (const char* place : kTyped) {
-    const Json::json_pointer pointer(place);
-    if (!options.contains(pointer) || !options[pointer].is_string()) continue;
-    Json typed = Json::parse(options[pointer].get<std::string>(), nullptr, false);
-    if (typed.is_number() || typed.is_boolean()) options[pointer] = std::move(typed);
-  }
-  const Json::json_pointer include("/output/include");
-  if (!options.contains(include) || !options[include].is_string()) return;
-  Json names = Json::array();
-  std::string rest = options[include].get<std::string>();
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    names.push_back(rest.substr(0, end));
-    rest.erase(0, end + 1);
-  }
-  options[include] = std::move(names);
-}
+/// Options of a query that are no text.
+constexpr std::array<std::string_view, 8> kScalars{"output.normalize",
+                                                   "fps",
+                                                   "priority",
+                                                   "timeout_ms",
+                                                   "processor_kwargs.min_pixels",
+                                                   "processor_kwargs.max_pixels",
+                                                   "width",
+                                                   "height"};
+constexpr std::array<std::string_view, 1> kLists{"output.include"};
 
 EncodeRequest read_bytes(const Request& request, const std::string& type) {
   EncodeRequest result;
-  Json options = query_object(request.query);
-  give_types(options);
-  Fields fields(options, "");
+  result.json = query_object(request.query, {.scalars = kScalars, .lists = kLists});
+  Fields fields(result.json->root(), "");
   read_options(fields, find_header(request.headers, "Accept"), result);
   EncodeItem item;
   item.media = bytes_of_body(request, *request.body, type, "body");
@@ -236,13 +211,12 @@ EncodeRequest read_bytes(const Request& request, const std::string& type) {
 EncodeRequest read_form(const Request& request, const std::string& boundary,
                         const EncodeRequestRules& rules) {
   EncodeRequest result;
-  Json options = Json::object();
+  std::string_view options = "{}";
   bool has_options = false;
   for (const FormPart& part : parse_multipart(*request.body, boundary, rules.max_items + 2)) {
     if (part.name == "options") {
       if (std::exchange(has_options, true)) refuse("options", "comes twice in the form");
-      options =
-          parse_json_object({reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size()});
+      options = {reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size()};
       continue;
     }
     if (part.name != "file") {
@@ -258,8 +232,9 @@ EncodeRequest read_form(const Request& request, const std::string& boundary,
   }
   if (result.items.empty())
     throw ApiError(400, "missing_field", "the form has no part file", "file");
-  check_count(result.items.size(), rules);
-  Fields fields(options, "");
+  check_item_count(result.items.size(), rules.max_items);
+  result.json = parse_json_object(options, request.body);
+  Fields fields(result.json->root(), "");
   read_options(fields, find_header(request.headers, "Accept"), result);
   for (EncodeItem& item : result.items) read_fps(fields, item.media);
   fields.refuse_others();

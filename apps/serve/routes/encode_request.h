@@ -27,11 +27,12 @@ struct EncodeItem {
 /// Options for the processor of a family, of all items or of one.
 struct ProcessorOptions {
   std::string path;  ///< "items[2].processor_kwargs"
-  Json options;
+  JsonView options;
 };
 
 /// A request to encode, whatever form its body has.
 struct EncodeRequest {
+  SharedJson json;    ///< what media and options refer to; may be null
   std::string model;  ///< empty: the only one
   std::vector<EncodeItem> items;
   std::vector<ProcessorOptions> processor;

@@ -112,12 +112,13 @@ double reply_factor(const RowOptions& rows) {
 void infer(const Encoder& encoder, const CallLimits& limits, const Call& exchange) {
   const Request& http = exchange->request();
   auto request = std::make_shared<KserveRequest>(
-      parse_kserve_request(http.body, inference_header_length(http.headers)));
+      parse_kserve_request(http.body, inference_header_length(http.headers), limits.max_items));
   const ServedModel& model = encoder.service.model();
   const RowOptions rows = kserve_rows(*request, element_type(model.dtype));
   check_pooling(rows, encoder.service);
   EncodeCall call;
   call.media = std::move(request->media);
+  call.json = std::move(request->json);
   for (const MediaReference& reference : call.media) MediaCounter(limits.media).count(reference);
   call.dtype = engine_dtype(rows);
   call.reply_factor = reply_factor(rows);

@@ -58,20 +58,20 @@ Value named(const Names<Value, kCount>& names, std::string_view name, const std:
 template <typename Value, std::size_t kCount>
 void read_choice(Fields& fields, std::string_view member, const Names<Value, kCount>& names,
                  Value& value) {
-  if (const std::optional<std::string> text = fields.text(member))
+  if (const std::optional<std::string_view> text = fields.text(member))
     value = named(names, *text, fields.path(member));
 }
 
 void read_include(Fields& output, OutputOptions& options) {
-  const Json* include = output.find("include");
-  if (include == nullptr) return;
+  const std::optional<JsonView> include = output.find("include");
+  if (!include) return;
   const std::string path = output.path("include");
   if (!include->is_array())
     throw ApiError(400, "invalid_value", path + ": expected an array of names", path);
   options.grid = false;
-  for (const Json& name : *include) {
-    options.*named(kIncludes, name.is_string() ? name.get<std::string>() : to_text(name), path) =
-        true;
+  for (std::size_t i = 0; i < include->num_elements(); ++i) {
+    const JsonView name = include->element(i);
+    options.*named(kIncludes, name.is_string() ? name.as_text() : name.summary(), path) = true;
   }
 }
 
@@ -109,11 +109,11 @@ OutputOptions read_output(Fields& body, const std::string* accept) {
   OutputOptions options;
   if (accept != nullptr && accept->find("application/vnd.safetensors") != accept->npos)
     options.format = ReplyFormat::kSafetensors;
-  const Json* json = body.find("output");
-  if (json == nullptr) return options;
+  const std::optional<JsonView> json = body.find("output");
+  if (!json) return options;
   Fields output(*json, body.path("output"));
   read_choice(output, "format", kFormats, options.format);
-  const std::string dtype = output.text("dtype").value_or("auto");
+  const std::string_view dtype = output.text("dtype").value_or("auto");
   options.dtype_is_auto = dtype == "auto";
   if (!options.dtype_is_auto) options.rows.type = element_type(dtype, output.path("dtype"));
   read_choice(output, "endianness", kOrders, options.rows.order);

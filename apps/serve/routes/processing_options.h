@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "fovea/media.h"
@@ -9,27 +10,27 @@
 namespace fovea::serve {
 
 /// What a request says about the processing of its media: `mm_processor_kwargs` and
-/// `media_io_kwargs` of vLLM.
-// NOLINTNEXTLINE(bugprone-exception-escape): moving JSON throws nothing
+/// `media_io_kwargs` of vLLM. Refers to the body.
 struct ProcessingOptions {
-  Json mm_processor_kwargs = Json::object();  ///< empty: none
-  Json image_io_kwargs = Json::object();      ///< empty: none
-  Json video_io_kwargs = Json::object();      ///< empty: none
-  double fps = 2.0;                           ///< at which videos are sampled
+  std::optional<JsonView> mm_processor_kwargs;  ///< absent or not empty
+  std::optional<JsonView> image_io_kwargs;      ///< likewise
+  std::optional<JsonView> video_io_kwargs;      ///< likewise
+  double fps = 2.0;                             ///< at which videos are sampled
 
-  [[nodiscard]] const Json& io_kwargs(Modality modality) const {
+  [[nodiscard]] const std::optional<JsonView>& io_kwargs(Modality modality) const {
     return modality == Modality::kImage ? image_io_kwargs : video_io_kwargs;
   }
   /// Whether there are any for media of this kind.
   [[nodiscard]] bool concern(Modality modality) const {
-    return !mm_processor_kwargs.empty() || !io_kwargs(modality).empty();
+    return mm_processor_kwargs || io_kwargs(modality);
   }
 };
 
 /// Refuses options of a family's processor other than those of the engine: `min_pixels`,
 /// `max_pixels` and `size` may be repeated. @param where path of `kwargs` in the request.
 /// @throws ApiError(400, "invalid_value") with what this server encodes with.
-void check_processor_kwargs(const Json& kwargs, const std::string& where, const Service& service);
+void check_processor_kwargs(const JsonView& kwargs, const std::string& where,
+                            const Service& service);
 
 /// Refuses members that would change how media are processed where nobody reads them: in a part of
 /// a conversation, in the object of its URL, and at the top of a body; `max_pixels` and its like.

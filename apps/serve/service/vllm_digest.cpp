@@ -41,33 +41,45 @@ void append_leaf(std::string& out, std::uint64_t number) {
   append_leaf(out, bytes);
 }
 
-void append_value(std::string& out, const Json& value);
+void append_value(std::string& out, const JsonView& value);
 
-void append_structure(std::string& out, const Json& value) {
-  append_tag(out, value.is_array() ? Tag::kSequence : Tag::kMapping);
-  append_number(out, value.size());
-  for (const auto& [key, member] : value.items()) {
-    if (value.is_object()) append_frame(out, key);
-    append_value(out, member);
+void append_list(std::string& out, const JsonView& list) {
+  append_tag(out, Tag::kSequence);
+  append_number(out, list.num_elements());
+  for (std::size_t i = 0; i < list.num_elements(); ++i) append_value(out, list.element(i));
+}
+
+void append_object(std::string& out, const JsonView& object) {
+  append_tag(out, Tag::kMapping);
+  append_number(out, object.num_members());
+  for (std::size_t i = 0; i < object.num_members(); ++i) {
+    append_frame(out, object.key(i));
+    append_value(out, object.member(i));
   }
 }
 
-void append_value(std::string& out, const Json& value) {
+void append_value(std::string& out, const JsonView& value) {
   if (value.is_null()) {
     append_tag(out, Tag::kNone);
-  } else if (value.is_structured()) {
-    append_structure(out, value);
+  } else if (value.is_array()) {
+    append_list(out, value);
+  } else if (value.is_object()) {
+    append_object(out, value);
   } else if (value.is_string()) {
-    append_leaf(out, value.get_ref<const std::string&>());
-  } else if (value.is_boolean()) {
-    append_leaf(out, std::string_view(value.get<bool>() ? "\1" : "\0", 1));
-  } else if (value.is_number_float()) {
-    append_leaf(out, std::bit_cast<std::uint64_t>(value.get<double>()));
-  } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
+    append_leaf(out, value.as_text());
+  } else if (value.is_bool()) {
+    append_leaf(out, std::string_view(value.as_bool() ? "\1" : "\0", 1));
+  } else if (const std::optional<std::int64_t> number = value.integer()) {
+    append_leaf(out, static_cast<std::uint64_t>(*number));
+  } else if (value.is_integer()) {
     throw ApiError(400, "invalid_value", "a number of the options has more than 64 bits");
   } else {
-    append_leaf(out, static_cast<std::uint64_t>(value.get<std::int64_t>()));
+    append_leaf(out, std::bit_cast<std::uint64_t>(value.as_number()));
   }
+}
+
+bool has_members(const std::optional<JsonView>& object) {
+  return object && object->num_members() > 0;
 }
 
 }  // namespace
@@ -95,10 +107,10 @@ std::string vllm_digest(DigestKind kind, const DigestInput& input) {
   std::map<std::string_view, std::string> values;  // sorted by name
   append_leaf(values["model_id"], input.model_id);
   append_leaf(values[input.modality], input.uuid);
-  if (!input.media_io_kwargs.empty())
-    append_value(values["media_io_kwargs"], input.media_io_kwargs);
-  if (!input.mm_processor_kwargs.empty()) {
-    append_value(values["mm_processor_kwargs"], input.mm_processor_kwargs);
+  if (has_members(input.media_io_kwargs))
+    append_value(values["media_io_kwargs"], *input.media_io_kwargs);
+  if (has_members(input.mm_processor_kwargs)) {
+    append_value(values["mm_processor_kwargs"], *input.mm_processor_kwargs);
   }
   std::string all;
   for (const auto& [name, value] : values) {

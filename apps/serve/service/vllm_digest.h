@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "serve/text/json.h"
+#include "core/json.h"
 
 namespace fovea::serve {
 
@@ -20,8 +21,8 @@ struct DigestInput {
   std::string_view model_id;  ///< the consumer's --model, literally
   std::string_view modality;  ///< "image" or "video"
   std::string_view uuid;
-  const Json& media_io_kwargs;      ///< of the modality; null or empty: none
-  const Json& mm_processor_kwargs;  ///< null or empty: none
+  std::optional<JsonView> media_io_kwargs;      ///< of the modality; absent or empty: none
+  std::optional<JsonView> mm_processor_kwargs;  ///< absent or empty: none
 };
 
 /// The identifier, in hexadecimal digits, under which vLLM 0.31 to 0.33 looks for an item whose

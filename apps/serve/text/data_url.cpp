@@ -8,6 +8,8 @@ namespace fovea::serve {
 namespace {
 
 constexpr std::string_view kScheme = "data:";
+/// Most bytes of the type and its parameters.
+constexpr std::size_t kMaxHeadBytes = 1024;
 
 bool is_token(std::string_view text) {
   const auto fits = [](char c) {
@@ -32,7 +34,7 @@ std::optional<DataUrl> parse_data_url(std::string_view text) {
   if (!is_data_url(text)) return std::nullopt;
   text.remove_prefix(kScheme.size());
   const std::size_t comma = text.find(',');
-  if (comma == std::string_view::npos) return std::nullopt;
+  if (comma == std::string_view::npos || comma > kMaxHeadBytes) return std::nullopt;
   std::string_view head = text.substr(0, comma);
   const std::size_t last = head.rfind(';');
   if (last == std::string_view::npos || to_lower(head.substr(last + 1)) != "base64") {

@@ -18,8 +18,9 @@ struct DataUrl {
 [[nodiscard]] bool is_data_url(std::string_view text);
 
 /// Splits "data:[type][;parameter]*;base64,<data>"; the data is not looked at. Nothing for data in
-/// another form than base64, and for types and parameters with other characters than those of
-/// tokens. Source: RFC 2397, section 3; RFC 2045, section 5.1.
+/// another form than base64, for types and parameters with other characters than those of
+/// tokens, and for more than 1024 bytes of them. Source: RFC 2397, section 3; RFC 2045,
+/// section 5.1.
 [[nodiscard]] std::optional<DataUrl> parse_data_url(std::string_view text);
 
 /// How many bytes from_base64() makes of text, at most.

@@ -1,8 +1,6 @@
 #include "serve/text/json.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <utility>
 
 #include "serve/api_error.h"
@@ -10,40 +8,30 @@
 namespace fovea::serve {
 namespace {
 
-/// Watches the parser: depth, and keys given twice, which it would let the last of win.
-class Watch {
- public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start) {
-      if (depth >= kMaxJsonDepth) {
-        throw ApiError(
-            400, "invalid_json",
-            "the body is nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
-      }
-      keys_.emplace_back();
-    } else if (event == Event::object_end || event == Event::array_end) {
-      keys_.pop_back();
-    } else if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-      throw ApiError(400, "invalid_json",
-                     "the body gives \"" + shortened(parsed.get<std::string>(), 100) + "\" twice");
-    }
-    return true;
-  }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-};
-
-std::string kind_of(const Json& json) {
-  if (json.is_string()) return "\"" + shortened(json.get_ref<const std::string&>(), 60) + "\"";
-  return json.is_structured() ? (json.is_array() ? "an array" : "an object")
-                              : shortened(to_text(json), 60);
+[[noreturn]] void refuse(const std::string& path, const std::string& expected,
+                         const JsonView& got) {
+  throw ApiError(400, "invalid_value", path + ": expected " + expected + ", got " + got.summary(),
+                 path);
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& expected, const Json& got) {
-  throw ApiError(400, "invalid_value", path + ": expected " + expected + ", got " + kind_of(got),
-                 path);
+/// A document, and what its text lies in.
+struct OwningJson {
+  OwningJson(std::shared_ptr<const void> of_text, JsonDocument of_value)
+      : owner(std::move(of_text)), document(std::move(of_value)) {}
+
+  std::shared_ptr<const void> owner;
+  JsonDocument document;
+};
+
+JsonDocument parse_body(std::string_view text) {
+  const JsonRules rules{
+      .duplicates = DuplicateKeys::kReject, .non_finite = false, .limits = kBodyLimits};
+  try {
+    return JsonDocument::parse_borrowed(text, "the body", rules);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorruptData) throw;
+    throw ApiError(400, "invalid_json", error.what());
+  }
 }
 
 /// How many letters to change, insert or drop to make one word of the other.
@@ -63,26 +51,22 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Json parse_json_object(std::string_view text) {
-  Json json;
-  try {
-    Watch watch;
-    json = Json::parse(text, [&](int depth, Json::parse_event_t event, const Json& parsed) {
-      return watch(depth, event, parsed);
-    });
-  } catch (const Json::parse_error& error) {
-    throw ApiError(400, "invalid_json", "the body is no JSON: " + shortened(error.what(), 300));
-  } catch (const Json::exception& error) {
-    throw ApiError(400, "invalid_json", shortened(error.what(), 300));
+SharedJson parse_json_object(std::string_view text, std::shared_ptr<const void> owner) {
+  const auto json = std::make_shared<const OwningJson>(std::move(owner), parse_body(text));
+  const JsonView root = json->document.root();
+  if (!root.is_object()) {
+    throw ApiError(400, "invalid_json", "expected a JSON object, got " + root.summary());
   }
-  if (!json.is_object()) {
-    throw ApiError(400, "invalid_json", "expected a JSON object, got " + kind_of(json));
-  }
-  return json;
+  return {json, &json->document};
 }
 
-std::string element_path(const std::string& list, std::size_t index) {
-  return list + "[" + std::to_string(index) + "]";
+SharedJson parse_json_object(std::string text) {
+  const auto owner = std::make_shared<const std::string>(std::move(text));
+  return parse_json_object(*owner, owner);
+}
+
+std::string element_path(std::string_view list, std::size_t index) {
+  return std::string(list) + "[" + std::to_string(index) + "]";
 }
 
 std::string to_text(const Json& json) {
@@ -98,7 +82,7 @@ bool is_utf8(std::string_view text) {
   }
 }
 
-Fields::Fields(const Json& json, std::string where) : json_(&json), where_(std::move(where)) {
+Fields::Fields(const JsonView& json, std::string where) : json_(json), where_(std::move(where)) {
   if (!json.is_object()) refuse(where_, "an object", json);
 }
 
@@ -106,63 +90,60 @@ std::string Fields::path(std::string_view name) const {
   return where_.empty() ? std::string(name) : where_ + "." + std::string(name);
 }
 
-const Json* Fields::find(std::string_view name) {
-  asked_.emplace_back(name);
-  const auto found = json_->find(std::string(name));
-  return found == json_->end() || found->is_null() ? nullptr : &*found;
+std::optional<JsonView> Fields::find(std::string_view name) {
+  asked_.push_back(name);
+  return json_.find(name);
 }
 
-std::optional<std::string> Fields::text(std::string_view name) {
-  const Json* json = find(name);
-  if (json == nullptr) return std::nullopt;
+std::optional<std::string_view> Fields::text(std::string_view name) {
+  const std::optional<JsonView> json = find(name);
+  if (!json) return std::nullopt;
   if (!json->is_string()) refuse(path(name), "text", *json);
-  return json->get<std::string>();
+  return json->as_text();
 }
 
 std::optional<bool> Fields::boolean(std::string_view name) {
-  const Json* json = find(name);
-  if (json == nullptr) return std::nullopt;
-  if (!json->is_boolean()) refuse(path(name), "true or false", *json);
-  return json->get<bool>();
+  const std::optional<JsonView> json = find(name);
+  if (!json) return std::nullopt;
+  if (!json->is_bool()) refuse(path(name), "true or false", *json);
+  return json->as_bool();
 }
 
 std::optional<double> Fields::number(std::string_view name) {
-  const Json* json = find(name);
-  if (json == nullptr) return std::nullopt;
-  if (!json->is_number() || !std::isfinite(json->get<double>()))
-    refuse(path(name), "a number", *json);
-  return json->get<double>();
+  const std::optional<JsonView> json = find(name);
+  if (!json) return std::nullopt;
+  if (!json->is_number()) refuse(path(name), "a number", *json);
+  return json->as_number();
 }
 
 std::optional<std::int64_t> Fields::integer(std::string_view name) {
-  const Json* json = find(name);
-  if (json == nullptr) return std::nullopt;
-  const bool fits = json->is_number_integer() &&
-                    (!json->is_number_unsigned() || json->get<std::uint64_t>() <= INT64_MAX);
-  if (!fits) refuse(path(name), "a whole number", *json);
-  return json->get<std::int64_t>();
+  const std::optional<JsonView> json = find(name);
+  if (!json) return std::nullopt;
+  if (!json->integer()) refuse(path(name), "a whole number", *json);
+  return json->integer();
 }
 
-std::optional<std::string> Fields::choice(std::string_view name,
-                                          std::initializer_list<std::string_view> choices) {
-  std::optional<std::string> value = text(name);
+std::optional<std::string_view> Fields::choice(std::string_view name,
+                                               std::initializer_list<std::string_view> choices) {
+  const std::optional<std::string_view> value = text(name);
   if (!value || std::ranges::find(choices, *value) != choices.end()) return value;
   std::string expected = "one of";
   for (const std::string_view choice : choices) {
     expected += (expected.ends_with("of") ? " " : ", ") + std::string(choice);
   }
-  refuse(path(name), expected, *json_->find(std::string(name)));
+  refuse(path(name), expected, json_.at(name));
 }
 
 void Fields::refuse_others() const {
-  for (const auto& [name, value] : json_->items()) {
+  for (std::size_t i = 0; i < json_.num_members(); ++i) {
+    const std::string_view name = json_.key(i);
     if (std::ranges::find(asked_, name) != asked_.end()) continue;
-    const std::string given = name.substr(0, 100);
+    const std::string_view given = name.substr(0, 100);
     std::string message = "unknown field " + path(shortened(name, 100));
     const auto nearest = std::ranges::min_element(
-        asked_, {}, [&](const std::string& known) { return distance(known, given); });
+        asked_, {}, [&](std::string_view known) { return distance(known, given); });
     if (nearest != asked_.end() && distance(*nearest, given) <= 2) {
-      message += "; did you mean " + *nearest + "?";
+      message += "; did you mean " + std::string(*nearest) + "?";
     }
     throw ApiError(400, "unknown_field", message, path(shortened(name, 100)));
   }

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <future>
+#include <string_view>
 
 #include "serve/api_error.h"
 #include "serve/service/memory_budget.h"
 #include "serve/text/base64.h"
+#include "serve/text/url.h"
 #include "support/expect_error.h"
 #include "support/local_server.h"
 #include "support/temporary_directory.h"
@@ -17,10 +20,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// A text that outlives all references.
+std::string_view kept(std::string text) {
+  static std::deque<std::string> texts;
+  return texts.emplace_back(std::move(text));
+}
+
 MediaReference reference(std::string url, Modality modality = Modality::kImage) {
   MediaReference made;
   made.modality = modality;
-  made.url = std::move(url);
+  made.url = kept(std::move(url));
   made.param = "items[0].image";
   return made;
 }
@@ -99,7 +108,7 @@ TEST(MediaSource, RefersToTheBytesOfTheRequest) {
 
 MediaReference frames(std::vector<std::string> urls) {
   MediaReference made = reference("", Modality::kVideo);
-  made.frames = std::move(urls);
+  for (std::string& url : urls) made.frames.push_back(kept(std::move(url)));
   made.fps = 4.0;
   made.param = "items[1].frames";
   return made;
@@ -130,6 +139,30 @@ TEST(MediaSource, SplitsAVideoThatIsASequenceOfJpegs) {
   EXPECT_EQ(num_frames(url), 2U);
   EXPECT_EQ(num_frames("data:video/jpeg;base64,b25l"), 1U);
   expect_refusal(400, "invalid_value", "not valid base64", reference(url));
+}
+
+TEST(MediaSource, BoundsTheFramesOfARequest) {
+  const std::string commas(2047, ',');
+  std::vector<MediaReference> videos(
+      4, reference("data:video/jpeg;base64,AAAA" + commas, Modality::kVideo));
+  const auto code = [&] {
+    try {
+      (void)resolved(videos);
+    } catch (const ApiError& error) {
+      return error.code();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(code(), "invalid_value");  // frames without bytes
+  videos.push_back(frames({"AAAA"}));
+  EXPECT_EQ(code(), "too_many_frames");
+}
+
+TEST(MediaSource, BoundsTheLengthOfUrls) {
+  for (const char* scheme : {"http://a/", "https://a/", "file:///"}) {
+    expect_refusal(400, "invalid_value", "a URL of at most 8192 bytes",
+                   reference(scheme + std::string(kMaxUrlBytes, 'x')));
+  }
 }
 
 TEST(MediaSource, NamesTheFrameThatIsWrong) {

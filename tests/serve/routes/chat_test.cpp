@@ -182,10 +182,9 @@ TEST_F(ChatTest, PublishesUnderTheNameThatVllmComputesFromOptions) {
   body["media_io_kwargs"] = Json::parse(R"({"image": {"image_mode": "RGB"}})");
   const Answer answer = post(body);
   ASSERT_EQ(answer.status, 200) << answer.body;
-  const Json io = Json::parse(R"({"image_mode": "RGB"})");
-  const Json none;
+  const JsonDocument io = JsonDocument::parse(R"({"image_mode": "RGB"})", "options");
   const std::string digest =
-      vllm_digest(DigestKind::kSha512, {"org/model", "image", "abc", io, none});
+      vllm_digest(DigestKind::kSha512, {"org/model", "image", "abc", io.root(), std::nullopt});
   EXPECT_EQ(answer.json()["ec_transfer_params"]["abc"]["fovea"]["identifier"], digest);
   const Embedding expected = test::encoded(test::photo(), RowDType::kBFloat16);
   expect_rows(file_of("abc"), expected);

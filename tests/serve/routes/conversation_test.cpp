@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "serve/api_error.h"
 
 namespace fovea::serve {
@@ -10,8 +12,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// The value of a text that outlives all conversations.
+JsonView view_of(const std::string& json) {
+  static std::deque<JsonDocument> documents;
+  return documents.emplace_back(JsonDocument::parse(json, "messages")).root();
+}
+
 Conversation parse(const std::string& json) {
-  return parse_conversation(Json::parse(json), "messages");
+  return parse_conversation(view_of(json), "messages");
 }
 
 /// The conversation of one user message with these parts.
@@ -107,10 +115,10 @@ TEST(ParseConversation, RefusesOptionsOfProcessingThatNobodyReads) {
 
 TEST(ParseConversation, RefusesTextWhereItWouldCount) {
   const auto param = [](const char* content) {
-    const Json messages =
-        Json::parse(R"([{"role": "user", "content": )" + std::string(content) + "}]");
+    const JsonView messages =
+        view_of(R"([{"role": "user", "content": )" + std::string(content) + "}]");
     try {
-      (void)parse_conversation(messages, "messages", TextRule::kRefused);
+      (void)parse_conversation(messages, "messages", {.text = TextRule::kRefused});
     } catch (const ApiError& error) {
       EXPECT_EQ(error.code(), "text_not_supported");
       return error.param();
@@ -125,6 +133,26 @@ TEST(ParseConversation, RefusesTextWhereItWouldCount) {
   EXPECT_EQ(param(R"([{"image_url": "data:a"}, {"type": "text", "text": ""}])"), "");
 }
 
+TEST(ParseConversation, CountsMediaBeforeItMakesThem) {
+  std::string parts = R"([{"content": ["text")";
+  for (int i = 0; i < 4; ++i) parts += R"(, {"image_url": "a"})";
+  const JsonView messages = view_of(parts + "]}]");
+  EXPECT_EQ(parse_conversation(messages, "messages", {.max_items = 4}).size(), 4U);
+  const auto code = [](auto&& call) {
+    try {
+      (void)call();
+    } catch (const ApiError& error) {
+      return error.code();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(code([&] { return parse_conversation(messages, "messages", {.max_items = 3}); }),
+            "too_many_items");
+  EXPECT_EQ(
+      code([] { return parse_conversations(view_of("[[],[],[]]"), "input", {.max_items = 2}); }),
+      "too_many_items");
+}
+
 TEST(ParseConversation, RefusesOtherShapes) {
   EXPECT_EQ(refusal("7").param(), "messages[0].content");
   EXPECT_EQ(refusal("[7]").param(), "messages[0].content[0]");
@@ -134,11 +162,11 @@ TEST(ParseConversation, RefusesOtherShapes) {
 
 TEST(ParseConversations, TakesOneOrSeveral) {
   const std::string one = R"([{"content": [{"image_url": "data:a"}]}])";
-  EXPECT_EQ(parse_conversations(Json::parse(one), "messages").size(), 1U);
-  const auto two = parse_conversations(Json::parse("[" + one + "," + one + "]"), "messages");
+  EXPECT_EQ(parse_conversations(view_of(one), "messages").size(), 1U);
+  const auto two = parse_conversations(view_of("[" + one + "," + one + "]"), "messages");
   ASSERT_EQ(two.size(), 2U);
   EXPECT_EQ(two[1][0].param, "messages[1][0].content[0]");
-  EXPECT_THROW((void)parse_conversations(Json::parse("[" + one + ", 7]"), "messages"), ApiError);
+  EXPECT_THROW((void)parse_conversations(view_of("[" + one + ", 7]"), "messages"), ApiError);
 }
 
 }  // namespace

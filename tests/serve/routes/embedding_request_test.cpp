@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 EmbeddingRequest parse(const std::string& body,
                        EmbeddingRoute route = EmbeddingRoute::kEmbeddings) {
-  return parse_embedding_request(Json::parse(body), route);
+  return parse_embedding_request(parse_json_object(body), route);
 }
 
 ApiError refusal(const std::string& body, EmbeddingRoute route = EmbeddingRoute::kEmbeddings) {
@@ -97,7 +97,8 @@ TEST(EmbeddingRequest, MakesOneVectorOfEachPartOnlyIfAsked) {
 TEST(EmbeddingRequest, LimitsTheMediaOfAPrompt) {
   const auto error = [](const std::string& body, const PromptLimits& limits) {
     try {
-      (void)parse_embedding_request(Json::parse(body), EmbeddingRoute::kEmbeddings, limits);
+      (void)parse_embedding_request(parse_json_object(body), EmbeddingRoute::kEmbeddings,
+                                    {.media = limits});
     } catch (const ApiError& refused) {
       return refused;
     }

@@ -183,7 +183,7 @@ TEST(ReadEncodeRequest, NamesTheLimitOfItemsAndItsFlag) {
   const ApiError error = refusal([&] { (void)read_json(two, {.max_items = 1}); });
   EXPECT_EQ(error.code(), "too_many_items");
   EXPECT_THAT(error.what(),
-              HasSubstr("has 2 items; at most 1 are allowed (--max-items-per-request)"));
+              HasSubstr("has at least 2 items; at most 1 are allowed (--max-items-per-request)"));
 }
 
 TEST(ReadEncodeRequest, LimitsTheItemsOfEachModality) {
@@ -238,7 +238,7 @@ TEST(ReadEncodeRequest, GivesTheOptionsOfAQueryTheirTypes) {
   EXPECT_EQ(request.items[0].media.fps, 0.5);
   EXPECT_EQ(request.model, "7");
   EXPECT_EQ(request.items[0].id, "1");
-  EXPECT_EQ(request.processor[0].options["max_pixels"], 4096);
+  EXPECT_EQ(request.processor[0].options.int_or("max_pixels", 0), 4096);
 }
 
 TEST(ReadEncodeRequest, RefusesOptionsOfAQueryThatAreNone) {

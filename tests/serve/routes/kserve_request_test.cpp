@@ -10,13 +10,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr std::size_t kMaxItems = 1000;
+
 SharedBytes bytes(const std::string& text) {
   return std::make_shared<const std::vector<std::uint8_t>>(text.begin(), text.end());
 }
 
 /// A body of JSON and what follows it.
 KserveRequest parse(const std::string& json, const std::string& tail = {}) {
-  return parse_kserve_request(bytes(json + tail), json.size());
+  return parse_kserve_request(bytes(json + tail), json.size(), kMaxItems);
 }
 
 ApiError refusal(const std::string& json, const std::string& tail = {}) {
@@ -37,6 +39,11 @@ std::string binary_input(const std::string& shape, std::size_t size) {
   return with_input(shape, R"(, "parameters": {"binary_data_size": )" + std::to_string(size) + "}");
 }
 
+/// A request with these members beside a good input.
+std::string with(const std::string& members) {
+  return "{" + members + "," + with_input("[1]", R"(, "data": ["QUI="])").substr(1);
+}
+
 const std::string kTwoElements("\2\0\0\0ab\1\0\0\0c", 11);
 
 TEST(KserveRequest, SplitsBinaryElements) {
@@ -54,14 +61,14 @@ TEST(KserveRequest, SplitsBinaryElements) {
 
 TEST(KserveRequest, TakesTextsOfJson) {
   const SharedBytes body = bytes(with_input("[2]", R"(, "data": ["QUI=", "http://a"])"));
-  const KserveRequest request = parse_kserve_request(body, std::nullopt);
+  const KserveRequest request = parse_kserve_request(body, std::nullopt, kMaxItems);
   ASSERT_EQ(request.media.size(), 2U);
   EXPECT_EQ(request.media[0].url, "QUI=");
   EXPECT_EQ(request.media[1].url, "http://a");
 }
 
 TEST(KserveRequest, TakesABodyThatIsOneItem) {
-  const KserveRequest request = parse_kserve_request(bytes("abc"), 0);
+  const KserveRequest request = parse_kserve_request(bytes("abc"), 0, kMaxItems);
   ASSERT_EQ(request.media.size(), 1U);
   EXPECT_EQ(request.media[0].bytes.size(), 3U);
   EXPECT_TRUE(request.binary);
@@ -86,7 +93,26 @@ TEST(KserveRequest, RefusesLengthsThatAreNotExact) {
       refusal(binary_input("[1]", 0).replace(binary_input("[1]", 0).rfind('0'), 1, "-1")).param(),
       "inputs[0].parameters.binary_data_size");
   const SharedBytes body = bytes("{}");
-  EXPECT_THROW((void)parse_kserve_request(body, 3), ApiError);
+  EXPECT_THROW((void)parse_kserve_request(body, 3, kMaxItems), ApiError);
+}
+
+/// 4 MB that say of a million elements that they are empty.
+TEST(KserveRequest, CountsElementsBeforeItMakesThem) {
+  const std::string zeros(4'000'000, '\0');
+  const ApiError more = refusal(binary_input("[1]", zeros.size()), zeros);
+  EXPECT_EQ(more.param(), "inputs[0].shape");
+  EXPECT_THAT(more.what(), HasSubstr("the shape has 1 elements, the data more"));
+  EXPECT_EQ(refusal(binary_input("[1000000]", zeros.size()), zeros).code(), "too_many_items");
+  EXPECT_EQ(refusal(binary_input("[1001]", 0)).code(), "too_many_items");
+  EXPECT_EQ(refusal(with_input("[1001]", R"(, "data": [])")).code(), "too_many_items");
+  EXPECT_THAT(refusal(with_input("[2]", R"(, "data": ["a", "b", 7])")).what(),
+              HasSubstr("the shape has 2 elements, the data 3"));
+}
+
+TEST(KserveRequest, BoundsTheOutputsOfARequest) {
+  std::string outputs = R"({"name": "grid_thw"})";
+  for (int i = 0; i < 16; ++i) outputs += R"(, {"name": "grid_thw"})";
+  EXPECT_EQ(refusal(with("\"outputs\": [" + outputs + "]")).param(), "outputs");
 }
 
 TEST(KserveRequest, RefusesOtherInputs) {
@@ -101,11 +127,6 @@ TEST(KserveRequest, RefusesOtherInputs) {
   }
   EXPECT_EQ(refusal(with_input("[1]", "")).param(), "inputs[0].data");
   EXPECT_EQ(refusal(with_input("[1]", R"(, "data": [7])")).param(), "inputs[0].data[0]");
-}
-
-/// A request with these members beside a good input.
-std::string with(const std::string& members) {
-  return "{" + members + "," + with_input("[1]", R"(, "data": ["QUI="])").substr(1);
 }
 
 TEST(KserveRequest, ReadsParameters) {

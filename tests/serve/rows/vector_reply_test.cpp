@@ -15,8 +15,8 @@ using testing::HasSubstr;
 using testing::IsNull;
 
 VectorForm form_of(const std::string& body) {
-  const Json json = parse_json_object(body);
-  Fields fields(json, "");
+  const SharedJson json = parse_json_object(body);
+  Fields fields(json->root(), "");
   return read_vector_form(fields);
 }
 

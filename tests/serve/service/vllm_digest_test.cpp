@@ -2,19 +2,26 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+
 #include "serve/api_error.h"
 #include "support/expect_error.h"
 
 namespace fovea::serve {
 namespace {
 
-const Json kNone;
+const std::optional<JsonView> kNone;
+
+/// A document of options.
+JsonDocument options_of(const std::string& text) { return JsonDocument::parse(text, "options"); }
 
 // The expected digests come from hashlib of Python, over bytes put together by a script of ten
 // lines that shares nothing with the code under test.
 TEST(VllmDigest, IsThatOfVllmForProcessorOptions) {
-  const Json options = Json::parse(R"({"max_pixels": 1003520, "size": {"a": 1.5}, "flag": true})");
-  const DigestInput input{"org/model", "image", "0123", kNone, options};
+  const JsonDocument options =
+      options_of(R"({"max_pixels": 1003520, "size": {"a": 1.5}, "flag": true})");
+  const DigestInput input{"org/model", "image", "0123", kNone, options.root()};
   EXPECT_EQ(vllm_digest(DigestKind::kSha256, input),
             "0f86defa90db22c8eb9954723237c9f8bae3d12d186ca46342cee216bdd35a4e");
   EXPECT_EQ(vllm_digest(DigestKind::kSha512, input),
@@ -23,27 +30,30 @@ TEST(VllmDigest, IsThatOfVllmForProcessorOptions) {
 }
 
 TEST(VllmDigest, KeepsTheOrderOfMembersAndSortsNames) {
-  const Json media = Json::parse(R"({"fps": 2, "frames": [1, -2, null, ""], "off": false})");
-  const Json processor = Json::parse(R"({"b": "x", "a": "\u00e9"})");
-  const DigestInput input{"org/model", "video", "clip 1", media, processor};
+  const JsonDocument media = options_of(R"({"fps": 2, "frames": [1, -2, null, ""], "off": false})");
+  const JsonDocument processor = options_of(R"({"b": "x", "a": "\u00e9"})");
+  const DigestInput input{"org/model", "video", "clip 1", media.root(), processor.root()};
   EXPECT_EQ(vllm_digest(DigestKind::kSha256, input),
             "753e02b1f8a59694ff5f5c1ed4e2cdd15c4f2873597a0d540a88eb1379164ed8");
-  const Json other_order = Json::parse(R"({"a": "\u00e9", "b": "x"})");
-  EXPECT_NE(vllm_digest(DigestKind::kSha256, {"org/model", "video", "clip 1", media, other_order}),
+  const JsonDocument other_order = options_of(R"({"a": "\u00e9", "b": "x"})");
+  EXPECT_NE(vllm_digest(DigestKind::kSha256,
+                        {"org/model", "video", "clip 1", media.root(), other_order.root()}),
             vllm_digest(DigestKind::kSha256, input));
 }
 
 TEST(VllmDigest, LeavesOutOptionsThatAreNotThere) {
-  const Json media = Json::parse(R"({"rgba_background_color": [255, 255, 255]})");
+  const JsonDocument media = options_of(R"({"rgba_background_color": [255, 255, 255]})");
   const std::string expected = "a744d6687ac0354d9b3e3763b5e1f965154e3dee8ff72ea8a1d542acea0c1475";
-  EXPECT_EQ(vllm_digest(DigestKind::kSha256, {"", "image", "u", media, kNone}), expected);
-  EXPECT_EQ(vllm_digest(DigestKind::kSha256, {"", "image", "u", media, Json::object()}), expected);
+  EXPECT_EQ(vllm_digest(DigestKind::kSha256, {"", "image", "u", media.root(), kNone}), expected);
+  EXPECT_EQ(
+      vllm_digest(DigestKind::kSha256, {"", "image", "u", media.root(), options_of("{}").root()}),
+      expected);
 }
 
 TEST(VllmDigest, TellsNumbersApartAsPythonDoes) {
   const auto digest = [](const char* value) {
-    const Json options = Json::parse(std::string("{\"a\": ") + value + "}");
-    return vllm_digest(DigestKind::kSha256, {"m", "image", "u", kNone, options});
+    const JsonDocument options = options_of(std::string("{\"a\": ") + value + "}");
+    return vllm_digest(DigestKind::kSha256, {"m", "image", "u", kNone, options.root()});
   };
   EXPECT_NE(digest("1"), digest("1.0"));
   EXPECT_NE(digest("1"), digest("true"));
@@ -51,8 +61,8 @@ TEST(VllmDigest, TellsNumbersApartAsPythonDoes) {
 }
 
 TEST(VllmDigest, RefusesNumbersBeyond64Bits) {
-  const Json options = Json::parse(R"({"a": 18446744073709551615})");
-  EXPECT_THROW((void)vllm_digest(DigestKind::kSha256, {"m", "image", "u", kNone, options}),
+  const JsonDocument options = options_of(R"({"a": 18446744073709551615})");
+  EXPECT_THROW((void)vllm_digest(DigestKind::kSha256, {"m", "image", "u", kNone, options.root()}),
                ApiError);
 }
 

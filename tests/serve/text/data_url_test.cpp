@@ -57,6 +57,14 @@ TEST(ParseDataUrl, RefusesOtherForms) {
   }
 }
 
+TEST(ParseDataUrl, BoundsItsHead) {
+  const auto with_parameter = [](std::size_t bytes) {
+    return parse_data_url("data:image/png;x=" + std::string(bytes, 'y') + ";base64,AAAA");
+  };
+  EXPECT_TRUE(with_parameter(1000).has_value());
+  EXPECT_FALSE(with_parameter(1024).has_value());
+}
+
 TEST(Base64Bytes, AreNeverTooFew) {
   EXPECT_EQ(base64_bytes(""), 0U);
   EXPECT_GE(base64_bytes("Zg"), 1U);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+
 #include "serve/api_error.h"
 
 namespace fovea::serve {
@@ -20,15 +23,32 @@ std::string refusal(std::string_view query) {
   return "nothing was refused";
 }
 
+void expect_object(const std::string& query, const std::string& json,
+                   const QueryTypes& types = {}) {
+  const JsonDocument expected = JsonDocument::parse(json, "expected");
+  EXPECT_TRUE(query_object(query, types)->root().equals(expected.root())) << query;
+}
+
 TEST(QueryObject, NestsNamesWithDots) {
-  EXPECT_EQ(query_object("output.format=npy&output.dtype=float32&id=a"),
-            Json::parse(R"({"output":{"format":"npy","dtype":"float32"},"id":"a"})"));
-  EXPECT_EQ(query_object(""), Json::object());
+  expect_object("output.format=npy&id=a&output.dtype=float32",
+                R"({"output":{"format":"npy","dtype":"float32"},"id":"a"})");
+  expect_object("", "{}");
 }
 
 TEST(QueryObject, DecodesNamesAndValues) {
-  EXPECT_EQ(query_object("a%62=c+d%2B&e&f=&&g=h=i"),
-            Json::parse(R"({"ab":"c d+","e":"","f":"","g":"h=i"})"));
+  expect_object("a%62=c+d%2B&e&f=&&g=h=i", R"({"ab":"c d+","e":"","f":"","g":"h=i"})");
+  expect_object("%22=%5C%0A&a=%C3%A9", R"({"\"":"\\\n","a":"\u00e9"})");
+}
+
+TEST(QueryObject, GivesTypesToSomeOptions) {
+  constexpr std::array<std::string_view, 2> kScalars{"n", "a.n"};
+  constexpr std::array<std::string_view, 1> kLists{"l"};
+  const QueryTypes types{.scalars = kScalars, .lists = kLists};
+  expect_object("n=1.5&a.n=true&m=2", R"({"n":1.5,"a":{"n":true},"m":"2"})", types);
+  expect_object("l=a,%22,b", R"({"l":["a","\"","b"]})", types);
+  expect_object("l=", R"({"l":[]})", types);
+  for (const char* text : {"x", "[1]", "1,\"m\":2", "null", "NaN", ""})
+    expect_object(std::string("n=") + text, "{\"n\":" + json_quote(text) + "}", types);
 }
 
 TEST(QueryObject, RefusesWhatNamesNothing) {
@@ -46,9 +66,16 @@ TEST(QueryObject, RefusesANameThatIsGivenTwice) {
   EXPECT_THAT(refusal("a.b=1&a=2"), HasSubstr("a is given twice"));
 }
 
+TEST(QueryObject, BoundsTheNumberOfNames) {
+  std::string query;
+  for (std::size_t i = 0; i < kMaxQueryOptions; ++i) query += "&n" + std::to_string(i) + "=1";
+  EXPECT_EQ(query_object(query)->root().num_members(), kMaxQueryOptions);
+  EXPECT_THAT(refusal(query + "&more"), HasSubstr("more than 64 options"));
+}
+
 TEST(QueryObject, RefusesNamesThatAreNestedTooDeep) {
   std::string name = "a";
-  for (int depth = 1; depth < kMaxJsonDepth; ++depth) name += ".a";
+  for (std::size_t depth = 1; depth < kBodyLimits.depth; ++depth) name += ".a";
   EXPECT_NO_THROW((void)query_object(name + "=1"));
   EXPECT_THAT(refusal(name + ".a=1"), HasSubstr("nested too deep"));
 }
