@@ -50,9 +50,9 @@ bool same_members(const JsonTree& tree_a, const JsonNode& a, const JsonTree& tre
 
 std::optional<double> number_of(const JsonNode& node) {
   switch (node.kind) {
-    case JsonKind::kReal: return node.real;
-    case JsonKind::kSigned: return static_cast<double>(node.signed_integer);
-    case JsonKind::kUnsigned: return static_cast<double>(node.unsigned_integer);
+    case JsonKind::kReal: return node.get<double>();
+    case JsonKind::kSigned: return static_cast<double>(node.get<std::int64_t>());
+    case JsonKind::kUnsigned: return static_cast<double>(node.get<std::uint64_t>());
     default: return std::nullopt;
   }
 }
@@ -62,7 +62,7 @@ bool same_values(const JsonTree& tree_a, const JsonNode& a, const JsonTree& tree
   if (const auto number = number_of(a)) return number == number_of(b);
   if (a.kind != b.kind) return false;
   if (a.kind == JsonKind::kString) return a.string() == b.string();
-  if (a.kind == JsonKind::kBool) return a.boolean == b.boolean;
+  if (a.kind == JsonKind::kBool) return a.get<bool>() == b.get<bool>();
   if (a.kind == JsonKind::kObject) return same_members(tree_a, a, tree_b, b);
   if (a.kind == JsonKind::kNull) return true;
   const auto ours = tree_a.elements(a);
@@ -77,10 +77,10 @@ bool same_values(const JsonTree& tree_a, const JsonNode& a, const JsonTree& tree
 std::string JsonView::summary() const {
   switch (node_->kind) {
     case JsonKind::kNull: return "null";
-    case JsonKind::kBool: return node_->boolean ? "true" : "false";
-    case JsonKind::kSigned: return cat(node_->signed_integer);
-    case JsonKind::kUnsigned: return cat(node_->unsigned_integer);
-    case JsonKind::kReal: return cat(node_->real);
+    case JsonKind::kBool: return node_->get<bool>() ? "true" : "false";
+    case JsonKind::kSigned: return cat(node_->get<std::int64_t>());
+    case JsonKind::kUnsigned: return cat(node_->get<std::uint64_t>());
+    case JsonKind::kReal: return cat(node_->get<double>());
     case JsonKind::kString: return json_quote(node_->string().substr(0, kMaxQuotedBytes));
     case JsonKind::kArray: return "an array";
     case JsonKind::kObject: return "an object";
@@ -101,11 +101,11 @@ bool JsonView::is_integer() const noexcept {
 }
 
 std::optional<std::int64_t> JsonView::integer() const noexcept {
-  if (node_->kind == JsonKind::kSigned) return node_->signed_integer;
-  const bool fits =
-      node_->kind == JsonKind::kUnsigned && std::in_range<std::int64_t>(node_->unsigned_integer);
+  if (node_->kind == JsonKind::kSigned) return node_->get<std::int64_t>();
+  const bool fits = node_->kind == JsonKind::kUnsigned &&
+                    std::in_range<std::int64_t>(node_->get<std::uint64_t>());
   if (!fits) return std::nullopt;
-  return static_cast<std::int64_t>(node_->unsigned_integer);
+  return static_cast<std::int64_t>(node_->get<std::uint64_t>());
 }
 
 bool JsonView::equals(const JsonView& other) const {
@@ -121,7 +121,7 @@ std::string JsonView::path() const {
   for (std::size_t i = at + 1; i < nodes.size(); ++i) {
     const std::size_t entries = num_entries(nodes[i]);
     if (entries == 0) continue;
-    const std::size_t first = nodes[i].children.first;
+    const std::size_t first = nodes[i].get<detail::JsonChildren>().first;
     if (at < first || at >= first + entries) continue;
     const bool is_array = nodes[i].kind == JsonKind::kArray;
     const bool is_root = i + 1 == nodes.size();
@@ -199,8 +199,9 @@ JsonView JsonView::member(std::size_t i) const {
 std::int64_t JsonView::as_int() const {
   if (const std::optional<std::int64_t> value = integer()) return *value;
   const bool is_real = node_->kind == JsonKind::kReal;
-  if (is_real && node_->real == std::floor(node_->real) && std::abs(node_->real) < kInt64Limit)
-    return static_cast<std::int64_t>(node_->real);
+  if (is_real && node_->get<double>() == std::floor(node_->get<double>()) &&
+      std::abs(node_->get<double>()) < kInt64Limit)
+    return static_cast<std::int64_t>(node_->get<double>());
   fail(is_integer() ? "an integer of at most 63 bits" : "an integer");
 }
 
@@ -211,7 +212,7 @@ double JsonView::as_number() const {
 
 bool JsonView::as_bool() const {
   if (!is_bool()) fail("true or false");
-  return node_->boolean;
+  return node_->get<bool>();
 }
 
 std::string_view JsonView::as_text() const {

@@ -170,9 +170,9 @@ JsonNode JsonLexer::scalar() {
   if (take("null")) return node;
   if (rules_.non_finite && (take("NaN") || take("Infinity") || take("-Infinity"))) return node;
   if (first == '-') return number();
-  node.kind = JsonKind::kBool;
-  node.boolean = take("true");
-  if (!node.boolean && !take("false")) fail_syntax("a value");
+  const bool is_true = take("true");
+  if (!is_true && !take("false")) fail_syntax("a value");
+  node.put(JsonKind::kBool, is_true);
   return node;
 }
 
@@ -193,9 +193,8 @@ JsonNode JsonLexer::string(std::size_t most, std::string_view what) {
   skip();
   if (has_escape) text = unescaped(text);
   JsonNode node;
-  node.kind = JsonKind::kString;
+  node.put(JsonKind::kString, text.data());
   node.size = static_cast<std::uint32_t>(text.size());
-  node.text = text.data();
   return node;
 }
 
@@ -303,24 +302,35 @@ JsonNode JsonLexer::number() {
     if (here() == '+' || here() == '-') skip();
     skip_digits();
   }
+  const std::string_view digits(begin, static_cast<std::size_t>(at_ - begin));
+  return is_integer ? integer(digits) : real(digits);
+}
+
+JsonNode JsonLexer::integer(std::string_view digits) const {
   JsonNode node;
-  node.kind = JsonKind::kSigned;
-  if (is_integer && std::from_chars(begin, at_, node.signed_integer).ec == std::errc{}) return node;
-  node.kind = JsonKind::kUnsigned;
-  if (is_integer && *begin != '-' &&
-      std::from_chars(begin, at_, node.unsigned_integer).ec == std::errc{})
-    return node;
-  return real({begin, static_cast<std::size_t>(at_ - begin)});
+  const auto end = digits.data() + digits.size();
+  std::int64_t value = 0;
+  std::uint64_t large = 0;
+  if (std::from_chars(digits.data(), end, value).ec == std::errc{}) {
+    node.put(JsonKind::kSigned, value);
+  } else if (digits.front() != '-' &&
+             std::from_chars(digits.data(), end, large).ec == std::errc{}) {
+    node.put(JsonKind::kUnsigned, large);
+  } else {
+    return real(digits);
+  }
+  return node;
 }
 
 JsonNode JsonLexer::real(std::string_view digits) const {
-  JsonNode node;
-  node.kind = JsonKind::kReal;
-  node.real = 0;
+  double value = 0;
   const auto end = digits.data() + digits.size();
-  if (std::from_chars(digits.data(), end, node.real).ec == std::errc{}) return node;
-  if (!is_tiny(digits)) fail_syntax("a number up to 1.8e308");
-  node.real = digits.starts_with('-') ? -0.0 : 0.0;
+  if (std::from_chars(digits.data(), end, value).ec != std::errc{}) {
+    if (!is_tiny(digits)) fail_syntax("a number up to 1.8e308");
+    value = digits.starts_with('-') ? -0.0 : 0.0;
+  }
+  JsonNode node;
+  node.put(JsonKind::kReal, value);
   return node;
 }
 

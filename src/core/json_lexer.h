@@ -49,6 +49,7 @@ class JsonLexer {
   [[nodiscard]] unsigned hex_digits() const;
   void skip_digits();
   [[nodiscard]] JsonNode number();
+  [[nodiscard]] JsonNode integer(std::string_view digits) const;
   [[nodiscard]] JsonNode real(std::string_view digits) const;
   [[nodiscard]] std::string_view unescaped(std::string_view raw);
 

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace fovea {
@@ -34,24 +35,37 @@ enum class JsonKind : std::uint8_t {
 
 /// Where the children of a container lie: indices into JsonTree::nodes and JsonTree::orders.
 struct JsonChildren {
-  std::uint32_t first;
-  std::uint32_t order;  ///< of an object: where the order of its keys begins
+  std::uint32_t first = 0;
+  std::uint32_t order = 0;  ///< of an object: where the order of its keys begins
 };
 
 /// One value of a parsed text: 16 bytes, as a text may hold millions.
 struct JsonNode {
   JsonKind kind = JsonKind::kNull;
   std::uint32_t size = 0;  ///< bytes of a string, elements of an array, members of an object
-  union {
-    bool boolean;
-    std::int64_t signed_integer;
-    std::uint64_t unsigned_integer;
-    double real;
-    const char* text;  ///< not terminated
-    JsonChildren children = {};
-  };
+  std::uint64_t bits = 0;  ///< what else there is, by kind
 
-  [[nodiscard]] std::string_view string() const noexcept { return {text, size}; }
+  /// What was put there, which is bool, std::int64_t, std::uint64_t, double, const char* or
+  /// JsonChildren.
+  template <class T>
+  [[nodiscard]] T get() const noexcept {
+    if constexpr (std::is_same_v<T, bool>) {
+      return bits != 0;
+    } else {
+      return std::bit_cast<T>(bits);
+    }
+  }
+  template <class T>
+  void put(JsonKind as, T value) noexcept {
+    kind = as;
+    if constexpr (std::is_same_v<T, bool>) {
+      bits = value ? 1 : 0;
+    } else {
+      bits = std::bit_cast<std::uint64_t>(value);
+    }
+  }
+
+  [[nodiscard]] std::string_view string() const noexcept { return {get<const char*>(), size}; }
 };
 static_assert(sizeof(JsonNode) == 16);
 
@@ -92,18 +106,18 @@ struct JsonTree {
   JsonTextPool pool;
 
   [[nodiscard]] std::span<const JsonNode> elements(const JsonNode& array) const noexcept {
-    return {nodes.data() + array.children.first, array.size};
+    return {nodes.data() + array.get<JsonChildren>().first, array.size};
   }
   [[nodiscard]] const JsonNode& key(const JsonNode& object, std::size_t i) const noexcept {
-    return nodes[object.children.first + 2 * i];
+    return nodes[object.get<JsonChildren>().first + 2 * i];
   }
   [[nodiscard]] const JsonNode& value(const JsonNode& object, std::size_t i) const noexcept {
-    return nodes[object.children.first + 2 * i + 1];
+    return nodes[object.get<JsonChildren>().first + 2 * i + 1];
   }
   /// The member of that key; null if there is none.
   [[nodiscard]] const JsonNode* find(const JsonNode& object,
                                      std::string_view wanted) const noexcept {
-    const std::span order(orders.data() + object.children.order, object.size);
+    const std::span order(orders.data() + object.get<JsonChildren>().order, object.size);
     const auto at = std::lower_bound(
         order.begin(), order.end(), wanted,
         [&](std::uint32_t i, std::string_view sought) { return key(object, i).string() < sought; });

@@ -81,11 +81,12 @@ class TreeReader {
     const Open container = open_.back();
     open_.pop_back();
     JsonNode node;
-    node.kind = container.is_object ? JsonKind::kObject : JsonKind::kArray;
-    if (container.is_object) node.children.order = order_members(container.begin);
+    detail::JsonChildren children;
+    if (container.is_object) children.order = order_members(container.begin);
     const std::size_t count = waiting_.size() - container.begin;
     node.size = static_cast<std::uint32_t>(container.is_object ? count / 2 : count);
-    node.children.first = static_cast<std::uint32_t>(tree_.nodes.size());
+    children.first = static_cast<std::uint32_t>(tree_.nodes.size());
+    node.put(container.is_object ? JsonKind::kObject : JsonKind::kArray, children);
     // The root comes last: no doubling for a single node.
     if (open_.empty()) tree_.nodes.reserve(tree_.nodes.size() + count + 1);
     const auto first = waiting_.begin() + static_cast<std::ptrdiff_t>(container.begin);
