@@ -36,6 +36,29 @@ const MediaKind* find_kind(std::string_view type) {
   return found == kMediaKinds.end() ? nullptr : found;
 }
 
+bool is_text_type(std::string_view type) {
+  return std::ranges::find(kTextTypes, type) != kTextTypes.end();
+}
+
+/// Whether a part is text that nobody reads. Conversations have much of it, and for this nobody has
+/// to know where it stands.
+bool is_ignored(const JsonView& part, TextRule rule) {
+  if (rule != TextRule::kIgnored) return false;
+  if (!part.is_object()) return part.is_string();
+  const std::optional<JsonView> type = part.find("type");
+  if (type) return type->is_string() && is_text_type(type->as_text());
+  const bool is_media = std::ranges::any_of(
+      kMediaKinds, [&](const MediaKind& kind) { return part.find(kind.member).has_value(); });
+  return !is_media && part.find("text");
+}
+
+/// Whether a message has nothing but such text.
+bool is_ignored_message(const JsonView& message, TextRule rule) {
+  if (!message.is_object()) return false;
+  const std::optional<JsonView> content = message.find("content");
+  return !content || (rule == TextRule::kIgnored && content->is_string());
+}
+
 /// What a part without `type` is.
 const MediaKind* kind_by_member(Fields& part) {
   const auto* const found = std::ranges::find_if(
@@ -84,11 +107,9 @@ std::optional<MediaPart> parse_part(const JsonView& json, const std::string& whe
   const std::optional<std::string_view> type = part.text("type");
   const MediaKind* kind = type ? find_kind(*type) : kind_by_member(part);
   if (kind == nullptr) {
-    const bool is_text = type ? std::ranges::find(kTextTypes, *type) != kTextTypes.end()
-                              : part.find("text").has_value();
+    const bool is_text = type ? is_text_type(*type) : part.find("text").has_value();
     if (!is_text) refuse_type(type.value_or(""), part);
     for (const char* member : {"text", "refusal", "thinking", "reasoning"}) {
-      if (text == TextRule::kIgnored) break;
       const std::optional<JsonView> words = part.find(member);
       if (words && words->is_string()) check_text(words->as_text(), part.path(member), text);
     }
@@ -120,10 +141,16 @@ void append_message(const JsonView& json, const std::string& where, const Conver
   const std::string path = message.path("content");
   if (content->is_string()) return check_text(content->as_text(), path, rules.text);
   // As some clients send a single part.
-  if (content->is_object()) return append_part(*content, path, rules, conversation);
+  if (content->is_object()) {
+    if (!is_ignored(*content, rules.text)) append_part(*content, path, rules, conversation);
+    return;
+  }
   const std::size_t parts = count_of(*content, path);
-  for (std::size_t i = 0; i < parts; ++i)
-    append_part(content->element(i), element_path(path, i), rules, conversation);
+  for (std::size_t i = 0; i < parts; ++i) {
+    const JsonView part = content->element(i);
+    if (!is_ignored(part, rules.text))
+      append_part(part, element_path(path, i), rules, conversation);
+  }
 }
 
 }  // namespace
@@ -143,8 +170,11 @@ Conversation parse_conversation(const JsonView& messages, const std::string& whe
                                 const ConversationRules& rules) {
   Conversation conversation;
   const std::size_t count = count_of(messages, where);
-  for (std::size_t i = 0; i < count; ++i)
-    append_message(messages.element(i), element_path(where, i), rules, conversation);
+  for (std::size_t i = 0; i < count; ++i) {
+    const JsonView message = messages.element(i);
+    if (!is_ignored_message(message, rules.text))
+      append_message(message, element_path(where, i), rules, conversation);
+  }
   return conversation;
 }
 
