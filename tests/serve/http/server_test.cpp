@@ -5,6 +5,7 @@
 
 #include <future>
 
+#include "core/interrupt.h"
 #include "test_server.h"
 
 namespace fovea::serve {
@@ -212,6 +213,42 @@ TEST(Server, OutlivesRepliesToClientsThatLeft) {
   ASSERT_TRUE(tested.wait_gone(1));
   tested.release();
   EXPECT_EQ(tested.ask(get("/health")).status, 200);
+}
+
+/// Whatever looks at the interrupt of its thread, such as the reader of JSON, ends with its
+/// request.
+TEST(Server, EndsTheWorkOfAHandlerWithItsRequest) {
+  Router router;
+  test::Watched watched;
+  int begun = 0;
+  std::vector<ErrorCode> ends;
+  const auto work = [&](const std::shared_ptr<Exchange>&, const PathArguments&) {
+    watched.change([&] { ++begun; });
+    try {
+      const Clock::time_point most = Clock::now() + std::chrono::minutes(1);
+      while (Clock::now() < most) check_interrupt();
+    } catch (const Error& error) {
+      watched.change([&] { ends.push_back(error.code()); });
+      throw;
+    }
+  };
+  router.add({.method = "POST", .pattern = "/work", .kind = RouteKind::kWork, .handler = work});
+  test::Tasks tasks;
+  Server server(test::loopback(),
+                {.router = &router,
+                 .gate = [](const auto&, const auto&) { return Permit{}; },
+                 .observer = {},
+                 .run_task = [&](std::function<void()> task) { tasks.add(std::move(task)); }});
+  server.start();
+  RawClient leaves = RawClient::tcp(server.port());
+  leaves.send(post("/work", "x"));
+  ASSERT_TRUE(watched.wait_for([&] { return begun == 1; }));
+  leaves.reset();
+  ASSERT_TRUE(watched.wait_for([&] { return ends.size() == 1; }));
+  EXPECT_EQ(ends[0], ErrorCode::kCancelled);
+  RawClient late = RawClient::tcp(server.port());
+  EXPECT_EQ(late.ask(post("/work", "x", "X-Request-Timeout-Ms: 50\r\n")).status, 504);
+  EXPECT_TRUE(watched.wait_for([&] { return ends.size() == 2; }));
 }
 
 TEST(Server, GivesHandlersTheRequest) {
