@@ -11,6 +11,7 @@
 #include "serve/api_error.h"
 #include "serve/http/error_reply.h"
 #include "serve/media/media_source.h"
+#include "serve/routes/embed_v2_request.h"
 #include "serve/routes/embedding_request.h"
 #include "serve/routes/encode_request.h"
 #include "serve/routes/kserve_request.h"
@@ -68,6 +69,10 @@ const Reader kEmbeddings = [](const SharedBytes& body) {
                                   {.max_items = kMaxItems})
               .media);
 };
+const Reader kEmbed = [](const SharedBytes& body) {
+  const std::string_view text(reinterpret_cast<const char*>(body->data()), body->size());
+  resolve(parse_embed_request(parse_json_object(text, body), kMaxItems).media);
+};
 const Reader kKserve = [](const SharedBytes& body) {
   resolve(parse_kserve_request(body, std::nullopt, kMaxItems).media);
 };
@@ -120,6 +125,9 @@ std::vector<Body> hostile_bodies() {
       {"conversations", kEmbeddings, body_of(R"({"messages":[[])", ",[]", "]}", 250'000)},
       {"input", kEmbeddings,
        body_of(R"({"modality":"image","input":["x")", ",\"x\"", "]}", 350'000)},
+      {"images", kEmbed, body_of(R"({"images":["x")", ",\"x\"", "]}", 350'000)},
+      {"types", kEmbed,
+       body_of(R"({"images":["x"],"embedding_types":["float")", ",\"float\"", "]}", 600'000)},
       {"tokens", kEmbeddings, body_of(R"({"input":[1)", ",1", "]}")},
       {"texts of KServe", kKserve, body_of(media, "\"x\",", "\"\"]}]}", 350'000)},
       {"outputs of KServe", kKserve,
