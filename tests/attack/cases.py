@@ -307,6 +307,8 @@ SERVER = [
     Case("S16.configuration_is_a_pipe", SERVE + "--config pipe", misused("pipe"),
          {"pipe": ck.fifo()}),
     Case("S16.configuration_is_a_device", SERVE + "--config /dev/zero", misused("/dev/zero")),
+    Case("S1.wide_request", JSONL + "r.jsonl", bounded(1, 2),
+         {"r.jsonl": '{"image":[' + "{}," * 300000 + "{}]}\n"}),
     Case("S15.deep_configuration", SERVE + "--config c.json", misused("c.json", "nested deeper"),
          {"c.json": '{"a":' * 100000 + "1" + "}" * 100000}),
     Case("S15.wide_configuration", SERVE + "--config c.json", misused("c.json", "more than"),

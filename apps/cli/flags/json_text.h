@@ -5,12 +5,13 @@
 
 namespace fovea::cli {
 
-/// Parses JSON of the command line or of a request file: nesting deeper than 64 levels is left out,
-/// so that nothing can be too deep for whoever walks through the value.
-/// @returns a value that is_discarded() if the text is no JSON or larger than 16 MiB.
+/// Parses JSON of the command line or of a request file, in time linear in its length.
+/// @returns a value that is_discarded() if the text is no JSON, larger than 16 MiB, nested deeper
+/// than 64 levels, or has more than a million values and keys: nothing can be too deep for whoever
+/// walks through the value.
 [[nodiscard]] nlohmann::json parse_json(const std::string& text);
 
-/// A text that was to be JSON for a message: "<text>", and if it is none, from which character on.
+/// A text that was to be JSON for a message: "<text>", and if it is none, why and where.
 [[nodiscard]] std::string shown_json(const std::string& text);
 
 /// The value as JSON for a message, its middle left out if it is long.

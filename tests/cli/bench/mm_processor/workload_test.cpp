@@ -175,7 +175,7 @@ TEST_F(FileWorkload, WrongLinesAreNamed) {
 TEST_F(FileWorkload, DeeplyNestedLinesAreErrors) {
   constexpr std::size_t kLevels = 200'000;
   const std::string nested = std::string(kLevels, '[') + std::string(kLevels, ']');
-  expect_error(ErrorCode::kCorruptData, ":1: expected \"image\": a path, got [[[[",
+  expect_error(ErrorCode::kCorruptData, ":1: expected a JSON object, got {\"image\":[[[[",
                [&] { (void)read("{\"image\":" + nested + "}"); });
 }
 
