@@ -173,8 +173,7 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   number("--max-batch-items", batcher.max_batch_items, "Items likewise", 0);
   number("--max-json-values", options.limits.max_json_values, "Numbers of a reply in JSON", 1);
   add_bytes(verb, "--max-inflight-bytes", options.service.max_inflight_bytes,
-            "Memory for bodies and replies of all requests; bodies of one client take at most as "
-            "much as is left")
+            "Memory for bodies and replies; a client's bodies leave as much to others")
       ->group(kLimitGroup);
   add_bytes(verb, "--max-body-bytes", options.http.max_body_bytes, "Body of one request")
       ->group(kLimitGroup);
@@ -191,13 +190,11 @@ void add_time_flags(CLI::App& verb, ServeFlags& flags) {
              "How long a request waits for others to be encoded with, microseconds")
       ->group(kTimeGroup);
   add_seconds(verb, "--request-timeout", http.request_timeout, "For a reply, from the first byte");
-  add_seconds(verb, "--header-timeout", http.header_timeout,
-              "For the head of a request, and the first byte of a connection");
+  add_seconds(verb, "--header-timeout", http.header_timeout, "For a first byte, and for a head");
   add_seconds(verb, "--body-timeout", http.body_idle_timeout, "Between two pieces of a body");
   add_seconds(verb, "--keep-alive-timeout", http.keep_alive_timeout, "Between two requests");
-  add_seconds(
-      verb, "--stall-timeout", flags.options.service.stall_timeout,
-      "Without movement, until /livez says 503; without a finished batch, until /readyz does");
+  add_seconds(verb, "--stall-timeout", flags.options.service.stall_timeout,
+              "Until /livez says 503 as nothing moves, and /readyz as no batch ends");
   add_seconds(verb, "--drain-delay", flags.options.drain_delay,
               "Between the fall of readiness and the end of accepting");
   add_seconds(verb, "--shutdown-timeout", flags.options.shutdown_timeout,

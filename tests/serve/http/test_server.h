@@ -255,4 +255,17 @@ inline std::string get(std::string_view path, std::string_view headers = "") {
   return "GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n" + std::string(headers) + "\r\n";
 }
 
+/// "status code" of a reply that closes the connection.
+inline std::string last_words(RawClient client, const std::string& request) {
+  const RawReply reply = client.ask(request);
+  const std::size_t code = reply.body.find("\"code\":\"");
+  if (code == std::string::npos) return std::to_string(reply.status) + " without a code";
+  if (reply.header("Connection") != "close") return "keeps the connection";
+  client.shut_sending();
+  if (!client.is_closed()) return "sends more";
+  const std::size_t begin = code + 8;
+  return std::to_string(reply.status) + " " +
+         reply.body.substr(begin, reply.body.find('"', begin) - begin);
+}
+
 }  // namespace fovea::test
