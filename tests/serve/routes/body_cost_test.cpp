@@ -43,7 +43,7 @@ std::string keys(std::size_t size) {
 
 void resolve(const std::vector<MediaReference>& media) {
   static MediaSource source{{.policy = UrlPolicy::kNone}};
-  source.resolve(media, {}, [](const ResolvedMedia&, const std::exception_ptr&) {});
+  source.resolve(media, {}, "", [](const ResolvedMedia&, const std::exception_ptr&) {});
 }
 
 void encode(const std::string& type, const SharedBytes& body, const std::string& query = "") {
