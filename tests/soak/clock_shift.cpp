@@ -29,8 +29,7 @@ const volatile std::int64_t* shift() {
 
 extern "C" int clock_gettime(clockid_t clock, timespec* time) {
   using Function = int(clockid_t, timespec*);
-  static auto* const original =
-      reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, "clock_gettime"));
+  static auto* const original = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, "clock_gettime"));
   const int result = original(clock, time);
   if (result == 0 && clock == CLOCK_REALTIME && shift() != nullptr) time->tv_sec += *shift();
   return result;

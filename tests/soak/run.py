@@ -47,11 +47,12 @@ from served import Served  # noqa: E402
 
 
 def resources(pid):
-    """MiB of memory, descriptors and threads of a process."""
+    """MiB of memory, descriptors and threads of a process. The socket of a decode process does not
+    count: one that was killed is replaced when it is needed."""
     with open(f"/proc/{pid}/status") as file:
         fields = dict(line.split(":", 1) for line in file if ":" in line)
-    return (int(fields["VmRSS"].split()[0]) / 1024, faults.descriptors_of(pid),
-            int(fields["Threads"]))
+    return (int(fields["VmRSS"].split()[0]) / 1024,
+            faults.descriptors_of(pid) - len(faults.children_of(pid)), int(fields["Threads"]))
 
 
 def resting(server):
