@@ -44,6 +44,8 @@ TEST(VerifyProgram, FailsWhenRowsDifferFromTheReference) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("FAILED"));
   EXPECT_THAT(result.out, HasSubstr("replay equals eager"));
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("video")))
+      << "videos have the mean of before, and are refused";
   EXPECT_THAT(result.err, ::testing::StartsWith("fovea: error: failed checks: "));
 }
 

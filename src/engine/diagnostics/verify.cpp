@@ -82,8 +82,9 @@ Check check_finite(std::span<const Embedding> rows) {
           cat(broken->name, " has infinite or NaN values: weights or processor file do not fit")};
 }
 
-/// The images and the video that a golden directory has reference rows for.
-std::vector<MediaItem> golden_items(const fs::path& golden) {
+/// The images and, for a model that takes videos, the video that a golden directory has reference
+/// rows for.
+std::vector<MediaItem> golden_items(const fs::path& golden, bool takes_videos) {
   FOVEA_CHECK(
       fs::is_regular_file(golden / "golden.safetensors") && fs::is_directory(golden / "images"),
       kNotFound, golden.string(), ": expected a directory with golden.safetensors and images/");
@@ -91,7 +92,7 @@ std::vector<MediaItem> golden_items(const fs::path& golden) {
   for (const std::string& name : list_directory((golden / "images").string())) {
     items.push_back(image_file((golden / "images" / name).string()));
   }
-  if (const fs::path frames = golden / "video_frames"; fs::is_directory(frames)) {
+  if (const fs::path frames = golden / "video_frames"; takes_videos && fs::is_directory(frames)) {
     items.push_back(video_path(frames.string()));
   }
   return items;
@@ -215,7 +216,7 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
   const CallScope scope(bounds, "verify");
   Engine::Impl& impl = *engine.impl_;
   std::vector<MediaItem> reference;
-  if (!golden.empty()) reference = golden_items(golden);
+  if (!golden.empty()) reference = golden_items(golden, impl.report.videos);
   // The CPU computes a row from its own inputs in a fixed order; a GPU library may choose another
   // kernel for another number of rows.
   const bool exact = impl.on_host();

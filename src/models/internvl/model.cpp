@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/check.h"
 #include "models/blocks/views/model.h"
@@ -18,7 +19,9 @@ namespace fovea::internvl {
 namespace {
 
 blocks::ViewTower describe(const Config& c, const Processing& p) {
-  return {.modalities = {Modality::kImage, Modality::kVideo},
+  std::vector<Modality> modalities{Modality::kImage};
+  if (p.video_refusal.empty()) modalities.push_back(Modality::kVideo);
+  return {.modalities = std::move(modalities),
           .width = c.llm_hidden_size,
           .paths = {{.layout = layout_of(c)}},
           .facts = {

@@ -20,7 +20,7 @@ GridModel::GridModel(GridTower tower, GridProcessing processing)
 GridModel::GridModel(GridTower tower, std::unique_ptr<const GridProcessor> processor)
     : processor_(std::move(processor)), facts_(std::move(tower.facts)) {
   const GridProcessing& p = processor_->processing();
-  const bool videos = p.video_size != nullptr;
+  const bool videos = p.video_size != nullptr && p.video_refusal.empty();
   spec_.modalities = {Modality::kImage};
   if (videos) spec_.modalities.push_back(Modality::kVideo);
   spec_.main_width = tower.main_width;
