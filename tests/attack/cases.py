@@ -263,7 +263,7 @@ FLAGS = [
     Case("D20.threads", ENCODE + PHOTO + " --threads 10000", misused("--threads")),
     Case("D20.unknown_flag", "bench throughput MODEL --no-such-flag", misused("--no-such-flag")),
     Case("D21.compilation_config_of_120_KB", ENCODE + PHOTO + " --compilation-config "
-         + "'{\"" + "k" * 120000 + "\": 1}'", answered()),
+         + "'{\"" + "k" * 120000 + "\": 1}'", misused("--compilation-config", "key of more than")),
     Case("D21.compilation_config_empty", ENCODE + PHOTO + " --compilation-config ''",
          misused("--compilation-config")),
 ]
