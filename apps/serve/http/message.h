@@ -34,7 +34,7 @@ struct RequestHead {
   std::string id;                  ///< X-Request-Id of the client, or one of ours; visible ASCII
   std::string peer;                ///< address of the client, for logs
   std::shared_ptr<Client> client;  ///< whose share of the server it uses; null: nobody's
-  bool is_own_user = false;  ///< it is a process of this user or of root, says a unix socket
+  bool is_own_user = false;        ///< it is a process of this user or of root, says a unix socket
   std::optional<std::uint64_t> content_length;  ///< absent for chunked bodies
   Clock::time_point arrival;                    ///< of the first byte
   Clock::time_point deadline;  ///< for the reply: of the server, or the client's if that is earlier
