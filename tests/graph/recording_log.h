@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,14 +10,17 @@
 
 namespace fovea::test {
 
-/// Keeps what is logged.
+/// Keeps what is logged, by any number of threads. Read it when they are done.
 class RecordingLog final : public LogSink {
  public:
   /// @param level of the least severe lines that it wants. What it gets is kept, wanted or not.
   explicit RecordingLog(LogLevel level = LogLevel::kDebug) noexcept : level_(level) {}
 
   [[nodiscard]] bool wants(LogLevel level) const noexcept override { return level >= level_; }
-  void write(LogLevel level, std::string_view line) override { lines.emplace_back(level, line); }
+  void write(LogLevel level, std::string_view line) override {
+    const std::lock_guard lock(mutex_);
+    lines.emplace_back(level, line);
+  }
 
   [[nodiscard]] std::ptrdiff_t count(std::string_view part) const {
     return std::count_if(lines.begin(), lines.end(), [&](const auto& entry) {
@@ -28,6 +32,7 @@ class RecordingLog final : public LogSink {
 
  private:
   LogLevel level_;
+  std::mutex mutex_;
 };
 
 }  // namespace fovea::test
