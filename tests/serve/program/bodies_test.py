@@ -9,7 +9,7 @@ import socket
 import time
 import unittest
 
-from served import PHOTO, Served, image, main
+from served import PHOTO, Served, image, main, memory_bytes
 
 MB = 1_000_000
 SIZE = 8 * MB
@@ -72,14 +72,6 @@ def cpu_seconds(server):
     with open(f"/proc/{server.process.pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def memory_bytes(server, name):
-    with open(f"/proc/{server.process.pid}/status") as file:
-        for line in file:
-            if line.startswith(name + ":"):
-                return int(line.split()[1]) * 1024
-    raise AssertionError("no " + name)
 
 
 class Costs(unittest.TestCase):

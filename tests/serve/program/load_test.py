@@ -11,22 +11,13 @@ import time
 import unittest
 from collections import Counter
 
-from served import (IMAGES, PATIENCE, PHOTO, Served, data_url, image, in_parallel, main, png,
-                    tensors_of, wait_until)
+from served import (IMAGES, PATIENCE, PHOTO, Served, data_url, image, in_parallel, main,
+                    memory_bytes, png, tensors_of, wait_until)
 
 RAW = "output.format=raw"
 ROUTE = "/v1/encode"
 ENDLESS = png(2000, 2000)  # takes seconds to encode on any processor
 CORRUPT_ITEMS = int(os.environ.get("FOVEA_TEST_CORRUPT_ITEMS", "300"))
-
-
-def memory_mib(server):
-    """What the process holds in memory."""
-    with open(f"/proc/{server.process.pid}/status") as file:
-        for line in file:
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-    raise AssertionError("no VmRSS")
 
 
 def request_bytes(data):
@@ -109,7 +100,7 @@ class Corrupt(unittest.TestCase):
             good = server.encode(image(PHOTO), RAW).body
             for _ in range(50):
                 server.encode(self.corrupt_item(randomness), RAW)
-            before = memory_mib(server)
+            before = memory_bytes(server)
             connection = server.connect()
             seen = Counter()
             for _ in range(CORRUPT_ITEMS):
@@ -123,7 +114,7 @@ class Corrupt(unittest.TestCase):
             # A JPEG that ends early, but after its last row, is whole enough.
             self.assertLessEqual(set(seen), {200, 422})
             self.assertGreater(seen[422], 0.9 * CORRUPT_ITEMS)
-            self.assertLess(memory_mib(server) - before, 32)
+            self.assertLess(memory_bytes(server) - before, 32 << 20)
             self.assertEqual(server.encode(image(PHOTO), RAW + "&cache=bypass").body, good)
             self.assertEqual(server.get("/health").status, 200)
             wait_until(lambda: server.metric("fovea_inflight_bytes") == 0)

@@ -145,6 +145,15 @@ class Served:
         return self.process.wait(timeout=PATIENCE)
 
 
+def memory_bytes(server, name="VmRSS"):
+    """What the process holds in memory; by another name of /proc, its peak ("VmHWM")."""
+    with open(f"/proc/{server.process.pid}/status") as file:
+        for line in file:
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) * 1024
+    raise AssertionError("no " + name)
+
+
 def wait_until(holds):
     """Returns once holds() is true; fails if that takes too long."""
     end = time.monotonic() + PATIENCE
