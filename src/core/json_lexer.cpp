@@ -1,6 +1,5 @@
 // Tokens of JSON. Strings are looked at once, and copied only where an escape stands for something
-// else than itself; their UTF-8 is checked by the table of the Unicode standard.
-// Source: RFC 8259; The Unicode Standard 15, table 3-7.
+// else than itself. Source: RFC 8259.
 #include "core/json_lexer.h"
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
+#include "fovea/text.h"
 
 namespace fovea {
 
@@ -34,25 +34,6 @@ std::string place(std::string_view text, std::size_t offset) {
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   return cat("line ", line, ", column ", before.size() - line_start + 1);
-}
-
-/// Bytes of the character of UTF-8 that text begins with, whose first is above 0x7f; 0 if it is
-/// none.
-std::size_t utf8_bytes(const unsigned char* text, std::size_t left) {
-  const unsigned char lead = text[0];
-  const std::size_t bytes = lead < 0xc2   ? 0
-                            : lead < 0xe0 ? 2
-                            : lead < 0xf0 ? 3
-                            : lead < 0xf5 ? 4
-                                          : 0;
-  if (bytes == 0 || bytes > left) return 0;
-  const unsigned char lowest = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const unsigned char highest = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (text[1] < lowest || text[1] > highest) return 0;
-  for (std::size_t i = 2; i < bytes; ++i) {
-    if (text[i] < 0x80 || text[i] > 0xbf) return 0;
-  }
-  return bytes;
 }
 
 /// Appends a character as UTF-8. @return behind it.
@@ -217,10 +198,10 @@ void JsonLexer::skip_string(std::size_t most, std::string_view what, bool& has_e
       has_escape = true;
       skip_escape();
     } else {
-      const std::size_t bytes =
-          byte < 0x80 ? 0 : utf8_bytes(reinterpret_cast<const unsigned char*>(at_), left());
-      if (bytes == 0) fail_syntax(byte < 0x20 ? "a control character as an escape" : "UTF-8");
-      at_ += bytes;
+      const Character character =
+          byte < 0x80 ? Character() : first_character(std::string_view(at_, left()));
+      if (!character.code) fail_syntax(byte < 0x20 ? "a control character as an escape" : "UTF-8");
+      at_ += character.bytes;
     }
   }
 }

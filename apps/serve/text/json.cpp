@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fovea/text.h"
 #include "serve/api_error.h"
 
 namespace fovea::serve {
@@ -74,12 +75,12 @@ std::string to_text(const Json& json) {
 }
 
 bool is_utf8(std::string_view text) {
-  try {
-    (void)Json(text).dump();
-    return true;
-  } catch (const Json::type_error&) {
-    return false;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    if (!character.code) return false;
+    text.remove_prefix(character.bytes);
   }
+  return true;
 }
 
 Fields::Fields(const JsonView& json, std::string where) : json_(json), where_(std::move(where)) {
