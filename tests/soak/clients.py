@@ -71,12 +71,12 @@ class Weather:
 
 
 class Honest:
-    """Sends one request after the other on a connection of its own, as load allows."""
+    """Sends one request after the other on a connection of its own, with a pause between them."""
 
-    def __init__(self, server, truth, tally, weather, seed):
+    def __init__(self, server, truth, tally, weather, seed, pause=0):
         self.server, self.truth, self.tally, self.weather = server, truth, tally, weather
         self.random = random.Random(seed)
-        self.seed, self.sent = seed, 0
+        self.seed, self.sent, self.pause = seed, 0, pause
         self.connection = None
         self.kinds = (self.raw, self.fresh, self.npy, self.many, self.vector, self.publish,
                       self.plan, self.leave)
@@ -92,6 +92,7 @@ class Honest:
                 if not self.weather.excuses(begun):
                     self.tally.note(self.tally.lost, f"{kind.__name__}: {error!r}")
                 time.sleep(0.05)
+            time.sleep(self.random.uniform(0, 2 * self.pause))
 
     def drop(self):
         if self.connection is not None:

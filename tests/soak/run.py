@@ -26,6 +26,8 @@ def arguments():
     parser.add_argument("hours", nargs="?", type=float, default=1, help="default: 1")
     parser.add_argument("--clients", type=int, default=16, help="honest ones; default: 16")
     parser.add_argument("--hostile", type=int, default=48, help="hostile ones; default: 48")
+    parser.add_argument("--pause", type=float, default=0, metavar="SECONDS",
+                        help="between two requests of an honest client, on average; default: 0")
     parser.add_argument("--faults", type=float, default=10, metavar="SECONDS",
                         help="between two faults, on average; default: 10")
     parser.add_argument("--seed", type=int, default=1)
@@ -103,7 +105,8 @@ class Soak:
             with Served(*self.flags(self.other_published)) as server:
                 weather = clients.Weather()
                 weather.storm("kill", 1e9)
-                honest = clients.Honest(server, self.truth, self.tally, weather, self.restarts)
+                honest = clients.Honest(server, self.truth, self.tally, weather, self.restarts,
+                                        OPTIONS.pause)
                 end = time.monotonic() + 5
                 worker = threading.Thread(
                     target=honest.run, args=(lambda: over() or time.monotonic() > end + 1,))
@@ -131,7 +134,7 @@ class Soak:
                  lambda: self.keep_restarting(over)]
         for i in range(OPTIONS.clients):
             honest = clients.Honest(server, self.truth, tally, self.weather,
-                                    1000 * OPTIONS.seed + i)
+                                    1000 * OPTIONS.seed + i, OPTIONS.pause)
             calls.append(lambda honest=honest: honest.run(over))
         for i in range(OPTIONS.hostile):
             hostile = clients.Hostile(server, tally, 2000 * OPTIONS.seed + i)
