@@ -3,13 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
+#include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "fovea/export.h"
@@ -48,6 +45,9 @@ class FOVEA_API EncoderCache {
  public:
   /// @throws Error(kInvalidArgument) for a negative capacity.
   explicit EncoderCache(std::int64_t capacity_rows);
+  EncoderCache(EncoderCache&&) noexcept;
+  EncoderCache& operator=(EncoderCache&&) noexcept;
+  ~EncoderCache();
 
   /// Forgets all entries and evictions.
   void reset();
@@ -79,31 +79,18 @@ class FOVEA_API EncoderCache {
   /// Keys evicted since the last call, in order. A key may have been entered anew since.
   [[nodiscard]] std::vector<std::string> drain_evicted();
 
-  [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::int64_t capacity() const noexcept;
   /// Rows that no entry takes.
-  [[nodiscard]] std::int64_t num_free() const noexcept { return num_free_; }
+  [[nodiscard]] std::int64_t num_free() const noexcept;
   /// Rows that no entry takes or that nobody holds.
-  [[nodiscard]] std::int64_t num_freeable() const noexcept { return num_freeable_; }
+  [[nodiscard]] std::int64_t num_freeable() const noexcept;
   /// Keys of the entries that nobody holds, in the order in which they would be evicted.
   [[nodiscard]] std::vector<std::string> freeable_keys() const;
 
  private:
-  using Holder = std::pair<std::string, std::size_t>;  // request and item
-  struct Entry {
-    std::int64_t size = 0;
-    std::set<Holder> holders;
-    std::list<std::string>::iterator freeable;  // its place there, while nobody holds it
-  };
+  struct Books;
 
-  void hold(Entry& entry, const CacheRequest& request, std::size_t item);
-  void evict_oldest();
-
-  std::int64_t capacity_;
-  std::int64_t num_free_;
-  std::int64_t num_freeable_;
-  std::unordered_map<std::string, Entry> entries_;
-  std::list<std::string> freeable_;  // oldest first
-  std::vector<std::string> evicted_;
+  std::unique_ptr<Books> books_;
 };
 
 /// What bounds the items that a window may have encoded.
