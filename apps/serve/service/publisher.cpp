@@ -82,7 +82,8 @@ void check_key(std::string_view key, const std::string& param) {
                  param);
 }
 
-Publisher::Publisher(PublisherOptions options) : options_(std::move(options)) {
+Publisher::Publisher(PublisherOptions options)
+    : options_(std::move(options)), files_(options_.max_bytes) {
   if (!fs::is_directory(options_.directory)) {
     throw Error(ErrorCode::kNotFound, options_.directory + ": no such folder");
   }
@@ -100,33 +101,21 @@ void Publisher::scan() {
   }
   std::ranges::stable_sort(found, std::ranges::greater{}, &Found::age);
   const Clock::time_point now = options_.now();
-  for (const Found& file : found) {
-    note_file(entries_[file.key], file.key, file.bytes, now - file.age);
-  }
+  for (const Found& file : found) files_.put(file.key, now - file.age, file.bytes);
 }
 
 std::string Publisher::folder_of(std::string_view key) const {
   return options_.directory + "/" + std::string(key);
 }
 
-/// Enters a file that is there now.
-void Publisher::note_file(Entry& entry, const std::string& key, std::int64_t bytes,
-                          Clock::time_point published) {
-  if (entry.bytes > 0) order_.erase(entry.place);
-  bytes_ += bytes - entry.bytes;
-  entry.bytes = bytes;
-  entry.published = published;
-  entry.place = order_.insert(order_.end(), key);
-}
-
 /// Keeps room for a file. @return the bytes promised, beyond those of the file that it replaces.
 std::int64_t Publisher::promise_room(const std::string& key, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(key);
-  const bool replaces = found != entries_.end() && found->second.writers == 0;
-  const std::int64_t promise = bytes - (replaces ? found->second.bytes : 0);
-  prune(bytes_ + promised_ + promise - options_.max_bytes, key);
-  ++entries_[key].writers;
+  const Files::Entry* const old = files_.find(key);
+  const std::int64_t promise = bytes - (old != nullptr && old->pins == 0 ? old->cost : 0);
+  prune(promised_ + promise - files_.free(), key);
+  if (old == nullptr) files_.put(key, {}, 0);
+  files_.pin(key);
   promised_ += promise;
   return promise;
 }
@@ -136,16 +125,15 @@ void Publisher::prune(std::int64_t needed, const std::string& except) {
   const Clock::time_point newest = options_.now() - options_.min_age;
   std::vector<std::string> going;
   std::int64_t freed = 0;
-  for (const std::string& key : order_) {
-    const Entry& entry = entries_.at(key);
-    if (freed >= needed || entry.published > newest) break;
-    if (entry.writers > 0 || key == except) continue;
-    going.push_back(key);
-    freed += entry.bytes;
+  for (const Files::Entry& file : files_.unpinned()) {
+    if (freed >= needed) break;
+    if (file.value > newest || file.key == except) continue;
+    going.push_back(file.key);
+    freed += file.cost;
   }
   if (freed < needed) {
     throw ApiError(507, "ec_storage_full",
-                   "the folder for rows holds " + std::to_string(bytes_) + " of " +
+                   "the folder for rows holds " + std::to_string(files_.cost()) + " of " +
                        std::to_string(options_.max_bytes) +
                        " bytes, and no file in it is old enough to go (--ec-max-bytes, "
                        "--ec-min-age)");
@@ -154,10 +142,7 @@ void Publisher::prune(std::int64_t needed, const std::string& except) {
     // Somebody else may have removed them, or may be writing there.
     unlink((folder_of(key) + "/" + kFileName).c_str());
     rmdir(folder_of(key).c_str());
-    const auto entry = entries_.find(key);
-    bytes_ -= entry->second.bytes;
-    order_.erase(entry->second.place);
-    entries_.erase(entry);
+    files_.erase(key);
     ++pruned_;
   }
 }
@@ -165,10 +150,10 @@ void Publisher::prune(std::int64_t needed, const std::string& except) {
 /// A writer of the key has ended, well or not.
 void Publisher::leave(const std::string& key, std::int64_t promised) {
   promised_ -= promised;
-  const auto entry = entries_.find(key);
-  if (--entry->second.writers > 0 || entry->second.bytes > 0) return;
+  const Files::Entry* const file = files_.unpin(key);
+  if (file->pins > 0 || file->cost > 0) return;
   rmdir(folder_of(key).c_str());  // unless somebody else has put something there
-  entries_.erase(entry);
+  files_.erase(key);
 }
 
 void Publisher::publish(const std::string& key, const Embedding& item) {
@@ -180,7 +165,7 @@ void Publisher::publish(const std::string& key, const Embedding& item) {
     write_rows(item, [&](std::span<const std::byte> part) { file.write(part); });
     const std::lock_guard lock(mutex_);
     file.move_to(folder_of(key) + "/" + kFileName);
-    note_file(entries_.at(key), key, bytes, options_.now());
+    files_.put(key, options_.now(), bytes);
     ++published_;
     leave(key, promised);
   } catch (const std::exception& error) {
@@ -193,8 +178,9 @@ void Publisher::publish(const std::string& key, const Embedding& item) {
 
 PublisherStats Publisher::stats() const {
   const std::lock_guard lock(mutex_);
-  return {.entries = static_cast<std::int64_t>(order_.size()),
-          .bytes = bytes_,
+  const auto unwritten = std::ranges::count(files_.pinned(), 0, &Files::Entry::cost);
+  return {.entries = static_cast<std::int64_t>(files_.size()) - unwritten,
+          .bytes = files_.cost(),
           .max_bytes = options_.max_bytes,
           .published = published_,
           .pruned = pruned_};

@@ -3,12 +3,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
+#include "core/lru.h"
 #include "fovea/embedding.h"
 #include "serve/http/message.h"
 
@@ -60,27 +59,19 @@ class Publisher {
   [[nodiscard]] const PublisherOptions& options() const noexcept { return options_; }
 
  private:
-  using Keys = std::list<std::string>;
-  struct Entry {
-    std::int64_t bytes = 0;  // of its file; 0: there is none yet
-    Clock::time_point published;
-    Keys::iterator place;  // in order_, if there is a file
-    int writers = 0;       // while there are some, neither file nor folder goes
-  };
+  /// By the bytes of the file of each key, 0 before there is one. A writer pins its key: neither
+  /// file nor folder goes.
+  using Files = Lru<std::string, Clock::time_point>;  // when it was published
 
   void scan();
   std::int64_t promise_room(const std::string& key, std::int64_t bytes);
   void prune(std::int64_t needed, const std::string& except);
-  void note_file(Entry& entry, const std::string& key, std::int64_t bytes,
-                 Clock::time_point published);
   void leave(const std::string& key, std::int64_t promised);
   [[nodiscard]] std::string folder_of(std::string_view key) const;
 
   PublisherOptions options_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, Entry> entries_;
-  Keys order_;                 // of files, published longest ago first
-  std::int64_t bytes_ = 0;     // of files
+  Files files_;                // the one published longest ago goes first
   std::int64_t promised_ = 0;  // to writers, beyond what they replace
   std::int64_t published_ = 0;
   std::int64_t pruned_ = 0;

@@ -1,6 +1,6 @@
 #include "serve/service/row_store.h"
 
-#include <iterator>
+#include <utility>
 
 namespace fovea::serve {
 namespace {
@@ -12,59 +12,37 @@ std::int64_t bytes_of(const std::string& name, const Embedding& item) {
 
 }  // namespace
 
-void RowStore::drop(Entries::iterator entry) {
-  bytes_ -= entry->bytes;
-  places_.erase(entry->name);
-  entries_.erase(entry);
-}
-
 bool RowStore::put(const std::string& name, std::shared_ptr<const Embedding> item) {
   const std::int64_t bytes = bytes_of(name, *item);
   const std::lock_guard lock(mutex_);
-  if (const auto old = places_.find(name); old != places_.end()) drop(old->second);
-  if (bytes > capacity_) return false;
-  while (bytes > capacity_ - bytes_) {
-    drop(std::prev(entries_.end()));
-    ++evictions_;
-  }
-  entries_.push_front({name, std::move(item), bytes});
-  places_.emplace(name, entries_.begin());
-  bytes_ += bytes;
+  items_.erase(name);
+  if (!items_.make_room(bytes, [this](const auto&) { ++evictions_; })) return false;
+  items_.put(name, std::move(item), bytes);
   return true;
 }
 
 std::shared_ptr<const Embedding> RowStore::find(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  const auto place = places_.find(name);
-  if (place == places_.end()) {
-    ++misses_;
-    return nullptr;
-  }
-  ++hits_;
-  entries_.splice(entries_.begin(), entries_, place->second);
-  return place->second->item;
+  const auto* const entry = items_.use(name);
+  ++(entry != nullptr ? hits_ : misses_);
+  return entry != nullptr ? entry->value : nullptr;
 }
 
 bool RowStore::erase(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  const auto place = places_.find(name);
-  if (place == places_.end()) return false;
-  drop(place->second);
-  return true;
+  return items_.erase(name);
 }
 
 void RowStore::clear() {
   const std::lock_guard lock(mutex_);
-  places_.clear();
-  entries_.clear();
-  bytes_ = 0;
+  items_.clear();
 }
 
 RowStoreStats RowStore::stats() const {
   const std::lock_guard lock(mutex_);
-  return {.entries = static_cast<std::int64_t>(entries_.size()),
-          .bytes = bytes_,
-          .capacity_bytes = capacity_,
+  return {.entries = static_cast<std::int64_t>(items_.size()),
+          .bytes = items_.cost(),
+          .capacity_bytes = items_.capacity(),
           .hits = hits_,
           .misses = misses_,
           .evictions = evictions_};

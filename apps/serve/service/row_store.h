@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
-#include <utility>
 
+#include "core/lru.h"
 #include "fovea/embedding.h"
 
 namespace fovea::serve {
@@ -27,7 +25,7 @@ struct RowStoreStats {
 /// twice. Thread-safe.
 class RowStore {
  public:
-  explicit RowStore(std::int64_t capacity_bytes) noexcept : capacity_(capacity_bytes) {}
+  explicit RowStore(std::int64_t capacity_bytes) noexcept : items_(capacity_bytes) {}
 
   /// Stores an item under a name, in place of what was there.
   /// @return false if it is larger than the whole store: then the name stands for nothing.
@@ -41,20 +39,8 @@ class RowStore {
   [[nodiscard]] RowStoreStats stats() const;
 
  private:
-  struct Entry {
-    std::string name;
-    std::shared_ptr<const Embedding> item;
-    std::int64_t bytes = 0;
-  };
-  using Entries = std::list<Entry>;
-
-  void drop(Entries::iterator entry);
-
   mutable std::mutex mutex_;
-  std::int64_t capacity_;
-  Entries entries_;  // what was used last is in front
-  std::unordered_map<std::string, Entries::iterator> places_;
-  std::int64_t bytes_ = 0;
+  Lru<std::string, std::shared_ptr<const Embedding>> items_;
   std::int64_t hits_ = 0;
   std::int64_t misses_ = 0;
   std::int64_t evictions_ = 0;
