@@ -96,8 +96,8 @@ class FOVEA_API Engine {
   /// rows on GPUs are written behind what the stream holds at the time of the call, and what the
   /// caller puts on it after the call finds them: the call returns when its work is submitted, and
   /// the destinations have to stay until the stream has passed it. The host then waits for no rows,
-  /// but for those that pass through host memory: of a cache that is there, of pruned videos, and
-  /// precomputed ones that lie there. Rows on the host are there when the call returns in any case.
+  /// but for those that pass through host memory: of pruned videos, and precomputed ones that lie
+  /// there. Rows on the host are there when the call returns in any case.
   /// Where memory grows, and where it is more than two sub-batches ahead of the GPU, the host
   /// waits, too. StageTimes::encode_ms is the time of the submission then, and what a GPU reports
   /// later is an Error(kDevice) of a later call, or of the caller's own.

@@ -163,12 +163,13 @@ struct EngineOptions {
   double video_pruning_rate = 0;
   /// Host memory for the rows of items that were encoded before, so that equal items are encoded
   /// once (docs/encoder_cache.md): in rows, each as large as one of float32, or in bytes. At most
-  /// one of the two; both 0: no cache.
+  /// one of the two; both 0: no cache. Of an engine on GPUs it is pinned, and allocated at loading;
+  /// of one on a CPU it grows as it fills.
   std::int64_t encoder_cache_size = 0;
   std::int64_t encoder_cache_bytes = 0;
   /// Bytes of each device for such rows, allocated at loading: a hit does not leave the GPU. What
-  /// there is no room for any more goes to the host memory above, if there is some, which is then
-  /// pinned and allocated at loading, too. Of a CPU the device memory is host memory. 0: none.
+  /// there is no room for any more goes to the host memory above, if there is some. Of a CPU the
+  /// device memory is host memory. 0: none.
   std::int64_t encoder_device_cache_size = 0;
   AttentionBackend attention = AttentionBackend::kAuto;
   Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run

@@ -9,7 +9,7 @@ namespace fovea {
 
 namespace {
 
-constexpr std::string_view kMagic("fovea-ec-key-v1\0", 16);
+constexpr std::string_view kMagic("fovea-ec-key-v2\0", 16);
 
 std::string little_endian(std::uint64_t value) {
   std::string bytes;

@@ -8,7 +8,6 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "engine/cached/cached_call.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
@@ -49,15 +48,10 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
   const CallScope scope(how.bounds, "encode");
   std::vector<Embedding> results(media.size());
   RowHandover handover(*backends.front().device, to.stream);
-  Call call{.media = media,
-            .how = how,
-            .to = to,
-            .results = results,
-            .handover = handover,
-            .is_cached = row_cache && how.use_cache && !how.enforce_eager};
+  Call call{.media = media, .how = how, .to = to, .results = results, .handover = handover};
   if (!to.blocks.empty()) check_room(call);
-  if ((row_cache || tiers) && how.use_cache && !how.enforce_eager) {
-    run_keyed(call);
+  if (row_cache && how.use_cache && !how.enforce_eager) {
+    run_cached(call);
   } else {
     std::vector<std::size_t> all(media.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -97,44 +91,6 @@ void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finishe
   if (on_host() && which.empty()) return;
   finish(call, which, finished);
   call.tell(call.done);
-}
-
-void Engine::Impl::run_keyed(Call& call) {
-  std::vector<std::optional<ItemKey>> keys = item_keys(call);
-  std::vector<std::string> names;
-  names.reserve(keys.size());
-  for (const std::optional<ItemKey>& key : keys) names.push_back(key ? key->text : "");
-  tiers ? run_tiered(call, std::move(keys)) : run_cached(call, std::move(keys));
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!call.results[i].error) call.results[i].key = std::move(names[i]);
-  }
-  if (call.done < std::ssize(call.media)) call.tell(std::ssize(call.media));
-}
-
-void Engine::Impl::run_cached(Call& call, std::vector<std::optional<ItemKey>> keys) {
-  CachedCall cached(*row_cache, std::move(keys), call.media, call.results);
-  const auto encoded = [&](std::size_t item) { cached.encoded(item); };
-  try {
-    if (!cached.to_encode().empty()) run(call, cached.to_encode(), encoded);
-    while (const std::optional<std::size_t> item = cached.wait_for_others(call.how.on_error)) {
-      run(call, {*item}, encoded);
-    }
-  } catch (const Error& error) {
-    cached.failed(error);
-    throw;
-  }
-}
-
-std::vector<std::optional<ItemKey>> Engine::Impl::item_keys(const Call& call) {
-  std::vector<std::optional<ItemKey>> keys(call.media.size());
-  decode_pool.parallel_for(std::ssize(call.media), [&](std::int64_t i, int) {
-    const auto item = static_cast<std::size_t>(i);
-    if (call.results[item].error) return;
-    // Rows that a tower has left are the same whatever dtype they are wanted in.
-    const RowDType dtype = tiers ? RowDType::kFloat32 : call.dtype(item);
-    keys[item] = item_key({fingerprint, options, dtype}, call.media[item]);
-  });
-  return keys;
 }
 
 void Engine::Impl::finish(const Call& call, std::span<const std::size_t> items,
@@ -195,9 +151,10 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
     const PreparedMedia& prepared = window.prepared[i];
     call.results[item] = describe(call.media[item], prepared);
     std::optional<Error> error = prepared.error;
-    if (!error && !call.is_cached && !is_finished(call.media[item])) {
+    if (!error && !is_finished(call.media[item])) {
       error = lacks_room(block_of(call.to, item), final_rows(prepared.item.plan),
                          call.media[item].name);
+      if (error && call.cached != nullptr) call.cached->leave(item);
     }
     if (error) {
       fail(call, item, *error);
@@ -210,8 +167,8 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
       }
       items.push_back(&prepared.item);
       sinks.push_back(sink_of(call, item));
-      if (call.tiered != nullptr) {
-        sinks.back().keep = call.tiered->keeper(item, call.results[item]);
+      if (call.cached != nullptr) {
+        sinks.back().keep = call.cached->keeper(item, call.results[item]);
       }
     }
   }
@@ -292,7 +249,6 @@ Stats Engine::stats() const try {
     stats.miss_reasons[std::string(to_string(MissReason::kPrecomputed))] += items;
   }
   if (impl_->row_cache) stats.encoder_cache = impl_->row_cache->stats();
-  if (impl_->tiers) stats.encoder_cache = impl_->tiers->stats();
   stats.skipped += stats.encoder_cache.hits + stats.encoder_cache.joins;
   stats.energy_joules = impl_->energy_joules();
   return stats;

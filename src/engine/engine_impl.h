@@ -9,13 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cache/row_cache.h"
 #include "checkpoint/hf_config.h"
 #include "core/spares.h"
 #include "core/thread_pool.h"
 #include "engine/backend.h"
+#include "engine/cached/cached_call.h"
 #include "engine/cached/item_key.h"
-#include "engine/cached/tiered_call.h"
 #include "engine/call_plan.h"
 #include "engine/item_view.h"
 #include "engine/prepare.h"
@@ -27,7 +26,7 @@
 #include "engine/rows/destinations.h"
 #include "engine/rows/gather_memory.h"
 #include "engine/rows/row_handover.h"
-#include "engine/tiers/tier_cache.h"
+#include "engine/tiers/row_cache.h"
 #include "fovea/engine.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/device/device.h"
@@ -82,8 +81,7 @@ struct Engine::Impl {
   std::vector<std::unique_ptr<ReplicaLog>> replica_logs;     // of several replicas
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
-  std::unique_ptr<RowCache> row_cache;             // on the host alone; null: none
-  std::unique_ptr<TierCache> tiers;                // with memory of the devices; null: none
+  std::unique_ptr<RowCache> row_cache;             // null: none
   std::string fingerprint;                         // of the model, for keys; empty without a cache
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
@@ -97,8 +95,7 @@ struct Engine::Impl {
     const Destinations& to;
     std::span<Embedding> results;
     RowHandover& handover;
-    bool is_cached = false;                           // asks row_cache
-    TieredCall* tiered = nullptr;                     // asks `tiers`; null: it does not
+    CachedCall* cached = nullptr;                     // asks row_cache; null: it does not
     std::int64_t done = 0;                            // items, for how.progress
     std::vector<std::optional<ItemPlan>> sizes = {};  // of all items of a call with destinations
 
@@ -120,12 +117,8 @@ struct Engine::Impl {
   /// them.
   void run(Call& call, std::vector<std::size_t> which, const Finished& finished);
   /// As run for all items; those that the encoder cache knows, or is about to, are not encoded.
-  void run_keyed(Call& call);
-  /// The same with `row_cache`.
-  void run_cached(Call& call, std::vector<std::optional<ItemKey>> keys);
-  /// The same with `tiers`.
-  void run_tiered(Call& call, std::vector<std::optional<ItemKey>> keys);
-  /// Has the session begin to send the rows of the items that were found in `tiers`.
+  void run_cached(Call& call);
+  /// Has the session begin to send the rows of the items that were found in the encoder cache.
   /// @return the items.
   std::vector<std::size_t> send_found(GroupSession& session, Call& call);
   [[nodiscard]] std::vector<std::optional<ItemKey>> item_keys(const Call& call);

@@ -62,7 +62,7 @@ void Engine::Impl::check_room(Call& call) {
 RowSink Engine::Impl::sink_of(const Call& call, std::size_t item) const {
   const bool is_pruned =
       options.video_pruning_rate > 0 && call.media[item].modality == Modality::kVideo;
-  const RowBlock* const to = call.is_cached || is_pruned ? nullptr : block_of(call.to, item);
+  const RowBlock* const to = is_pruned ? nullptr : block_of(call.to, item);
   return {&call.results[item], to, call.dtype(item)};
 }
 

@@ -162,13 +162,9 @@ void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
   const DType activations = backends.front().device->properties().activation_dtype;
   fingerprint = model_fingerprint(files, weights, report.tensors,
                                   compute_dtype(options, activations), options.seed, decode_pool);
-  if (device_bytes == 0) {
-    row_cache = std::make_unique<RowCache>(bytes);
-    return;
-  }
   std::vector<Device*> devices;
   for (const Backend& backend : backends) devices.push_back(backend.device.get());
-  tiers = std::make_unique<TierCache>(devices, device_bytes, bytes);
+  row_cache = std::make_unique<RowCache>(devices, device_bytes, bytes);
 }
 
 void Engine::Impl::log_initialized() {
@@ -186,9 +182,10 @@ void Engine::Impl::log_initialized() {
           " weight_bytes=", report.weight_bytes, " devices=", devices,
           compute == activations ? "" : cat(" compute=", to_string(compute)),
           " replicas=", replicas->size(),
-          row_cache || tiers ? cat(" encoder_cache_bytes=", cache_bytes(options, report.width))
-                             : "",
-          tiers ? cat(" encoder_device_cache_bytes=", options.encoder_device_cache_size) : "",
+          row_cache ? cat(" encoder_cache_bytes=", cache_bytes(options, report.width)) : "",
+          options.encoder_device_cache_size > 0
+              ? cat(" encoder_device_cache_bytes=", options.encoder_device_cache_size)
+              : "",
           options.video_pruning_rate > 0 ? cat(" video_pruning_rate=", options.video_pruning_rate)
                                          : "",
           options.graphs.cudagraph_mm_encoder

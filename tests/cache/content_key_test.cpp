@@ -18,19 +18,19 @@ std::string key_of(const ContentFields& fields, std::string_view content) {
 TEST(ContentKey, IsTheWorkedOneOfAnEncodedImage) {
   EXPECT_EQ(
       key_of({"m0", Modality::kImage, R"({"max_pixels":12845056,"min_pixels":3136})"}, "hello"),
-      "def9953836c0aa2f539dc123f284bd3ce6953bbf189565f2e59f6f8c08aba329");
+      "f37b4e293d194b31245f8cd5921b05e60c60c24abd43b566d40a0ce76a39b334");
 }
 
 TEST(ContentKey, DoesNotDependOnTheOrderOfOptions) {
   EXPECT_EQ(key_of({"m0", Modality::kImage, R"({ "min_pixels": 3136, "max_pixels": 12845056 })"},
                    "hello"),
-            "def9953836c0aa2f539dc123f284bd3ce6953bbf189565f2e59f6f8c08aba329");
+            "f37b4e293d194b31245f8cd5921b05e60c60c24abd43b566d40a0ce76a39b334");
 }
 
 TEST(ContentKey, TellsAVideoFromAnImage) {
   EXPECT_EQ(
       key_of({"m0", Modality::kVideo, R"({"max_pixels":12845056,"min_pixels":3136})"}, "hello"),
-      "c7c7cc9e18ce6d1f7e0af1c98ea77fac712ce4f8719425684812d1333ffdf744");
+      "f5460d84525bc265d10c8a78971d9462a3aa42a2c51af0154ba314e5d8a90e3a");
 }
 
 TEST(ContentKey, TellsEqualPixelsOfAnotherShapeApart) {
@@ -39,28 +39,28 @@ TEST(ContentKey, TellsEqualPixelsOfAnotherShapeApart) {
     return key_of({.model = "m0", .shape = shape, .element = "u8"}, pixels);
   };
   EXPECT_EQ(of_shape({2, 2, 3}),
-            "e6b527251fe8857163c071bd75c1f3d15c7bd7195ca9fae68d235042396914c3");
+            "09eb09c661ca59e3bc138ba2fc231ed336a8ce1b37fd0d64d44b11d55a0b4f60");
   EXPECT_EQ(of_shape({1, 4, 3}),
-            "4111e5024780d564382b390c8f27a102d0d91ffc52edaea3c27aec1d7233ea9c");
+            "ec3395e055009c6d46adb1cb25d51c35320153650a511ba26ecfa8cfdf1be799");
 }
 
 TEST(ContentKey, IsTheHashOfTaggedFields) {
   const ContentFields fields{.model = "m0"};
   constexpr std::string_view kInput(
-      "fovea-ec-key-v1\0"
+      "fovea-ec-key-v2\0"
       "\1\2\0\0\0\0\0\0\0m0"
       "\2\5\0\0\0\0\0\0\0image"
       "\3\2\0\0\0\0\0\0\0{}"
       "\7\0\0\0\0\0\0\0\0",
       61);
   const std::vector<std::uint8_t> input(kInput.begin(), kInput.end());
-  EXPECT_EQ(key_of(fields, ""), "5ef279d73125042f7c1d2069bed6738570f200fb4d9416bcd494ffc54b511918");
+  EXPECT_EQ(key_of(fields, ""), "4e8547767fa875d62ed5094fcf9445431f86c628db0816e11d4d63b87fab7b06");
   EXPECT_EQ(key_of(fields, ""), test::sha256_hex(input));
 }
 
 TEST(ContentKey, TellsAnAdapterFromNone) {
   EXPECT_EQ(key_of({.model = "m0", .adapter = "lora-7"}, "hello"),
-            "961fc3b1a7d1f796cca1f79182633912b0744b154c555defd2d698aae98bb6de");
+            "873bfdfe3d71e7323aa6e2e0d8905f1cd04bbd1d3ba2ea2afd789347f4104da0");
 }
 
 TEST(ContentKey, TakesContentInPieces) {

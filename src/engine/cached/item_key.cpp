@@ -74,15 +74,11 @@ std::string options_of(const KeyContext& context, const MediaItem& media) {
   nlohmann::json json = {{"background", options.background},
                          {"image_backend", name_of(options.image_backend)},
                          {"profile", name_of(options.profile)},
-                         {"quantization", static_cast<int>(context.options.quantization)},
-                         {"row_dtype", to_string(to_dtype(context.dtype))}};
+                         {"quantization", static_cast<int>(context.options.quantization)}};
   if (options.min_pixels) json["min_pixels"] = *options.min_pixels;
   if (options.max_pixels) json["max_pixels"] = *options.max_pixels;
   if (options.jpeg_scaling) json["jpeg_scaling"] = true;
-  if (media.modality == Modality::kVideo) {
-    json["fps"] = media.fps;
-    json["pruning_rate"] = context.options.video_pruning_rate;
-  }
+  if (media.modality == Modality::kVideo) json["fps"] = media.fps;
   const bool has_grid = media.source == MediaItem::Source::kPixelValues && media.grid_thw;
   if (has_grid) json["grid_thw"] = *media.grid_thw;
   return json.dump();

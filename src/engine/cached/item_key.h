@@ -18,7 +18,7 @@ struct FileState {
   friend bool operator==(const FileState&, const FileState&) = default;
 };
 
-/// The name of what encode() makes of an item, for the encoder cache.
+/// The name of the rows that the tower makes of an item, before pruning and in its dtype.
 struct ItemKey {
   std::string text;
   std::vector<FileState> files;  ///< that were read for it
@@ -30,8 +30,7 @@ struct ItemKey {
 /// What a key depends on besides the item.
 struct KeyContext {
   const std::string& model;      ///< model_fingerprint()
-  const EngineOptions& options;  ///< of which media and video_pruning_rate are used
-  RowDType dtype = RowDType::kFloat32;
+  const EngineOptions& options;  ///< of which media and quantization are used
 };
 
 /// Reads the item, all of its files, and names its content (src/cache/content_key.h). Equal

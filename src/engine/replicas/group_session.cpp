@@ -70,7 +70,7 @@ void GroupSession::begin(std::span<const PreparedItem* const> items, const Assig
   });
 }
 
-std::size_t GroupSession::sender_of(const TierCache::Claim& claim, const RowSink& sink) const {
+std::size_t GroupSession::sender_of(const RowCache::Claim& claim, const RowSink& sink) const {
   const std::string wanted = sink.is_on_gpu() ? cat("cuda:", sink.to->device) : "";
   for (std::size_t rank = 0; rank < sessions_.size(); ++rank) {
     Device& device = group_[rank].device();
@@ -81,9 +81,9 @@ std::size_t GroupSession::sender_of(const TierCache::Claim& claim, const RowSink
   return 0;
 }
 
-void GroupSession::begin_cached(std::vector<TierCache::Claim> found, const EncodeOptions& how,
+void GroupSession::begin_cached(std::vector<RowCache::Claim> found, const EncodeOptions& how,
                                 std::span<const RowSink> out) {
-  std::vector<std::vector<TierCache::Claim>> claims(sessions_.size());
+  std::vector<std::vector<RowCache::Claim>> claims(sessions_.size());
   std::vector<std::vector<RowSink>> sinks(sessions_.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t rank = sender_of(found[i], out[i]);

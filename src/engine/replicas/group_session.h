@@ -42,7 +42,7 @@ class GroupSession {
   /// As begin for rows of the encoder cache (ReplicaSession::begin_cached). Those of a device are
   /// sent by its replica, those of the host by the replica on the GPU where they are wanted, if
   /// there is one.
-  void begin_cached(std::vector<TierCache::Claim> found, const EncodeOptions& how,
+  void begin_cached(std::vector<RowCache::Claim> found, const EncodeOptions& how,
                     std::span<const RowSink> out);
   /// @throws as run.
   void finish();
@@ -53,7 +53,7 @@ class GroupSession {
   /// Calls work(rank) for every replica, on a thread each.
   void for_each_rank(const std::function<void(std::size_t)>& work);
   [[nodiscard]] Assignment assign(std::span<const PreparedItem* const> items) const;
-  [[nodiscard]] std::size_t sender_of(const TierCache::Claim& claim, const RowSink& sink) const;
+  [[nodiscard]] std::size_t sender_of(const RowCache::Claim& claim, const RowSink& sink) const;
 
   ReplicaGroup& group_;
   std::vector<std::unique_ptr<ReplicaSession>> sessions_;  // of its replicas

@@ -86,13 +86,13 @@ void ReplicaSession::keep(std::span<const RowSink> out) {
   }
 }
 
-void ReplicaSession::begin_cached(std::vector<TierCache::Claim> found, const EncodeOptions& how,
+void ReplicaSession::begin_cached(std::vector<RowCache::Claim> found, const EncodeOptions& how,
                                   std::span<const RowSink> out) {
   Device& device = replica_.device();
   Stream& queue = delivery_.queue(RowDelivery::kCached);
   std::vector<TensorView> rows[2];  // to the host, to GPUs
   std::vector<RowSink> sinks[2];
-  std::vector<TierCache::Claim> to_gpus;
+  std::vector<RowCache::Claim> to_gpus;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const bool is_on_gpu = out[i].is_on_gpu();
     if (is_on_gpu || device.properties().host_memory) found[i].restore(device, queue);
@@ -104,10 +104,10 @@ void ReplicaSession::begin_cached(std::vector<TierCache::Claim> found, const Enc
   if (!to_gpus.empty()) {
     delivery_.deliver(RowDelivery::kCached, rows[1], sinks[1], how.dtype);
     const RowMark mark = to_gpus.front().mark(device, queue);
-    for (const TierCache::Claim& claim : to_gpus) claim.slot().end_read(mark);
+    for (const RowCache::Claim& claim : to_gpus) claim.slot().end_read(mark);
   }
   if (sinks[0].empty()) return;
-  for (const TierCache::Claim& claim : reading_) claim.slot().wait_for_rows();
+  for (const RowCache::Claim& claim : reading_) claim.slot().wait_for_rows();
   download_.begin(rows[0], how.dtype, sinks[0]);
 }
 

@@ -9,7 +9,7 @@
 #include "engine/replicas/replica.h"
 #include "engine/replicas/row_delivery.h"
 #include "engine/replicas/row_download.h"
-#include "engine/tiers/tier_cache.h"
+#include "engine/tiers/row_cache.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
 #include "fovea/tower/device/device.h"
@@ -43,7 +43,7 @@ class ReplicaSession {
              std::span<const RowSink> out);
   /// As begin for rows of the encoder cache: out[i] gets those of found[i], which the session holds
   /// as long as it reads them. Rows on the host go back to the device if they are wanted on a GPU.
-  void begin_cached(std::vector<TierCache::Claim> found, const EncodeOptions& how,
+  void begin_cached(std::vector<RowCache::Claim> found, const EncodeOptions& how,
                     std::span<const RowSink> out);
   /// Returns when the rows that begin has started are there; those on GPUs for what is put on the
   /// attached stream from now on.
@@ -77,11 +77,11 @@ class ReplicaSession {
 
   Replica& replica_;
   std::array<RowMemory, 2> row_memory_;
-  std::size_t slot_ = 0;                   // of the next run: rows may be leaving the other
-  std::vector<TensorView> rows_;           // of the last run
-  std::vector<GraphUse> uses_;             // of its items
-  std::vector<TierCache::Claim> reading_;  // of rows that the download reads
-  RowDelivery delivery_;                   // these last: they end before what they read
+  std::size_t slot_ = 0;                  // of the next run: rows may be leaving the other
+  std::vector<TensorView> rows_;          // of the last run
+  std::vector<GraphUse> uses_;            // of its items
+  std::vector<RowCache::Claim> reading_;  // of rows that the download reads
+  RowDelivery delivery_;                  // these last: they end before what they read
   RowDownload download_;
 };
 

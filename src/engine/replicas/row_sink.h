@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "engine/tiers/tier_cache.h"
+#include "engine/tiers/row_cache.h"
 #include "fovea/embedding.h"
 #include "fovea/row_block.h"
 
@@ -22,7 +22,7 @@ struct RowSink {
   Embedding* result;
   const RowBlock* to = nullptr;        ///< null: result->data
   std::optional<RowDType> dtype = {};  ///< absent: that of the call
-  TierCache::Claim* keep = nullptr;  ///< also stores the rows, as the tower left them; may be null
+  RowCache::Claim* keep = nullptr;  ///< also stores the rows, as the tower left them; may be null
 };
 
 }  // namespace fovea

@@ -54,6 +54,17 @@ RowArena::RowArena(Device* device, Buffer memory) : device_(device), memory_(std
   if (usable > 0) holes_.emplace(0, Hole{usable, {}});
 }
 
+RowArena::~RowArena() {
+  for (const auto& [begin, hole] : holes_) {
+    for (const RowMark& mark : hole.marks) {
+      try {
+        if (!mark->is_idle()) mark->synchronize();
+      } catch (...) {  // NOLINT: a queue that fails writes nothing any more
+      }
+    }
+  }
+}
+
 std::shared_ptr<RowSlot> RowArena::allocate(std::size_t bytes) {
   const std::size_t needed = rounded(bytes);
   auto slot = std::make_shared<RowSlot>(*this);  // before the lock, which its end takes
@@ -97,6 +108,17 @@ void RowArena::join_with_next(Holes::iterator hole) {
   tidy(marks);
   hole->second.bytes += next->second.bytes;
   holes_.erase(next);
+}
+
+std::shared_ptr<RowSlot> slot_of_its_own(Buffer memory, std::size_t bytes) {
+  struct Alone {
+    Alone(Buffer buffer, std::size_t size)
+        : arena(nullptr, std::move(buffer)), slot(arena.allocate(size)) {}
+    RowArena arena;
+    std::shared_ptr<RowSlot> slot;
+  };
+  const auto alone = std::make_shared<Alone>(std::move(memory), bytes);
+  return {alone, alone->slot.get()};
 }
 
 }  // namespace fovea

@@ -62,6 +62,10 @@ class RowArena {
 
   /// @param device whose memory it is; null: host memory.
   RowArena(Device* device, Buffer memory);
+  RowArena(const RowArena&) = delete;
+  RowArena& operator=(const RowArena&) = delete;
+  /// Waits for what still uses slots that have gone back; the others must have.
+  ~RowArena();
 
   /// A slot in the smallest hole that holds it; null: there is none. @param bytes at least 1.
   [[nodiscard]] std::shared_ptr<RowSlot> allocate(std::size_t bytes);
@@ -88,5 +92,9 @@ class RowArena {
   mutable std::mutex mutex_;
   Holes holes_;
 };
+
+/// A slot in host memory that is its own, and goes with its last reference.
+/// @param memory of at least `bytes`, rounded.
+[[nodiscard]] std::shared_ptr<RowSlot> slot_of_its_own(Buffer memory, std::size_t bytes);
 
 }  // namespace fovea

@@ -1,11 +1,15 @@
-// Equal items are encoded once, and their rows are those of a call without a cache.
+// Equal items are encoded once, and their rows are those of a call without a cache, whichever
+// memory they stay in. The device memory of a CPU is host memory.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
+#include <thread>
 
 #include "engine/cached/noise.h"
+#include "engine/rows/host_room.h"
 #include "fovea/fovea.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -15,38 +19,50 @@ namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
-using test::load_cached;
 using test::noise;
 
 constexpr std::int64_t kAmple = std::int64_t{64} << 20;
 
-std::vector<std::uint8_t> bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+/// What the cache has to keep rows in.
+struct Memory {
+  std::int64_t device_bytes = 0;
+  std::int64_t host_bytes = 0;
+};
+
+constexpr Memory kHost{0, kAmple};
+constexpr Memory kDevice{kAmple, 0};
+
+std::string name_of(const Memory& memory) { return memory.device_bytes > 0 ? "device" : "host"; }
+
+Engine load(const std::string& model, const Memory& memory, EngineOptions options = {}) {
+  options.device = "cpu";
+  options.num_threads = 2;
+  options.encoder_cache_bytes = memory.host_bytes;
+  options.encoder_device_cache_size = memory.device_bytes;
+  return Engine::load(model, options);
 }
 
-fs::path image_path() {
-  return fs::path(FOVEA_TEST_GOLDEN_DIR) / "qwen3_vl/images/photo_180x180.jpg";
-}
-
-void expect_same(const Embedding& got, const Embedding& expected) {
-  EXPECT_EQ(got.data, expected.data);
-  EXPECT_EQ(got.rows, expected.rows);
-  EXPECT_EQ(got.width, expected.width);
-  EXPECT_EQ(got.dtype, expected.dtype);
-  EXPECT_EQ(got.name, expected.name);
-  EXPECT_EQ(got.modality, expected.modality);
-  EXPECT_EQ(got.grid_thw, expected.grid_thw);
-  EXPECT_EQ(got.retained, expected.retained);
-  EXPECT_EQ(got.timestamps, expected.timestamps);
-  EXPECT_EQ(got.num_frames, expected.num_frames);
-  EXPECT_EQ(got.source_width_px, expected.source_width_px);
-  EXPECT_EQ(got.resized_height_px, expected.resized_height_px);
+Engine load(const Memory& memory, const EngineOptions& options = {}) {
+  return load(test::golden_folder("qwen3_vl", "golden.safetensors"), memory, options);
 }
 
 void expect_same(std::span<const Embedding> got, std::span<const Embedding> expected) {
   ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) expect_same(got[i], expected[i]);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].data, expected[i].data) << i;
+    EXPECT_EQ(got[i].rows, expected[i].rows);
+    EXPECT_EQ(got[i].width, expected[i].width);
+    EXPECT_EQ(got[i].dtype, expected[i].dtype);
+    EXPECT_EQ(got[i].name, expected[i].name);
+    EXPECT_EQ(got[i].modality, expected[i].modality);
+    EXPECT_EQ(got[i].grid_thw, expected[i].grid_thw);
+    EXPECT_EQ(got[i].retained, expected[i].retained);
+    EXPECT_EQ(got[i].timestamps, expected[i].timestamps);
+    EXPECT_EQ(got[i].num_frames, expected[i].num_frames);
+    EXPECT_EQ(got[i].source_width_px, expected[i].source_width_px);
+    EXPECT_EQ(got[i].resized_height_px, expected[i].resized_height_px);
+    EXPECT_EQ(got[i].error.has_value(), expected[i].error.has_value());
+  }
 }
 
 std::int64_t encoded(const Engine& engine) {
@@ -54,8 +70,46 @@ std::int64_t encoded(const Engine& engine) {
   return stats.graph_hits + stats.graph_partial + stats.graph_misses;
 }
 
-TEST(CachedCall, EncodesAnImageThatComesThreeTimesOnce) {
-  Engine engine = load_cached(kAmple);
+fs::path image_path() {
+  return fs::path(FOVEA_TEST_GOLDEN_DIR) / "qwen3_vl/images/photo_180x180.jpg";
+}
+
+/// Of another image.
+fs::path other_path() { return image_path().parent_path() / "noise_101x61.png"; }
+
+std::vector<std::uint8_t> bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// An image of which only the header is whole.
+MediaItem half_an_image(const std::string& name) {
+  std::vector<std::uint8_t> jpeg = bytes_of(image_path());
+  jpeg.resize(jpeg.size() / 2);
+  return image_bytes(std::move(jpeg), name);
+}
+
+std::vector<MediaItem> three_of_two() {
+  return {noise(64, 96, 1), noise(96, 64, 2), noise(64, 96, 1)};
+}
+
+class CachedCall : public ::testing::TestWithParam<Memory> {
+ protected:
+  [[nodiscard]] static Engine load_ample(const EngineOptions& options = {}) {
+    return load(GetParam(), options);
+  }
+  /// Where no row fits in.
+  [[nodiscard]] static Memory tiny() {
+    return {std::min<std::int64_t>(GetParam().device_bytes, 1000),
+            std::min<std::int64_t>(GetParam().host_bytes, 1000)};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(In, CachedCall, ::testing::Values(kHost, kDevice),
+                         [](const auto& memory) { return name_of(memory.param); });
+
+TEST_P(CachedCall, EncodesAnImageThatComesThreeTimesOnce) {
+  Engine engine = load_ample();
   const std::vector<MediaItem> items{image_file(image_path()),
                                      image_bytes(bytes_of(image_path()), "in memory"),
                                      image_file(image_path())};
@@ -68,9 +122,21 @@ TEST(CachedCall, EncodesAnImageThatComesThreeTimesOnce) {
   EXPECT_EQ(engine.stats().skipped, 2);
 }
 
-TEST(CachedCall, TellsWhereTheRowsOfEachItemComeFrom) {
-  Engine engine = load_cached(kAmple);
-  const std::vector<MediaItem> items{noise(64, 96, 1), noise(96, 64, 2), noise(64, 96, 1)};
+TEST_P(CachedCall, EncodesAnImageOfTwoCallsOnce) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> first{noise(64, 96, 1), noise(96, 64, 2)};
+  const std::vector<MediaItem> second{noise(96, 64, 2), noise(40, 40, 3), noise(64, 96, 1)};
+  const std::vector<Embedding> expected = engine.encode(second, {.use_cache = false});
+  (void)engine.encode(first);
+  const std::int64_t before = encoded(engine);
+  expect_same(engine.encode(second), expected);
+  EXPECT_EQ(encoded(engine) - before, 1);
+  EXPECT_EQ(engine.stats().encoder_cache.hits, 2);
+}
+
+TEST_P(CachedCall, TellsWhereTheRowsOfEachItemComeFrom) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> items = three_of_two();
   const std::vector<Embedding> first = engine.encode(items);
   EXPECT_EQ(first[0].cache, CacheUse::kMiss);
   EXPECT_EQ(first[0].graph, GraphUse::kHit);
@@ -83,103 +149,87 @@ TEST(CachedCall, TellsWhereTheRowsOfEachItemComeFrom) {
   const std::vector<Embedding> past = engine.encode(items, {.enforce_eager = true});
   EXPECT_EQ(past[0].cache, CacheUse::kNotAsked);
   EXPECT_EQ(past[0].graph, GraphUse::kMiss);
+  EXPECT_EQ(load(tiny()).encode(items)[0].cache, CacheUse::kBypass);
 }
 
-TEST(CachedCall, TellsWhatIsNotKept) {
-  Engine engine = load_cached(1);  // room for no row
-  EXPECT_EQ(engine.encode(std::vector{noise(64, 96, 1)})[0].cache, CacheUse::kBypass);
-  const std::vector<Embedding> failed =
-      engine.encode(std::vector{image_bytes({1, 2, 3}, "broken"), image_bytes({1, 2, 3}, "too")},
-                    {.on_error = OnError::kSkip});
-  EXPECT_EQ(failed[0].graph, GraphUse::kNone);
-  EXPECT_TRUE(failed[1].error);
-}
-
-TEST(CachedCall, EncodesAnImageOfTwoCallsOnce) {
-  Engine engine = load_cached(kAmple);
-  const std::vector<MediaItem> first{noise(64, 96, 1), noise(96, 64, 2)};
-  const std::vector<MediaItem> second{noise(96, 64, 2), noise(40, 40, 3), noise(64, 96, 1)};
-  const std::vector<Embedding> expected = engine.encode(second, {.use_cache = false});
-  (void)engine.encode(first);
-  const std::int64_t before = encoded(engine);
-  expect_same(engine.encode(second), expected);
-  EXPECT_EQ(encoded(engine) - before, 1);
-  EXPECT_EQ(engine.stats().encoder_cache.hits, 2);
-}
-
-TEST(CachedCall, NamesRowsByWhatTheyDependOn) {
-  Engine engine = load_cached(kAmple);
-  const std::vector<MediaItem> items{image_file(image_path()), noise(64, 96, 1),
-                                     image_bytes(bytes_of(image_path()), "again")};
-  for (int call = 0; call < 2; ++call) {  // encoded, and from the cache
-    const std::vector<Embedding> rows = engine.encode(items);
-    EXPECT_EQ(rows[0].key.size(), 64u);
-    EXPECT_EQ(rows[2].key, rows[0].key);
-    EXPECT_NE(rows[1].key, rows[0].key);
+TEST_P(CachedCall, EncodesAnImageOnceWhateverDtypeItIsWantedIn) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> items = three_of_two();
+  for (const RowDType dtype : {RowDType::kFloat32, RowDType::kBFloat16, RowDType::kFloat16}) {
+    const std::vector<Embedding> expected =
+        engine.encode(items, {.dtype = dtype, .use_cache = false});
+    expect_same(engine.encode(items, {.dtype = dtype}), expected);
   }
-  EXPECT_EQ(engine.encode(items, {.use_cache = false})[0].key, "");
+  EXPECT_EQ(encoded(engine), 3 * 3 + 2);
+  const EncoderCacheStats stats = engine.stats().encoder_cache;
+  EXPECT_EQ(stats.misses, 2);
+  EXPECT_EQ(stats.hits, 7);
+  EXPECT_EQ(stats.joins, 0);
+  EXPECT_EQ(stats.items, 2);
+  EXPECT_EQ(stats.device.hits + stats.host.hits, 6);
+  EXPECT_EQ(engine.stats().skipped, 7);
 }
 
-TEST(CachedCall, CountsNothingWithoutACache) {
-  Engine engine = load_cached(0);
-  const std::vector<MediaItem> items(3, noise(64, 64, 1));
-  const std::vector<Embedding> rows = engine.encode(items);
-  EXPECT_EQ(encoded(engine), 3);
-  EXPECT_EQ(engine.stats().encoder_cache.queries, 0);
-  Engine cached = load_cached(kAmple);
-  expect_same(cached.encode(items), rows);
-}
-
-TEST(CachedCall, CallsMayDoWithoutTheCache) {
-  Engine engine = load_cached(kAmple);
-  const std::vector<MediaItem> items(2, noise(64, 64, 1));
-  (void)engine.encode(items, {.use_cache = false});
-  (void)engine.encode(items, {.enforce_eager = true});
-  EXPECT_EQ(encoded(engine), 4);
-  EXPECT_EQ(engine.stats().encoder_cache.queries, 0);
-}
-
-TEST(CachedCall, TellsVideosOfAnotherRateAndOtherDtypesApart) {
-  Engine engine = load_cached(kAmple);
-  std::vector<MediaItem> items;
-  for (const double fps : {2.0, 4.0}) {
-    items.push_back(video_rgb(std::vector<std::uint8_t>(std::size_t{4} * 64 * 64 * 3, 9), 4, 64, 64,
-                              fps, "video"));
+TEST_P(CachedCall, WritesToDestinationsWithGapsAndOtherDtypes) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> items = three_of_two();
+  const std::vector<Embedding> expected =
+      engine.encode(items, {.dtype = RowDType::kBFloat16, .use_cache = false});
+  for (int call = 0; call < 2; ++call) {
+    const std::vector<test::HostRoom> rooms = test::rooms_for(expected, RowDType::kBFloat16, 6, 1);
+    const std::vector<Embedding> got = engine.encode(items, test::blocks_of(rooms), {});
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      test::expect_described(got[i], expected[i]);
+      rooms[i].expect_rows(expected[i]);
+    }
   }
-  const std::vector<Embedding> rows = engine.encode(items);
-  EXPECT_EQ(engine.stats().encoder_cache.misses, 2);
-  EXPECT_NE(rows[0].timestamps, rows[1].timestamps);
-  expect_same(engine.encode(items, {.dtype = RowDType::kBFloat16}),
-              engine.encode(items, {.dtype = RowDType::kBFloat16, .use_cache = false}));
-  EXPECT_EQ(engine.stats().encoder_cache.misses, 4);
 }
 
-TEST(CachedCall, HasNoRoomForAnItemLargerThanTheCache) {
-  Engine engine = load_cached(1000);
+TEST_P(CachedCall, RefusesADestinationThatIsTooSmallForWhatIsThere) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> items{half_an_image("half"), noise(64, 96, 1)};
+  (void)engine.encode({&items[1], 1});
+  const test::HostRoom room(1, engine.report().width);
+  const std::vector<RowBlock> blocks{room.block(), room.block()};
+  test::expect_error(ErrorCode::kInvalidArgument, "do not fit into a destination for 1", [&] {
+    (void)engine.encode({&items[1], 1}, {blocks.data(), 1}, {});
+  });
+  EXPECT_TRUE(room.is_untouched());
+}
+
+TEST_P(CachedCall, ADestinationThatIsTooSmallFailsNoOtherItem) {
+  for (const EnvironmentFact& fact : describe_environment()) {
+    if (fact.first == "video" && fact.second.starts_with("not used")) GTEST_SKIP() << fact.second;
+  }
+  Engine engine = load_ample();
+  const std::string clip = std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/ramp_h264.mp4";
+  const std::vector<MediaItem> items(2, video_path(clip));  // whose size only decoding tells
+  const std::vector<Embedding> expected = engine.encode({items.data(), 1}, {.use_cache = false});
+  const std::vector<test::HostRoom> rooms{{1, expected[0].width},
+                                          {expected[0].rows, expected[0].width}};
+  const std::vector<Embedding> got =
+      engine.encode(items, test::blocks_of(rooms), {}, {.on_error = OnError::kSkip});
+  EXPECT_TRUE(got[0].error);
+  EXPECT_TRUE(rooms[0].is_untouched());
+  test::expect_described(got[1], expected[0]);
+  rooms[1].expect_rows(expected[0]);
+}
+
+TEST_P(CachedCall, SharesAnItemThatIsLargerThanItsMemory) {
+  Engine engine = load(tiny());
   const std::vector<MediaItem> items(2, noise(64, 64, 1));
   const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
   expect_same(engine.encode(items), expected);
   const EncoderCacheStats stats = engine.stats().encoder_cache;
   EXPECT_EQ(stats.bypasses, 1);
+  EXPECT_EQ(stats.hits, 1);
   EXPECT_EQ(stats.items, 0);
   EXPECT_EQ(stats.bytes, 0);
 }
 
-TEST(CachedCall, CountsRowsAsLargeAsFloat32) {
-  const std::string model = test::golden_folder("qwen3_vl", "golden.safetensors");
-  Engine engine = Engine::load(model, {.device = "cpu", .num_threads = 1, .encoder_cache_size = 8});
-  EXPECT_EQ(engine.stats().encoder_cache.capacity_bytes, 8 * engine.report().width * 4);
-  test::expect_error(ErrorCode::kInvalidArgument, "got 1 and 1", [&] {
-    (void)Engine::load(model, {.device = "cpu", .encoder_cache_size = 1, .encoder_cache_bytes = 1});
-  });
-}
-
-TEST(CachedCall, NeverKeepsAnItemThatFails) {
-  Engine engine = load_cached(kAmple);
-  std::vector<std::uint8_t> broken = bytes_of(image_path());
-  broken.resize(broken.size() / 2);
-  const std::vector<MediaItem> items{image_bytes(broken, "a"), noise(64, 64, 1),
-                                     image_bytes(broken, "b")};
+TEST_P(CachedCall, NeverKeepsAnItemThatFails) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> items{half_an_image("a"), noise(64, 64, 1), half_an_image("b")};
   for (int call = 1; call <= 2; ++call) {
     const std::vector<Embedding> rows = engine.encode(items, {.on_error = OnError::kSkip});
     ASSERT_TRUE(rows[0].error && rows[2].error);
@@ -194,63 +244,44 @@ TEST(CachedCall, NeverKeepsAnItemThatFails) {
   test::expect_error(ErrorCode::kCorruptData, "a: ", [&] { (void)engine.encode(items); });
 }
 
-TEST(CachedCall, NamesAFileThatIsNotThere) {
-  Engine engine = load_cached(kAmple);
-  const std::vector<MediaItem> items{image_file("/nowhere.png"), noise(64, 64, 1)};
-  const std::vector<Embedding> rows = engine.encode(items, {.on_error = OnError::kSkip});
-  ASSERT_TRUE(rows[0].error);
-  EXPECT_EQ(rows[0].error->code(), ErrorCode::kNotFound);
-  EXPECT_EQ(engine.stats().encoder_cache.queries, 1);
-}
-
-TEST(CachedCall, ReadsAFileThatWasReplacedAnew) {
+TEST_P(CachedCall, KeepsNothingOfAFileThatChangesMeanwhile) {
   const test::TemporaryDirectory folder;
   const fs::path path = folder / "image";
-  const fs::path other = image_path().parent_path() / "noise_101x61.png";
-  Engine engine = load_cached(kAmple);
-  const std::vector<MediaItem> items{image_file(path)};
   fs::copy_file(image_path(), path);
-  const RowBytes first = engine.encode(items).front().data;
-  fs::copy_file(other, path, fs::copy_options::overwrite_existing);
-  const RowBytes second = engine.encode(items).front().data;
-  EXPECT_NE(first, second);
-  EXPECT_EQ(second, engine.encode(items, {.use_cache = false}).front().data);
-}
-
-TEST(CachedCall, KeepsNothingOfAFileThatChangesMeanwhile) {
-  const test::TemporaryDirectory folder;
-  const std::string path = folder / "image";
-  const fs::path other = image_path().parent_path() / "noise_101x61.png";
-  fs::copy_file(image_path(), path);
-  Engine engine = load_cached(kAmple);
+  Engine engine = load_ample();
   std::vector<MediaItem> items;
   for (unsigned seed = 0; seed < 70; ++seed) items.push_back(noise(32, 32, seed));
-  items.push_back(image_file(path));  // the largest is the last to be read
+  items.push_back(image_file(path.string()));  // the largest is the last to be read
   const auto replace = [&](std::int64_t, std::int64_t) {
-    fs::copy_file(other, path, fs::copy_options::overwrite_existing);
+    fs::copy_file(other_path(), path, fs::copy_options::overwrite_existing);
   };
-  const Embedding changed = std::move(engine.encode(items, {.progress = replace}).back());
-  EXPECT_EQ(changed.source_width_px, 101);
+  EXPECT_EQ(engine.encode(items, {.progress = replace}).back().source_width_px, 101);
   const std::vector<MediaItem> before{image_file(image_path())};
   EXPECT_EQ(engine.encode(before).front().source_width_px, 180);
 }
 
-TEST(CachedCall, KeepsPrunedVideosAsTheyArePruned) {
-  Engine engine = load_cached(kAmple, 0.5);
+TEST_P(CachedCall, KeepsVideosBeforeTheyArePruned) {
+  Engine engine = load_ample({.video_pruning_rate = 0.5});
   std::vector<MediaItem> items(
       1, video_path(std::string(FOVEA_TEST_GOLDEN_DIR) + "/qwen3_vl/video_frames"));
   items.push_back(noise(64, 64, 1));
   items.push_back(items.front());
   const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
+  ASSERT_TRUE(expected[2].retained);
   expect_same(engine.encode(items), expected);
   expect_same(engine.encode(items), expected);
-  EXPECT_TRUE(expected[2].retained);
-  EXPECT_EQ(engine.stats().encoder_cache.hits, 4);
+  const EncoderCacheStats stats = engine.stats().encoder_cache;
+  EXPECT_EQ(stats.misses, 2);
+  EXPECT_EQ(stats.hits, 4);
+  const EngineOptions whole;
+  const std::size_t row_bytes = static_cast<std::size_t>(expected[0].width) * sizeof(float);
+  const std::vector<Embedding> unpruned = load(GetParam(), whole).encode(items);
+  EXPECT_EQ(stats.bytes, (unpruned[0].rows + unpruned[1].rows) * std::int64_t(row_bytes));
 }
 
-TEST(CachedCall, TellsItsProgressToTheEnd) {
-  Engine engine = load_cached(kAmple);
-  std::vector<MediaItem> items(3, noise(64, 64, 1));
+TEST_P(CachedCall, TellsItsProgressToTheEnd) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> items(3, noise(64, 64, 1));
   for (int call = 0; call < 2; ++call) {
     std::int64_t last = 0;
     (void)engine.encode(items, {.progress = [&](std::int64_t done, std::int64_t total) {
@@ -262,12 +293,122 @@ TEST(CachedCall, TellsItsProgressToTheEnd) {
   }
 }
 
-class CachedFamily : public ::testing::TestWithParam<std::string> {};
+TEST_P(CachedCall, ReplicasFindWhatAnotherHasEncoded) {
+  Engine engine = load_ample({.data_parallel_size = 2});
+  std::vector<MediaItem> items;
+  for (unsigned seed = 0; seed < 8; ++seed) items.push_back(noise(64, 32 + 32 * (seed % 3), seed));
+  const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
+  expect_same(engine.encode(items), expected);
+  std::ranges::reverse(items);
+  std::vector<Embedding> got = engine.encode(items);
+  std::ranges::reverse(got);
+  expect_same(got, expected);
+  const EncoderCacheStats stats = engine.stats().encoder_cache;
+  EXPECT_EQ(stats.hits, 8);
+  EXPECT_EQ(stats.device.capacity_bytes, 2 * GetParam().device_bytes);
+  EXPECT_EQ(stats.host.capacity_bytes, GetParam().host_bytes);
+}
+
+TEST_P(CachedCall, NamesRowsByWhatTheyDependOn) {
+  Engine engine = load_ample();
+  const std::vector<MediaItem> items{image_file(image_path()), noise(64, 96, 1),
+                                     image_bytes(bytes_of(image_path()), "again")};
+  for (int call = 0; call < 2; ++call) {  // encoded, and from the cache
+    const std::vector<Embedding> rows = engine.encode(items);
+    EXPECT_EQ(rows[0].key.size(), 64u);
+    EXPECT_EQ(rows[2].key, rows[0].key);
+    EXPECT_NE(rows[1].key, rows[0].key);
+  }
+  EXPECT_EQ(engine.encode(items, {.use_cache = false})[0].key, "");
+}
+
+TEST(EncoderCacheCall, RowsGoToTheHostAndComeBack) {
+  constexpr std::int64_t kTwoItems = 2 * 4096;
+  Engine engine = load({kTwoItems, 2 * kTwoItems});
+  std::vector<MediaItem> items;
+  for (unsigned seed = 0; seed < 4; ++seed) items.push_back(noise(64, 64, seed));
+  const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
+  ASSERT_EQ(expected[0].data.size(), kTwoItems / 2);
+  for (int call = 0; call < 3; ++call) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      expect_same(engine.encode({&items[i], 1}), {&expected[i], 1});
+    }
+  }
+  const EncoderCacheStats stats = engine.stats().encoder_cache;
+  EXPECT_EQ(stats.misses, 4);
+  EXPECT_EQ(stats.host.hits, 8);
+  EXPECT_EQ(stats.device.evictions, 10);
+  EXPECT_EQ(stats.evictions, 0);
+}
+
+TEST(EncoderCacheCall, CountsNothingWithoutACache) {
+  Engine engine = load(Memory{});
+  const std::vector<MediaItem> items(3, noise(64, 64, 1));
+  const std::vector<Embedding> rows = engine.encode(items);
+  EXPECT_EQ(encoded(engine), 3);
+  EXPECT_EQ(engine.stats().encoder_cache.queries, 0);
+  expect_same(load(kHost).encode(items), rows);
+}
+
+TEST(EncoderCacheCall, MayDoWithoutTheCache) {
+  Engine engine = load(kHost);
+  const std::vector<MediaItem> items(2, noise(64, 64, 1));
+  (void)engine.encode(items, {.use_cache = false});
+  (void)engine.encode(items, {.enforce_eager = true});
+  EXPECT_EQ(encoded(engine), 4);
+  EXPECT_EQ(engine.stats().encoder_cache.queries, 0);
+}
+
+TEST(EncoderCacheCall, TellsVideosOfAnotherRateApart) {
+  Engine engine = load(kHost);
+  std::vector<MediaItem> items;
+  for (const double fps : {2.0, 4.0}) {
+    items.push_back(video_rgb(std::vector<std::uint8_t>(std::size_t{4} * 64 * 64 * 3, 9), 4, 64, 64,
+                              fps, "video"));
+  }
+  const std::vector<Embedding> rows = engine.encode(items);
+  EXPECT_EQ(engine.stats().encoder_cache.misses, 2);
+  EXPECT_NE(rows[0].timestamps, rows[1].timestamps);
+}
+
+TEST(EncoderCacheCall, NeedsOneSizeThatIsNotNegative) {
+  const std::string model = test::golden_folder("qwen3_vl", "golden.safetensors");
+  Engine engine = Engine::load(model, {.device = "cpu", .num_threads = 1, .encoder_cache_size = 8});
+  EXPECT_EQ(engine.stats().encoder_cache.capacity_bytes, 8 * engine.report().width * 4)
+      << "rows are as large as those of float32";
+  test::expect_error(ErrorCode::kInvalidArgument, "got 1 and 1", [&] {
+    (void)Engine::load(model, {.device = "cpu", .encoder_cache_size = 1, .encoder_cache_bytes = 1});
+  });
+  test::expect_error(ErrorCode::kInvalidArgument, "got -1", [] { (void)load({-1, 0}); });
+}
+
+TEST(EncoderCacheCall, NamesAFileThatIsNotThere) {
+  Engine engine = load(kHost);
+  const std::vector<MediaItem> items{image_file("/nowhere.png"), noise(64, 64, 1)};
+  const std::vector<Embedding> rows = engine.encode(items, {.on_error = OnError::kSkip});
+  ASSERT_TRUE(rows[0].error);
+  EXPECT_EQ(rows[0].error->code(), ErrorCode::kNotFound);
+  EXPECT_EQ(engine.stats().encoder_cache.queries, 1);
+}
+
+TEST(EncoderCacheCall, ReadsAFileThatWasReplacedAnew) {
+  const test::TemporaryDirectory folder;
+  const fs::path path = folder / "image";
+  Engine engine = load(kHost);
+  const std::vector<MediaItem> items{image_file(path)};
+  fs::copy_file(image_path(), path);
+  const RowBytes first = engine.encode(items).front().data;
+  fs::copy_file(other_path(), path, fs::copy_options::overwrite_existing);
+  const RowBytes second = engine.encode(items).front().data;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(second, engine.encode(items, {.use_cache = false}).front().data);
+}
+
+class CachedFamily : public ::testing::TestWithParam<std::tuple<std::string, Memory>> {};
 
 TEST_P(CachedFamily, HasTheRowsOfACallWithoutACache) {
-  const fs::path folder = GetParam();
-  Engine engine =
-      Engine::load(folder, {.device = "cpu", .num_threads = 2, .encoder_cache_bytes = kAmple});
+  const fs::path folder = std::get<0>(GetParam());
+  Engine engine = load(folder, std::get<1>(GetParam()));
   std::vector<MediaItem> items;
   for (const std::string& image : images_in((folder / "images").string())) {
     items.push_back(image_file(image));
@@ -290,10 +431,64 @@ std::vector<std::string> models_with_images() {
   return models;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CachedFamily, ::testing::ValuesIn(models_with_images()),
-                         [](const auto& model) {
-                           return fs::path(model.param).filename().string();
+INSTANTIATE_TEST_SUITE_P(All, CachedFamily,
+                         ::testing::Combine(::testing::ValuesIn(models_with_images()),
+                                            ::testing::Values(kHost, kDevice)),
+                         [](const auto& family) {
+                           return fs::path(std::get<0>(family.param)).filename().string() + "_" +
+                                  name_of(std::get<1>(family.param));
                          });
+
+/// Memories that are too small for all items.
+class RandomCachedCalls : public ::testing::TestWithParam<Memory> {};
+
+TEST_P(RandomCachedCalls, OnFourThreadsGetTheRowsOfCallsWithoutACache) {
+  constexpr std::size_t kItems = 12;
+  std::vector<MediaItem> pool;
+  for (unsigned seed = 0; seed < kItems; ++seed) {
+    pool.push_back(noise(32 + 8 * (seed % 5), 32 + 16 * (seed % 3), seed));
+  }
+  Engine engine = load(GetParam());
+  const std::vector<Embedding> expected = engine.encode(pool, {.use_cache = false});
+  const auto call = [&](std::mt19937& random) {
+    std::vector<MediaItem> items;
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < 1 + random() % 5; ++i) {
+      which.push_back(random() % kItems);
+      items.push_back(pool[which.back()]);
+    }
+    std::stop_source stop;
+    EncodeOptions how{.bounds = {.stop = stop.get_token()}};
+    if (random() % 4 == 0) how.progress = [&](std::int64_t, std::int64_t) { stop.request_stop(); };
+    try {
+      const std::vector<Embedding> rows = engine.encode(items, how);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i].data, expected[which[i]].data);
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kCancelled) << error.what();
+    }
+    const EncoderCacheStats stats = engine.stats().encoder_cache;
+    EXPECT_LE(stats.bytes, stats.capacity_bytes);
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&call, seed] {
+      std::mt19937 random(seed);
+      for (int i = 0; i < 40; ++i) call(random);
+    });
+  }
+  threads.clear();
+  const EncoderCacheStats stats = engine.stats().encoder_cache;
+  EXPECT_EQ(stats.waiting, 0);
+  EXPECT_EQ(stats.freeable_bytes, stats.bytes);
+  EXPECT_GT(stats.hits, 0);
+  EXPECT_GT(stats.evictions, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(In, RandomCachedCalls,
+                         ::testing::Values(Memory{0, 30'000}, Memory{12'000, 12'000}),
+                         [](const auto& memory) { return name_of(memory.param); });
 
 }  // namespace
 }  // namespace fovea

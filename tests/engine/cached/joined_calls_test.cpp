@@ -1,13 +1,11 @@
 // Calls of several threads that ask for the same items at the same time.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <fstream>
 #include <functional>
 #include <future>
 #include <iterator>
 #include <optional>
-#include <random>
 #include <thread>
 
 #include "engine/cached/noise.h"
@@ -128,50 +126,6 @@ TEST_F(JoinedCalls, AnotherItemsErrorLeavesTheSharedOneToTheOther) {
   EXPECT_EQ(first_.error->code(), ErrorCode::kCorruptData);
   ASSERT_TRUE(second_.item);
   EXPECT_EQ(second_.item->data, expected());
-}
-
-TEST(RandomCalls, OnFourThreadsGetTheRowsOfCallsWithoutACache) {
-  constexpr std::size_t kItems = 12;
-  std::vector<MediaItem> pool;
-  for (unsigned seed = 0; seed < kItems; ++seed) {
-    pool.push_back(noise(32 + 8 * (seed % 5), 32 + 16 * (seed % 3), seed));
-  }
-  Engine engine = load_cached(60'000);
-  const std::vector<Embedding> expected = engine.encode(pool, {.use_cache = false});
-  const auto call = [&](std::mt19937& random) {
-    std::vector<MediaItem> items;
-    std::vector<std::size_t> which;
-    for (std::size_t i = 0; i < 1 + random() % 5; ++i) {
-      which.push_back(random() % kItems);
-      items.push_back(pool[which.back()]);
-    }
-    std::stop_source stop;
-    EncodeOptions how{.bounds = {.stop = stop.get_token()}};
-    if (random() % 4 == 0) how.progress = [&](std::int64_t, std::int64_t) { stop.request_stop(); };
-    try {
-      const std::vector<Embedding> rows = engine.encode(items, how);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        EXPECT_EQ(rows[i].data, expected[which[i]].data);
-      }
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kCancelled) << error.what();
-    }
-    const EncoderCacheStats stats = engine.stats().encoder_cache;
-    EXPECT_LE(stats.bytes, stats.capacity_bytes);
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned seed = 0; seed < 4; ++seed) {
-    threads.emplace_back([&call, seed] {
-      std::mt19937 random(seed);
-      for (int i = 0; i < 40; ++i) call(random);
-    });
-  }
-  threads.clear();
-  const EncoderCacheStats stats = engine.stats().encoder_cache;
-  EXPECT_EQ(stats.waiting, 0);
-  EXPECT_EQ(stats.freeable_bytes, stats.bytes);
-  EXPECT_GT(stats.hits, 0);
-  EXPECT_GT(stats.evictions, 0);
 }
 
 }  // namespace

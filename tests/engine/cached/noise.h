@@ -20,12 +20,9 @@ inline MediaItem noise(std::int64_t width, std::int64_t height, unsigned seed) {
 }
 
 /// The tiny Qwen3-VL on the CPU, with an encoder cache of so many bytes.
-inline Engine load_cached(std::int64_t cache_bytes, double pruning_rate = 0) {
+inline Engine load_cached(std::int64_t cache_bytes) {
   return Engine::load(golden_folder("qwen3_vl", "golden.safetensors"),
-                      {.device = "cpu",
-                       .num_threads = 2,
-                       .video_pruning_rate = pruning_rate,
-                       .encoder_cache_bytes = cache_bytes});
+                      {.device = "cpu", .num_threads = 2, .encoder_cache_bytes = cache_bytes});
 }
 
 }  // namespace fovea::test

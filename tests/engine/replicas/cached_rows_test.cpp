@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "engine/replicas/replica_session.h"
-#include "engine/tiers/tier_cache.h"
+#include "engine/tiers/row_cache.h"
 #include "graph/harness.h"
 
 namespace fovea {
@@ -38,10 +38,10 @@ class CachedRows : public ::testing::Test {
   [[nodiscard]] Room room() const { return Room(rows_of(item(0)).size()); }
   /// As a call of encode() of one item on the caller's stream: finds it, or encodes and stores it.
   void encode(const std::string& key, const Batch& batch, Room& to) {
-    TierCache::Claim claim = cache_.claim(key);
+    RowCache::Claim claim = cache_.claim(key);
     session_.attach(stream_);
     RowSink sink = to.sink();
-    if (claim.turn() == TierCache::Turn::kEncode) {
+    if (claim.turn() == RowCache::Turn::kEncode) {
       claim.describe({});
       sink.keep = &claim;
       session_.begin(batch.pointers(), {}, {&sink, 1});
@@ -50,8 +50,8 @@ class CachedRows : public ::testing::Test {
     }
     session_.finish();
   }
-  void begin_cached(TierCache::Claim claim, const RowSink& sink) {
-    std::vector<TierCache::Claim> found;
+  void begin_cached(RowCache::Claim claim, const RowSink& sink) {
+    std::vector<RowCache::Claim> found;
     found.push_back(std::move(claim));
     session_.begin_cached(std::move(found), {}, {&sink, 1});
   }
@@ -64,7 +64,7 @@ class CachedRows : public ::testing::Test {
   Replica replica_{model_, device_, test::small_options()};
   const std::int64_t item_bytes_ =
       static_cast<std::int64_t>(RowArena::rounded(rows_of(item(0)).size() * sizeof(float)));
-  TierCache cache_{std::vector<Device*>{&device_}, 2 * item_bytes_, 3 * item_bytes_};
+  RowCache cache_{std::vector<Device*>{&device_}, 2 * item_bytes_, 3 * item_bytes_};
   ReplicaSession session_{replica_};
 };
 
@@ -104,7 +104,7 @@ TEST_F(CachedRows, AreNotOverwrittenBeforeSlowStreamsHaveReadThem) {
   for (std::size_t i = 0; i < others.size(); ++i) {  // all of them pass through the memory
     others[i].block.data = others[i].memory.data();
     const Batch batch = item(10 + i);
-    TierCache::Claim claim = cache_.claim("other " + std::to_string(i));
+    RowCache::Claim claim = cache_.claim("other " + std::to_string(i));
     claim.describe({});
     RowSink sink = others[i].sink();
     sink.keep = &claim;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "engine/tiers/tier_cache.h"
+#include "engine/tiers/row_cache.h"
 #include "graph/deferred_device.h"
 #include "ops/cpu/cpu_kernels.h"
 
@@ -34,15 +34,15 @@ class TierRows {
 };
 
 /// Stores rows under a key that nobody has.
-inline void store(TierCache& cache, const std::string& key, Device& device, Stream& queue,
+inline void store(RowCache& cache, const std::string& key, Device& device, Stream& queue,
                   const TensorView& rows) {
-  TierCache::Claim claim = cache.claim(key);
+  RowCache::Claim claim = cache.claim(key);
   claim.describe(Embedding{.name = "encoded", .grid_thw = {{1, 2, 3}}});
   claim.store(device, queue, rows);
 }
 
 /// Submits a copy of the rows of a claim.
-inline void copy(const TierCache::Claim& claim, const Device& device, Stream& queue,
+inline void copy(const RowCache::Claim& claim, const Device& device, Stream& queue,
                  const TensorView& out) {
   claim.slot().begin_read(queue);
   queue.copy(out.data, claim.rows().data, out.bytes());

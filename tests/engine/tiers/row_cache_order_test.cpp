@@ -13,19 +13,19 @@ using test::TierRows;
 constexpr std::int64_t kRows = 64;  // of every item
 constexpr std::int64_t kBytes = kRows * TierRows::kRowBytes;
 
-class TierOrder : public ::testing::TestWithParam<test::Schedule> {
+class RowCacheOrder : public ::testing::TestWithParam<test::Schedule> {
  protected:
-  [[nodiscard]] TierCache cache_of(std::int64_t device_items, std::int64_t host_items) {
+  [[nodiscard]] RowCache cache_of(std::int64_t device_items, std::int64_t host_items) {
     return {std::vector<Device*>{&device_}, device_items * kBytes, host_items * kBytes};
   }
   /// Stores an item; its rows stay until the end.
-  void store(TierCache& cache, const std::string& key, float value) {
+  void store(RowCache& cache, const std::string& key, float value) {
     stored_.push_back(std::make_unique<TierRows>(kRows, value));
     test::store(cache, key, device_, *tower_, stored_.back()->view());
   }
-  void expect(TierCache& cache, const std::string& key, float value) {
-    const TierCache::Claim claim = cache.claim(key);
-    ASSERT_EQ(claim.turn(), TierCache::Turn::kRead);
+  void expect(RowCache& cache, const std::string& key, float value) {
+    const RowCache::Claim claim = cache.claim(key);
+    ASSERT_EQ(claim.turn(), RowCache::Turn::kRead);
     copy(claim, device_, *reader_, out_.view());
     reader_->synchronize();
     EXPECT_TRUE(out_.are(value)) << key;
@@ -39,19 +39,19 @@ class TierOrder : public ::testing::TestWithParam<test::Schedule> {
   TierRows out_{kRows, -1};
 };
 
-TEST_P(TierOrder, RowsAreReadBehindTheirWrite) {
-  TierCache cache = cache_of(1, 0);
+TEST_P(RowCacheOrder, RowsAreReadBehindTheirWrite) {
+  RowCache cache = cache_of(1, 0);
   store(cache, "a", 1);
   expect(cache, "a", 1);
 }
 
-TEST_P(TierOrder, WhatACopyStillReadsIsNotOverwritten) {
+TEST_P(RowCacheOrder, WhatACopyStillReadsIsNotOverwritten) {
   std::atomic<std::int64_t> waits = 0;
   const auto late = std::make_unique<test::DeferredStream>(false, waits);
-  TierCache cache = cache_of(1, 0);
+  RowCache cache = cache_of(1, 0);
   store(cache, "a", 1);
   {
-    const TierCache::Claim claim = cache.claim("a");
+    const RowCache::Claim claim = cache.claim("a");
     copy(claim, device_, *late, out_.view());
   }
   store(cache, "b", 2);
@@ -63,8 +63,8 @@ TEST_P(TierOrder, WhatACopyStillReadsIsNotOverwritten) {
   EXPECT_EQ(cache.stats().evictions, 1);
 }
 
-TEST_P(TierOrder, RowsReachTheHostBeforeOthersTakeTheirPlace) {
-  TierCache cache = cache_of(1, 2);
+TEST_P(RowCacheOrder, RowsReachTheHostBeforeOthersTakeTheirPlace) {
+  RowCache cache = cache_of(1, 2);
   store(cache, "a", 1);
   store(cache, "b", 2);
   store(cache, "c", 3);
@@ -79,12 +79,12 @@ TEST_P(TierOrder, RowsReachTheHostBeforeOthersTakeTheirPlace) {
   EXPECT_EQ(stats.host.hits, 2);
 }
 
-TEST_P(TierOrder, RowsComeBackFromTheHost) {
-  TierCache cache = cache_of(1, 1);
+TEST_P(RowCacheOrder, RowsComeBackFromTheHost) {
+  RowCache cache = cache_of(1, 1);
   store(cache, "a", 1);
   store(cache, "b", 2);  // "a" goes to the host
   {
-    TierCache::Claim claim = cache.claim("a");
+    RowCache::Claim claim = cache.claim("a");
     EXPECT_EQ(claim.slot().device(), nullptr);
     claim.restore(device_, *reader_);  // without room for "b" on the host, which holds "a" still
     EXPECT_EQ(claim.slot().device(), &device_);
@@ -96,12 +96,12 @@ TEST_P(TierOrder, RowsComeBackFromTheHost) {
   EXPECT_EQ(cache.stats().device.hits, 1);
 }
 
-TEST_P(TierOrder, TheHostWaitsForNothing) {
-  TierCache cache = cache_of(2, 2);
+TEST_P(RowCacheOrder, TheHostWaitsForNothing) {
+  RowCache cache = cache_of(2, 2);
   for (int turn = 0; turn < 3; ++turn) {
     for (const char* const key : {"a", "b", "c", "d"}) {
-      TierCache::Claim claim = cache.claim(key);
-      if (claim.turn() == TierCache::Turn::kEncode) {
+      RowCache::Claim claim = cache.claim(key);
+      if (claim.turn() == RowCache::Turn::kEncode) {
         stored_.push_back(std::make_unique<TierRows>(kRows, static_cast<float>(*key)));
         claim.describe({});
         claim.store(device_, *tower_, stored_.back()->view());
@@ -115,7 +115,7 @@ TEST_P(TierOrder, TheHostWaitsForNothing) {
   for (const char* const key : {"a", "b", "c", "d"}) expect(cache, key, static_cast<float>(*key));
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, TierOrder,
+INSTANTIATE_TEST_SUITE_P(Schedules, RowCacheOrder,
                          ::testing::Values(test::Schedule::kLast, test::Schedule::kCopyFirst));
 
 }  // namespace

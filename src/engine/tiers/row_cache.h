@@ -1,0 +1,184 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "core/lru.h"
+#include "engine/tiers/row_arena.h"
+#include "fovea/embedding.h"
+#include "fovea/error.h"
+#include "fovea/stats.h"
+#include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/device.h"
+
+namespace fovea {
+
+/// The rows of items by their keys, as a tower leaves them, for callers on several threads: of
+/// those that ask for a key at the same time one encodes and the others get its rows, which then
+/// stay for those to come. They lie in tiers: memory of the devices that computed them, and memory
+/// of the host. Copies to and from the tiers are ordered by the queues that make them: the host
+/// waits for none, and what a copy still reads is not overwritten.
+///
+/// Rows that have to leave a device go to the host, and from there for good: first those that were
+/// asked for longest ago, none that somebody has a claim to. Thread-safe.
+class RowCache {
+ public:
+  /// What a caller does about a key.
+  enum class Turn : std::uint8_t {
+    kRead,    ///< the rows are here
+    kEncode,  ///< nobody has them, and others may wait for this caller
+    kWait,    ///< another caller encodes them
+    kFailed,  ///< the one who encoded them failed
+  };
+  class Claim;
+
+  /// Allocates the memory. That of the host is pinned for a GPU, and for a CPU comes from the
+  /// system as it is written to.
+  /// @param devices that compute rows; must outlive the cache. @param device_bytes of each of them;
+  /// 0: they have no tier. @param host_bytes likewise.
+  /// @throws Error(kOutOfMemory).
+  RowCache(std::span<Device* const> devices, std::int64_t device_bytes, std::int64_t host_bytes);
+  RowCache(const RowCache&) = delete;
+  RowCache& operator=(const RowCache&) = delete;
+
+  /// The claim of a caller to the rows of a key. The cache must outlive it.
+  [[nodiscard]] Claim claim(const std::string& key);
+  [[nodiscard]] EncoderCacheStats stats() const;
+
+ private:
+  /// Rows as a tower leaves them, and what else is known of their item.
+  struct Rows {
+    Embedding facts;  // without name, times and data
+    DType dtype = DType::kF32;
+    Shape shape;
+    std::shared_ptr<RowSlot> slot;
+
+    [[nodiscard]] TensorView view() const { return {slot->data(), dtype, shape}; }
+  };
+  using Entries = Lru<std::string, Rows>;
+  /// One memory. Claims pin the entries that they read.
+  struct Tier {
+    Tier(Device* device, Buffer memory);
+
+    RowArena arena;
+    Entries entries;
+    CacheTierStats counts;
+  };
+  /// What copies rows of a device.
+  struct Copier {
+    explicit Copier(Device& of) : device(of), marks(of), leaving(of.create_copy_stream()) {}
+
+    Device& device;
+    RowMarks marks;
+    std::unique_ptr<Stream> leaving;  // the queue of evicted rows to the host
+    Tier* tier = nullptr;             // of the device; null: there is none
+  };
+  /// A slot, and the tier that it is in.
+  struct Place {
+    Tier* tier = nullptr;  // null: the slot is in none
+    std::shared_ptr<RowSlot> slot;
+  };
+  /// A key that somebody encodes, or that one of those who wait is to encode.
+  struct Flight {
+    bool is_encoded = false;  // by one of its claims
+    bool is_over = false;     // there are rows or an error
+    bool is_kept = false;     // the rows are in a tier, with a pin of each of those who wait
+    std::int64_t waiting = 0;
+    std::optional<Rows> rows;
+    std::optional<Error> error;
+    std::condition_variable changed;
+  };
+
+  /// What a slot for so many bytes takes of its tier.
+  [[nodiscard]] static std::int64_t cost_of(std::size_t bytes);
+  [[nodiscard]] Copier& copier_of(const Device& device);
+  /// A slot for rows of a device: there, or else on the host; null if there is no room.
+  [[nodiscard]] Place reserve(const Device& device, std::size_t bytes);
+
+  // All of these under the mutex.
+  /// A slot, for which others may have to leave; null if all leaving would not do.
+  [[nodiscard]] std::shared_ptr<RowSlot> make_room(Tier& tier, std::size_t bytes);
+  /// Takes an entry out of its tier: to the host, if it is on a device and there is room.
+  void evict(Tier& from, const std::string& key);
+  /// Copies an entry into a slot of another tier, on a queue of the device that has `marks`.
+  static void move(const std::string& key, Tier& from, const Place& to, Stream& queue,
+                   RowMarks& marks);
+  void end(const std::string& key, Flight& flight);
+
+  mutable std::mutex mutex_;
+  std::list<Copier> copiers_;
+  std::list<Tier> tiers_;  // of the devices, in their order, then of the host
+  Tier* host_ = nullptr;
+  std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;
+  EncoderCacheStats counts_;
+};
+
+/// Ends with its caller's interest: what it was to encode and did not is left to one who waits. One
+/// thread at a time may use it.
+class RowCache::Claim {
+ public:
+  Claim(Claim&& other) noexcept;
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim() { end(); }
+
+  [[nodiscard]] Turn turn() const noexcept { return turn_; }
+
+  /// kWait: waits until the turn is another one: kRead, kFailed, or kEncode if the one who encoded
+  /// gave up. A caller that is to encode several keys does so before it waits for others.
+  /// @param same_call it is this call that encodes the item. @throws as check_interrupt.
+  void wait(bool same_call);
+  /// kFailed: why.
+  [[nodiscard]] const Error& error() const { return *error_; }
+
+  /// kEncode: what store() notes beside the rows.
+  void describe(const Embedding& item);
+  /// kEncode: copies rows of a device into a slot of it, or else of the host, behind what `queue`
+  /// holds; then they are there for others. Rows that no tier has room for are kept for those who
+  /// wait, if host memory is to be had, and else are left to one of these to encode. Ends the
+  /// claim. @param rows of the item that was described.
+  void store(Device& device, Stream& queue, const TensorView& rows);
+  /// kEncode: whether store() has kept rows in a tier.
+  [[nodiscard]] bool is_kept() const noexcept { return is_kept_; }
+  /// kEncode: tells those who wait that the item has failed; the next one who asks encodes it anew.
+  /// Nothing after store().
+  void fail(const Error& error);
+
+  /// kRead: the item without name, times and data, and where its rows are. They stay there until
+  /// the claim ends.
+  [[nodiscard]] const Embedding& facts() const { return rows_->facts; }
+  [[nodiscard]] TensorView rows() const { return rows_->view(); }
+  [[nodiscard]] RowSlot& slot() const { return *rows_->slot; }
+  /// kRead: brings rows from the host to the tier of a device, if there is room, behind what
+  /// `queue` holds.
+  void restore(Device& device, Stream& queue);
+  /// Where a queue of a device is now, for RowSlot::end_read.
+  [[nodiscard]] RowMark mark(const Device& device, Stream& queue) const;
+
+ private:
+  friend RowCache;
+  Claim(RowCache& cache, std::string key) : cache_(&cache), key_(std::move(key)) {}
+  /// A slot of its own for rows that others wait for; null: nobody does, or there is no memory.
+  [[nodiscard]] std::shared_ptr<RowSlot> slot_for_others(Device& device, std::size_t bytes) const;
+  void end() noexcept;
+
+  RowCache* cache_;  // null: the claim has ended
+  std::string key_;
+  Turn turn_ = Turn::kEncode;
+  std::shared_ptr<Flight> flight_;  // until its rows are here, or its error
+  std::optional<Rows> rows_;
+  std::optional<Error> error_;
+  bool is_pinned_ = false;  // the entry of the key has a pin of this claim
+  bool is_kept_ = false;
+};
+
+}  // namespace fovea

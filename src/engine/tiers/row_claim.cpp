@@ -1,0 +1,137 @@
+// Who encodes, who waits, and where the rows go.
+#include <new>
+#include <utility>
+
+#include "cache/item_facts.h"
+#include "core/interrupt.h"
+#include "engine/tiers/row_cache.h"
+
+namespace fovea {
+
+RowCache::Claim::Claim(Claim&& other) noexcept
+    : cache_(std::exchange(other.cache_, nullptr)),
+      key_(std::move(other.key_)),
+      turn_(other.turn_),
+      flight_(std::move(other.flight_)),
+      rows_(std::move(other.rows_)),
+      error_(std::move(other.error_)),
+      is_pinned_(other.is_pinned_),
+      is_kept_(other.is_kept_) {}
+
+void RowCache::Claim::end() noexcept {
+  RowCache* const cache = std::exchange(cache_, nullptr);
+  if (cache == nullptr) return;
+  const std::lock_guard lock(cache->mutex_);
+  if (flight_) {
+    if (turn_ == Turn::kWait) {
+      --flight_->waiting;
+      is_pinned_ = flight_->is_kept;
+    }
+    if (!flight_->is_over) {
+      if (turn_ == Turn::kEncode) flight_->is_encoded = false;
+      if (!flight_->is_encoded && flight_->waiting == 0) cache->flights_.erase(key_);
+      flight_->changed.notify_all();
+    }
+  }
+  // The rows of an entry without pins are nobody's: evicting it frees their slot.
+  flight_.reset();
+  rows_.reset();
+  for (Tier& tier : cache->tiers_) {
+    if (is_pinned_ && tier.entries.unpin(key_) != nullptr) break;
+  }
+}
+
+void RowCache::Claim::wait(bool same_call) {
+  std::unique_lock lock(cache_->mutex_);
+  wait_under_interrupt(flight_->changed, lock,
+                       [&] { return flight_->is_over || !flight_->is_encoded; });
+  if (!flight_->is_over) {
+    flight_->is_encoded = true;
+    --flight_->waiting;
+    turn_ = Turn::kEncode;
+    return;
+  }
+  rows_ = flight_->rows;
+  error_ = flight_->error;
+  --flight_->waiting;
+  turn_ = rows_ ? Turn::kRead : Turn::kFailed;
+  is_pinned_ = flight_->is_kept;
+  ++(same_call ? cache_->counts_.hits : cache_->counts_.joins);
+  flight_.reset();  // it holds the rows, too
+}
+
+void RowCache::Claim::describe(const Embedding& item) { rows_ = Rows{.facts = facts_of(item)}; }
+
+std::shared_ptr<RowSlot> RowCache::Claim::slot_for_others(Device& device, std::size_t bytes) const {
+  {
+    const std::lock_guard lock(cache_->mutex_);
+    if (bytes == 0 || flight_->waiting == 0) return nullptr;
+  }
+  try {
+    return slot_of_its_own(device.allocate_host(RowArena::rounded(bytes)), bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    return nullptr;
+  }
+}
+
+void RowCache::Claim::store(Device& device, Stream& queue, const TensorView& rows) {
+  rows_->facts.rows = rows.shape[0];
+  rows_->facts.width = rows.shape[1];
+  rows_->dtype = rows.dtype;
+  rows_->shape = rows.shape;
+  Place place = cache_->reserve(device, rows.bytes());
+  if (!place.slot) place.slot = slot_for_others(device, rows.bytes());
+  if (place.slot) {
+    place.slot->begin_write(queue);
+    queue.copy(place.slot->data(), rows.data, rows.bytes());
+    place.slot->end_write(mark(device, queue));
+  }
+  is_kept_ = place.tier != nullptr;
+  {
+    const std::lock_guard lock(cache_->mutex_);
+    ++(is_kept_ ? cache_->counts_.misses : cache_->counts_.bypasses);
+    if (place.slot) {
+      rows_->slot = std::move(place.slot);
+      if (is_kept_) {
+        place.tier->entries.put(key_, *rows_, cost_of(rows.bytes()));
+        place.tier->entries.pin(key_, flight_->waiting);
+      }
+      flight_->is_kept = is_kept_;
+      flight_->rows = std::move(rows_);
+      cache_->end(key_, *flight_);
+    }
+  }
+  end();
+}
+
+void RowCache::Claim::fail(const Error& error) {
+  if (cache_ == nullptr) return;
+  {
+    const std::lock_guard lock(cache_->mutex_);
+    flight_->error = error;
+    ++cache_->counts_.misses;
+    cache_->end(key_, *flight_);
+  }
+  end();
+}
+
+void RowCache::Claim::restore(Device& device, Stream& queue) {
+  const std::lock_guard lock(cache_->mutex_);
+  const Copier& copier = cache_->copier_of(device);
+  if (slot().device() != nullptr || copier.tier == nullptr || !is_pinned_) return;
+  if (cache_->host_->entries.find(key_) != nullptr) {
+    const Place to{copier.tier, cache_->make_room(*copier.tier, slot().bytes())};
+    if (to.slot) move(key_, *cache_->host_, to, queue, cache_->copier_of(device).marks);
+  }
+  const Entries::Entry* const entry = copier.tier->entries.find(key_);
+  if (entry != nullptr) rows_->slot = entry->value.slot;
+}
+
+RowMark RowCache::Claim::mark(const Device& device, Stream& queue) const {
+  return cache_->copier_of(device).marks.after(queue);
+}
+
+}  // namespace fovea
