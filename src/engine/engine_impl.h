@@ -24,13 +24,13 @@
 #include "engine/replicas/replica_log.h"
 #include "engine/replicas/row_sink.h"
 #include "engine/rows/destinations.h"
-#include "engine/rows/gather_memory.h"
-#include "engine/rows/row_handover.h"
-#include "engine/tiers/row_cache.h"
 #include "fovea/engine.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "rows/gather_memory.h"
+#include "rows/row_cache.h"
+#include "rows/row_handover.h"
 
 namespace fovea {
 

@@ -5,9 +5,9 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "engine/engine_impl.h"
-#include "engine/output.h"
 #include "engine/prepare/check_item.h"
 #include "engine/video_pruning.h"
+#include "rows/output.h"
 
 namespace fovea {
 

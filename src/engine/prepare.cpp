@@ -18,11 +18,11 @@
 #include "engine/prepare/frame_writer.h"
 #include "engine/prepare/item_deadline.h"
 #include "engine/prepare/lost_frames.h"
-#include "engine/rows/row_blocks.h"
 #include "media/decode_image.h"
 #include "media/limits.h"
 #include "media/reduction.h"
 #include "media/video.h"
+#include "rows/row_blocks.h"
 
 namespace fovea {
 

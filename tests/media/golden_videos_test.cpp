@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cache/sha256.h"
 #include "core/file.h"
 #include "media/video.h"
+#include "rows/sha256.h"
 #include "support/golden_videos.h"
 
 namespace fovea::media {

@@ -9,8 +9,8 @@
 
 #include "engine/cached/item_key.h"
 #include "engine/item_view.h"
-#include "engine/tiers/row_cache.h"
 #include "fovea/engine.h"
+#include "rows/row_cache.h"
 
 namespace fovea {
 

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cache/content_key.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/row_dtype.h"
 #include "engine/prepare/check_item.h"
+#include "rows/content_key.h"
 
 namespace fovea {
 

@@ -33,7 +33,7 @@ struct KeyContext {
   const EngineOptions& options;  ///< of which media and quantization are used
 };
 
-/// Reads the item, all of its files, and names its content (src/cache/content_key.h). Equal
+/// Reads the item, all of its files, and names its content (src/rows/content_key.h). Equal
 /// encoded bytes have one key whatever their path; so have equal pixels of equal shape. Absent for
 /// finished rows, and for what prepare_media would refuse before it reads all of it.
 /// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt.

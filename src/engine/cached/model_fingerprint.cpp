@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <vector>
 
-#include "cache/sha256.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "rows/sha256.h"
 
 namespace fovea {
 

@@ -9,11 +9,11 @@
 #include "engine/replicas/replica.h"
 #include "engine/replicas/row_delivery.h"
 #include "engine/replicas/row_download.h"
-#include "engine/tiers/row_cache.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "rows/row_cache.h"
 
 namespace fovea {
 

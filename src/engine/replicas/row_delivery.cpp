@@ -2,7 +2,7 @@
 #include "engine/replicas/row_delivery.h"
 
 #include "core/row_dtype.h"
-#include "engine/rows/row_blocks.h"
+#include "rows/row_blocks.h"
 
 namespace fovea {
 

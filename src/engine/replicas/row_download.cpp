@@ -10,7 +10,7 @@
 #include "core/check.h"
 #include "core/row_dtype.h"
 #include "core/stopwatch.h"
-#include "engine/rows/row_blocks.h"
+#include "rows/row_blocks.h"
 
 namespace fovea {
 

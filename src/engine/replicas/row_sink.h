@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "engine/tiers/row_cache.h"
 #include "fovea/embedding.h"
 #include "fovea/row_block.h"
+#include "rows/row_cache.h"
 
 namespace fovea {
 

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/row_dtype.h"
-#include "engine/rows/row_blocks.h"
+#include "rows/row_blocks.h"
 
 namespace fovea {
 

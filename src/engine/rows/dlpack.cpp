@@ -10,8 +10,8 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/row_dtype.h"
-#include "engine/rows/row_blocks.h"
 #include "fovea/tower/core/shape.h"
+#include "rows/row_blocks.h"
 
 namespace fovea {
 

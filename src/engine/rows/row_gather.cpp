@@ -8,7 +8,7 @@
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
-#include "engine/rows/row_blocks.h"
+#include "rows/row_blocks.h"
 
 namespace fovea {
 

@@ -8,8 +8,8 @@
 
 #include "core/spares.h"
 #include "engine/rows/destinations.h"
-#include "engine/rows/gather_memory.h"
 #include "fovea/engine.h"
+#include "rows/gather_memory.h"
 
 namespace fovea {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "engine/replicas/replica_session.h"
-#include "engine/tiers/row_cache.h"
 #include "graph/harness.h"
+#include "rows/row_cache.h"
 
 namespace fovea {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/row_dtype.h"
-#include "engine/rows/row_blocks.h"
 #include "fovea/embedding.h"
 #include "fovea/tower/device/device.h"
+#include "rows/row_blocks.h"
 
 namespace fovea::test {
 

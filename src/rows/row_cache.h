@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "core/lru.h"
-#include "engine/tiers/row_arena.h"
 #include "fovea/embedding.h"
 #include "fovea/error.h"
 #include "fovea/stats.h"
 #include "fovea/tower/core/tensor_view.h"
 #include "fovea/tower/device/device.h"
+#include "rows/row_arena.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // Rows for the caller: element types, checked access, and the safetensors file.
-#include "engine/output.h"
+#include "rows/output.h"
 
 #include <gtest/gtest.h>
 
@@ -71,9 +71,12 @@ TEST(ConvertRows, NoElementsNeedNoMemory) {
 TEST(HandOnRows, FillsInSizesGridAndConvertedElements) {
   const std::vector<std::byte> stored = stored_as(DType::kBF16, {1, 2, 3, 4, 5, 6});
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(stored.data());
-  MediaItem media =
-      precomputed_rows({bytes, bytes + stored.size()}, RowDType::kBFloat16, 2, 3, "rows");
-  media.grid_thw = {1, 2, 4};
+  const MediaItem media{.source = MediaItem::Source::kRows,
+                        .bytes = {bytes, bytes + stored.size()},
+                        .row_dtype = RowDType::kBFloat16,
+                        .num_rows = 2,
+                        .row_width = 3,
+                        .grid_thw = {{1, 2, 4}}};
   Embedding result;
   hand_on_rows(media, RowDType::kFloat32, result);
   EXPECT_EQ(result.rows, 2);

@@ -1,8 +1,8 @@
 // Finished rows to memory of the caller.
-#include "engine/rows/row_handover.h"
+#include "rows/row_handover.h"
 
 #include "core/row_dtype.h"
-#include "engine/rows/row_blocks.h"
+#include "rows/row_blocks.h"
 
 namespace fovea {
 

@@ -4,8 +4,8 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
-#include "engine/formats/stored_tensor.h"
 #include "fovea/row_formats.h"
+#include "rows/formats/stored_tensor.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // Memory of the caller: whether rows fit there, and copies to and from it.
-#include "engine/rows/row_blocks.h"
+#include "rows/row_blocks.h"
 
 #include <algorithm>
 #include <limits>

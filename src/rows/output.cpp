@@ -1,5 +1,5 @@
 // Rows on their way to the caller: element types and the safetensors file.
-#include "engine/output.h"
+#include "rows/output.h"
 
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Points that queues have come to.
-#include "engine/tiers/row_mark.h"
+#include "rows/row_mark.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/tiers/row_mark.h"
 #include "fovea/tower/device/device.h"
+#include "rows/row_mark.h"
 
 namespace fovea {
 

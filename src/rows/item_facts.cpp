@@ -1,5 +1,5 @@
 // What items of equal content have in common.
-#include "cache/item_facts.h"
+#include "rows/item_facts.h"
 
 namespace fovea {
 

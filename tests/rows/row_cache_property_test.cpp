@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "engine/tiers/tier_rows.h"
+#include "rows/tier_rows.h"
 
 namespace fovea {
 namespace {

@@ -1,11 +1,12 @@
 // Memory in which ranks gather rows: kept from call to call, not for ever.
-#include "engine/rows/gather_memory.h"
+#include "rows/gather_memory.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "graph/harness.h"
+#include "graph/deferred_device.h"
+#include "ops/cpu/cpu_kernels.h"
 
 namespace fovea {
 namespace {

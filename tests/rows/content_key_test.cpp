@@ -1,5 +1,5 @@
 // Keys of items: the worked ones, and what they must tell apart.
-#include "cache/content_key.h"
+#include "rows/content_key.h"
 
 #include <gtest/gtest.h>
 

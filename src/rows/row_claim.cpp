@@ -2,9 +2,9 @@
 #include <new>
 #include <utility>
 
-#include "cache/item_facts.h"
 #include "core/interrupt.h"
-#include "engine/tiers/row_cache.h"
+#include "rows/item_facts.h"
+#include "rows/row_cache.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // Names of rows: equal keys, equal bits.
-#include "cache/content_key.h"
+#include "rows/content_key.h"
 
 #include <nlohmann/json.hpp>
 

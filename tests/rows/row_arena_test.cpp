@@ -1,5 +1,5 @@
 // Slots in one piece of memory.
-#include "engine/tiers/row_arena.h"
+#include "rows/row_arena.h"
 
 #include <gtest/gtest.h>
 

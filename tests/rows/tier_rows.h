@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "engine/tiers/row_cache.h"
 #include "graph/deferred_device.h"
 #include "ops/cpu/cpu_kernels.h"
+#include "rows/row_cache.h"
 
 namespace fovea::test {
 

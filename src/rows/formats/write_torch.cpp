@@ -5,8 +5,8 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
-#include "engine/formats/stored_tensor.h"
-#include "engine/formats/torch_format.h"
+#include "rows/formats/stored_tensor.h"
+#include "rows/formats/torch_format.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // Memory for rows, and who may still use it.
-#include "engine/tiers/row_arena.h"
+#include "rows/row_arena.h"
 
 #include <algorithm>
 #include <iterator>

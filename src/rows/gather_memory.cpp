@@ -1,4 +1,4 @@
-#include "engine/rows/gather_memory.h"
+#include "rows/gather_memory.h"
 
 namespace fovea {
 

@@ -2,7 +2,7 @@
 // shows in the rows.
 #include <gtest/gtest.h>
 
-#include "engine/tiers/tier_rows.h"
+#include "rows/tier_rows.h"
 
 namespace fovea {
 namespace {

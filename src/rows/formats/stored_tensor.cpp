@@ -1,5 +1,5 @@
 // Tensors on their way to and from bytes, and the safetensors form of them.
-#include "engine/formats/stored_tensor.h"
+#include "rows/formats/stored_tensor.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // What lies in which memory, and what has to leave it.
-#include "engine/tiers/row_cache.h"
+#include "rows/row_cache.h"
 
 #include <algorithm>
 #include <new>
@@ -16,10 +16,10 @@ Buffer host_memory(Device& device, std::size_t bytes) try {
   if (!device.properties().host_memory) return device.allocate_host(bytes);
   auto memory = std::make_unique<RowBytes>(bytes);  // takes pages as they are written to
   std::byte* const data = memory->data();
-  const auto release = [](void* owner, std::byte*, std::size_t) noexcept {
+  const auto drop = [](void* owner, std::byte*, std::size_t) noexcept {
     delete static_cast<RowBytes*>(owner);
   };
-  return {data, bytes, release, memory.release()};
+  return {data, bytes, drop, memory.release()};
 } catch (const std::bad_alloc&) {
   throw Error(ErrorCode::kOutOfMemory, cat("no memory for an encoder cache of ", bytes, " bytes"));
 }

@@ -1,12 +1,12 @@
 // Who encodes an item, who gets its rows, and which memory they are in.
-#include "engine/tiers/row_cache.h"
+#include "rows/row_cache.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "core/interrupt.h"
-#include "engine/tiers/tier_rows.h"
+#include "rows/tier_rows.h"
 #include "support/expect_error.h"
 
 namespace fovea {

@@ -1,5 +1,5 @@
 // SHA-256 by libcrypto, which uses what the processor has for it.
-#include "cache/sha256.h"
+#include "rows/sha256.h"
 
 #include <openssl/evp.h>
 

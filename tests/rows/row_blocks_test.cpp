@@ -1,5 +1,5 @@
 // Memory of the caller: what of it holds rows, and what overlaps.
-#include "engine/rows/row_blocks.h"
+#include "rows/row_blocks.h"
 
 #include <gtest/gtest.h>
 
