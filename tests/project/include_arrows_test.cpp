@@ -21,7 +21,8 @@ const std::string kTower = "fovea/tower/";
 
 /// Folder of the tree -> rooms, or single headers, that its files may include besides their own and
 /// the public ones. Source: docs/architecture.md, "Which way includes point".
-const std::map<std::string, std::set<std::string>> kAllowed{
+using Arrows = std::map<std::string, std::set<std::string>>;
+const Arrows kAllowed{
     {"include/fovea", {}},
     {"src/core", {}},
     {"src/device", {"core"}},
@@ -41,6 +42,19 @@ const std::map<std::string, std::set<std::string>> kAllowed{
     {"apps/serve", {"serve", "core/interrupt.h", "core/json.h", "core/lru.h"}},
     {"apps/cli", {"flags", "report", "bench", "shards", "serve", "core/json.h"}},
     {"examples", {}},
+};
+
+/// Room below src -> its folders -> those of the same room that their files may include besides
+/// their own. Files of the room that are in no folder may include all; no folder includes them.
+const std::map<std::string, Arrows> kAllowedInside{
+    {"ops/cuda",
+     {{"common", {}},
+      {"ptx", {"common"}},
+      {"rowwise", {"common", "ptx"}},
+      {"gemm", {"common", "ptx", "rowwise"}},
+      {"attention", {"common", "ptx", "rowwise", "gemm"}},
+      {"grid_attention", {"common", "ptx", "attention"}},
+      {"blocks", {"common", "ptx", "rowwise"}}}},
 };
 
 /// The first `count` parts of a path, or nothing if it has no more parts than that.
@@ -69,6 +83,21 @@ std::optional<std::string> family_of(const std::string& header) {
   return is_family ? folder : std::nullopt;
 }
 
+/// What is wrong with an arrow between two folders of a room, or "".
+std::string objection_inside(const std::string& room, const Arrows& allowed,
+                             const std::string& file, const std::string& header) {
+  const auto folder_of = [](const std::string& path, const std::string& parent) {
+    if (!path.starts_with(parent)) return std::optional<std::string>();
+    return std::optional(leading_folders(path.substr(parent.size()), 1).value_or(""));
+  };
+  const auto from = folder_of(file, "src/" + room + "/");
+  const auto to = folder_of(header, room + "/");
+  if (!from || !to || from->empty() || *from == *to) return "";
+  const auto entry = allowed.find(*from);
+  if (entry == allowed.end()) return "the folder " + *from + " of " + room + " is not in the table";
+  return entry->second.contains(*to) ? "" : "the folder " + *from + " must not know " + header;
+}
+
 /// What is wrong with `#include "named"` in a file of the tree, or "".
 std::string objection(const std::string& file, const std::string& named) {
   const bool is_public = named.starts_with("fovea/");
@@ -92,6 +121,10 @@ std::string objection(const std::string& file, const std::string& named) {
     return folder + " must not know " + header;
   if (in_cuda_folder(header) && !in_cuda_folder(file))
     return "only files in a cuda folder may know CUDA headers";
+  for (const auto& [inner, arrows] : kAllowedInside) {
+    const std::string found = objection_inside(inner, arrows, file, header);
+    if (!found.empty()) return found;
+  }
   const auto family = family_of(header);
   if (family && !file.starts_with("src/" + *family + "/") && file != "src/models/registry.cpp")
     return "only its own folder and the registry may know " + *family;
@@ -160,6 +193,11 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"src/graph/input_block.h", "models/inputs.h"},
                           {"src/ops/cuda/rowwise/norm.cu", "device/cuda/handles.h"},
                           {"src/rows/row_cache.h", "device/device.h"},
+                          {"src/ops/cuda/cuda_kernels.cpp", "ops/cuda/attention/attention.h"},
+                          {"src/ops/cuda/cuda_kernels.cpp", "ops/cuda/kernel_sets.h"},
+                          {"src/ops/cuda/gemm/hopper/heads.cuh", "ops/cuda/gemm/gemm.h"},
+                          {"src/ops/cuda/attention/attention.h", "ops/cuda/gemm/gemm.h"},
+                          {"src/ops/cuda/ptx/ring.cuh", "ops/cuda/common/lanes.cuh"},
                           {"src/engine/engine.cpp", "graph/graph_manager.h"},
                           {"src/engine/engine.cpp", "rows/row_cache.h"},
                           {"src/ranks/rank_call.cpp", "engine/replicas/load_balance.h"},
@@ -193,6 +231,11 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/rows/row_cache.h", "engine/engine_impl.h"},
                           {"src/rows/row_cache.h", "cache/merge_copies.h"},
                           {"src/engine/backend.cpp", "device/cuda/handles.h"},
+                          {"src/ops/cuda/common/launch.cuh", "ops/cuda/kernel_sets.h"},
+                          {"src/ops/cuda/common/launch.cuh", "ops/cuda/ptx/ptx.cuh"},
+                          {"src/ops/cuda/gemm/hopper/heads.cuh", "ops/cuda/attention/work.h"},
+                          {"src/ops/cuda/rowwise/gated.cu", "ops/cuda/gemm/activation.h"},
+                          {"src/ops/cuda/attic/old.cu", "ops/cuda/common/launch.cuh"},
                           {"src/engine/engine.cpp", "models/qwen3_vl/model.h"},
                           {"src/engine/engine.cpp", "ranks/message.h"},
                           {"src/ranks/encode_on_ranks.cpp", "engine/engine_impl.h"},
@@ -225,6 +268,10 @@ TEST(IncludeArrowsTable, ListsTheRoomsThatExist) {
   }
   for (const auto& [folder, rooms] : kAllowed) {
     EXPECT_TRUE(std::filesystem::is_directory(source_root() / folder)) << folder;
+  }
+  for (const auto& [room, arrows] : kAllowedInside) {
+    for (const auto& [folder, others] : arrows)
+      EXPECT_TRUE(std::filesystem::is_directory(source_root() / "src" / room / folder)) << folder;
   }
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "device/cuda_abi.h"
-#include "ops/cuda/common/kernel_sets.h"
+#include "ops/cuda/kernel_sets.h"
 #include "ops/kernels.h"
 
 namespace fovea::cuda {

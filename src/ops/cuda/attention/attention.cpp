@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "ops/cuda/attention/packing.h"
+#include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
@@ -25,17 +25,15 @@ constexpr std::int64_t kHopperFromRows = 576;
 constexpr std::int64_t kHopperFromSequence = 128;
 
 AttentionWork make_work(const ops::AttentionArgs& args) {
-  AttentionWork work{
-      .qkv = const_cast<std::byte*>(args.qkv.data),  // kernels write to it only where they rotate
-      .cu_seqlens = args.sequences.cu_seqlens.as<std::int32_t>(),
-      .live_seqs = args.sequences.seqs.count,
-      .max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1),
-      .rows = static_cast<int>(args.qkv.shape[0]),
-      .num_heads = static_cast<int>(args.num_heads),
-      .head_dim = static_cast<int>(args.head_dim),
-      .scale = std::abs(args.scale),
-      .out = args.out.data,
-      .workspace = nullptr};
+  AttentionWork work{{.cu_seqlens = args.sequences.cu_seqlens.as<std::int32_t>(),
+                      .live_seqs = args.sequences.seqs.count,
+                      .max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1),
+                      .rows = static_cast<int>(args.qkv.shape[0]),
+                      .num_heads = static_cast<int>(args.num_heads),
+                      .head_dim = static_cast<int>(args.head_dim)}};
+  work.qkv = const_cast<std::byte*>(args.qkv.data);  // kernels write to it only where they rotate
+  work.scale = std::abs(args.scale);
+  work.out = args.out.data;
   // The kernels find the largest score before scaling, which needs a positive scale.
   if (args.scale < 0.0f) work.flip = kBf16SignBits;
   if (args.scale == 0.0f) {
@@ -142,7 +140,7 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
     call.work.sin = args.sin.as<float>();
     call.is_packed =
         HopperGemm::has_heads(call.work.head_dim, gemm.format) && HopperGemm::accepts(gemm);
-    if (call.is_packed) gemm.attention = &call.work;
+    if (call.is_packed) gemm.heads = &call.work;
   }
   CudaStream& stream = stream_of(submission);
   gemm_.run(stream, gemm);

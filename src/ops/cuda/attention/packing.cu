@@ -1,5 +1,5 @@
-// Rearranges keys and values for the Hopper attention kernel (attention/packing.h has the layout),
-// and rotates keys and queries if there are rotary angles.
+// Rearranges keys and values for the Hopper attention kernel (common/packed_heads.h has the
+// layout), and rotates keys and queries if there are rotary angles.
 //
 // One block per slab: eight rows of one sequence, all heads or as many as fit. One warp per row
 // copies its part of qkv and the angles to shared memory, all of it asynchronously; then threads
@@ -7,11 +7,11 @@
 // over the capacity and find their slab by scanning cu_seqlens.
 //
 // Traffic: 8 * rows * hidden bytes, 12 with angles. A separate kernel for the rotation would add 8.
-#include "ops/cuda/attention/packing.h"
-#include "ops/cuda/attention/tiles.cuh"
+#include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/common/sequences.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/rowwise/rotate.cuh"
 
@@ -169,17 +169,17 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
   const int value_bytes = value_slab_bytes(w.head_dim);
   const int number = first_slab(slab.sequence, slab.sequence_begin) + slab.first / kSlabRows;
   const auto place = [](std::byte* to, int block, int row) {
-    return reinterpret_cast<uint4*>(to + block * kBlockBytes + row * 16);
+    return reinterpret_cast<uint4*>(to + block * kSlabBlockBytes + row * 16);
   };
   // Keys: beyond the sequence those of its last row, beyond the head zeros.
-  for_each_piece(heads, key_bytes / kBlockBytes, [&](int head, int block, int row) {
+  for_each_piece(heads, key_bytes / kSlabBlockBytes, [&](int head, int block, int row) {
     const int from_row = min(row, valid_rows - 1);
     *place(packed_keys(w, first_head + head, number), block, row) =
         block < dim_blocks ? piece_of<kRotary>(w, rows, from_row, plan.parts - 2, head, block * 8)
                            : uint4{};
   });
   // Values, and the 1 behind them: beyond the sequence zeros.
-  for_each_piece(heads, value_bytes / kBlockBytes, [&](int head, int block, int row) {
+  for_each_piece(heads, value_bytes / kSlabBlockBytes, [&](int head, int block, int row) {
     uint4 piece{};
     if (row < valid_rows && block == dim_blocks) piece.x = kBf16One;
     if (row < valid_rows && block < dim_blocks) {

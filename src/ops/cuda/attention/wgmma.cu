@@ -1,6 +1,6 @@
 // Softmax attention over packed sequences with Hopper's warp-group instructions.
 //
-// Keys and values lie in the order in which WGMMA reads them (attention/packing.h), so that the
+// Keys and values lie in the order in which WGMMA reads them (common/packed_heads.h), so that the
 // keys of a step are one contiguous piece of memory. The GEMM that computes them stores them there
 // (gemm/hopper/heads.cuh), or a kernel between the two.
 //
@@ -42,14 +42,14 @@ template <class P>
 __device__ void start_keys(const std::byte* queries, const std::byte* keys,
                            typename P::Scores& scores) {
   const std::uint64_t q =
-      ptx::operand_descriptor(ptx::shared_address(queries), kBlockBytes, P::kKeySlabBytes);
+      ptx::operand_descriptor(ptx::shared_address(queries), kSlabBlockBytes, P::kKeySlabBytes);
   const std::uint64_t k =
-      ptx::operand_descriptor(ptx::shared_address(keys), kBlockBytes, P::kKeySlabBytes);
+      ptx::operand_descriptor(ptx::shared_address(keys), kSlabBlockBytes, P::kKeySlabBytes);
   ptx::products_begin();
   ptx::product_start(scores, q, k);
 #pragma unroll
   for (int step = 1; step < P::kSteps; ++step) {
-    const int bytes = step * 2 * kBlockBytes;
+    const int bytes = step * 2 * kSlabBlockBytes;
     ptx::product_add(scores, ptx::advance_operand(q, bytes), ptx::advance_operand(k, bytes));
   }
   ptx::products_commit();
@@ -60,7 +60,7 @@ template <class P>
 __device__ void start_values(const typename P::Weights& p, const std::byte* values,
                              typename P::Out& out) {
   const std::uint64_t v =
-      ptx::operand_descriptor(ptx::shared_address(values), P::kValueSlabBytes, kBlockBytes);
+      ptx::operand_descriptor(ptx::shared_address(values), P::kValueSlabBytes, kSlabBlockBytes);
   ptx::products_begin();
 #pragma unroll
   for (int step = 0; step < P::kKeys / 16; ++step) {

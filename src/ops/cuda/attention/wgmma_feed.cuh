@@ -7,9 +7,9 @@
 // queries by 16-byte copies, in the same layout, and say what they are. Barriers in shared memory
 // hand stages over and back.
 
-#include "ops/cuda/attention/packing.h"
-#include "ops/cuda/attention/tiles.cuh"
+#include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/lanes.cuh"
+#include "ops/cuda/common/sequences.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/ring.cuh"
 

@@ -8,8 +8,8 @@
 #include "ops/cuda/blocks/owned_rows.cuh"
 #include "ops/cuda/blocks/role.cuh"
 #include "ops/cuda/blocks/statistics.cuh"
-#include "ops/cuda/gemm/activation.cuh"
 #include "ops/cuda/ptx/tma.cuh"
+#include "ops/cuda/rowwise/activation.cuh"
 
 // All blocks of a tower, for up to 256 rows, in one kernel. See sizes.h for who computes what, and
 // packet.cuh for how numbers travel. Thread blocks never wait for all others, only for the numbers

@@ -5,8 +5,8 @@
 // Traffic: 4 bytes per element, 6 with a residual.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
-#include "ops/cuda/gemm/activation.cuh"
 #include "ops/cuda/gemm/activation.h"
+#include "ops/cuda/rowwise/activation.cuh"
 
 namespace fovea::cuda {
 

@@ -160,9 +160,7 @@ bool GemmLibrary::has_own(const Gemm& gemm) const {
 namespace {
 
 /// Whether only kernels of ours can compute it.
-bool is_ours(const Gemm& gemm) {
-  return gemm.attention != nullptr || gemm.format != GemmFormat::kBf16;
-}
+bool is_ours(const Gemm& gemm) { return gemm.heads != nullptr || gemm.format != GemmFormat::kBf16; }
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 
 #include "device/cuda/cuda_stream.h"
 #include "fovea/tower/ops/linear.h"
-#include "ops/cuda/attention/work.h"
+#include "ops/cuda/common/packed_heads.h"
 
 namespace fovea::cuda {
 
@@ -55,14 +55,14 @@ struct Gemm {
   /// The columns are queries, keys and values for the Hopper attention kernel: queries go to `out`,
   /// keys and values to the workspace, rotated where there are angles. Null: plain rows. Only our
   /// kernels do that, see HopperGemm::has_heads.
-  const AttentionWork* attention = nullptr;
+  const PackedHeads* heads = nullptr;
   GemmFormat format = GemmFormat::kBf16;  ///< others by our kernels only
   Fp8Scales scales = {};
 };
 /// The GEMM of a linear layer, of whose quantized operands only weights are known.
 [[nodiscard]] Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded);
 [[nodiscard]] inline int head_dim_of(const Gemm& gemm) {
-  return gemm.attention == nullptr ? 0 : gemm.attention->head_dim;
+  return gemm.heads == nullptr ? 0 : gemm.heads->head_dim;
 }
 
 /// What the fastest way depends on. Rows come last: keys of one GEMM are neighbours in a map.

@@ -85,7 +85,7 @@ struct GemmStopwatch::Operands {
   Memory cu_seqlens;  // of one sequence of all rows
   Memory live;        // one count
   Memory scales;      // of a row or a column, for whatever asks
-  AttentionWork attention;
+  PackedHeads heads;
   UniqueEvent begin = make_event();
   UniqueEvent end = make_event();
 };
@@ -101,18 +101,18 @@ GemmStopwatch::GemmStopwatch(CudaStream& stream, const Gemm& gemm) : stream_(str
   o.x = random_operand(stream, gemm.rows * gemm.in_features, is_fp8);
   o.out = random_operand(stream, gemm.rows * gemm.out_stride);
   o.bias = random_operand(stream, gemm.out_features);
-  if (gemm.attention != nullptr) {  // the op that measures has not begun to use its workspace
+  if (gemm.heads != nullptr) {  // the op that measures has not begun to use its workspace
     const std::int32_t ends[] = {0, static_cast<std::int32_t>(gemm.rows)};
     o.cu_seqlens = random_operand(stream, sizeof(ends) / kElementBytes);
     if (o.cu_seqlens.get()) {
       FOVEA_CUDA_CHECK(cudaMemcpyAsync(o.cu_seqlens.get(), ends, sizeof(ends),
                                        cudaMemcpyHostToDevice, stream.handle()));
     }
-    o.attention = *gemm.attention;
-    o.attention.cu_seqlens = reinterpret_cast<const std::int32_t*>(o.cu_seqlens.get());
-    o.attention.live_seqs = nullptr;
-    o.attention.max_seqs = 1;
-    gemm_.attention = &o.attention;
+    o.heads = *gemm.heads;
+    o.heads.cu_seqlens = reinterpret_cast<const std::int32_t*>(o.cu_seqlens.get());
+    o.heads.live_seqs = nullptr;
+    o.heads.max_seqs = 1;
+    gemm_.heads = &o.heads;
   }
   if (is_fp8) place_scales();
   FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream.handle()));
@@ -154,7 +154,7 @@ GemmStopwatch::~GemmStopwatch() = default;
 bool GemmStopwatch::is_ready() const noexcept {
   const Operands& o = *operands_;
   return o.weights.get() && o.x.get() && o.out.get() && o.bias.get() &&
-         (gemm_.attention == nullptr || o.cu_seqlens.get()) &&
+         (gemm_.heads == nullptr || o.cu_seqlens.get()) &&
          (gemm_.format == GemmFormat::kBf16 || o.scales.get());
 }
 

@@ -6,7 +6,7 @@
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/gemm/activation.cuh"
+#include "ops/cuda/rowwise/activation.cuh"
 #include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {

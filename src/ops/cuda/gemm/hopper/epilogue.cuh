@@ -5,11 +5,11 @@
 #include "fovea/tower/core/dtype.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/e4m3.cuh"
-#include "ops/cuda/gemm/activation.cuh"
 #include "ops/cuda/gemm/hopper/heads.cuh"
 #include "ops/cuda/gemm/hopper/plan.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/tma.cuh"
+#include "ops/cuda/rowwise/activation.cuh"
 
 namespace fovea::cuda::gemm {
 

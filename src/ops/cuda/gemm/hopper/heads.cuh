@@ -3,7 +3,8 @@
 // What becomes of the sums of a GEMM whose columns are queries, keys and values: queries and
 // keys are rotated in registers, where there are angles; then rows leave for where the Hopper
 // attention kernel reads them, queries for rows of the output, keys and values for their slabs
-// (attention/packing.h). That spares attention a kernel that reads and writes all three once more.
+// (common/packed_heads.h). That spares attention a kernel that reads and writes all three once
+// more.
 //
 // What did not help: storing keys and values from registers in words, although eight rows of eight
 // columns are spread over a warp as a block of a slab; groups that take turns, whose registers
@@ -12,9 +13,9 @@
 // without shuffles, for groups that share a tile or take turns with angles in shared memory (H200,
 // with attention over 8 x 1024 rows 228 us in a loop in either case, over 1 x 1024 rows 33 and 32).
 
-#include "ops/cuda/attention/packing.h"
-#include "ops/cuda/attention/tiles.cuh"
 #include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/packed_heads.h"
+#include "ops/cuda/common/sequences.cuh"
 #include "ops/cuda/gemm/hopper/plan.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/tma.cuh"
@@ -28,7 +29,7 @@ template <int kDim>
 class HeadAngles {
  public:
   /// Asks for the angles. `row` is the first; rows from `live` on have none.
-  __device__ void fetch(const AttentionWork& a, int row, int live) {
+  __device__ void fetch(const PackedHeads& heads, int row, int live) {
 #pragma unroll
     for (int n = 0; n < kLowBlocks; ++n) {
       const int j = n * 8 + ptx::lane() % 4 * 2;
@@ -37,8 +38,8 @@ class HeadAngles {
         const int r = row + ptx::lane() / 4 + 4 * i;
         const bool exists = r < live && j < kHalf;
         const std::int64_t at = std::int64_t{r} * kHalf + j;
-        const float2 c = exists ? *reinterpret_cast<const float2*>(a.cos + at) : float2{};
-        const float2 s = exists ? *reinterpret_cast<const float2*>(a.sin + at) : float2{};
+        const float2 c = exists ? *reinterpret_cast<const float2*>(heads.cos + at) : float2{};
+        const float2 s = exists ? *reinterpret_cast<const float2*>(heads.sin + at) : float2{};
         cosine_[n][i] = c.x, cosine_[n][i + 1] = c.y;
         sine_[n][i] = s.x, sine_[n][i + 1] = s.y;
       }
@@ -106,15 +107,15 @@ struct SlabRow {
   int repeats;  ///< rows behind it that its slab has and its sequence, whose last it is, has not
 };
 
-__device__ inline SlabRow slab_row_of(const AttentionWork& a, int row) {
-  const int num_sequences = live_sequences(a);
+__device__ inline SlabRow slab_row_of(const PackedHeads& heads, int row) {
+  const int num_sequences = live_sequences(heads);
   int sequence = 0;  // the last one that begins at `row` or before
   for (int end = num_sequences; end - sequence > 1;) {
     const int middle = (sequence + end) / 2;
-    (a.cu_seqlens[middle] <= row ? sequence : end) = middle;
+    (heads.cu_seqlens[middle] <= row ? sequence : end) = middle;
   }
-  const int begin = a.cu_seqlens[sequence];
-  const int end = num_sequences > 0 ? a.cu_seqlens[sequence + 1] : begin;
+  const int begin = heads.cu_seqlens[sequence];
+  const int end = num_sequences > 0 ? heads.cu_seqlens[sequence + 1] : begin;
   if (row < begin || row >= end) return {-1, 0};
   const int number = first_slab(sequence, begin) * kSlabRows + row - begin;
   return {number, row + 1 == end ? kSlabRows - 1 - number % kSlabRows : 0};
@@ -124,7 +125,7 @@ __device__ inline SlabRow slab_row_of(const AttentionWork& a, int row) {
 template <class P>
 class HeadStore {
  public:
-  __device__ explicit HeadStore(const HopperGemmWork& w) : w_(w), a_(w.attention) {}
+  __device__ explicit HeadStore(const HopperGemmWork& w) : w_(w), heads_(w.heads) {}
 
   /// The warp's rows begin at `row`, the columns of the tile at `col`. Finds where they will go.
   __device__ void prepare(int row, int col, int live) {
@@ -132,31 +133,31 @@ class HeadStore {
     live_ = live;
     first_head_ = col / kDim;
     const int mine = row + ptx::lane() % kWarpRows;
-    const bool goes_to_slab = first_head_ + kHeads > a_.num_heads && mine < live;
-    place_ = goes_to_slab ? slab_row_of(a_, mine) : SlabRow{-1, 0};
+    const bool goes_to_slab = first_head_ + kHeads > heads_.num_heads && mine < live;
+    place_ = goes_to_slab ? slab_row_of(heads_, mine) : SlabRow{-1, 0};
   }
   /// Asks for the angles, which are needed when the sums are there.
   __device__ void begin() {
-    if (rotates()) angles_.fetch(a_, row_, live_);
+    if (rotates()) angles_.fetch(heads_, row_, live_);
   }
 
   __device__ void rotate(typename P::Sums& sums) const {
     if (!rotates()) return;
 #pragma unroll
     for (int head = 0; head < kHeads; ++head) {
-      if (first_head_ + head < 2 * a_.num_heads) angles_.rotate(&sums[0][head * kPieces]);
+      if (first_head_ + head < 2 * heads_.num_heads) angles_.rotate(&sums[0][head * kPieces]);
     }
   }
 
   /// Brings head number `head` of the tile on from the warp's buffer.
   __device__ void bring_on(int head, const std::byte* buffer) const {
     const int number = first_head_ + head;
-    if (number < a_.num_heads) {
+    if (number < heads_.num_heads) {
       bring_queries_on(number, buffer);
-    } else if (number < 2 * a_.num_heads) {
-      bring_slab_rows_on<false>(packed_keys(a_, number - a_.num_heads, 0), buffer);
-    } else if (number < 3 * a_.num_heads) {
-      bring_slab_rows_on<true>(packed_values(a_, number - 2 * a_.num_heads, 0), buffer);
+    } else if (number < 2 * heads_.num_heads) {
+      bring_slab_rows_on<false>(packed_keys(heads_, number - heads_.num_heads, 0), buffer);
+    } else if (number < 3 * heads_.num_heads) {
+      bring_slab_rows_on<true>(packed_values(heads_, number - 2 * heads_.num_heads, 0), buffer);
     }
   }
 
@@ -167,7 +168,7 @@ class HeadStore {
   static_assert(P::kUnits == 1, "angles of more rows would not fit into registers beside the sums");
 
   [[nodiscard]] __device__ bool rotates() const {
-    return a_.cos != nullptr && first_head_ < 2 * a_.num_heads;
+    return heads_.cos != nullptr && first_head_ < 2 * heads_.num_heads;
   }
   [[nodiscard]] static __device__ const uint4& piece(const std::byte* buffer, int row, int number) {
     return *reinterpret_cast<const uint4*>(buffer + row * P::kChunkStride * 2 + number * 16);
@@ -197,7 +198,7 @@ class HeadStore {
       auto* const slab =
           reinterpret_cast<uint4*>(slabs + std::int64_t{number / kSlabRows} * kSlabBytes);
 #pragma unroll
-      for (int block = ptx::lane() / kSlabRows; block < kSlabBytes / kBlockBytes;
+      for (int block = ptx::lane() / kSlabRows; block < kSlabBytes / kSlabBlockBytes;
            block += kWarp / kSlabRows) {
         const uint4 values = block < kPieces ? piece(buffer, row, block) : kBehindHead;
         uint4* const to = slab + block * kSlabRows + number % kSlabRows;
@@ -209,7 +210,7 @@ class HeadStore {
   }
 
   const HopperGemmWork& w_;
-  const AttentionWork& a_;
+  const PackedHeads& heads_;
   int row_ = 0;
   int live_ = 0;
   int first_head_ = 0;  // of the tile: queries, then keys, then values

@@ -210,7 +210,7 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
   work.splits = plan.splits;
   work.activation = gemm.activation;
   work.scales = gemm.scales;
-  if (gemm.attention != nullptr) work.attention = *gemm.attention;
+  if (gemm.heads != nullptr) work.heads = *gemm.heads;
   const int cluster = cluster_size(plan);
   std::int64_t clusters = num_clusters(gemm, kernel);
   // A block whose sums come from others has memory for one tile; the others go on to the next.

@@ -32,7 +32,7 @@ struct HopperGemmWork {
   int splits;      ///< thread blocks that share the sum of a tile
   ops::Activation activation;
   Fp8Scales scales;
-  AttentionWork attention;  ///< where queries, keys and values go, for kernels with a head dim
+  PackedHeads heads;  ///< where queries, keys and values go, for kernels with a head dim
 };
 
 /// A compiled kernel: the tile of the output that a thread block computes, and how.

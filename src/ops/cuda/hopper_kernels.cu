@@ -1,5 +1,5 @@
 // Compiled with the kernels of sm_90a, to ask whether there are any.
-#include "ops/cuda/common/kernel_sets.h"
+#include "ops/cuda/kernel_sets.h"
 
 namespace fovea::cuda {
 

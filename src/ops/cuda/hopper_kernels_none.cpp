@@ -1,11 +1,11 @@
 // In the place of the kernels of sm_90a where they were not asked for. KernelSets::hopper is false,
 // so nothing but the two questions is called.
 #include "core/check.h"
-#include "ops/cuda/attention/packing.h"
+#include "ops/cuda/attention/work.h"
 #include "ops/cuda/blocks/blocks.h"
-#include "ops/cuda/common/kernel_sets.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 #include "ops/cuda/grid_attention/grid_attention.h"
+#include "ops/cuda/kernel_sets.h"
 
 namespace fovea::cuda {
 

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include <cstdint>
 
-#include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/lanes.cuh"
+#include "ops/cuda/common/packed_heads.h"
 
 namespace fovea::cuda {
 
@@ -17,8 +15,8 @@ struct QueryTile {
   int first;  ///< first query row of the tile, counted within the sequence
 };
 
-__device__ inline int live_sequences(const AttentionWork& w) {
-  return w.live_seqs == nullptr ? w.max_seqs : min(*w.live_seqs, w.max_seqs);
+__device__ inline int live_sequences(const PackedHeads& heads) {
+  return heads.live_seqs == nullptr ? heads.max_seqs : min(*heads.live_seqs, heads.max_seqs);
 }
 
 /// Finds tile number `index` when every sequence is cut into tiles of `tile_rows` queries, in

@@ -1,5 +1,5 @@
 // Asks after one empty kernel for all portable ones.
-#include "ops/cuda/common/kernel_sets.h"
+#include "ops/cuda/kernel_sets.h"
 
 #include "core/check.h"
 #include "device/cuda/handles.h"
