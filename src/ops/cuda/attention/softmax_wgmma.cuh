@@ -36,7 +36,7 @@ __device__ bool make_exponents(float factor, const RowOffsets& rows, typename P:
       signs[i % 2] &= __float_as_uint(scores[n][i]);
     }
   }
-  return __any_sync(0xffffffffu, static_cast<int>(signs[0] & signs[1]) >= 0);
+  return __any_sync(kAllLanes, static_cast<int>(signs[0] & signs[1]) >= 0);
 }
 
 /// Moves the offsets of rows whose largest t is too large, or of all rows at the first step, so

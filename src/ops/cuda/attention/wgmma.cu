@@ -78,7 +78,7 @@ __device__ void store_rows(const typename P::Out& values, int valid_rows, std::i
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     // The sum is column 0 of its block, which the first lane of four holds.
-    const float sum = __shfl_sync(0xffffffffu, values[P::kDim / 8][2 * r], lane / 4 * 4);
+    const float sum = __shfl_sync(kAllLanes, values[P::kDim / 8][2 * r], lane / 4 * 4);
     const float inverse = 1.0f / sum;
     const int row = lane / 4 + 8 * r;
     if (row >= valid_rows) continue;
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
 
   const Items items(w, first_tiles, num_sequences, P::kQueries);
   // The same for a whole warp, and known to be: addresses made from it need no register per thread.
-  const int group = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kGroup, 0);
+  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kGroup, 0);
   if (group == P::kGroups) {
     ptx::shrink_registers<P::kCopyRegisters>();
     const int thread = static_cast<int>(threadIdx.x) % kGroup;

@@ -15,8 +15,6 @@
 
 namespace fovea::cuda::hopper_attention {
 
-inline constexpr int kWarp = 32;
-inline constexpr int kGroup = 128;  // threads of a warp group
 inline constexpr int kGroupQueries = 64;
 inline constexpr int kQueryStages = 2;
 inline constexpr int kQueryCopiers = kGroup - kWarp;  // threads that bring queries
@@ -83,7 +81,7 @@ __device__ inline void number_tiles(const std::int32_t* cu_seqlens, int num_sequ
     const int rows = sequence < num_sequences ? cu_seqlens[sequence + 1] - cu_seqlens[sequence] : 0;
     const int tiles = before + sum_up_to_lane((rows + tile_rows - 1) / tile_rows);
     if (sequence < num_sequences) first_tiles[sequence + 1] = tiles;
-    before = __shfl_sync(0xffffffffu, tiles, kWarp - 1);
+    before = __shfl_sync(kAllLanes, tiles, kWarp - 1);
   }
   if (lane == 0) first_tiles[0] = 0;
 }

@@ -53,26 +53,10 @@ struct BlockInstance {
   static_assert(kSharedBytes <= kHopperSharedBytes);
 
   /// What a launch and the question whether it can run have in common.
-  struct Launch {
-    cudaLaunchAttribute attributes[2]{};
-    cudaLaunchConfig_t config{};
-
-    Launch(const Launch&) = delete;
-    Launch& operator=(const Launch&) = delete;
-    explicit Launch(cudaStream_t stream) {
-      attributes[0].id = cudaLaunchAttributeClusterDimension;
-      attributes[0].val.clusterDim.x = kSplits;
-      attributes[0].val.clusterDim.y = 1;
-      attributes[0].val.clusterDim.z = 1;
-      // All blocks run at once or none, or two such kernels could wait for each other.
-      attributes[1].id = cudaLaunchAttributeCooperative;
-      attributes[1].val.cooperative = 1;
-      config.gridDim = dim3(Sizes::kThreadBlocks);
-      config.blockDim = dim3(kBlockThreads);
-      config.dynamicSmemBytes = kSharedBytes;
-      config.stream = stream;
-      config.attrs = attributes;
-      config.numAttrs = 2;
+  struct Launch : LaunchConfig {
+    explicit Launch(cudaStream_t stream)
+        : LaunchConfig(stream, dim3(Sizes::kThreadBlocks), dim3(kBlockThreads), kSharedBytes) {
+      form_clusters(kSplits);
     }
   };
 
@@ -82,11 +66,9 @@ struct BlockInstance {
       (void)cudaGetLastError();
       return false;
     }
-    Launch launch(nullptr);
-    launch.config.numAttrs = 1;
+    const Launch launch(nullptr);
     int clusters = 0;
-    FOVEA_CUDA_CHECK(
-        cudaOccupancyMaxActiveClusters(&clusters, blocks_kernel<Sizes>, &launch.config));
+    FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, blocks_kernel<Sizes>, launch.get()));
     return clusters * kSplits >= Sizes::kThreadBlocks;
   }
 
@@ -114,8 +96,9 @@ struct BlockInstance {
   static void launch(const CudaStream& stream, const BlocksWork& work) {
     const DeviceGuard guard(stream.device_index());
     FOVEA_CUDA_CHECK(cudaMemsetAsync(work.mail, 0, Sizes::kMailBytes, stream.handle()));
-    const Launch launch(stream.handle());
-    FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, blocks_kernel<Sizes>, work));
+    Launch launch(stream.handle());
+    launch.run_all_at_once();  // or two such kernels could wait for each other
+    FOVEA_CUDA_CHECK(cudaLaunchKernelEx(launch.get(), blocks_kernel<Sizes>, work));
   }
 
   static BlockKernel kernel() {

@@ -45,8 +45,46 @@ __device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t
 inline constexpr std::size_t kHopperSharedBytes = 227 << 10;
 inline constexpr std::size_t kPortableSharedBytes = 99 << 10;
 
-/// Launches `kernel(args...)` on `stream`, where its code can wait in wait_for_predecessor with
-/// programmatic dependent launch: its blocks may become resident before the predecessor ends.
+/// How a kernel is launched. CUDA's description points to the attributes in the object itself.
+class LaunchConfig {
+ public:
+  LaunchConfig(cudaStream_t stream, dim3 grid, dim3 block, std::size_t shared_bytes) {
+    config_.gridDim = grid;
+    config_.blockDim = block;
+    config_.dynamicSmemBytes = shared_bytes;
+    config_.stream = stream;
+    config_.attrs = attributes_;
+  }
+  LaunchConfig(const LaunchConfig&) = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+
+  /// Programmatic dependent launch: blocks may become resident before the predecessor ends.
+  void start_early() {
+    add(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed =
+        1;
+  }
+  /// So many neighbouring blocks are a cluster.
+  void form_clusters(int blocks) {
+    add(cudaLaunchAttributeClusterDimension).clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  }
+  /// All blocks run at once, or none.
+  void run_all_at_once() { add(cudaLaunchAttributeCooperative).cooperative = 1; }
+
+  [[nodiscard]] const cudaLaunchConfig_t* get() const { return &config_; }
+
+ private:
+  cudaLaunchAttributeValue& add(cudaLaunchAttributeID id) {
+    cudaLaunchAttribute& attribute = attributes_[config_.numAttrs++];
+    attribute.id = id;
+    return attribute.val;
+  }
+
+  cudaLaunchAttribute attributes_[2] = {};
+  cudaLaunchConfig_t config_ = {};
+};
+
+/// Launches `kernel(args...)` on `stream`, and early where its code can wait in
+/// wait_for_predecessor.
 template <class... Parameters, class... Arguments>
 void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Arguments... arguments) {
@@ -57,17 +95,9 @@ void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 b
     FOVEA_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                           static_cast<int>(stream.traits().shared_bytes)));
   }
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream.handle();
-  config.attrs = &early;
-  config.numAttrs = stream.traits().starts_kernels_early ? 1 : 0;
-  FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
+  LaunchConfig config(stream.handle(), grid, block, shared_bytes);
+  if (stream.traits().starts_kernels_early) config.start_early();
+  FOVEA_CUDA_CHECK(cudaLaunchKernelEx(config.get(), kernel, static_cast<Parameters>(arguments)...));
 }
 
 /// A grid for `tasks` independent tasks, `tasks_per_block` in each block, with no more blocks than

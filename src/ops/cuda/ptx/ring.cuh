@@ -4,6 +4,7 @@
 
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/tma.cuh"
 
 // A ring of kStages stages in shared memory. One side fills stages in order, the other reads them
 // in the same order; each stage has two barriers, both of which begin in phase 0:
@@ -36,13 +37,20 @@ struct Position {
 };
 
 /// Waits until the barrier has completed the phase.
-__device__ inline void wait_for(std::uint64_t& barrier, std::uint32_t phase) {
+__device__ inline void wait_for(const std::uint64_t& barrier, std::uint32_t phase) {
   ptx::barrier_wait(ptx::shared_address(&barrier), phase);
 }
 
 /// Tells the filling side that this warp has read a stage. For a whole warp.
 __device__ inline void release(std::uint64_t& barrier) {
   if (threadIdx.x % kWarp == 0) ptx::barrier_arrive(ptx::shared_address(&barrier));
+}
+/// The same where kSides blocks of a cluster fill a stage, each with barriers of its own: in a lane
+/// below kSides `first` is that of one of them for stage 0, of ptx::address_in_block.
+template <int kSides>
+__device__ inline void release_in_cluster(std::uint32_t first, int stage) {
+  if (threadIdx.x % kWarp < kSides)
+    ptx::barrier_arrive_in_block(first + static_cast<unsigned>(stage) * sizeof(std::uint64_t));
 }
 
 }  // namespace fovea::cuda

@@ -59,7 +59,7 @@ class TileScales {
   [[nodiscard]] __device__ float2 of_cols(int n) const {
     const int from = n * 4 % kWarp + ptx::lane() % 4;
     const float2& pair = cols_[n * 4 / kWarp];
-    return {__shfl_sync(0xffffffffu, pair.x, from), __shfl_sync(0xffffffffu, pair.y, from)};
+    return {__shfl_sync(kAllLanes, pair.x, from), __shfl_sync(kAllLanes, pair.y, from)};
   }
   /// Of this lane's rows of a unit, the lower and the upper.
   [[nodiscard]] __device__ float of_row(int unit, int half) const { return rows_[unit * 2 + half]; }
@@ -212,7 +212,7 @@ class TileStore {
   /// Bias of this lane's two columns of block `n` of the tile.
   [[nodiscard]] __device__ Bf16Pair bias_of(int n) const {
     const int pair = n * 4;  // of the first lane
-    return __shfl_sync(0xffffffffu, bias_[pair / kWarp], pair % kWarp + ptx::lane() % 4);
+    return __shfl_sync(kAllLanes, bias_[pair / kWarp], pair % kWarp + ptx::lane() % 4);
   }
   /// From the buffer to memory.
   __device__ void bring_on(int chunk, std::uint32_t buffer) const {

@@ -26,7 +26,7 @@ class Copier {
     const int early = min(P::kStages, slice_.count);
     const int row = ptx::keep(tiles.row(tiles.first()));
     const int col = ptx::keep(tiles.col(tiles.first()));
-    for (int b = 0; b < early; ++b) copy_weight(static_cast<unsigned>(b), b, col);
+    for (int b = 0; b < early; ++b) copy_weight(b, b, col);
     if (tiles.in_first_row(tiles.first())) {
       const int ahead = min(slice_.count, early + kAheadBytes / P::kWeightBytes);
 #pragma unroll 1
@@ -36,9 +36,9 @@ class Copier {
     const int num_tiles = tiles.count(live_rows_of(w_));
     wait_before_product();
     // Also if there is no tile: rows beyond the live ones exist, and stages are full with them.
-    for (int b = 0; b < early; ++b) copy_x(static_cast<unsigned>(b), b, row);
+    for (int b = 0; b < early; ++b) copy_x(b, b, row);
     if (tiles.first() >= num_tiles) {  // nothing to do; but copies must not outlive the block
-      for (int b = 0; b < early; ++b) ptx::barrier_wait(ptx::shared_address(&s_.full[b]), 0);
+      for (int b = 0; b < early; ++b) wait_for(s_.full[b], 0);
       return;
     }
     auto block = static_cast<unsigned>(early);
@@ -48,15 +48,15 @@ class Copier {
       const int tile_col = ptx::keep(tiles.col(tile));
 #pragma unroll 1
       for (int b = first; b < slice_.count; ++b, ++block) {
-        const Stage<P> stage(block);
-        ptx::barrier_wait(ptx::shared_address(&s_.empty[stage.index]), stage.parity() ^ 1);
-        copy_x(stage.index, b, tile_row);
-        copy_weight(stage.index, b, tile_col);
+        const auto at = P::At::of(block);
+        wait_for(s_.empty[at.stage], at.phase ^ 1);
+        copy_x(at.stage, b, tile_row);
+        copy_weight(at.stage, b, tile_col);
       }
       first = 0;
       if constexpr (P::kResidualInStages) {
         for (int c = 0; w_.residual != nullptr && c < P::kResidualStages; ++c, ++block)
-          copy_residual(Stage<P>(block), tile_row, tile_col + c * kBlockCols);
+          copy_residual(P::At::of(block), tile_row, tile_col + c * kBlockCols);
       }
     }
     if constexpr (P::kSuppliers > 1) wait_for_readers(block);
@@ -73,7 +73,7 @@ class Copier {
     return col + place_.row * kWeightRows;
   }
 
-  __device__ void copy_weight(unsigned stage, int b, int col) const {
+  __device__ void copy_weight(int stage, int b, int col) const {
     if (!elected_) return;
     const std::byte* const to = s_.weight[stage] + place_.row * kWeightRows * kRowBytes;
     const std::uint32_t full = ptx::shared_address(&s_.full[stage]);
@@ -89,12 +89,12 @@ class Copier {
   __device__ void wait_for_readers(unsigned blocks) const {
     const unsigned stages = min(blocks, static_cast<unsigned>(P::kStages));
     for (unsigned block = blocks - stages; block < blocks; ++block) {
-      const Stage<P> stage(block);
-      ptx::barrier_wait(ptx::shared_address(&s_.empty[stage.index]), stage.parity());
+      const auto at = P::At::of(block);
+      wait_for(s_.empty[at.stage], at.phase);
     }
   }
   /// Also says how much the stage will receive, which may be after it has.
-  __device__ void copy_x(unsigned stage, int b, int row) const {
+  __device__ void copy_x(int stage, int b, int row) const {
     if (!elected_) return;
     const std::byte* const to = s_.x[stage] + place_.col * kXRows * kRowBytes;
     const int first = row + place_.col * kXRows;
@@ -109,12 +109,12 @@ class Copier {
   }
 
   /// 64 columns of the residual, to the place of x.
-  __device__ void copy_residual(const Stage<P>& stage, int row, int col) const {
-    ptx::barrier_wait(ptx::shared_address(&s_.empty[stage.index]), stage.parity() ^ 1);
+  __device__ void copy_residual(typename P::At at, int row, int col) const {
+    wait_for(s_.empty[at.stage], at.phase ^ 1);
     if (!elected_) return;
-    const std::uint32_t full = ptx::shared_address(&s_.full[stage.index]);
+    const std::uint32_t full = ptx::shared_address(&s_.full[at.stage]);
     ptx::barrier_arrive_expecting(full, P::kXBytes);
-    ptx::copy_tile(ptx::shared_address(s_.x[stage.index]), w_.residual_map, col, row, full);
+    ptx::copy_tile(ptx::shared_address(s_.x[at.stage]), w_.residual_map, col, row, full);
   }
 
   const HopperGemmWork& w_;

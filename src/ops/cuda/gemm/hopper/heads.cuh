@@ -83,15 +83,14 @@ class HeadAngles {
   /// The halves meet within a block: the partner of a column is with the lane two further or two
   /// before, which lends it. Blocks in ascending order.
   __device__ void rotate_across_lanes(int n, int i, float (*head)[4]) const {
-    constexpr unsigned kAll = 0xffffffffu;
     const bool is_low_in_middle = ptx::lane() % 4 < 2;  // in the block where the halves meet
     const bool is_last = n + 1 == kLowBlocks;
     float& later = head[is_last ? n : n + kLowBlocks][i];
     float& earlier = head[n + kLowBlocks - 1][i];
     float low = head[n][i];
-    float high = __shfl_xor_sync(kAll, is_low_in_middle ? later : earlier, 2);
+    float high = __shfl_xor_sync(kAllLanes, is_low_in_middle ? later : earlier, 2);
     rotate_pair(n, i, low, high);
-    high = __shfl_xor_sync(kAll, high, 2);
+    high = __shfl_xor_sync(kAllLanes, high, 2);
     if (!is_last || is_low_in_middle) head[n][i] = low;
     if (!is_low_in_middle) earlier = high;
     if (!is_last && is_low_in_middle) later = high;
@@ -192,8 +191,8 @@ class HeadStore {
 #pragma unroll
     for (int first = 0; first < kWarpRows; first += kSlabRows) {
       const int row = first + ptx::lane() % kSlabRows;
-      const int number = __shfl_sync(0xffffffffu, place_.number, row);
-      const int repeats = __shfl_sync(0xffffffffu, place_.repeats, row);
+      const int number = __shfl_sync(kAllLanes, place_.number, row);
+      const int repeats = __shfl_sync(kAllLanes, place_.repeats, row);
       if (number < 0) continue;
       auto* const slab =
           reinterpret_cast<uint4*>(slabs + std::int64_t{number / kSlabRows} * kSlabBytes);

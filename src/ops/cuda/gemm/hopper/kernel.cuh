@@ -39,20 +39,21 @@
 #include "ops/cuda/gemm/hopper/plan.cuh"
 #include "ops/cuda/gemm/hopper/split.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/ring.cuh"
 #include "ops/cuda/ptx/tma.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
 namespace fovea::cuda::gemm {
 
-/// Releases a stage, once per warp, to all blocks that supply it. `supplier` is
+/// Releases the stage of a block of columns to all blocks that supply it. `supplier` is
 /// address_in_block of the first stage's barrier, in lanes below kSuppliers.
 template <class P>
-__device__ void release(Shared<P>& s, unsigned block, std::uint32_t supplier) {
-  const unsigned stage = Stage<P>(block).index;
+__device__ void release_stage(Shared<P>& s, unsigned block, std::uint32_t supplier) {
+  const int stage = P::At::of(block).stage;
   if constexpr (P::kSuppliers == 1) {
-    if (threadIdx.x % kWarp == 0) ptx::barrier_arrive(ptx::shared_address(&s.empty[stage]));
-  } else if (threadIdx.x % kWarp < P::kSuppliers) {
-    ptx::barrier_arrive_in_block(supplier + stage * sizeof(s.empty[0]));
+    release(s.empty[stage]);
+  } else {
+    release_in_cluster<P::kSuppliers>(supplier, stage);
   }
 }
 
@@ -79,14 +80,14 @@ __device__ void multiply_step(bool is_first_of_chain, Sums& sums, std::uint64_t 
 
 /// Starts the WGMMAs of one block of columns. The first ones of a tile do not read the sums.
 template <class P, bool kFirst>
-__device__ void multiply_block(const Shared<P>& s, const Stage<P>& stage, int first_row,
+__device__ void multiply_block(const Shared<P>& s, typename P::At at, int first_row,
                                typename P::Sums (&chains)[P::kChains]) {
   constexpr int kStepBytes = 32;  // of a row, that one instruction multiplies
   constexpr int kUnitBytes = kUnitRows * kRowBytes;
-  ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
+  wait_for(s.full[at.stage], at.phase);
   const std::uint64_t x =
-      ptx::tile_descriptor(ptx::shared_address(s.x[stage.index] + first_row * kRowBytes));
-  const std::uint64_t weight = ptx::tile_descriptor(ptx::shared_address(s.weight[stage.index]));
+      ptx::tile_descriptor(ptx::shared_address(s.x[at.stage] + first_row * kRowBytes));
+  const std::uint64_t weight = ptx::tile_descriptor(ptx::shared_address(s.weight[at.stage]));
   ptx::products_begin();
 #pragma unroll
   for (int step = 0; step < kRowBytes / kStepBytes; ++step) {
@@ -106,12 +107,12 @@ __device__ void multiply_block(const Shared<P>& s, const Stage<P>& stage, int fi
 template <class P>
 __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
                          std::uint32_t supplier, typename P::Sums (&chains)[P::kChains]) {
-  multiply_block<P, true>(s, Stage<P>(block), first_row, chains);
+  multiply_block<P, true>(s, P::At::of(block), first_row, chains);
   for (int b = 1; b < count; ++b) {
     ++block;
-    multiply_block<P, false>(s, Stage<P>(block), first_row, chains);
+    multiply_block<P, false>(s, P::At::of(block), first_row, chains);
     ptx::products_wait<1>();  // those of block - 1
-    release<P>(s, block - 1, supplier);
+    release_stage<P>(s, block - 1, supplier);
   }
   ++block;
   if constexpr (P::kAlternating) pass_turn(static_cast<int>(threadIdx.x) / kGroup);
@@ -120,7 +121,7 @@ __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
 #pragma unroll
     for (auto& unit : sums) ptx::products_wait<0>(unit);
   }
-  release<P>(s, block - 1, supplier);
+  release_stage<P>(s, block - 1, supplier);
 #pragma unroll
   for (int chain = 1; chain < P::kChains; ++chain) {
 #pragma unroll
@@ -139,9 +140,9 @@ __device__ void add_residual(Shared<P>& s, unsigned block, std::uint32_t supplie
   const int row = P::first_row_of_warp() + ptx::lane() % kWarpRows;
 #pragma unroll
   for (int c = 0; c < P::kResidualStages; ++c) {
-    const Stage<P> stage(block + c);
-    ptx::barrier_wait(ptx::shared_address(&s.full[stage.index]), stage.parity());
-    const std::uint32_t x = ptx::shared_address(s.x[stage.index]);
+    const auto at = P::At::of(block + c);
+    wait_for(s.full[at.stage], at.phase);
+    const std::uint32_t x = ptx::shared_address(s.x[at.stage]);
 #pragma unroll
     for (int n = 0; n < kBlockCols / 8 && c * 8 + n < P::kCols / 8; ++n) {
 #pragma unroll
@@ -159,7 +160,7 @@ __device__ void add_residual(Shared<P>& s, unsigned block, std::uint32_t supplie
       }
     }
     __syncwarp();
-    release<P>(s, block + c, supplier);
+    release_stage<P>(s, block + c, supplier);
   }
 }
 
@@ -241,7 +242,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
     ptx::cluster_arrive();
     ptx::cluster_wait();
   }
-  const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarp, 0);
+  const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarp, 0);
   if (warp < P::kConsumerWarps) {
     if constexpr (P::kShiftsRegisters) ptx::grow_registers<P::kConsumerRegisters>();
     multiply_tiles<P>(w, s);
@@ -251,35 +252,22 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
   }
 }
 
-/// How a kernel is launched. The attributes point into the object itself.
+/// How a kernel is launched.
 template <class P>
-struct Launch {
-  Launch(cudaStream_t stream, int splits, int thread_blocks) {
-    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[0].val.programmaticStreamSerializationAllowed = 1;
-    attributes[1].id = cudaLaunchAttributeClusterDimension;
-    attributes[1].val.clusterDim.x = static_cast<unsigned>(splits * P::kNeighbours);
-    attributes[1].val.clusterDim.y = 1;
-    attributes[1].val.clusterDim.z = 1;
-    config.gridDim = dim3(static_cast<unsigned>(thread_blocks));
-    config.blockDim = dim3(P::kThreads);
-    config.dynamicSmemBytes = sizeof(Shared<P>);
-    config.stream = stream;
-    config.attrs = attributes;
-    config.numAttrs = P::kIsCluster ? 2 : 1;
+struct GemmLaunch : LaunchConfig {
+  GemmLaunch(cudaStream_t stream, int splits, int thread_blocks)
+      : LaunchConfig(stream, dim3(static_cast<unsigned>(thread_blocks)), dim3(P::kThreads),
+                     sizeof(Shared<P>)) {
+    start_early();
+    if constexpr (P::kIsCluster) form_clusters(splits * P::kNeighbours);
   }
-  Launch(const Launch&) = delete;
-  Launch& operator=(const Launch&) = delete;
-
-  cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config = {};
 };
 
 template <class P>
 void launch_gemm(CudaStream& stream, const HopperGemmWork& work, int thread_blocks) {
   const DeviceGuard guard(stream.device_index());
-  const Launch<P> launch(stream.handle(), work.splits, thread_blocks);
-  FOVEA_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, &gemm_kernel<P>, work));
+  const GemmLaunch<P> launch(stream.handle(), work.splits, thread_blocks);
+  FOVEA_CUDA_CHECK(cudaLaunchKernelEx(launch.get(), &gemm_kernel<P>, work));
 }
 
 /// Prepares the kernel for the current GPU. @return thread blocks that can be at work at once.
@@ -288,10 +276,10 @@ int prepare() {
   FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&gemm_kernel<P>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(sizeof(Shared<P>))));
-  const Launch<P> launch(nullptr, 1, P::kNeighbours);
+  const GemmLaunch<P> launch(nullptr, 1, P::kNeighbours);
   if constexpr (P::kNeighbours > 1) {
     int clusters = 0;
-    FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, &gemm_kernel<P>, &launch.config));
+    FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, &gemm_kernel<P>, launch.get()));
     return clusters * P::kNeighbours;
   } else {
     int device = 0;

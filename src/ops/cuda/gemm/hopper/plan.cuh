@@ -5,15 +5,15 @@
 
 #include <cstdint>
 
+#include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
+#include "ops/cuda/ptx/ring.cuh"
 
 namespace fovea::cuda::gemm {
 
 using ops::Activation;
 
-constexpr int kWarp = 32;
-constexpr int kGroup = 128;           // threads of a warp group
 constexpr int kUnitRows = 64;         // of one instruction
 constexpr int kWarpRows = 16;         // of those, one warp's
 constexpr int kRowBytes = 128;        // of x and weight in a stage
@@ -149,6 +149,8 @@ struct Plan {
   static constexpr int kChains = kGroups > 1 || kCols >= 128 ? 1 : kCols >= 64 ? 2 : 4;
 
   using Sums = float[kUnits][kCols / 8][4];
+  /// Where a block of columns, counted over all that pass through the ring, is in it.
+  using At = Position<kStages>;
 };
 
 template <class P>
@@ -242,15 +244,6 @@ struct Slice {
         count((part + 1) * w.sum_blocks / w.splits - first) {}
   int first;
   int count;
-};
-
-/// Where the `block`-th block of a thread block passes through the ring of stages.
-template <class P>
-struct Stage {
-  __device__ explicit Stage(unsigned block) : index(block % P::kStages), pass(block / P::kStages) {}
-  unsigned index;
-  unsigned pass;
-  [[nodiscard]] __device__ std::uint32_t parity() const { return pass & 1; }
 };
 
 __device__ inline int live_rows_of(const HopperGemmWork& w) {

@@ -11,8 +11,7 @@ namespace fovea::cuda::gemm {
 __device__ inline Bf16x8 vector_of_lane(const Bf16x8& mine, int lane) {
   Bf16x8 theirs;
 #pragma unroll
-  for (int i = 0; i < kVector / 2; ++i)
-    theirs.pair[i] = __shfl_sync(0xffffffffu, mine.pair[i], lane);
+  for (int i = 0; i < kVector / 2; ++i) theirs.pair[i] = __shfl_sync(kAllLanes, mine.pair[i], lane);
   return theirs;
 }
 
