@@ -197,9 +197,13 @@ struct BlockConsumer {
                                             : Sizes::kWide;
         multiply_rows<Sizes>(
             sums,
-            work.mail + rows_at + fragment() +
-                role.first_chunk(gemm) * (Sizes::kChunk / 16 * Sizes::kSliceBytes),
-            role.chunks(gemm), tag, memory, at, self.group,
+            {.rows = work.mail + rows_at + fragment() +
+                     role.first_chunk(gemm) * HeldRows<Sizes>::kChunkBytes,
+             .tag = tag,
+             .chunks = role.chunks(gemm),
+             .group = self.group,
+             .memory = memory,
+             .at = at},
             [&] { constants().fetch(work.block[block], gemm, role); },
             [&](int round) {
               if (!behind_norm) return;

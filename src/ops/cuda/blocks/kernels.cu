@@ -14,28 +14,39 @@ __device__ float sum_of_warp(float value) {
   return value;
 }
 
-/// Constants of a GEMM behind a norm, a warp per column. The first `paired_columns` are those of
-/// heads that rotate, and go where the two columns of a pair are side by side.
-__global__ void fold_norm(const __nv_bfloat16* weight, const __nv_bfloat16* bias,
-                          const float* gamma, const float* beta, float2* to, int columns, int width,
-                          int paired_columns, int pairs) {
+/// A GEMM behind a norm, and where its constants go.
+struct NormedGemm {
+  const __nv_bfloat16* weight;  ///< [columns, width]
+  const __nv_bfloat16* bias;    ///< [columns], or null
+  const float* gamma;           ///< [width], of the norm, as is beta
+  const float* beta;
+  float2* to;  ///< [columns]
+  int columns;
+  int width;
+  int paired_columns;  ///< the first, of heads that rotate: the two of a pair go side by side
+  int pairs;           ///< of a head
+};
+
+/// BlockWeights::constants of a GEMM behind a norm, a warp per column.
+__global__ void fold_norm(const __grid_constant__ NormedGemm g) {
   const int column =
       static_cast<int>(blockIdx.x * (kConstantsThreads / kWarp) + threadIdx.x / kWarp);
-  if (column >= columns) return;
+  if (column >= g.columns) return;
   float scaled = 0;
   float shifted = 0;
-  for (int i = lane_index(); i < width; i += kWarp) {
-    const float w = __bfloat162float(weight[static_cast<std::int64_t>(column) * width + i]);
-    scaled = fmaf(w, gamma[i], scaled);
-    shifted = fmaf(w, beta[i], shifted);
+  for (int i = lane_index(); i < g.width; i += kWarp) {
+    const float w = __bfloat162float(g.weight[static_cast<std::int64_t>(column) * g.width + i]);
+    scaled = fmaf(w, g.gamma[i], scaled);
+    shifted = fmaf(w, g.beta[i], shifted);
   }
   scaled = sum_of_warp(scaled);
   shifted = sum_of_warp(shifted);
   if (lane_index() != 0) return;
-  if (bias != nullptr) shifted += __bfloat162float(bias[column]);
-  const int dim = column % (2 * pairs);
-  const int place = column < paired_columns ? column - dim + dim % pairs * 2 + dim / pairs : column;
-  to[place] = make_float2(scaled, shifted);
+  if (g.bias != nullptr) shifted += __bfloat162float(g.bias[column]);
+  const int dim = column % (2 * g.pairs);
+  const int place =
+      column < g.paired_columns ? column - dim + dim % g.pairs * 2 + dim / g.pairs : column;
+  g.to[place] = make_float2(scaled, shifted);
 }
 
 /// Constants of a GEMM before a norm; either may be absent.
@@ -78,12 +89,26 @@ struct BlockInstance {
     };
     const auto threads =
         static_cast<unsigned>((Sizes::kWidth + kConstantsThreads - 1) / kConstantsThreads);
-    fold_norm<<<warps(3 * Sizes::kWidth), kConstantsThreads, 0, stream>>>(
-        work.weight[kQkv], work.bias[kQkv], work.gamma1, work.beta1, work.to[kQkv],
-        3 * Sizes::kWidth, Sizes::kWidth, 2 * Sizes::kWidth, Sizes::kPairs);
-    fold_norm<<<warps(Sizes::kMlp), kConstantsThreads, 0, stream>>>(
-        work.weight[kFc1], work.bias[kFc1], work.gamma2, work.beta2, work.to[kFc1], Sizes::kMlp,
-        Sizes::kWidth, 0, Sizes::kPairs);
+    const NormedGemm qkv{.weight = work.weight[kQkv],
+                         .bias = work.bias[kQkv],
+                         .gamma = work.gamma1,
+                         .beta = work.beta1,
+                         .to = work.to[kQkv],
+                         .columns = 3 * Sizes::kWidth,
+                         .width = Sizes::kWidth,
+                         .paired_columns = 2 * Sizes::kWidth,
+                         .pairs = Sizes::kPairs};
+    const NormedGemm fc1{.weight = work.weight[kFc1],
+                         .bias = work.bias[kFc1],
+                         .gamma = work.gamma2,
+                         .beta = work.beta2,
+                         .to = work.to[kFc1],
+                         .columns = Sizes::kMlp,
+                         .width = Sizes::kWidth,
+                         .paired_columns = 0,
+                         .pairs = Sizes::kPairs};
+    for (const NormedGemm& gemm : {qkv, fc1})
+      fold_norm<<<warps(gemm.columns), kConstantsThreads, 0, stream>>>(gemm);
     pair_constants<<<threads, kConstantsThreads, 0, stream>>>(work.bias[kProj], work.gamma2,
                                                               work.to[kProj], Sizes::kWidth);
     pair_constants<<<threads, kConstantsThreads, 0, stream>>>(work.bias[kFc2], work.next_gamma1,

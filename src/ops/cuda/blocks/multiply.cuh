@@ -16,91 +16,129 @@ namespace fovea::cuda {
 template <class Sizes>
 using TileSums = float[Sizes::kTileSlices][4];
 
-/// sums = rows times `chunks` stages of the ring. `from`: the thread's part of the first fragment
-/// of its rows. For what the caller needs afterwards it calls while_waiting() before the first rows
-/// have arrived, and on_way(i) while the chunks i * kHeldChunks and on are multiplied.
-template <class Sizes, class WhileWaiting, class OnWay>
-__device__ inline void multiply_rows(TileSums<Sizes>& sums, const std::byte* from, int chunks,
-                                     std::uint32_t tag, BlockMemory<Sizes>& memory,
-                                     Position<BlockMemory<Sizes>::kStages>& at, int group,
-                                     WhileWaiting while_waiting, OnWay on_way) {
-  constexpr int kSteps = Sizes::kGroupsSplitSums ? 2 : 4;  // of 16 of 64 summed dims
-  constexpr int kPackets = kSteps * Sizes::kChunkTiles;    // of a chunk, in each thread
-  constexpr int kHeld = Sizes::kHeldChunks;
-  constexpr int kStep = Sizes::kChunk / 16 * Sizes::kSliceBytes;
-  constexpr int kStages = BlockMemory<Sizes>::kStages;
-  constexpr std::uint32_t kUnit = 16;  // bytes, of descriptors
-  // Groups that split sums take every other 64 bytes of a row of weights.
-  const int group_dims = Sizes::kGroupsSplitSums ? 32 * group : 0;
-  from += group_dims / 16 * Sizes::kSliceBytes;
-  const auto weights = static_cast<std::uint32_t>(ptx::advance_operand(
-      ptx::tile_descriptor(ptx::shared_address(memory.ring[0])), 2 * group_dims));
-  Packets rows[kHeld][kPackets];
-  const auto load = [](Packets(&to)[kPackets], const std::byte* chunk) {
+/// What a warp group multiplies.
+template <class Sizes>
+struct GemmOperands {
+  const std::byte* rows;  ///< the thread's part of the first fragment of its rows
+  std::uint32_t tag;      ///< of the rows
+  int chunks;             ///< of the sum, each a stage of the ring
+  int group;
+  BlockMemory<Sizes>& memory;
+  Position<BlockMemory<Sizes>::kStages>& at;  ///< in the ring
+};
+
+/// The parts of rows that a thread multiplies, some chunks of the sum in registers or on their way
+/// there.
+template <class Sizes>
+struct HeldRows {
+  static constexpr int kSteps = Sizes::kGroupsSplitSums ? 2 : 4;  // of 16 of 64 summed dims
+  static constexpr int kPackets = kSteps * Sizes::kChunkTiles;    // of a chunk
+  static constexpr int kChunkBytes = Sizes::kChunk / 16 * Sizes::kSliceBytes;
+  static constexpr int kCount = Sizes::kHeldChunks;
+  using Chunk = Packets[kPackets];
+
+  const std::byte* from;  ///< the next chunk that nobody has waited for
+  Chunk chunk[kCount];
+
+  /// Starts loading the chunk that is `ahead` of the next one.
+  __device__ void load(int held, int ahead) {
+    const std::byte* const begin = from + ahead * kChunkBytes;
 #pragma unroll
     for (int i = 0; i < kPackets; ++i)
-      to[i] = load_packets(chunk + (i / kSteps * 4 + i % kSteps) * Sizes::kSliceBytes);
-  };
+      chunk[held][i] = load_packets(begin + (i / kSteps * 4 + i % kSteps) * Sizes::kSliceBytes);
+  }
+  /// Starts loading the first chunk. The others need some value, or the compiler keeps what their
+  /// registers hold from GEMM to GEMM.
+  __device__ void start() {
+    load(0, 0);
+#pragma unroll
+    for (int held = 1; held < kCount; ++held)
+#pragma unroll
+      for (Packets& packets : chunk[held]) packets = {};
+  }
+  /// Waits until the next chunk has arrived.
+  __device__ void wait(int held, std::uint32_t tag) {
+    while (true) {
+      Arrivals arrivals(tag);
+#pragma unroll
+      for (int i = 0; i < kPackets; ++i) arrivals.expect(chunk[held][i]);
+      if (arrivals.complete()) break;
+      load(held, 0);
+    }
+    from += kChunkBytes;
+  }
+  /// Starts loading those behind the first one, which has told that they are on their way.
+  __device__ void load_others(int chunks) {
+#pragma unroll
+    for (int next = 1; next < kCount; ++next)
+      if (next < chunks) load(next, next - 1);
+  }
+};
+
+/// Starts sums += rows times a stage of weights, `stage` being the lower word of its descriptor.
+template <class Sizes>
+__device__ inline void start_chunk(TileSums<Sizes>& sums, typename HeldRows<Sizes>::Chunk& rows,
+                                   std::uint32_t stage) {
+  using Held = HeldRows<Sizes>;
+  constexpr std::uint32_t kUnit = 16;  // bytes, of descriptors
+  constexpr std::uint64_t kUpper = ~std::uint64_t{0xffffffffu};
+#pragma unroll
+  for (Packets& p : rows) {  // in place before the WGMMAs begin
+    asm volatile("" : "+r"(p.word[0]), "+r"(p.word[1]), "+r"(p.word[2]), "+r"(p.word[3])::"memory");
+  }
+  ptx::products_begin();
+#pragma unroll
+  for (int i = 0; i < Held::kPackets; ++i) {
+    const std::uint32_t tile = stage + i / Held::kSteps * (BlockMemory<Sizes>::kTileBytes / kUnit);
+    ptx::product_add_rows(
+        sums, rows[i].word,
+        (ptx::tile_descriptor(0) & kUpper) | (tile + i % Held::kSteps * (32 / kUnit)));
+  }
+  ptx::products_commit();
+}
+
+/// sums = rows times stages of the ring. For what the caller needs afterwards it calls
+/// while_waiting() before the first rows have arrived, and on_way(i) while the chunks
+/// i * kHeldChunks and on are multiplied.
+template <class Sizes, class WhileWaiting, class OnWay>
+__device__ inline void multiply_rows(TileSums<Sizes>& sums, const GemmOperands<Sizes>& of,
+                                     WhileWaiting while_waiting, OnWay on_way) {
+  constexpr int kHeld = HeldRows<Sizes>::kCount;
+  constexpr int kStages = BlockMemory<Sizes>::kStages;
+  constexpr std::uint32_t kUnit = 16;  // bytes, of descriptors
+  auto& [stage, phase] = of.at;
+  // Groups that split sums take every other 64 bytes of a row of weights.
+  const int group_dims = Sizes::kGroupsSplitSums ? 32 * of.group : 0;
+  const auto weights = static_cast<std::uint32_t>(ptx::advance_operand(
+      ptx::tile_descriptor(ptx::shared_address(of.memory.ring[0])), 2 * group_dims));
   const auto release_stage_before = [&] {
-    release(memory.empty[at.stage == 0 ? kStages - 1 : at.stage - 1]);
+    release(of.memory.empty[stage == 0 ? kStages - 1 : stage - 1]);
   };
-  load(rows[0], from);
-  // The others need some value, or the compiler keeps what their registers hold from GEMM to GEMM.
-#pragma unroll
-  for (int held = 1; held < kHeld; ++held)
-#pragma unroll
-    for (Packets& p : rows[held]) p = {};
+  HeldRows<Sizes> rows{.from = of.rows + group_dims / 16 * Sizes::kSliceBytes};
+  rows.start();
   while_waiting();
 #pragma unroll
   for (auto& slice : sums)
 #pragma unroll
     for (float& sum : slice) sum = 0;
 #pragma unroll 1
-  for (int first = 0; first < chunks; first += kHeld) {
+  for (int first = 0; first < of.chunks; first += kHeld) {
 #pragma unroll
     for (int held = 0; held < kHeld; ++held) {
       const int chunk = first + held;
-      if (held > 0 && chunk >= chunks) break;
-      while (true) {
-        Arrivals arrivals(tag);
-#pragma unroll
-        for (int i = 0; i < kPackets; ++i) arrivals.expect(rows[held][i]);
-        if (arrivals.complete()) break;
-        load(rows[held], from);
-      }
-      from += kStep;
-      // The rows of the first chunk tell that the others are on their way.
-      if (chunk == 0) {
-#pragma unroll
-        for (int next = 1; next < kHeld; ++next)
-          if (next < chunks) load(rows[next], from + (next - 1) * kStep);
-      }
-      wait_for(memory.full[at.stage], at.phase);
-      const std::uint32_t stage = weights + at.stage * (BlockMemory<Sizes>::kStageBytes / kUnit);
-#pragma unroll
-      for (Packets& p : rows[held]) {  // in place before the WGMMAs begin
-        asm volatile(""
-                     : "+r"(p.word[0]), "+r"(p.word[1]), "+r"(p.word[2]),
-                       "+r"(p.word[3])::"memory");
-      }
-      ptx::products_begin();
-#pragma unroll
-      for (int i = 0; i < kPackets; ++i) {
-        constexpr std::uint64_t kUpper = ~std::uint64_t{0xffffffffu};
-        ptx::product_add_rows(sums, rows[held][i].word,
-                              (ptx::tile_descriptor(0) & kUpper) |
-                                  (stage + i / kSteps * (BlockMemory<Sizes>::kTileBytes / kUnit) +
-                                   i % kSteps * (32 / kUnit)));
-      }
-      ptx::products_commit();
+      if (held > 0 && chunk >= of.chunks) break;
+      rows.wait(held, of.tag);
+      if (chunk == 0) rows.load_others(of.chunks);
+      wait_for(of.memory.full[stage], phase);
+      start_chunk<Sizes>(sums, rows.chunk[held],
+                         weights + stage * (BlockMemory<Sizes>::kStageBytes / kUnit));
       if (held == 0) on_way(first / kHeld);
       if (chunk > 0) {
         ptx::products_wait<1>();
         release_stage_before();
-        if (chunk - 1 + kHeld < chunks)
-          load(rows[(held + kHeld - 1) % kHeld], from + (kHeld - 2) * kStep);
+        if (chunk - 1 + kHeld < of.chunks) rows.load((held + kHeld - 1) % kHeld, kHeld - 2);
       }
-      at.advance();
+      of.at.advance();
     }
   }
   ptx::products_wait<0>(sums);
