@@ -26,15 +26,6 @@ checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
                                : checkpoint::WeightSource::open(files.directory);
 }
 
-ops::WeightFormat weight_format(Quantization quantization) {
-  switch (quantization) {
-    case Quantization::kNone: break;
-    case Quantization::kFp8: return ops::WeightFormat::kFp8;
-    case Quantization::kInt8: return ops::WeightFormat::kInt8;
-  }
-  return ops::WeightFormat::kNative;
-}
-
 std::string_view packing_text(PackingPolicy packing) {
   switch (packing) {
     case PackingPolicy::kGreedy: break;
@@ -132,7 +123,7 @@ void Engine::Impl::load() {
     if (models.empty() || !on_host()) {  // replicas in host memory read the same weights
       const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
       models.push_back(load_model(files, options.media, weights, *backend.device, *stream,
-                                  weight_format(options.quantization)));
+                                  quantization_plan(options.quantization)));
       stream->synchronize();
       if (models.size() == 1) report.weight_bytes = backend.device->allocated_bytes();
     }

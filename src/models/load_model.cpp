@@ -96,9 +96,9 @@ std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                               const MediaOptions& media,
                                               const checkpoint::WeightSource& weights,
                                               Device& device, Stream& stream,
-                                              ops::WeightFormat blocks) {
+                                              const QuantizationPlan& plan) {
   const ModelFamily& family = find_family(files.architecture());
-  blocks::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, blocks);
+  blocks::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, plan);
   return family.make(files, media, loader);
 }
 

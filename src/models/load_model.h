@@ -9,7 +9,7 @@
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/models/encoder_graph_model.h"
-#include "fovea/tower/ops/linear.h"
+#include "models/quantization_plan.h"
 
 namespace fovea {
 
@@ -38,12 +38,12 @@ void throw_if_incomplete(const ModelReport& report, const checkpoint::HfConfig& 
 
 /// Builds the model with its weights on `device`, which must outlive it. Copies are submitted to
 /// `stream`; the caller synchronises it before the model runs. `weights` must be complete.
-/// @param blocks the format of the layers of blocks.
+/// @param plan the formats of its layers.
 /// @throws as check_model and ops::pack_linear; Error(kOutOfMemory), Error(kIo).
 [[nodiscard]] std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                                             const MediaOptions& media,
                                                             const checkpoint::WeightSource& weights,
                                                             Device& device, Stream& stream,
-                                                            ops::WeightFormat blocks = {});
+                                                            const QuantizationPlan& plan = {});
 
 }  // namespace fovea

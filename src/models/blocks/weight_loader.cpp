@@ -78,12 +78,12 @@ WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string p
     : source_(source), prefix_(std::move(prefix)) {}
 
 WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix,
-                           Device& device, Stream& stream, ops::WeightFormat block_format)
+                           Device& device, Stream& stream, const QuantizationPlan& plan)
     : source_(source),
       prefix_(std::move(prefix)),
       device_(&device),
       stream_(&stream),
-      block_format_(block_format) {}
+      plan_(plan) {}
 
 bool WeightLoader::exists(const std::string& name) const {
   return source_.is_dummy() || std::ranges::binary_search(source_.names(), prefix_ + name);

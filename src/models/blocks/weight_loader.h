@@ -15,6 +15,7 @@
 #include "media/normalize.h"
 #include "models/blocks/layers.h"
 #include "models/blocks/row_order.h"
+#include "models/quantization_plan.h"
 
 namespace fovea::blocks {
 
@@ -27,9 +28,9 @@ class WeightLoader {
  public:
   /// Checks only. `source` must outlive the loader.
   WeightLoader(const checkpoint::WeightSource& source, std::string prefix);
-  /// Loads onto `device`, the layers of blocks (see block()) in a format of their own.
+  /// Loads onto `device`, layers in the formats of `plan`.
   WeightLoader(const checkpoint::WeightSource& source, std::string prefix, Device& device,
-               Stream& stream, ops::WeightFormat block_format = ops::WeightFormat::kNative);
+               Stream& stream, const QuantizationPlan& plan = {});
 
   /// While it lives, layers are loaded in a format.
   class FormatScope {
@@ -44,14 +45,9 @@ class WeightLoader {
     WeightLoader& loader_;
     ops::WeightFormat before_;
   };
-  /// While the result lives, the layers of block number `index` of a tower are loaded. All others
-  /// stay in the native format: what a merger loses is in the rows as it is. With fp8 the first
-  /// three blocks do, too: their rows differ most in size, and what they lose every later block
-  /// works on.
+  /// While the result lives, layers are those of block number `index` of a tower.
   [[nodiscard]] FormatScope block(std::int64_t index) noexcept {
-    constexpr std::int64_t kNativeBlocks = 3;
-    const bool is_native = block_format_ == ops::WeightFormat::kFp8 && index < kNativeBlocks;
-    return {*this, is_native ? ops::WeightFormat::kNative : block_format_};
+    return {*this, plan_.of_block(index)};
   }
 
   enum class Bias : std::uint8_t {
@@ -154,7 +150,7 @@ class WeightLoader {
   std::string prefix_;
   Device* device_ = nullptr;  // null: check only
   Stream* stream_ = nullptr;
-  ops::WeightFormat block_format_ = ops::WeightFormat::kNative;
+  QuantizationPlan plan_;
   ops::WeightFormat format_ = ops::WeightFormat::kNative;
   std::vector<TensorReport> report_;
   std::unordered_set<std::string> reported_;  // names in report_

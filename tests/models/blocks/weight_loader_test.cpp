@@ -57,7 +57,7 @@ class WeightLoaderTest : public ::testing::Test {
 TEST_F(WeightLoaderTest, BlocksFromTheFourthOnAreLoadedInTheirFormat) {
   add("layer.weight", {16, 16}, 0);
   const checkpoint::WeightSource weights = source();
-  WeightLoader loader(weights, "", *device_, *stream_, ops::WeightFormat::kFp8);
+  WeightLoader loader(weights, "", *device_, *stream_, quantization_plan(Quantization::kFp8));
   const auto load = [&] { (void)loader.linear("layer", 16, {16}, WeightLoader::Bias::kNo); };
   load();
   for (std::int64_t block = 0; block < 3; ++block) {
@@ -74,7 +74,7 @@ TEST_F(WeightLoaderTest, BlocksFromTheFourthOnAreLoadedInTheirFormat) {
 TEST_F(WeightLoaderTest, Int8IsTheFormatOfAllBlocksAndOfNothingElse) {
   add("layer.weight", {16, 16}, 0);
   const checkpoint::WeightSource weights = source();
-  WeightLoader loader(weights, "", *device_, *stream_, ops::WeightFormat::kInt8);
+  WeightLoader loader(weights, "", *device_, *stream_, quantization_plan(Quantization::kInt8));
   const auto dtype = [&] {
     return loader.linear("layer", 16, {16}, WeightLoader::Bias::kNo).dtype;
   };
