@@ -45,7 +45,7 @@ Tensor random_rows(Device& device, std::int64_t rows, std::int64_t cols) {
 }
 
 /// Arguments: threads, number of sequences, their length, head_dim.
-void attention(benchmark::State& state, ops::AttentionProducts products) {
+void attention(benchmark::State& state, DType projection_dtype) {
   const auto threads = static_cast<int>(state.range(0));
   const std::int64_t num_seqs = state.range(1);
   const std::int64_t length = state.range(2);
@@ -70,7 +70,7 @@ void attention(benchmark::State& state, ops::AttentionProducts products) {
       .head_dim = head_dim,
       .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
       .out = out.view(),
-      .products = products};
+      .projection_dtype = projection_dtype};
   const Buffer memory = device->allocate(kernels->attention_workspace(args) + Arena::kAlignment);
   Arena arena(memory.data(), memory.bytes());
   ExecContext ctx{*stream, *kernels, arena, *stream};
@@ -94,11 +94,11 @@ void cases(benchmark::internal::Benchmark* bench) {
   }
 }
 
-BENCHMARK_CAPTURE(attention, native, ops::AttentionProducts::kNative)
+BENCHMARK_CAPTURE(attention, native, DType::kF32)
     ->Apply(cases)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(attention, int16, ops::AttentionProducts::kInt16)
+BENCHMARK_CAPTURE(attention, int16, DType::kI8)
     ->Apply(cases)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);

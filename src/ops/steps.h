@@ -49,7 +49,7 @@ void check_attention(const char* op, const AttentionArgs& args);
           .head_dim = args.head_dim,
           .scale = args.scale,
           .out = args.out,
-          .products = products_behind(args.projection)};
+          .projection_dtype = args.projection.dtype};
 }
 
 }  // namespace fovea::ops

@@ -319,7 +319,8 @@ std::vector<OpCase> cpu_cases() {
 class Attention16Test : public ::testing::TestWithParam<OpCase> {
  protected:
   std::vector<float> attend(OpFixture& on, Heads heads, const std::vector<float>& qkv,
-                            const std::vector<std::int32_t>& cu) {
+                            const std::vector<std::int32_t>& cu,
+                            DType projection_dtype = DType::kI8) {
     const std::int64_t rows = static_cast<std::int64_t>(qkv.size()) / (3 * heads.width());
     const Tensor x = on.activations({rows, 3 * heads.width()}, qkv);
     const Tensor starts = on.ints({static_cast<std::int64_t>(cu.size())}, cu);
@@ -331,7 +332,7 @@ class Attention16Test : public ::testing::TestWithParam<OpCase> {
                            .head_dim = heads.dim,
                            .scale = heads.scale(),
                            .out = out.view(),
-                           .products = ops::AttentionProducts::kInt16});
+                           .projection_dtype = projection_dtype});
     });
   }
 
@@ -372,13 +373,14 @@ TEST_P(Attention16Test, NeitherLeafNorThreadsChangeBits) {
   expect_same_bits(got, attend(first, heads, qkv, cu));
 }
 
-TEST(ProductsBehind, AreIntegersIfTheProjectionIsOfIntegers) {
-  ops::PackedLinear projection;
-  EXPECT_EQ(ops::products_behind(projection), ops::AttentionProducts::kNative);
-  projection.dtype = DType::kF8E4M3;
-  EXPECT_EQ(ops::products_behind(projection), ops::AttentionProducts::kNative);
-  projection.dtype = DType::kI8;
-  EXPECT_EQ(ops::products_behind(projection), ops::AttentionProducts::kInt16);
+TEST_P(Attention16Test, ComesBehindIntegersOfEightBitsAlone) {
+  std::mt19937_64 generator(81);
+  const Heads heads{2, 64};
+  const std::vector<std::int32_t> cu = offsets({70});
+  const std::vector<float> qkv = normal_values(generator, cu.back() * 3 * heads.width());
+  const std::vector<float> native = attend(f, heads, qkv, cu, DType::kF32);
+  expect_same_bits(native, attend(f, heads, qkv, cu, DType::kF8E4M3));
+  EXPECT_NE(native, attend(f, heads, qkv, cu, DType::kI8));
 }
 
 }  // namespace

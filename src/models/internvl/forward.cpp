@@ -64,7 +64,7 @@ static void add_attention(ExecContext& ctx, const Attention& layer,
                        .head_dim = attn.head_dim(),
                        .scale = 1.0f / std::sqrt(static_cast<float>(attn.head_dim())),
                        .out = mixed,
-                       .products = ops::products_behind(attn.qkv)});
+                       .projection_dtype = attn.qkv.dtype});
   ops::linear(ctx, {.x = mixed, .weight = attn.proj, .residual = x, .rows = rows.live(), .out = x});
 }
 

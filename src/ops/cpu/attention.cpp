@@ -90,18 +90,15 @@ struct AttentionBody {
   }
 };
 
-bool multiplies_int16(const ops::AttentionArgs& args) {
-  return args.products == ops::AttentionProducts::kInt16;
+std::int64_t scratch_floats_of(const ops::AttentionArgs& args, AttentionProducts products) {
+  return products == AttentionProducts::kInt16 ? attention16_scratch_floats(args.head_dim)
+                                               : attention_scratch_floats(args.head_dim);
 }
 
-std::int64_t scratch_floats_of(const ops::AttentionArgs& args) {
-  return multiplies_int16(args) ? attention16_scratch_floats(args.head_dim)
-                                : attention_scratch_floats(args.head_dim);
-}
-
-AttentionBody body_of(const ops::AttentionArgs& args, CpuIsa isa, const Rotation& rotation) {
-  const std::int64_t scratch_floats = scratch_floats_of(args);
-  if (multiplies_int16(args))
+AttentionBody body_of(const ops::AttentionArgs& args, AttentionProducts products, CpuIsa isa,
+                      const Rotation& rotation) {
+  const std::int64_t scratch_floats = scratch_floats_of(args, products);
+  if (products == AttentionProducts::kInt16)
     return {attention16_leaf(isa).attention, attention16_task_queries(args.head_dim),
             scratch_floats, rotation};
   return {vector_kernels(isa).attention, attention_task_queries(args.head_dim), scratch_floats, {}};
@@ -189,14 +186,15 @@ void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
 
 }  // namespace
 
-std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads) {
-  return static_cast<std::size_t>(num_threads) * static_cast<std::size_t>(scratch_floats_of(args)) *
-         sizeof(float);
+std::size_t attention_workspace(const ops::AttentionArgs& args, AttentionProducts products,
+                                int num_threads) {
+  return static_cast<std::size_t>(num_threads) *
+         static_cast<std::size_t>(scratch_floats_of(args, products)) * sizeof(float);
 }
 
-void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace, CpuIsa isa,
-               const Rotation& rotation) {
-  const AttentionBody body = body_of(args, isa, rotation);
+void attention(Stream& stream, const ops::AttentionArgs& args, AttentionProducts products,
+               TensorView workspace, CpuIsa isa, const Rotation& rotation) {
+  const AttentionBody body = body_of(args, products, isa, rotation);
   static_cast<CpuStream&>(stream).submit(
       [args, workspace, body](ThreadPool& pool) { run(pool, args, workspace, body); });
 }

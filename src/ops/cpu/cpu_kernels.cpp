@@ -86,23 +86,24 @@ class CpuKernels final : public Kernels {
   void attention(const Submission& submission, const ops::AttentionArgs& args) const override {
     check_f32("attention", args.qkv);
     const Arena::Scope scope(submission.arena);
-    cpu::attention(submission.stream, with_products(args),
+    cpu::attention(submission.stream, args, products_of(args),
                    scratch(submission, attention_workspace(args)), isa_);
   }
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
-    return cpu::attention_workspace(with_products(args), num_threads_);
+    return cpu::attention_workspace(args, products_of(args), num_threads_);
   }
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     check_f32("projected_attention", args.qkv);
     linear(submission, ops::projection_args(args));
-    const ops::AttentionArgs attended = with_products(ops::attention_args(args));
-    const bool rotates_itself = attended.products == ops::AttentionProducts::kInt16;
+    const ops::AttentionArgs attended = ops::attention_args(args);
+    const cpu::AttentionProducts products = products_of(attended);
+    const bool rotates_itself = products == cpu::AttentionProducts::kInt16;
     if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, isa_);
     const Arena::Scope scope(submission.arena);
     const TensorView workspace = scratch(submission, attention_workspace(attended));
     const cpu::Rotation rotation{args.cos, args.sin};
-    cpu::attention(submission.stream, attended, workspace, isa_,
+    cpu::attention(submission.stream, attended, products, workspace, isa_,
                    rotates_itself ? rotation : cpu::Rotation{});
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
@@ -149,10 +150,11 @@ class CpuKernels final : public Kernels {
   }
 
  private:
-  /// Where layers multiply bf16, attention multiplies 16 bits, too: integers, which lose less.
-  [[nodiscard]] ops::AttentionArgs with_products(ops::AttentionArgs args) const {
-    if (compute_ == DType::kBF16) args.products = ops::AttentionProducts::kInt16;
-    return args;
+  /// Where layers multiply bf16, or the one before multiplied 8 bits, attention multiplies 16 bits,
+  /// too: integers, which lose less.
+  [[nodiscard]] cpu::AttentionProducts products_of(const ops::AttentionArgs& args) const {
+    const bool is_coarse = compute_ == DType::kBF16 || args.projection_dtype == DType::kI8;
+    return is_coarse ? cpu::AttentionProducts::kInt16 : cpu::AttentionProducts::kF32;
   }
 
   CpuIsa isa_;

@@ -17,13 +17,6 @@ struct Sequences {
   LiveRows rows = {};          ///< no live sequence goes beyond them
 };
 
-/// What attention multiplies.
-/// kNative: the activation dtype; integers as kInt16 on a CPU whose layers multiply bf16.
-/// kInt16 (CPU): integers of 16 bits. Queries and keys are multiples of the largest magnitude of
-/// their row, values of that of their component among 128 keys, and softmax is f32
-/// (src/ops/cpu/attention16/body.h).
-enum class AttentionProducts : std::uint8_t { kNative, kInt16 };
-
 struct AttentionArgs {
   ConstTensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
                         ///< contiguous
@@ -32,7 +25,9 @@ struct AttentionArgs {
   std::int64_t head_dim;  ///< multiple of 8
   float scale;            ///< applied to q . k, usually head_dim^-0.5
   TensorView out;         ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
-  AttentionProducts products = AttentionProducts::kNative;
+  /// PackedLinear::dtype of the layer that computed qkv: attention behind 8 bits need not be more
+  /// precise than they are. kF32 where there is no such layer.
+  DType projection_dtype = DType::kF32;
 };
 
 /// Softmax attention inside every sequence, all heads, without a mask:
@@ -40,10 +35,14 @@ struct AttentionArgs {
 /// Scores are never stored: keys are visited in blocks counted from the start of each sequence,
 /// sums are f32, and a sequence gives the same bits alone and packed (CPU). Rows that no live
 /// sequence covers are not part of any result. Zero-length sequences are legal.
+/// Products are of the activation dtype, but a CPU multiplies integers of 16 bits behind weights of
+/// kI8 and where its layers multiply bf16: queries and keys are multiples of the largest magnitude
+/// of their row, values of that of their component among 128 keys, and softmax is f32
+/// (src/ops/cpu/attention16/body.h).
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
 /// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads of more
-/// than 128 dims or for kInt16 on a GPU.
+/// than 128 dims on a GPU.
 /// Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, section 3.2.1; the
 /// streaming form is that of Dao, "FlashAttention-2", arXiv:2307.08691.
 FOVEA_API void attention(ExecContext& ctx, const AttentionArgs& args);

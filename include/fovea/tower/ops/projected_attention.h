@@ -8,11 +8,6 @@
 
 namespace fovea::ops {
 
-/// What attention multiplies behind a projection: integers of 16 bits if its weights are integers.
-[[nodiscard]] inline AttentionProducts products_behind(const PackedLinear& projection) {
-  return projection.dtype == DType::kI8 ? AttentionProducts::kInt16 : AttentionProducts::kNative;
-}
-
 struct ProjectedAttentionArgs {
   ConstTensorView x;               ///< [rows, in_features], activation dtype or quantized
   const PackedLinear& projection;  ///< to 3 * num_heads * head_dim features: q | k | v, heads
@@ -32,7 +27,7 @@ struct ProjectedAttentionArgs {
 /// its attention reads it:
 ///   qkv = linear(x, projection),  rounded to the activation dtype
 ///   rotate q and k of every head by the angles of their row, if there are angles
-///   out = attention(qkv), with the products that suit the projection
+///   out = attention(qkv), with the products that suit the projection's dtype
 /// The rotary embedding pairs the halves of a head (j with j + h, h = head_dim / 2):
 ///   y[j] = q[j] cos[j] - q[j + h] sin[j],  y[j + h] = q[j + h] cos[j] + q[j] sin[j]
 /// in f32, rounded once to the activation dtype; k alike. Models whose reference pairs neighbours

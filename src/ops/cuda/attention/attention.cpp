@@ -54,8 +54,6 @@ Kernel choose(CudaAttention choice, bool hopper, const AttentionWork& work,
 }
 
 void check(const char* op, const ops::AttentionArgs& args) {
-  FOVEA_CHECK(args.products == ops::AttentionProducts::kNative, kUnsupported, op,
-              ": a GPU multiplies bf16, not integers of 16 bits");
   check_bf16(op, "qkv", args.qkv);
   check_vectors(op, "qkv", args.qkv);
   check_vectors(op, "out", args.out);
