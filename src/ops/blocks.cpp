@@ -39,7 +39,7 @@ PreparedBlocks prepare_blocks(Device& device, std::span<const BlockLayers> block
   return device.kernels().prepare_blocks(device, blocks);
 }
 
-bool add_blocks(ExecContext& ctx, const AddBlocksArgs& args) {
+std::optional<std::vector<TensorView>> add_blocks(ExecContext& ctx, const AddBlocksArgs& args) {
   check_activation(kAdd, "x", args.x, 2);
   const std::int64_t rows = args.x.shape[0];
   if (args.cos || args.sin) {
@@ -47,13 +47,9 @@ bool add_blocks(ExecContext& ctx, const AddBlocksArgs& args) {
     check_tensor(kAdd, "cos", args.cos, DType::kF32, {rows, pairs});
     check_tensor(kAdd, "sin", args.sin, DType::kF32, {rows, pairs});
   }
-  for (const BlockTap& tap : args.taps) {
-    check_tensor(kAdd, "tap", tap.out, args.x.dtype, args.x.shape);
-    check_disjoint(kAdd, "tap", tap.out, "x", args.x);
-  }
   check_sequences(kAdd, args.sequences, rows);
-  if (rows == 0) return true;
-  if (rows > kMostRowsTogether || !args.blocks) return false;
+  if (rows == 0) return std::vector<TensorView>(args.taps.size(), args.x);
+  if (!args.blocks) return std::nullopt;
   return ctx.kernels.add_blocks(ctx.submission(), args);
 }
 

@@ -78,6 +78,16 @@ void CostKernels::projected_attention(const Submission& submission,
   attention(submission, ops::attention_args(args));
 }
 
+std::optional<std::vector<TensorView>> CostKernels::add_blocks(
+    const Submission& submission, const ops::AddBlocksArgs& args) const {
+  take(submission.arena, add_blocks_workspace(args));
+  return std::nullopt;
+}
+
+std::size_t CostKernels::add_blocks_workspace(const ops::AddBlocksArgs& args) const {
+  return backend_.add_blocks_workspace(args);
+}
+
 void CostKernels::patchify(const Submission&, const ops::PatchifyArgs&) const {}
 
 void CostKernels::add_positions_bilinear(const Submission&, const ops::AddPositionsArgs&) const {}

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "ops/kernels.h"
 
@@ -33,6 +36,10 @@ class CostKernels final : public Kernels {
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override;
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override;
+  /// Nothing, so that the ops of the blocks are counted one by one.
+  [[nodiscard]] std::optional<std::vector<TensorView>> add_blocks(
+      const Submission& submission, const ops::AddBlocksArgs& args) const override;
+  [[nodiscard]] std::size_t add_blocks_workspace(const ops::AddBlocksArgs& args) const override;
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override;
   void add_positions_bilinear(const Submission& submission,
                               const ops::AddPositionsArgs& args) const override;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/activate.h"
@@ -47,13 +50,19 @@ class Kernels {
   /// Takes what linear() over projection_args(args) and attention() over attention_args(args) take.
   virtual void projected_attention(const Submission& submission,
                                    const ops::ProjectedAttentionArgs& args) const = 0;
-  /// Nothing, and false, on backends that compute blocks op by op.
+  /// Nothing on backends that compute blocks op by op, as the next two.
   [[nodiscard]] virtual ops::PreparedBlocks prepare_blocks(
       Device&, std::span<const ops::BlockLayers>) const {
     return {};
   }
-  [[nodiscard]] virtual bool add_blocks(const Submission&, const ops::AddBlocksArgs&) const {
-    return false;
+  [[nodiscard]] virtual std::optional<std::vector<TensorView>> add_blocks(
+      const Submission&, const ops::AddBlocksArgs&) const {
+    return std::nullopt;
+  }
+  /// Bytes that add_blocks() takes from the arena; what pointers refer to is not read. For those
+  /// who size arenas.
+  [[nodiscard]] virtual std::size_t add_blocks_workspace(const ops::AddBlocksArgs&) const {
+    return 0;
   }
   virtual void patchify(const Submission& submission, const ops::PatchifyArgs& args) const = 0;
   virtual void add_positions_bilinear(const Submission& submission,

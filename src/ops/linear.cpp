@@ -4,6 +4,7 @@
 #include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
+#include "ops/quantized.h"
 #include "ops/steps.h"
 
 namespace fovea::ops {
@@ -57,6 +58,11 @@ PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView
                 weight.shape[0], "], got ", bias.shape);
   }
   return device.kernels().pack_linear(device, weight, bias, format);
+}
+
+TensorView input_rows(ExecContext& ctx, const PackedLinear& layer, const ConstTensorView& like) {
+  if (layer.dtype == DType::kF8E4M3) return quantized_tensor(ctx.arena, like.shape);
+  return ctx.arena.tensor(like.dtype, like.shape);
 }
 
 void linear(ExecContext& ctx, const LinearArgs& args) {

@@ -9,7 +9,6 @@
 #include "fovea/tower/ops/mlp.h"
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/patch.h"
-#include "ops/quantized.h"
 
 namespace fovea::blocks {
 
@@ -65,11 +64,6 @@ void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, 
       {.x = mixed, .weight = layer.proj, .residual = residual, .rows = rows.live(), .out = out});
 }
 
-TensorView rows_for(ExecContext& ctx, const ops::PackedLinear& layer, TensorView x) {
-  if (layer.dtype == DType::kF8E4M3) return ops::quantized_tensor(ctx.arena, x.shape);
-  return ctx.arena.tensor(x.dtype, x.shape);
-}
-
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x) {
   attend(ctx, layer, rows, normed, x, x);
@@ -99,33 +93,18 @@ void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensor
   ops::linear(ctx, {.x = wide, .weight = layer.down, .residual = x, .rows = rows, .out = x});
 }
 
-namespace {
-
-/// All blocks in one piece of work, if the backend has one.
-bool add_together(ExecContext& ctx, const BlockStack& stack, const AttendedRows& rows, TensorView x,
-                  std::span<const std::int64_t> taps, const OnTap& on_tap) {
-  if (x.shape[0] > ops::kMostRowsTogether) return false;
-  const Arena::Scope scope(ctx.arena);
-  std::vector<ops::BlockTap> levels;
-  for (const std::int64_t block : taps)
-    levels.push_back({.block = block, .out = ctx.arena.tensor(x.dtype, x.shape)});
-  if (!ops::add_blocks(ctx, {.blocks = stack.prepared,
-                             .cos = rows.cos,
-                             .sin = rows.sin,
-                             .sequences = rows.sequences,
-                             .x = x,
-                             .taps = levels})) {
-    return false;
-  }
-  for (std::size_t i = 0; i < levels.size(); ++i) on_tap(i, levels[i].out);
-  return true;
-}
-
-}  // namespace
-
 void add_blocks(ExecContext& ctx, const BlockStack& stack, const AttendedRows& rows, TensorView x,
                 std::span<const std::int64_t> taps, const OnTap& on_tap) {
-  if (add_together(ctx, stack, rows, x, taps, on_tap)) return;
+  const Arena::Scope scope(ctx.arena);
+  if (const auto levels = ops::add_blocks(ctx, {.blocks = stack.prepared,
+                                                .cos = rows.cos,
+                                                .sin = rows.sin,
+                                                .sequences = rows.sequences,
+                                                .x = x,
+                                                .taps = taps})) {
+    for (std::size_t i = 0; i < taps.size(); ++i) on_tap(i, (*levels)[i]);
+    return;
+  }
   std::size_t passed = 0;  // taps
   for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
     add_block(ctx, stack.blocks[i], rows, x);

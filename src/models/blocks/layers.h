@@ -134,9 +134,6 @@ void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensor
 [[nodiscard]] inline const ops::PackedLinear& first_layer(const GatedMlp& layer) {
   return layer.gate_up;
 }
-/// Memory for rows of x, normalised, as `layer` reads them: quantized if its weights are. Until the
-/// caller's scope of the arena ends.
-[[nodiscard]] TensorView rows_for(ExecContext& ctx, const ops::PackedLinear& layer, TensorView x);
 
 /// out[:, column ...] = fc2(activation(fc1(x))), for mergers and projectors.
 /// @param wide scratch [rows, wide], of the caller because the work may go to a second queue.
@@ -156,12 +153,12 @@ void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& 
                TensorView x) {
   {
     const Arena::Scope scope(ctx.arena);
-    const TensorView normed = rows_for(ctx, first_layer(block.attn), x);
+    const TensorView normed = ops::input_rows(ctx, first_layer(block.attn), x);
     norm(ctx, block.norm1, x, rows.live(), normed);
     add_attention(ctx, block.attn, rows, normed, x);
   }
   const Arena::Scope scope(ctx.arena);
-  const TensorView normed = rows_for(ctx, first_layer(block.mlp), x);
+  const TensorView normed = ops::input_rows(ctx, first_layer(block.mlp), x);
   norm(ctx, block.norm2, x, rows.live(), normed);
   add_mlp(ctx, block.mlp, rows.live(), normed, x);
 }

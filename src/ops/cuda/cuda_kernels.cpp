@@ -86,9 +86,12 @@ class CudaKernels final : public Kernels {
     if (!has_hopper_kernels_) return {};
     return cuda::prepare_blocks(device, device_index_, blocks);
   }
-  [[nodiscard]] bool add_blocks(const Submission& submission,
-                                const ops::AddBlocksArgs& args) const override {
+  [[nodiscard]] std::optional<std::vector<TensorView>> add_blocks(
+      const Submission& submission, const ops::AddBlocksArgs& args) const override {
     return cuda::add_blocks(submission, args);
+  }
+  [[nodiscard]] std::size_t add_blocks_workspace(const ops::AddBlocksArgs& args) const override {
+    return cuda::add_blocks_workspace(args);
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
     cuda::patchify(stream_of(submission), args, num_multiprocessors_);

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "fovea/export.h"
 #include "fovea/tower/core/tensor_view.h"
@@ -44,22 +46,13 @@ struct PreparedBlocks {
 [[nodiscard]] FOVEA_API PreparedBlocks prepare_blocks(Device& device,
                                                       std::span<const BlockLayers> blocks);
 
-/// Where x goes on its way, too.
-struct BlockTap {
-  std::int64_t block;  ///< behind which x is stored
-  TensorView out;      ///< [rows, features], activation dtype; no overlap with x
-};
-
-/// No backend computes blocks together for more rows of capacity.
-inline constexpr std::int64_t kMostRowsTogether = 256;
-
 struct AddBlocksArgs {
   const PreparedBlocks& blocks;  ///< must outlive recorded work
   ConstTensorView cos = {};      ///< [rows, head_dim / 2] f32, or neither this nor sin
   ConstTensorView sin = {};      ///< angles as in ProjectedAttentionArgs
   Sequences sequences;
-  TensorView x;                         ///< [rows, features], activation dtype, in and out
-  std::span<const BlockTap> taps = {};  ///< in the order of their blocks
+  TensorView x;                             ///< [rows, features], activation dtype, in and out
+  std::span<const std::int64_t> taps = {};  ///< blocks behind which x is kept, ascending
 };
 
 /// x passes through all blocks, where the backend has one kernel for that many rows. Sums, norms
@@ -69,8 +62,12 @@ struct AddBlocksArgs {
 /// so rows agree with those of the ops one by one within the rounding of the activation dtype, not
 /// bit for bit. Which way is taken depends on shapes alone. Asynchronous on ctx.stream; safe to
 /// capture.
-/// @return false if nothing was done, because blocks of that many rows are computed op by op.
-/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-[[nodiscard]] FOVEA_API bool add_blocks(ExecContext& ctx, const AddBlocksArgs& args);
+/// @return x behind each of the taps, [rows, features], in memory of ctx.arena until the caller's
+/// scope of it ends; nothing if nothing was done or taken, because the backend computes blocks of
+/// that many rows op by op.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if there
+/// is no block for a tap.
+[[nodiscard]] FOVEA_API std::optional<std::vector<TensorView>> add_blocks(
+    ExecContext& ctx, const AddBlocksArgs& args);
 
 }  // namespace fovea::ops

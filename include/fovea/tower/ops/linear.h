@@ -54,6 +54,13 @@ struct PackedLinear {
                                                  ConstTensorView bias,
                                                  WeightFormat format = WeightFormat::kNative);
 
+/// Memory for rows that `layer` will read as x, in ctx.arena until the caller's scope of it ends:
+/// for E4M3 weights quantized rows, which the norms write, else rows of the activation dtype.
+/// @param like [rows, in_features], activation dtype: the shape of the rows, and their dtype where
+///   they are not quantized. It is not read.
+[[nodiscard]] FOVEA_API TensorView input_rows(ExecContext& ctx, const PackedLinear& layer,
+                                              const ConstTensorView& like);
+
 struct LinearArgs {
   ConstTensorView x;           ///< [rows, in_features], activation dtype or quantized
   const PackedLinear& weight;  ///< must outlive recorded work

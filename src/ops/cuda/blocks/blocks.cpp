@@ -112,6 +112,43 @@ Buffer make_constants(Device& device, std::span<const BlockKernel* const> kernel
   return buffer;
 }
 
+const PreparedTower& prepared_of(const ops::AddBlocksArgs& args) {
+  return *static_cast<const PreparedTower*>(args.blocks.state.get());
+}
+
+/// The kernel for so many rows; null if they are computed op by op.
+const BlockKernel* kernel_for(const PreparedTower& prepared, std::int64_t rows) {
+  const auto found = std::ranges::find_if(
+      prepared.kernels, [&](const BlockKernel* kernel) { return rows <= kernel->rows; });
+  return found == prepared.kernels.end() ? nullptr : *found;
+}
+
+void check_x(const BlockKernel& kernel, const ops::AddBlocksArgs& args) {
+  check_bf16("add_blocks", "x", args.x);
+  FOVEA_CHECK(
+      args.x.shape[1] == kernel.width && (!args.cos || args.cos.shape[1] == kernel.head_dim / 2),
+      kInvalidArgument, "add_blocks: blocks of width ", kernel.width, " and head dim ",
+      kernel.head_dim, " were prepared, got x ", args.x.shape, ", angles ", args.cos.shape);
+  check_vectors("add_blocks", "x", args.x);
+}
+
+/// Rows, angles and sequences of a launch.
+BlocksWork make_work(const BlockKernel& kernel, const PreparedTower& prepared,
+                     const ops::AddBlocksArgs& args) {
+  BlocksWork work{};
+  work.x = reinterpret_cast<__nv_bfloat16*>(args.x.data);
+  work.cos = reinterpret_cast<const float*>(args.cos.data);
+  work.sin = reinterpret_cast<const float*>(args.sin.data);
+  work.cu_seqlens = reinterpret_cast<const std::int32_t*>(args.sequences.cu_seqlens.data);
+  work.live_seqs = args.sequences.seqs.count;
+  work.live_rows = args.sequences.rows.count;
+  work.max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1);
+  work.capacity = static_cast<int>(args.x.shape[0]);
+  work.scale = 1.0f / std::sqrt(static_cast<float>(kernel.head_dim));
+  work.epsilon = prepared.epsilon;
+  return work;
+}
+
 }  // namespace
 
 ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
@@ -133,48 +170,41 @@ ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
   return {std::move(prepared)};
 }
 
-bool add_blocks(const Submission& submission, const ops::AddBlocksArgs& args) {
-  const auto& prepared = *static_cast<const PreparedTower*>(args.blocks.state.get());
-  const auto found = std::ranges::find_if(
-      prepared.kernels, [&](const BlockKernel* kernel) { return args.x.shape[0] <= kernel->rows; });
-  if (found == prepared.kernels.end()) return false;
-  const BlockKernel& kernel = **found;
-  const auto num_blocks = static_cast<std::int64_t>(prepared.blocks.size());
-  check_bf16("add_blocks", "x", args.x);
-  FOVEA_CHECK(
-      args.x.shape[1] == kernel.width && (!args.cos || args.cos.shape[1] == kernel.head_dim / 2),
-      kInvalidArgument, "add_blocks: blocks of width ", kernel.width, " and head dim ",
-      kernel.head_dim, " were prepared, got x ", args.x.shape, ", angles ", args.cos.shape);
-  check_vectors("add_blocks", "x", args.x);
+std::size_t add_blocks_workspace(const ops::AddBlocksArgs& args) {
+  const std::size_t bytes = args.x.bytes() + Arena::kAlignment - 1;
+  return kernel_for(prepared_of(args), args.x.shape[0]) == nullptr
+             ? 0
+             : args.taps.size() * (bytes / Arena::kAlignment * Arena::kAlignment);
+}
 
+std::optional<std::vector<TensorView>> add_blocks(const Submission& submission,
+                                                  const ops::AddBlocksArgs& args) {
+  const PreparedTower& prepared = prepared_of(args);
+  const BlockKernel* const found = kernel_for(prepared, args.x.shape[0]);
+  if (found == nullptr) return std::nullopt;
+  const BlockKernel& kernel = *found;
+  check_x(kernel, args);
   CudaStream& stream = stream_of(submission);
-  BlocksWork work{};
+  BlocksWork work = make_work(kernel, prepared, args);
   work.mail = stream.own_scratch().first(kernel.mail_bytes).data();
-  work.x = reinterpret_cast<__nv_bfloat16*>(args.x.data);
-  work.cos = reinterpret_cast<const float*>(args.cos.data);
-  work.sin = reinterpret_cast<const float*>(args.sin.data);
-  work.cu_seqlens = reinterpret_cast<const std::int32_t*>(args.sequences.cu_seqlens.data);
-  work.live_seqs = args.sequences.seqs.count;
-  work.live_rows = args.sequences.rows.count;
-  work.max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1);
-  work.capacity = static_cast<int>(args.x.shape[0]);
-  work.scale = 1.0f / std::sqrt(static_cast<float>(kernel.head_dim));
-  work.epsilon = prepared.epsilon;
-  std::vector<__nv_bfloat16*> taps(prepared.blocks.size(), nullptr);
-  for (const ops::BlockTap& tap : args.taps) {
-    FOVEA_CHECK(tap.block >= 0 && tap.block < num_blocks, kInvalidArgument,
-                "add_blocks: there is no block ", tap.block, " of ", num_blocks);
-    check_vectors("add_blocks", "tap", tap.out);
-    taps[static_cast<std::size_t>(tap.block)] = reinterpret_cast<__nv_bfloat16*>(tap.out.data);
+  std::vector<TensorView> taps;
+  std::vector<__nv_bfloat16*> taps_of_blocks(prepared.blocks.size(), nullptr);
+  for (const std::int64_t block : args.taps) {
+    FOVEA_CHECK(block >= 0 && std::cmp_less(block, prepared.blocks.size()), kInvalidArgument,
+                "add_blocks: there is no block ", block, " of ", prepared.blocks.size());
+    taps.push_back(submission.arena.tensor(args.x.dtype, args.x.shape));
+    taps_of_blocks[static_cast<std::size_t>(block)] =
+        reinterpret_cast<__nv_bfloat16*>(taps.back().data);
   }
-  for (std::size_t first = 0; first < taps.size(); first += kMostBlocksInKernel) {
-    const std::size_t count = std::min<std::size_t>(taps.size() - first, kMostBlocksInKernel);
+  for (std::size_t first = 0; first < prepared.blocks.size(); first += kMostBlocksInKernel) {
+    const std::size_t count =
+        std::min<std::size_t>(prepared.blocks.size() - first, kMostBlocksInKernel);
     work.blocks = static_cast<int>(count);
     std::copy_n(prepared.blocks.begin() + static_cast<std::ptrdiff_t>(first), count, work.block);
-    std::copy_n(taps.begin() + static_cast<std::ptrdiff_t>(first), count, work.tap);
+    std::copy_n(taps_of_blocks.begin() + static_cast<std::ptrdiff_t>(first), count, work.tap);
     kernel.launch(stream, work);
   }
-  return true;
+  return taps;
 }
 
 }  // namespace fovea::cuda

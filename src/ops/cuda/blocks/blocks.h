@@ -4,7 +4,9 @@
 #include <cuda_bf16.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "device/cuda/cuda_stream.h"
 #include "fovea/tower/ops/blocks.h"
@@ -75,7 +77,9 @@ struct BlockKernel {
 /// ops::prepare_blocks on a Hopper GPU.
 [[nodiscard]] ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
                                                  std::span<const ops::BlockLayers> blocks);
-/// ops::add_blocks of what prepare_blocks has made.
-[[nodiscard]] bool add_blocks(const Submission& submission, const ops::AddBlocksArgs& args);
+/// ops::add_blocks of what prepare_blocks has made, and the bytes of its taps in the arena.
+[[nodiscard]] std::optional<std::vector<TensorView>> add_blocks(const Submission& submission,
+                                                                const ops::AddBlocksArgs& args);
+[[nodiscard]] std::size_t add_blocks_workspace(const ops::AddBlocksArgs& args);
 
 }  // namespace fovea::cuda
