@@ -15,7 +15,7 @@
 
 namespace fovea::test {
 
-/// A kernel, by its name in src/ops/cuda/gemm/hopper/*.cu, and the numbers of thread blocks that
+/// A kernel, by its name in src/ops/cuda/gemm/hopper/*.cu, and the numbers of CTAs that
 /// share a sum to try: even and odd parts of a tile, and the most.
 struct Kernel {
   std::string name;

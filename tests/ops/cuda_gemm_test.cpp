@@ -214,7 +214,7 @@ TEST_F(CudaGemmTest, OnlyARehearsalMeasures) {
 }
 
 TEST_F(CudaGemmTest, ASizeThatIsNotMeasuredTakesTheNearestChoice) {
-  // Sums that two and eight thread blocks share are added in another order.
+  // Sums that two and eight CTAs share are added in another order.
   const std::string kernel = "64x32 split";
   Case near = kRecorded;
   near.rows = kRecorded.rows + 20;

@@ -139,7 +139,7 @@ TEST_P(GridAttentionTest, MatchesDoublePrecisionForTheGlobalBlocksOfSam) {
 
 TEST_P(GridAttentionTest, MatchesDoublePrecisionForTheWidthsOfViews) {
   // Some backends have bodies of their own for these: few and many tiles of queries, whole ones and
-  // not, more of them than a GPU has multiprocessors.
+  // not, more of them than a GPU has SMs.
   std::uint64_t seed = 75;
   for (const GridSizes& s :
        {GridSizes{2, 2, 32, 0, 2, 64}, GridSizes{3, 6, 32, 0, 1, 64}, GridSizes{2, 4, 40, 0, 3, 64},

@@ -54,7 +54,7 @@ const std::map<std::string, Arrows> kAllowedInside{
       {"gemm", {"common", "ptx", "rowwise"}},
       {"attention", {"common", "ptx", "rowwise", "gemm"}},
       {"grid_attention", {"common", "ptx", "attention"}},
-      {"blocks", {"common", "ptx", "rowwise"}}}},
+      {"tower", {"common", "ptx", "rowwise"}}}},
 };
 
 /// The first `count` parts of a path, or nothing if it has no more parts than that.

@@ -1,5 +1,6 @@
 // Provenance can be looked up: a `Source:` comment that cites docs/reference names a page and a
-// heading that exist, and none cites a document outside of the repository.
+// heading that exist, and none cites a document outside of the repository. Sources for GPUs speak
+// of what NVIDIA's manuals have a word for by that word.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,6 +82,65 @@ std::string objection(const std::string& comment) {
     if (missing != cited.end()) return page + " has no heading \"" + *missing + "\"";
   }
   return "";
+}
+
+struct Word {
+  const char* banned;   ///< a regular expression
+  const char* instead;  ///< the word of NVIDIA's manuals, or of CUTLASS
+};
+const Word kWords[] = {
+    {"[Tt]hread[ _]?[Bb]lock", "CTA"},
+    {"(^|[^A-Za-z])[Mm]ultiprocessor", "SM"},
+    {"(^|[^A-Za-z])([Bb]ring|[Bb]rought)", "load, prefetch or store"},
+    {"(^|[^A-Za-z])[Uu]pcoming", "prefetch"},
+    {"products?_(begin|commit|wait|start|add)", "wgmma fence, commit_group, wait_group, mma"},
+    {"GemmProduct|before_product", "matmul"},
+    {"(grow|shrink)_registers", "setmaxnreg"},
+    {"matrix_unit", "fence.proxy.async"},
+    {"Teamwork", "schedule"},
+    {"[Ss]upplier", "producer"},
+};
+
+/// What is wrong with the words of a line of code or comment, text in quotes aside, or "".
+std::string objection_to_words(const std::string& line) {
+  static const std::regex quoted(R"re("[^"]*")re");
+  const std::string text = std::regex_replace(line, quoted, "");
+  for (const auto& [banned, instead] : kWords) {
+    if (std::regex_search(text, std::regex(banned)))
+      return std::string(banned) + " is called " + instead;
+  }
+  return "";
+}
+
+TEST(SourceWords, AreThoseOfTheManualsInSourcesForGpus) {
+  int num_lines = 0;
+  for (const std::string folder : {"src/ops/cuda", "src/device", "include/fovea/tower/ops"}) {
+    for (const std::string& file : files_below(folder, {".h", ".cpp", ".cu", ".cuh", ".md"})) {
+      for (const std::string& line : read_lines(file)) {
+        EXPECT_EQ(objection_to_words(line), "") << file << ": " << line;
+        ++num_lines;
+      }
+    }
+  }
+  EXPECT_GT(num_lines, 1000);
+}
+
+TEST(SourceWordsTable, AllowsNamesOfCudaAndQuotedText) {
+  for (const char* line :
+       {"cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device)",
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, kernel, threads, bytes)",
+        R"(cat(count, " multiprocessors"))", "/// One CTA per SM.", "float products[4];"}) {
+    EXPECT_EQ(objection_to_words(line), "") << line;
+  }
+}
+
+TEST(SourceWordsTable, RefusesWordsOfOurOwn) {
+  for (const char* line :
+       {"/// One thread block per SM.", "int thread_blocks;", "int num_multiprocessors;",
+        "// a warp brings weights", "ptx::products_wait<0>(sums);", "class GemmProduct {",
+        "ptx::grow_registers<240>();", "enum class Teamwork {", "int supplier(int i) const;"}) {
+    EXPECT_NE(objection_to_words(line), "") << line;
+  }
 }
 
 TEST(SourceComments, CiteWhatExists) {

@@ -3,19 +3,19 @@
 
 #include "core/check.h"
 #include "ops/cuda/attention/attention.h"
-#include "ops/cuda/blocks/blocks.h"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
 #include "ops/cuda/gemm/gemm.h"
 #include "ops/cuda/gemm/linear.h"
 #include "ops/cuda/grid_attention/grid_attention.h"
 #include "ops/cuda/rowwise/rowwise.h"
+#include "ops/cuda/tower/blocks.h"
 
 namespace fovea::cuda {
 
 namespace {
 
-int count_multiprocessors(int device_index) {
+int count_sms(int device_index) {
   int count = 0;
   FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_index));
   return count;
@@ -25,11 +25,11 @@ class CudaKernels final : public Kernels {
  public:
   CudaKernels(const CudaDeviceOptions& options, const KernelSets& sets)
       : device_index_(options.index),
-        num_multiprocessors_(count_multiprocessors(options.index)),
+        num_sms_(count_sms(options.index)),
         has_hopper_kernels_(sets.hopper),
         has_hopper_attention_(sets.hopper && options.attention != CudaAttention::kPortable),
         gemm_(options.index, options.cache_dir, sets.hopper),
-        attention_(options, has_hopper_attention_, num_multiprocessors_, gemm_) {
+        attention_(options, has_hopper_attention_, num_sms_, gemm_) {
     FOVEA_CHECK(
         options.attention != CudaAttention::kHopper || sets.hopper, kUnsupported,
         "cuda:", options.index,
@@ -48,28 +48,28 @@ class CudaKernels final : public Kernels {
     return cuda::pack_linear(device, device_index_, weight, bias, format);
   }
   void linear(const Submission& submission, const ops::LinearArgs& args) const override {
-    cuda::linear(submission, args, gemm_, num_multiprocessors_);
+    cuda::linear(submission, args, gemm_, num_sms_);
   }
   [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override {
     return cuda::linear_workspace(args);
   }
   void mlp(const Submission& submission, const ops::MlpArgs& args) const override {
-    cuda::mlp(submission, args, gemm_, num_multiprocessors_);
+    cuda::mlp(submission, args, gemm_, num_sms_);
   }
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override {
-    cuda::layer_norm(stream_of(submission), args, num_multiprocessors_);
+    cuda::layer_norm(stream_of(submission), args, num_sms_);
   }
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
-    cuda::rms_norm(stream_of(submission), args, num_multiprocessors_);
+    cuda::rms_norm(stream_of(submission), args, num_sms_);
   }
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override {
-    cuda::activate(stream_of(submission), args, num_multiprocessors_);
+    cuda::activate(stream_of(submission), args, num_sms_);
   }
   void gated(const Submission& submission, const ops::GatedArgs& args) const override {
-    cuda::gated(stream_of(submission), args, num_multiprocessors_);
+    cuda::gated(stream_of(submission), args, num_sms_);
   }
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
-    cuda::rope_angles(stream_of(submission), args, num_multiprocessors_);
+    cuda::rope_angles(stream_of(submission), args, num_sms_);
   }
   void attention(const Submission& submission, const ops::AttentionArgs& args) const override {
     attention_.run(submission, args);
@@ -94,32 +94,32 @@ class CudaKernels final : public Kernels {
     return cuda::add_blocks_workspace(args);
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
-    cuda::patchify(stream_of(submission), args, num_multiprocessors_);
+    cuda::patchify(stream_of(submission), args, num_sms_);
   }
   void add_positions_bilinear(const Submission& submission,
                               const ops::AddPositionsArgs& args) const override {
-    cuda::add_positions_bilinear(stream_of(submission), args, num_multiprocessors_);
+    cuda::add_positions_bilinear(stream_of(submission), args, num_sms_);
   }
   void add_positions_bicubic(const Submission& submission,
                              const ops::AddPositionsArgs& args) const override {
-    cuda::add_positions_bicubic(stream_of(submission), args, num_multiprocessors_);
+    cuda::add_positions_bicubic(stream_of(submission), args, num_sms_);
   }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
-    cuda::gather_rows(stream_of(submission), args, num_multiprocessors_);
+    cuda::gather_rows(stream_of(submission), args, num_sms_);
   }
   void copy_row_blocks(const Submission& submission,
                        const ops::CopyRowBlocksArgs& args) const override {
-    cuda::copy_row_blocks(stream_of(submission), args, num_multiprocessors_);
+    cuda::copy_row_blocks(stream_of(submission), args, num_sms_);
   }
   void add_table(const Submission& submission, const ops::AddTableArgs& args) const override {
-    cuda::add_table(stream_of(submission), args, num_multiprocessors_);
+    cuda::add_table(stream_of(submission), args, num_sms_);
   }
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
-    cuda::im2col_3x3(stream_of(submission), args, num_multiprocessors_);
+    cuda::im2col_3x3(stream_of(submission), args, num_sms_);
   }
   void grid_attention(const Submission& submission,
                       const ops::GridAttentionArgs& args) const override {
-    cuda::grid_attention(submission, args, has_hopper_attention_, num_multiprocessors_);
+    cuda::grid_attention(submission, args, has_hopper_attention_, num_sms_);
   }
   [[nodiscard]] std::size_t grid_attention_workspace(
       const ops::GridAttentionArgs& args) const override {
@@ -128,7 +128,7 @@ class CudaKernels final : public Kernels {
 
  private:
   int device_index_;
-  int num_multiprocessors_;
+  int num_sms_;
   bool has_hopper_kernels_;
   bool has_hopper_attention_;  // and may use it
   mutable GemmLibrary gemm_;   // remembers which algorithm was fastest

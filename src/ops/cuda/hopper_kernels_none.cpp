@@ -2,10 +2,10 @@
 // so nothing but the two questions is called.
 #include "core/check.h"
 #include "ops/cuda/attention/work.h"
-#include "ops/cuda/blocks/blocks.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 #include "ops/cuda/grid_attention/grid_attention.h"
 #include "ops/cuda/kernel_sets.h"
+#include "ops/cuda/tower/blocks.h"
 
 namespace fovea::cuda {
 
@@ -32,7 +32,7 @@ void launch_grid_attention_wgmma(CudaStream&, const GridWork&, int) { refuse(); 
 
 std::span<const HopperGemmKernel> small_gemm_kernels() { return {}; }
 std::span<const HopperGemmKernel> wide_gemm_kernels() { return {}; }
-std::span<const HopperGemmKernel> alternating_gemm_kernels() { return {}; }
+std::span<const HopperGemmKernel> pingpong_gemm_kernels() { return {}; }
 std::span<const HopperGemmKernel> head_gemm_kernels() { return {}; }
 std::span<const HopperGemmKernel> fp8_gemm_kernels() { return {}; }
 

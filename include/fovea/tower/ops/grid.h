@@ -37,7 +37,7 @@ struct GridAttentionArgs {
 /// rel_pos_* and pad_qkv to it; scores and biases stay f32. Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
 /// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) on a GPU for heads of
-/// more than 128 dims and for windows whose biases exceed the shared memory of a thread block.
+/// more than 128 dims and for windows whose biases exceed the shared memory of a CTA.
 /// Source: docs/reference/deepseek_ocr.md, "Windowed attention" and "Relative positions".
 FOVEA_API void grid_attention(ExecContext& ctx, const GridAttentionArgs& args);
 

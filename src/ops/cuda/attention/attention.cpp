@@ -73,12 +73,8 @@ struct Attention::Plan {
   bool is_packed = false;  ///< keys and values are in the workspace already, for the Hopper kernel
 };
 
-Attention::Attention(const CudaDeviceOptions& options, bool hopper, int num_multiprocessors,
-                     GemmLibrary& gemm)
-    : choice_(options.attention),
-      hopper_(hopper),
-      num_multiprocessors_(num_multiprocessors),
-      gemm_(gemm) {
+Attention::Attention(const CudaDeviceOptions& options, bool hopper, int num_sms, GemmLibrary& gemm)
+    : choice_(options.attention), hopper_(hopper), num_sms_(num_sms), gemm_(gemm) {
   if (choice_ == CudaAttention::kCudnn) {
     cudnn_ = std::make_unique<const CudnnAttention>(options.index);
   }
@@ -106,9 +102,8 @@ void Attention::run(CudaStream& stream, const Plan& plan) const {
     case Kernel::kPortable: return launch_attention_mma(stream, plan.work);
     case Kernel::kHopper:
       if (!plan.is_packed) launch_attention_packing(stream, plan.work);
-      return launch_attention_wgmma(stream, plan.work, num_multiprocessors_);
-    case Kernel::kCudnn:
-      return cudnn_->run(stream, plan.work, plan.max_seqlen, num_multiprocessors_);
+      return launch_attention_wgmma(stream, plan.work, num_sms_);
+    case Kernel::kCudnn: return cudnn_->run(stream, plan.work, plan.max_seqlen, num_sms_);
   }
 }
 
@@ -130,7 +125,7 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
   Plan call = plan(kOp, ops::attention_args(args));
   const Arena::Scope scope(submission.arena);
   call.work.workspace = take_scratch(submission, workspace_bytes(call));
-  Gemm gemm = prepare_gemm(submission, ops::projection_args(args), num_multiprocessors_);
+  Gemm gemm = prepare_gemm(submission, ops::projection_args(args), num_sms_);
   // The kernels that pack keys can rotate, too, unless the scale is not positive: then keep and
   // flip of AttentionWork would have to be applied before the rotation.
   if (call.kernel == Kernel::kHopper && args.scale > 0.0f) {
@@ -142,7 +137,7 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
   }
   CudaStream& stream = stream_of(submission);
   gemm_.run(stream, gemm);
-  if (args.cos && call.work.cos == nullptr) rotate(stream, args, num_multiprocessors_);
+  if (args.cos && call.work.cos == nullptr) rotate(stream, args, num_sms_);
   run(stream, call);
 }
 

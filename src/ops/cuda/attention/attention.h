@@ -17,8 +17,7 @@ class Attention {
   /// @param hopper whether the Hopper kernel may be used where it can.
   /// @param gemm computes projections; must outlive this object.
   /// @throws Error(kUnsupported) if the options ask for cuDNN and there is none.
-  Attention(const CudaDeviceOptions& options, bool hopper, int num_multiprocessors,
-            GemmLibrary& gemm);
+  Attention(const CudaDeviceOptions& options, bool hopper, int num_sms, GemmLibrary& gemm);
 
   /// Bodies of Kernels::attention and Kernels::projected_attention.
   void run(const Submission& submission, const ops::AttentionArgs& args) const;
@@ -34,7 +33,7 @@ class Attention {
 
   CudaAttention choice_;
   bool hopper_;
-  int num_multiprocessors_;
+  int num_sms_;
   GemmLibrary& gemm_;
   std::unique_ptr<const CudnnAttention> cudnn_;  // where it was asked for
 };

@@ -221,7 +221,7 @@ std::size_t CudnnAttention::workspace_bytes(const AttentionWork& work,
 }
 
 void CudnnAttention::run(CudaStream& stream, const AttentionWork& work, std::int64_t max_seqlen,
-                         int num_multiprocessors) const {
+                         int num_sms) const {
   const DeviceGuard guard(stream.device_index());
   const PlanKey key = key_of(work, max_seqlen);
   const WorkspaceLayout layout(key);
@@ -234,7 +234,7 @@ void CudnnAttention::run(CudaStream& stream, const AttentionWork& work, std::int
                             .qkv = integers(layout.offsets_in_qkv),
                             .out = integers(layout.offsets_in_out),
                             .num_seqs = static_cast<int>(key.num_seqs)},
-                           num_multiprocessors);
+                           num_sms);
 
   const std::int64_t part_bytes = std::int64_t{work.num_heads} * work.head_dim * kElementBytes;
   float scale = work.scale;

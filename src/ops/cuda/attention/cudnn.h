@@ -32,7 +32,7 @@ class CudnnAttention {
   /// Queries and keys must be rotated already. Rows of `out` that no sequence covers become zeros.
   /// Asynchronous; safe to capture.
   void run(CudaStream& stream, const AttentionWork& work, std::int64_t max_seqlen,
-           int num_multiprocessors) const;
+           int num_sms) const;
 
  private:
   struct Impl;

@@ -1,6 +1,6 @@
 // Softmax attention over packed sequences with the tensor-core instructions of one warp.
 //
-// A block computes 64 query rows of one head; a warp owns 16 of them, so the running maximum,
+// A CTA computes 64 query rows of one head; a warp owns 16 of them, so the running maximum,
 // sum and output of a row live in the four lanes that hold its scores. Keys and values come in
 // blocks of 64 or 32, counted from the start of the sequence, double-buffered in shared memory;
 // rows beyond the sequence are read as zeros and their scores masked. Scores never leave registers:
@@ -15,8 +15,8 @@
 // tile, each with sums of its own, and the partial sums are combined at the end in the order of the
 // groups: with m = max_g m_g, o = sum_g o_g 2^((m_g - m) scale log2 e), l likewise.
 //
-// Blocks find their tiles by scanning cu_seqlens; each takes every gridDim.y-th tile of a head. (A
-// graph is captured for many more sequences than most batches have, so one block per possible tile
+// CTAs find their tiles by scanning cu_seqlens; each takes every gridDim.y-th tile of a head. (A
+// graph is captured for many more sequences than most batches have, so one CTA per possible tile
 // would be wasteful.)
 #include <algorithm>
 
@@ -35,11 +35,11 @@ namespace attention_mma {
 
 namespace {
 
-/// For many tiles: as many blocks as registers allow.
+/// For many tiles: as many CTAs as registers allow.
 constexpr int blocks_for(int dim) { return dim <= 80 ? 4 : dim <= 96 ? 3 : 2; }
 template <int kDim>
 using ManyTiles = Plan<kDim, 4, 32, 1, blocks_for(kDim)>;
-/// For few tiles: one block per SM. Two would fit, but the hardware tends to place blocks that wait
+/// For few tiles: one CTA per SM. Two would fit, but the hardware tends to place CTAs that wait
 /// for their predecessor on the same SM, which would leave others idle.
 template <int kDim>
 using FewTiles = Plan<kDim, 4, 64, 2, 1>;
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
 
 template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w) {
-  constexpr std::size_t kMoreThanHalf = 114 << 10;  // of the largest SM's 228 KB, 1 KB per block
+  constexpr std::size_t kMoreThanHalf = 114 << 10;  // of the largest SM's 228 KB, 1 KB per CTA
   const std::size_t shared_bytes =
       P::kBlocks == 1
           ? std::max(sizeof(Shared<P>), std::min(kMoreThanHalf, stream.traits().shared_bytes))

@@ -15,8 +15,8 @@ namespace fovea::cuda::attention_mma {
 inline constexpr int kWarpQueries = 16;
 inline constexpr int kStages = 2;  // of each group
 
-/// How a block works: `kSplitCount` groups of `kWarpCount` warps share the keys of a tile,
-/// `kStepKeys` at a time. kBlockCount blocks run on one SM.
+/// How a CTA works: `kSplitCount` groups of `kWarpCount` warps share the keys of a tile,
+/// `kStepKeys` at a time. kBlockCount CTAs run on one SM.
 template <int kPaddedDim, int kWarpCount, int kStepKeys, int kSplitCount, int kBlockCount>
 struct Plan {
   static constexpr int kDim = kPaddedDim;

@@ -32,11 +32,11 @@ __global__ void __launch_bounds__(kBlock)
 }  // namespace
 
 void launch_attention_offsets(CudaStream& stream, const AttentionWork& work,
-                              const AttentionOffsets& offsets, int num_multiprocessors) {
+                              const AttentionOffsets& offsets, int num_sms) {
   constexpr int kRowsPerBlock = 64;  // few rows are uncovered
   launch(stream, &attention_offsets_kernel,
-         grid_for(std::max(work.rows, offsets.num_seqs + 1), kRowsPerBlock, num_multiprocessors),
-         dim3(kBlock), 0, work, offsets);
+         grid_for(std::max(work.rows, offsets.num_seqs + 1), kRowsPerBlock, num_sms), dim3(kBlock),
+         0, work, offsets);
 }
 
 }  // namespace fovea::cuda

@@ -17,6 +17,6 @@ struct AttentionOffsets {
 
 /// Fills the offsets on the device, and zeros the rows of work.out that no sequence covers.
 void launch_attention_offsets(CudaStream& stream, const AttentionWork& work,
-                              const AttentionOffsets& offsets, int num_multiprocessors);
+                              const AttentionOffsets& offsets, int num_sms);
 
 }  // namespace fovea::cuda

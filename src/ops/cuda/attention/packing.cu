@@ -1,9 +1,9 @@
 // Rearranges keys and values for the Hopper attention kernel (common/packed_heads.h has the
 // layout), and rotates keys and queries if there are rotary angles.
 //
-// One block per slab: eight rows of one sequence, all heads or as many as fit. One warp per row
+// One CTA per slab: eight rows of one sequence, all heads or as many as fit. One warp per row
 // copies its part of qkv and the angles to shared memory, all of it asynchronously; then threads
-// store pieces of 16 bytes, neighbouring threads to neighbouring addresses. Blocks are numbered
+// store pieces of 16 bytes, neighbouring threads to neighbouring addresses. CTAs are numbered
 // over the capacity and find their slab by scanning cu_seqlens.
 //
 // Traffic: 8 * rows * hidden bytes, 12 with angles. A separate kernel for the rotation would add 8.
@@ -20,13 +20,12 @@ namespace fovea::cuda {
 namespace {
 
 constexpr int kThreads = kSlabRows * kWarp;  // one warp per row
-constexpr int kBlocksPerMultiprocessor = 6;
-constexpr int kMostShared =
-    32 << 10;  // bytes of a block, so that kBlocksPerMultiprocessor fit an SM
+constexpr int kCtasPerSm = 6;
+constexpr int kMostShared = 32 << 10;  // bytes of a CTA, so that kCtasPerSm fit an SM
 
-/// Sizes of a block's work. Its part of a row in shared memory is [q] k v of its heads.
+/// Sizes of a CTA's work. Its part of a row in shared memory is [q] k v of its heads.
 struct PackingPlan {
-  int heads;      ///< of a block; the last one may have fewer
+  int heads;      ///< of a CTA; the last one may have fewer
   int parts;      ///< 3 with angles, else 2: without q
   int row_bytes;  ///< in shared memory, padded
   int angle_row;  ///< floats of cos, or of sin, padded; 0 without angles
@@ -45,7 +44,7 @@ PackingPlan plan_packing(const AttentionWork& w, int heads) {
   return {heads, parts, row_bytes, angle_row, kSlabRows * (row_bytes + angle_bytes)};
 }
 
-/// All heads in a block, or as few blocks per slab as fit into shared memory.
+/// All heads in a CTA, or as few CTAs per slab as fit into shared memory.
 PackingPlan plan_packing(const AttentionWork& w) {
   PackingPlan plan = plan_packing(w, w.num_heads);
   for (int blocks = 2; plan.shared_bytes > kMostShared && plan.heads > 1; ++blocks)
@@ -59,7 +58,7 @@ struct Rows {
   const float* cos;  ///< of the first row, or null
   const float* sin;
   PackingPlan plan;
-  int part_bytes;  ///< of q, k or v of the block's heads
+  int part_bytes;  ///< of q, k or v of the CTA's heads
   int head_dim;
 
   __device__ const __nv_bfloat16* at(int row, int part, int head) const {
@@ -139,7 +138,7 @@ __device__ void fetch_row(const AttentionWork& w, const PackingPlan& plan, int r
 }
 
 template <bool kRotary>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
+__global__ void __launch_bounds__(kThreads, kCtasPerSm)
     attention_packing_kernel(AttentionWork w, PackingPlan plan) {
   extern __shared__ __align__(16) std::byte memory[];
   let_successor_start();

@@ -4,7 +4,7 @@
 // keys of a step are one contiguous piece of memory. The GEMM that computes them stores them there
 // (gemm/hopper/heads.cuh), or a kernel between the two.
 //
-// One block per SM works through tiles of 128 or 192 query rows of one head. Its last warp group
+// One CTA per SM works through tiles of 128 or 192 query rows of one head. Its last warp group
 // only copies (attention/wgmma_feed.cuh). The other two or three groups own 64 query rows each. A
 // group starts p v of a step and q k^T of the next step together and waits for both, while the
 // others compute exponentials; the groups take turns in starting WGMMAs.
@@ -15,7 +15,7 @@
 // What did not help: polynomials in place of some exponentials (more instructions), scores of the
 // next step ahead of the softmax in a second set of registers (serialised by the compiler), queries
 // in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72). On an
-// H200: the items of a block as one stream of steps, where q k^T of an item starts together with
+// H200: the items of a CTA as one stream of steps, where q k^T of an item starts together with
 // the last p v of the item before (8 x 256 rows 4 % faster, 20 x 440 and 8 x 1024 1 %, but 4096 and
 // 16384 rows 1 % slower): while one group ends an item, the others keep the tensor cores busy.
 #include "ops/cuda/attention/softmax_wgmma.cuh"
@@ -45,14 +45,14 @@ __device__ void start_keys(const std::byte* queries, const std::byte* keys,
       ptx::operand_descriptor(ptx::shared_address(queries), kSlabBlockBytes, P::kKeySlabBytes);
   const std::uint64_t k =
       ptx::operand_descriptor(ptx::shared_address(keys), kSlabBlockBytes, P::kKeySlabBytes);
-  ptx::products_begin();
-  ptx::product_start(scores, q, k);
+  ptx::wgmma_fence();
+  ptx::wgmma_init(scores, q, k);
 #pragma unroll
   for (int step = 1; step < P::kSteps; ++step) {
     const int bytes = step * 2 * kSlabBlockBytes;
-    ptx::product_add(scores, ptx::advance_operand(q, bytes), ptx::advance_operand(k, bytes));
+    ptx::wgmma(scores, ptx::advance_operand(q, bytes), ptx::advance_operand(k, bytes));
   }
-  ptx::products_commit();
+  ptx::wgmma_commit_group();
 }
 
 /// Starts out += p v.
@@ -61,12 +61,12 @@ __device__ void start_values(const typename P::Weights& p, const std::byte* valu
                              typename P::Out& out) {
   const std::uint64_t v =
       ptx::operand_descriptor(ptx::shared_address(values), P::kValueSlabBytes, kSlabBlockBytes);
-  ptx::products_begin();
+  ptx::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < P::kKeys / 16; ++step) {
-    ptx::product_add(out, p[step], ptx::advance_operand(v, step * 2 * P::kValueSlabBytes));
+    ptx::wgmma(out, p[step], ptx::advance_operand(v, step * 2 * P::kValueSlabBytes));
   }
-  ptx::products_commit();
+  ptx::wgmma_commit_group();
 }
 
 /// Divides the 16 rows of a warp by their sums of weights and writes them; `out` points at the
@@ -102,7 +102,7 @@ class Consumer {
   /// The next item: all its keys and values, then the result.
   __device__ void run() {
     wait_for(s_.queries_full[queries_.stage], queries_.phase);
-    ptx::fence_for_matrix_unit();  // queries came by ordinary copies
+    ptx::fence_proxy_async();  // queries came by ordinary copies
     const Item& item = s_.items[queries_.stage];
     typename P::Out out;
     attend((item.num_keys + P::kKeys - 1) / P::kKeys, out);
@@ -155,12 +155,12 @@ class Consumer {
   }
 
   __device__ void finish_keys(typename P::Scores& scores) {
-    ptx::products_wait<0>(scores);
+    ptx::wgmma_wait_group<0>(scores);
     release(s_.keys_empty[keys_.stage]);
     keys_.advance();
   }
   __device__ void finish_values(typename P::Out& out) {
-    ptx::products_wait<0>(out);
+    ptx::wgmma_wait_group<0>(out);
     release(s_.values_empty[values_.stage]);
     values_.advance();
   }
@@ -203,7 +203,7 @@ __device__ void init_barriers(Shared<P>& s) {
     init(s.keys_empty[stage], kConsumerWarps);
     init(s.values_empty[stage], kConsumerWarps);
   }
-  ptx::fence_for_matrix_unit();  // TMA sees the barriers
+  ptx::fence_proxy_async();  // TMA sees the barriers
 }
 
 template <class P>
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   // The same for a whole warp, and known to be: addresses made from it need no register per thread.
   const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kGroup, 0);
   if (group == P::kGroups) {
-    ptx::shrink_registers<P::kCopyRegisters>();
+    ptx::setmaxnreg_dec<P::kCopyRegisters>();
     const int thread = static_cast<int>(threadIdx.x) % kGroup;
     if (thread < kQueryCopiers) {
       copy_queries<P>(w, items, thread, shared);
@@ -231,40 +231,39 @@ __global__ void __launch_bounds__(P::kThreads, 1)
       copy_keys_and_values<P>(w, items, shared);
     }
   } else {
-    ptx::grow_registers<P::kConsumerRegisters>();
+    ptx::setmaxnreg_inc<P::kConsumerRegisters>();
     Consumer<P> consumer(w, shared, group);
     for (int left = items.count(); left > 0; --left) consumer.run();
   }
 }
 
 template <class P>
-void launch_plan(CudaStream& stream, const AttentionWork& w, int num_multiprocessors) {
+void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
   const std::size_t shared_bytes =
       sizeof(Shared<P>) + (static_cast<std::size_t>(w.max_seqs) + 1) * sizeof(int);
   const std::int64_t most_tiles = (w.rows + P::kQueries - 1) / P::kQueries + w.max_seqs;
   launch(stream, &attention_wgmma_kernel<P>,
-         dim3(static_cast<unsigned>(
-             std::min<std::int64_t>(most_tiles * w.num_heads, num_multiprocessors))),
+         dim3(static_cast<unsigned>(std::min<std::int64_t>(most_tiles * w.num_heads, num_sms))),
          dim3(P::kThreads), shared_bytes, w);
 }
 
-/// Whether three groups per block finish sooner than two: they do more per step, but a single wave
+/// Whether three groups per CTA finish sooner than two: they do more per step, but a single wave
 /// of larger tiles may leave SMs idle.
-bool prefers_three_groups(const AttentionWork& w, int num_multiprocessors) {
+bool prefers_three_groups(const AttentionWork& w, int num_sms) {
   constexpr double kRelativeTime = 1.25;  // of a tile of 192 rows to one of 128, measured on H100
   const auto waves = [&](int tile_rows) {
     const int tiles = (w.rows + tile_rows - 1) / tile_rows * w.num_heads;
-    return (tiles + num_multiprocessors - 1) / num_multiprocessors;
+    return (tiles + num_sms - 1) / num_sms;
   };
   return kRelativeTime * waves(3 * kGroupQueries) < waves(2 * kGroupQueries);
 }
 
 template <int kDim>
-void launch_dim(CudaStream& stream, const AttentionWork& w, int num_multiprocessors) {
-  if (prefers_three_groups(w, num_multiprocessors)) {
-    launch_plan<Plan<kDim, 3>>(stream, w, num_multiprocessors);
+void launch_dim(CudaStream& stream, const AttentionWork& w, int num_sms) {
+  if (prefers_three_groups(w, num_sms)) {
+    launch_plan<Plan<kDim, 3>>(stream, w, num_sms);
   } else {
-    launch_plan<Plan<kDim, 2>>(stream, w, num_multiprocessors);
+    launch_plan<Plan<kDim, 2>>(stream, w, num_sms);
   }
 }
 
@@ -277,12 +276,10 @@ bool has_attention_wgmma(const AttentionWork& work) {
   return hopper_attention::CompiledDims::contains(work.head_dim) && work.max_seqs <= kMaxSequences;
 }
 
-void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work,
-                            int num_multiprocessors) {
+void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_sms) {
   const DeviceGuard guard(stream.device_index());
-  hopper_attention::CompiledDims::choose(work.head_dim, [&](auto dim) {
-    hopper_attention::launch_dim<dim>(stream, work, num_multiprocessors);
-  });
+  hopper_attention::CompiledDims::choose(
+      work.head_dim, [&](auto dim) { hopper_attention::launch_dim<dim>(stream, work, num_sms); });
 }
 
 }  // namespace fovea::cuda

@@ -1,9 +1,9 @@
 #pragma once
 
-// The part of the Hopper attention kernel (attention/wgmma.cu) that finds work and brings operands.
+// The part of the Hopper attention kernel (attention/wgmma.cu) that finds work and loads operands.
 //
 // The copying group runs ahead of the multiplying ones, across tiles: one warp starts bulk copies
-// of keys and values into a ring of stages in shared memory, three warps bring the next tile of
+// of keys and values into a ring of stages in shared memory, three warps load the next tile of
 // queries by 16-byte copies, in the same layout, and say what they are. Barriers in shared memory
 // hand stages over and back.
 
@@ -17,16 +17,16 @@ namespace fovea::cuda::hopper_attention {
 
 inline constexpr int kGroupQueries = 64;
 inline constexpr int kQueryStages = 2;
-inline constexpr int kQueryCopiers = kGroup - kWarp;  // threads that bring queries
+inline constexpr int kQueryCopiers = kGroup - kWarp;  // threads that load queries
 
-/// Sizes of a block with `kConsumers` groups that multiply.
+/// Sizes of a CTA with `kConsumers` groups that multiply.
 template <int kHeadDim, int kConsumers>
 struct Plan {
   static constexpr int kDim = kHeadDim;
   static constexpr int kGroups = kConsumers;
   static constexpr int kQueries = kConsumers * kGroupQueries;
   static constexpr int kThreads = (kConsumers + 1) * kGroup;
-  // Registers per thread; the three or four groups of a block share 65536.
+  // Registers per thread; the three or four groups of a CTA share 65536.
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
   static constexpr int kCopyRegisters = kConsumers == 3 ? 32 : 40;
   /// Keys of a step: as many as registers hold scores and weights for.
@@ -86,8 +86,8 @@ __device__ inline void number_tiles(const std::int32_t* cu_seqlens, int num_sequ
   if (lane == 0) first_tiles[0] = 0;
 }
 
-/// The items of one block: every gridDim.x-th of all tiles of all heads. Tiles of one head follow
-/// each other, so that blocks at work share its keys and values in L2.
+/// The items of one CTA: every gridDim.x-th of all tiles of all heads. Tiles of one head follow
+/// each other, so that CTAs at work share its keys and values in L2.
 class Items {
  public:
   __device__ Items(const AttentionWork& work, const int* first_tiles, int num_sequences,
@@ -98,12 +98,12 @@ class Items {
         num_tiles_(first_tiles[num_sequences]),
         tile_rows_(tile_rows) {}
 
-  /// How many this block works on.
+  /// How many this CTA works on.
   [[nodiscard]] __device__ int count() const {
     const int left = num_tiles_ * work_.num_heads - static_cast<int>(blockIdx.x);
     return left <= 0 ? 0 : (left - 1) / static_cast<int>(gridDim.x) + 1;
   }
-  /// Item number `index` of this block.
+  /// Item number `index` of this CTA.
   [[nodiscard]] __device__ Item at(int index) const {
     const int number = static_cast<int>(blockIdx.x) + index * static_cast<int>(gridDim.x);
     const int head = number / num_tiles_;
@@ -150,7 +150,7 @@ __device__ inline void fill_stage(const std::byte* from, int slabs, const std::b
 /// A slab of zeros.
 __device__ const uint4 kNoValues[value_slab_bytes(kMaxAttentionHeadDim) / sizeof(uint4)] = {};
 
-/// Brings keys and values, step by step. One warp.
+/// Loads keys and values, step by step. One warp.
 template <class P>
 __device__ inline void copy_keys_and_values(const AttentionWork& w, const Items& items,
                                             Shared<P>& s) {
@@ -175,7 +175,7 @@ __device__ inline void copy_keys_and_values(const AttentionWork& w, const Items&
   }
 }
 
-/// Brings queries, one tile after the other, in the layout of the keys, and says what they are.
+/// Loads queries, one tile after the other, in the layout of the keys, and says what they are.
 /// kQueryCopiers threads; `thread` counts them.
 template <class P>
 __device__ inline void copy_queries(const AttentionWork& w, const Items& items, int thread,

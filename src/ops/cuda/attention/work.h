@@ -29,6 +29,6 @@ void launch_attention_packing(CudaStream& stream, const AttentionWork& work);
 
 /// WGMMA, for long sequences. Keys and values must have been packed.
 bool has_attention_wgmma(const AttentionWork& work);
-void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_multiprocessors);
+void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_sms);
 
 }  // namespace fovea::cuda

@@ -26,7 +26,7 @@ __device__ inline void wait_for_predecessor() {
 }
 /// As wait_for_predecessor, for GEMMs: the successor starts up only when this kernel has begun to
 /// work, so that at most one GEMM is waiting.
-__device__ inline void wait_before_product() {
+__device__ inline void wait_before_matmul() {
   cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
 }
@@ -40,7 +40,7 @@ __device__ inline std::int64_t live_rows(const std::int32_t* count, std::int64_t
   return live < capacity ? live : capacity;
 }
 
-/// The most shared memory that a block can have, in bytes, on Hopper and on every GPU since Ampere;
+/// The most shared memory that a CTA can have, in bytes, on Hopper and on every GPU since Ampere;
 /// more than 48 KB have to be asked for.
 inline constexpr std::size_t kHopperSharedBytes = 227 << 10;
 inline constexpr std::size_t kPortableSharedBytes = 99 << 10;
@@ -58,16 +58,16 @@ class LaunchConfig {
   LaunchConfig(const LaunchConfig&) = delete;
   LaunchConfig& operator=(const LaunchConfig&) = delete;
 
-  /// Programmatic dependent launch: blocks may become resident before the predecessor ends.
+  /// Programmatic dependent launch: CTAs may become resident before the predecessor ends.
   void start_early() {
     add(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed =
         1;
   }
-  /// So many neighbouring blocks are a cluster.
+  /// So many neighbouring CTAs are a cluster.
   void form_clusters(int blocks) {
     add(cudaLaunchAttributeClusterDimension).clusterDim = {static_cast<unsigned>(blocks), 1, 1};
   }
-  /// All blocks run at once, or none.
+  /// All CTAs run at once, or none.
   void run_all_at_once() { add(cudaLaunchAttributeCooperative).cooperative = 1; }
 
   [[nodiscard]] const cudaLaunchConfig_t* get() const { return &config_; }
@@ -100,13 +100,12 @@ void launch(CudaStream& stream, void (*kernel)(Parameters...), dim3 grid, dim3 b
   FOVEA_CUDA_CHECK(cudaLaunchKernelEx(config.get(), kernel, static_cast<Parameters>(arguments)...));
 }
 
-/// A grid for `tasks` independent tasks, `tasks_per_block` in each block, with no more blocks than
+/// A grid for `tasks` independent tasks, `tasks_per_block` in each CTA, with no more CTAs than
 /// the GPU can run at once: for kernels with a grid-stride loop.
-inline dim3 grid_for(std::int64_t tasks, std::int64_t tasks_per_block, int num_multiprocessors) {
-  constexpr std::int64_t kBlocksPerMultiprocessor = 16;  // 128 to 256 threads each fill it
+inline dim3 grid_for(std::int64_t tasks, std::int64_t tasks_per_block, int num_sms) {
+  constexpr std::int64_t kCtasPerSm = 16;  // 128 to 256 threads each fill it
   const std::int64_t blocks = (tasks + tasks_per_block - 1) / tasks_per_block;
-  return dim3(static_cast<unsigned>(
-      std::clamp<std::int64_t>(blocks, 1, kBlocksPerMultiprocessor * num_multiprocessors)));
+  return dim3(static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, kCtasPerSm * num_sms)));
 }
 
 }  // namespace fovea::cuda

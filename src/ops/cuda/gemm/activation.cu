@@ -49,11 +49,11 @@ bool has_vectors(const ActivationWork& w) {
 
 }  // namespace
 
-void launch_activation(CudaStream& stream, const ActivationWork& work, int num_multiprocessors) {
+void launch_activation(CudaStream& stream, const ActivationWork& work, int num_sms) {
   const bool vectors = has_vectors(work);
   launch(stream, vectors ? &activation_kernel<kVector> : &activation_kernel<1>,
-         grid_for(work.rows * work.cols / (vectors ? kVector : 1), kBlock, num_multiprocessors),
-         dim3(kBlock), 0, work);
+         grid_for(work.rows * work.cols / (vectors ? kVector : 1), kBlock, num_sms), dim3(kBlock),
+         0, work);
 }
 
 }  // namespace fovea::cuda

@@ -24,6 +24,6 @@ struct ActivationWork {
   const std::int32_t* live;
 };
 
-void launch_activation(CudaStream& stream, const ActivationWork& work, int num_multiprocessors);
+void launch_activation(CudaStream& stream, const ActivationWork& work, int num_sms);
 
 }  // namespace fovea::cuda

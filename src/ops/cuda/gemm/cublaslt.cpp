@@ -32,12 +32,12 @@ void init_layout(cublasLtMatrixLayout_t layout, std::int64_t rows, std::int64_t 
 
 }  // namespace
 
-bool GemmProduct::has_epilogue(const Gemm& gemm) {
+bool CublasLtMatmul::has_epilogue(const Gemm& gemm) {
   return gemm.activation == ops::Activation::kNone ||
          (gemm.activation == ops::Activation::kGeluTanh && gemm.residual == nullptr);
 }
 
-GemmProduct::GemmProduct(const Gemm& gemm) : has_residual_(gemm.residual != nullptr) {
+CublasLtMatmul::CublasLtMatmul(const Gemm& gemm) : has_residual_(gemm.residual != nullptr) {
   FOVEA_CUDA_CHECK(cublasLtMatmulDescInit(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set(&operation_, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
   set(&operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(gemm));
@@ -52,12 +52,13 @@ GemmProduct::GemmProduct(const Gemm& gemm) : has_residual_(gemm.residual != null
   init_layout(&d_, gemm.out_features, gemm.rows, gemm.out_stride);
 }
 
-std::vector<cublasLtMatmulAlgo_t> GemmProduct::candidates(cublasLtHandle_t library, int alignment,
-                                                          std::size_t scratch, int at_most) const {
+std::vector<cublasLtMatmulAlgo_t> CublasLtMatmul::candidates(cublasLtHandle_t library,
+                                                             int alignment, std::size_t scratch,
+                                                             int at_most) const {
   cublasLtMatmulPreferenceOpaque_t preference{};
   FOVEA_CUDA_CHECK(cublasLtMatmulPreferenceInit(&preference));
   set(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{scratch});
-  // Partial sums of a split product are added in f32; the other schemes round each to bf16.
+  // Partial sums of a split matmul are added in f32; the other schemes round each to bf16.
   set(&preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (const auto operand :
@@ -78,16 +79,16 @@ std::vector<cublasLtMatmulAlgo_t> GemmProduct::candidates(cublasLtHandle_t libra
   return algorithms;
 }
 
-bool GemmProduct::accepts(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm,
-                          std::size_t scratch) const {
+bool CublasLtMatmul::accepts(cublasLtHandle_t library, const cublasLtMatmulAlgo_t& algorithm,
+                             std::size_t scratch) const {
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status =
       cublasLtMatmulAlgoCheck(library, &operation_, &a_, &b_, &c_, &d_, &algorithm, &result);
   return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= scratch;
 }
 
-void GemmProduct::run(cublasLtHandle_t library, const Gemm& gemm,
-                      const cublasLtMatmulAlgo_t& algorithm, CudaStream& stream) const {
+void CublasLtMatmul::run(cublasLtHandle_t library, const Gemm& gemm,
+                         const cublasLtMatmulAlgo_t& algorithm, CudaStream& stream) const {
   const float alpha = 1.0f;
   const float beta = has_residual_ ? 1.0f : 0.0f;
   const void* const c = has_residual_ ? gemm.residual : gemm.out;

@@ -147,8 +147,7 @@ GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir, bool ha
   cublasLtHandle_t handle = nullptr;
   FOVEA_CUDA_CHECK(cublasLtCreate(&handle));
   library_ = UniqueCublasLt(handle);
-  FOVEA_CUDA_CHECK(
-      cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
+  FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&num_sms_, cudaDevAttrMultiProcessorCount, device_index));
 }
 
 GemmLibrary::~GemmLibrary() = default;
@@ -174,16 +173,16 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
     }
   }
   if (is_ours(gemm) || candidates.size() == most) return candidates;
-  if (!GemmProduct::has_epilogue(gemm)) {
+  if (!CublasLtMatmul::has_epilogue(gemm)) {
     // One rounding more: only where there is no other way.
     if (candidates.empty())
       candidates.push_back({.way = GemmChoice::Way::kUnfused, .rows = gemm.rows});
     return candidates;
   }
   const std::size_t at_most = std::min(most - candidates.size(), kMaxLibraryCandidates);
-  for (const cublasLtMatmulAlgo_t& algorithm :
-       GemmProduct(gemm).candidates(library_.get(), common_alignment(gemm),
-                                    stream.library_scratch().size(), static_cast<int>(at_most))) {
+  for (const cublasLtMatmulAlgo_t& algorithm : CublasLtMatmul(gemm).candidates(
+           library_.get(), common_alignment(gemm), stream.library_scratch().size(),
+           static_cast<int>(at_most))) {
     candidates.push_back(
         {.way = GemmChoice::Way::kLibrary, .algorithm = algorithm, .rows = gemm.rows});
   }
@@ -198,8 +197,8 @@ bool GemmLibrary::fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& c
   if (choice.way == GemmChoice::Way::kUnfused) return true;
   if (is_ours(gemm)) return false;
   // An algorithm chosen for another row count may demand what this one does not have.
-  return choice.rows == gemm.rows || GemmProduct(gemm).accepts(library_.get(), choice.algorithm,
-                                                               stream.library_scratch().size());
+  return choice.rows == gemm.rows || CublasLtMatmul(gemm).accepts(library_.get(), choice.algorithm,
+                                                                  stream.library_scratch().size());
 }
 
 GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
@@ -247,10 +246,9 @@ void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& ch
   switch (choice.way) {
     case GemmChoice::Way::kOwn: return own_->run(stream, gemm, choice.own);
     case GemmChoice::Way::kLibrary:
-      return GemmProduct(gemm).run(library_.get(), gemm, choice.algorithm, stream);
+      return CublasLtMatmul(gemm).run(library_.get(), gemm, choice.algorithm, stream);
     case GemmChoice::Way::kUnfused:
-      return run_unfused(stream, gemm, num_multiprocessors_,
-                         [&](const Gemm& plain) { run(stream, plain); });
+      return run_unfused(stream, gemm, num_sms_, [&](const Gemm& plain) { run(stream, plain); });
   }
 }
 

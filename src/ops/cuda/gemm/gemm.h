@@ -82,7 +82,7 @@ struct GemmKey {
 
 struct HopperGemmKernel;
 
-/// One of our own kernels (gemm/hopper/hopper_gemm.h) and the number of its thread blocks that
+/// One of our own kernels (gemm/hopper/hopper_gemm.h) and the number of its CTAs that
 /// share a tile.
 struct HopperGemmPlan {
   const HopperGemmKernel* kernel = nullptr;
@@ -145,7 +145,7 @@ class GemmLibrary {
 
   UniqueCublasLt library_;
   std::unique_ptr<const HopperGemm> own_;  // null where the GPU does not run them
-  int num_multiprocessors_ = 0;
+  int num_sms_ = 0;
   std::unique_ptr<GemmChoiceTable> choices_;
 };
 

@@ -109,8 +109,7 @@ std::size_t linear_workspace(const ops::LinearArgs& args) {
   return quantizes ? ops::quantized_bytes(args.x.shape) : 0;
 }
 
-Gemm prepare_gemm(const Submission& submission, const ops::LinearArgs& args,
-                  int num_multiprocessors) {
+Gemm prepare_gemm(const Submission& submission, const ops::LinearArgs& args, int num_sms) {
   Gemm gemm = gemm_of(args, submission.is_recorded);
   if (args.x.dtype == DType::kF8E4M3) {
     set_x(gemm, ops::parts_of(args.x));
@@ -119,31 +118,31 @@ Gemm prepare_gemm(const Submission& submission, const ops::LinearArgs& args,
     if (gemm.format == GemmFormat::kBf16) return gemm;
     check_vectors("linear", "x", args.x);
     const TensorView x = ops::quantized_tensor(submission.arena, args.x.shape);
-    quantize_rows(stream_of(submission), args.x, args.rows, ops::parts_of(x), num_multiprocessors);
+    quantize_rows(stream_of(submission), args.x, args.rows, ops::parts_of(x), num_sms);
     set_x(gemm, ops::parts_of(x));
   }
   return gemm;
 }
 
 void linear(const Submission& submission, const ops::LinearArgs& args, GemmLibrary& library,
-            int num_multiprocessors) {
+            int num_sms) {
   const Arena::Scope scope(submission.arena);
-  library.run(stream_of(submission), prepare_gemm(submission, args, num_multiprocessors));
+  library.run(stream_of(submission), prepare_gemm(submission, args, num_sms));
 }
 
 void mlp(const Submission& submission, const ops::MlpArgs& args, GemmLibrary& library,
-         int num_multiprocessors) {
+         int num_sms) {
   const bool is_fp8 = args.fc1.dtype == DType::kF8E4M3 && args.fc2.dtype == DType::kF8E4M3;
   if (!is_fp8) {
-    linear(submission, ops::first_layer(args), library, num_multiprocessors);
-    linear(submission, ops::second_layer(args), library, num_multiprocessors);
+    linear(submission, ops::first_layer(args), library, num_sms);
+    linear(submission, ops::second_layer(args), library, num_sms);
     return;
   }
   const Arena::Scope scope(submission.arena);
   CudaStream& stream = stream_of(submission);
   const ops::QuantizedRows wide =
       ops::parts_of(ops::quantized_tensor(submission.arena, args.wide.shape));
-  Gemm first = prepare_gemm(submission, ops::first_layer(args), num_multiprocessors);
+  Gemm first = prepare_gemm(submission, ops::first_layer(args), num_sms);
   first.format = GemmFormat::kFp8ToFp8;
   first.out = wide.values;
   first.scales.out = wide.scale;

@@ -19,13 +19,12 @@ namespace fovea::cuda {
 /// quantization of x where weights are quantized.
 [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args);
 void linear(const Submission& submission, const ops::LinearArgs& args, GemmLibrary& library,
-            int num_multiprocessors);
-void mlp(const Submission& submission, const ops::MlpArgs& args, GemmLibrary& library,
-         int num_multiprocessors);
+            int num_sms);
+void mlp(const Submission& submission, const ops::MlpArgs& args, GemmLibrary& library, int num_sms);
 
 /// The GEMM of a layer, ready to run. Quantizes x into memory from the arena, which stays taken in
 /// the caller's scope, if the weights are quantized.
 [[nodiscard]] Gemm prepare_gemm(const Submission& submission, const ops::LinearArgs& args,
-                                int num_multiprocessors);
+                                int num_sms);
 
 }  // namespace fovea::cuda

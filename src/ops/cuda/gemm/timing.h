@@ -9,7 +9,7 @@ namespace fovea::cuda {
 /// Measures ways to compute one GEMM on random data of its sizes: zeros would draw less power
 /// and run faster. GEMMs run as they do in a tower, recorded and one after the other with a
 /// small kernel of ours between; weights rotate through more memory than the L2 cache holds,
-/// because every layer brings its own; activations stay, because their producer just wrote them.
+/// because every layer has its own; activations stay, because their producer just wrote them.
 class GemmStopwatch {
  public:
   /// Submits the GEMM it is given to the stream of the stopwatch.

@@ -25,7 +25,7 @@ Gemm plain_gemm(Gemm gemm) {
   return gemm;
 }
 
-void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
+void run_unfused(CudaStream& stream, const Gemm& gemm, int num_sms,
                  const std::function<void(const Gemm&)>& run_plain) {
   Gemm plain = plain_gemm(gemm);
   ActivationWork work{.activation = gemm.activation,
@@ -41,7 +41,7 @@ void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
                       .live = gemm.live};
   if (gemm.residual != gemm.out) {
     run_plain(plain);
-    return launch_activation(stream, work, num_multiprocessors);
+    return launch_activation(stream, work, num_sms);
   }
   // The GEMM must not overwrite the residual that is added to it, so it goes through scratch in
   // pieces.
@@ -59,7 +59,7 @@ void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
     plain.rows = std::min(piece, left);
     work.rows = plain.rows;
     run_plain(plain);
-    launch_activation(stream, work, num_multiprocessors);
+    launch_activation(stream, work, num_sms);
     advance(plain, work, plain.rows);
   }
 }

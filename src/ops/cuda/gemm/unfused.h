@@ -13,7 +13,7 @@ namespace fovea::cuda {
 /// residual. Rounds twice, as PyTorch in bf16.
 /// @param run_plain computes a plain GEMM on the stream.
 /// @throws Error(kUnsupported) if the residual is the output and one row of it exceeds the scratch.
-void run_unfused(CudaStream& stream, const Gemm& gemm, int num_multiprocessors,
+void run_unfused(CudaStream& stream, const Gemm& gemm, int num_sms,
                  const std::function<void(const Gemm&)>& run_plain);
 
 }  // namespace fovea::cuda

@@ -58,7 +58,7 @@ void check(const ops::GridAttentionArgs& args) {
 }  // namespace
 
 void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args, bool hopper,
-                    int num_multiprocessors) {
+                    int num_sms) {
   check(args);
   GridWork work = make_work(args);
   if (!hopper || !has_grid_attention_wgmma(work)) {
@@ -66,7 +66,7 @@ void grid_attention(const Submission& submission, const ops::GridAttentionArgs& 
   }
   const Arena::Scope scope(submission.arena);
   work.workspace = take_scratch(submission, grid_attention_wgmma_workspace(work));
-  launch_grid_attention_wgmma(stream_of(submission), work, num_multiprocessors);
+  launch_grid_attention_wgmma(stream_of(submission), work, num_sms);
 }
 
 std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, bool hopper) {

@@ -12,7 +12,7 @@ namespace fovea::cuda {
 /// Bodies of Kernels::grid_attention and Kernels::grid_attention_workspace.
 /// @param hopper whether the Hopper kernel may be used where it can.
 void grid_attention(const Submission& submission, const ops::GridAttentionArgs& args, bool hopper,
-                    int num_multiprocessors);
+                    int num_sms);
 [[nodiscard]] std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, bool hopper);
 
 /// Grid attention as the kernels see it. Without windows, the whole image is one.
@@ -45,6 +45,6 @@ void launch_grid_attention_mma(CudaStream& stream, const GridWork& work);
 bool has_grid_attention_wgmma(const GridWork& work);
 /// Bytes of its workspace.
 std::size_t grid_attention_wgmma_workspace(const GridWork& work);
-void launch_grid_attention_wgmma(CudaStream& stream, const GridWork& work, int num_multiprocessors);
+void launch_grid_attention_wgmma(CudaStream& stream, const GridWork& work, int num_sms);
 
 }  // namespace fovea::cuda

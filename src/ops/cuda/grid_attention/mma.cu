@@ -1,17 +1,17 @@
 // Attention with decomposed relative positions, with the tensor-core instructions of one warp.
 //
-// A block of four warps computes 64 queries of one head in one window; a warp owns 16 of them. Only
+// A CTA of four warps computes 64 queries of one head in one window; a warp owns 16 of them. Only
 // tokens of the image are queries. Tokens that overhang it are keys like any other, with the k and
 // v of a token of zeros. The steps over blocks of 64 keys are those of attention/mma.cu, with a
 // bias:
 //   s_j = (scale q . k_j + q . rel_pos_h[..] + q . rel_pos_w[..]) log2 e
-// Before them the block multiplies its queries with the relative positions they can meet, also on
+// Before them the CTA multiplies its queries with the relative positions they can meet, also on
 // the tensor cores, and keeps the bias of each query for every row and every column of keys in
 // shared memory, in f32: side_h + side_w numbers instead of side_h * side_w. Relative positions and
 // padded tokens are rounded to bf16, which is how checkpoints store them. Biases and scores stay
 // f32, the weights are rounded to bf16 for the second product, and the result once.
 //
-// Blocks of images that are not live write zeros to the rows they would have computed.
+// CTAs of images that are not live write zeros to the rows they would have computed.
 // Source: docs/reference/deepseek_ocr.md, "Windowed attention" and "Relative positions".
 #include "core/check.h"
 #include "ops/cuda/attention/softmax_mma.cuh"
@@ -47,7 +47,7 @@ __device__ void store_rows(const Block& b, const int (&rows)[2], const SoftmaxSu
   }
 }
 
-/// Zeros in place of the queries of a block.
+/// Zeros in place of the queries of a CTA.
 __device__ void clear_rows(const Block& b) {
   const int pieces = b.work.head_dim / 8;
   for (int i = static_cast<int>(threadIdx.x); i < kQueries * pieces; i += kThreads) {

@@ -19,11 +19,11 @@ __host__ __device__ constexpr int bias_stride(int side, int banks_apart) {
 inline constexpr int kRowBanks = 4;  // eight queries, one row of keys each
 inline constexpr int kColBanks = 8;  // four queries at a time, eight columns of keys each
 
-/// Relative positions along one axis, and the places of the queries of a block and of a lane on it.
+/// Relative positions along one axis, and the places of the queries of a CTA and of a lane on it.
 struct Axis {
   const float* table;  ///< [2 * side - 1, head_dim]
   int side;
-  int low;  ///< place of the first query of the block
+  int low;  ///< place of the first query of the CTA
   int high;
   int places[2];   ///< of this lane's queries
   float* bias[2];  ///< of this lane's queries, [side]
@@ -32,7 +32,7 @@ struct Axis {
   [[nodiscard]] __device__ int end() const { return high + side; }
 };
 
-/// @param biases [kQueries][bias_stride(side_h, kRowBanks)] of the block, in shared memory.
+/// @param biases [kQueries][bias_stride(side_h, kRowBanks)] of the CTA, in shared memory.
 __device__ inline Axis make_row_axis(const Block& b, const LaneQueries& own, float* biases) {
   const int last = min(b.first_query + kQueries, b.window.num_queries()) - 1;
   const int stride = bias_stride(b.work.side_h, kRowBanks);
@@ -44,7 +44,7 @@ __device__ inline Axis make_row_axis(const Block& b, const LaneQueries& own, flo
           {own.places[0].y, own.places[1].y},
           {bias, bias + 8 * stride}};
 }
-/// @param biases [kQueries][bias_stride(side_w, kColBanks)] of the block, in shared memory.
+/// @param biases [kQueries][bias_stride(side_w, kColBanks)] of the CTA, in shared memory.
 __device__ inline Axis make_column_axis(const Block& b, const LaneQueries& own, float* biases) {
   const int stride = bias_stride(b.work.side_w, kColBanks);
   float* const bias = biases + own.in_block * stride;
@@ -92,7 +92,7 @@ __device__ void multiply_entries(const Axis& axis, const std::uint32_t (&q)[kDim
   }
 }
 
-/// Computes the biases of the queries of the block for every row and column of keys. Uses `stage`
+/// Computes the biases of the queries of the CTA for every row and column of keys. Uses `stage`
 /// as scratch.
 template <int kDim>
 __device__ void compute_biases(const Axis& y, const Axis& x, int head_dim,

@@ -1,6 +1,6 @@
 #pragma once
 
-// A tile of the portable kernel for grid attention (grid_attention/mma.cu): what a block knows, and
+// A tile of the portable kernel for grid attention (grid_attention/mma.cu): what a CTA knows, and
 // its operands on the way to the tensor cores.
 
 #include "ops/cuda/common/bf16.cuh"
@@ -13,7 +13,7 @@ namespace fovea::cuda::grid_mma {
 
 inline constexpr int kWarps = 4;
 inline constexpr int kThreads = kWarps * kWarp;
-inline constexpr int kQueries = kWarps * 16;  // of a block
+inline constexpr int kQueries = kWarps * 16;  // of a CTA
 inline constexpr int kKeys = 64;              // of a step
 inline constexpr int kStages = 2;
 
@@ -30,7 +30,7 @@ struct KeyPlaces {
   short2 at[kStages][kKeys];
 };
 
-/// What every thread of a block knows.
+/// What every thread of a CTA knows.
 struct Block {
   const GridWork& work;
   GridColumns columns;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// One block packs one step of one head of one image. A thread moves 16 bytes of a key and of its
+/// One CTA packs one step of one head of one image. A thread moves 16 bytes of a key and of its
 /// value: neighbouring threads take neighbouring keys, so that stores are contiguous; loads
 /// share sectors through L1.
 template <class P>

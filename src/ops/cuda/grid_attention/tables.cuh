@@ -5,7 +5,7 @@
 #include "ops/cuda/grid_attention/steps.cuh"
 
 // Relative positions in the Hopper kernel for grid attention: tables that stay in shared memory for
-// the lifetime of a block, and what they add to the scores of the 16 queries of a warp.
+// the lifetime of a CTA, and what they add to the scores of the 16 queries of a warp.
 namespace fovea::cuda {
 
 /// Rows of a table in shared memory: 16 bytes more than they hold, against bank conflicts.
@@ -29,7 +29,7 @@ struct GridTables {
     return queries * bias_stride * static_cast<int>(sizeof(float));
   }
 
-  /// Rounds both tables to bf16 in shared memory, zeros behind. For all threads of a block.
+  /// Rounds both tables to bf16 in shared memory, zeros behind. For all threads of a CTA.
   __device__ void load(const GridWork& w, __nv_bfloat16* tables) const {
     load_table(w.rel_pos_h, 2 * w.height - 1, rows_h, tables);
     load_table(w.rel_pos_w, 2 * w.width - 1, rows_w, tables + rows_h * kGridTableStride);

@@ -11,13 +11,13 @@
 // reads them, so that a step is one contiguous piece of memory. The values have one more column, of
 // ones, so that p v also yields the sums of the weights.
 //
-// One block per SM works through tiles of 128 queries of one head. Its last warp group starts bulk
+// One CTA per SM works through tiles of 128 queries of one head. Its last warp group starts bulk
 // copies into a ring of stages in shared memory, running ahead across tiles. The other two own 64
 // queries each. They start the scores of the next step before they turn those of this step into
 // weights, and multiply the values of this step meanwhile, so exponentials and WGMMAs overlap,
 // within a group and between the two. At the head of a tile each warp multiplies its 16
 // queries with the relative positions that they meet; the tables stay in shared memory for the
-// lifetime of the block.
+// lifetime of the CTA.
 // Source: docs/reference/deepseek_ocr.md, "Relative positions"; the schedule is that of Shah et
 // al., "FlashAttention-3", arXiv:2407.08608, section 3.
 #include "ops/cuda/common/lanes.cuh"
@@ -45,7 +45,7 @@ __device__ void prepare(const GridWork& w, const GridTables& sizes, Shared<P>& s
     }
   }
   sizes.load(w, tables);
-  ptx::fence_for_matrix_unit();
+  ptx::fence_proxy_async();
   __syncthreads();
 }
 
@@ -75,10 +75,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   clear_rows(w, live);
   const Items items(w, live);
   if (static_cast<int>(threadIdx.x) / kGroup == kConsumers) {
-    ptx::shrink_registers<kCopyRegisters>();
+    ptx::setmaxnreg_dec<kCopyRegisters>();
     if (threadIdx.x % kGroup == 0) copy_steps<P>(w, items, shared);
   } else {
-    ptx::grow_registers<kConsumerRegisters>();
+    ptx::setmaxnreg_inc<kConsumerRegisters>();
     const int warp = static_cast<int>(threadIdx.x) / kWarp;
     const WarpBiases<P> own(sizes, tables, biases + warp * kWarpQueries * sizes.bias_stride);
     Consumer<P> consumer(w, shared, own);
@@ -100,11 +100,11 @@ bool fits(const GridWork& w) {
 }
 
 template <class P>
-void launch_plan(CudaStream& stream, const GridWork& w, int num_multiprocessors) {
+void launch_plan(CudaStream& stream, const GridWork& w, int num_sms) {
   const std::size_t bytes = shared_bytes<P>(w);
   launch_grid_packing(stream, w);
   const int tiles = (w.height * w.width + kQueries - 1) / kQueries;
-  const int blocks = std::min(w.images * w.num_heads * tiles, num_multiprocessors);
+  const int blocks = std::min(w.images * w.num_heads * tiles, num_sms);
   launch(stream, &grid_attention_wgmma_kernel<P>, dim3(static_cast<unsigned>(blocks)),
          dim3(kThreads), bytes, w);
 }
@@ -131,10 +131,9 @@ std::size_t grid_attention_wgmma_workspace(const GridWork& w) {
   return bytes;
 }
 
-void launch_grid_attention_wgmma(CudaStream& stream, const GridWork& w, int num_multiprocessors) {
+void launch_grid_attention_wgmma(CudaStream& stream, const GridWork& w, int num_sms) {
   const DeviceGuard guard(stream.device_index());
-  with_grid_plan(w.width,
-                 [&]<class P>(P) { grid_wgmma::launch_plan<P>(stream, w, num_multiprocessors); });
+  with_grid_plan(w.width, [&]<class P>(P) { grid_wgmma::launch_plan<P>(stream, w, num_sms); });
 }
 
 }  // namespace fovea::cuda

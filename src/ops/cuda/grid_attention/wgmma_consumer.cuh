@@ -47,10 +47,10 @@ class Consumer {
     typename P::Scores odd;
     typename P::Weights p;
     start_scores(even);
-    ptx::products_wait<0>(even);
+    ptx::wgmma_wait_group<0>(even);
     start_scores(odd);
     make_weights(0, even);
-    ptx::products_wait<0>(odd);
+    ptx::wgmma_wait_group<0>(odd);
     round_weights(even, p);
     for (int step = 1; step + 1 < num_steps; step += 2) {
       advance(step, p, odd, even);
@@ -72,14 +72,14 @@ class Consumer {
     start_scores(next);
     start_values(p);
     make_weights(step, scores);
-    ptx::products_wait<0>(next);
+    ptx::wgmma_wait_group<0>(next);
     finish_values();
     rescale_out();
     round_weights(scores, p);
   }
   /// Waits for the sums of values, and releases the stage.
   __device__ void finish_values() {
-    ptx::products_wait<0>(out_);
+    ptx::wgmma_wait_group<0>(out_);
     release(s_.empty[used_.stage]);
     used_.advance();
   }
@@ -98,12 +98,12 @@ class Consumer {
   }
   /// Starts out += p v.
   __device__ void start_values(const typename P::Weights& p) {
-    ptx::products_begin();
+    ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < P::kKeys / 16; ++k) {
-      ptx::product_add(out_, p[k], s_.steps[used_.stage].values.across_rows(k));
+      ptx::wgmma(out_, p[k], s_.steps[used_.stage].values.across_rows(k));
     }
-    ptx::products_commit();
+    ptx::wgmma_commit_group();
   }
   /// Prepares for an item: loads the warp's 16 queries, into registers for the biases and into
   /// shared memory for the scores.
@@ -124,7 +124,7 @@ class Consumer {
           s_.queries[group_].piece(warp_ % 4 * kWarpQueries + in_warp, i / 2) + lane_ % 4 * 4;
       *reinterpret_cast<std::uint32_t*>(to) = q[i / 4][i % 4];
     }
-    ptx::fence_for_matrix_unit();
+    ptx::fence_proxy_async();
     ptx::named_barrier_sync(kGroupBarrier + group_, kGroup);
     // Scores start from the column biases and are scaled later; row biases join the exponents.
     biases_.compute(q, first_query_, last_query_, work_.height, 1.0f / work_.scale, ptx::kLog2E,
@@ -145,13 +145,12 @@ class Consumer {
       for (int i = 0; i < 4; ++i) scores[n][i] = columns_[n % P::kColumnBlocks][i];
     }
     wait_for(s_.full[at_.stage], at_.phase);
-    ptx::products_begin();
+    ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kDim / 16; ++k) {
-      ptx::product_add(scores, s_.queries[group_].along_rows(k),
-                       s_.steps[at_.stage].keys.along_rows(k));
+      ptx::wgmma(scores, s_.queries[group_].along_rows(k), s_.steps[at_.stage].keys.along_rows(k));
     }
-    ptx::products_commit();
+    ptx::wgmma_commit_group();
     at_.advance();
   }
 

@@ -41,8 +41,8 @@ struct Item {
   int head;
 };
 
-/// The items of one block: every gridDim.x-th of all. Tiles of one head follow each other, so that
-/// blocks at work share its keys and values in L2.
+/// The items of one CTA: every gridDim.x-th of all. Tiles of one head follow each other, so that
+/// CTAs at work share its keys and values in L2.
 class Items {
  public:
   __device__ Items(const GridWork& w, int images)

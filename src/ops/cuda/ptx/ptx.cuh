@@ -158,18 +158,18 @@ __device__ inline void named_barrier_arrive(int id, int threads) {
 }
 
 /// Makes ordinary stores to shared memory visible to WGMMA and TMA.
-__device__ inline void fence_for_matrix_unit() {
+__device__ inline void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 /// Sets the registers per thread of the calling warp group; the difference comes from, or returns
-/// to, the pool of its block.
+/// to, the pool of its CTA.
 template <int kRegisters>
-__device__ inline void grow_registers() {
+__device__ inline void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 template <int kRegisters>
-__device__ inline void shrink_registers() {
+__device__ inline void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 

@@ -45,12 +45,12 @@ __device__ inline void wait_for(const std::uint64_t& barrier, std::uint32_t phas
 __device__ inline void release(std::uint64_t& barrier) {
   if (threadIdx.x % kWarp == 0) ptx::barrier_arrive(ptx::shared_address(&barrier));
 }
-/// The same where kSides blocks of a cluster fill a stage, each with barriers of its own: in a lane
-/// below kSides `first` is that of one of them for stage 0, of ptx::address_in_block.
+/// The same where kSides CTAs of a cluster fill a stage, each with barriers of its own: in a lane
+/// below kSides `first` is that of one of them for stage 0, of ptx::address_in_cta.
 template <int kSides>
 __device__ inline void release_in_cluster(std::uint32_t first, int stage) {
   if (threadIdx.x % kWarp < kSides)
-    ptx::barrier_arrive_in_block(first + static_cast<unsigned>(stage) * sizeof(std::uint64_t));
+    ptx::barrier_arrive_in_cta(first + static_cast<unsigned>(stage) * sizeof(std::uint64_t));
 }
 
 }  // namespace fovea::cuda

@@ -1,7 +1,7 @@
 #pragma once
 
 // TMA, the unit of Hopper that copies tiles and long runs of bytes between global and shared
-// memory, and clusters of blocks that access each other's shared memory.
+// memory, and clusters of CTAs that access each other's shared memory.
 
 #include <cuda.h>
 
@@ -60,14 +60,14 @@ __device__ inline void copy_tile(std::uint32_t shared, const CUtensorMap& map, i
       "l"(&map), "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w), "r"(barrier)
       : "memory");
 }
-/// As copy_tile, to the same place of every block of the cluster whose bit is set in `blocks`, and
+/// As copy_tile, to the same place of every CTA of the cluster whose bit is set in `ctas`, and
 /// counts on the barrier of each.
-__device__ inline void copy_tile_to_blocks(std::uint32_t shared, const CUtensorMap& map, int column,
-                                           int row, std::uint32_t barrier, std::uint16_t blocks) {
+__device__ inline void copy_tile_multicast(std::uint32_t shared, const CUtensorMap& map, int column,
+                                           int row, std::uint32_t barrier, std::uint16_t ctas) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
       ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
-      "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+      "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(ctas)
       : "memory");
 }
 /// Stores a tile from shared memory to the matrix in the background; elements outside are left out.
@@ -94,32 +94,32 @@ __device__ inline void prefetch_tile(const CUtensorMap& map, int column, int row
                : "memory");
 }
 
-/// Address of what block `rank` of the cluster has at the same place of its shared memory.
-__device__ inline std::uint32_t address_in_block(std::uint32_t shared, int rank) {
+/// Address of what CTA `rank` of the cluster has at the same place of its shared memory.
+__device__ inline std::uint32_t address_in_cta(std::uint32_t shared, int rank) {
   std::uint32_t address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
   return address;
 }
-/// Copies contiguous shared memory of this block to the shared memory of a block of its cluster in
+/// Copies contiguous shared memory of this CTA to the shared memory of a CTA of its cluster in
 /// the background, and counts the bytes on a barrier there. `to` and `barrier` are of
-/// address_in_block; all are multiples of 16.
-__device__ inline void copy_to_block(std::uint32_t to, std::uint32_t from, int bytes,
-                                     std::uint32_t barrier) {
+/// address_in_cta; all are multiples of 16.
+__device__ inline void copy_to_cta(std::uint32_t to, std::uint32_t from, int bytes,
+                                   std::uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
       "[%3];" ::"r"(to),
       "r"(from), "r"(bytes), "r"(barrier)
       : "memory");
 }
-/// Arrives at a barrier of a block of the cluster; `barrier` is of address_in_block. It orders no
-/// stores of this block, which would cost a thousand cycles: use it only to report that data has
+/// Arrives at a barrier of a CTA of the cluster; `barrier` is of address_in_cta. It orders no
+/// stores of this CTA, which would cost a thousand cycles: use it only to report that data has
 /// been read.
-__device__ inline void barrier_arrive_in_block(std::uint32_t barrier) {
+__device__ inline void barrier_arrive_in_cta(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 /// Makes initialised barriers visible to TMA and, after the next barrier of the cluster, to its
-/// other blocks.
+/// other CTAs.
 __device__ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -132,7 +132,7 @@ __device__ inline void cluster_wait() {
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-/// The same barrier, before which the other blocks' stores to shared memory are visible behind it.
+/// The same barrier, before which the other CTAs' stores to shared memory are visible behind it.
 __device__ inline void cluster_sync() {
   asm volatile(
       "barrier.cluster.arrive.release.aligned;\n"

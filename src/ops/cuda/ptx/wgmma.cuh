@@ -9,21 +9,21 @@
 namespace fovea::cuda::ptx {
 
 /// Orders register writes of the warp group before the WGMMAs that follow.
-__device__ inline void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// Closes a group of WGMMAs.
-__device__ inline void products_commit() {
+__device__ inline void wgmma_commit_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 /// Waits until at most kPending groups are under way.
 template <int kPending>
-__device__ inline void products_wait() {
+__device__ inline void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 /// Waits until at most kPending groups are under way. `results` are the sums of the groups that
 /// have ended: naming them keeps the compiler from reading them earlier.
 template <int kPending, int kCount>
-__device__ inline void products_wait(float (&results)[kCount][4]) {
-  products_wait<kPending>();
+__device__ inline void wgmma_wait_group(float (&results)[kCount][4]) {
+  wgmma_wait_group<kPending>();
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     asm volatile(""
@@ -55,20 +55,20 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
   return descriptor + static_cast<std::uint64_t>(bytes / 16);
 }
 
-// The instructions. All of them only start the work; see products_wait. The type of d says N:
+// The instructions. All of them only start the work; see wgmma_wait_group. The type of d says N:
 //
-//   product_start(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
+//   wgmma_init(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
 //     d = a b, of a [64][16] and b [N][16] in shared memory. It does not read d, and tells the
 //     compiler so. Otherwise the compiler would treat the old contents of those registers as an
 //     operand and wait for them.
-//   product_add(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b, bool accumulate = true)
+//   wgmma(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b, bool accumulate = true)
 //     d += a b of the same operands, or d = a b without `accumulate`.
-//   product_add(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
+//   wgmma(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
 //     d += a b, of a in registers, as ptx::multiply_add takes it, and b [16][N] in shared memory.
-//   product_add_rows(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
+//   wgmma_k_major(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b)
 //     the same of b [N][16] in shared memory: rows of weights.
-//   product_start_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
-//   product_add_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
+//   wgmma_init_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
+//   wgmma_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
 //     as the first two, of E4M3 a [64][32] and b [N][32] in shared memory: the same bytes. Hopper
 //     keeps some 14 bits of mantissa of these sums, far more than the operands have.
 //
@@ -118,76 +118,76 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
   "{%0" FOVEA_REST_##N(FOVEA_NAME) "}, " operands ";\n"
 
 /// The functions for one N. i0 to i4 are the names of the operands after those of d.
-#define FOVEA_PRODUCTS(N, i0, i1, i2, i3, i4)                                                      \
-  __device__ inline void product_start(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b) {   \
+#define FOVEA_WGMMA_FUNCTIONS(N, i0, i1, i2, i3, i4)                                               \
+  __device__ inline void wgmma_init(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b) {      \
     asm volatile("{.reg .pred p; setp.ne.b32 p, 0, 0;\n"                                           \
                  FOVEA_WGMMA(N, i0 ", " i1 ", p, 1, 1, 0, 0") "}"                                  \
                  : "=f"(d[0][0]) FOVEA_REST_##N(FOVEA_RESULT)                                      \
                  : "l"(a), "l"(b));                                                                \
   }                                                                                                \
-  __device__ inline void product_add(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b,       \
-                                     bool accumulate = true) {                                     \
+  __device__ inline void wgmma(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b,             \
+                               bool accumulate = true) {                                           \
     asm volatile("{.reg .pred p; setp.ne.b32 p, " i2 ", 0;\n"                                      \
                  FOVEA_WGMMA(N, i0 ", " i1 ", p, 1, 1, 0, 0") "}"                                  \
                  : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
                  : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                             \
   }                                                                                                \
-  __device__ inline void product_add(float (&d)[N / 8][4], const std::uint32_t (&a)[4],            \
-                                     std::uint64_t b) {                                            \
+  __device__ inline void wgmma(float (&d)[N / 8][4], const std::uint32_t (&a)[4],                  \
+                               std::uint64_t b) {                                                  \
     asm volatile(FOVEA_WGMMA(N, "{" i0 ", " i1 ", " i2 ", " i3 "}, " i4 ", 1, 1, 1, 1")            \
                  : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                            \
   }                                                                                                \
-  __device__ inline void product_add_rows(float (&d)[N / 8][4], const std::uint32_t (&a)[4],       \
-                                          std::uint64_t b) {                                       \
+  __device__ inline void wgmma_k_major(float (&d)[N / 8][4], const std::uint32_t (&a)[4],          \
+                                       std::uint64_t b) {                                          \
     asm volatile(FOVEA_WGMMA(N, "{" i0 ", " i1 ", " i2 ", " i3 "}, " i4 ", 1, 1, 1, 0")            \
                  : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                            \
   }
 
-FOVEA_PRODUCTS(32, "%16", "%17", "%18", "%19", "%20")
-FOVEA_PRODUCTS(40, "%20", "%21", "%22", "%23", "%24")
-FOVEA_PRODUCTS(64, "%32", "%33", "%34", "%35", "%36")
-FOVEA_PRODUCTS(72, "%36", "%37", "%38", "%39", "%40")
-FOVEA_PRODUCTS(80, "%40", "%41", "%42", "%43", "%44")
-FOVEA_PRODUCTS(88, "%44", "%45", "%46", "%47", "%48")
-FOVEA_PRODUCTS(96, "%48", "%49", "%50", "%51", "%52")
-FOVEA_PRODUCTS(104, "%52", "%53", "%54", "%55", "%56")
-FOVEA_PRODUCTS(112, "%56", "%57", "%58", "%59", "%60")
-FOVEA_PRODUCTS(120, "%60", "%61", "%62", "%63", "%64")
-FOVEA_PRODUCTS(128, "%64", "%65", "%66", "%67", "%68")
-FOVEA_PRODUCTS(136, "%68", "%69", "%70", "%71", "%72")
-FOVEA_PRODUCTS(144, "%72", "%73", "%74", "%75", "%76")
-FOVEA_PRODUCTS(192, "%96", "%97", "%98", "%99", "%100")
-FOVEA_PRODUCTS(216, "%108", "%109", "%110", "%111", "%112")
-FOVEA_PRODUCTS(256, "%128", "%129", "%130", "%131", "%132")
+FOVEA_WGMMA_FUNCTIONS(32, "%16", "%17", "%18", "%19", "%20")
+FOVEA_WGMMA_FUNCTIONS(40, "%20", "%21", "%22", "%23", "%24")
+FOVEA_WGMMA_FUNCTIONS(64, "%32", "%33", "%34", "%35", "%36")
+FOVEA_WGMMA_FUNCTIONS(72, "%36", "%37", "%38", "%39", "%40")
+FOVEA_WGMMA_FUNCTIONS(80, "%40", "%41", "%42", "%43", "%44")
+FOVEA_WGMMA_FUNCTIONS(88, "%44", "%45", "%46", "%47", "%48")
+FOVEA_WGMMA_FUNCTIONS(96, "%48", "%49", "%50", "%51", "%52")
+FOVEA_WGMMA_FUNCTIONS(104, "%52", "%53", "%54", "%55", "%56")
+FOVEA_WGMMA_FUNCTIONS(112, "%56", "%57", "%58", "%59", "%60")
+FOVEA_WGMMA_FUNCTIONS(120, "%60", "%61", "%62", "%63", "%64")
+FOVEA_WGMMA_FUNCTIONS(128, "%64", "%65", "%66", "%67", "%68")
+FOVEA_WGMMA_FUNCTIONS(136, "%68", "%69", "%70", "%71", "%72")
+FOVEA_WGMMA_FUNCTIONS(144, "%72", "%73", "%74", "%75", "%76")
+FOVEA_WGMMA_FUNCTIONS(192, "%96", "%97", "%98", "%99", "%100")
+FOVEA_WGMMA_FUNCTIONS(216, "%108", "%109", "%110", "%111", "%112")
+FOVEA_WGMMA_FUNCTIONS(256, "%128", "%129", "%130", "%131", "%132")
 
 /// The E4M3 functions for one N. i0 and i1 are the names of the operands after those of d.
 #define FOVEA_WGMMA_E4M3(N, operands)                                                              \
   "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32.e4m3.e4m3 "                                      \
   "{%0" FOVEA_REST_##N(FOVEA_NAME) "}, " operands ";\n"
-#define FOVEA_PRODUCTS_E4M3(N, i0, i1)                                                             \
-  __device__ inline void product_start_e4m3(float (&d)[N / 8][4], std::uint64_t a,                 \
-                                            std::uint64_t b) {                                     \
+#define FOVEA_WGMMA_FUNCTIONS_E4M3(N, i0, i1)                                                      \
+  __device__ inline void wgmma_init_e4m3(float (&d)[N / 8][4], std::uint64_t a,                    \
+                                         std::uint64_t b) {                                        \
     asm volatile("{.reg .pred p; setp.ne.b32 p, 0, 0;\n"                                           \
                  FOVEA_WGMMA_E4M3(N, i0 ", " i1 ", p, 1, 1") "}"                                   \
                  : "=f"(d[0][0]) FOVEA_REST_##N(FOVEA_RESULT)                                      \
                  : "l"(a), "l"(b));                                                                \
   }                                                                                                \
-  __device__ inline void product_add_e4m3(float (&d)[N / 8][4], std::uint64_t a,                   \
-                                          std::uint64_t b) {                                       \
+  __device__ inline void wgmma_e4m3(float (&d)[N / 8][4], std::uint64_t a,                         \
+                                    std::uint64_t b) {                                             \
     asm volatile(FOVEA_WGMMA_E4M3(N, i0 ", " i1 ", 1, 1, 1")                                       \
                  : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
                  : "l"(a), "l"(b));                                                                \
   }
 
-FOVEA_PRODUCTS_E4M3(32, "%16", "%17")
-FOVEA_PRODUCTS_E4M3(64, "%32", "%33")
-FOVEA_PRODUCTS_E4M3(128, "%64", "%65")
-FOVEA_PRODUCTS_E4M3(144, "%72", "%73")
-FOVEA_PRODUCTS_E4M3(192, "%96", "%97")
-FOVEA_PRODUCTS_E4M3(216, "%108", "%109")
-FOVEA_PRODUCTS_E4M3(256, "%128", "%129")
+FOVEA_WGMMA_FUNCTIONS_E4M3(32, "%16", "%17")
+FOVEA_WGMMA_FUNCTIONS_E4M3(64, "%32", "%33")
+FOVEA_WGMMA_FUNCTIONS_E4M3(128, "%64", "%65")
+FOVEA_WGMMA_FUNCTIONS_E4M3(144, "%72", "%73")
+FOVEA_WGMMA_FUNCTIONS_E4M3(192, "%96", "%97")
+FOVEA_WGMMA_FUNCTIONS_E4M3(216, "%108", "%109")
+FOVEA_WGMMA_FUNCTIONS_E4M3(256, "%128", "%129")
 
 // clang-format on
 

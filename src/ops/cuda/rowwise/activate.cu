@@ -33,14 +33,14 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-void activate(CudaStream& stream, const ops::ActivateArgs& args, int num_multiprocessors) {
+void activate(CudaStream& stream, const ops::ActivateArgs& args, int num_sms) {
   check_bf16("activate", "x", args.x);
   const std::int64_t rows = args.x.shape[0];
   const std::int64_t cols = args.x.shape[1];
   const bool vectors = cols % kVector == 0 && is_aligned(args.x.data, 16);
   launch(stream, vectors ? &activate_kernel<kVector> : &activate_kernel<1>,
-         grid_for(rows * cols / (vectors ? kVector : 1), kBlock, num_multiprocessors), dim3(kBlock),
-         0, args.activation, rows, cols, args.rows.count, args.x.as<__nv_bfloat16>());
+         grid_for(rows * cols / (vectors ? kVector : 1), kBlock, num_sms), dim3(kBlock), 0,
+         args.activation, rows, cols, args.rows.count, args.x.as<__nv_bfloat16>());
 }
 
 }  // namespace fovea::cuda

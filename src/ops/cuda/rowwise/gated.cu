@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
 
 }  // namespace
 
-void gated(CudaStream& stream, const ops::GatedArgs& args, int num_multiprocessors) {
+void gated(CudaStream& stream, const ops::GatedArgs& args, int num_sms) {
   check_bf16("gated", "x", args.x);
   const GatedWork work{.activation = args.activation,
                        .x = args.x.as<__nv_bfloat16>(),
@@ -59,8 +59,8 @@ void gated(CudaStream& stream, const ops::GatedArgs& args, int num_multiprocesso
   const bool vectors =
       work.cols % kVector == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
   launch(stream, vectors ? &gated_kernel<kVector> : &gated_kernel<1>,
-         grid_for(work.rows * work.cols / (vectors ? kVector : 1), kBlock, num_multiprocessors),
-         dim3(kBlock), 0, work);
+         grid_for(work.rows * work.cols / (vectors ? kVector : 1), kBlock, num_sms), dim3(kBlock),
+         0, work);
 }
 
 }  // namespace fovea::cuda

@@ -1,6 +1,6 @@
 // LayerNorm and RMSNorm over the last axis, bf16 rows, f32 parameters and statistics.
 //
-// Three kernels, all grid-stride up to the live count. Few rows: one block per row; thread t owns
+// Three kernels, all grid-stride up to the live count. Few rows: one CTA per row; thread t owns
 // columns [8 t, 8 t + 8), has their parameters in registers before the predecessor ends, reads the
 // row once with one 16-byte load and holds it for the centred second pass. Many rows of up to 2048
 // columns: one warp per row, which needs no barrier and keeps several loads per lane in flight. It
@@ -58,7 +58,7 @@ __device__ float warp_sum(float value) {
   return value;
 }
 
-/// Sum over the block, given to every thread. `scratch` holds one float per warp; it must not be
+/// Sum over the CTA, given to every thread. `scratch` holds one float per warp; it must not be
 /// that of the previous call.
 __device__ float block_sum(float value, float* scratch) {
   value = warp_sum(value);
@@ -69,7 +69,7 @@ __device__ float block_sum(float value, float* scratch) {
   return total;
 }
 
-/// Of what the threads of a block have, given to each. `scratch` as in block_sum.
+/// Of what the threads of a CTA have, given to each. `scratch` as in block_sum.
 __device__ RowExtent block_extent(RowExtent extent, float2* scratch) {
   extent.reduce();
   if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = {extent.largest, extent.square};
@@ -98,7 +98,7 @@ __device__ void add_residual(const NormWork& w, std::int64_t at, float (&values)
   }
 }
 
-/// kCentred: LayerNorm, otherwise RMSNorm. The block has at least cols / 8 threads.
+/// kCentred: LayerNorm, otherwise RMSNorm. The CTA has at least cols / 8 threads.
 template <bool kCentred>
 __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
   __shared__ float sums[kMaxThreads / kWarp];
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(kAnyWidthThreads) norm_any_width_kernel(NormWo
 }
 
 template <bool kCentred>
-void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocessors) {
+void launch_norm(CudaStream& stream, const NormWork& work, int num_sms) {
   const bool vectors = work.cols % kWidth == 0 && work.cols <= kMaxThreads * kWidth &&
                        is_aligned(work.x, 16) && is_aligned(work.out, 16) &&
                        is_aligned(work.weight, 16) && is_aligned(work.bias, 16) &&
@@ -279,14 +279,13 @@ void launch_norm(CudaStream& stream, const NormWork& work, int num_multiprocesso
     const std::int64_t blocks = (work.rows + kRowsPerBlock - 1) / kRowsPerBlock;
     const int pieces = (work.cols + kWarp * kWidth - 1) / (kWarp * kWidth);
     const std::int64_t resident =
-        std::int64_t{kPiecesPerMultiprocessor / pieces / kRowsPerBlock} * num_multiprocessors;
+        std::int64_t{kPiecesPerMultiprocessor / pieces / kRowsPerBlock} * num_sms;
     return launch(stream, norm_warp_kernel_for<kCentred>(pieces),
                   dim3(static_cast<unsigned>(std::min(blocks, resident))),
                   dim3(kRowsPerBlock * kWarp), 0, work);
   }
   const int threads = vectors ? (work.cols / kWidth + kWarp - 1) / kWarp * kWarp : kAnyWidthThreads;
-  const std::int64_t resident =
-      std::int64_t{kThreadsPerMultiprocessor / threads} * num_multiprocessors;
+  const std::int64_t resident = std::int64_t{kThreadsPerMultiprocessor / threads} * num_sms;
   launch(stream, vectors ? &norm_kernel<kCentred> : &norm_any_width_kernel<kCentred>,
          dim3(static_cast<unsigned>(std::min(work.rows, resident))),
          dim3(static_cast<unsigned>(threads)), 0, work);
@@ -299,7 +298,7 @@ ops::QuantizedRows quantized_of(const TensorView& out) {
 
 }  // namespace
 
-void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_multiprocessors) {
+void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_sms) {
   check_bf16("layer_norm", "x", args.x);
   launch_norm<true>(stream,
                     {.x = args.x.as<__nv_bfloat16>(),
@@ -312,10 +311,10 @@ void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_mult
                      .live = args.rows.count,
                      .out = args.out.as<__nv_bfloat16>(),
                      .quantized = quantized_of(args.out)},
-                    num_multiprocessors);
+                    num_sms);
 }
 
-void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multiprocessors) {
+void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_sms) {
   check_bf16("rms_norm", "x", args.x);
   launch_norm<false>(stream,
                      {.x = args.x.as<__nv_bfloat16>(),
@@ -328,7 +327,7 @@ void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multipro
                       .live = args.rows.count,
                       .out = args.out.as<__nv_bfloat16>(),
                       .quantized = quantized_of(args.out)},
-                     num_multiprocessors);
+                     num_sms);
 }
 
 }  // namespace fovea::cuda

@@ -1,12 +1,12 @@
 // The ends of a tower: pixels to patch rows, learned positions, gathered rows.
 //
-// patchify: one block per patch row, grid-stride. The bytes of the patch (one frame only when the
+// patchify: one CTA per patch row, grid-stride. The bytes of the patch (one frame only when the
 //   frames repeat) go to shared memory with coalesced loads, then each thread writes whole 16-byte
 //   pieces of the row through a table of 3 x 256 bf16 values.
-// add_positions_bilinear, add_positions_bicubic: one block per row; 4 or 16 table rows are blended
+// add_positions_bilinear, add_positions_bicubic: one CTA per row; 4 or 16 table rows are blended
 // in
 //   f32 per column.
-// gather_rows: one block per row, 16-byte copies.
+// gather_rows: one CTA per row, 16-byte copies.
 // All read and write DRAM once; the table of positions stays in L2.
 #include "core/check.h"
 #include "ops/cuda/common/bf16.cuh"
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kBlock)
 
 template <class Taps>
 void launch_positions(const char* op, CudaStream& stream, const ops::AddPositionsArgs& args,
-                      int num_multiprocessors) {
+                      int num_sms) {
   check_bf16(op, "x", args.x);
   check_vectors(op, "positions", args.positions);
   const std::int64_t rows = args.x.shape[0];
@@ -180,14 +180,14 @@ void launch_positions(const char* op, CudaStream& stream, const ops::AddPosition
   const bool vectors =
       cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
   launch(stream, vectors ? &add_positions_kernel<Taps, 8> : &add_positions_kernel<Taps, 1>,
-         grid_for(rows, 1, num_multiprocessors), dim3(kBlock), 0, args.table.as<float>(),
+         grid_for(rows, 1, num_sms), dim3(kBlock), 0, args.table.as<float>(),
          args.positions.as<int4>(), args.table_height, args.table_width, rows, cols,
          args.rows.count, args.x.as<__nv_bfloat16>());
 }
 
 }  // namespace
 
-void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multiprocessors) {
+void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_sms) {
   check_bf16("patchify", "out", args.out);
   check_vectors("patchify", "sources", args.sources);
   const PatchifyWork work{.pixels = args.pixels.as<std::uint8_t>(),
@@ -205,26 +205,24 @@ void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multipr
               " bytes does not fit the GPU's shared memory (", kMaxPatchBytes, ")");
   const bool vectors = args.patch_size % 8 == 0 && is_aligned(args.out.data, 16);
   launch(stream, vectors ? &patchify_kernel<8> : &patchify_kernel<1>,
-         grid_for(work.rows, 1, num_multiprocessors), dim3(kBlock),
-         static_cast<std::size_t>(patch_bytes), work);
+         grid_for(work.rows, 1, num_sms), dim3(kBlock), static_cast<std::size_t>(patch_bytes),
+         work);
 }
 
-void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args,
-                            int num_multiprocessors) {
-  launch_positions<LinearTaps>("add_positions_bilinear", stream, args, num_multiprocessors);
+void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms) {
+  launch_positions<LinearTaps>("add_positions_bilinear", stream, args, num_sms);
 }
 
-void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args,
-                           int num_multiprocessors) {
-  launch_positions<CubicTaps>("add_positions_bicubic", stream, args, num_multiprocessors);
+void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms) {
+  launch_positions<CubicTaps>("add_positions_bicubic", stream, args, num_sms);
 }
 
-void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_multiprocessors) {
+void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_sms) {
   check_bf16("gather_rows", "x", args.x);
   const std::int64_t rows = args.index.shape[0];
   const std::int64_t cols = args.x.shape[1];
   auto& cuda_stream = stream;
-  const dim3 grid = grid_for(rows, 1, num_multiprocessors);
+  const dim3 grid = grid_for(rows, 1, num_sms);
   if (cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16)) {
     launch(cuda_stream, &gather_rows_kernel<uint4>, grid, dim3(kBlock), 0, args.x.as<uint4>(),
            args.index.as<std::int32_t>(), rows, cols / 8, args.rows.count, args.out.as<uint4>());

@@ -13,7 +13,7 @@ namespace fovea::cuda {
 
 namespace {
 
-constexpr int kWarps = 8;  // of a block
+constexpr int kWarps = 8;  // of a CTA
 constexpr int kWidth = 8;  // bf16 of a 16-byte load
 
 struct QuantizeWork {
@@ -51,14 +51,14 @@ __global__ void __launch_bounds__(kWarps* kWarp) quantize_kernel(QuantizeWork w)
 }  // namespace
 
 void quantize_rows(CudaStream& stream, ConstTensorView x, LiveRows rows,
-                   const ops::QuantizedRows& out, int num_multiprocessors) {
+                   const ops::QuantizedRows& out, int num_sms) {
   const QuantizeWork work{.x = x.as<__nv_bfloat16>(),
                           .rows = x.shape[0],
                           .cols = static_cast<int>(x.shape[1]),
                           .live = rows.count,
                           .out = out};
-  launch(stream, &quantize_kernel, grid_for(work.rows, kWarps, num_multiprocessors),
-         dim3(kWarps * kWarp), 0, work);
+  launch(stream, &quantize_kernel, grid_for(work.rows, kWarps, num_sms), dim3(kWarps * kWarp), 0,
+         work);
 }
 
 }  // namespace fovea::cuda

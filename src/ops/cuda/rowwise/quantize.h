@@ -10,6 +10,6 @@ namespace fovea::cuda {
 /// row of zeros. Rows that are not live are not written. Asynchronous; safe to capture.
 /// @param x [rows, cols] bf16 at a multiple of 16 bytes, cols a multiple of 16.
 void quantize_rows(CudaStream& stream, ConstTensorView x, LiveRows rows,
-                   const ops::QuantizedRows& out, int num_multiprocessors);
+                   const ops::QuantizedRows& out, int num_sms);
 
 }  // namespace fovea::cuda

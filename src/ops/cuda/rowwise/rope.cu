@@ -61,20 +61,20 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_multiprocessors) {
+void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_sms) {
   check_vectors("rope_angles", "positions", args.positions);
   const std::int64_t rows = args.positions.shape[0];
   const std::int64_t quarter = args.inv_freq.shape[0];
-  launch(stream, &rope_angles_kernel, grid_for(rows * quarter * 2, kBlock, num_multiprocessors),
-         dim3(kBlock), 0, args.positions.as<int4>(), args.inv_freq.as<float>(), rows, quarter,
-         args.rows.count, args.cos.as<float>(), args.sin.as<float>());
+  launch(stream, &rope_angles_kernel, grid_for(rows * quarter * 2, kBlock, num_sms), dim3(kBlock),
+         0, args.positions.as<int4>(), args.inv_freq.as<float>(), rows, quarter, args.rows.count,
+         args.cos.as<float>(), args.sin.as<float>());
 }
 
-void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_multiprocessors) {
+void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms) {
   const std::int64_t rows = args.qkv.shape[0];
   const std::int64_t half = args.head_dim / 2;
   const std::int64_t pieces = rows * 2 * args.num_heads * half / kPairs;
-  launch(stream, &rotate_kernel, grid_for(pieces, kBlock, num_multiprocessors), dim3(kBlock), 0,
+  launch(stream, &rotate_kernel, grid_for(pieces, kBlock, num_sms), dim3(kBlock), 0,
          args.qkv.as<__nv_bfloat16>(), args.cos.as<float>(), args.sin.as<float>(), rows,
          args.num_heads, half, args.sequences.rows.count);
 }

@@ -1,4 +1,4 @@
-// Moving and offsetting rows: one block per row, grid-stride; DRAM is read and written once.
+// Moving and offsetting rows: one CTA per row, grid-stride; DRAM is read and written once.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
@@ -12,7 +12,7 @@ constexpr int kBlock = 128;
 
 struct CopyWork {
   const __nv_bfloat16* x;
-  const float* constant;  ///< instead of x: the same rows for every block
+  const float* constant;  ///< instead of x: the same rows for every CTA
   std::int64_t x_block_rows;
   std::int64_t x_first;
   std::int64_t count;
@@ -108,8 +108,7 @@ __global__ void __launch_bounds__(kBlock) im2col_kernel(Im2colWork w) {
 
 }  // namespace
 
-void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args,
-                     int num_multiprocessors) {
+void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args, int num_sms) {
   check_bf16("copy_row_blocks", "out", args.out);
   const bool is_constant = args.x_block_rows == 0;
   const CopyWork work{.x = is_constant ? nullptr : args.x.as<__nv_bfloat16>(),
@@ -128,21 +127,21 @@ void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args,
   const bool vectors = work.cols % 8 == 0 && work.out_cols % 8 == 0 && work.out_column % 8 == 0 &&
                        is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
   launch(stream, vectors ? &copy_row_blocks_kernel<8> : &copy_row_blocks_kernel<1>,
-         grid_for(work.blocks * work.count, 1, num_multiprocessors), dim3(kBlock), 0, work);
+         grid_for(work.blocks * work.count, 1, num_sms), dim3(kBlock), 0, work);
 }
 
-void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_multiprocessors) {
+void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms) {
   check_bf16("add_table", "x", args.x);
   const std::int64_t rows = args.x.shape[0];
   const std::int64_t cols = args.x.shape[1];
   const bool vectors =
       cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.table.data, 16);
-  launch(stream, vectors ? &add_table_kernel<8> : &add_table_kernel<1>,
-         grid_for(rows, 1, num_multiprocessors), dim3(kBlock), 0, args.table.as<float>(),
-         args.table.shape[0], rows, cols, args.rows.count, args.x.as<__nv_bfloat16>());
+  launch(stream, vectors ? &add_table_kernel<8> : &add_table_kernel<1>, grid_for(rows, 1, num_sms),
+         dim3(kBlock), 0, args.table.as<float>(), args.table.shape[0], rows, cols, args.rows.count,
+         args.x.as<__nv_bfloat16>());
 }
 
-void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_multiprocessors) {
+void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms) {
   check_bf16("im2col_3x3", "x", args.x);
   const Im2colWork work{.x = args.x.as<__nv_bfloat16>(),
                         .height = static_cast<int>(args.height),
@@ -156,8 +155,8 @@ void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_multipr
                         .out = args.out.as<__nv_bfloat16>()};
   const bool vectors =
       work.channels % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
-  launch(stream, vectors ? &im2col_kernel<8> : &im2col_kernel<1>,
-         grid_for(work.rows, 1, num_multiprocessors), dim3(kBlock), 0, work);
+  launch(stream, vectors ? &im2col_kernel<8> : &im2col_kernel<1>, grid_for(work.rows, 1, num_sms),
+         dim3(kBlock), 0, work);
 }
 
 }  // namespace fovea::cuda

@@ -13,26 +13,23 @@
 namespace fovea::cuda {
 
 /// The ops whose rows do not depend on each other: bodies of the functions of Kernels with the same
-/// names. Asynchronous; safe to capture. num_multiprocessors is that of the stream's device.
+/// names. Asynchronous; safe to capture. num_sms is that of the stream's device.
 /// @throws Error(kUnsupported) for activations that are not bf16.
 
-void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_multiprocessors);
-void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_multiprocessors);
-void activate(CudaStream& stream, const ops::ActivateArgs& args, int num_multiprocessors);
-void gated(CudaStream& stream, const ops::GatedArgs& args, int num_multiprocessors);
-void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_multiprocessors);
-void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_multiprocessors);
-void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args,
-                            int num_multiprocessors);
-void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args,
-                           int num_multiprocessors);
-void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_multiprocessors);
-void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args,
-                     int num_multiprocessors);
-void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_multiprocessors);
-void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_multiprocessors);
+void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_sms);
+void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_sms);
+void activate(CudaStream& stream, const ops::ActivateArgs& args, int num_sms);
+void gated(CudaStream& stream, const ops::GatedArgs& args, int num_sms);
+void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_sms);
+void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_sms);
+void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms);
+void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms);
+void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_sms);
+void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args, int num_sms);
+void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms);
+void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms);
 
 /// The rotation of projected_attention as a kernel of its own: of q and k of args.qkv, in place.
-void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_multiprocessors);
+void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms);
 
 }  // namespace fovea::cuda

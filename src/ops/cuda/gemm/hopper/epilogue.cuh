@@ -85,7 +85,7 @@ struct NoScales {};
 template <class P>
 class TileStore {
  public:
-  __device__ TileStore(const HopperGemmWork& w, Shared<P>& s, const Place<P>& /*place*/)
+  __device__ TileStore(const HopperGemmWork& w, Shared<P>& s, const CtaInCluster<P>& /*cta*/)
       : w_(w),
         heads_(w),
         buffers_(ptx::shared_address(s.out) + threadIdx.x / kWarp * P::kOutBuffers * kBufferBytes) {
@@ -140,10 +140,10 @@ class TileStore {
 #pragma unroll
       for (int n = 0; n < P::kChunk / 8; ++n)
         write_block(i / kChunksOfUnit, n, sums[i / kChunksOfUnit][col_in_tile(i) / 8 + n], buffer);
-      bring_on(i, buffer);
+      store_chunk(i, buffer);
     }
   }
-  /// Call before the block ends.
+  /// Call before the CTA ends.
   __device__ static void finish() {
     if constexpr (P::kBulkStores) ptx::wait_bulk_stores_read<0>();
   }
@@ -215,14 +215,14 @@ class TileStore {
     return __shfl_sync(kAllLanes, bias_[pair / kWarp], pair % kWarp + ptx::lane() % 4);
   }
   /// From the buffer to memory.
-  __device__ void bring_on(int chunk, std::uint32_t buffer) const {
+  __device__ void store_chunk(int chunk, std::uint32_t buffer) const {
     const int col = col_ + col_in_tile(chunk);
     const int row = row_of(chunk);
     if constexpr (P::kHeadDim > 0) {
       __syncwarp();
-      heads_.bring_on(chunk, static_cast<const std::byte*>(__cvta_shared_to_generic(buffer)));
+      heads_.store_head(chunk, static_cast<const std::byte*>(__cvta_shared_to_generic(buffer)));
     } else if (P::kBulkStores && row + kWarpRows <= live_) {
-      ptx::fence_for_matrix_unit();  // makes the buffer visible to TMA
+      ptx::fence_proxy_async();  // makes the buffer visible to TMA
       __syncwarp();
       if (ptx::lane() == 0 && col < w_.out_features) ptx::store_tile(w_.out_map, col, row, buffer);
     } else {

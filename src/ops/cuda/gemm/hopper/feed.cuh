@@ -15,14 +15,10 @@ template <class P>
 class Copier {
  public:
   __device__ Copier(const HopperGemmWork& work, Shared<P>& shared)
-      : w_(work),
-        s_(shared),
-        place_(work),
-        slice_(work, place_.part),
-        elected_(ptx::elect_lane()) {}
+      : w_(work), s_(shared), cta_(work), slice_(work, cta_.slice), elected_(ptx::elect_lane()) {}
 
   __device__ void run() {
-    const Tiles<P> tiles(w_, place_);
+    const Tiles<P> tiles(w_, cta_);
     const int early = min(P::kStages, slice_.count);
     const int row = ptx::keep(tiles.row(tiles.first()));
     const int col = ptx::keep(tiles.col(tiles.first()));
@@ -34,10 +30,10 @@ class Copier {
         if (elected_) ptx::prefetch_tile(w_.weight, column(b), first_weight(col));
     }
     const int num_tiles = tiles.count(live_rows_of(w_));
-    wait_before_product();
+    wait_before_matmul();
     // Also if there is no tile: rows beyond the live ones exist, and stages are full with them.
     for (int b = 0; b < early; ++b) copy_x(b, b, row);
-    if (tiles.first() >= num_tiles) {  // nothing to do; but copies must not outlive the block
+    if (tiles.first() >= num_tiles) {  // nothing to do; but copies must not outlive the CTA
       for (int b = 0; b < early; ++b) wait_for(s_.full[b], 0);
       return;
     }
@@ -59,32 +55,30 @@ class Copier {
           copy_residual(P::At::of(block), tile_row, tile_col + c * kBlockCols);
       }
     }
-    if constexpr (P::kSuppliers > 1) wait_for_readers(block);
+    if constexpr (P::kProducers > 1) wait_for_readers(block);
   }
 
  private:
-  static constexpr int kXRows = P::kRows / P::kColsOfTiles;  // that this block brings
+  static constexpr int kXRows = P::kRows / P::kColsOfTiles;  // that this CTA loads
   static constexpr int kWeightRows = P::kCols / P::kRowsOfTiles;
 
   /// First column of x of block `b` of the slice.
   [[nodiscard]] __device__ int column(int b) const { return (slice_.first + b) * P::kSumCols; }
-  /// First of the weights that this block brings for the tile whose columns begin at `col`.
-  [[nodiscard]] __device__ int first_weight(int col) const {
-    return col + place_.row * kWeightRows;
-  }
+  /// First of the weights that this CTA loads for the tile whose columns begin at `col`.
+  [[nodiscard]] __device__ int first_weight(int col) const { return col + cta_.row * kWeightRows; }
 
   __device__ void copy_weight(int stage, int b, int col) const {
     if (!elected_) return;
-    const std::byte* const to = s_.weight[stage] + place_.row * kWeightRows * kRowBytes;
+    const std::byte* const to = s_.weight[stage] + cta_.row * kWeightRows * kRowBytes;
     const std::uint32_t full = ptx::shared_address(&s_.full[stage]);
     if constexpr (P::kRowsOfTiles > 1) {
-      ptx::copy_tile_to_blocks(ptx::shared_address(to), w_.weight, column(b), first_weight(col),
-                               full, place_.blocks_of_col());
+      ptx::copy_tile_multicast(ptx::shared_address(to), w_.weight, column(b), first_weight(col),
+                               full, cta_.ctas_of_col());
     } else {
       ptx::copy_tile(ptx::shared_address(to), w_.weight, column(b), first_weight(col), full);
     }
   }
-  /// Waits until other blocks have released the last stages of all `blocks`, too: a block must not
+  /// Waits until other CTAs have released the last stages of all `blocks`, too: a CTA must not
   /// end before the last arrival at its barriers.
   __device__ void wait_for_readers(unsigned blocks) const {
     const unsigned stages = min(blocks, static_cast<unsigned>(P::kStages));
@@ -96,13 +90,13 @@ class Copier {
   /// Also says how much the stage will receive, which may be after it has.
   __device__ void copy_x(int stage, int b, int row) const {
     if (!elected_) return;
-    const std::byte* const to = s_.x[stage] + place_.col * kXRows * kRowBytes;
-    const int first = row + place_.col * kXRows;
+    const std::byte* const to = s_.x[stage] + cta_.col * kXRows * kRowBytes;
+    const int first = row + cta_.col * kXRows;
     const std::uint32_t full = ptx::shared_address(&s_.full[stage]);
     ptx::barrier_arrive_expecting(full, P::kXBytes + P::kWeightBytes);
     if constexpr (P::kColsOfTiles > 1) {
-      ptx::copy_tile_to_blocks(ptx::shared_address(to), w_.x, column(b), first, full,
-                               place_.blocks_of_row());
+      ptx::copy_tile_multicast(ptx::shared_address(to), w_.x, column(b), first, full,
+                               cta_.ctas_of_row());
     } else {
       ptx::copy_tile(ptx::shared_address(to), w_.x, column(b), first, full);
     }
@@ -119,8 +113,8 @@ class Copier {
 
   const HopperGemmWork& w_;
   Shared<P>& s_;
-  Place<P> place_;
-  Slice slice_;
+  CtaInCluster<P> cta_;
+  SplitKSlice slice_;
   bool elected_;
 };
 

@@ -6,34 +6,34 @@ namespace fovea::cuda {
 
 namespace gemm {
 
-template <Teamwork kWay, class T, int kStages, class N = Neighbours<1, 1>, int kHead = 0>
+template <Schedule kWay, class T, int kStages, class N = ClusterTiles<1, 1>, int kHead = 0>
 using ToBf16 = Plan<kWay, T, kStages, N, kHead, GemmFormat::kFp8>;
-template <Teamwork kWay, class T, int kStages, class N = Neighbours<1, 1>>
+template <Schedule kWay, class T, int kStages, class N = ClusterTiles<1, 1>>
 using ToFp8 = Plan<kWay, T, kStages, N, 0, GemmFormat::kFp8ToFp8>;
 
 constexpr HopperGemmKernel kFp8Kernels[] = {
-    kernel_of<ToBf16<Teamwork::kTogether, Tile<1, 64, 64>, 6>>("fp8 64x64"),
-    kernel_of<ToBf16<Teamwork::kTogether, Tile<2, 64, 64>, 8, Neighbours<2, 1>>>(
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<1, 64, 64>, 6>>("fp8 64x64"),
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 64>, 8, ClusterTiles<2, 1>>>(
         "fp8 128x64 by 2x1"),
-    kernel_of<ToBf16<Teamwork::kTogether, Tile<2, 64, 128>, 6, Neighbours<2, 1>>>(
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 128>, 6, ClusterTiles<2, 1>>>(
         "fp8 128x128 by 2x1"),
-    kernel_of<ToBf16<Teamwork::kTogether, Tile<3, 64, 192>, 4, Neighbours<1, 2>>>(
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<3, 64, 192>, 4, ClusterTiles<1, 2>>>(
         "fp8 192x192 by 1x2"),
-    kernel_of<ToBf16<Teamwork::kAlternating, Tile<2, 128, 144>, 5, Neighbours<2, 1>>>(
+    kernel_of<ToBf16<Schedule::kPingpong, Tile<2, 128, 144>, 5, ClusterTiles<2, 1>>>(
         "fp8 128x144 by 2x1 alternating"),
-    kernel_of<ToBf16<Teamwork::kSplit, Tile<1, 64, 32>, 8>>("fp8 64x32 split"),
-    kernel_of<ToBf16<Teamwork::kSplit, Tile<1, 64, 64>, 5>>("fp8 64x64 split"),
-    kernel_of<ToBf16<Teamwork::kSplit, Tile<2, 64, 64>, 6, Neighbours<2, 1>>>(
+    kernel_of<ToBf16<Schedule::kSplitK, Tile<1, 64, 32>, 8>>("fp8 64x32 split"),
+    kernel_of<ToBf16<Schedule::kSplitK, Tile<1, 64, 64>, 5>>("fp8 64x64 split"),
+    kernel_of<ToBf16<Schedule::kSplitK, Tile<2, 64, 64>, 6, ClusterTiles<2, 1>>>(
         "fp8 128x64 by 2x1 split"),
-    kernel_of<ToBf16<Teamwork::kTogether, Tile<2, 64, 216>, 4, Neighbours<1, 2>, 72>>(
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 216>, 4, ClusterTiles<1, 2>, 72>>(
         "fp8 128x216 by 1x2, heads of 72"),
-    kernel_of<ToBf16<Teamwork::kTogether, Tile<2, 64, 192>, 5, Neighbours<2, 1>, 64>>(
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 192>, 5, ClusterTiles<2, 1>, 64>>(
         "fp8 128x192 by 2x1, heads of 64"),
-    kernel_of<ToFp8<Teamwork::kTogether, Tile<1, 64, 32>, 8>>("fp8 64x32 to fp8"),
-    kernel_of<ToFp8<Teamwork::kTogether, Tile<1, 64, 64>, 6>>("fp8 64x64 to fp8"),
-    kernel_of<ToFp8<Teamwork::kTogether, Tile<2, 64, 128>, 6, Neighbours<2, 1>>>(
+    kernel_of<ToFp8<Schedule::kCooperative, Tile<1, 64, 32>, 8>>("fp8 64x32 to fp8"),
+    kernel_of<ToFp8<Schedule::kCooperative, Tile<1, 64, 64>, 6>>("fp8 64x64 to fp8"),
+    kernel_of<ToFp8<Schedule::kCooperative, Tile<2, 64, 128>, 6, ClusterTiles<2, 1>>>(
         "fp8 128x128 by 2x1 to fp8"),
-    kernel_of<ToFp8<Teamwork::kAlternating, Tile<2, 128, 144>, 5, Neighbours<2, 1>>>(
+    kernel_of<ToFp8<Schedule::kPingpong, Tile<2, 128, 144>, 5, ClusterTiles<2, 1>>>(
         "fp8 128x144 by 2x1 alternating to fp8"),
 };
 

@@ -133,7 +133,7 @@ class HeadStore {
     first_head_ = col / kDim;
     const int mine = row + ptx::lane() % kWarpRows;
     const bool goes_to_slab = first_head_ + kHeads > heads_.num_heads && mine < live;
-    place_ = goes_to_slab ? slab_row_of(heads_, mine) : SlabRow{-1, 0};
+    slab_row_ = goes_to_slab ? slab_row_of(heads_, mine) : SlabRow{-1, 0};
   }
   /// Asks for the angles, which are needed when the sums are there.
   __device__ void begin() {
@@ -148,15 +148,15 @@ class HeadStore {
     }
   }
 
-  /// Brings head number `head` of the tile on from the warp's buffer.
-  __device__ void bring_on(int head, const std::byte* buffer) const {
+  /// Stores head number `head` of the tile from the warp's buffer.
+  __device__ void store_head(int head, const std::byte* buffer) const {
     const int number = first_head_ + head;
     if (number < heads_.num_heads) {
-      bring_queries_on(number, buffer);
+      store_queries(number, buffer);
     } else if (number < 2 * heads_.num_heads) {
-      bring_slab_rows_on<false>(packed_keys(heads_, number - heads_.num_heads, 0), buffer);
+      store_slab_rows<false>(packed_keys(heads_, number - heads_.num_heads, 0), buffer);
     } else if (number < 3 * heads_.num_heads) {
-      bring_slab_rows_on<true>(packed_values(heads_, number - 2 * heads_.num_heads, 0), buffer);
+      store_slab_rows<true>(packed_values(heads_, number - 2 * heads_.num_heads, 0), buffer);
     }
   }
 
@@ -173,7 +173,7 @@ class HeadStore {
     return *reinterpret_cast<const uint4*>(buffer + row * P::kChunkStride * 2 + number * 16);
   }
 
-  __device__ void bring_queries_on(int head, const std::byte* buffer) const {
+  __device__ void store_queries(int head, const std::byte* buffer) const {
 #pragma unroll
     for (int i = ptx::lane(); i < kWarpRows * kPieces; i += kWarp) {
       const int row = i / kPieces;
@@ -185,14 +185,14 @@ class HeadStore {
 
   /// Eight lanes take the rows of a block of eight columns, which are neighbours in a slab.
   template <bool kAreValues>
-  __device__ void bring_slab_rows_on(std::byte* slabs, const std::byte* buffer) const {
+  __device__ void store_slab_rows(std::byte* slabs, const std::byte* buffer) const {
     constexpr int kSlabBytes = kAreValues ? value_slab_bytes(kDim) : key_slab_bytes(kDim);
     constexpr uint4 kBehindHead{kAreValues ? kBf16One : 0, 0, 0, 0};
 #pragma unroll
     for (int first = 0; first < kWarpRows; first += kSlabRows) {
       const int row = first + ptx::lane() % kSlabRows;
-      const int number = __shfl_sync(kAllLanes, place_.number, row);
-      const int repeats = __shfl_sync(kAllLanes, place_.repeats, row);
+      const int number = __shfl_sync(kAllLanes, slab_row_.number, row);
+      const int repeats = __shfl_sync(kAllLanes, slab_row_.repeats, row);
       if (number < 0) continue;
       auto* const slab =
           reinterpret_cast<uint4*>(slabs + std::int64_t{number / kSlabRows} * kSlabBytes);
@@ -213,7 +213,7 @@ class HeadStore {
   int row_ = 0;
   int live_ = 0;
   int first_head_ = 0;  // of the tile: queries, then keys, then values
-  SlabRow place_;       // of row lane % 16
+  SlabRow slab_row_;    // of row lane % 16
   HeadAngles<kDim> angles_;
 };
 

@@ -36,7 +36,7 @@ int cluster_size(const HopperGemmPlan& plan) {
 
 std::vector<const HopperGemmKernel*> all_kernels() {
   std::vector<const HopperGemmKernel*> kernels;
-  for (const auto& family : {small_gemm_kernels(), wide_gemm_kernels(), alternating_gemm_kernels(),
+  for (const auto& family : {small_gemm_kernels(), wide_gemm_kernels(), pingpong_gemm_kernels(),
                              head_gemm_kernels(), fp8_gemm_kernels()})
     for (const HopperGemmKernel& kernel : family) kernels.push_back(&kernel);
   return kernels;
@@ -45,8 +45,7 @@ std::vector<const HopperGemmKernel*> all_kernels() {
 /// Clock cycles that a GEMM takes by a simple model, fitted to an H100: waves of tiles, each
 /// limited by the tensor cores, by the copies, or by latency, unless all wait for the weights; and
 /// the way out.
-double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_blocks,
-                       int num_multiprocessors) {
+double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_ctas, int num_sms) {
   constexpr double kBytesMultipliedPerCycle = 4096;  // of operands of multiply-adds of one SM
   constexpr double kBytesPerCycle = 60;              // into one SM
   constexpr double kCacheBytesPerCycle = 4000;       // out of the L2 cache
@@ -54,13 +53,13 @@ double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_bl
   constexpr double kBlockLatency = 150;              // of one block of columns
   constexpr double kStoring = 600;
   constexpr double kStoredPerCycle = 5;
-  constexpr double kSharing = 1500;           // of a sum between the blocks of a cluster,
+  constexpr double kSharing = 1500;           // of a sum between the CTAs of a cluster,
   constexpr double kSharedBytesPerCycle = 7;  // next to the parts themselves
   const HopperGemmKernel& kernel = *plan.kernel;
   const auto area = static_cast<double>(kernel.rows * kernel.cols);
   const std::int64_t all = num_clusters(gemm, kernel) * cluster_size(plan);
-  const auto busy = static_cast<double>(std::min<std::int64_t>(all, most_blocks));
-  const double busy_each = std::max(1.0, busy / num_multiprocessors);
+  const auto busy = static_cast<double>(std::min<std::int64_t>(all, most_ctas));
+  const double busy_each = std::max(1.0, busy / num_sms);
   const auto block_bytes = [](int rows) { return static_cast<double>(rows * kBlockBytes); };
   const double cache_bytes = block_bytes(kernel.rows) / kernel.cluster_cols +
                              block_bytes(kernel.cols) / kernel.cluster_rows;
@@ -73,22 +72,20 @@ double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_bl
   const double sent = area * sizeof(float) * (plan.splits - 1) / plan.splits;
   const double storing = kStoring + area / kStoredPerCycle / plan.splits +
                          (plan.splits > 1 ? kSharing + sent / kSharedBytesPerCycle : 0);
-  const auto waves = static_cast<double>(ceil_div(all, most_blocks));
+  const auto waves = static_cast<double>(ceil_div(all, most_ctas));
   const double reading = static_cast<double>(num_blocks(gemm) * kBlockBytes * gemm.out_features) /
                          kMemoryBytesPerCycle;
-  return kernel.alternating
-             ? std::max(reading, waves * std::max(multiplying, storing)) + storing
-             : std::max(reading, waves * multiplying + (waves - 1) * storing) + storing;
+  return kernel.pingpong ? std::max(reading, waves * std::max(multiplying, storing)) + storing
+                         : std::max(reading, waves * multiplying + (waves - 1) * storing) + storing;
 }
 
 }  // namespace
 
 HopperGemm::HopperGemm(int device_index) {
   const DeviceGuard guard(device_index);
-  FOVEA_CUDA_CHECK(
-      cudaDeviceGetAttribute(&num_multiprocessors_, cudaDevAttrMultiProcessorCount, device_index));
+  FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&num_sms_, cudaDevAttrMultiProcessorCount, device_index));
   for (const HopperGemmKernel* kernel : all_kernels())
-    if (const int most = kernel->prepare(); most > 0) most_blocks_[kernel] = most;
+    if (const int most = kernel->prepare(); most > 0) most_ctas_[kernel] = most;
 }
 
 bool HopperGemm::accepts(const Gemm& gemm) {
@@ -114,19 +111,19 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
   constexpr int kBlocksEach = 2;  // per SM
   std::vector<Rated> rated;
   const std::int64_t blocks = num_blocks(gemm);
-  for (const auto& [kernel, most_blocks] : most_blocks_) {
+  for (const auto& [kernel, most_ctas] : most_ctas_) {
     if (gemm.residual != nullptr && !kernel->adds_residual) continue;
     if (kernel->head_dim != head_dim_of(gemm) || kernel->format != gemm.format) continue;
     const int most_splits =
         kernel->split ? kMaxCluster / (kernel->cluster_rows * kernel->cluster_cols) : 1;
     for (int splits = kernel->split ? 2 : 1; splits <= most_splits; ++splits) {
       const HopperGemmPlan plan{kernel, splits};
-      // Without waves: every block computes one tile.
+      // Without waves: every CTA computes one tile.
       if (splits > 1 && (splits > blocks || num_clusters(gemm, *kernel) * cluster_size(plan) >
-                                                kBlocksEach * num_multiprocessors_)) {
+                                                kBlocksEach * num_sms_)) {
         break;
       }
-      rated.push_back({plan, modelled_cycles(gemm, plan, most_blocks, num_multiprocessors_)});
+      rated.push_back({plan, modelled_cycles(gemm, plan, most_ctas, num_sms_)});
     }
   }
   std::ranges::stable_sort(rated, {}, &Rated::cycles);
@@ -136,7 +133,7 @@ std::vector<HopperGemmPlan> HopperGemm::candidates(const Gemm& gemm) const {
 }
 
 double HopperGemm::cycles(const Gemm& gemm, const HopperGemmPlan& plan) const {
-  return modelled_cycles(gemm, plan, most_blocks_.at(plan.kernel), num_multiprocessors_);
+  return modelled_cycles(gemm, plan, most_ctas_.at(plan.kernel), num_sms_);
 }
 
 bool HopperGemm::has_heads(int head_dim, GemmFormat format) {
@@ -213,9 +210,8 @@ void HopperGemm::run(CudaStream& stream, const Gemm& gemm, const HopperGemmPlan&
   if (gemm.heads != nullptr) work.heads = *gemm.heads;
   const int cluster = cluster_size(plan);
   std::int64_t clusters = num_clusters(gemm, kernel);
-  // A block whose sums come from others has memory for one tile; the others go on to the next.
-  if (!kernel.split)
-    clusters = std::min<std::int64_t>(clusters, most_blocks_.at(&kernel) / cluster);
+  // A CTA whose sums come from others has memory for one tile; the others go on to the next.
+  if (!kernel.split) clusters = std::min<std::int64_t>(clusters, most_ctas_.at(&kernel) / cluster);
   kernel.launch(stream, work, static_cast<int>(clusters) * cluster);
 }
 

@@ -29,35 +29,35 @@ struct HopperGemmWork {
   int rows;
   int out_features;
   int sum_blocks;  ///< of 128 bytes of a row of x
-  int splits;      ///< thread blocks that share the sum of a tile
+  int splits;      ///< CTAs that share the sum of a tile
   ops::Activation activation;
   Fp8Scales scales;
   PackedHeads heads;  ///< where queries, keys and values go, for kernels with a head dim
 };
 
-/// A compiled kernel: the tile of the output that a thread block computes, and how.
+/// A compiled kernel: the tile of the output that a CTA computes, and how.
 struct HopperGemmKernel {
   const char* name;
   int rows;
   int cols;
-  int cluster_rows;  ///< of neighbouring tiles that a cluster of blocks computes together
+  int cluster_rows;  ///< of neighbouring tiles that a cluster of CTAs computes together
   int cluster_cols;  ///< of those
-  bool alternating;  ///< two warp groups take turns: one multiplies while the other stores
-  bool split;        ///< blocks of a cluster share the sum of a tile
+  bool pingpong;     ///< two warp groups take turns: one multiplies while the other stores
+  bool split;        ///< CTAs of a cluster share the sum of a tile
   bool adds_residual;
-  int head_dim;    ///< of the queries, keys and values that it brings on; 0: plain rows
+  int head_dim;    ///< of the queries, keys and values that it stores; 0: plain rows
   int chunk_cols;  ///< columns that TMA stores at once; 0: it does not store
   GemmFormat format;
   /// Once per GPU, which is the current one, before the first launch.
-  /// @return thread blocks that it can have at work at once; 0: it cannot run the kernel.
+  /// @return CTAs that it can have at work at once; 0: it cannot run the kernel.
   int (*prepare)();
-  void (*launch)(CudaStream& stream, const HopperGemmWork& work, int thread_blocks);
+  void (*launch)(CudaStream& stream, const HopperGemmWork& work, int num_ctas);
 };
 /// Kernels with one warp group, with two or three that share a tile, and with two that take turns;
 /// those with a head dim; those for E4M3.
 [[nodiscard]] std::span<const HopperGemmKernel> small_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> wide_gemm_kernels();
-[[nodiscard]] std::span<const HopperGemmKernel> alternating_gemm_kernels();
+[[nodiscard]] std::span<const HopperGemmKernel> pingpong_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> head_gemm_kernels();
 [[nodiscard]] std::span<const HopperGemmKernel> fp8_gemm_kernels();
 
@@ -65,7 +65,7 @@ struct HopperGemmKernel {
 /// activation and the residual in the epilogue with one rounding. Thread-safe.
 class HopperGemm {
  public:
-  static constexpr int kMaxCluster = 8;  ///< thread blocks; more are not portable
+  static constexpr int kMaxCluster = 8;  ///< CTAs; more are not portable
 
   explicit HopperGemm(int device_index);
 
@@ -100,8 +100,8 @@ class HopperGemm {
   [[nodiscard]] CUtensorMap describe(const Matrix& matrix) const;
 
   TensorMaps tensor_maps_;
-  int num_multiprocessors_ = 0;
-  std::map<const HopperGemmKernel*, int> most_blocks_;  // at work at once; of those that can run
+  int num_sms_ = 0;
+  std::map<const HopperGemmKernel*, int> most_ctas_;  // at work at once; of those that can run
 };
 
 }  // namespace fovea::cuda

@@ -2,7 +2,7 @@
 
 // out[r, n] = activation(sum_k x[r, k] weight[n, k] + bias[n]) + residual[r, n] on Hopper.
 //
-// A thread block computes tiles of the output, one after the other. Its last warp only starts
+// A CTA computes tiles of the output, one after the other. Its last warp only starts
 // copies: tiles of 128 bytes of rows of x and weight move through a ring of stages in shared
 // memory. The other warps, in groups of four, multiply. Groups either share a tile, each with its
 // rows, or take whole tiles in turn, so that one multiplies while the other stores. Sums stay in
@@ -15,23 +15,23 @@
 //
 // What limits GEMMs of few rows, next to reading weights, is the way from the L2 cache to the SMs:
 // every tile needs its rows of x and its weights. Neighbouring tiles are therefore
-// computed by the blocks of a cluster, each of which brings a part of what they share to all. What
+// computed by the CTAs of a cluster, each of which loads a part of what they share for all. What
 // remains is that some 60 bytes per cycle reach one SM (H100): tiles are as square as their number
 // allows. GEMMs of many rows are held up there as well: if all SMs ask, the L2 cache gives some 28
 // bytes per cycle to each. Tiles of 128 x 144 in pairs need 44 to keep the tensor cores busy, those
 // of 192 x 192 in pairs 32, for which three groups share a tile.
 //
-// Kernels for one head dim bring queries, keys and values where attention reads them
+// Kernels for one head dim store queries, keys and values where attention reads them
 // (gemm/hopper/heads.cuh).
 //
-// Few tiles leave SMs idle: then blocks of a cluster share the sum of a tile, send
-// their parts to each other, and each adds up some rows in the order of the blocks. Sums have a
+// Few tiles leave SMs idle: then CTAs of a cluster share the sum of a tile, send
+// their parts to each other, and each adds up some rows in the order of the CTAs. Sums have a
 // fixed order in every case: equal inputs give equal bits.
 //
 // What did not help on an H200: alternating groups that add a residual (proj of 8192 rows 37 us
 // where groups that share a tile take 35.6, fc2 128 and 110); alternating tiles of 128 x 192 (3 %
 // faster than 128 x 144 for a plain qkv, slower with a residual or GELU); tiles of 256 x 136 for
-// 4304 columns; tiles of 128 x 144 whose sum two blocks share. In a loop, at the power limit, the
+// 4304 columns; tiles of 128 x 144 whose sum two CTAs share. In a loop, at the power limit, the
 // GEMMs of 8192 rows reach 0.89 to 0.96 of the rate of one of 8192 cubed, proj 0.83.
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/gemm/hopper/epilogue.cuh"
@@ -45,15 +45,15 @@
 
 namespace fovea::cuda::gemm {
 
-/// Releases the stage of a block of columns to all blocks that supply it. `supplier` is
-/// address_in_block of the first stage's barrier, in lanes below kSuppliers.
+/// Releases the stage of a block of columns to all CTAs that produce it. `producer` is
+/// address_in_cta of the first stage's barrier, in lanes below kProducers.
 template <class P>
-__device__ void release_stage(Shared<P>& s, unsigned block, std::uint32_t supplier) {
+__device__ void release_stage(Shared<P>& s, unsigned block, std::uint32_t producer) {
   const int stage = P::At::of(block).stage;
-  if constexpr (P::kSuppliers == 1) {
+  if constexpr (P::kProducers == 1) {
     release(s.empty[stage]);
   } else {
-    release_in_cluster<P::kSuppliers>(supplier, stage);
+    release_in_cluster<P::kProducers>(producer, stage);
   }
 }
 
@@ -72,9 +72,9 @@ __device__ void multiply_step(bool is_first_of_chain, Sums& sums, std::uint64_t 
                               std::uint64_t b) {
   const bool starts = kFirst && is_first_of_chain;
   if constexpr (P::kFp8) {
-    starts ? ptx::product_start_e4m3(sums, a, b) : ptx::product_add_e4m3(sums, a, b);
+    starts ? ptx::wgmma_init_e4m3(sums, a, b) : ptx::wgmma_e4m3(sums, a, b);
   } else {
-    starts ? ptx::product_start(sums, a, b) : ptx::product_add(sums, a, b);
+    starts ? ptx::wgmma_init(sums, a, b) : ptx::wgmma(sums, a, b);
   }
 }
 
@@ -88,7 +88,7 @@ __device__ void multiply_block(const Shared<P>& s, typename P::At at, int first_
   const std::uint64_t x =
       ptx::tile_descriptor(ptx::shared_address(s.x[at.stage] + first_row * kRowBytes));
   const std::uint64_t weight = ptx::tile_descriptor(ptx::shared_address(s.weight[at.stage]));
-  ptx::products_begin();
+  ptx::wgmma_fence();
 #pragma unroll
   for (int step = 0; step < kRowBytes / kStepBytes; ++step) {
 #pragma unroll
@@ -99,29 +99,29 @@ __device__ void multiply_block(const Shared<P>& s, typename P::At at, int first_
       multiply_step<P, kFirst>(step < P::kChains, sums, a, b);
     }
   }
-  ptx::products_commit();
+  ptx::wgmma_commit_group();
 }
 
 /// Sums `count` blocks of columns into chains[0], the first being the `block`-th that passes
 /// through the ring.
 template <class P>
 __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
-                         std::uint32_t supplier, typename P::Sums (&chains)[P::kChains]) {
+                         std::uint32_t producer, typename P::Sums (&chains)[P::kChains]) {
   multiply_block<P, true>(s, P::At::of(block), first_row, chains);
   for (int b = 1; b < count; ++b) {
     ++block;
     multiply_block<P, false>(s, P::At::of(block), first_row, chains);
-    ptx::products_wait<1>();  // those of block - 1
-    release_stage<P>(s, block - 1, supplier);
+    ptx::wgmma_wait_group<1>();  // those of block - 1
+    release_stage<P>(s, block - 1, producer);
   }
   ++block;
-  if constexpr (P::kAlternating) pass_turn(static_cast<int>(threadIdx.x) / kGroup);
+  if constexpr (P::kPingpong) pass_turn(static_cast<int>(threadIdx.x) / kGroup);
 #pragma unroll
   for (auto& sums : chains) {
 #pragma unroll
-    for (auto& unit : sums) ptx::products_wait<0>(unit);
+    for (auto& unit : sums) ptx::wgmma_wait_group<0>(unit);
   }
-  release_stage<P>(s, block - 1, supplier);
+  release_stage<P>(s, block - 1, producer);
 #pragma unroll
   for (int chain = 1; chain < P::kChains; ++chain) {
 #pragma unroll
@@ -135,7 +135,7 @@ __device__ void multiply(Shared<P>& s, unsigned block, int count, int first_row,
 
 /// Adds the residual of a tile, whose first 64 columns are the `block`-th to pass through the ring.
 template <class P>
-__device__ void add_residual(Shared<P>& s, unsigned block, std::uint32_t supplier,
+__device__ void add_residual(Shared<P>& s, unsigned block, std::uint32_t producer,
                              typename P::Sums& sums) {
   const int row = P::first_row_of_warp() + ptx::lane() % kWarpRows;
 #pragma unroll
@@ -160,33 +160,33 @@ __device__ void add_residual(Shared<P>& s, unsigned block, std::uint32_t supplie
       }
     }
     __syncwarp();
-    release_stage<P>(s, block + c, supplier);
+    release_stage<P>(s, block + c, producer);
   }
 }
 
 template <class P>
 __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
-  const Place<P> place(w);
-  const Tiles<P> tiles(w, place);
-  const Slice slice(w, place.part);
+  const CtaInCluster<P> cta(w);
+  const Tiles<P> tiles(w, cta);
+  const SplitKSlice slice(w, cta.slice);
   const int group = static_cast<int>(threadIdx.x) / kGroup;
-  constexpr int kTurns = P::kAlternating ? P::kGroups : 1;
-  const int turn = P::kAlternating ? group : 0;
+  constexpr int kTurns = P::kPingpong ? P::kGroups : 1;
+  const int turn = P::kPingpong ? group : 0;
   const int first = tiles.first() + turn * tiles.step();
   int tile = first;
   auto block = static_cast<unsigned>(turn * slice.count);
-  if (P::kAlternating && group == 1) pass_turn(group);  // group 0 begins
+  if (P::kPingpong && group == 1) pass_turn(group);  // group 0 begins
 
-  std::uint32_t supplier = 0;
-  if constexpr (P::kSuppliers > 1) {
-    supplier = ptx::address_in_block(
+  std::uint32_t producer = 0;
+  if constexpr (P::kProducers > 1) {
+    producer = ptx::address_in_cta(
         ptx::shared_address(s.empty),
-        place.supplier(min(static_cast<int>(threadIdx.x) % kWarp, P::kSuppliers - 1)));
+        cta.producer(min(static_cast<int>(threadIdx.x) % kWarp, P::kProducers - 1)));
   }
-  std::conditional_t<P::kSplit, SplitStore<P>, TileStore<P>> output(w, s, place);
+  std::conditional_t<P::kSplitK, SplitStore<P>, TileStore<P>> output(w, s, cta);
   const int live = live_rows_of(w);
   output.prepare(tiles.row(tile), tiles.col(tile), live);
-  wait_before_product();
+  wait_before_matmul();
   const int num_tiles = tiles.count(live);
   for (; tile < num_tiles; tile += kTurns * tiles.step()) {
     const int col = tiles.col(tile);
@@ -195,13 +195,13 @@ __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
     __syncwarp();
     typename P::Sums chains[P::kChains];
     typename P::Sums& sums = chains[0];
-    if constexpr (P::kAlternating) wait_for_turn(group);
-    multiply<P>(s, block, slice.count, P::first_row(group), supplier, chains);
+    if constexpr (P::kPingpong) wait_for_turn(group);
+    multiply<P>(s, block, slice.count, P::first_row(group), producer, chains);
     block += static_cast<unsigned>(kTurns * slice.count);
     output.finish_sums(sums);
     if constexpr (P::kResidualInStages) {
       if (w.residual != nullptr) {
-        add_residual<P>(s, block, supplier, sums);
+        add_residual<P>(s, block, producer, sums);
         block += P::kResidualStages;
       }
     }
@@ -212,24 +212,24 @@ __device__ void multiply_tiles(const HopperGemmWork& w, Shared<P>& s) {
 
 template <class P>
 __device__ void init_barriers(const HopperGemmWork& w, Shared<P>& s) {
-  constexpr int kReaders = P::kAlternating ? kGroup / kWarp : P::kConsumerWarps;
+  constexpr int kReaders = P::kPingpong ? kGroup / kWarp : P::kConsumerWarps;
   for (int stage = 0; stage < P::kStages; ++stage) {
     ptx::barrier_init(ptx::shared_address(&s.full[stage]), 1);
-    ptx::barrier_init(ptx::shared_address(&s.empty[stage]), kReaders * P::kSuppliers);
+    ptx::barrier_init(ptx::shared_address(&s.empty[stage]), kReaders * P::kProducers);
   }
-  if constexpr (P::kSplit) {
+  if constexpr (P::kSplitK) {
     const std::uint32_t parts = ptx::shared_address(&s.parts);
     ptx::barrier_init(parts, 1);
-    ptx::barrier_arrive_expecting(parts,
-                                  (w.splits - 1) * Share<P>(w.splits, Place<P>(w).part).bytes());
+    ptx::barrier_arrive_expecting(
+        parts, (w.splits - 1) * TileShare<P>(w.splits, CtaInCluster<P>(w).slice).bytes());
   }
   ptx::fence_barriers();
 }
 
 template <class P>
-__global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
+__global__ void __launch_bounds__(P::kThreads, P::kCtasPerSm)
     gemm_kernel(const __grid_constant__ HopperGemmWork w) {
-  static_assert(sizeof(Shared<P>) * P::kBlocksPerMultiprocessor <= kHopperSharedBytes);
+  static_assert(sizeof(Shared<P>) * P::kCtasPerSm <= kHopperSharedBytes);
   extern __shared__ __align__(1024) std::byte memory[];
   Shared<P>& s = *reinterpret_cast<Shared<P>*>(memory);
   if (threadIdx.x == 0) {
@@ -238,16 +238,16 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
     init_barriers<P>(w, s);
   }
   __syncthreads();
-  if constexpr (P::kIsCluster) {  // all blocks must be there before one sends something to another
+  if constexpr (P::kIsCluster) {  // all CTAs must be there before one sends something to another
     ptx::cluster_arrive();
     ptx::cluster_wait();
   }
   const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarp, 0);
   if (warp < P::kConsumerWarps) {
-    if constexpr (P::kShiftsRegisters) ptx::grow_registers<P::kConsumerRegisters>();
+    if constexpr (P::kShiftsRegisters) ptx::setmaxnreg_inc<P::kConsumerRegisters>();
     multiply_tiles<P>(w, s);
   } else {
-    if constexpr (P::kShiftsRegisters) ptx::shrink_registers<P::kCopyRegisters>();
+    if constexpr (P::kShiftsRegisters) ptx::setmaxnreg_dec<P::kCopyRegisters>();
     if (warp == P::kConsumerWarps) Copier<P>(w, s).run();
   }
 }
@@ -255,42 +255,41 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocksPerMultiprocessor)
 /// How a kernel is launched.
 template <class P>
 struct GemmLaunch : LaunchConfig {
-  GemmLaunch(cudaStream_t stream, int splits, int thread_blocks)
-      : LaunchConfig(stream, dim3(static_cast<unsigned>(thread_blocks)), dim3(P::kThreads),
+  GemmLaunch(cudaStream_t stream, int splits, int num_ctas)
+      : LaunchConfig(stream, dim3(static_cast<unsigned>(num_ctas)), dim3(P::kThreads),
                      sizeof(Shared<P>)) {
     start_early();
-    if constexpr (P::kIsCluster) form_clusters(splits * P::kNeighbours);
+    if constexpr (P::kIsCluster) form_clusters(splits * P::kPeers);
   }
 };
 
 template <class P>
-void launch_gemm(CudaStream& stream, const HopperGemmWork& work, int thread_blocks) {
+void launch_gemm(CudaStream& stream, const HopperGemmWork& work, int num_ctas) {
   const DeviceGuard guard(stream.device_index());
-  const GemmLaunch<P> launch(stream.handle(), work.splits, thread_blocks);
+  const GemmLaunch<P> launch(stream.handle(), work.splits, num_ctas);
   FOVEA_CUDA_CHECK(cudaLaunchKernelEx(launch.get(), &gemm_kernel<P>, work));
 }
 
-/// Prepares the kernel for the current GPU. @return thread blocks that can be at work at once.
+/// Prepares the kernel for the current GPU. @return CTAs that can be at work at once.
 template <class P>
 int prepare() {
   FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&gemm_kernel<P>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(sizeof(Shared<P>))));
-  const GemmLaunch<P> launch(nullptr, 1, P::kNeighbours);
-  if constexpr (P::kNeighbours > 1) {
+  const GemmLaunch<P> launch(nullptr, 1, P::kPeers);
+  if constexpr (P::kPeers > 1) {
     int clusters = 0;
     FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, &gemm_kernel<P>, launch.get()));
-    return clusters * P::kNeighbours;
+    return clusters * P::kPeers;
   } else {
     int device = 0;
-    int multiprocessors = 0;
+    int sms = 0;
     int blocks_each = 0;
     FOVEA_CUDA_CHECK(cudaGetDevice(&device));
-    FOVEA_CUDA_CHECK(
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
     FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, &gemm_kernel<P>,
                                                                    P::kThreads, sizeof(Shared<P>)));
-    return multiprocessors * blocks_each;
+    return sms * blocks_each;
   }
 }
 
@@ -301,8 +300,8 @@ constexpr HopperGemmKernel kernel_of(const char* name) {
           .cols = P::kCols,
           .cluster_rows = P::kRowsOfTiles,
           .cluster_cols = P::kColsOfTiles,
-          .alternating = P::kAlternating,
-          .split = P::kSplit,
+          .pingpong = P::kPingpong,
+          .split = P::kSplitK,
           .adds_residual = P::kAddsResidual,
           .head_dim = P::kHeadDim,
           .chunk_cols = P::kBulkStores ? P::kChunk : 0,

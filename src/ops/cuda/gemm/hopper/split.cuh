@@ -1,7 +1,7 @@
 #pragma once
 
-// How the blocks of a cluster share the sum of a tile: each sends its part of the rows of another
-// to that one, which adds them up in the order of the blocks and stores them.
+// How the CTAs of a cluster share the sum of a tile: each sends its part of the rows of another
+// to that one, which adds them up in the order of the CTAs and stores them.
 
 #include "ops/cuda/gemm/hopper/epilogue.cuh"
 
@@ -43,12 +43,12 @@ __device__ inline void spread_sums(const float (&sums)[4], float* to, int stride
   *reinterpret_cast<float2*>(place + 8 * stride) = {sums[2], sums[3]};
 }
 
-/// The rows of a tile that one block of its cluster adds up and stores.
+/// The rows of a tile that one CTA of its cluster adds up and stores.
 template <class P>
-struct Share {
-  __device__ Share(int splits, int part)
+struct TileShare {
+  __device__ TileShare(int splits, int slice)
       : rows_each((P::kRows + splits - 1) / splits),
-        first(part * rows_each),
+        first(slice * rows_each),
         rows(min(rows_each, P::kRows - first)) {}
   int rows_each;
   int first;
@@ -58,12 +58,12 @@ struct Share {
   }
 };
 
-/// Stores the part of a tile that falls to this block.
+/// Stores the part of a tile that falls to this CTA.
 template <class P>
 class SplitStore {
  public:
-  __device__ SplitStore(const HopperGemmWork& w, Shared<P>& s, const Place<P>& place)
-      : w_(w), s_(s), place_(place) {}
+  __device__ SplitStore(const HopperGemmWork& w, Shared<P>& s, const CtaInCluster<P>& cta)
+      : w_(w), s_(s), cta_(cta) {}
 
   /// Asks for the bias of the tile that begins at (row, col).
   __device__ void prepare(int /*row*/, int col, int /*live*/) {
@@ -88,20 +88,20 @@ class SplitStore {
  private:
   static constexpr int kVectors = P::kCols / kVector;  // of a row
 
-  /// Where a block gathers its sums of a tile: the stages have been read by then.
+  /// Where a CTA gathers its sums of a tile: the stages have been read by then.
   [[nodiscard]] __device__ float* gathered_sums() const {
     static_assert(sizeof(float) * P::kRows * P::kTileStride <= sizeof(s_.x) + sizeof(s_.weight));
     return reinterpret_cast<float*>(&s_);
   }
-  /// Where those of the other blocks arrive.
+  /// Where those of the other CTAs arrive.
   [[nodiscard]] __device__ float* parts() const { return reinterpret_cast<float*>(s_.out); }
-  /// The share of the sums that came from block `part`.
-  [[nodiscard]] __device__ const float* sums_of(int part, const Share<P>& share) const {
-    return part == place_.part ? gathered_sums() + share.first * P::kTileStride
-                               : parts() + part * share.rows_each * P::kTileStride;
+  /// The share of the sums that came from the CTA of slice `part`.
+  [[nodiscard]] __device__ const float* sums_of(int part, const TileShare<P>& share) const {
+    return part == cta_.slice ? gathered_sums() + share.first * P::kTileStride
+                              : parts() + part * share.rows_each * P::kTileStride;
   }
 
-  /// Sends every other block that shares the tile its share of this block's sums, in one piece:
+  /// Sends every other CTA that shares the tile its share of this CTA's sums, in one piece:
   /// stores from registers would each count on the other's barrier.
   __device__ void send_parts(const typename P::Sums& sums) const {
     float* const tile = gathered_sums();
@@ -115,21 +115,21 @@ class SplitStore {
       for (int n = 0; n < P::kCols / 8; ++n)
         spread_sums(sums[unit][n], rows + n * 8, P::kTileStride, lane);
     }
-    ptx::fence_for_matrix_unit();  // makes them visible to TMA
+    ptx::fence_proxy_async();  // makes them visible to TMA
     ptx::named_barrier_sync(kConsumersBarrier, P::kConsumers);
-    if (thread >= w_.splits || thread == place_.part) return;
-    const Share<P> theirs(w_.splits, thread);
-    const int to = place_.rank_of_part(thread);
-    ptx::copy_to_block(
-        ptx::address_in_block(
-            ptx::shared_address(parts() + place_.part * theirs.rows_each * P::kTileStride), to),
+    if (thread >= w_.splits || thread == cta_.slice) return;
+    const TileShare<P> theirs(w_.splits, thread);
+    const int to = cta_.rank_of_slice(thread);
+    ptx::copy_to_cta(
+        ptx::address_in_cta(
+            ptx::shared_address(parts() + cta_.slice * theirs.rows_each * P::kTileStride), to),
         ptx::shared_address(tile + theirs.first * P::kTileStride), theirs.bytes(),
-        ptx::address_in_block(ptx::shared_address(&s_.parts), to));
+        ptx::address_in_cta(ptx::shared_address(&s_.parts), to));
   }
 
-  /// Adds up the share of this block in the order of the blocks and stores it.
+  /// Adds up the share of this CTA in the order of the CTAs and stores it.
   __device__ void store_share() const {
-    const Share<P> share(w_.splits, place_.part);
+    const TileShare<P> share(w_.splits, cta_.slice);
     const int first_row = row_ + share.first;
     const int rows = min(share.rows, live_ - first_row);
     const auto has = [&](int i) {
@@ -144,7 +144,7 @@ class SplitStore {
     Bf16x8 residual = residual_of(i);
     ptx::barrier_wait(ptx::shared_address(&s_.parts), 0);
     __syncwarp();
-    ptx::cluster_arrive();  // this block needs nothing more from the others
+    ptx::cluster_arrive();  // this CTA needs nothing more from the others
 #pragma unroll 1
     for (; i - static_cast<int>(threadIdx.x) % kWarp < share.rows * kVectors; i += P::kConsumers) {
       const Bf16x8 next = residual_of(i + P::kConsumers);
@@ -169,7 +169,7 @@ class SplitStore {
       residual = next;
     }
     __syncwarp();
-    ptx::cluster_wait();  // no block ends while its sums are on their way to another
+    ptx::cluster_wait();  // no CTA ends while its sums are on their way to another
   }
 
   /// Of vector number `vector` of a row of the tile.
@@ -182,7 +182,7 @@ class SplitStore {
 
   const HopperGemmWork& w_;
   Shared<P>& s_;
-  const Place<P>& place_;
+  const CtaInCluster<P>& cta_;
   int live_ = 0;
   int row_ = 0;
   int col_ = 0;

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "ops/cuda/blocks/role.cuh"
-#include "ops/cuda/blocks/shared.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/tower/role.cuh"
+#include "ops/cuda/tower/shared.cuh"
 
 // BlockWeights::constants of the columns of a tile. Each warp has its own, so warps need not wait
 // for one another.
@@ -12,7 +12,7 @@ namespace fovea::cuda {
 
 template <class Sizes>
 struct ColumnConstants {
-  BlockMemory<Sizes>& memory;
+  CtaMemory<Sizes>& memory;
   const Consumer<Sizes>& self;
 
   /// Starts copies of those of the tile that begins with `column`.
@@ -24,7 +24,7 @@ struct ColumnConstants {
                       true);
     ptx::commit_copies();
   }
-  __device__ void fetch(const BlockWeights& weights, int gemm, const BlockRole<Sizes>& role) const {
+  __device__ void fetch(const BlockWeights& weights, int gemm, const CtaRole<Sizes>& role) const {
     const int column =
         gemm == kQkv
             ? (role.part() * Sizes::kHeads + role.head()) * Sizes::kHeadDim + role.head_column()

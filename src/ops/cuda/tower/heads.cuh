@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "ops/cuda/blocks/packet.cuh"
-#include "ops/cuda/blocks/shared.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/tower/packet.cuh"
+#include "ops/cuda/tower/shared.cuh"
 
 // Attention of some tiles of 16 queries of one head. The keys are spread over warps, each of which
 // mixes the values of its own; what they have mixed is added up in shared memory. Packets of q and
@@ -16,8 +16,8 @@ template <class Sizes>
 struct HeadAttention {
   static constexpr int kRowTiles = Sizes::kRowTiles;
   static constexpr int kSlices = Sizes::kHeadSlices;
-  static constexpr int kKeyTiles = BlockShared<Sizes>::kKeyTiles;
-  static constexpr int kKeyWarps = BlockShared<Sizes>::kKeyWarps;
+  static constexpr int kKeyTiles = CtaShared<Sizes>::kKeyTiles;
+  static constexpr int kKeyWarps = CtaShared<Sizes>::kKeyWarps;
   static constexpr int kWhole = kSlices / 2;  // steps of 16 dims
   static constexpr bool kRest = kSlices % 2 != 0;
   static constexpr int kPackets = static_cast<int>(sizeof(Packets));
@@ -48,7 +48,7 @@ struct HeadAttention {
   int tiles;  ///< of queries
   int block;
   float scale;
-  BlockShared<Sizes>& shared;
+  CtaShared<Sizes>& shared;
   Consumer<Sizes> self;
 
   [[nodiscard]] __device__ const std::byte* rows_of_head(int place, int row_tile) const {

@@ -66,7 +66,7 @@ struct BlockKernel {
   ops::Activation activation;
   std::size_t mail_bytes;
   int constants[kNumBlockGemms];  ///< float2 each, with what is read beyond the last column
-  /// Whether the current GPU can have all thread blocks at work at once. Once, before the others.
+  /// Whether the current GPU can have all CTAs at work at once. Once, before the others.
   bool (*prepare)();
   void (*make_constants)(cudaStream_t stream, const BlockConstantsWork& work);
   void (*launch)(const CudaStream& stream, const BlocksWork& work);

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "ops/cuda/blocks/packet.cuh"
-#include "ops/cuda/blocks/shared.cuh"
+#include "ops/cuda/tower/packet.cuh"
+#include "ops/cuda/tower/shared.cuh"
 
 // Mean and variance of rows of x. The owners of a tile publish the sum of theirs and the sum of
 // their squares, packets of two f32 side by side for each row; whoever multiplies these rows adds

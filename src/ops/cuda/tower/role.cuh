@@ -1,18 +1,18 @@
 #pragma once
 
-#include "ops/cuda/blocks/blocks.h"
-#include "ops/cuda/blocks/sizes.h"
+#include "ops/cuda/tower/blocks.h"
+#include "ops/cuda/tower/sizes.h"
 
-// The work of a thread block, as numbers of tiles, rows and columns.
+// The work of a CTA, as numbers of tiles, rows and columns.
 namespace fovea::cuda {
 
-/// What a thread block computes of every block of the tower.
+/// What a CTA computes of every block of the tower.
 template <class Sizes>
-struct BlockRole {
-  int number;  ///< of the thread block
+struct CtaRole {
+  int number;  ///< of the CTA
 
   /// Read from the hardware by every call, as Consumer::self().
-  __device__ static BlockRole self() {
+  __device__ static CtaRole self() {
     int number;
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(number));
     return {number};
@@ -22,7 +22,7 @@ struct BlockRole {
   [[nodiscard]] __device__ int row_part() const { return number / (kSplits * Sizes::kGroups); }
   /// Of columns, of proj and fc2.
   [[nodiscard]] __device__ int group() const { return number / kSplits % Sizes::kGroups; }
-  /// Of the sums of a group, and of the rows of x that the thread block owns.
+  /// Of the sums of a group, and of the rows of x that the CTA owns.
   [[nodiscard]] __device__ int split() const { return number % kSplits; }
   /// Of columns: of fc1, and of qkv all tiles of queries, then those of keys, then of values.
   [[nodiscard]] __device__ int tile() const { return kSplits * group() + split(); }

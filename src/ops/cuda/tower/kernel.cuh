@@ -2,27 +2,27 @@
 
 #include <cstdint>
 
-#include "ops/cuda/blocks/constants.cuh"
-#include "ops/cuda/blocks/heads.cuh"
-#include "ops/cuda/blocks/multiply.cuh"
-#include "ops/cuda/blocks/owned_rows.cuh"
-#include "ops/cuda/blocks/role.cuh"
-#include "ops/cuda/blocks/statistics.cuh"
 #include "ops/cuda/ptx/tma.cuh"
 #include "ops/cuda/rowwise/activation.cuh"
+#include "ops/cuda/tower/constants.cuh"
+#include "ops/cuda/tower/heads.cuh"
+#include "ops/cuda/tower/multiply.cuh"
+#include "ops/cuda/tower/owned_rows.cuh"
+#include "ops/cuda/tower/role.cuh"
+#include "ops/cuda/tower/statistics.cuh"
 
 // All blocks of a tower, for up to 256 rows, in one kernel. See sizes.h for who computes what, and
-// packet.cuh for how numbers travel. Thread blocks never wait for all others, only for the numbers
+// packet.cuh for how numbers travel. CTAs never wait for all others, only for the numbers
 // that they multiply, while a warp fetches weights as far ahead as its ring reaches.
 namespace fovea::cuda {
 
 /// Fetches the weights of all blocks, in the order in which they are multiplied. For one thread.
 template <class Sizes>
-__device__ inline void fetch_weights(const BlocksWork& work, const BlockRole<Sizes>& role,
-                                     BlockMemory<Sizes>& memory) {
-  constexpr int kStageBytes = BlockMemory<Sizes>::kStageBytes;
+__device__ inline void fetch_weights(const BlocksWork& work, const CtaRole<Sizes>& role,
+                                     CtaMemory<Sizes>& memory) {
+  constexpr int kStageBytes = CtaMemory<Sizes>::kStageBytes;
   constexpr int kTileCols = Sizes::kTileCols;
-  Position<BlockMemory<Sizes>::kStages> at;
+  Position<CtaMemory<Sizes>::kStages> at;
 #pragma unroll 1
   for (int block = 0; block < work.blocks; ++block) {
     const BlockWeights& weights = work.block[block];
@@ -68,8 +68,8 @@ struct BlockConsumer {
   using Sums = TileSums<Sizes>;
 
   const BlocksWork& work;
-  BlockMemory<Sizes>& memory;
-  BlockRole<Sizes> role = BlockRole<Sizes>::self();
+  CtaMemory<Sizes>& memory;
+  CtaRole<Sizes> role = CtaRole<Sizes>::self();
   Consumer<Sizes> self = Consumer<Sizes>::self();
 
   [[nodiscard]] __device__ ColumnConstants<Sizes> constants() const { return {memory, self}; }
@@ -102,7 +102,7 @@ struct BlockConsumer {
   __device__ void publish_heads(const Sums& sums, int block) const {
     const BlockTags tags(block);
     const std::uint32_t tag = role.part() == 0 ? tags.rows : tags.heads;
-    const BlockShared<Sizes>& shared = memory.shared;
+    const CtaShared<Sizes>& shared = memory.shared;
     const int row_tile = role.first_row_tile() + self.row_tile;
     const int place = role.part() == 0   ? Sizes::kQueries
                       : role.part() == 1 ? Sizes::kKeys
@@ -153,9 +153,9 @@ struct BlockConsumer {
     }
   }
 
-  /// Attention of the thread block's queries, if it has some.
+  /// Attention of the CTA's queries, if it has some.
   __device__ void attend(int block) const {
-    constexpr int kBlocks = Sizes::kBlocksOfHead;
+    constexpr int kBlocks = Sizes::kCtasOfHead;
     if (role.number >= Sizes::kHeads * kBlocks) return;
     const int turn = role.number % kBlocks;
     const auto tiles_before = [](int i) {
@@ -173,7 +173,7 @@ struct BlockConsumer {
   }
 
   __device__ void run() {
-    Position<BlockMemory<Sizes>::kStages> at;
+    Position<CtaMemory<Sizes>::kStages> at;
     int turn = 0;
     owned_rows().load();
 #pragma unroll 1
@@ -183,7 +183,7 @@ struct BlockConsumer {
 #pragma unroll 1
       for (int gemm = 0; gemm < kNumBlockGemms; ++gemm) {
         if (!role.takes_part(gemm)) continue;
-        role = BlockRole<Sizes>::self();
+        role = CtaRole<Sizes>::self();
         self = Consumer<Sizes>::self();
         const int norm = gemm / 2;
         const bool behind_norm = gemm % 2 == 0;
@@ -228,13 +228,13 @@ struct BlockConsumer {
 
 /// Barriers, angles, sequences, and packets of the cluster with tags of no block.
 template <class Sizes>
-__device__ inline void prepare_memory(const BlocksWork& work, const BlockRole<Sizes>& role,
-                                      BlockMemory<Sizes>& memory) {
-  BlockShared<Sizes>& shared = memory.shared;
+__device__ inline void prepare_memory(const BlocksWork& work, const CtaRole<Sizes>& role,
+                                      CtaMemory<Sizes>& memory) {
+  CtaShared<Sizes>& shared = memory.shared;
   const auto thread = static_cast<int>(threadIdx.x);
   if (thread == 0) {
 #pragma unroll 1
-    for (int stage = 0; stage < BlockMemory<Sizes>::kStages; ++stage) {
+    for (int stage = 0; stage < CtaMemory<Sizes>::kStages; ++stage) {
       ptx::barrier_init(ptx::shared_address(&memory.full[stage]), 1);
       ptx::barrier_init(ptx::shared_address(&memory.empty[stage]), kConsumerWarps);
     }
@@ -242,7 +242,7 @@ __device__ inline void prepare_memory(const BlocksWork& work, const BlockRole<Si
   }
   const int rows = static_cast<int>(live_rows(work.live_rows, work.capacity));
   const int first_row = role.row_part() * Sizes::kTileRows;
-  for (int i = thread; i < Sizes::kTileRows * Sizes::kPairs; i += kBlockThreads) {
+  for (int i = thread; i < Sizes::kTileRows * Sizes::kPairs; i += kCtaThreads) {
     const int row = i / Sizes::kPairs;
     const int from = first_row * Sizes::kPairs + i;
     const bool rotates = work.cos != nullptr && first_row + row < rows;
@@ -250,8 +250,7 @@ __device__ inline void prepare_memory(const BlocksWork& work, const BlockRole<Si
         rotates ? make_float2(work.cos[from], work.sin[from]) : make_float2(1, 0);
   }
   auto* const parts = reinterpret_cast<uint4*>(shared.parts);
-  for (int i = thread; i < static_cast<int>(sizeof(shared.parts) / sizeof(uint4));
-       i += kBlockThreads)
+  for (int i = thread; i < static_cast<int>(sizeof(shared.parts) / sizeof(uint4)); i += kCtaThreads)
     parts[i] = make_uint4(0, 0, 0, 0);
   if (thread < Sizes::kRows) {
     const auto seqs = static_cast<int>(live_rows(work.live_seqs, work.max_seqs));
@@ -265,19 +264,19 @@ __device__ inline void prepare_memory(const BlocksWork& work, const BlockRole<Si
 }
 
 template <class Sizes>
-__global__ void __launch_bounds__(kBlockThreads, 1)
+__global__ void __launch_bounds__(kCtaThreads, 1)
     blocks_kernel(const __grid_constant__ BlocksWork work) {
   extern __shared__ __align__(1024) std::byte memory_bytes[];
-  auto& memory = *reinterpret_cast<BlockMemory<Sizes>*>(memory_bytes);
-  const auto role = BlockRole<Sizes>::self();
+  auto& memory = *reinterpret_cast<CtaMemory<Sizes>*>(memory_bytes);
+  const auto role = CtaRole<Sizes>::self();
   prepare_memory(work, role, memory);
-  // Also for the other blocks of the cluster, which write packets into this one.
+  // Also for the other CTAs of the cluster, which write packets into this one.
   ptx::cluster_sync();
   if (threadIdx.x >= kConsumers) {
-    ptx::shrink_registers<24>();
+    ptx::setmaxnreg_dec<24>();
     if (threadIdx.x == kConsumers) fetch_weights(work, role, memory);
   } else {
-    ptx::grow_registers<240>();
+    ptx::setmaxnreg_inc<240>();
     BlockConsumer<Sizes>{work, memory}.run();
   }
 }

@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-#include "ops/cuda/blocks/constants.cuh"
-#include "ops/cuda/blocks/multiply.cuh"
-#include "ops/cuda/blocks/packet.cuh"
-#include "ops/cuda/blocks/role.cuh"
-#include "ops/cuda/blocks/shared.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/ptx/tma.cuh"
+#include "ops/cuda/tower/constants.cuh"
+#include "ops/cuda/tower/multiply.cuh"
+#include "ops/cuda/tower/packet.cuh"
+#include "ops/cuda/tower/role.cuh"
+#include "ops/cuda/tower/shared.cuh"
 
-// The rows of x that a thread block owns. They are spread over all its warps: each has some slices
+// The rows of x that a CTA owns. They are spread over all its warps: each has some slices
 // of one of the tiles of 16 rows, in shared memory, to which it adds sums, and which it publishes
 // for the next norm.
 namespace fovea::cuda {
@@ -21,13 +21,13 @@ struct OwnedRows {
   static constexpr int kSlices = (Sizes::kTileSlices + kOwnersOfTile - 1) / kOwnersOfTile;
 
   const BlocksWork& work;
-  BlockMemory<Sizes>& memory;
-  const BlockRole<Sizes>& role;
+  CtaMemory<Sizes>& memory;
+  const CtaRole<Sizes>& role;
   const Consumer<Sizes>& self;
   ColumnConstants<Sizes> constants{memory, self};
 
   [[nodiscard]] __device__ int tile() const { return self.warp / kOwnersOfTile; }
-  /// Of the group's columns. The last one may not exist: see BlockRole::owned_slices().
+  /// Of the group's columns. The last one may not exist: see CtaRole::owned_slices().
   [[nodiscard]] __device__ int slice_number(int i) const {
     return self.warp % kOwnersOfTile + i * kOwnersOfTile;
   }
@@ -133,15 +133,15 @@ struct OwnedRows {
     auto& parts = memory.shared.parts;
     const auto& to = parts[role.split()][self.row_tile % Sizes::kOwnedRowTiles];
     const std::uint32_t to_owner =
-        ptx::address_in_block(ptx::shared_address(&to[self.first_slice()][self.lane]),
-                              self.row_tile / Sizes::kOwnedRowTiles);
+        ptx::address_in_cta(ptx::shared_address(&to[self.first_slice()][self.lane]),
+                            self.row_tile / Sizes::kOwnedRowTiles);
 #pragma unroll
     for (int i = 0; i < Sizes::kFinished; ++i) {
-      // Nobody waits for others, and then the thread block that they go to may have ended.
+      // Nobody waits for others, and then the CTA that they go to may have ended.
       if (self.first_slice() + i >= role.owned_slices()) continue;
-      store_packets_in_block(to_owner + i * static_cast<int>(sizeof(to[0])),
-                             {tagged(sums[i][0], tag), __float_as_uint(sums[i][1]),
-                              tagged(sums[i][2], tag), __float_as_uint(sums[i][3])});
+      store_packets_in_cta(to_owner + i * static_cast<int>(sizeof(to[0])),
+                           {tagged(sums[i][0], tag), __float_as_uint(sums[i][1]),
+                            tagged(sums[i][2], tag), __float_as_uint(sums[i][3])});
     }
 
     Publisher publisher{*this, 1 - norm, BlockTags(block + norm).rows};
@@ -156,7 +156,7 @@ struct OwnedRows {
 #pragma unroll
         for (int sender = 0; sender < kSplits; ++sender) {
           received[sender] =
-              load_packets_of_block(from + sender * static_cast<int>(sizeof(parts[0])));
+              load_packets_of_cta(from + sender * static_cast<int>(sizeof(parts[0])));
           arrivals.expect(received[sender]);
         }
         if (arrivals.complete()) break;

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-#include "ops/cuda/blocks/packet.cuh"
-#include "ops/cuda/blocks/shared.cuh"
 #include "ops/cuda/ptx/ring.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
+#include "ops/cuda/tower/packet.cuh"
+#include "ops/cuda/tower/shared.cuh"
 
 // The GEMM of a tile: rows come from the mailbox into registers, in the layout in which WGMMA takes
 // its left operand, and weights from the ring. Warp groups that share rows take every other 32
@@ -23,8 +23,8 @@ struct GemmOperands {
   std::uint32_t tag;      ///< of the rows
   int chunks;             ///< of the sum, each a stage of the ring
   int group;
-  BlockMemory<Sizes>& memory;
-  Position<BlockMemory<Sizes>::kStages>& at;  ///< in the ring
+  CtaMemory<Sizes>& memory;
+  Position<CtaMemory<Sizes>::kStages>& at;  ///< in the ring
 };
 
 /// The parts of rows that a thread multiplies, some chunks of the sum in registers or on their way
@@ -86,15 +86,15 @@ __device__ inline void start_chunk(TileSums<Sizes>& sums, typename HeldRows<Size
   for (Packets& p : rows) {  // in place before the WGMMAs begin
     asm volatile("" : "+r"(p.word[0]), "+r"(p.word[1]), "+r"(p.word[2]), "+r"(p.word[3])::"memory");
   }
-  ptx::products_begin();
+  ptx::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < Held::kPackets; ++i) {
-    const std::uint32_t tile = stage + i / Held::kSteps * (BlockMemory<Sizes>::kTileBytes / kUnit);
-    ptx::product_add_rows(
+    const std::uint32_t tile = stage + i / Held::kSteps * (CtaMemory<Sizes>::kTileBytes / kUnit);
+    ptx::wgmma_k_major(
         sums, rows[i].word,
         (ptx::tile_descriptor(0) & kUpper) | (tile + i % Held::kSteps * (32 / kUnit)));
   }
-  ptx::products_commit();
+  ptx::wgmma_commit_group();
 }
 
 /// sums = rows times stages of the ring. For what the caller needs afterwards it calls
@@ -104,7 +104,7 @@ template <class Sizes, class WhileWaiting, class OnWay>
 __device__ inline void multiply_rows(TileSums<Sizes>& sums, const GemmOperands<Sizes>& of,
                                      WhileWaiting while_waiting, OnWay on_way) {
   constexpr int kHeld = HeldRows<Sizes>::kCount;
-  constexpr int kStages = BlockMemory<Sizes>::kStages;
+  constexpr int kStages = CtaMemory<Sizes>::kStages;
   constexpr std::uint32_t kUnit = 16;  // bytes, of descriptors
   auto& [stage, phase] = of.at;
   // Groups that split sums take every other 64 bytes of a row of weights.
@@ -131,24 +131,24 @@ __device__ inline void multiply_rows(TileSums<Sizes>& sums, const GemmOperands<S
       if (chunk == 0) rows.load_others(of.chunks);
       wait_for(of.memory.full[stage], phase);
       start_chunk<Sizes>(sums, rows.chunk[held],
-                         weights + stage * (BlockMemory<Sizes>::kStageBytes / kUnit));
+                         weights + stage * (CtaMemory<Sizes>::kStageBytes / kUnit));
       if (held == 0) on_way(first / kHeld);
       if (chunk > 0) {
-        ptx::products_wait<1>();
+        ptx::wgmma_wait_group<1>();
         release_stage_before();
         if (chunk - 1 + kHeld < of.chunks) rows.load((held + kHeld - 1) % kHeld, kHeld - 2);
       }
       of.at.advance();
     }
   }
-  ptx::products_wait<0>(sums);
+  ptx::wgmma_wait_group<0>(sums);
   release_stage_before();
 }
 
 /// Adds the sums of the other warp group of the same rows: afterwards sums[i] is slice
 /// first_slice() + i, of those that the group finishes.
 template <class Sizes>
-__device__ inline void join_groups(TileSums<Sizes>& sums, BlockShared<Sizes>& shared, int turn,
+__device__ inline void join_groups(TileSums<Sizes>& sums, CtaShared<Sizes>& shared, int turn,
                                    const Consumer<Sizes>& self) {
   if constexpr (Sizes::kGroupsSplitSums) {
     constexpr int kSlices = Sizes::kTileSlices;

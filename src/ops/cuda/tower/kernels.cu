@@ -1,5 +1,5 @@
 // The instances of the kernel for all blocks of a tower, and the constants that it reads.
-#include "ops/cuda/blocks/kernel.cuh"
+#include "ops/cuda/tower/kernel.cuh"
 
 namespace fovea::cuda {
 
@@ -60,13 +60,13 @@ __global__ void pair_constants(const __nv_bfloat16* bias, const float* gamma, fl
 
 template <class Sizes>
 struct BlockInstance {
-  static constexpr std::size_t kSharedBytes = sizeof(BlockMemory<Sizes>);
+  static constexpr std::size_t kSharedBytes = sizeof(CtaMemory<Sizes>);
   static_assert(kSharedBytes <= kHopperSharedBytes);
 
   /// What a launch and the question whether it can run have in common.
   struct Launch : LaunchConfig {
     explicit Launch(cudaStream_t stream)
-        : LaunchConfig(stream, dim3(Sizes::kThreadBlocks), dim3(kBlockThreads), kSharedBytes) {
+        : LaunchConfig(stream, dim3(Sizes::kCtas), dim3(kCtaThreads), kSharedBytes) {
       form_clusters(kSplits);
     }
   };
@@ -80,7 +80,7 @@ struct BlockInstance {
     const Launch launch(nullptr);
     int clusters = 0;
     FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, blocks_kernel<Sizes>, launch.get()));
-    return clusters * kSplits >= Sizes::kThreadBlocks;
+    return clusters * kSplits >= Sizes::kCtas;
   }
 
   static void make_constants(cudaStream_t stream, const BlockConstantsWork& work) {

@@ -1,5 +1,5 @@
 // Prepares blocks of a tower for the kernel that computes all of them, and starts it.
-#include "ops/cuda/blocks/blocks.h"
+#include "ops/cuda/tower/blocks.h"
 
 #include <algorithm>
 #include <array>

@@ -4,21 +4,21 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "ops/cuda/blocks/sizes.h"
 #include "ops/cuda/common/lanes.cuh"
+#include "ops/cuda/tower/sizes.h"
 
-// Shared memory of a thread block, and where a thread stands in it.
+// Shared memory of a CTA, and where a thread stands in it.
 namespace fovea::cuda {
 
 constexpr int kConsumers = 2 * kGroup;  // multiply and do all else
 constexpr int kConsumerWarps = kConsumers / kWarp;
-constexpr int kBlockThreads = 3 * kGroup;        // and one that fetches weights
+constexpr int kCtaThreads = 3 * kGroup;          // and one that fetches weights
 constexpr int kBoxBytes = kWeightRows * 64 * 2;  // of 64 summed dims of weights
 constexpr int kConsumerBarrier = 1;              // named barriers: of all consumers,
 constexpr int kOwnerBarrier = 2;                 // and of those that own a row tile: 2 or 3
 
 template <class Sizes>
-struct BlockShared {
+struct CtaShared {
   /// Of 16 keys, of a warp that has some, and these warps.
   static constexpr int kKeyTiles = std::max(1, Sizes::kRowTiles / kConsumerWarps);
   static constexpr int kKeyWarps = Sizes::kRowTiles / kKeyTiles;
@@ -31,7 +31,7 @@ struct BlockShared {
   std::conditional_t<Sizes::kGroupsSplitSums, Exchange, Nothing> exchange;
   /// What the owner of rows adds up, four numbers per thread and slice.
   alignas(16) float4 x[Sizes::kOwnedRowTiles][Sizes::kTileSlices][kWarp];
-  /// Quarters of sums from all blocks of the cluster, as packets.
+  /// Quarters of sums from all CTAs of the cluster, as packets.
   alignas(16) uint4 parts[kSplits][Sizes::kOwnedRowTiles][Sizes::kTileSlices][kWarp];
   /// Of attention: weights of each warp's keys, their largest score and the sum of their weights
   /// relative to that, and what they have mixed of the values of these keys.
@@ -48,14 +48,13 @@ struct BlockShared {
 };
 
 template <class Sizes>
-struct BlockMemory {
+struct CtaMemory {
   static constexpr int kTileBytes = Sizes::kTileCols / kWeightRows * kBoxBytes;
   static constexpr int kStageBytes = Sizes::kChunkTiles * kTileBytes;
-  static constexpr int kStages =
-      static_cast<int>((kHopperSharedBytes - sizeof(BlockShared<Sizes>)) /
-                       (kStageBytes + 2 * sizeof(std::uint64_t)));
+  static constexpr int kStages = static_cast<int>((kHopperSharedBytes - sizeof(CtaShared<Sizes>)) /
+                                                  (kStageBytes + 2 * sizeof(std::uint64_t)));
   alignas(1024) std::byte ring[kStages][kStageBytes];
-  BlockShared<Sizes> shared;
+  CtaShared<Sizes> shared;
   std::uint64_t full[kStages];
   std::uint64_t empty[kStages];
 };

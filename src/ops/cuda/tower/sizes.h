@@ -5,12 +5,12 @@
 #include <cstdint>
 
 #include "fovea/tower/ops/linear.h"
-#include "ops/cuda/blocks/blocks.h"
 #include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/tower/blocks.h"
 
-// Who computes what of a block, and where rows are on their way from one thread block to another.
+// Who computes what of a block, and where rows are on their way from one CTA to another.
 //
-// All thread blocks work on all GEMMs, each on one tile. There are two kernels:
+// All CTAs work on all GEMMs, each on one tile. There are two kernels:
 //
 //   rows of the tower        64                             256
 //   a tile                   64 rows x 40 columns           128 rows x 80 columns
@@ -22,11 +22,11 @@
 //   fc1   a tile                                              all of the sum
 //   fc2   as proj
 //
-// Block j of a cluster owns a quarter of the rows of its tile of x: it adds up the quarters of
+// CTA j of a cluster owns a quarter of the rows of its tile of x: it adds up the quarters of
 // sums, and keeps x in shared memory, as f32, from the first block of the tower to the last.
 namespace fovea::cuda {
 
-constexpr int kSplits = 4;           // blocks of a cluster
+constexpr int kSplits = 4;           // CTAs of a cluster
 constexpr int kFragmentBytes = 512;  // of 16 rows and 16 columns on their way
 
 template <int kRowsOf, int kWidthOf, int kHeadsOf, int kHeadDimOf, int kMlpOf,
@@ -71,13 +71,13 @@ struct BlockSizes {
   static constexpr int kGroups = (kWidth + kTileCols - 1) / kTileCols;
   static constexpr int kMlpTiles = (kFilledMlp + kTileCols - 1) / kTileCols;
   /// A cluster per group of columns and part of the rows.
-  static constexpr int kThreadBlocks = kGroups * kRowParts * kSplits;
-  /// Thread blocks that share the query tiles of a head, and the most that one of them gets.
-  static constexpr int kBlocksOfHead = std::min(kThreadBlocks / kHeads, kRowTiles);
-  static constexpr int kQueryTiles = (kRowTiles + kBlocksOfHead - 1) / kBlocksOfHead;
+  static constexpr int kCtas = kGroups * kRowParts * kSplits;
+  /// CTAs that share the query tiles of a head, and the most that one of them gets.
+  static constexpr int kCtasOfHead = std::min(kCtas / kHeads, kRowTiles);
+  static constexpr int kQueryTiles = (kRowTiles + kCtasOfHead - 1) / kCtasOfHead;
 
   static_assert(kRows == 64 || kRows == 256);
-  static_assert(std::max(kQkvTiles, kMlpTiles) <= kGroups * kSplits, "a tile per thread block");
+  static_assert(std::max(kQkvTiles, kMlpTiles) <= kGroups * kSplits, "a tile per CTA");
   static_assert(kWidth == kHeads * kHeadDim && kWidth % kChunk == 0);
   static_assert(kWidthChunks >= kSplits && kMlpChunks >= kSplits, "every split has a part of sums");
   static_assert(kHeadDim % 8 == 0 && kHeadSlicesOfTile <= kTileSlices && kMlp % 8 == 0);

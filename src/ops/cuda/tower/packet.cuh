@@ -6,7 +6,7 @@
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 
-// Numbers on their way from one thread block to others carry the news that they have arrived.
+// Numbers on their way from one CTA to others carry the news that they have arrived.
 //
 // A packet is eight bytes, four bf16 or two f32, which the GPU loads and stores as one. The last
 // bit of its first number is the packet's tag. Memory for packets is written once per block of the
@@ -60,15 +60,15 @@ __device__ inline void store_packet(std::byte* to, std::uint32_t first, std::uin
   asm volatile("{.reg .b64 a; mov.b64 a, {%1, %2}; st.relaxed.gpu.global.b64 [%0], a;}" ::"l"(to),
                "r"(first), "r"(second));
 }
-/// Two packets in the shared memory of a block of the cluster; addresses of ptx::address_in_block.
-__device__ inline void store_packets_in_block(std::uint32_t to, const Packets& p) {
+/// Two packets in the shared memory of a CTA of the cluster; addresses of ptx::address_in_cta.
+__device__ inline void store_packets_in_cta(std::uint32_t to, const Packets& p) {
   asm volatile(
       "{.reg .b64 a, b; mov.b64 a, {%1, %2}; mov.b64 b, {%3, %4};\n"
       "st.relaxed.cluster.shared::cluster.v2.b64 [%0], {a, b};}" ::"r"(to),
       "r"(p.word[0]), "r"(p.word[1]), "r"(p.word[2]), "r"(p.word[3]));
 }
-/// What store_packets_in_block has stored in this block.
-__device__ inline Packets load_packets_of_block(std::uint32_t from) {
+/// What store_packets_in_cta has stored in this CTA.
+__device__ inline Packets load_packets_of_cta(std::uint32_t from) {
   Packets p;
   asm volatile(
       "{.reg .b64 a, b; ld.relaxed.cluster.shared::cta.v2.b64 {a, b}, [%4];\n"
