@@ -42,7 +42,7 @@ def chat_images(count):
     return [tuple(round(side * random.uniform(0.85, 1.15)) for side in size) for size in sizes]
 
 
-# Milliseconds of a replay of Qwen3-VL-30B's tower on an H200 by tokens (docs/measurements/2026-11-h200.md): full graphs,
+# Milliseconds of a replay of Qwen3-VL-30B's tower on an H200 by tokens (commit 5245e5c): full graphs,
 # and by how much longer one takes that is filled to a part, against an eager run of the same items.
 FULL_MS = [(0, 0.8), (16, 0.96), (64, 1.35), (256, 2.7), (512, 4.3), (2048, 18.0)]
 PART = [(0.25, 1.40), (0.5, 1.08), (0.75, 1.06), (1.0, 1.0)]
