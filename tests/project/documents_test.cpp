@@ -1,5 +1,6 @@
-// Documents say what is there: links lead somewhere, code blocks are compiled elsewhere, tables of
-// measurements name their commit, every option and every architecture is described.
+// Documents say what is there: links and paths lead somewhere, code blocks are compiled elsewhere,
+// tables of measurements name their commit, every option, every benchmark and every architecture is
+// described.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,6 +86,27 @@ TEST(Documents, LinksAreRelativeAndLeadSomewhere) {
       if (hash == std::string::npos || path.extension() != ".md") continue;
       EXPECT_TRUE(anchors_of(path.lexically_normal().string()).contains(target.substr(hash + 1)))
           << document << " links to " << target;
+    }
+  }
+}
+
+TEST(Documents, PathsLeadSomewhere) {
+  static const std::regex code(R"(`([^`]+)`)");
+  static const std::regex path(
+      R"((apps|bench|cmake|docs|examples|include|packaging|python|scripts|src|tests|tools))"
+      R"(/[\w./-]*)");
+  namespace fs = std::filesystem;
+  for (const std::string& document : files_below(".", {".md"})) {
+    // These name files of other projects, and files that were.
+    if (document.starts_with("docs/reference/") || document == "CHANGELOG.md") continue;
+    for (const std::string& line : prose_lines(document)) {
+      for (std::sregex_iterator it(line.begin(), line.end(), code), end; it != end; ++it) {
+        const std::string text = (*it)[1];
+        if (!std::regex_match(text, path)) continue;
+        const fs::path beside = fs::path(document).parent_path() / text;
+        EXPECT_TRUE(fs::exists(source_root() / text) || fs::exists(source_root() / beside))
+            << document << " names " << text;
+      }
     }
   }
 }
@@ -199,6 +221,22 @@ TEST(Documents, EveryOptionIsDescribed) {
   EXPECT_GE(members.size(), 20U) << "options.h is no longer understood by this test";
   for (const std::string& name : members) {
     EXPECT_TRUE(mentions("docs/configuration.md", name)) << name;
+  }
+}
+
+TEST(Documents, EveryBenchmarkIsListed) {
+  static const std::regex added(R"(add_bench_(\w+)\()");
+  const std::vector<std::string> page = read_lines("docs/cli.md");
+  const auto list = std::ranges::find_if(
+      page, [](const std::string& line) { return line.starts_with("fovea bench "); });
+  ASSERT_NE(list, page.end());
+  const std::string source = read_text("apps/cli/bench/bench.cpp");
+  const std::sregex_iterator first(source.begin(), source.end(), added);
+  EXPECT_NE(first, std::sregex_iterator()) << "bench.cpp is no longer understood by this test";
+  for (std::sregex_iterator it = first; it != std::sregex_iterator(); ++it) {
+    std::string name = (*it)[1];
+    std::ranges::replace(name, '_', '-');
+    EXPECT_NE(list->find(name), std::string::npos) << name;
   }
 }
 
