@@ -1,0 +1,235 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "fovea/engine.h"
+#include "fovea/option.h"
+#include "fovea/options.h"
+
+/// Every option of the library, said once. Flags of the program, keyword arguments of Python, what
+/// a server says of itself, keys of rows, fingerprints, manifests and messages to decoder processes
+/// are made of these tables. A new option is a member of its struct and an entry here; a new value
+/// is an enumerator and a name here.
+namespace fovea {
+
+template <>
+inline constexpr std::array<std::string_view, 3> kValueNames<RowDType>{"float32", "bfloat16",
+                                                                       "float16"};
+template <>
+inline constexpr std::array<std::string_view, 3> kValueNames<ImageBackend>{"auto", "torchvision",
+                                                                           "pil"};
+template <>
+inline constexpr std::array<std::string_view, 4> kValueNames<MediaProfile>{
+    "vllm", "vllm-0.23", "transformers", "sglang"};
+template <>
+inline constexpr std::array<std::string_view, 2> kValueNames<DamagedFrames>{"skip", "refuse"};
+template <>
+inline constexpr std::array<std::string_view, 3> kValueNames<PackingPolicy>{"greedy", "greedy-fill",
+                                                                            "cost"};
+template <>
+inline constexpr std::array<std::string_view, 5> kValueNames<AttentionBackend>{
+    "auto", "portable", "hopper", "cudnn", "cudnn-or-auto"};
+template <>
+inline constexpr std::array<std::string_view, 3> kValueNames<GpuWait>{"auto", "spin", "sleep"};
+template <>
+inline constexpr std::array<std::string_view, 3> kValueNames<Quantization>{"none", "fp8", "int8"};
+template <>
+inline constexpr std::array<std::string_view, 3> kValueNames<ComputeDType>{"auto", "float32",
+                                                                           "bfloat16"};
+template <>
+inline constexpr std::array<std::string_view, 2> kValueNames<OnError>{"fail", "skip"};
+
+inline constexpr std::string_view kDeviceHeading = "Model and device";
+inline constexpr std::string_view kGraphHeading = "Graphs";
+inline constexpr std::string_view kMediaHeading = "Images";
+
+namespace detail {
+inline constexpr OptionFacts kOfDevice{.heading = kDeviceHeading};
+inline constexpr OptionFacts kOfModel{.effect = RowEffect::kModel, .heading = kDeviceHeading};
+inline constexpr OptionFacts kOfCache{.heading = kDeviceHeading, .min = 0};
+inline constexpr OptionFacts kOfGraphs{.heading = kGraphHeading};
+inline constexpr OptionFacts kOfMedia{.heading = kMediaHeading};
+inline constexpr OptionFacts kOfPixels{.effect = RowEffect::kMedia, .heading = kMediaHeading};
+}  // namespace detail
+
+constexpr auto option_table(std::type_identity<MediaLimits>) {
+  constexpr std::int64_t kMsPerDay = std::int64_t{1000} * 60 * 60 * 24;
+  return std::tuple{
+      option("max_image_pixels", &MediaLimits::max_image_pixels,
+             "Refuse larger images before decoding them", detail::kOfMedia),
+      option("max_image_side_px", &MediaLimits::max_image_side_px,
+             "Refuse images with a longer side before decoding them", detail::kOfMedia),
+      option("max_image_bytes", &MediaLimits::max_image_bytes, "Refuse larger encoded images",
+             detail::kOfMedia),
+      option("max_video_bytes", &MediaLimits::max_video_bytes, "Refuse larger encoded videos",
+             detail::kOfMedia),
+      option("max_video_frames", &MediaLimits::max_video_frames,
+             "Refuse videos with more frames after sampling", detail::kOfMedia),
+      option("max_item_bytes", &MediaLimits::max_item_bytes,
+             "Refuse images, and videos by one of their frames, whose decoding would take "
+             "more host memory. The file header tells: 3 bytes per pixel, 5 to 11 for a "
+             "progressive JPEG, up to 10 for a WebP",
+             detail::kOfMedia),
+      option("max_patches_per_item", &MediaLimits::max_patches_per_item,
+             "Refuse items that would have more patches after resizing, all frames of a "
+             "video together. The time of the tower grows with them, whatever the size of "
+             "the file",
+             detail::kOfMedia),
+      option("max_decode_bytes", &MediaLimits::max_decode_bytes,
+             "Host memory that all decoding threads may take together; what does not fit "
+             "waits for its turn (default: 448 MiB, or 32 MiB per thread if that is more)",
+             detail::kOfMedia),
+      option("decode_deadline_ms", &MediaLimits::decode_deadline,
+             "Milliseconds that an item may take from the first byte read to resized "
+             "pixels; it fails after them (default: any time)",
+             {.heading = kMediaHeading, .flag = "--decode-deadline", .max = kMsPerDay})};
+}
+
+constexpr auto option_table(std::type_identity<MediaOptions>) {
+  return std::tuple{
+      option("image_backend", &MediaOptions::image_backend,
+             "Resize arithmetic; auto is what vLLM uses for the model family", detail::kOfPixels),
+      option("media_profile", &MediaOptions::profile,
+             "Whose loader turns files into pixels. vllm (0.24 and later) turns images "
+             "upright by their EXIF data and composites every transparency; vllm-0.23 "
+             "does not turn them and composites RGBA only; transformers turns them and "
+             "ignores transparency; sglang does neither",
+             detail::kOfPixels),
+      option("rgba_background_color", &MediaOptions::background,
+             "Colour under transparent pixels, each level from 0 to 255; for the profiles "
+             "of vLLM",
+             detail::kOfPixels),
+      option("min_pixels", &MediaOptions::min_pixels,
+             "Enlarge smaller images to this area (default: the checkpoint's)", detail::kOfPixels),
+      option("max_pixels", &MediaOptions::max_pixels,
+             "Shrink larger images to this area (default: the checkpoint's)", detail::kOfPixels),
+      option("jpeg_scaling", &MediaOptions::jpeg_scaling,
+             "Decode JPEG files at 1/2, 1/4 or 1/8 of their size where the sides of that "
+             "are at least 1.75 times those they are resized to: faster, for rows that "
+             "differ a little",
+             detail::kOfPixels),
+      option("damaged_frames", &MediaOptions::damaged_frames,
+             "Encode a video of which some frames cannot be read, because it is damaged "
+             "or cut, from the others with a warning, as vLLM does, or refuse it",
+             detail::kOfMedia),
+      option_part(&MediaOptions::limits)};
+}
+
+constexpr auto option_table(std::type_identity<GraphOptions>) {
+  return std::tuple{
+      option("cudagraph_mm_encoder", &GraphOptions::cudagraph_mm_encoder,
+             "Run everything eagerly, without graphs",
+             {.heading = kGraphHeading, .flag = "--enforce-eager"}),
+      option("encoder_cudagraph_token_budgets", &GraphOptions::encoder_cudagraph_token_budgets,
+             "Token budgets, one graph for each; as JSON a list for each path (default: "
+             "inferred from the model)",
+             {.heading = kGraphHeading, .flag = "--token-budgets", .max = kMaxTokenBudget}),
+      option("encoder_cudagraph_path_token_budgets",
+             &GraphOptions::encoder_cudagraph_path_token_budgets, "Token budgets of each path",
+             {.heading = kGraphHeading, .flag = "--token-budgets", .max = kMaxTokenBudget}),
+      option("encoder_cudagraph_max_vision_items_per_batch",
+             &GraphOptions::encoder_cudagraph_max_vision_items_per_batch,
+             "Most items in one replay; 0 infers it from the model (default: inferred)",
+             {.heading = kGraphHeading,
+              .flag = "--max-items-per-batch",
+              .min = 0,
+              .max = kMaxTokenBudget}),
+      option("encoder_cudagraph_max_frames_per_batch",
+             &GraphOptions::encoder_cudagraph_max_frames_per_batch,
+             "Most attention sequences in a replay with a video: an image is one, a video "
+             "one per temporal patch; 0 runs videos eagerly (default: inferred)",
+             {.heading = kGraphHeading,
+              .flag = "--max-frames-per-batch",
+              .min = 0,
+              .max = kMaxTokenBudget})};
+}
+
+/// Of an engine: `log` alone is no option.
+constexpr auto option_table(std::type_identity<EngineOptions>) {
+  constexpr std::int64_t kMaxThreads = 1024;
+  return std::tuple{
+      option("device", &EngineOptions::device,
+             "Where the tower runs; several devices share the items of a batch", detail::kOfDevice),
+      option("data_parallel_size", &EngineOptions::data_parallel_size,
+             "Number of replicas: on the first N GPUs, or on N parts of the CPU (default: "
+             "one per device named)",
+             detail::kOfDevice),
+      option("threads", &EngineOptions::num_threads,
+             "CPU threads for math and decoding (default: all this process may use)",
+             {.heading = kDeviceHeading, .max = kMaxThreads}),
+      option("decode_processes", &EngineOptions::decode_processes,
+             "Decode files in N processes of their own: what breaks a decoder costs one "
+             "item (default: in this process)",
+             detail::kOfDevice),
+      option("dummy_weights", &EngineOptions::dummy_weights,
+             "dummy needs only config.json and fills the tower with seeded random weights",
+             {.effect = RowEffect::kModel, .heading = kDeviceHeading, .flag = "--load-format"}),
+      option("seed", &EngineOptions::seed, "Seed of dummy weights (default: 0)",
+             {.effect = RowEffect::kModel, .heading = kDeviceHeading, .min = 0}),
+      option("attention", &EngineOptions::attention,
+             "Attention kernel of a GPU; auto takes the faster of portable and hopper for "
+             "each size, and names of vLLM stand for one of these",
+             {.heading = kDeviceHeading, .flag = "--mm-encoder-attn-backend"}),
+      option("gpu_wait", &EngineOptions::gpu_wait,
+             "How threads wait for a GPU: spin takes a whole processor and answers "
+             "soonest; sleep leaves it to others and adds some 0.1 ms to a batch; auto "
+             "spins, but sleeps while the host is busy",
+             detail::kOfDevice),
+      option("quantization", &EngineOptions::quantization,
+             "Multiplies numbers of 8 bits, faster and less precise: fp8 in all blocks "
+             "but the first three, on Hopper only; int8 in all blocks, on CPUs only",
+             detail::kOfModel),
+      option("dtype_compute", &EngineOptions::dtype_compute,
+             "What GEMMs multiply that are not quantized; auto is bfloat16 on a GPU and "
+             "float32 on a CPU, beside int8 bfloat16 where that is faster. It is with "
+             "AMX, and on AMD with AVX512-BF16",
+             detail::kOfModel),
+      option("cache_dir", &EngineOptions::cache_dir,
+             "Directory that stores measurements on a GPU for the next start; none stores "
+             "nothing",
+             {.heading = kDeviceHeading, .is_path = true}),
+      option("encoder_cache_size", &EngineOptions::encoder_cache_size,
+             "Keep the rows of so many rows' or bytes' worth of items, so that equal "
+             "items are encoded once: 16384, 512M, 2Gi; 0: none",
+             detail::kOfCache),
+      option("encoder_cache_bytes", &EngineOptions::encoder_cache_bytes, "The same in bytes",
+             {.heading = kDeviceHeading, .flag = "--encoder-cache-size", .min = 0}),
+      option("encoder_device_cache_size", &EngineOptions::encoder_device_cache_size,
+             "Keep such rows in so many bytes of each device, in front of the host's: "
+             "512M, 2Gi; 0: none",
+             detail::kOfCache),
+      option_part(&EngineOptions::graphs),
+      option("max_num_batched_tokens", &EngineOptions::max_num_batched_tokens,
+             "Upper end of inferred token budgets",
+             {.heading = kGraphHeading, .max = kMaxTokenBudget}),
+      option("packing", &EngineOptions::packing,
+             "How items share budgets: smallest first as in vLLM since 0.32, as until "
+             "0.31, or for the least total cost",
+             detail::kOfGraphs),
+      option("measure_graphs", &EngineOptions::measure_graphs,
+             "On a GPU, time every graph and run eagerly where that is faster (default: "
+             "on)",
+             detail::kOfGraphs),
+      option_part(&EngineOptions::media),
+      option("video_pruning_rate", &EngineOptions::video_pruning_rate,
+             "Part of the rows of a video to drop, those most like the frame before; "
+             "videos of Qwen2.5-VL and Qwen3-VL only, which then run eagerly",
+             {.effect = RowEffect::kAfterTower, .heading = kMediaHeading})};
+}
+
+/// Of a call. What else EncodeOptions holds says where rows go and when the call ends.
+constexpr auto option_table(std::type_identity<EncodeOptions>) {
+  return std::tuple{option("dtype", &EncodeOptions::dtype, "Element type of the rows",
+                           {.effect = RowEffect::kAfterTower}),
+                    option("on_error", &EncodeOptions::on_error,
+                           "What happens to an item that cannot be read, decoded or planned"),
+                    option("enforce_eager", &EncodeOptions::enforce_eager,
+                           "Run the call without graphs and without the encoder cache"),
+                    option("use_cache", &EncodeOptions::use_cache,
+                           "Read and fill the encoder cache, if there is one")};
+}
+
+}  // namespace fovea
