@@ -10,50 +10,6 @@
 namespace fovea::media {
 namespace {
 
-/// Writes the words of a header one after the other.
-class WordWriter {
- public:
-  explicit WordWriter(std::span<std::uint8_t> header) : rest_(header) {}
-  void put(std::uint64_t word) {
-    for (std::size_t byte = 0; byte < 8; ++byte)
-      rest_[byte] = static_cast<std::uint8_t>(word >> 8 * byte);
-    rest_ = rest_.subspan(8);
-  }
-  void put_signed(std::int64_t word) { put(static_cast<std::uint64_t>(word)); }
-
- private:
-  std::span<std::uint8_t> rest_;
-};
-
-/// Reads them in the same order.
-class WordReader {
- public:
-  /// @param name of the message, for complaints.
-  WordReader(std::span<const std::uint8_t> header, std::string_view name)
-      : rest_(header), name_(name) {}
-  std::uint64_t take() {
-    std::uint64_t word = 0;
-    for (std::size_t byte = 0; byte < 8; ++byte) word |= std::uint64_t{rest_[byte]} << 8 * byte;
-    rest_ = rest_.subspan(8);
-    return word;
-  }
-  std::int64_t take_signed() { return static_cast<std::int64_t>(take()); }
-  /// An enumerator between two others. @param what it is, for the message.
-  template <class Enum>
-  Enum take_enum(Enum first, Enum last, const char* what) {
-    const std::uint64_t value = take();
-    FOVEA_CHECK(
-        value >= static_cast<std::uint64_t>(first) && value <= static_cast<std::uint64_t>(last),
-        kCorruptData, name_, ": message with its decoder process: no ", what, " has the number ",
-        value);
-    return static_cast<Enum>(value);
-  }
-
- private:
-  std::span<const std::uint8_t> rest_;
-  std::string_view name_;
-};
-
 constexpr std::int64_t kMostSidePx = std::numeric_limits<std::int32_t>::max();
 
 bool is_side(std::int64_t side_px) { return side_px >= 1 && side_px <= kMostSidePx; }
@@ -86,55 +42,35 @@ bool is_consistent(const Reply& reply) {
 RequestHeader to_header(const Request& request) {
   RequestHeader header{};
   WordWriter words(header);
-  const MediaOptions& options = request.options;
-  const MediaLimits& limits = options.limits;
-  words.put(static_cast<std::uint64_t>(request.kind));
+  words.put(request.kind);
   words.put(request.payload_bytes);
   words.put(request.file_bytes);
-  words.put(static_cast<std::uint64_t>(options.profile));
-  for (const std::uint8_t level : options.background) words.put(level);
-  words.put_signed(limits.max_image_pixels);
-  words.put_signed(limits.max_image_side_px);
-  words.put(limits.max_image_bytes);
-  words.put(limits.max_video_bytes);
-  words.put_signed(limits.max_video_frames);
-  words.put(limits.max_item_bytes);
-  words.put_signed(limits.max_patches_per_item);
-  words.put_signed(request.reduction);
+  words.put(request.reduction);
+  put_options(words, request.options);
   return header;
 }
 
 Request parse_request(const RequestHeader& header) {
   WordReader words(header, "decoder process");
   Request request;
-  MediaOptions& options = request.options;
-  MediaLimits& limits = options.limits;
   request.kind = words.take_enum(RequestKind::kImage, RequestKind::kFrames, "request");
   request.payload_bytes = words.take();
   request.file_bytes = words.take();
-  options.profile = words.take_enum(MediaProfile::kVllm, MediaProfile::kSglang, "profile");
-  for (std::uint8_t& level : options.background) level = static_cast<std::uint8_t>(words.take());
-  limits.max_image_pixels = words.take_signed();
-  limits.max_image_side_px = words.take_signed();
-  limits.max_image_bytes = words.take();
-  limits.max_video_bytes = words.take();
-  limits.max_video_frames = words.take_signed();
-  limits.max_item_bytes = words.take();
-  limits.max_patches_per_item = words.take_signed();
   request.reduction = static_cast<int>(words.take_signed());
+  take_options(words, request.options);
   return request;
 }
 
 ReplyHeader to_header(const Reply& reply) {
   ReplyHeader header{};
   WordWriter words(header);
-  words.put(static_cast<std::uint64_t>(reply.kind));
+  words.put(reply.kind);
   words.put(reply.kind == ReplyKind::kReady ? static_cast<std::uint64_t>(reply.isolation)
                                             : static_cast<std::uint64_t>(reply.code));
-  words.put_signed(reply.width_px);
-  words.put_signed(reply.height_px);
-  words.put_signed(reply.num_frames);
-  words.put_signed(reply.num_cut);
+  words.put(reply.width_px);
+  words.put(reply.height_px);
+  words.put(reply.num_frames);
+  words.put(reply.num_cut);
   words.put(std::bit_cast<std::uint64_t>(reply.fps));
   words.put(reply.payload_bytes);
   return header;
@@ -165,7 +101,7 @@ Reply parse_reply(const ReplyHeader& header, std::string_view name) {
 std::vector<std::uint8_t> to_payload(std::span<const std::int64_t> indices) {
   std::vector<std::uint8_t> payload(8 * indices.size());
   WordWriter words(payload);
-  for (const std::int64_t index : indices) words.put_signed(index);
+  for (const std::int64_t index : indices) words.put(index);
   return payload;
 }
 

@@ -10,7 +10,8 @@
 
 #include "core/plugin/plugin_note.h"
 #include "fovea/error.h"
-#include "fovea/options.h"
+#include "fovea/option_table.h"
+#include "media/process/words.h"
 
 // What the host and a decoder process tell each other over their socket. A message is a header, a
 // fixed number of 64-bit words, little-endian, and a payload whose length the header tells:
@@ -30,25 +31,24 @@ namespace fovea::media {
 /// raised by one whenever messages change.
 inline constexpr const char* kDecoderFile = "fovea-decoder";
 inline constexpr PluginBuild kDecoderBuild{.kind = {'d', 'e', 'c', 'o', 'd', 'e', 'r'},
-                                           .interface_number = 3};
+                                           .interface_number = 4};
 
 enum class RequestKind : std::uint8_t { kImage = 1, kVideo, kFrames };
 
 /// From the host.
 struct Request {
   RequestKind kind = RequestKind::kImage;
-  /// But image_backend, min_pixels, max_pixels and jpeg_scaling, by which the host chooses sizes.
-  MediaOptions options;
-  int reduction = 1;  ///< of kImage
+  MediaOptions options;  ///< all of them, whichever decoding needs
+  int reduction = 1;     ///< of kImage
   std::uint64_t payload_bytes = 0;
   std::uint64_t file_bytes = 0;  ///< of kVideo: size of the file whose descriptor comes with it
 };
 
-inline constexpr std::size_t kRequestHeaderBytes = 15 * 8;
+inline constexpr std::size_t kRequestHeaderBytes = 8 * (4 + option_words<MediaOptions>());
 using RequestHeader = std::array<std::uint8_t, kRequestHeaderBytes>;
 
 [[nodiscard]] RequestHeader to_header(const Request& request);
-/// @throws Error(kCorruptData) for a kind or profile that does not exist.
+/// @throws Error(kCorruptData) for a kind or a value of an option that does not exist.
 [[nodiscard]] Request parse_request(const RequestHeader& header);
 
 enum class ReplyKind : std::uint8_t { kReady = 1, kPixels, kVideoInfo, kDone, kError };

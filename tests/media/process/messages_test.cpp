@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/expect_error.h"
+#include "support/options.h"
 
 namespace fovea::media {
 namespace {
@@ -28,27 +29,62 @@ Reply video(std::int64_t num_frames, double fps) {
           .fps = fps};
 }
 
-TEST(Request, SurvivesTheSocketWithEveryOptionThatDecodes) {
-  Request sent{
-      .kind = RequestKind::kVideo, .reduction = 4, .payload_bytes = 1234, .file_bytes = 5678};
-  sent.options.profile = MediaProfile::kTransformers;
-  sent.options.background[1] = 77;
-  sent.options.limits = {.max_image_pixels = 1,
-                         .max_image_side_px = 2,
-                         .max_image_bytes = 3,
-                         .max_video_bytes = 4,
-                         .max_video_frames = 5,
-                         .max_item_bytes = 6,
-                         .max_patches_per_item = 7};
-  const Request received = parse_request(to_header(sent));
+TEST(Request, SurvivesTheSocket) {
+  const Request received = parse_request(to_header(
+      {.kind = RequestKind::kVideo, .reduction = 4, .payload_bytes = 1234, .file_bytes = 5678}));
   EXPECT_EQ(received.kind, RequestKind::kVideo);
   EXPECT_EQ(received.reduction, 4);
   EXPECT_EQ(received.payload_bytes, 1234u);
   EXPECT_EQ(received.file_bytes, 5678u);
-  EXPECT_EQ(received.options.profile, MediaProfile::kTransformers);
-  EXPECT_EQ(received.options.background[0], 255);
-  EXPECT_EQ(received.options.background[1], 77);
-  EXPECT_EQ(to_header(received), to_header(sent));
+}
+
+TEST(Request, HoldsEveryOptionOfMedia) {
+  test::for_each_change(
+      MediaOptions{}, [](const std::string& name, const OptionFacts&, const MediaOptions& changed) {
+        const Request received = parse_request(to_header({.options = changed}));
+        EXPECT_EQ(test::all_texts(received.options), test::all_texts(changed)) << name;
+      });
+}
+
+TEST(Request, OfValuesThatDoNotExistIsRefused) {
+  RequestHeader header = to_header(Request{});
+  header[8 * 4] = 3;
+  expect_error(ErrorCode::kCorruptData, "no image_backend has the number 3",
+               [&] { (void)parse_request(header); });
+}
+
+TEST(Words, OfOptionsNeedNothingButATable) {
+  constexpr std::size_t kWords = option_words<test::OwnOptions>();
+  static_assert(kWords == 1 + 1 + 2 + 1 + 3 + 1);
+  test::for_each_change(test::OwnOptions{}, [](const std::string& name, const OptionFacts&,
+                                               const test::OwnOptions& sent) {
+    std::array<std::uint8_t, 8 * kWords> header{};
+    WordWriter writer(header);
+    put_options(writer, sent);
+    test::OwnOptions received;
+    WordReader reader(header, "here");
+    take_options(reader, received);
+    EXPECT_EQ(test::all_texts(received), test::all_texts(sent)) << name;
+  });
+}
+
+TEST(Words, ThatAreNoValueOfAnOptionAreRefused) {
+  const auto take_with = [](std::size_t word, std::uint8_t low) {
+    std::array<std::uint8_t, 8 * option_words<test::OwnOptions>()> header{};
+    header[8 * word] = low;
+    header[8 * word + 1] = 1;  // 256 and more
+    return [header] {
+      test::OwnOptions options;
+      WordReader reader(header, "here");
+      take_options(reader, options);
+    };
+  };
+  expect_error(ErrorCode::kCorruptData,
+               "here: message with its decoder process: no mode has the number 256",
+               take_with(0, 0));
+  expect_error(ErrorCode::kCorruptData, "no strict has the number 257", take_with(1, 1));
+  expect_error(ErrorCode::kCorruptData, "no side has the number 258", take_with(2, 2));
+  expect_error(ErrorCode::kCorruptData, "no tint has the number 259", take_with(6, 3));
 }
 
 TEST(Request, OfAnUnknownKindIsRefused) {
