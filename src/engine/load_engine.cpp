@@ -11,6 +11,7 @@
 #include "engine/graph_times.h"
 #include "fovea/engine.h"
 #include "fovea/log.h"
+#include "fovea/option_table.h"
 #include "fovea/tower/core/shape.h"
 #include "models/load_model.h"
 #include "models/registry.h"
@@ -26,19 +27,10 @@ checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
                                : checkpoint::WeightSource::open(files.directory);
 }
 
-std::string_view packing_text(PackingPolicy packing) {
-  switch (packing) {
-    case PackingPolicy::kGreedy: break;
-    case PackingPolicy::kGreedyFill: return "greedy-fill";
-    case PackingPolicy::kCost: return "cost";
-  }
-  return "greedy";
-}
-
 /// Sizes of the graphs, the same on every device: " graphs=2 ... budgets.<path>=16,64 ...".
 std::string graphs_text(const GraphSpec& spec, const GraphConfig& config, PackingPolicy packing) {
   std::string text = cat(" graphs=", count_graphs(config), " max_items=", config.max_items,
-                         " max_frames=", config.max_frames, " packing=", packing_text(packing));
+                         " max_frames=", config.max_frames, " packing=", value_name(packing));
   for (std::size_t path = 0; path < spec.paths.size(); ++path) {
     text += cat(" budgets.", spec.paths[path].name, "=");
     const char* separator = "";
@@ -152,7 +144,7 @@ void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
   if (bytes == 0 && device_bytes == 0) return;
   const DType activations = backends.front().device->properties().activation_dtype;
   fingerprint = model_fingerprint(files, weights, report.tensors,
-                                  compute_dtype(options, activations), options.seed, decode_pool);
+                                  compute_dtype(options, activations), options, decode_pool);
   std::vector<Device*> devices;
   for (const Backend& backend : backends) devices.push_back(backend.device.get());
   row_cache = std::make_unique<RowCache>(devices, device_bytes, bytes);

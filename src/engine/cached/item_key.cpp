@@ -12,6 +12,8 @@
 #include "core/interrupt.h"
 #include "core/row_dtype.h"
 #include "engine/prepare/check_item.h"
+#include "fovea/option_table.h"
+#include "fovea/option_text.h"
 #include "rows/content_key.h"
 
 namespace fovea {
@@ -49,36 +51,12 @@ std::string hash_of_file(const InputFile& file) {
   return hash.hex();
 }
 
-const char* name_of(MediaProfile profile) {
-  switch (profile) {
-    case MediaProfile::kVllm: return "vllm";
-    case MediaProfile::kVllm023: return "vllm-0.23";
-    case MediaProfile::kTransformers: return "transformers";
-    case MediaProfile::kSglang: return "sglang";
-  }
-  return "";
-}
-
-const char* name_of(ImageBackend backend) {
-  switch (backend) {
-    case ImageBackend::kModelDefault: return "default";
-    case ImageBackend::kTorchvision: return "torchvision";
-    case ImageBackend::kPillow: return "pillow";
-  }
-  return "";
-}
-
-/// All options that rows depend on. Those of the checkpoint are part of the model's fingerprint.
+/// All options that rows depend on, as JSON. Those of the tower are part of the model's
+/// fingerprint.
 std::string options_of(const KeyContext& context, const MediaItem& media) {
-  const MediaOptions& options = context.options.media;
-  nlohmann::json json = {{"background", options.background},
-                         {"image_backend", name_of(options.image_backend)},
-                         {"profile", name_of(options.profile)},
-                         {"quantization", static_cast<int>(context.options.quantization)}};
-  if (options.min_pixels) json["min_pixels"] = *options.min_pixels;
-  if (options.max_pixels) json["max_pixels"] = *options.max_pixels;
-  if (options.jpeg_scaling) json["jpeg_scaling"] = true;
-  if (media.modality == Modality::kVideo) json["fps"] = media.fps;
+  const bool is_video = media.modality == Modality::kVideo;
+  nlohmann::json json = option_texts(context.options, {RowEffect::kMedia});
+  if (is_video) json["fps"] = media.fps;
   const bool has_grid = media.source == MediaItem::Source::kPixelValues && media.grid_thw;
   if (has_grid) json["grid_thw"] = *media.grid_thw;
   return json.dump();

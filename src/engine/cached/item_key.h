@@ -30,7 +30,7 @@ struct ItemKey {
 /// What a key depends on besides the item.
 struct KeyContext {
   const std::string& model;      ///< model_fingerprint()
-  const EngineOptions& options;  ///< of which media and quantization are used
+  const EngineOptions& options;  ///< of which those of RowEffect::kMedia are used
 };
 
 /// Reads the item, all of its files, and names its content (src/rows/content_key.h). Equal

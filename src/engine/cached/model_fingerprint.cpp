@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "fovea/option_table.h"
 #include "rows/sha256.h"
 
 namespace fovea {
@@ -33,7 +34,7 @@ std::string line_of(const TensorReport& tensor, const checkpoint::WeightSource& 
 std::string model_fingerprint(const checkpoint::HfConfig& files,
                               const checkpoint::WeightSource& weights,
                               std::span<const TensorReport> tensors, DType compute,
-                              std::uint64_t seed, ThreadPool& pool) {
+                              const EngineOptions& options, ThreadPool& pool) {
   Sha256 hash;
   for (const char* name : {"config.json", "preprocessor_config.json",
                            "video_preprocessor_config.json", "processor_config.json"}) {
@@ -43,7 +44,7 @@ std::string model_fingerprint(const checkpoint::HfConfig& files,
     add_part(hash, name, std::as_bytes(std::span(bytes)));
   }
   if (weights.is_dummy()) {
-    hash.add(cat("dummy ", seed, "\n"));
+    hash.add(cat("dummy ", options.seed, "\n"));
   } else {
     std::vector<std::string> lines(tensors.size());
     pool.parallel_for(std::ssize(tensors), [&](std::int64_t i, int) {
@@ -53,7 +54,8 @@ std::string model_fingerprint(const checkpoint::HfConfig& files,
     std::ranges::sort(lines);
     for (const std::string& line : lines) hash.add(line);
   }
-  return cat(hash.hex(), ";dtype=", to_string(compute), ";quant=none");
+  return cat(hash.hex(), ";dtype=", to_string(compute),
+             ";quant=", value_name(options.quantization));
 }
 
 }  // namespace fovea
