@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "fovea/option_table.h"
+#include "fovea/option_text.h"
 #include "serve/api_error.h"
 #include "serve/service/item_error.h"
 #include "serve/service/self_check.h"
@@ -44,22 +46,6 @@ RowDType checkpoint_dtype(const ModelReport& report) {
   return f16 >= other ? RowDType::kFloat16 : RowDType::kFloat32;
 }
 
-/// What rows depend on, as one text that others compare: weights, media rules, quantisation.
-std::string fingerprint_of(const Engine& engine, const EngineOptions& options) {
-  if (engine.fingerprint().empty()) return "";
-  const MediaOptions& media = options.media;
-  const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
-  std::string text = engine.fingerprint() + ";profile=" + number(media.profile) +
-                     ";backend=" + number(media.image_backend) +
-                     ";min=" + number(media.min_pixels.value_or(0)) +
-                     ";max=" + number(media.max_pixels.value_or(0)) +
-                     ";quantization=" + number(options.quantization) +
-                     ";pruning=" + std::to_string(options.video_pruning_rate);
-  for (const std::uint8_t color : media.background) text += ";" + number(color);
-  if (media.jpeg_scaling) text += ";jpeg_scaling";
-  return sha256_hex(text);
-}
-
 /// Images of a pixel or two are broken more often than meant.
 void check_size(const ItemInfo& info, const MediaItem& item) {
   constexpr std::int64_t kMinSidePx = 3;
@@ -89,6 +75,16 @@ const char* to_string(ServiceState state) {
     case ServiceState::kUnhealthy: return "unhealthy";
   }
   return "unhealthy";
+}
+
+std::string row_fingerprint(const std::string& tower, const EngineOptions& options) {
+  if (tower.empty()) return "";
+  std::string text = "fovea-rows-v2;" + tower;
+  for (const auto& [name, value] :
+       option_texts(options, {RowEffect::kMedia, RowEffect::kAfterTower})) {
+    text += ";" + name + "=" + value;
+  }
+  return sha256_hex(text);
 }
 
 struct Service::Impl {
@@ -160,7 +156,7 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
     model.report = engine->report();
     model.dtype = checkpoint_dtype(model.report);
     model.device = engine->device();
-    model.fingerprint = fingerprint_of(*engine, options.engine);
+    model.fingerprint = row_fingerprint(engine->fingerprint(), options.engine);
     const auto stats = std::make_shared<const Stats>(engine->stats());
     for (const PathStats& path : stats->paths) {
       model.token_budgets.emplace_back(path.name, path.token_budgets);

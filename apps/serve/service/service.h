@@ -44,12 +44,17 @@ enum class ServiceState : std::uint8_t {
 };
 [[nodiscard]] const char* to_string(ServiceState state);
 
+/// Names all that rows of an engine depend on but the media and the call: a SHA-256 of the tower's
+/// fingerprint and of the options that the tower does not see, 64 hexadecimal digits.
+/// @param tower Engine::fingerprint(). @return empty if that is.
+[[nodiscard]] std::string row_fingerprint(const std::string& tower, const EngineOptions& options);
+
 /// What is known of the model once it is loaded.
 struct ServedModel {
   ModelReport report;
   RowDType dtype = RowDType::kBFloat16;  ///< of the checkpoint: what "auto" means
   std::string device;
-  std::string fingerprint;  ///< model files, processor, profile: equal ones give equal rows
+  std::string fingerprint;  ///< row_fingerprint(): equal ones give equal rows
   double load_seconds = 0;
   /// Of the engine, with the limit on patches that is in force.
   MediaOptions media;

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "serve/api_error.h"
+#include "support/options.h"
 
 namespace fovea::serve {
 namespace {
@@ -83,9 +84,18 @@ TEST(Service, HasAFingerprintOfWeightsAndMediaRules) {
   EXPECT_EQ(fingerprint(cached), first);
   cached.engine.media.jpeg_scaling = true;
   EXPECT_NE(fingerprint(cached), first);
-  cached.engine.media.jpeg_scaling = false;
-  cached.engine.media.profile = MediaProfile::kSglang;
-  EXPECT_NE(fingerprint(cached), first);
+}
+
+TEST(RowFingerprint, ChangesWithTheTowerAndWithOptionsThatTheTowerDoesNotSee) {
+  EXPECT_EQ(row_fingerprint("", {}), "");
+  const std::string before = row_fingerprint("tower", {});
+  EXPECT_NE(row_fingerprint("another", {}), before);
+  fovea::test::for_each_change(EngineOptions{}, [&](const std::string& name,
+                                                    const OptionFacts& facts,
+                                                    const EngineOptions& changed) {
+    const bool is_of_tower = facts.effect == RowEffect::kNone || facts.effect == RowEffect::kModel;
+    EXPECT_EQ(row_fingerprint("tower", changed) == before, is_of_tower) << name;
+  });
 }
 
 TEST(Service, HoldsRoomForARepliesRowsUntilItIsSent) {
