@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "fovea/option_table.h"
+#include "fovea/option_text.h"
 #include "fovea/version.h"
 #include "serve/api_error.h"
 #include "serve/http/error_reply.h"
@@ -31,14 +33,23 @@ Json budgets_json(const ServedModel& model) {
 }
 
 Json limits_json(const ServiceOptions& options, const MediaLimits& media) {
-  return {{"max_queue_items", options.batcher.max_items},
-          {"max_inflight_bytes", options.max_inflight_bytes},
-          {"max_image_pixels", media.max_image_pixels},
-          {"max_image_side_px", media.max_image_side_px},
-          {"max_image_bytes", media.max_image_bytes},
-          {"max_video_bytes", media.max_video_bytes},
-          {"max_video_frames", media.max_video_frames},
-          {"max_patches_per_item", media.max_patches_per_item}};
+  Json limits = {{"max_queue_items", options.batcher.max_items},
+                 {"max_inflight_bytes", options.max_inflight_bytes}};
+  add_options(limits, media);
+  return limits;
+}
+
+/// What the engine encodes with, the limits of the loaded model included. Paths are "***", as the
+/// secrets of --print-config.
+Json options_json(EngineOptions options, const ServedModel& model) {
+  options.media = model.media;
+  Json json = Json::object();
+  add_options(json, options);
+  for_each_option(options, [&](const auto& option, const auto& /*value*/) {
+    if (Json& member = json[std::string(option.name)]; option.facts.is_path && member != "")
+      member = "***";
+  });
+  return json;
 }
 
 Reply info(const Service& service, const std::string& build_id) {
@@ -46,11 +57,10 @@ Reply info(const Service& service, const std::string& build_id) {
   const ModelReport& report = model.report;
   Json facts = Json::object();
   for (const auto& [name, value] : report.facts) facts[name] = value;
-  const char* const dtypes[] = {"float32", "bfloat16", "float16"};
   return json_reply({{"model", service.options().served_name},
                      {"architecture", report.architecture},
                      {"family", report.family},
-                     {"dtype", dtypes[static_cast<std::size_t>(model.dtype)]},
+                     {"dtype", value_name(model.dtype)},
                      {"hidden", report.hidden},
                      {"deepstack_levels", report.deepstack_levels},
                      {"width", report.width},
@@ -61,6 +71,7 @@ Reply info(const Service& service, const std::string& build_id) {
                      {"device", model.device},
                      {"load_seconds", model.load_seconds},
                      {"limits", limits_json(service.options(), model.media.limits)},
+                     {"options", options_json(service.options().engine, model)},
                      {"token_budgets", budgets_json(model)},
                      {"version", version()},
                      {"git", build_id}});

@@ -5,6 +5,8 @@
 
 #include <future>
 
+#include "fovea/option_table.h"
+#include "fovea/option_text.h"
 #include "serve/routes/answer.h"
 #include "serve/routes/metrics.h"
 
@@ -88,6 +90,27 @@ TEST_F(HealthTest, DescribesTheModelWithoutPathsOfTheServer) {
   EXPECT_GT(info["limits"]["max_queue_items"], 0);
   EXPECT_FALSE(info["token_budgets"]["default"].empty());
   EXPECT_THAT(test::text_of(reply), Not(HasSubstr(FOVEA_TEST_GOLDEN_DIR)));
+}
+
+TEST_F(HealthTest, ShowsEveryOption) {
+  const Json info = test::json_of(test::answer(router_, test::request_to("GET", "/info")));
+  Json expected = Json::object();
+  add_options(expected, small().engine);
+  EXPECT_EQ(info["options"], expected);
+  EXPECT_EQ(info["options"]["media_profile"], "vllm");
+  EXPECT_EQ(info["options"]["threads"], 1);
+  EXPECT_TRUE(info["options"]["min_pixels"].is_null());
+  EXPECT_EQ(info["limits"]["max_item_bytes"], MediaLimits{}.max_item_bytes);
+}
+
+TEST(Health, ShowsNoPathsAmongTheOptions) {
+  ServiceOptions options = small();
+  options.engine.cache_dir = "/some/where";
+  Service service(options);
+  service.wait_loaded();
+  const Router router = routes_of(service);
+  const Reply reply = test::answer(router, test::request_to("GET", "/info"));
+  EXPECT_EQ(test::json_of(reply)["options"]["cache_dir"], "***");
 }
 
 TEST_F(HealthTest, CountsInMetricsWhatWasEncoded) {
