@@ -69,16 +69,11 @@ class Callback {
 /// of them is called: their threads write log lines.
 class PythonEngine {
  public:
-  PythonEngine(const std::string& path, const std::string& device, int threads,
-               const nb::dict& options) {
-    EngineOptions engine_options = python::engine_options(options);
-    engine_options.device = device;
-    engine_options.num_threads = threads;
-    engine_options.log = &log_;
-    limits_ = engine_options.media.limits;
+  PythonEngine(const std::string& path, const nb::dict& options)
+      : options_(engine_options(options)) {
+    options_.log = &log_;
     run_interruptibly([&](std::stop_token stop) {
-      engine_ =
-          std::make_unique<Engine>(Engine::load(path, engine_options, {.stop = std::move(stop)}));
+      engine_ = std::make_unique<Engine>(Engine::load(path, options_, {.stop = std::move(stop)}));
     });
   }
   PythonEngine(const PythonEngine&) = delete;
@@ -193,6 +188,8 @@ class PythonEngine {
     return counters;
   }
 
+  [[nodiscard]] nb::dict options() const { return option_dict(options_); }
+
   std::string device() {
     prepare();
     const nb::gil_scoped_release release;
@@ -228,8 +225,9 @@ class PythonEngine {
 
   [[nodiscard]] std::vector<MediaItem> items_of(const nb::list& images, const nb::list& videos,
                                                 double fps) const {
-    std::vector<MediaItem> items = media_items(images, Modality::kImage, fps, limits_);
-    for (MediaItem& item : media_items(videos, Modality::kVideo, fps, limits_)) {
+    const MediaLimits& limits = options_.media.limits;
+    std::vector<MediaItem> items = media_items(images, Modality::kImage, fps, limits);
+    for (MediaItem& item : media_items(videos, Modality::kVideo, fps, limits)) {
       items.push_back(std::move(item));
     }
     return items;
@@ -247,7 +245,7 @@ class PythonEngine {
   }
 
   pid_t process_ = getpid();
-  MediaLimits limits_;
+  EngineOptions options_;
   PythonLog log_;  // first, because the others write to it to their end
   std::unique_ptr<Engine> engine_;
   std::mutex mutex_;  // of the pointer to the batcher
@@ -308,10 +306,8 @@ void bind_plan(nb::module_& module) {
 void bind_engine(nb::module_& module) {
   bind_plan(module);
   nb::class_<PythonEngine>(module, "Engine", nb::is_weak_referenceable(), "See fovea.Engine.")
-      .def(nb::init<const std::string&, const std::string&, int, const nb::dict&>(),
-           nb::arg("path"), nb::arg("device"), nb::arg("threads"), nb::arg("options"),
-           nb::sig("def __init__(self, path: str, device: str, threads: int, "
-                   "options: dict[str, typing.Any]) -> None"))
+      .def(nb::init<const std::string&, const nb::dict&>(), nb::arg("path"), nb::arg("options"),
+           nb::sig("def __init__(self, path: str, options: dict[str, typing.Any]) -> None"))
       .def("encode", &PythonEngine::encode, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
            nb::arg("dtype"), nb::arg("on_error"), nb::arg("enforce_eager"), nb::arg("use_cache"),
            nb::sig("def encode(self, images: list[typing.Any], videos: list[typing.Any], "
@@ -354,6 +350,8 @@ void bind_engine(nb::module_& module) {
       .def("trim", &PythonEngine::trim)
       .def("stats", &PythonEngine::stats, nb::sig("def stats(self) -> dict[str, int]"))
       .def("shut_down", &PythonEngine::shut_down)
+      .def_prop_ro("options", &PythonEngine::options,
+                   nb::sig("def options(self) -> dict[str, typing.Any]"))
       .def_prop_ro("device", &PythonEngine::device)
       .def_prop_ro("family", [](PythonEngine& engine) { return engine.report().family; })
       .def_prop_ro("hidden", [](PythonEngine& engine) { return engine.report().hidden; })

@@ -6,11 +6,12 @@
 
 namespace fovea::python {
 
-/// Keyword arguments as options. Names are those of the members of EngineOptions, MediaOptions,
-/// MediaLimits and GraphOptions; `media_profile` and `rgba_background_color` as flags of the
-/// program.
+/// Keyword arguments as options, under the names of fovea/option_table.h.
 /// @throws TypeError for an unknown name or a value of the wrong type, ValueError for an unknown
 /// choice.
 [[nodiscard]] EngineOptions engine_options(const nanobind::dict& options);
+
+/// All options by their names: an enum as the name of its value, milliseconds as a number.
+[[nodiscard]] nanobind::dict option_dict(const EngineOptions& options);
 
 }  // namespace fovea::python

@@ -36,9 +36,9 @@ class Engine:
 
     def __init__(self, path: Path, device: str, threads: int, options: Dict[str, Any]) -> None:
         self._arguments = (os.fspath(path), device, threads, dict(options))
-        self._profile: str = options.get("media_profile", "vllm")
-        self._background = options.get("rgba_background_color", (255, 255, 255))
-        self._native = _native.Engine(os.fspath(path), device, threads, options)
+        self._native = _native.Engine(os.fspath(path), {**options, "device": device, "threads": threads})
+        self._profile: str = self.options["media_profile"]
+        self._background = tuple(self.options["rgba_background_color"])
         _engines.add(self._native)
 
     @classmethod
@@ -52,7 +52,7 @@ class Engine:
         """Loads the vision tower of the checkpoint in the folder `path`.
 
         `device` is "auto", "cpu", "cuda", "cuda:1" or several of them separated by commas; `threads`
-        are those of the CPU, 0 for all. Options are named as in the C++ interface.
+        are those of the CPU, 0 for all. Options have the names of docs/configuration.md.
         """
         return cls(path, device, threads, dict(options))
 
@@ -63,6 +63,11 @@ class Engine:
     def __repr__(self) -> str:
         path, device, _, _ = self._arguments
         return f"<fovea.Engine {self.family} of {path} on {device}>"
+
+    @property
+    def options(self) -> Dict[str, Any]:
+        """All options by their names: what was given, and defaults."""
+        return self._native.options
 
     @property
     def device(self) -> str:

@@ -4,8 +4,8 @@ from typing import Dict, List, Optional, Tuple, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """Keyword arguments of Engine.from_pretrained, named as members of EngineOptions, MediaOptions,
-    MediaLimits and GraphOptions (docs/configuration.md)."""
+    """Keyword arguments of Engine.from_pretrained beside `device` and `threads`. A test compares them
+    with the options of the library (docs/configuration.md)."""
 
     data_parallel_size: int
     decode_processes: int
