@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "errors.h"
+#include "flags/cache_size.h"
 #include "flags/cli11.h"
 #include "flags/deadline.h"
 #include "flags/flags.h"
@@ -122,8 +123,9 @@ std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
   json["fovea_version"] = version();
   json["model"] = model_name(flags.engine.model);
   json["device"] = run.device;
-  json["media_profile"] = flags.engine.media.profile;
-  json["jpeg_scaling"] = flags.engine.media.jpeg_scaling;
+  const MediaOptions& media = flags.engine.options.media;
+  json["media_profile"] = value_name(media.profile);
+  json["jpeg_scaling"] = media.jpeg_scaling;
   json["items"] = run.items.size();
   json["failed_items"] = failed;
   json["rows"] = rows;
@@ -224,8 +226,8 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
-  add_encoder_cache_size(verb, flags.engine.encoder_cache, flags.engine.encoder_device_cache_bytes);
-  flags.engine.cache_dir = user_cache_dir();
+  add_encoder_cache_size(verb, flags.engine.options);
+  flags.engine.options.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
 }
 

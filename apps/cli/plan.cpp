@@ -120,7 +120,7 @@ int run_plan(const PlanFlags& flags, Console& console) {
   const PackingPlan result = plan(flags.engine.model, sizes, options);
   if (flags.json) {
     nlohmann::ordered_json json = to_json(result);
-    json["media_profile"] = flags.engine.media.profile;
+    json["media_profile"] = value_name(options.media.profile);
     std::cout << json_text(json);
   } else {
     print_plan(result, sizes);

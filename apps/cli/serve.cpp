@@ -298,11 +298,12 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
   add_message_flags(verb, flags);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
-  flags.engine.encoder_cache.bytes = kCacheBytes;
-  add_encoder_cache_size(verb, flags.engine.encoder_cache, flags.engine.encoder_device_cache_bytes);
-  flags.engine.cache_dir = user_cache_dir();
+  EngineOptions& engine = flags.engine.options;
+  engine.encoder_cache_bytes = kCacheBytes;
+  add_encoder_cache_size(verb, engine);
+  engine.cache_dir = user_cache_dir();
   flags.engine.vllm.has_prompts = true;
-  flags.engine.media.max_patches_per_item = 0;  // what the model makes of its largest item
+  engine.media.limits.max_patches_per_item = 0;  // what the model makes of its largest item
   add_engine_flags(verb, flags.engine);
   verb.get_option("--max-patches-per-item")->default_str("those of the largest item of the model");
   add_configuration(verb, flags.configuration, {"api-key", "admin-api-key"});

@@ -75,7 +75,7 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
-  flags.engine.cache_dir = user_cache_dir();
+  flags.engine.options.cache_dir = user_cache_dir();
   add_engine_flags(verb, flags.engine);
 }
 

@@ -6,7 +6,9 @@
 #include <cctype>
 
 #include "errors.h"
+#include "flags/option_flags.h"
 #include "flags/parse.h"
+#include "fovea/option_table.h"
 #include "report/text.h"
 
 namespace fovea::cli {
@@ -36,7 +38,7 @@ std::string unit_name(std::string_view suffix) {
 }
 
 /// Bytes as these flags take them.
-std::string default_text(std::int64_t bytes) {
+std::string bytes_default(std::int64_t bytes) {
   return bytes == 0 ? "0" : bytes_text(static_cast<std::size_t>(bytes));
 }
 
@@ -71,27 +73,21 @@ std::int64_t parse_bytes(std::string_view text, std::string_view what) {
   return size.bytes;
 }
 
-void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& device_bytes) {
-  verb.add_option_function<std::string>(
-          "--encoder-cache-size",
-          [&size](const std::string& text) {
-            size = parse_cache_size(text, "--encoder-cache-size");
-          },
-          "Keep the rows of so many rows' or bytes' worth of items, so that equal items are "
-          "encoded once: 16384, 512M, 2Gi; 0: none")
+void add_encoder_cache_size(CLI::App& verb, EngineOptions& options) {
+  add_own_flag(verb, find_option(&EngineOptions::encoder_cache_size),
+               [&options](const std::string& text, const std::string& flag) {
+                 const CacheSize size = parse_cache_size(text, flag);
+                 options.encoder_cache_size = size.rows;
+                 options.encoder_cache_bytes = size.bytes;
+               })
       ->type_name("ROWS|BYTES")
-      ->default_str(default_text(size.bytes))
-      ->group("Model and device");
-  verb.add_option_function<std::string>(
-          "--encoder-device-cache-size",
-          [&device_bytes](const std::string& text) {
-            device_bytes = parse_bytes(text, "--encoder-device-cache-size");
-          },
-          "Keep such rows in so many bytes of each device, in front of the host's: 512M, 2Gi; "
-          "0: none")
+      ->default_str(bytes_default(options.encoder_cache_bytes));
+  add_own_flag(verb, find_option(&EngineOptions::encoder_device_cache_size),
+               [&options](const std::string& text, const std::string& flag) {
+                 options.encoder_device_cache_size = parse_bytes(text, flag);
+               })
       ->type_name("BYTES")
-      ->default_str(default_text(device_bytes))
-      ->group("Model and device");
+      ->default_str(bytes_default(options.encoder_device_cache_size));
 }
 
 }  // namespace fovea::cli

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "fovea/options.h"
+
 namespace fovea::cli {
 
 /// A size of the encoder cache: rows or bytes, the other is 0.
@@ -22,8 +24,8 @@ struct CacheSize {
 /// @throws UsageError naming `what` for anything else, a number alone too.
 [[nodiscard]] std::int64_t parse_bytes(std::string_view text, std::string_view what);
 
-/// Adds --encoder-cache-size and, in bytes, --encoder-device-cache-size. What the variables hold is
-/// shown as the default.
-void add_encoder_cache_size(CLI::App& verb, CacheSize& size, std::int64_t& device_bytes);
+/// Adds --encoder-cache-size, of which an option in rows or one in bytes is made, and in bytes
+/// --encoder-device-cache-size. What the options hold is shown as the default.
+void add_encoder_cache_size(CLI::App& verb, EngineOptions& options);
 
 }  // namespace fovea::cli

@@ -11,14 +11,18 @@ CLI::Validator check(std::function<std::string(std::string&)> function) {
   return CLI::Validator(std::move(function), "");
 }
 
+CLI::Validator one_of(const std::string& choices) {
+  return check([choices, names = split_commas(choices)](const std::string& text) {
+    const bool known = std::ranges::find(names, text) != names.end();
+    return known ? std::string() : "expected " + choices + ", got \"" + text + "\"";
+  });
+}
+
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description) {
   return verb.add_option(name, value, description)
       ->type_name(join(choices, "|"))
-      ->check(check([choices](const std::string& text) {
-        const bool known = std::ranges::find(choices, text) != choices.end();
-        return known ? std::string() : "expected " + join(choices, ", ") + ", got \"" + text + "\"";
-      }))
+      ->check(one_of(join(choices, ", ")))
       ->capture_default_str();
 }
 

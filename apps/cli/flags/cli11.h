@@ -18,6 +18,9 @@ namespace fovea::cli {
 /// description of its own, so --help shows the type name of the flag alone.
 [[nodiscard]] CLI::Validator check(std::function<std::string(std::string&)> function);
 
+/// Checks that a text is one of `choices`, "a, b, c".
+[[nodiscard]] CLI::Validator one_of(const std::string& choices);
+
 /// Adds a flag that takes one of `choices`; the help shows them and the default.
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description);

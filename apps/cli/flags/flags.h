@@ -1,14 +1,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "console.h"
-#include "flags/cache_size.h"
-#include "flags/media_flags.h"
+#include "flags/option_flags.h"
 #include "flags/vllm_flags.h"
 #include "fovea/options.h"
 
@@ -17,28 +13,10 @@ namespace fovea::cli {
 /// Flags of every verb that looks at a model, as the user gave them.
 struct EngineFlags {
   std::string model;
-  std::string device = "auto";
-  std::int64_t data_parallel_size = 0;  ///< 0: one replica per device named
-  std::int64_t threads = 0;             ///< 0: all
-  std::int64_t decode_processes = 0;    ///< 0: decode in this process
-  CacheSize encoder_cache;
-  std::int64_t encoder_device_cache_bytes = 0;
-  std::string load_format = "auto";
-  std::optional<std::int64_t> seed;
-  MediaFlags media;
-  bool enforce_eager = false;
-  std::vector<std::int64_t> token_budgets;
-  std::string path_token_budgets;                    ///< JSON, instead of the list; or empty
-  std::optional<std::int64_t> max_items_per_batch;   ///< absent or 0: inferred
-  std::optional<std::int64_t> max_frames_per_batch;  ///< absent: inferred
-  std::int64_t max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
-  std::string packing = "greedy";
-  std::string attention = "auto";
-  std::string quantization = "none";
-  std::string dtype_compute = "auto";
-  std::string gpu_wait = "auto";
-  bool measure_graphs = true;
-  std::string cache_dir = "none";  ///< or a folder
+  EngineOptions options;           ///< what flags set, those that have a name of vLLM aside
+  GivenOptions given;              ///< which of them flags have set
+  bool enforce_eager = false;      ///< instead of options.graphs.cudagraph_mm_encoder
+  std::string attention = "auto";  ///< one of attention_names(), instead of options.attention
   std::string compilation_config;
   VllmFlags vllm;
 };
@@ -58,11 +36,11 @@ void add_threads(CLI::App& verb, EngineFlags& flags);
 void add_decode_processes(CLI::App& verb, EngineFlags& flags);
 
 /// Directory for files that can be made again: $XDG_CACHE_HOME/fovea, or else $HOME/.cache/fovea,
-/// if the variable holds an absolute path; "none" without such a variable. The default of encode
+/// if the variable holds an absolute path; empty without such a variable. The default of encode
 /// and verify; benchmarks measure at every start. Source: XDG Base Directory Specification 0.8.
 [[nodiscard]] std::string user_cache_dir();
 
-/// Adds the flags for device, graphs and images.
+/// Adds the flags of all options but those above, and those of caches.
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 
 /// Adds --dtype, which row_dtype() reads.
@@ -71,8 +49,9 @@ CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string
 
 /// Translates flags into options; flags win over --compilation-config. Warns on `console` about
 /// keys that are ignored. Whether the model can work with them is for check_limits() to say.
-/// @throws UsageError as apply_compilation_config() and media_options() do, and for numbers that
-/// are too large.
+/// @throws UsageError as apply_compilation_config() and apply_vllm_flags() do; for a background
+/// that the profile does not use; and if all decoding threads together have less memory than one
+/// item.
 [[nodiscard]] EngineOptions engine_options(const EngineFlags& flags, Console& console);
 
 }  // namespace fovea::cli

@@ -41,25 +41,28 @@ constexpr std::array kSettings{
                  [](EngineOptions& o) { o.data_parallel_size = 0; }},
     ModelSetting{"--min-pixels", "", always, [](EngineOptions& o) { o.media.min_pixels.reset(); }},
     ModelSetting{"--max-pixels", "", always, [](EngineOptions& o) { o.media.max_pixels.reset(); }},
-    ModelSetting{"--token-budgets", "encoder_cudagraph_token_budgets",
-                 [](const EngineFlags& f) {
-                   return !f.token_budgets.empty() || !f.path_token_budgets.empty();
-                 },
-                 [](EngineOptions& o) {
-                   o.graphs.encoder_cudagraph_token_budgets.clear();
-                   o.graphs.encoder_cudagraph_path_token_budgets.clear();
-                 }},
+    ModelSetting{
+        "--token-budgets", "encoder_cudagraph_token_budgets",
+        [](const EngineFlags& f) { return f.given.contains("encoder_cudagraph_token_budgets"); },
+        [](EngineOptions& o) {
+          o.graphs.encoder_cudagraph_token_budgets.clear();
+          o.graphs.encoder_cudagraph_path_token_budgets.clear();
+        }},
     ModelSetting{
         "--max-items-per-batch", "encoder_cudagraph_max_vision_items_per_batch",
-        [](const EngineFlags& f) { return f.max_items_per_batch.has_value(); },
+        [](const EngineFlags& f) {
+          return f.given.contains("encoder_cudagraph_max_vision_items_per_batch");
+        },
         [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
     ModelSetting{"--max-frames-per-batch", "encoder_cudagraph_max_frames_per_batch",
-                 [](const EngineFlags& f) { return f.max_frames_per_batch.has_value(); },
+                 [](const EngineFlags& f) {
+                   return f.given.contains("encoder_cudagraph_max_frames_per_batch");
+                 },
                  [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_frames_per_batch.reset(); }},
     ModelSetting{"--max-model-len", "",
                  [](const EngineFlags& f) {
                    return f.vllm.max_model_len > 0 &&
-                          f.vllm.max_model_len < f.max_num_batched_tokens;
+                          f.vllm.max_model_len < f.options.max_num_batched_tokens;
                  },
                  [](EngineOptions& o) {
                    o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;

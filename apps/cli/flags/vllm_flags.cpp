@@ -10,6 +10,7 @@
 #include "flags/cli11.h"
 #include "flags/json_text.h"
 #include "flags/parse.h"
+#include "fovea/option_table.h"
 #include "report/text.h"
 
 namespace fovea::cli {
@@ -18,32 +19,21 @@ namespace {
 constexpr const char* kVllmGroup = "Names of vLLM";
 constexpr const char* kPromptLimit = "--limit-mm-per-prompt";
 
-struct AttentionName {
-  const char* name;
+/// A name of vLLM for an attention kernel.
+struct AttentionAlias {
+  std::string_view name;
   AttentionBackend backend;
-  const char* stands_for;  ///< Fovea's name, for names of vLLM
+  const char* stands_for;
 };
 
 /// FlashInfer's attention of vision towers is cuDNN's; the others are the libraries' own kernels. A
 /// published command of vLLM runs on a machine without them.
-constexpr std::array kAttentionNames{
-    AttentionName{"auto", AttentionBackend::kAuto, nullptr},
-    AttentionName{"portable", AttentionBackend::kPortable, nullptr},
-    AttentionName{"hopper", AttentionBackend::kHopper, nullptr},
-    AttentionName{"cudnn", AttentionBackend::kCudnn, nullptr},
-    AttentionName{"FLASH_ATTN", AttentionBackend::kAuto, "auto"},
-    AttentionName{"FLASHINFER", AttentionBackend::kCudnnOrAuto,
-                  "cudnn, or auto where that is missing,"},
-    AttentionName{"TORCH_SDPA", AttentionBackend::kAuto, "auto"},
-    AttentionName{"TRITON_ATTN", AttentionBackend::kPortable, "portable"}};
-
-double pruning_rate(const std::string& text) {
-  constexpr const char* kFlag = "--video-pruning-rate";
-  const double rate = parse_number(text, kFlag);
-  if (rate >= 0 && rate < 1) return rate;
-  throw UsageError(std::string(kFlag) +
-                   ": expected a number of at least 0 and less than 1, got \"" + text + "\"");
-}
+constexpr std::array kAttentionAliases{
+    AttentionAlias{"FLASH_ATTN", AttentionBackend::kAuto, "auto"},
+    AttentionAlias{"FLASHINFER", AttentionBackend::kCudnnOrAuto,
+                   "cudnn, or auto where that is missing,"},
+    AttentionAlias{"TORCH_SDPA", AttentionBackend::kAuto, "auto"},
+    AttentionAlias{"TRITON_ATTN", AttentionBackend::kPortable, "portable"}};
 
 /// @throws UsageError for limits that a command without prompts cannot hold to.
 void refuse_idle_limits(const VllmFlags& flags) {
@@ -95,14 +85,6 @@ void add_vllm_flags(CLI::App& verb, VllmFlags& flags) {
   add_positive(verb, "--max-model-len", flags.max_model_len,
                "Longest prompt: bounds inferred token budgets like --max-num-batched-tokens")
       ->group(kVllmGroup);
-  verb.add_option_function<std::string>(
-          "--video-pruning-rate",
-          [&flags](const std::string& text) { flags.video_pruning_rate = pruning_rate(text); },
-          "Part of the rows of a video to drop, those most like the frame before; videos of "
-          "Qwen2.5-VL and Qwen3-VL only, which then run eagerly")
-      ->type_name("Q")
-      ->default_str("0")
-      ->group(kVllmGroup);
 }
 
 void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options) {
@@ -123,27 +105,24 @@ void apply_vllm_flags(const VllmFlags& flags, EngineOptions& options) {
   if (prompt_limit(flags.limit_mm_per_prompt, "video") == 0) {
     options.graphs.encoder_cudagraph_max_frames_per_batch = 0;
   }
-  options.video_pruning_rate = flags.video_pruning_rate;
   if (flags.max_model_len > 0) {
     options.max_num_batched_tokens = std::min(options.max_num_batched_tokens, flags.max_model_len);
   }
 }
 
 std::vector<std::string> attention_names() {
-  std::vector<std::string> names;
-  names.reserve(kAttentionNames.size());
-  for (const AttentionName& entry : kAttentionNames) names.emplace_back(entry.name);
+  const auto& own = kValueNames<AttentionBackend>;
+  std::vector<std::string> names(own.begin(), own.end());
+  for (const AttentionAlias& alias : kAttentionAliases) names.emplace_back(alias.name);
   return names;
 }
 
 AttentionBackend attention_backend(const std::string& name, Console& console) {
-  const auto* const found = std::ranges::find_if(
-      kAttentionNames, [&](const AttentionName& entry) { return name == entry.name; });
-  if (found->stands_for != nullptr) {
-    console.write(LogLevel::kWarning, "--mm-encoder-attn-backend " + name + " stands for " +
-                                          found->stands_for + " here");
-  }
-  return found->backend;
+  if (const auto own = value_named<AttentionBackend>(name)) return *own;
+  const auto* const alias = std::ranges::find(kAttentionAliases, name, &AttentionAlias::name);
+  console.write(LogLevel::kWarning,
+                "--mm-encoder-attn-backend " + name + " stands for " + alias->stands_for + " here");
+  return alias->backend;
 }
 
 }  // namespace fovea::cli

@@ -19,7 +19,6 @@ struct VllmFlags {
   std::string limit_mm_per_prompt;  ///< JSON, or empty
   bool has_prompts = false;         ///< of the command, which then holds to all of those limits
   std::int64_t max_model_len = 0;   ///< tokens; 0: no limit
-  double video_pruning_rate = 0;
 };
 
 /// Adds them under a heading of their own.

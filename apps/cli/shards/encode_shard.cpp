@@ -28,34 +28,6 @@ constexpr std::int64_t kCacheBytes = std::int64_t{64} << 20;
 /// Failed items that are named on stderr.
 constexpr std::int64_t kMostWarnings = 10;
 
-/// What rows depend on besides the model and the file.
-std::map<std::string, std::string> options_of(const ShardJob& job) {
-  const MediaFlags& media = job.engine.media;
-  const MediaOptions options = media_options(media);
-  std::string background;
-  for (const std::uint8_t level : options.background) {
-    background += (background.empty() ? "" : ",") + std::to_string(level);
-  }
-  const auto pixels = [](std::int64_t value) {
-    return value == 0 ? std::string("checkpoint") : std::to_string(value);
-  };
-  return {{"dtype", job.dtype},
-          {"media_profile", media.profile},
-          {"rgba_background_color", background},
-          {"image_backend", media.image_backend},
-          {"min_pixels", pixels(media.min_pixels)},
-          {"max_pixels", pixels(media.max_pixels)},
-          {"jpeg_scaling", media.jpeg_scaling ? "on" : "off"},
-          {"quantization", job.engine.quantization}};
-}
-
-ManifestHeader header_of(const ShardJob& job) {
-  return {.shard = *job.flags.shard,
-          .model = model_name(job.engine.model),
-          .fingerprint = {},
-          .options = options_of(job)};
-}
-
 /// Size and time of the last change; both 0 for what the engine will not find.
 ItemLine looked_up(const std::string& path) {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
@@ -74,7 +46,7 @@ class ShardRun {
         console_(console),
         bounds_{.stop = signals_.token(), .deadline = job.bounds.deadline},
         list_(job.inputs, *job.flags.shard, bounds_),
-        folder_(job.folder, header_of(job), job.flags.resume) {
+        folder_(job.folder, manifest_header(job), job.flags.resume) {
     if (list_.listed() == 0) throw Error(ErrorCode::kNotFound, "INPUT: the list names no file");
   }
 
@@ -228,6 +200,15 @@ void require_images(std::span<const InputArgument> inputs) {
 }
 
 }  // namespace
+
+ManifestHeader manifest_header(const ShardJob& job) {
+  OptionTexts options = option_texts(job.engine.options);
+  options.merge(option_texts(EncodeOptions{.dtype = row_dtype(job.dtype)}));
+  return {.shard = *job.flags.shard,
+          .model = model_name(job.engine.model),
+          .fingerprint = {},
+          .options = std::move(options)};
+}
 
 void add_shard_flags(CLI::App& verb, ShardFlags& flags, std::span<const char* const> others) {
   CLI::Option* shard =

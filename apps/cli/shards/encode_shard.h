@@ -10,6 +10,7 @@
 #include "flags/flags.h"
 #include "fovea/call_bounds.h"
 #include "inputs.h"
+#include "shards/manifest.h"
 #include "shards/shard.h"
 
 namespace fovea::cli {
@@ -35,6 +36,10 @@ struct ShardJob {
   CallBounds bounds;
   bool table = true;
 };
+
+/// The first line of the manifest of a run, without the fingerprint that the engine has when it is
+/// loaded. Options are those of the command line that rows depend on, and the dtype.
+[[nodiscard]] ManifestHeader manifest_header(const ShardJob& job);
 
 /// Encodes the images of a shard into parts in a folder (docs/shards.md). Items that fail are
 /// warnings, and lines of the manifest. Ctrl-C and SIGTERM write what is encoded and end the run.

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Of the format; another one is refused.
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 
 Json json_of(const ManifestHeader& header) {
   return {{"fovea_manifest", kVersion},        {"shard", header.shard.index},
@@ -76,7 +76,8 @@ ManifestHeader header_from(const Json& json) {
   const auto format = whole_number(json.at("fovea_manifest"), "fovea_manifest");
   if (format != kVersion) {
     throw Error(ErrorCode::kCorruptData,
-                "expected version " + std::to_string(kVersion) + ", got " + std::to_string(format));
+                "expected format " + std::to_string(kVersion) + ", got " + std::to_string(format) +
+                    ", that of another version of fovea, which can go on with it");
   }
   ManifestHeader header{
       .shard = {.index = count_at(json, "shard"), .count = count_at(json, "shards")},

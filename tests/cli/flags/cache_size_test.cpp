@@ -38,9 +38,8 @@ TEST(CacheSize, RefusesWhatIsNoSize) {
 TEST(CacheSize, IsShownAsTheDefaultThatItIs) {
   const auto shown = [](std::int64_t bytes) {
     CLI::App app;
-    CacheSize size{.bytes = bytes};
-    std::int64_t device_bytes = 0;
-    add_encoder_cache_size(app, size, device_bytes);
+    EngineOptions options{.encoder_cache_bytes = bytes};
+    add_encoder_cache_size(app, options);
     return app.get_option("--encoder-cache-size")->get_default_str();
   };
   EXPECT_EQ(shown(std::int64_t{1} << 30), "1.0 GiB");

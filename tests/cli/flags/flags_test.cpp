@@ -10,27 +10,18 @@
 namespace fovea::cli {
 namespace {
 
-TEST(EngineFlags, DefaultsAreTheDefaultsOfTheLibrary) {
+/// Flags as a command line sets them, its words from the last to the first.
+EngineFlags parsed(std::vector<std::string> words) {
+  CLI::App verb;
+  EngineFlags flags;
+  add_engine_flags(verb, flags);
+  verb.parse(words);
+  return flags;
+}
+
+TEST(EngineFlags, WriteToTheConsole) {
   Console console;
-  const EngineOptions options = engine_options(EngineFlags{}, console);
-  const EngineOptions library;
-  EXPECT_EQ(options.device, library.device);
-  EXPECT_EQ(options.data_parallel_size, library.data_parallel_size);
-  EXPECT_EQ(options.num_threads, library.num_threads);
-  EXPECT_EQ(options.max_num_batched_tokens, library.max_num_batched_tokens);
-  EXPECT_EQ(options.packing, library.packing);
-  EXPECT_EQ(options.attention, library.attention);
-  EXPECT_EQ(options.quantization, library.quantization);
-  EXPECT_EQ(options.gpu_wait, library.gpu_wait);
-  EXPECT_EQ(options.measure_graphs, library.measure_graphs);
-  EXPECT_EQ(options.cache_dir, library.cache_dir);
-  EXPECT_EQ(options.media.image_backend, library.media.image_backend);
-  EXPECT_EQ(options.media.profile, library.media.profile);
-  EXPECT_EQ(options.media.limits.max_image_pixels, library.media.limits.max_image_pixels);
-  EXPECT_EQ(options.media.min_pixels, library.media.min_pixels);
-  EXPECT_EQ(options.graphs.cudagraph_mm_encoder, library.graphs.cudagraph_mm_encoder);
-  EXPECT_TRUE(options.graphs.encoder_cudagraph_token_budgets.empty());
-  EXPECT_EQ(options.log, &console);
+  EXPECT_EQ(engine_options(EngineFlags{}, console).log, &console);
 }
 
 /// An environment variable with another value, or none, for one test.
@@ -63,25 +54,23 @@ TEST(UserCacheDir, FollowsTheXdgSpecification) {
     EXPECT_EQ(user_cache_dir(), "/home/me/.cache/fovea");
   }
   home.set(std::nullopt);
-  EXPECT_EQ(user_cache_dir(), "none");
+  EXPECT_EQ(user_cache_dir(), "");
 }
 
 TEST(EngineFlags, NoneKeepsNothing) {
-  Console console;
+  CLI::App verb;
   EngineFlags flags;
-  flags.cache_dir = "somewhere";
-  EXPECT_EQ(engine_options(flags, console).cache_dir, "somewhere");
-  flags.cache_dir = "none";
-  EXPECT_EQ(engine_options(flags, console).cache_dir, "");
+  flags.options.cache_dir = "somewhere";
+  add_engine_flags(verb, flags);
+  EXPECT_EQ(verb.get_option("--cache-dir")->get_default_str(), "somewhere");
+  verb.parse("--cache-dir none");
+  EXPECT_EQ(flags.options.cache_dir, "");
 }
 
 TEST(EngineFlags, WinOverTheCompilationConfig) {
   Console console;
-  EngineFlags flags;
-  flags.token_budgets = {128};
-  flags.max_items_per_batch = 2;
-  flags.max_frames_per_batch = 4;
-  flags.enforce_eager = true;
+  EngineFlags flags = parsed({"--enforce-eager", "4", "--max-frames-per-batch", "2",
+                              "--max-items-per-batch", "128", "--token-budgets"});
   flags.compilation_config = R"({"cudagraph_mm_encoder": true,
       "encoder_cudagraph_token_budgets": [64],
       "encoder_cudagraph_max_vision_items_per_batch": 8,
@@ -95,14 +84,12 @@ TEST(EngineFlags, WinOverTheCompilationConfig) {
 
 TEST(EngineFlags, ZeroItemsPerBatchInferThemWhateverTheCompilationConfigSays) {
   Console console;
-  EngineFlags flags;
-  flags.compilation_config = R"({"encoder_cudagraph_max_vision_items_per_batch": 8})";
-  const auto items = [&] {
+  const auto items = [&](EngineFlags flags) {
+    flags.compilation_config = R"({"encoder_cudagraph_max_vision_items_per_batch": 8})";
     return engine_options(flags, console).graphs.encoder_cudagraph_max_vision_items_per_batch;
   };
-  EXPECT_EQ(items(), 8);
-  flags.max_items_per_batch = 0;
-  EXPECT_EQ(items(), 0);
+  EXPECT_EQ(items({}), 8);
+  EXPECT_EQ(items(parsed({"0", "--max-items-per-batch"})), 0);
 }
 
 TEST(EngineFlags, BudgetsHaveAMaximum) {
@@ -110,7 +97,8 @@ TEST(EngineFlags, BudgetsHaveAMaximum) {
   EngineFlags flags;
   add_engine_flags(verb, flags);
   verb.parse("--token-budgets 64," + std::to_string(kMaxTokenBudget));
-  EXPECT_EQ(flags.token_budgets, (std::vector<std::int64_t>{64, kMaxTokenBudget}));
+  EXPECT_EQ(flags.options.graphs.encoder_cudagraph_token_budgets,
+            (std::vector<std::int64_t>{64, kMaxTokenBudget}));
   test::expect_usage_error("--token-budgets: expected a whole number from 1 to 16777216", [&] {
     verb.parse("--token-budgets 64," + std::to_string(kMaxTokenBudget + 1));
   });
@@ -150,42 +138,10 @@ TEST(EngineFlags, BudgetsMayBeGivenByPath) {
                            [&] { (void)graphs_of("{local"); });
 }
 
-TEST(EngineFlags, ReachTheOptionsTheyName) {
-  Console console;
-  EngineFlags flags;
-  flags.device = "cuda:0,cuda:2";
-  flags.data_parallel_size = 2;
-  flags.load_format = "dummy";
-  flags.media.image_backend = "pil";
-  flags.media.profile = "transformers";
-  flags.packing = "cost";
-  flags.attention = "portable";
-  flags.quantization = "fp8";
-  flags.gpu_wait = "sleep";
-  flags.measure_graphs = false;
-  flags.media.min_pixels = 100;
-  flags.media.max_pixels = 200;
-  const EngineOptions options = engine_options(flags, console);
-  EXPECT_EQ(options.device, "cuda:0,cuda:2");
-  EXPECT_EQ(options.data_parallel_size, 2);
-  EXPECT_TRUE(options.dummy_weights);
-  EXPECT_EQ(options.media.image_backend, ImageBackend::kPillow);
-  EXPECT_EQ(options.media.profile, MediaProfile::kTransformers);
-  EXPECT_EQ(options.packing, PackingPolicy::kCost);
-  EXPECT_EQ(options.attention, AttentionBackend::kPortable);
-  EXPECT_EQ(options.quantization, Quantization::kFp8);
-  flags.quantization = "int8";
-  EXPECT_EQ(engine_options(flags, console).quantization, Quantization::kInt8);
-  EXPECT_EQ(options.dtype_compute, ComputeDType::kAuto);
-  for (const auto& [name, dtype] : {std::pair{"float32", ComputeDType::kFloat32},
-                                    std::pair{"bfloat16", ComputeDType::kBFloat16}}) {
-    flags.dtype_compute = name;
-    EXPECT_EQ(engine_options(flags, console).dtype_compute, dtype) << name;
-  }
-  EXPECT_EQ(options.gpu_wait, GpuWait::kSleep);
-  EXPECT_FALSE(options.measure_graphs);
-  EXPECT_EQ(options.media.min_pixels, 100);
-  EXPECT_EQ(options.media.max_pixels, 200);
+TEST(EngineFlags, OfDevicesAreListsThatAMachineMayHave) {
+  EXPECT_EQ(parsed({"cuda:0, cuda:2", "--device"}).options.device, "cuda:0,cuda:2");
+  EXPECT_THROW((void)parsed({"gpu", "--device"}), CLI::ValidationError);
+  EXPECT_THROW((void)parsed({"cpu,cuda", "--device"}), CLI::ValidationError);
 }
 
 }  // namespace

@@ -25,6 +25,13 @@ class ModelLimits : public ::testing::Test {
     ADD_FAILURE() << "expected a usage error: " << beginning;
   }
 
+  /// Sets flags by a command line, its words from the last to the first.
+  void parse(std::vector<std::string> words) {
+    CLI::App verb;
+    add_engine_flags(verb, flags_);
+    verb.parse(words);
+  }
+
   Console console_;
   EngineFlags flags_{.model = golden_folder("qwen3_vl", "config.json")};
 };
@@ -35,13 +42,12 @@ TEST_F(ModelLimits, DefaultsAreWithinThem) {
 
 TEST_F(ModelLimits, OfAModelThatIsNotThereNothingIsSaid) {
   flags_.model = "/nonexistent";
-  flags_.token_budgets = {64};
+  parse({"64", "--token-budgets"});
   EXPECT_NO_THROW(check_limits(flags_, engine_options(flags_, console_)));
 }
 
 TEST_F(ModelLimits, AFlagIsNamedAsItWasTyped) {
-  flags_.token_budgets = {64};
-  flags_.max_items_per_batch = 100;
+  parse({"100", "--max-items-per-batch", "64", "--token-budgets"});
   expect_refused("--max-items-per-batch (100) must be <= smallest token budget (64)");
 }
 
@@ -54,7 +60,7 @@ TEST_F(ModelLimits, AKeyIsNamedWithTheFlagThatHoldsIt) {
 }
 
 TEST_F(ModelLimits, AKeyIsNamedBesideAFlag) {
-  flags_.token_budgets = {64};
+  parse({"64", "--token-budgets"});
   flags_.compilation_config = R"({"encoder_cudagraph_max_vision_items_per_batch": 100})";
   expect_refused(
       "--compilation-config: encoder_cudagraph_max_vision_items_per_batch (100) must be");
@@ -62,9 +68,9 @@ TEST_F(ModelLimits, AKeyIsNamedBesideAFlag) {
 
 TEST_F(ModelLimits, ASettingThatTheComplaintDoesNotNameIsFoundByLeavingItOut) {
   flags_.model = golden_folder("deepseek_ocr", "config.json");
-  flags_.token_budgets = {64};
+  parse({"64", "--token-budgets"});
   expect_refused("--token-budgets: ");
-  flags_.token_budgets.clear();
+  flags_.given.clear();
   flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": [64]})";
   expect_refused("--compilation-config: encoder_cudagraph_token_budgets: ");
   flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": {"page": [272]}})";
@@ -72,11 +78,11 @@ TEST_F(ModelLimits, ASettingThatTheComplaintDoesNotNameIsFoundByLeavingItOut) {
       "--compilation-config: encoder_cudagraph_token_budgets: the paths of this model are "
       "\"global\", \"local\", got \"page\"");
   flags_.compilation_config.clear();
-  flags_.path_token_budgets = R"({"page": [272]})";
+  parse({R"({"page": [272]})", "--token-budgets"});
   expect_refused(
       "--token-budgets: the paths of this model are \"global\", \"local\", got \"page\"");
-  flags_.path_token_budgets.clear();
-  flags_.max_num_batched_tokens = 64;
+  flags_.given.clear();
+  flags_.options.max_num_batched_tokens = 64;
   expect_refused("--max-num-batched-tokens: ");
 }
 

@@ -39,7 +39,7 @@ TEST(VllmFlags, ATowerIsNotDivided) {
 TEST(VllmFlags, TheNumberOfReplicasIsGivenOnce) {
   expect_usage_error("--tensor-parallel-size and --data-parallel-size both give the number", [] {
     (void)options_of({.tensor_parallel_size = 2, .mm_encoder_tp_mode = "data"},
-                     {.data_parallel_size = 2});
+                     {.options = {.data_parallel_size = 2}});
   });
 }
 
@@ -85,26 +85,13 @@ TEST(VllmFlags, ThePromptBoundsInferredBudgets) {
             EngineOptions{}.max_num_batched_tokens);
 }
 
-TEST(VllmFlags, VideosMayBePruned) {
-  EXPECT_EQ(options_of({}).video_pruning_rate, 0);
-  EXPECT_EQ(options_of({.video_pruning_rate = 0.25}).video_pruning_rate, 0.25);
-  VllmFlags flags;
-  CLI::App verb;
-  add_vllm_flags(verb, flags);
-  verb.parse("--video-pruning-rate 0.75");
-  EXPECT_EQ(flags.video_pruning_rate, 0.75);
-  for (const char* rate : {"1", "-0.5", "half"}) {
-    expect_usage_error("--video-pruning-rate: expected",
-                       [&] { verb.parse(std::string("--video-pruning-rate=") + rate); });
-  }
-}
-
 TEST(VllmFlags, AttentionHasNamesOfBoth) {
   Console console;
   EXPECT_EQ(attention_backend("auto", console), AttentionBackend::kAuto);
   EXPECT_EQ(attention_backend("portable", console), AttentionBackend::kPortable);
   EXPECT_EQ(attention_backend("hopper", console), AttentionBackend::kHopper);
   EXPECT_EQ(attention_backend("cudnn", console), AttentionBackend::kCudnn);
+  EXPECT_EQ(attention_backend("cudnn-or-auto", console), AttentionBackend::kCudnnOrAuto);
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(attention_backend("FLASH_ATTN", console), AttentionBackend::kAuto);
   EXPECT_EQ(attention_backend("FLASH_ATTN", console), AttentionBackend::kAuto);

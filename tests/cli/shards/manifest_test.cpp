@@ -77,13 +77,22 @@ TEST(Manifest, AFailedItemHasAnErrorAndNoRows) {
 TEST(Manifest, ForeignLinesAreRefused) {
   for (
       const char* text :
-      {"", "{", "[]", "1", R"({"a":1})", R"({"path":"a"})", R"({"fovea_manifest":2})",
+      {"", "{", "[]", "1", R"({"a":1})", R"({"path":"a"})", R"({"fovea_manifest":3})",
        R"({"part":"p","bytes":-1,"items":0})", R"({"part":"p","bytes":1e300,"items":0})",
        R"({"path":"a","size":1,"mtime":1,"file":"f","tensor":"t","rows":1,"width":1,"grid":[1],"key":null,"error":null})",
        R"({"path":"a","size":1,"mtime":1,"file":"f","tensor":"t","rows":1,"width":1,"grid":null,"key":null,"error":"e"})"}) {
     expect_error(ErrorCode::kCorruptData, "here: expected a line of a manifest",
                  [&] { (void)parse_manifest_line(text, "here"); });
   }
+}
+
+TEST(Manifest, ThatOfAnEarlierVersionIsRefused) {
+  std::string text = to_text(kHeader);
+  text.replace(text.find("\"fovea_manifest\":2"), 18, "\"fovea_manifest\":1");
+  expect_error(ErrorCode::kCorruptData,
+               "here: expected a line of a manifest of fovea: expected format 2, got 1, that of "
+               "another version of fovea, which can go on with it",
+               [&] { (void)parse_manifest_line(text, "here"); });
 }
 
 TEST(Manifest, ItemsCountWhenTheirPartFollows) {

@@ -1,6 +1,9 @@
 // The settings of a run, for its report.
 #include "bench/mm_processor/config_json.h"
 
+#include "fovea/option_table.h"
+#include "fovea/option_text.h"
+
 namespace fovea::cli {
 namespace {
 
@@ -13,33 +16,17 @@ Json json_or_null(const std::optional<Number>& number) {
 }
 
 Json engine_json(const EngineFlags& flags) {
-  return {{"device", flags.device},
-          {"data_parallel_size", flags.data_parallel_size},
-          {"threads", flags.threads},
-          {"decode_processes", flags.decode_processes},
-          {"encoder_cache_rows", flags.encoder_cache.rows},
-          {"encoder_cache_bytes", flags.encoder_cache.bytes},
-          {"encoder_device_cache_bytes", flags.encoder_device_cache_bytes},
-          {"load_format", flags.load_format},
-          {"enforce_eager", flags.enforce_eager},
-          {"token_budgets", flags.token_budgets},
-          {"path_token_budgets", flags.path_token_budgets},
-          {"max_items_per_batch", json_or_null(flags.max_items_per_batch)},
-          {"max_frames_per_batch", json_or_null(flags.max_frames_per_batch)},
-          {"max_num_batched_tokens", flags.max_num_batched_tokens},
-          {"packing", flags.packing},
-          {"quantization", flags.quantization},
-          {"dtype_compute", flags.dtype_compute},
-          {"gpu_wait", flags.gpu_wait},
-          {"measure_graphs", flags.measure_graphs},
-          {"compilation_config", flags.compilation_config},
-          {"tensor_parallel_size", flags.vllm.tensor_parallel_size},
-          {"mm_encoder_tp_mode", flags.vllm.mm_encoder_tp_mode},
-          {"limit_mm_per_prompt", flags.vllm.limit_mm_per_prompt},
-          {"max_model_len", flags.vllm.max_model_len},
-          {"image_backend", flags.media.image_backend},
-          {"min_pixels", flags.media.min_pixels},
-          {"max_pixels", flags.media.max_pixels}};
+  Json json = Json::object();
+  EngineOptions options = flags.options;
+  options.graphs.cudagraph_mm_encoder = !flags.enforce_eager;
+  add_options(json, options);
+  json["attention"] = flags.attention;
+  json["compilation_config"] = flags.compilation_config;
+  json["tensor_parallel_size"] = flags.vllm.tensor_parallel_size;
+  json["mm_encoder_tp_mode"] = flags.vllm.mm_encoder_tp_mode;
+  json["limit_mm_per_prompt"] = flags.vllm.limit_mm_per_prompt;
+  json["max_model_len"] = flags.vllm.max_model_len;
+  return json;
 }
 
 Json buckets_json(const std::vector<SizeBucket>& buckets) {
@@ -63,11 +50,11 @@ Json config_json(const MmFlags& flags) {
                {"dataset_name", flags.dataset_name},
                {"dtype", flags.dtype},
                {"attention", flags.engine.attention},
-               {"media_profile", flags.engine.media.profile},
-               {"jpeg_scaling", flags.engine.media.jpeg_scaling},
+               {"media_profile", value_name(flags.engine.options.media.profile)},
+               {"jpeg_scaling", flags.engine.options.media.jpeg_scaling},
                {"max_concurrency", flags.arrivals.max_concurrency},
                {"request_rate", nullptr},
-               {"video_pruning_rate", flags.engine.vllm.video_pruning_rate},
+               {"video_pruning_rate", flags.engine.options.video_pruning_rate},
                {"host_load", flags.host_load}};
   if (flags.arrivals.per_second > 0) json["request_rate"] = flags.arrivals.per_second;
   if (flags.random()) {

@@ -55,7 +55,7 @@ std::string remedy(const HubDataset& dataset, const HubRequests& wanted) {
 
 std::string converted_file(const HubDataset& dataset, std::uint64_t seed) {
   const std::string cache = user_cache_dir();
-  if (cache == "none") {
+  if (cache.empty()) {
     throw Error(ErrorCode::kNotFound,
                 dataset.path + ": expected XDG_CACHE_HOME or HOME, below which requests are kept");
   }

@@ -35,9 +35,7 @@ struct MmFlags {
   std::vector<std::string> without_effect;  ///< flags that were given
 
   /// Of the workload and of dummy weights.
-  [[nodiscard]] std::uint64_t seed() const {
-    return static_cast<std::uint64_t>(engine.seed.value_or(0));
-  }
+  [[nodiscard]] std::uint64_t seed() const { return engine.options.seed; }
   /// Whether requests are random, not read from files.
   [[nodiscard]] bool random() const {
     return dataset_name == "random-mm" || dataset_name == "vision-arena-like";

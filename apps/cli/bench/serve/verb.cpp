@@ -37,7 +37,7 @@ struct ServeFlags {
 
 /// One image per request, the sizes in turn. Requests of one size share their bytes.
 std::vector<MediaItem> make_requests(const ServeFlags& flags, std::span<const ItemSize> sizes) {
-  Random random(static_cast<std::uint64_t>(flags.engine.seed.value_or(0)));
+  Random random(flags.engine.options.seed);
   std::vector<std::shared_ptr<const std::vector<std::uint8_t>>> files;
   for (const ItemSize& size : sizes) {
     std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * size.width_px * size.height_px));
@@ -93,7 +93,7 @@ int run_serve(const ServeFlags& flags, Console& console) {
   const ServeLoad load{.items = items,
                        .clients = flags.clients,
                        .rate = flags.rate,
-                       .seed = static_cast<std::uint64_t>(flags.engine.seed.value_or(0))};
+                       .seed = flags.engine.options.seed};
   const std::vector<ServeResult> results = measure(flags, engine, load, console);
   if (!flags.output_json.empty()) {
     nlohmann::ordered_json json{{"benchmark", "serve"},           {"fovea_version", version()},

@@ -8,20 +8,21 @@ namespace {
 
 TEST(ConfigJson, HoldsWhatRepeatsARandomRun) {
   MmFlags flags;
-  flags.engine.token_budgets = {64, 512};
-  flags.engine.max_items_per_batch = 8;
-  flags.engine.packing = "cost";
-  flags.engine.data_parallel_size = 2;
-  flags.engine.quantization = "int8";
+  EngineOptions& options = flags.engine.options;
+  options.graphs.encoder_cudagraph_token_budgets = {64, 512};
+  options.graphs.encoder_cudagraph_max_vision_items_per_batch = 8;
+  options.packing = PackingPolicy::kCost;
+  options.data_parallel_size = 2;
+  options.quantization = Quantization::kInt8;
   flags.sampling.buckets = {{{336, 224, 1}, 1.0}};
   flags.sampling.limits = {.images = 20, .videos = std::nullopt};
   const nlohmann::ordered_json json = config_json(flags);
   EXPECT_EQ(json["buckets"].dump(), R"([{"height":224,"width":336,"frames":1,"probability":1.0}])");
   EXPECT_EQ(json["items_limits"].dump(), R"({"image":20,"video":null})");
   const nlohmann::ordered_json& engine = json["engine"];
-  EXPECT_EQ(engine["token_budgets"].dump(), "[64,512]");
-  EXPECT_EQ(engine["max_items_per_batch"], 8);
-  EXPECT_TRUE(engine["max_frames_per_batch"].is_null());
+  EXPECT_EQ(engine["encoder_cudagraph_token_budgets"].dump(), "[64,512]");
+  EXPECT_EQ(engine["encoder_cudagraph_max_vision_items_per_batch"], 8);
+  EXPECT_TRUE(engine["encoder_cudagraph_max_frames_per_batch"].is_null());
   EXPECT_EQ(engine["packing"], "cost");
   EXPECT_EQ(engine["data_parallel_size"], 2);
   EXPECT_EQ(engine["quantization"], "int8");
