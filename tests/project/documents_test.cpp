@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "fovea/option_table.h"
 #include "models/registry.h"
 #include "project/tree.h"
 
@@ -214,6 +215,15 @@ TEST(Documents, EveryArchitectureIsListed) {
       EXPECT_TRUE(mentions("docs/models.md", name)) << name;
     }
   }
+}
+
+TEST(Documents, EveryFlagOfAnOptionIsDescribed) {
+  const std::string page = read_text("docs/configuration.md");
+  const EngineOptions options;
+  for_each_option(options, [&](const auto& option, const auto& /*value*/) {
+    EXPECT_NE(page.find("`" + flag_of(option)), std::string::npos) << option.name;
+    EXPECT_FALSE(option.help.empty()) << option.name;
+  });
 }
 
 TEST(Documents, EveryOptionIsDescribed) {
