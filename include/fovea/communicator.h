@@ -76,7 +76,8 @@ class FOVEA_API Communicator {
 /// whatever happened to it, and the group goes on.
 /// @return the same on all ranks: nothing if none has failed, else the failure of the lowest rank
 /// that has, with that rank in front.
-/// @throws as Communicator::all_gather_pieces.
+/// @throws as Communicator::all_gather_pieces; Error(kCorruptData) for a rank that announces a
+/// message of more than kMaxMessageBytes.
 [[nodiscard]] FOVEA_API std::optional<Error> agree(Communicator& ranks,
                                                    const std::optional<Error>& failure);
 

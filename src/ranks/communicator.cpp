@@ -18,6 +18,16 @@ struct Verdict {
   std::uint32_t bytes = 0;  // of the message
 };
 
+/// Memory for messages follows what the ranks say of their length, so it is bounded first.
+/// @throws Error(kCorruptData) that names the rank, the same on all ranks.
+void check_verdicts(std::span<const Verdict> verdicts) {
+  for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
+    FOVEA_CHECK(verdicts[rank].bytes <= kMaxMessageBytes, kCorruptData, "rank ", rank,
+                ": expected a message of at most ", kMaxMessageBytes, " bytes, got one of ",
+                verdicts[rank].bytes);
+  }
+}
+
 /// The messages of all ranks have the length of the longest.
 Error gather_message(Communicator& ranks, std::span<const Verdict> verdicts,
                      const std::optional<Error>& failure) {
@@ -61,6 +71,7 @@ std::optional<Error> agree(Communicator& ranks, const std::optional<Error>& fail
   }
   std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks.size()));
   ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(verdicts)));
+  check_verdicts(verdicts);
   if (std::ranges::all_of(verdicts, [](const Verdict& one) { return one.code < 0; }))
     return std::nullopt;
   return gather_message(ranks, verdicts, failure);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <stop_token>
 #include <thread>
@@ -87,6 +88,25 @@ TEST(Communicator, AgreesOnTheFailureOfTheLowestRank) {
     EXPECT_FALSE(agree(ranks, std::nullopt));  // the group goes on
     EXPECT_FALSE(ranks.ended().stop_requested());
   });
+}
+
+/// What a rank says of its failure is what a stranger may have sent: here 4 GiB of message.
+TEST(Communicator, RefusesToAgreeOnAMessageWithoutBound) {
+  const auto group = connect_threads(2);
+  const auto errors = on_ranks(group, [&](Communicator& ranks) {
+    if (ranks.rank() == 0) {
+      (void)agree(ranks, std::nullopt);
+    } else {
+      const std::array<std::uint32_t, 2> verdict{0, UINT32_MAX};
+      std::array<std::byte, 2 * sizeof(verdict)> all{};
+      ranks.all_gather(std::as_bytes(std::span(verdict)), all);
+    }
+  });
+  ASSERT_TRUE(errors[0]);
+  EXPECT_EQ(errors[0]->code(), ErrorCode::kCorruptData);
+  EXPECT_STREQ(errors[0]->what(),
+               "rank 1: expected a message of at most 4096 bytes, got one of 4294967295");
+  EXPECT_FALSE(errors[1]);
 }
 
 TEST(Communicator, RaisesUntilTheNextGather) {
