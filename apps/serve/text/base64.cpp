@@ -1,6 +1,9 @@
 #include "serve/text/base64.h"
 
+#include <algorithm>
 #include <array>
+
+#include "core/interrupt.h"
 
 namespace fovea::serve {
 namespace {
@@ -8,6 +11,7 @@ namespace {
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uint8_t kNone = 0xff;
+constexpr std::size_t kPiece = std::size_t{1} << 20;  ///< of text, between two looks; whole groups
 
 /// Character -> its six bits, or kNone.
 constexpr std::array<std::uint8_t, 256> kValues = [] {
@@ -28,6 +32,42 @@ std::optional<std::string_view> without_padding(std::string_view text) {
   const bool padded = bare.size() != text.size();
   if (bare.size() % 4 == 1 || (padded && text.size() % 4 != 0)) return std::nullopt;
   return bare;
+}
+
+/// Appends the three bytes of each four characters. @return false if a character is outside the
+/// alphabet.
+bool append_groups(std::string_view text, std::vector<std::uint8_t>& bytes) {
+  std::size_t out = bytes.size();
+  bytes.resize(out + text.size() / 4 * 3);
+  std::uint32_t wrong = 0;  // bit 7 if a character was outside the alphabet
+  for (std::size_t in = 0; in < text.size(); in += 4) {
+    std::uint32_t group = 0;
+    for (std::size_t i = in; i < in + 4; ++i) {
+      const std::uint32_t value = value_of(text[i]);
+      wrong |= value;
+      group = group << 6 | (value & 63);
+    }
+    bytes[out++] = static_cast<std::uint8_t>(group >> 16);
+    bytes[out++] = static_cast<std::uint8_t>(group >> 8);
+    bytes[out++] = static_cast<std::uint8_t>(group);
+  }
+  return (wrong & 0x80) == 0;
+}
+
+/// Appends the bytes of the up to three characters at the end. @return false if one is outside the
+/// alphabet, or bits are set that belong to no byte.
+bool append_rest(std::string_view text, std::vector<std::uint8_t>& bytes) {
+  std::uint32_t wrong = 0;
+  std::uint32_t group = 0;
+  std::size_t bits = 0;
+  for (const char character : text) {
+    const std::uint32_t value = value_of(character);
+    wrong |= value;
+    group = group << 6 | (value & 63);
+    bits += 6;
+  }
+  for (; bits >= 8; bits -= 8) bytes.push_back(static_cast<std::uint8_t>(group >> (bits - 8)));
+  return (wrong & 0x80) == 0 && (group & ((1U << bits) - 1)) == 0;
 }
 
 }  // namespace
@@ -53,31 +93,16 @@ std::string to_base64(std::span<const std::byte> bytes) {
 std::optional<std::vector<std::uint8_t>> from_base64(std::string_view text) {
   const std::optional<std::string_view> bare = without_padding(text);
   if (!bare) return std::nullopt;
-  std::vector<std::uint8_t> bytes(bare->size() / 4 * 3 + bare->size() % 4 * 3 / 4);
-  std::uint32_t wrong = 0;  // bit 7 if a character was outside the alphabet
-  std::size_t out = 0;
-  std::size_t in = 0;
-  for (; in + 4 <= bare->size(); in += 4) {
-    std::uint32_t group = 0;
-    for (std::size_t i = in; i < in + 4; ++i) {
-      const std::uint32_t value = value_of((*bare)[i]);
-      wrong |= value;
-      group = group << 6 | (value & 63);
-    }
-    bytes[out++] = static_cast<std::uint8_t>(group >> 16);
-    bytes[out++] = static_cast<std::uint8_t>(group >> 8);
-    bytes[out++] = static_cast<std::uint8_t>(group);
+  const std::size_t rest = bare->size() % 4;
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(bare->size() / 4 * 3 + rest * 3 / 4);
+  std::string_view groups = bare->substr(0, bare->size() - rest);
+  while (!groups.empty()) {
+    check_interrupt();
+    if (!append_groups(groups.substr(0, kPiece), bytes)) return std::nullopt;
+    groups.remove_prefix(std::min(kPiece, groups.size()));
   }
-  std::uint32_t group = 0;
-  std::size_t bits = 0;
-  for (; in < bare->size(); ++in) {
-    const std::uint32_t value = value_of((*bare)[in]);
-    wrong |= value;
-    group = group << 6 | (value & 63);
-    bits += 6;
-  }
-  for (; bits >= 8; bits -= 8) bytes[out++] = static_cast<std::uint8_t>(group >> (bits - 8));
-  if ((wrong & 0x80) != 0 || (group & ((1U << bits) - 1)) != 0) return std::nullopt;
+  if (!append_rest(bare->substr(bare->size() - rest), bytes)) return std::nullopt;
   return bytes;
 }
 

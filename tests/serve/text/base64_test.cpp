@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <stop_token>
+
+#include "core/interrupt.h"
+#include "support/expect_error.h"
 
 namespace fovea::serve {
 namespace {
@@ -49,6 +53,28 @@ TEST(Base64, ReadsBackAllBytesOfAnyLength) {
     for (char& byte : bytes) byte = static_cast<char>(random());
     EXPECT_EQ(decoded(encoded(bytes)), bytes);
   }
+}
+
+TEST(Base64, ReadsPiecesOfALongText) {
+  std::string bytes((std::size_t{2} << 20) + 1, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 >> 3);
+  const std::string text = encoded(bytes);
+  EXPECT_EQ(decoded(text), bytes);
+  for (const std::size_t at : {std::size_t{0}, (std::size_t{1} << 20) - 1, std::size_t{1} << 20}) {
+    std::string wrong = text;
+    wrong[at] = '.';
+    EXPECT_EQ(decoded(wrong), "refused") << at;
+  }
+}
+
+TEST(Base64, EndsWithTheInterruptOfItsThread) {
+  const std::string text(std::size_t{3} << 20, 'A');
+  std::stop_source stop;
+  const Interrupt interrupt(stop.get_token(), Interrupt::Clock::time_point::max(), "");
+  const InterruptScope scope(&interrupt);
+  EXPECT_TRUE(from_base64(text));
+  stop.request_stop();
+  test::expect_error(ErrorCode::kCancelled, "", [&] { (void)from_base64(text); });
 }
 
 }  // namespace
