@@ -13,7 +13,7 @@
 #include "checkpoint/safetensors_format.h"
 #include "core/check.h"
 #include "core/file.h"
-#include "core/json.h"
+#include "core/json_writer.h"
 #include "fovea/atomic_file.h"
 
 namespace fovea::checkpoint {

@@ -7,6 +7,7 @@
 #include "checkpoint/safetensors_format.h"
 #include "core/check.h"
 #include "core/json.h"
+#include "core/json_writer.h"
 
 namespace fovea::checkpoint {
 

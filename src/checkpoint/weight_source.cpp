@@ -17,6 +17,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "core/json_writer.h"
 
 namespace fovea::checkpoint {
 

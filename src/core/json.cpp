@@ -6,10 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "core/check.h"
 #include "core/json_node.h"
+#include "core/json_writer.h"
 
 namespace fovea {
 
@@ -248,11 +247,5 @@ JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 JsonDocument::~JsonDocument() = default;
 
 JsonView JsonDocument::root() const { return {tree_->nodes.back(), *tree_}; }
-
-std::string json_quote(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string json_number(double value) { return nlohmann::json(value).dump(); }
 
 }  // namespace fovea

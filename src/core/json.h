@@ -148,9 +148,4 @@ class JsonDocument {
   std::unique_ptr<detail::JsonTree> tree_;  // on the heap: views stay valid when this is moved
 };
 
-/// The text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
-[[nodiscard]] std::string json_quote(std::string_view text);
-/// The shortest JSON number that reads back as `value`; null if it is not finite.
-[[nodiscard]] std::string json_number(double value);
-
 }  // namespace fovea

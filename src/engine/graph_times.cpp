@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "core/fnv1a.h"
 #include "core/json.h"
+#include "core/json_writer.h"
 #include "fovea/log.h"
 #include "fovea/version.h"
 

@@ -10,7 +10,7 @@
 #include "checkpoint/safetensors.h"
 #include "core/boundary.h"
 #include "core/check.h"
-#include "core/json.h"
+#include "core/json_writer.h"
 #include "core/row_dtype.h"
 #include "core/stopwatch.h"
 #include "fovea/embedding.h"

@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
+#include "core/json_writer.h"
 #include "support/expect_error.h"
 #include "support/property.h"
 #include "support/temporary_directory.h"
@@ -446,22 +447,6 @@ TEST(JsonFile, IsNamedByItsPath) {
   });
   test::expect_error(ErrorCode::kNotFound, "c.json: no such file",
                      [&] { (void)JsonDocument::read(folder / "c.json"); });
-}
-
-TEST(JsonQuote, EscapesWhatJsonRequires) {
-  EXPECT_EQ(json_quote(""), "\"\"");
-  EXPECT_EQ(json_quote("a\"b\\c\n\x01"), R"("a\"b\\c\n\u0001")");
-  EXPECT_EQ(json_quote("\u00e4\u4e16"), "\"\u00e4\u4e16\"");
-}
-
-TEST(JsonQuote, ReplacesBytesThatAreNotUtf8) { EXPECT_EQ(json_quote("a\xff"), "\"a\ufffd\""); }
-
-TEST(JsonQuote, IsUndoneByParsingProperty) {
-  test::for_all(200, [](auto& generator) {
-    std::string text(static_cast<std::size_t>(test::uniform(generator, 0, 20)), ' ');
-    for (char& c : text) c = static_cast<char>(test::uniform(generator, 1, 127));
-    EXPECT_EQ(parse(json_quote(text)).root().as_string(), text);
-  });
 }
 
 TEST(Json, EqualsWhatHasTheSameValues) {

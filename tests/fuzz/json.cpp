@@ -1,6 +1,7 @@
 // Any bytes as a JSON text: parse, then ask every value for everything.
 #include "core/json.h"
 
+#include "core/json_writer.h"
 #include "fuzz.h"
 
 using fovea::DuplicateKeys;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/json.h"
+#include "core/json_writer.h"
 #include "errors.h"
 #include "flags/json_text.h"
 #include "flags/parse.h"

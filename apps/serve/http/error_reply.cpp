@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/json.h"
+#include "core/json_writer.h"
 #include "fovea/text.h"
 
 namespace fovea::serve {

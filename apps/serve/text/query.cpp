@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "serve/api_error.h"
 #include "serve/text/percent.h"
 

@@ -7,7 +7,7 @@
 #include "checkpoint/safetensors_format.h"
 #include "core/boundary.h"
 #include "core/check.h"
-#include "core/json.h"
+#include "core/json_writer.h"
 #include "core/row_dtype.h"
 #include "fovea/tower/core/shape.h"
 

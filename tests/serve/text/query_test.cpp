@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "core/json_writer.h"
 #include "serve/api_error.h"
 
 namespace fovea::serve {
