@@ -6,9 +6,10 @@
 #include <cstdio>
 #include <ctime>
 #include <optional>
+#include <vector>
 
+#include "core/json_writer.h"
 #include "fovea/text.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -42,18 +43,22 @@ bool is_key(std::string_view text) {
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
-/// The fields of "event key=value key=value"; nothing if the line has another form.
-std::optional<Json> fields_of(std::string_view line) {
-  Json fields;
+/// The fields of "event key=value key=value"; nothing if the line has another form, or a key that
+/// is taken.
+std::optional<JsonObject> fields_of(std::string_view line) {
+  JsonObject fields;
+  std::vector<std::string_view> taken{"time", "level", "event"};
   for (bool is_event = true; is_event || !line.empty(); is_event = false) {
     const std::string_view word = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(word.size() + 1, line.size()));
     const std::string_view key = word.substr(0, word.find('='));
     if (!is_key(key) || (key.size() == word.size()) != is_event) return std::nullopt;
     if (is_event) {
-      fields["event"] = word;
+      fields.set("event", word);
     } else {
-      fields[std::string(key)] = word.substr(key.size() + 1);
+      if (std::ranges::find(taken, key) != taken.end()) return std::nullopt;
+      taken.push_back(key);
+      fields.set(key, word.substr(key.size() + 1));
     }
   }
   return fields;
@@ -66,13 +71,13 @@ std::string log_line(LogFormat format, std::int64_t time, LogLevel level, std::s
   if (format == LogFormat::kText) {
     return time_text(time) + " " + name_of(level) + " " + safe;
   }
-  Json json{{"time", time_text(time)}, {"level", name_of(level)}};
-  if (const std::optional<Json> fields = fields_of(safe)) {
-    json.update(*fields);
+  JsonObject json{{"time", time_text(time)}, {"level", name_of(level)}};
+  if (const std::optional<JsonObject> fields = fields_of(safe)) {
+    json.merge(*fields);
   } else {
-    json["message"] = safe;
+    json.set("message", safe);
   }
-  return to_text(json);
+  return to_json_text(json);
 }
 
 std::string request_line(const Served& served) {

@@ -62,17 +62,12 @@ template <class Value>
   }
 }
 
-/// Adds all options of a struct to a JSON object, whatever library it is of: enums by their names,
-/// an optional that is absent as the value that a new member has, null.
-template <class Json, class Struct>
-void add_options(Json& object, const Struct& options) {
+/// Sets all options of a struct in an object that has set(name, value): enums by their names, what
+/// is absent as an optional without a value.
+template <class Object, class Struct>
+void add_options(Object& object, const Struct& options) {
   for_each_option(options, [&](const auto& option, const auto& value) {
-    auto& member = object[std::string(option.name)];
-    if constexpr (requires { value.has_value(); }) {
-      if (value) member = *value;
-    } else {
-      member = plain_value(value);
-    }
+    object.set(option.name, plain_value(value));
   });
 }
 

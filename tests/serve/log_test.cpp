@@ -5,9 +5,12 @@
 
 #include "fovea/error.h"
 #include "serve/text/json.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using testing::HasSubstr;
 using testing::Not;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 // Executables that link support/allocations.cpp have an operator new that counts and can fail.
 namespace fovea::test {
@@ -25,5 +26,19 @@ class FailingAllocation {
   /// Whether as many allocations were made.
   [[nodiscard]] bool happened() const noexcept;
 };
+
+/// Calls `action` with each of its allocations failing in turn, and all after it; whatever it
+/// throws is fine.
+/// @return how many there are.
+[[nodiscard]] inline int fail_each_allocation(const std::function<void()>& action) {
+  for (int nth = 1;; ++nth) {
+    const FailingAllocation failing(nth, FailingAllocation::Lasts::kForever);
+    try {
+      action();
+    } catch (...) {  // NOLINT: that it is an exception is what is asked for
+    }
+    if (!failing.happened()) return nth - 1;
+  }
+}
 
 }  // namespace fovea::test

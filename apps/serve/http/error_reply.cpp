@@ -1,5 +1,6 @@
 #include "serve/http/error_reply.h"
 
+#include <optional>
 #include <string>
 
 #include "core/json_writer.h"
@@ -23,22 +24,20 @@ std::string_view error_type(int status) {
   }
 }
 
-/// Written by hand: the end of a JSON object of the library takes memory, and this is what a
-/// request gets for which there was none.
 Reply error_reply(const ApiError& error, const RequestHead& head) {
   const std::string message = printable(error.what());
   const std::string param = printable(error.param());
-  std::string text = "{\"error\":";
+  JsonObject json;
   if (head.path.starts_with("/v2/") && head.path != "/v2/embed") {
-    text += json_quote(error.code() + ": " + message);
+    json.set("error", error.code() + ": " + message);
   } else {
-    text += "{\"message\":" + json_quote(message);
-    text += ",\"type\":" + json_quote(error_type(error.status()));
-    text += ",\"param\":" + (param.empty() ? "null" : json_quote(param));
-    text += ",\"code\":" + json_quote(error.code());
-    text += ",\"request_id\":" + json_quote(head.id) + "}";
+    json.set("error", JsonObject{{"message", message},
+                                 {"type", error_type(error.status())},
+                                 {"param", param.empty() ? std::nullopt : std::optional(param)},
+                                 {"code", error.code()},
+                                 {"request_id", head.id}});
   }
-  Reply reply = text_reply(error.status(), "application/json", text + "}");
+  Reply reply = text_reply(error.status(), "application/json", to_json_text(json));
   reply.error_code = error.code();
   reply.error_detail = error.detail;
   if (error.retry_after_s) {

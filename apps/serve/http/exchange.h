@@ -25,6 +25,9 @@ class Exchange {
 
   /// Sends the reply; all but the first are dropped.
   void reply(Reply reply) noexcept;
+  /// Sends the exception that is handled right now, as an error. Where there is no memory for its
+  /// text, that is 503 without a body.
+  void fail() noexcept;
 
   /// Stop is requested when the client has left, or is not worth waiting for: work for it may end.
   [[nodiscard]] std::stop_token gone() const noexcept { return gone_.get_token(); }

@@ -4,7 +4,6 @@
 
 #include "core/interrupt.h"
 #include "serve/http/body_reader.h"
-#include "serve/http/error_reply.h"
 #include "serve/http/reply_head.h"
 #include "serve/http/spawn.h"
 #include "serve/http/target.h"
@@ -57,7 +56,7 @@ void handle(const Route& route, const std::shared_ptr<Exchange>& exchange,
   try {
     route.handler(exchange, arguments);
   } catch (...) {
-    exchange->reply(error_reply(current_api_error(), exchange->request()));
+    exchange->fail();
   }
 }
 

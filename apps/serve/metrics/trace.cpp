@@ -5,10 +5,10 @@
 #include <chrono>
 #include <utility>
 
+#include "core/json_writer.h"
 #include "fovea/atomic_file.h"
 #include "serve/api_error.h"
 #include "serve/rows/stages.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -25,29 +25,29 @@ std::int64_t microseconds(double ms) {
 }
 
 std::string request_arguments(const Served& served) {
-  Json json;
-  json["id"] = served.head.id;
-  json["status"] = served.status;
-  json["bytes_in"] = served.bytes_in;
-  json["bytes_out"] = served.bytes_out;
-  return to_text(json);
+  JsonObject json;
+  json.set("id", served.head.id);
+  json.set("status", served.status);
+  json.set("bytes_in", served.bytes_in);
+  json.set("bytes_out", served.bytes_out);
+  return to_json_text(json);
 }
 
 std::string job_arguments(const JobReply& reply) {
-  Json json;
-  json["items"] = reply.items.size();
+  JsonObject json;
+  json.set("items", reply.items.size());
   std::int64_t rows = 0;
   for (const auto& item : reply.items) rows += item->rows;
-  json["rows"] = rows;
-  json["failed"] = reply.error != nullptr;
-  return to_text(json);
+  json.set("rows", rows);
+  json.set("failed", reply.error != nullptr);
+  return to_json_text(json);
 }
 
 std::string batch_arguments(const JobReply& reply) {
-  Json json;
-  json["batch_items"] = reply.batch_items;
-  json["stages_ms"] = stages_json(total(reply.items));
-  return to_text(json);
+  JsonObject json;
+  json.set("batch_items", reply.batch_items);
+  json.set("stages_ms", stages_json(total(reply.items)));
+  return to_json_text(json);
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ std::string Trace::text(const std::vector<Span>& spans, std::int64_t dropped) co
     json += R"({"pid":1,"tid":1,"ph":")";
     json += phase;
     json += "\",\"cat\":\"" + std::string(span.kind) + "\",\"id\":" + std::to_string(span.number) +
-            ",\"name\":" + to_text(Json(span.name)) + ",\"ts\":" + std::to_string(time) +
+            ",\"name\":" + json_quote(span.name) + ",\"ts\":" + std::to_string(time) +
             ",\"args\":" + span.arguments + "}";
   };
   for (const Span& span : spans) {

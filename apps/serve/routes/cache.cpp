@@ -1,6 +1,7 @@
 #include "serve/routes/cache.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -9,7 +10,6 @@
 #include "serve/http/exchange.h"
 #include "serve/routes/json_reply.h"
 #include "serve/rows/body_builder.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -63,46 +63,48 @@ void get_rows(Service& service, RowStore& store, Exchange& exchange, const std::
   exchange.reply(std::move(reply));
 }
 
-Json store_json(const RowStoreStats& stats) {
-  Json json;
-  json["entries"] = stats.entries;
-  json["bytes"] = stats.bytes;
-  json["capacity_bytes"] = stats.capacity_bytes;
-  json["hits"] = stats.hits;
-  json["misses"] = stats.misses;
-  json["evictions"] = stats.evictions;
+JsonObject store_json(const RowStoreStats& stats) {
+  JsonObject json;
+  json.set("entries", stats.entries);
+  json.set("bytes", stats.bytes);
+  json.set("capacity_bytes", stats.capacity_bytes);
+  json.set("hits", stats.hits);
+  json.set("misses", stats.misses);
+  json.set("evictions", stats.evictions);
   return json;
 }
 
-Json publisher_json(const PublisherStats& stats) {
-  Json json;
-  json["entries"] = stats.entries;
-  json["bytes"] = stats.bytes;
-  json["capacity_bytes"] = stats.max_bytes;
-  json["published"] = stats.published;
-  json["pruned"] = stats.pruned;
+JsonObject publisher_json(const PublisherStats& stats) {
+  JsonObject json;
+  json.set("entries", stats.entries);
+  json.set("bytes", stats.bytes);
+  json.set("capacity_bytes", stats.max_bytes);
+  json.set("published", stats.published);
+  json.set("pruned", stats.pruned);
   return json;
 }
 
-Json encoder_json(const EncoderCacheStats& stats) {
-  Json json;
-  json["entries"] = stats.items;
-  json["bytes"] = stats.bytes;
-  json["capacity_bytes"] = stats.capacity_bytes;
-  json["hits"] = stats.hits;
-  json["joins"] = stats.joins;
-  json["misses"] = stats.misses;
-  json["evictions"] = stats.evictions;
+JsonObject encoder_json(const EncoderCacheStats& stats) {
+  JsonObject json;
+  json.set("entries", stats.items);
+  json.set("bytes", stats.bytes);
+  json.set("capacity_bytes", stats.capacity_bytes);
+  json.set("hits", stats.hits);
+  json.set("joins", stats.joins);
+  json.set("misses", stats.misses);
+  json.set("evictions", stats.evictions);
   return json;
 }
 
 Reply stats_reply(const Service& service, const RowStore& store, const Publisher* publisher) {
-  Json json;
-  json["row_store"] = store_json(store.stats());
-  json["ec_dir"] = publisher == nullptr ? Json() : publisher_json(publisher->stats());
+  JsonObject json;
+  json.set("row_store", store_json(store.stats()));
+  std::optional<JsonObject> directory;
+  if (publisher != nullptr) directory = publisher_json(publisher->stats());
+  json.set("ec_dir", directory);
   (void)service.model();  // says so if there is none yet
   // Not those of the engine itself, which could wait for a sub-batch.
-  json["encoder_cache"] = encoder_json(service.engine_stats()->encoder_cache);
+  json.set("encoder_cache", encoder_json(service.engine_stats()->encoder_cache));
   return json_reply(json);
 }
 
@@ -128,12 +130,12 @@ std::vector<Route> cache_routes(Service& service, RowStore& store, const Publish
   routes.push_back(route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
                          [&store](Call exchange, const PathArguments& arguments) {
                            if (!store.erase(arguments[0])) throw key_not_found();
-                           exchange->reply(json_reply(Json::object()));
+                           exchange->reply(json_reply(JsonObject()));
                          }));
   routes.push_back(route("POST", "/v1/cache/reset", RouteKind::kAdmin,
                          [&store](Call exchange, const PathArguments&) {
                            store.clear();
-                           exchange->reply(json_reply(Json::object()));
+                           exchange->reply(json_reply(JsonObject()));
                          }));
   return routes;
 }

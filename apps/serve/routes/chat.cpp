@@ -1,6 +1,8 @@
 #include "serve/routes/chat.h"
 
 #include <atomic>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "serve/api_error.h"
 #include "serve/routes/cache.h"
 #include "serve/routes/conversation.h"
+#include "serve/routes/json_reply.h"
 #include "serve/routes/part_metadata.h"
 #include "serve/routes/processing_options.h"
 #include "serve/rows/row_output.h"
@@ -78,12 +81,12 @@ std::string sha256_of(std::span<const std::uint8_t> bytes) {
 
 /// A name for the rows of an item that depends on all they depend on.
 std::string content_key(const MediaItem& item, const std::string& fingerprint) {
-  Json frames = Json::array();
-  for (const std::span<const std::uint8_t> frame : item.frames) frames.push_back(sha256_of(frame));
-  const Json about{fingerprint,    to_string(item.modality),  item.width_px,
-                   item.height_px, item.num_frames,           item.fps,
-                   item.paths,     sha256_of(item.content()), frames};
-  return sha256_hex(to_text(about));
+  JsonArray frames;
+  for (const std::span<const std::uint8_t> frame : item.frames) frames.add(sha256_of(frame));
+  const JsonArray about =
+      JsonArray::of(fingerprint, to_string(item.modality), item.width_px, item.height_px,
+                    item.num_frames, item.fps, item.paths, sha256_of(item.content()), frames);
+  return sha256_hex(to_json_text(about));
 }
 
 /// Makes the rows available under a name. @return whether they can be fetched.
@@ -100,72 +103,76 @@ bool keep(const RowPlaces& places, const std::string& name,
   return is_stored;
 }
 
+/// What the reply says of the rows of a key, but for `item_indices`, the items that have it.
 /// @param path where the rows are fetched; empty: nowhere.
-Json entry_of(const NamedPart& part, const std::string& path, const Embedding& item,
-              Json metadata) {
-  Json entry;
-  entry["modality"] = to_string(part.modality);
-  entry["item_indices"] = Json::array();
-  entry["metadata"] = std::move(metadata);
-  Json& ours = entry["fovea"];
-  if (!path.empty()) ours["path"] = path;
-  ours["rows"] = item.rows;
-  ours["width"] = item.width;
-  ours["dtype"] = to_string(element_type(item.dtype));
-  if (!part.digest.empty()) ours["identifier"] = part.digest;
-  return entry;
+JsonObject about_rows(const NamedPart& part, const std::string& path, const Embedding& item) {
+  JsonObject ours;
+  if (!path.empty()) ours.set("path", path);
+  ours.set("rows", item.rows);
+  ours.set("width", item.width);
+  ours.set("dtype", to_string(element_type(item.dtype)));
+  if (!part.digest.empty()) ours.set("identifier", part.digest);
+  return ours;
 }
 
 /// The metadata of all items, or of none: vLLM takes no request in which some have them.
-std::vector<Json> metadata_of(MetadataRule rule, const std::vector<NamedPart>& parts,
-                              const JobReply& reply) {
-  std::vector<Json> all;
+std::vector<JsonObject> metadata_of(MetadataRule rule, const std::vector<NamedPart>& parts,
+                                    const JobReply& reply) {
+  std::vector<JsonObject> all;
   bool is_complete = true;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     all.push_back(part_metadata(rule, *reply.items[i]));
     is_complete = is_complete && parts[i].has_uuid && !all.back().empty();
   }
-  if (!is_complete) all.assign(parts.size(), Json::object());
+  if (!is_complete) all.assign(parts.size(), JsonObject());
   return all;
 }
 
-/// Keeps the rows, and describes them by key.
-Json transfer_params(const Chat& chat, MetadataRule rule, const std::vector<NamedPart>& parts,
-                     const JobReply& reply) {
-  if (parts.empty()) return nullptr;
-  std::vector<Json> metadata = metadata_of(rule, parts, reply);
-  Json params = Json::object();
+using ItemsOfKey = std::pair<std::string, std::vector<std::size_t>>;
+
+/// The keys in the order in which they come, each with its items.
+std::vector<ItemsOfKey> items_by_key(const std::vector<NamedPart>& parts, const JobReply& reply) {
+  std::vector<ItemsOfKey> all;
+  std::map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::shared_ptr<const Embedding>& item = reply.items[i];
-    const std::string& key = parts[i].key.empty() ? item->key : parts[i].key;
-    if (!params.contains(key)) {
-      const std::string path = keep(chat.places, key, item) ? cache_path(key) : "";
-      if (!parts[i].digest.empty()) keep(chat.places, parts[i].digest, item);
-      params[key] = entry_of(parts[i], path, *item, std::move(metadata[i]));
-    }
-    params[key]["item_indices"].push_back(i);
+    const std::string& key = parts[i].key.empty() ? reply.items[i]->key : parts[i].key;
+    const auto [place, is_new] = places.try_emplace(key, all.size());
+    if (is_new) all.push_back({key, {}});
+    all[place->second].second.push_back(i);
+  }
+  return all;
+}
+
+/// Keeps the rows, and describes them by key; nothing if there are none.
+std::optional<JsonObject> transfer_params(const Chat& chat, MetadataRule rule,
+                                          const std::vector<NamedPart>& parts,
+                                          const JobReply& reply) {
+  if (parts.empty()) return std::nullopt;
+  const std::vector<JsonObject> metadata = metadata_of(rule, parts, reply);
+  JsonObject params;
+  for (const auto& [key, indices] : items_by_key(parts, reply)) {
+    const std::size_t first = indices.front();
+    const std::shared_ptr<const Embedding>& item = reply.items[first];
+    const std::string path = keep(chat.places, key, item) ? cache_path(key) : "";
+    if (!parts[first].digest.empty()) keep(chat.places, parts[first].digest, item);
+    params.set(key, JsonObject{{"modality", to_string(parts[first].modality)},
+                               {"item_indices", indices},
+                               {"metadata", metadata[first]},
+                               {"fovea", about_rows(parts[first], path, *item)}});
   }
   return params;
 }
 
-Json completion(const Service& service, const std::string& request_id, std::int64_t rows,
-                Json params) {
-  Json choice;
-  choice["index"] = 0;
-  choice["message"]["role"] = "assistant";
-  choice["message"]["content"] = "";
-  choice["finish_reason"] = "stop";
-  Json body;
-  body["id"] = "chatcmpl-" + request_id;
-  body["object"] = "chat.completion";
-  body["created"] = unix_seconds();
-  body["model"] = service.options().served_name;
-  body["choices"] = Json::array({std::move(choice)});
-  body["usage"]["prompt_tokens"] = rows;
-  body["usage"]["completion_tokens"] = 0;
-  body["usage"]["total_tokens"] = rows;
-  body["ec_transfer_params"] = std::move(params);
-  return body;
+JsonObject completion(const Service& service, const std::string& request_id, std::int64_t rows,
+                      const std::optional<JsonObject>& params) {
+  const JsonObject choice{{"index", 0},
+                          {"message", JsonObject{{"role", "assistant"}, {"content", ""}}},
+                          {"finish_reason", "stop"}};
+  const JsonObject usage{{"prompt_tokens", rows}, {"completion_tokens", 0}, {"total_tokens", rows}};
+  return {{"id", "chatcmpl-" + request_id},   {"object", "chat.completion"},
+          {"created", unix_seconds()},        {"model", service.options().served_name},
+          {"choices", JsonArray::of(choice)}, {"usage", usage},
+          {"ec_transfer_params", params}};
 }
 
 Reply make_reply(Chat& chat, const std::vector<NamedPart>& parts, const std::string& request_id,
@@ -173,10 +180,8 @@ Reply make_reply(Chat& chat, const std::vector<NamedPart>& parts, const std::str
   const Service& service = chat.encoder.service;
   const MetadataRule rule =
       parts.empty() ? MetadataRule::kGrid : metadata_rule(service.model().report.family);
-  Json params = transfer_params(chat, rule, parts, reply);
-  Reply made = text_reply(
-      200, "application/json",
-      to_text(completion(service, request_id, count_rows(reply.items), std::move(params))));
+  const std::optional<JsonObject> params = transfer_params(chat, rule, parts, reply);
+  Reply made = json_reply(completion(service, request_id, count_rows(reply.items), params));
   if (rule != MetadataRule::kNone) return made;
   made.headers.push_back({"Warning", kWarning});
   if (!chat.has_warned.exchange(true)) {

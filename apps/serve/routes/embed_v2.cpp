@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "core/json_writer.h"
 #include "serve/routes/embed_v2_request.h"
 #include "serve/routes/output_request.h"
 #include "serve/routes/processing_options.h"
@@ -34,17 +35,16 @@ Reply make_reply(const Service& service, const EmbedRequest& request, const std:
     vectors.push_back(
         std::move(make_tensors(item, service.model().report.hidden, request.rows).front()));
   }
-  std::string text = "{\"id\":" + to_text("embd-" + request_id) + ",\"embeddings\":{";
+  std::string text = "{\"id\":" + json_quote("embd-" + request_id) + ",\"embeddings\":{";
   for (const std::string& type : request.types) {
     if (type != *request.types.begin()) text += ",";
     text += "\"" + type + "\":" + vectors_text(type, vectors);
   }
-  Json meta;
-  meta["api_version"]["version"] = "2";
-  meta["billed_units"]["input_tokens"] = 0;
-  meta["billed_units"]["image_tokens"] = count_rows(reply.items);
-  meta["billed_units"]["images"] = reply.items.size();
-  text += "},\"meta\":" + to_text(meta) + ",\"response_type\":\"embeddings_by_type\"}";
+  const JsonObject billed{{"input_tokens", 0},
+                          {"image_tokens", count_rows(reply.items)},
+                          {"images", reply.items.size()}};
+  const JsonObject meta{{"api_version", JsonObject{{"version", "2"}}}, {"billed_units", billed}};
+  text += "},\"meta\":" + to_json_text(meta) + ",\"response_type\":\"embeddings_by_type\"}";
   return text_reply(200, "application/json", std::move(text));
 }
 

@@ -8,7 +8,6 @@
 
 #include "serve/api_error.h"
 #include "serve/http/clients.h"
-#include "serve/http/error_reply.h"
 #include "serve/routes/item_count.h"
 #include "serve/routes/item_uses.h"
 #include "serve/routes/server_timing.h"
@@ -53,7 +52,7 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
   try {
     exchange.reply(make_reply());
   } catch (...) {
-    exchange.reply(error_reply(current_api_error(), exchange.request()));
+    exchange.fail();
   }
 }
 
@@ -71,7 +70,7 @@ void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                             if (error) std::rethrow_exception(error);
                             encode(service, exchange, shared, bounds, std::move(media));
                           } catch (...) {
-                            exchange->reply(error_reply(current_api_error(), exchange->request()));
+                            exchange->fail();
                           }
                         });
 }

@@ -6,7 +6,7 @@
 #include "fovea/option_text.h"
 #include "fovea/version.h"
 #include "serve/api_error.h"
-#include "serve/http/error_reply.h"
+#include "serve/routes/encode_call.h"
 #include "serve/routes/json_reply.h"
 
 namespace fovea::serve {
@@ -26,28 +26,24 @@ Reply liveness(const Service& service) {
   return json_reply({{"live", lives}}, lives ? 200 : kUnavailable);
 }
 
-Json budgets_json(const ServedModel& model) {
-  Json paths = Json::object();
-  for (const auto& [path, budgets] : model.token_budgets) paths[path] = budgets;
-  return paths;
-}
-
-Json limits_json(const ServiceOptions& options, const MediaLimits& media) {
-  Json limits = {{"max_queue_items", options.batcher.max_items},
-                 {"max_inflight_bytes", options.max_inflight_bytes}};
+JsonObject limits_json(const ServiceOptions& options, const MediaLimits& media) {
+  JsonObject limits{{"max_queue_items", options.batcher.max_items},
+                    {"max_inflight_bytes", options.max_inflight_bytes}};
   add_options(limits, media);
   return limits;
 }
 
 /// What the engine encodes with, the limits of the loaded model included. Paths are "***", as the
 /// secrets of --print-config.
-Json options_json(EngineOptions options, const ServedModel& model) {
+JsonObject options_json(EngineOptions options, const ServedModel& model) {
   options.media = model.media;
-  Json json = Json::object();
-  add_options(json, options);
-  for_each_option(options, [&](const auto& option, const auto& /*value*/) {
-    if (Json& member = json[std::string(option.name)]; option.facts.is_path && member != "")
-      member = "***";
+  JsonObject json;
+  for_each_option(options, [&](const auto& option, const auto& value) {
+    if (option.facts.is_path && !option_text(value).empty()) {
+      json.set(option.name, "***");
+    } else {
+      json.set(option.name, plain_value(value));
+    }
   });
   return json;
 }
@@ -55,8 +51,6 @@ Json options_json(EngineOptions options, const ServedModel& model) {
 Reply info(const Service& service, const std::string& build_id) {
   const ServedModel& model = service.model();
   const ModelReport& report = model.report;
-  Json facts = Json::object();
-  for (const auto& [name, value] : report.facts) facts[name] = value;
   return json_reply({{"model", service.options().served_name},
                      {"architecture", report.architecture},
                      {"family", report.family},
@@ -66,21 +60,22 @@ Reply info(const Service& service, const std::string& build_id) {
                      {"width", report.width},
                      {"images", report.images},
                      {"videos", report.videos},
-                     {"facts", facts},
+                     {"facts", report.facts},
                      {"fingerprint", model.fingerprint},
                      {"device", model.device},
                      {"load_seconds", model.load_seconds},
                      {"limits", limits_json(service.options(), model.media.limits)},
                      {"options", options_json(service.options().engine, model)},
-                     {"token_budgets", budgets_json(model)},
+                     {"token_budgets", model.token_budgets},
                      {"version", version()},
                      {"git", build_id}});
 }
 
 void health_generate(Service& service, const std::shared_ptr<Exchange>& exchange) {
   service.check_encodes([exchange](bool works) {
-    exchange->reply(
-        json_reply({{"status", works ? "ok" : "unhealthy"}}, works ? 200 : kUnavailable));
+    send_reply(*exchange, [works] {
+      return json_reply({{"status", works ? "ok" : "unhealthy"}}, works ? 200 : kUnavailable);
+    });
   });
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "core/json_writer.h"
 #include "serve/http/message.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 
 /// A JSON body.
-[[nodiscard]] inline Reply json_reply(const Json& json, int status = 200) {
-  return text_reply(status, "application/json", to_text(json));
+[[nodiscard]] inline Reply json_reply(const JsonObject& json, int status = 200) {
+  return text_reply(status, "application/json", to_json_text(json));
 }
 
 }  // namespace fovea::serve

@@ -10,7 +10,6 @@
 #include "serve/routes/kserve_reply.h"
 #include "serve/routes/kserve_request.h"
 #include "serve/routes/output_request.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -26,24 +25,23 @@ void check_path(const Service& service, const PathArguments& names) {
 }
 
 Reply server_metadata() {
-  Json json;
-  json["name"] = "fovea";
-  json["version"] = version();
-  json["extensions"] = {"binary_tensor_data", "parameters", "statistics"};
+  JsonObject json;
+  json.set("name", "fovea");
+  json.set("version", version());
+  json.set("extensions", JsonArray::of("binary_tensor_data", "parameters", "statistics"));
   return json_reply(json);
 }
 
 Reply health(const char* name, bool holds) {
-  Json json;
-  json[name] = holds;
-  return json_reply(json, holds ? 200 : 503);
+  return json_reply({{name, holds}}, holds ? 200 : 503);
 }
 
-Json tensor_json(const char* name, const char* datatype, const std::vector<std::int64_t>& shape) {
-  Json json;
-  json["name"] = name;
-  json["datatype"] = datatype;
-  json["shape"] = shape;
+JsonObject tensor_json(const char* name, const char* datatype,
+                       const std::vector<std::int64_t>& shape) {
+  JsonObject json;
+  json.set("name", name);
+  json.set("datatype", datatype);
+  json.set("shape", shape);
   return json;
 }
 
@@ -55,51 +53,50 @@ bool has_grids(const Engine& engine) {
 
 Reply model_metadata(const Service& service) {
   const ServedModel& model = service.model();
-  Json outputs = Json::array();
-  outputs.push_back(tensor_json("embeddings", kserve_datatype(element_type(model.dtype)),
-                                {-1, model.report.width}));
-  outputs.push_back(tensor_json("num_embeds", "INT64", {-1}));
-  if (has_grids(service.engine())) outputs.push_back(tensor_json("grid_thw", "INT64", {-1, 3}));
-  Json json;
-  json["name"] = service.options().served_name;
-  json["versions"] = {"1"};
-  json["platform"] = "fovea_native";
-  json["inputs"] = Json::array({tensor_json("media", "BYTES", {-1})});
-  json["outputs"] = std::move(outputs);
+  JsonArray outputs;
+  outputs.add(tensor_json("embeddings", kserve_datatype(element_type(model.dtype)),
+                          {-1, model.report.width}));
+  outputs.add(tensor_json("num_embeds", "INT64", {-1}));
+  if (has_grids(service.engine())) outputs.add(tensor_json("grid_thw", "INT64", {-1, 3}));
+  JsonObject json;
+  json.set("name", service.options().served_name);
+  json.set("versions", JsonArray::of("1"));
+  json.set("platform", "fovea_native");
+  json.set("inputs", JsonArray::of(tensor_json("media", "BYTES", {-1})));
+  json.set("outputs", outputs);
   return json_reply(json);
 }
 
 Reply model_ready(const Service& service) {
   const bool is_ready = service.state() == ServiceState::kReady;
-  Json json;
-  json["name"] = service.options().served_name;
-  json["ready"] = is_ready;
+  JsonObject json;
+  json.set("name", service.options().served_name);
+  json.set("ready", is_ready);
   return json_reply(json, is_ready ? 200 : 503);
 }
 
-Json duration_json(std::int64_t count, double seconds) {
-  Json json;
-  json["count"] = count;
-  json["ns"] = static_cast<std::int64_t>(seconds * 1e9);
+JsonObject duration_json(std::int64_t count, double seconds) {
+  JsonObject json;
+  json.set("count", count);
+  json.set("ns", static_cast<std::int64_t>(seconds * 1e9));
   return json;
 }
 
 Reply model_stats(const Service& service) {
   const BatcherStats stats = service.batcher_stats();
   const std::int64_t failed = stats.failed + stats.cancelled + stats.expired;
-  Json json;
-  json["name"] = service.options().served_name;
-  json["version"] = "1";
-  json["inference_count"] = stats.batch_items;
-  json["execution_count"] = stats.batches;
-  Json& times = json["inference_stats"];
-  times["success"] = duration_json(stats.completed, stats.queue_seconds + stats.run_seconds);
-  times["fail"] = duration_json(failed, 0);
-  times["queue"] = duration_json(stats.batch_requests, stats.queue_seconds);
-  times["compute_infer"] = duration_json(stats.batches, stats.run_seconds);
-  Json all;
-  all["model_stats"] = Json::array({std::move(json)});
-  return json_reply(all);
+  JsonObject json;
+  json.set("name", service.options().served_name);
+  json.set("version", "1");
+  json.set("inference_count", stats.batch_items);
+  json.set("execution_count", stats.batches);
+  JsonObject times;
+  times.set("success", duration_json(stats.completed, stats.queue_seconds + stats.run_seconds));
+  times.set("fail", duration_json(failed, 0));
+  times.set("queue", duration_json(stats.batch_requests, stats.queue_seconds));
+  times.set("compute_infer", duration_json(stats.batches, stats.run_seconds));
+  json.set("inference_stats", times);
+  return json_reply({{"model_stats", JsonArray::of(json)}});
 }
 
 /// Bytes of a reply per byte of the rows that the engine makes, beyond these.

@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "core/json_writer.h"
 #include "serve/api_error.h"
 #include "serve/rows/body_builder.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -167,8 +167,8 @@ Reply kserve_reply(const KserveRequest& request, const RowOptions& rows,
   for (const RowTensor& tensor : tensors) {
     counts.push_back(tensor.shape.size() > 1 ? tensor.shape[0] : 1);
   }
-  std::string text = "{\"model_name\":" + to_text(head.model) + ",\"model_version\":\"1\"";
-  if (!request.id.empty()) text += ",\"id\":" + to_text(request.id);
+  std::string text = "{\"model_name\":" + json_quote(head.model) + ",\"model_version\":\"1\"";
+  if (!request.id.empty()) text += ",\"id\":" + json_quote(request.id);
   text += ",\"outputs\":[";
   std::vector<BodyPart> tail;
   for (const KserveOutput& output : wanted_outputs(request, items)) {

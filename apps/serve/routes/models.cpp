@@ -8,25 +8,19 @@
 #include "serve/http/exchange.h"
 #include "serve/routes/encode_call.h"
 #include "serve/routes/json_reply.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
 
-Json model_json(const Service& service, std::int64_t created) {
-  Json json;
-  json["id"] = service.options().served_name;
-  json["object"] = "model";
-  json["created"] = created;
-  json["owned_by"] = "fovea";
-  return json;
+JsonObject model_json(const Service& service, std::int64_t created) {
+  return {{"id", service.options().served_name},
+          {"object", "model"},
+          {"created", created},
+          {"owned_by", "fovea"}};
 }
 
-Json list_json(const Service& service, std::int64_t created) {
-  Json json;
-  json["object"] = "list";
-  json["data"] = Json::array({model_json(service, created)});
-  return json;
+JsonObject list_json(const Service& service, std::int64_t created) {
+  return {{"object", "list"}, {"data", JsonArray::of(model_json(service, created))}};
 }
 
 Route get(const char* pattern, Handler handler) {

@@ -21,14 +21,14 @@ MetadataRule metadata_rule(std::string_view family) {
   return found == kRules.end() ? MetadataRule::kNone : found->rule;
 }
 
-Json part_metadata(MetadataRule rule, const Embedding& item) {
-  Json metadata = Json::object();
+JsonObject part_metadata(MetadataRule rule, const Embedding& item) {
+  JsonObject metadata;
   if (rule == MetadataRule::kNone || !item.grid_thw || item.retained) return metadata;
   const bool is_video = item.modality == Modality::kVideo;
   const bool has_times = is_video && rule == MetadataRule::kGridAndTimestamps;
   if (has_times && item.timestamps.empty()) return metadata;
-  metadata[is_video ? "video_grid_thw" : "image_grid_thw"] = *item.grid_thw;
-  if (has_times) metadata["timestamps"] = item.timestamps;
+  metadata.set(is_video ? "video_grid_thw" : "image_grid_thw", *item.grid_thw);
+  if (has_times) metadata.set("timestamps", item.timestamps);
   return metadata;
 }
 

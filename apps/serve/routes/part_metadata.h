@@ -2,8 +2,8 @@
 
 #include <string_view>
 
+#include "core/json_writer.h"
 #include "fovea/embedding.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 
@@ -19,6 +19,6 @@ enum class MetadataRule : std::uint8_t {
 
 /// {"image_grid_thw": [t, h, w]}, {"video_grid_thw": [..], "timestamps": [..]}: lists are flat. An
 /// empty object where the rule says nothing, or the item lacks what it asks for.
-[[nodiscard]] Json part_metadata(MetadataRule rule, const Embedding& item);
+[[nodiscard]] JsonObject part_metadata(MetadataRule rule, const Embedding& item);
 
 }  // namespace fovea::serve

@@ -57,40 +57,39 @@ void check_size(const Engine& engine, const EncodeItem& item) {
   }
 }
 
-Json item_json(const EncodeItem& item, const ItemInfo& info, std::size_t index) {
-  Json json;
-  json["index"] = index;
-  if (!item.id.empty()) json["id"] = item.id;
-  json["object"] = "plan.item";
-  json["modality"] = info.modality == Modality::kVideo ? "video" : "image";
-  json["source_size"] = {info.source_width_px, info.source_height_px};
-  json["resized_size"] = {info.resized_width_px, info.resized_height_px};
-  json["num_frames"] = info.num_frames;
-  if (info.grid_thw) json["grid_thw"] = *info.grid_thw;
-  json["patches"] = info.patches;
-  json["num_embeds"] = info.rows;
+JsonObject item_json(const EncodeItem& item, const ItemInfo& info, std::size_t index) {
+  JsonObject json;
+  json.set("index", index);
+  if (!item.id.empty()) json.set("id", item.id);
+  json.set("object", "plan.item");
+  json.set("modality", info.modality == Modality::kVideo ? "video" : "image");
+  json.set("source_size", JsonArray::of(info.source_width_px, info.source_height_px));
+  json.set("resized_size", JsonArray::of(info.resized_width_px, info.resized_height_px));
+  json.set("num_frames", info.num_frames);
+  if (info.grid_thw) json.set("grid_thw", *info.grid_thw);
+  json.set("patches", info.patches);
+  json.set("num_embeds", info.rows);
   return json;
 }
 
-Json batch_json(const PlannedBatch& batch) {
-  Json json;
-  json["replica"] = batch.replica;
-  json["items"] = batch.items;
-  json["tokens"] = batch.tokens;
-  json["budgets"] = Json::array();
-  for (const std::optional<std::int64_t>& budget : batch.budgets)
-    json["budgets"].push_back(budget ? Json(*budget) : Json());
-  json["padded"] = batch.padded;
+JsonObject batch_json(const PlannedBatch& batch) {
+  JsonObject json;
+  json.set("replica", batch.replica);
+  json.set("items", batch.items);
+  json.set("tokens", batch.tokens);
+  json.set("budgets", batch.budgets);
+  json.set("padded", batch.padded);
   return json;
 }
 
-Json packing_json(const PackingPlan& plan) {
-  Json json;
-  json["paths"] = plan.paths;
-  json["token_budgets"] = plan.token_budgets;
-  json["max_items_per_batch"] = plan.max_items_per_batch;
-  json["batches"] = Json::array();
-  for (const PlannedBatch& batch : plan.batches) json["batches"].push_back(batch_json(batch));
+JsonObject packing_json(const PackingPlan& plan) {
+  JsonObject json;
+  json.set("paths", plan.paths);
+  json.set("token_budgets", plan.token_budgets);
+  json.set("max_items_per_batch", plan.max_items_per_batch);
+  JsonArray batches;
+  for (const PlannedBatch& batch : plan.batches) batches.add(batch_json(batch));
+  json.set("batches", batches);
   return json;
 }
 
@@ -105,18 +104,17 @@ Reply plan_reply(const Service& service, const std::vector<EncodeItem>& items,
   }
   const PackingPlan plan = engine.plan(sizes, bounds);
   std::int64_t rows = 0;
-  Json reply;
-  reply["object"] = "plan";
-  reply["model"] = service.options().served_name;
-  reply["width"] = engine.report().width;
-  reply["data"] = Json::array();
+  JsonArray data;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    reply["data"].push_back(item_json(items[i], plan.items[i], i));
+    data.add(item_json(items[i], plan.items[i], i));
     rows += plan.items[i].rows;
   }
-  reply["packing"] = packing_json(plan);
-  reply["usage"] = {{"prompt_tokens", rows}, {"total_tokens", rows}};
-  return json_reply(reply);
+  return json_reply({{"object", "plan"},
+                     {"model", service.options().served_name},
+                     {"width", engine.report().width},
+                     {"data", data},
+                     {"packing", packing_json(plan)},
+                     {"usage", JsonObject{{"prompt_tokens", rows}, {"total_tokens", rows}}}});
 }
 
 /// Gives the items that are media their sizes.

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/json_writer.h"
 #include "serve/api_error.h"
 #include "serve/media/media_source.h"
 
@@ -77,8 +78,7 @@ void check_size(const JsonView& size, const std::string& where, const Service& s
 }
 
 void check_image_io(const JsonView& kwargs, const std::string& where, const MediaOptions& media) {
-  const std::string background =
-      to_text(Json{media.background[0], media.background[1], media.background[2]});
+  const std::string background = to_json_text(media.background);
   const JsonDocument wanted = JsonDocument::parse(background, "background");
   for_each_member(
       kwargs, where, [&](std::string_view name, const std::string& path, JsonView value) {

@@ -6,25 +6,15 @@
 #include "serve/routes/json_reply.h"
 
 namespace fovea::serve {
-namespace {
-
-Json file_json(const std::string& name) {
-  Json json;
-  json["file"] = name;
-  return json;
-}
-
-}  // namespace
-
 std::vector<Route> profile_routes(Service& service, Trace& trace) {
   using Call = const std::shared_ptr<Exchange>&;
   const auto start = [&trace](Call exchange, const PathArguments&) {
     trace.start();
-    exchange->reply(json_reply(Json::object()));
+    exchange->reply(json_reply(JsonObject()));
   };
   const auto stop = [&service, &trace](Call exchange, const PathArguments&) {
     service.run([exchange, &trace] {
-      send_reply(*exchange, [&] { return json_reply(file_json(trace.stop())); });
+      send_reply(*exchange, [&] { return json_reply({{"file", trace.stop()}}); });
     });
   };
   return {

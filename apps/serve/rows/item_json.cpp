@@ -47,46 +47,48 @@ StoredType stored_type(ElementType type) {
 
 }  // namespace
 
-Json item_json(const OutputOptions& options, const EncodeReplyHead& head, const EncodedItem& item,
-               std::size_t index, const RowTensor& tensor) {
+JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,
+                     const EncodedItem& item, std::size_t index, const RowTensor& tensor) {
   const Embedding& rows = *item.embedding;
-  Json json;
-  json["index"] = index;
-  if (!item.id.empty()) json["id"] = item.id;
-  if (!item.uuid.empty()) json["uuid"] = item.uuid;
-  json["object"] = "encoding";
-  json["modality"] = name_of(rows.modality);
-  if (!rows.key.empty()) json["key"] = rows.key;
-  if (const char* use = name_of(rows.cache)) json["cache"] = use;
-  if (const char* use = name_of(rows.graph)) json["graph"] = use;
-  json["num_embeds"] = rows.rows;
-  json["width"] = rows.width;
-  json["hidden"] = head.hidden;
-  json["deepstack_levels"] = head.deepstack_levels;
-  json["dtype"] = to_string(tensor.type);
-  json["shape"] = tensor.shape;
-  if (options.grid && rows.grid_thw) json["grid_thw"] = *rows.grid_thw;
-  if (rows.retained) json["retained"] = *rows.retained;
+  JsonObject json;
+  json.set("index", index);
+  if (!item.id.empty()) json.set("id", item.id);
+  if (!item.uuid.empty()) json.set("uuid", item.uuid);
+  json.set("object", "encoding");
+  json.set("modality", name_of(rows.modality));
+  if (!rows.key.empty()) json.set("key", rows.key);
+  if (const char* use = name_of(rows.cache)) json.set("cache", use);
+  if (const char* use = name_of(rows.graph)) json.set("graph", use);
+  json.set("num_embeds", rows.rows);
+  json.set("width", rows.width);
+  json.set("hidden", head.hidden);
+  json.set("deepstack_levels", head.deepstack_levels);
+  json.set("dtype", to_string(tensor.type));
+  json.set("shape", tensor.shape);
+  if (options.grid && rows.grid_thw) json.set("grid_thw", *rows.grid_thw);
+  if (rows.retained) json.set("retained", *rows.retained);
   const bool times = options.timestamps || options.format == ReplyFormat::kTorch;
-  if (times && !rows.timestamps.empty()) json["timestamps"] = rows.timestamps;
-  if (options.timings) json["timings_ms"] = stages_json(rows.times);
+  if (times && !rows.timestamps.empty()) json.set("timestamps", rows.timestamps);
+  if (options.timings) json.set("timings_ms", stages_json(rows.times));
   return json;
 }
 
-Json vllm_part(const EncodedItem& item, const RowTensor& tensor) {
+void append_vllm_part(const EncodedItem& item, const RowTensor& tensor, std::string& out) {
   const Embedding& rows = *item.embedding;
   const std::string modality = name_of(rows.modality);
-  const std::string type = modality + "_embeds";
-  Json embeds;
-  embeds[type] = torch_base64(stored(tensor));
-  if (rows.grid_thw) embeds[modality + "_grid_thw"] = torch_base64(stored_grid(*rows.grid_thw));
-  if (!rows.timestamps.empty()) embeds["timestamps"] = rows.timestamps;
-  Json part;
-  part["type"] = type;
+  const std::string type = json_quote(modality + "_embeds");
+  out.append("{\"type\":").append(type).append(",").append(type).append(":");
   // Families without a grid have the tensor itself in place of an object.
-  part[type] = rows.grid_thw ? std::move(embeds) : embeds[type];
-  if (!item.uuid.empty()) part["uuid"] = item.uuid;
-  return part;
+  if (rows.grid_thw) out.append("{").append(type).append(":");
+  out.append("\"").append(torch_base64(stored(tensor))).append("\"");
+  if (rows.grid_thw) {
+    JsonObject others;
+    others.set(modality + "_grid_thw", torch_base64(stored_grid(*rows.grid_thw)));
+    if (!rows.timestamps.empty()) others.set("timestamps", rows.timestamps);
+    out.append(",").append(to_json_text(others), 1);  // without its first brace
+  }
+  if (!item.uuid.empty()) out.append(",\"uuid\":").append(json_quote(item.uuid));
+  out += '}';
 }
 
 std::string torch_base64(const StoredTensor& tensor) {

@@ -3,20 +3,21 @@
 #include <cstddef>
 #include <string>
 
+#include "core/json_writer.h"
 #include "fovea/row_formats.h"
 #include "serve/rows/reply_formats.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 
 /// What a reply says of an item, without its numbers: {"index": .., "modality": .., "shape": ..}.
-[[nodiscard]] Json item_json(const OutputOptions& options, const EncodeReplyHead& head,
-                             const EncodedItem& item, std::size_t index, const RowTensor& tensor);
+[[nodiscard]] JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,
+                                   const EncodedItem& item, std::size_t index,
+                                   const RowTensor& tensor);
 
-/// A finished content part for a request to vLLM: {"type": "image_embeds", ..}. Grids are tensors,
-/// which all versions of vLLM take; only newer ones take lists.
+/// Appends a finished content part for a request to vLLM: {"type": "image_embeds", ..}. Grids are
+/// tensors, which all versions of vLLM take; only newer ones take lists.
 /// @param tensor its rows, as they came from the engine.
-[[nodiscard]] Json vllm_part(const EncodedItem& item, const RowTensor& tensor);
+void append_vllm_part(const EncodedItem& item, const RowTensor& tensor, std::string& out);
 
 /// Base64 of what torch.save() writes for a tensor.
 /// @throws ApiError(400, "response_too_large") for 4 GiB and more.

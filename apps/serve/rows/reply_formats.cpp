@@ -11,7 +11,6 @@
 #include "serve/rows/safetensors_reply.h"
 #include "serve/rows/vector_reply.h"
 #include "serve/text/base64.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -76,7 +75,7 @@ void append_data(const OutputOptions& options, const RowTensor& tensor, std::str
   out += '"';
 }
 
-/// The members of an item that are too large for a tree of JSON.
+/// The members of an item that are too large to be copied.
 void append_item_data(const OutputOptions& options, const EncodedItem& item,
                       const std::vector<RowTensor>& tensors, std::string& out) {
   out += ",\"data\":";
@@ -92,7 +91,10 @@ void append_item_data(const OutputOptions& options, const EncodedItem& item,
   if (options.format == ReplyFormat::kTorch && item.embedding->grid_thw) {
     out += ",\"grid_thw_torch\":\"" + torch_base64(stored_grid(*item.embedding->grid_thw)) + '"';
   }
-  if (options.part) out += ",\"part\":" + to_text(vllm_part(item, tensors.front()));
+  if (options.part) {
+    out += ",\"part\":";
+    append_vllm_part(item, tensors.front(), out);
+  }
 }
 
 std::int64_t rows_of(const std::vector<EncodedItem>& items) {
@@ -101,30 +103,30 @@ std::int64_t rows_of(const std::vector<EncodedItem>& items) {
   return rows;
 }
 
-Json usage_of(const std::vector<EncodedItem>& items) {
-  Json usage;
+JsonObject usage_of(const std::vector<EncodedItem>& items) {
+  JsonObject usage;
   const auto videos = std::ranges::count_if(
       items, [](const EncodedItem& item) { return item.embedding->modality == Modality::kVideo; });
-  usage["prompt_tokens"] = rows_of(items);
-  usage["total_tokens"] = rows_of(items);
-  usage["images"] = static_cast<std::int64_t>(items.size()) - videos;
-  usage["videos"] = videos;
+  usage.set("prompt_tokens", rows_of(items));
+  usage.set("total_tokens", rows_of(items));
+  usage.set("images", static_cast<std::int64_t>(items.size()) - videos);
+  usage.set("videos", videos);
   return usage;
 }
 
 Reply list_reply(const OutputOptions& options, const EncodeReplyHead& head,
                  const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
-  std::string text = "{\"id\":" + to_text(Json(head.id)) +
+  std::string text = "{\"id\":" + json_quote(head.id) +
                      ",\"object\":\"encoding.list\",\"created\":" + std::to_string(head.created) +
-                     ",\"model\":" + to_text(Json(head.model)) + ",\"data\":[";
+                     ",\"model\":" + json_quote(head.model) + ",\"data\":[";
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i > 0) text += ',';
-    text += to_text(item_json(options, head, items[i], i, tensors[i].front()));
+    text += to_json_text(item_json(options, head, items[i], i, tensors[i].front()));
     text.pop_back();  // the brace
     append_item_data(options, items[i], tensors[i], text);
     text += '}';
   }
-  text += "],\"usage\":" + to_text(usage_of(items)) + '}';
+  text += "],\"usage\":" + to_json_text(usage_of(items)) + '}';
   return json_reply(std::move(text), head.room);
 }
 

@@ -8,7 +8,6 @@
 #include "fovea/version.h"
 #include "serve/rows/body_builder.h"
 #include "serve/rows/item_json.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 namespace {
@@ -103,10 +102,10 @@ void add_modality(const OutputOptions& options, Modality modality,
 
 std::string items_text(const OutputOptions& options, const EncodeReplyHead& head,
                        const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
-  Json list = Json::array();
+  JsonArray list;
   for (std::size_t i = 0; i < items.size(); ++i)
-    list.push_back(item_json(options, head, items[i], i, tensors[i].front()));
-  return to_text(list);
+    list.add(item_json(options, head, items[i], i, tensors[i].front()));
+  return to_json_text(list);
 }
 
 }  // namespace

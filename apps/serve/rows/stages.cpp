@@ -10,9 +10,9 @@ StageTimes total(std::span<const std::shared_ptr<const Embedding>> items) noexce
   return sum;
 }
 
-Json stages_json(const StageTimes& times) {
-  Json json;
-  for (const Stage& stage : kStages) json[stage.name] = times.*stage.ms;
+JsonObject stages_json(const StageTimes& times) {
+  JsonObject json;
+  for (const Stage& stage : kStages) json.set(stage.name, times.*stage.ms);
   return json;
 }
 

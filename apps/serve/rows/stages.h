@@ -4,8 +4,8 @@
 #include <memory>
 #include <span>
 
+#include "core/json_writer.h"
 #include "fovea/embedding.h"
-#include "serve/text/json.h"
 
 namespace fovea::serve {
 
@@ -26,6 +26,6 @@ inline constexpr std::array<Stage, 6> kStages{{{"read", &StageTimes::read_ms},
 [[nodiscard]] StageTimes total(std::span<const std::shared_ptr<const Embedding>> items) noexcept;
 
 /// {"read": .., ...} in milliseconds.
-[[nodiscard]] Json stages_json(const StageTimes& times);
+[[nodiscard]] JsonObject stages_json(const StageTimes& times);
 
 }  // namespace fovea::serve

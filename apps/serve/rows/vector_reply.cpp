@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/json_writer.h"
 #include "serve/api_error.h"
 #include "serve/rows/body_builder.h"
 #include "serve/text/base64.h"
@@ -16,10 +17,10 @@ VectorEncoding encoding_named(std::string_view name) {
   return name == "bytes_only" ? VectorEncoding::kBytesOnly : VectorEncoding::kFloat;
 }
 
-Json usage_of(const VectorReplyHead& head) {
-  Json usage;
-  usage["prompt_tokens"] = head.prompt_tokens;
-  usage["total_tokens"] = head.prompt_tokens;
+JsonObject usage_of(const VectorReplyHead& head) {
+  JsonObject usage;
+  usage.set("prompt_tokens", head.prompt_tokens);
+  usage.set("total_tokens", head.prompt_tokens);
   return usage;
 }
 
@@ -83,39 +84,39 @@ Reply vector_reply(const VectorForm& form, const VectorReplyHead& head,
     return bytes_reply(form, head, vectors);
   if (form.encoding == VectorEncoding::kFloat)
     check_json_values(values_of(vectors), head.max_json_values, "encoding_format base64 or bytes");
-  std::string text = "{\"id\":" + to_text(Json(head.id)) +
+  std::string text = "{\"id\":" + json_quote(head.id) +
                      ",\"object\":\"list\",\"created\":" + std::to_string(head.created) +
-                     ",\"model\":" + to_text(Json(head.model)) + ",\"data\":[";
+                     ",\"model\":" + json_quote(head.model) + ",\"data\":[";
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     if (i > 0) text += ',';
     append_entry(form, head, i, vectors[i], text);
   }
-  text += "],\"usage\":" + to_text(usage_of(head)) + '}';
+  text += "],\"usage\":" + to_json_text(usage_of(head)) + '}';
   return json_reply(std::move(text), head.room);
 }
 
 std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
                             const std::vector<RowTensor>& vectors, std::string_view instead) {
-  Json entries = Json::array();
+  JsonArray entries;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     const std::size_t end = begin + vectors[i].bytes.bytes.size();
-    Json entry;
-    entry["index"] = i;
-    entry["embed_dtype"] = form.dtype_name;
-    entry["endianness"] = form.endianness;
-    entry["start"] = std::exchange(begin, end);
-    entry["end"] = end;
-    entry["shape"] = vectors[i].shape;
-    entries.push_back(std::move(entry));
+    JsonObject entry;
+    entry.set("index", i);
+    entry.set("embed_dtype", form.dtype_name);
+    entry.set("endianness", form.endianness);
+    entry.set("start", std::exchange(begin, end));
+    entry.set("end", end);
+    entry.set("shape", vectors[i].shape);
+    entries.add(entry);
   }
-  Json metadata;
-  metadata["id"] = head.id;
-  metadata["created"] = head.created;
-  metadata["model"] = head.model;
-  metadata["data"] = std::move(entries);
-  metadata["usage"] = usage_of(head);
-  std::string text = metadata.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  JsonObject metadata;
+  metadata.set("id", head.id);
+  metadata.set("created", head.created);
+  metadata.set("model", head.model);
+  metadata.set("data", entries);
+  metadata.set("usage", usage_of(head));
+  std::string text = json_in_ascii(to_json_text(metadata));
   if (text.size() <= kMaxMetadataBytes) return text;
   throw ApiError(400, "metadata_header_too_large",
                  std::to_string(vectors.size()) + " vectors need a header of " +

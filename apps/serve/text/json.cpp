@@ -70,10 +70,6 @@ std::string element_path(std::string_view list, std::size_t index) {
   return std::string(list) + "[" + std::to_string(index) + "]";
 }
 
-std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-}
-
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const Character character = first_character(text);

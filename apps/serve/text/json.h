@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,9 +11,6 @@
 #include "core/json.h"
 
 namespace fovea::serve {
-
-/// JSON that a server writes. What clients send is read by JsonDocument.
-using Json = nlohmann::ordered_json;
 
 /// Most of what a body may hold. A conversation has some hundred values, the frames of all videos
 /// of a request 8,192; strings may be as long as the body.
@@ -38,9 +34,6 @@ using SharedJson = std::shared_ptr<const JsonDocument>;
 
 /// As above of a text of its own.
 [[nodiscard]] SharedJson parse_json_object(std::string text);
-
-/// JSON on one line; bytes that are no UTF-8 become U+FFFD.
-[[nodiscard]] std::string to_text(const Json& json);
 
 /// Whether text is UTF-8, as JSON needs it.
 [[nodiscard]] bool is_utf8(std::string_view text);

@@ -5,13 +5,15 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "serve/api_error.h"
+#include "support/json.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 std::string code_of(const std::function<void()>& call) {
   try {
@@ -47,9 +49,9 @@ void serve_one(Trace& trace) {
                        .duration = std::chrono::milliseconds(20)});
 }
 
-nlohmann::json stopped(Trace& trace, const test::TemporaryDirectory& folder) {
+Json stopped(Trace& trace, const test::TemporaryDirectory& folder) {
   std::ifstream file(folder / trace.stop());
-  return nlohmann::json::parse(file);
+  return Json::parse(file);
 }
 
 TEST(Trace, NotesRequestsAndJobsBetweenItsStartAndItsEnd) {
@@ -59,7 +61,7 @@ TEST(Trace, NotesRequestsAndJobsBetweenItsStartAndItsEnd) {
   trace.start();
   serve_one(trace);
   trace.observe(job());
-  const nlohmann::json events = stopped(trace, folder).at("traceEvents");
+  const Json events = stopped(trace, folder).at("traceEvents");
   ASSERT_EQ(events.size(), 8U);  // the request; the job, its wait and its batch; begin and end
   EXPECT_EQ(events[0].at("ph"), "b");
   EXPECT_EQ(events[1].at("ph"), "e");
@@ -96,7 +98,7 @@ TEST(Trace, CountsWhatIsTooMuchToKeep) {
   Trace trace(folder.path(), 3);
   trace.start();
   for (int i = 0; i < 4; ++i) serve_one(trace);
-  const nlohmann::json json = stopped(trace, folder);
+  const Json json = stopped(trace, folder);
   EXPECT_EQ(json.at("traceEvents").size(), 6U);
   EXPECT_EQ(json.at("otherData").at("dropped_spans"), 1);
 }

@@ -9,9 +9,11 @@
 #include "serve/api_error.h"
 #include "serve/http/error_reply.h"
 #include "serve/http/router.h"
-#include "serve/text/json.h"
+#include "support/json.h"
 
 namespace fovea::serve::test {
+
+using fovea::test::Json;
 
 /// The bytes of a reply.
 inline std::string text_of(const Reply& reply) {
@@ -55,7 +57,7 @@ inline Reply answer(const Router& router, Request request) {
     try {
       route->handler(exchange, arguments);
     } catch (...) {
-      exchange->reply(error_reply(current_api_error(), exchange->request()));
+      exchange->fail();
     }
   }
   return reply.get();

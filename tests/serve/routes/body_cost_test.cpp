@@ -193,26 +193,6 @@ TEST(BodyCost, OfAQueryIsBounded) {
   }
 }
 
-/// Calls `action` with each of its allocations failing in turn, and those after it.
-/// @return how many there are.
-int fail_each_allocation(const std::function<void()>& action) {
-  for (int nth = 1;; ++nth) {
-    bool happened = false;
-    try {
-      const test::FailingAllocation failing(nth, test::FailingAllocation::Lasts::kForever);
-      try {
-        action();
-        happened = failing.happened();
-      } catch (...) {
-        happened = failing.happened();
-      }
-    } catch (...) {
-      ADD_FAILURE() << "allocation " << nth;
-    }
-    if (!happened) return nth - 1;
-  }
-}
-
 TEST(BodyCost, WithoutMemoryEvenForTheErrorIsNoEndOfTheProcess) {
   RequestHead head;
   head.path = "/v1/encode";
@@ -221,7 +201,7 @@ TEST(BodyCost, WithoutMemoryEvenForTheErrorIsNoEndOfTheProcess) {
     const ApiError error(503, "out_of_memory", "the server is out of memory", "items[0].image");
     (void)error_reply(error, head);
   };
-  EXPECT_GT(fail_each_allocation(make), 3);
+  EXPECT_GT(test::fail_each_allocation(make), 3);
 }
 
 /// A process that cannot allocate goes on: nothing of a body allocates where it must not fail.
@@ -239,12 +219,13 @@ TEST(BodyCost, WithoutMemoryIsOneFailedRequest) {
       {"form", kForm, form(R"({"output":{"format":"npy","include":["grid"]}})")},
   };
   const SharedBytes item = bytes("x");
-  EXPECT_GT(
-      fail_each_allocation([&] { encode("image/png", item, "output.format=npy&fps=1&id=a"); }), 10);
+  EXPECT_GT(test::fail_each_allocation(
+                [&] { encode("image/png", item, "output.format=npy&fps=1&id=a"); }),
+            10);
   for (const Body& body : bodies) {
     SCOPED_TRACE(body.name);
     const SharedBytes text = bytes(body.text);
-    EXPECT_GT(fail_each_allocation([&] { body.read(text); }), 10);
+    EXPECT_GT(test::fail_each_allocation([&] { body.read(text); }), 10);
   }
 }
 

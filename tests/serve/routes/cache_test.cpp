@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "route_caller.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using test::Answer;
 

@@ -10,9 +10,12 @@
 #include "fovea/row_formats.h"
 #include "route_caller.h"
 #include "serve/routes/cache.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using test::Answer;
 using test::data_url;

@@ -8,9 +8,12 @@
 #include <filesystem>
 
 #include "route_caller.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using test::Answer;
 using test::data_url;

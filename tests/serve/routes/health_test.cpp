@@ -9,9 +9,12 @@
 #include "fovea/option_text.h"
 #include "serve/routes/answer.h"
 #include "serve/routes/metrics.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using testing::HasSubstr;
 using testing::Not;

@@ -6,9 +6,12 @@
 #include <cstring>
 
 #include "route_caller.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using test::Answer;
 using ::testing::HasSubstr;
@@ -50,7 +53,7 @@ Answer infer_binary(const std::vector<std::vector<std::uint8_t>>& images, const 
   Json input = media_input(images.size());
   input["parameters"]["binary_data_size"] = tail.size();
   body["inputs"] = Json::array({input});
-  const std::string json = to_text(body);
+  const std::string json = fovea::test::to_text(body);
   return served().routes.call("POST", "/v2/models/m/infer", json + tail,
                               {{"Inference-Header-Content-Length", std::to_string(json.size())}});
 }

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "route_caller.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 TEST(ModelRoutes, ListTheModel) {
   ServiceOptions options = test::small_service();

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "serve/routes/answer.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 TEST(OpenApi, DescribesEveryRouteAndItself) {
   Router router;

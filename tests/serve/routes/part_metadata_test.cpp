@@ -20,7 +20,7 @@ Embedding video() {
 }
 
 std::string text(MetadataRule rule, const Embedding& item) {
-  return to_text(part_metadata(rule, item));
+  return to_json_text(part_metadata(rule, item));
 }
 
 TEST(PartMetadata, IsAFlatGrid) {

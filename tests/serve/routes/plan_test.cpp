@@ -5,9 +5,12 @@
 
 #include "answer.h"
 #include "route_caller.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using test::Answer;
 using test::data_url;

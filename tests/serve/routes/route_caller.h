@@ -18,10 +18,12 @@
 #include "serve/media/media_source.h"
 #include "serve/service/service.h"
 #include "serve/text/base64.h"
-#include "serve/text/json.h"
+#include "support/json.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::serve::test {
+
+using fovea::test::Json;
 
 using fovea::test::read_text;
 using fovea::test::TemporaryDirectory;
@@ -109,7 +111,7 @@ class RouteCaller {
   }
 
   Answer post(const std::string& path, const Json& body) const {
-    return call("POST", path, to_text(body));
+    return call("POST", path, fovea::test::to_text(body));
   }
   Answer get(const std::string& path) const { return call("GET", path); }
 

@@ -6,11 +6,13 @@
 #include "fovea/row_formats.h"
 #include "rows_fixture.h"
 #include "serve/text/base64.h"
-#include "serve/text/json.h"
+#include "support/json.h"
 #include "support/sha256.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using test::item_of;
 using test::numbers_of;

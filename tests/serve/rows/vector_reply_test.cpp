@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "rows_fixture.h"
+#include "support/json.h"
 
 namespace fovea::serve {
 namespace {
+
+using fovea::test::Json;
 
 using test::item_of;
 using test::refusal;

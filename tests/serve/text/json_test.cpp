@@ -106,8 +106,6 @@ TEST(ParseJsonObject, TakesTimeLinearInTheBody) {
   EXPECT_LT(cpu_seconds() - begin, 5.0);
 }
 
-TEST(ToText, ReplacesBytesThatAreNoUtf8) { EXPECT_EQ(to_text(Json("a\xff")), "\"a\xef\xbf\xbd\""); }
-
 TEST(Fields, ReadsMembersByType) {
   const SharedJson json = parse_json_object(R"({"t":"x","b":true,"n":1.5,"i":-3,"z":null})");
   Fields fields(json->root(), "");
