@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "flags/cli11.h"
+#include "flags/configuration.h"
+#include "flags/flags.h"
+#include "serve/serve.h"
+
+namespace fovea::cli {
+
+/// Where rows are published.
+struct PublishFlags {
+  serve::PublisherOptions options;
+  std::string transfer_config;  ///< JSON, or empty
+  std::string hash = "sha256";
+};
+
+/// What is typed after `fovea serve`; texts become options once all of them are there.
+struct ServeFlags {
+  EngineFlags engine;
+  PublishFlags publish;
+  Configuration configuration;
+  serve::ServeOptions options;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string tls_client_certs = "none";
+  std::string url_policy = "public";
+  std::string allowed_domains;
+  std::int64_t delay_us = 1000;
+  std::string log_level = "info";
+  std::string log_format = "text";
+};
+
+/// Adds all flags of `fovea serve`, whose values go to `flags`, which must outlive the verb.
+void add_serve_flags(CLI::App& verb, ServeFlags& flags);
+
+}  // namespace fovea::cli
