@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <functional>
 #include <future>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "fovea/error.h"
 
 namespace fovea::serve {
@@ -31,10 +31,7 @@ class BackgroundRead {
     }
     std::packaged_task<Result()> task(read_);
     running_ = task.get_future();
-    sigset_t all;  // signals are for those who wait for them, not for this thread
-    sigset_t previous;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    const BlockedSignals none;
     try {
       std::thread(std::move(task)).detach();
     } catch (const std::system_error& error) {
@@ -43,7 +40,6 @@ class BackgroundRead {
       failed.set_exception(std::make_exception_ptr(
           Error(ErrorCode::kIo, std::string("cannot start a thread: ") + error.what())));
     }
-    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   }
 
   /// What has been read, once for every start(); nothing as long as that is not over.

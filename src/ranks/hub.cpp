@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/check.h"
 #include "ranks/shared_memory.h"
 
@@ -28,9 +28,7 @@ Hub::Hub(std::vector<Descriptor> sockets, const GroupOptions& options) : options
 }
 
 void Hub::run(Descriptor memory) noexcept {
-  sigset_t all;  // handlers of the program run on its own threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  const BlockedSignals none;
   try {
     welcome(memory);
     memory.close();

@@ -4,10 +4,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/check.h"
 
 namespace fovea::ranks {
@@ -47,9 +47,7 @@ void Member::join_group() {
 }
 
 void Member::hear() noexcept {
-  sigset_t all;  // handlers of the program run on its own threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  const BlockedSignals none;
   try {
     Message message;
     while (receive_message(socket_.get(), message, Clock::time_point::max()) == Transfer::kDone &&

@@ -1,10 +1,7 @@
 // The thread that starts decoder processes.
 #include "media/process/process_starter.h"
 
-#include <pthread.h>
-
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <future>
 #include <mutex>
@@ -12,15 +9,15 @@
 #include <thread>
 #include <utility>
 
+#include "core/blocked_signals.h"
+
 namespace fovea::media {
 
 struct ProcessStarter::Impl {
   using Start = std::packaged_task<ChildProcess()>;
 
   void run(const std::stop_token& stop) {
-    sigset_t all;  // handlers of the host run on its own threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    const BlockedSignals none;
     std::unique_lock lock(mutex);
     while (changed.wait(lock, stop, [&] { return !waiting.empty(); })) {
       Start next = std::move(waiting.front());

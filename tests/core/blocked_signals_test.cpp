@@ -1,0 +1,30 @@
+#include "core/blocked_signals.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace fovea {
+namespace {
+
+bool takes(int signal) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  return sigismember(&blocked, signal) == 0;
+}
+
+TEST(BlockedSignals, AreThoseOfTheThreadAndOfThoseThatItStarts) {
+  ASSERT_TRUE(takes(SIGTERM));
+  {
+    const BlockedSignals none;
+    EXPECT_FALSE(takes(SIGTERM));
+    EXPECT_FALSE(takes(SIGHUP));
+    std::thread([] { EXPECT_FALSE(takes(SIGINT)); }).join();
+    const BlockedSignals again;
+  }
+  EXPECT_TRUE(takes(SIGTERM));
+  EXPECT_TRUE(takes(SIGHUP));
+}
+
+}  // namespace
+}  // namespace fovea
