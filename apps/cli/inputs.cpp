@@ -11,6 +11,7 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
+#include "fovea/text.h"
 #include "output_file.h"
 #include "patterns.h"
 #include "report/text.h"
@@ -62,7 +63,7 @@ bool is_of_one_line(const Error& error) {
 std::vector<Input> listed_inputs(const std::string& list, const CallBounds& bounds) {
   std::vector<Input> inputs;
   PatternSearch search(bounds, kMaxListedEntries);
-  std::istringstream stream(read_text_file(list));
+  std::istringstream stream(read_text_file(list, kMaxTextFileBytes));
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;

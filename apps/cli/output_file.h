@@ -26,12 +26,7 @@ void check_output_paths(std::initializer_list<std::string> outputs,
 /// Writes one text file, complete or not at all. @throws Error(kIo) with the system's reason.
 void write_text_file(const std::string& path, std::string_view content);
 
-/// Most bytes of a list of sizes or inputs, or of a file of requests.
+/// Most bytes of a list of sizes or inputs, or of a file of requests, for read_text_file().
 inline constexpr std::size_t kMaxTextFileBytes = std::size_t{64} << 20;
-
-/// Reads a text file the user named on the command line (lists of sizes or inputs).
-/// @throws Error(kNotFound), Error(kIo) also for pipes and devices, Error(kInvalidArgument) if it
-/// has more than kMaxTextFileBytes.
-[[nodiscard]] std::string read_text_file(const std::string& path);
 
 }  // namespace fovea::cli

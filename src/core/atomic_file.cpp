@@ -73,13 +73,12 @@ std::optional<pid_t> owner_of(std::string_view name) {
 /// Removes a temporary file whose process was killed. Every writer holds a lock on its file, so
 /// that one on another machine or in another container, whose number means nothing here, keeps it.
 void remove_leftover(const fs::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) return;
+  const FileDescriptor left(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!left.is_open()) return;
   struct stat status {};
-  const bool ours = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+  const bool ours = fstat(left.get(), &status) == 0 && S_ISREG(status.st_mode) &&
                     status.st_uid == geteuid() && status.st_nlink == 1;
-  if (ours && flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlink(file.c_str());
-  close(descriptor);
+  if (ours && flock(left.get(), LOCK_EX | LOCK_NB) == 0) unlink(file.c_str());
 }
 
 /// Calls `make`, which reports failure through errno, with names beside the target until one is
@@ -104,24 +103,14 @@ std::string name_in_proc(int descriptor) { return cat("/proc/self/fd/", descript
 /// Opens a file without a name, or returns -1 where the system cannot do that or cannot name it
 /// later.
 int open_unnamed(const std::string& target) {
-  const int descriptor =
-      open(folder_of(target).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kFileMode);
-  try {
-    if (descriptor < 0 || path_exists(name_in_proc(descriptor))) return descriptor;
-  } catch (...) {
-    close(descriptor);
-    throw;
-  }
-  close(descriptor);
-  return -1;
+  FileDescriptor file(open(folder_of(target).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kFileMode));
+  return file.is_open() && path_exists(name_in_proc(file.get())) ? file.release() : -1;
 }
 
 /// Makes a new name last through a loss of power, where the file system can do that.
 void flush_folder(const fs::path& folder) noexcept {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  (void)fsync(descriptor);
-  close(descriptor);
+  const FileDescriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.is_open()) (void)fsync(opened.get());
 }
 
 }  // namespace
@@ -179,12 +168,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) try {
   FOVEA_CHECK(descriptor_ >= 0, kInternal, path_, ": written after commit");
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("write");
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
+  if (!write_all(descriptor_, bytes)) fail("write");
 } catch (...) {
   rethrow_as_error();
 }

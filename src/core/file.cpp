@@ -72,29 +72,22 @@ std::vector<std::string> list_directory(const std::string& path) {
 
 // Without O_NONBLOCK, opening a pipe would wait for a writer.
 InputFile::InputFile(const std::string& path)
-    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  const bool absent = descriptor_ < 0 && (errno == ENOENT || errno == ENOTDIR);
+    : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  const bool absent = !file_.is_open() && (errno == ENOENT || errno == ENOTDIR);
   FOVEA_CHECK(!absent || !path_exists(path), kNotFound, path,
               ": a link to a file that is not there; run the download of this file again");
   FOVEA_CHECK(!absent, kNotFound, path,
               is_url(path) ? ": URLs are not read, expected a path" : ": no such file");
-  FOVEA_CHECK(descriptor_ >= 0, kIo, path, ": cannot open: ", system_reason());
+  FOVEA_CHECK(file_.is_open(), kIo, path, ": cannot open: ", system_reason());
   struct stat status {};
-  const bool known = fstat(descriptor_, &status) == 0;
-  if (!known || !S_ISREG(status.st_mode)) {
-    const int failure = errno;
-    close(descriptor_);
-    FOVEA_CHECK(known, kIo, path, ": cannot stat: ", std::generic_category().message(failure));
-    FOVEA_CHECK(false, kIo, path, ": not a regular file");
-  }
+  FOVEA_CHECK(fstat(file_.get(), &status) == 0, kIo, path, ": cannot stat: ", system_reason());
+  FOVEA_CHECK(S_ISREG(status.st_mode), kIo, path, ": not a regular file");
   size_bytes_ = static_cast<std::size_t>(status.st_size);
 }
 
-InputFile::~InputFile() { close(descriptor_); }
-
 void InputFile::read_at(std::size_t offset, std::span<std::byte> out) const {
   for (std::size_t done = 0; done < out.size();) {
-    const ssize_t got = ::pread(descriptor_, out.data() + done, out.size() - done,
+    const ssize_t got = ::pread(file_.get(), out.data() + done, out.size() - done,
                                 static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     FOVEA_CHECK(got >= 0, kIo, path_, ": cannot read: ", system_reason());

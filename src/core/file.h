@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/file_descriptor.h"
+
 namespace fovea {
 
 /// Whether there is something of that name, and whether it is a directory. A link to what is not
@@ -33,20 +35,17 @@ class InputFile {
   /// @throws Error(kNotFound) if there is nothing of that name or a link leads nowhere, Error(kIo)
   /// with the system's reason if it cannot be opened or is no regular file.
   explicit InputFile(const std::string& path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   /// Size when it was opened.
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept { return file_.get(); }
   /// Fills `out` with the bytes from `offset` on. Thread-safe.
   /// @throws Error(kIo) with the system's reason, or if the file has become shorter than that.
   void read_at(std::size_t offset, std::span<std::byte> out) const;
 
  private:
   std::string path_;  // for messages
-  int descriptor_ = -1;
+  FileDescriptor file_;
   std::size_t size_bytes_ = 0;
 };
 

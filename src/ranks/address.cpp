@@ -72,9 +72,9 @@ bool is_of_this_user(int socket) noexcept {
 }
 
 /// Connects a new socket. @return closed if there is nobody; errno says why.
-Descriptor try_connect(int family, const sockaddr* name, socklen_t size,
-                       Clock::time_point deadline) noexcept {
-  Descriptor result(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+FileDescriptor try_connect(int family, const sockaddr* name, socklen_t size,
+                           Clock::time_point deadline) noexcept {
+  FileDescriptor result(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (::connect(result.get(), name, size) == 0) return result;
   if (errno != EINPROGRESS) return {};
   pollfd waiting{.fd = result.get(), .events = POLLOUT, .revents = 0};
@@ -83,17 +83,17 @@ Descriptor try_connect(int family, const sockaddr* name, socklen_t size,
   if (poll(&waiting, 1, poll_timeout(deadline)) == 1)
     (void)getsockopt(result.get(), SOL_SOCKET, SO_ERROR, &failure, &failure_size);
   errno = failure;
-  return failure == 0 ? std::move(result) : Descriptor();
+  return failure == 0 ? std::move(result) : FileDescriptor();
 }
 
-Descriptor try_connect(const Address& address, Clock::time_point deadline) {
+FileDescriptor try_connect(const Address& address, Clock::time_point deadline) {
   if (address.is_file()) {
     const sockaddr_un name = local_name(address);
     return try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, deadline);
   }
   const auto found = look_up(address, /*to_listen=*/false);
   for (const addrinfo* host = found.get(); host != nullptr; host = host->ai_next) {
-    Descriptor socket = try_connect(host->ai_family, host->ai_addr, host->ai_addrlen, deadline);
+    FileDescriptor socket = try_connect(host->ai_family, host->ai_addr, host->ai_addrlen, deadline);
     if (!socket.is_open()) continue;
     set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY);
     set_option(socket.get(), SOL_SOCKET, SO_KEEPALIVE);
@@ -107,17 +107,17 @@ bool is_socket(const std::string& path) noexcept {
   return lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-Descriptor listen_at(int family, const sockaddr* name, socklen_t size) noexcept {
-  Descriptor result(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+FileDescriptor listen_at(int family, const sockaddr* name, socklen_t size) noexcept {
+  FileDescriptor result(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (family != AF_UNIX) set_option(result.get(), SOL_SOCKET, SO_REUSEADDR);
   const bool bound = bind(result.get(), name, size) == 0 && listen(result.get(), kWaiting) == 0;
-  return bound ? std::move(result) : Descriptor();
+  return bound ? std::move(result) : FileDescriptor();
 }
 
-Descriptor listen_locally(const Address& address) {
+FileDescriptor listen_locally(const Address& address) {
   const sockaddr_un name = local_name(address);
   remove_stale(address);
-  Descriptor socket = listen_at(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name);
+  FileDescriptor socket = listen_at(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name);
   FOVEA_CHECK(socket.is_open() || errno != EADDRINUSE, kInvalidArgument, "rendezvous ",
               address.text, ": expected a path for this group alone, ",
               is_socket(address.path) ? "another group meets there" : "there is another file");
@@ -171,8 +171,8 @@ Listener::~Listener() {
   if (!path_.empty()) (void)unlink(path_.c_str());
 }
 
-Descriptor Listener::accept() const noexcept {
-  Descriptor result(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+FileDescriptor Listener::accept() const noexcept {
+  FileDescriptor result(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!path_.empty() && !is_of_this_user(result.get())) return {};
   if (path_.empty()) {
     set_option(result.get(), IPPROTO_TCP, TCP_NODELAY);
@@ -181,9 +181,9 @@ Descriptor Listener::accept() const noexcept {
   return result;
 }
 
-Descriptor connect(const Address& address, Clock::time_point deadline) {
+FileDescriptor connect(const Address& address, Clock::time_point deadline) {
   for (;;) {
-    Descriptor socket = try_connect(address, deadline);
+    FileDescriptor socket = try_connect(address, deadline);
     if (socket.is_open()) {
       FOVEA_CHECK(!address.is_file() || is_of_this_user(socket.get()), kIo, "rendezvous ",
                   address.text, ": a process of another user listens there");
@@ -199,7 +199,7 @@ void remove_stale(const Address& address) noexcept {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::ranges::copy(address.path.substr(0, sizeof(name.sun_path) - 1), name.sun_path);
-  const Descriptor socket =
+  const FileDescriptor socket =
       try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, Clock::now());
   if (!socket.is_open() && errno == ECONNREFUSED) (void)unlink(address.path.c_str());
 }

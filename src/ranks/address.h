@@ -37,17 +37,17 @@ class Listener {
 
   [[nodiscard]] int get() const noexcept { return socket_.get(); }
   /// The next connection of a process of this user; closed if there is none.
-  [[nodiscard]] Descriptor accept() const noexcept;
+  [[nodiscard]] FileDescriptor accept() const noexcept;
 
  private:
   std::string path_;  // empty: nothing to remove
-  Descriptor socket_;
+  FileDescriptor socket_;
 };
 
 /// Connects to a listener, which may still have to come, until `deadline`.
 /// @return a closed one if there is none in time.
 /// @throws Error(kIo) if the listener is a process of another user.
-[[nodiscard]] Descriptor connect(const Address& address, Clock::time_point deadline);
+[[nodiscard]] FileDescriptor connect(const Address& address, Clock::time_point deadline);
 
 /// Removes the file of an address on which nobody listens any more.
 void remove_stale(const Address& address) noexcept;

@@ -35,7 +35,7 @@ std::string checked_secret(const RankOptions& options, const Address& address) {
 
 std::unique_ptr<Communicator> connect_first(const RankOptions& options, const Address& address,
                                             const GroupOptions& group) {
-  std::vector<Descriptor> sockets(1);
+  std::vector<FileDescriptor> sockets(1);
   if (options.size > 1) {
     std::string secret = checked_secret(options, address);
     const Listener listener(address);
@@ -52,7 +52,7 @@ std::unique_ptr<Communicator> connect_other(const RankOptions& options, const Ad
   const std::string secret = checked_secret(options, address);
   const Clock::time_point deadline = Clock::now() + options.time_limit;
   try {
-    Descriptor socket = connect(address, deadline);
+    FileDescriptor socket = connect(address, deadline);
     FOVEA_CHECK(socket.is_open(), kDeadline, "rank 0 did not come to ", address.text, " within ",
                 options.time_limit.count(), " ms");
     introduce(socket.get(), options, secret, deadline);
@@ -86,8 +86,8 @@ std::vector<std::unique_ptr<Communicator>> connect_threads(
   ranks::check_group(size, time_limit);
   const ranks::GroupOptions group{.size = size, .time_limit = time_limit};
   std::unique_ptr<ranks::Hub> hub;  // ends when `own` is closed
-  std::vector<ranks::Descriptor> own;
-  std::vector<ranks::Descriptor> of_hub;
+  std::vector<FileDescriptor> own;
+  std::vector<FileDescriptor> of_hub;
   for (int rank = 0; rank < size; ++rank) {
     auto ends = ranks::socket_pair();
     own.push_back(std::move(ends.first));

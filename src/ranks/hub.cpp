@@ -20,18 +20,18 @@ constexpr std::chrono::seconds kLastWords{2};  // for a rank to hear the end
 
 }  // namespace
 
-Hub::Hub(std::vector<Descriptor> sockets, const GroupOptions& options) : options_(options) {
-  for (Descriptor& socket : sockets) peers_.push_back({.socket = std::move(socket)});
-  Descriptor memory;
+Hub::Hub(std::vector<FileDescriptor> sockets, const GroupOptions& options) : options_(options) {
+  for (FileDescriptor& socket : sockets) peers_.push_back({.socket = std::move(socket)});
+  FileDescriptor memory;
   if (options.shares_memory) memory = SharedMemory::create(options.size);
   thread_ = std::jthread([this, memory = std::move(memory)]() mutable { run(std::move(memory)); });
 }
 
-void Hub::run(Descriptor memory) noexcept {
+void Hub::run(FileDescriptor memory) noexcept {
   const BlockedSignals none;
   try {
     welcome(memory);
-    memory.close();
+    memory.reset();
     while (!is_over_) {
       for (const int rank : wait()) {
         if (!is_over_) serve(rank);
@@ -43,7 +43,7 @@ void Hub::run(Descriptor memory) noexcept {
   hang_up();
 }
 
-void Hub::welcome(const Descriptor& memory) {
+void Hub::welcome(const FileDescriptor& memory) {
   const Message message{.kind = MessageKind::kWelcome, .size = options_.size};
   for (int rank = 0; rank < options_.size && !is_over_; ++rank) {
     send(rank, bytes_of(message), memory.get());
@@ -67,7 +67,7 @@ void Hub::serve(int rank) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   Message message;
   const Transfer transfer = receive_message(peer.socket.get(), message, deadline());
-  if (transfer == Transfer::kClosed && peer.has_left) return peer.socket.close();
+  if (transfer == Transfer::kClosed && peer.has_left) return peer.socket.reset();
   if (!succeeded(rank, transfer)) return;
   if (message.kind == MessageKind::kGather) return serve_gather(rank, message);
   if (message.kind == MessageKind::kRaise) {
@@ -168,7 +168,7 @@ void Hub::hang_up() noexcept {
     while (peer.socket.is_open() &&
            receive_all(peer.socket.get(), unread, end) == Transfer::kDone) {
     }
-    peer.socket.close();
+    peer.socket.reset();
   }
 }
 

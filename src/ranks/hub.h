@@ -26,7 +26,7 @@ class Hub {
   /// Tells all ranks that the group is complete.
   /// @param sockets of the ranks, in their order.
   /// @throws Error(kOutOfMemory), Error(kIo).
-  Hub(std::vector<Descriptor> sockets, const GroupOptions& options);
+  Hub(std::vector<FileDescriptor> sockets, const GroupOptions& options);
   /// Returns when rank 0 has left or the group has failed, and the ranks have heard all of it.
   ~Hub() = default;
   Hub(const Hub&) = delete;
@@ -34,13 +34,13 @@ class Hub {
 
  private:
   struct Peer {
-    Descriptor socket;
+    FileDescriptor socket;
     bool has_come = false;  ///< to the present gather
     bool has_left = false;
   };
 
-  void run(Descriptor memory) noexcept;
-  void welcome(const Descriptor& memory);
+  void run(FileDescriptor memory) noexcept;
+  void welcome(const FileDescriptor& memory);
   /// Waits for messages. @return the ranks that have something to say.
   [[nodiscard]] std::vector<int> wait();
   void serve(int rank);

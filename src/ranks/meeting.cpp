@@ -25,12 +25,12 @@ Meeting::Meeting(const RankOptions& options, std::string secret)
       secret_(std::move(secret)),
       sockets_(static_cast<std::size_t>(options.size)) {}
 
-std::vector<Descriptor> Meeting::meet(const Listener& listener) {
+std::vector<FileDescriptor> Meeting::meet(const Listener& listener) {
   const Clock::time_point deadline = Clock::now() + options_.time_limit;
   try {
     while (!missing().empty()) wait(listener, deadline);
   } catch (const Error& error) {
-    for (const Descriptor& socket : sockets_) {
+    for (const FileDescriptor& socket : sockets_) {
       if (socket.is_open()) send_failure(socket.get(), error, Clock::now() + kTimeToTell);
     }
     throw;
@@ -48,7 +48,7 @@ std::vector<int> Meeting::missing() const {
 
 void Meeting::wait(const Listener& listener, Clock::time_point deadline) {
   std::vector<pollfd> waiting;
-  for (const Descriptor& socket : sockets_) waiting.push_back(reading(socket.get()));
+  for (const FileDescriptor& socket : sockets_) waiting.push_back(reading(socket.get()));
   waiting.front().fd = listener.get();
   for (const Guest& guest : guests_) waiting.push_back(reading(guest.socket.get()));
   (void)poll(waiting.data(), waiting.size(), poll_timeout(deadline));
@@ -65,7 +65,7 @@ void Meeting::wait(const Listener& listener, Clock::time_point deadline) {
   if (waiting.front().revents != 0) welcome(listener.accept());
 }
 
-void Meeting::welcome(Descriptor socket) {
+void Meeting::welcome(FileDescriptor socket) {
   if (!socket.is_open()) return;
   if (guests_.size() >= sockets_.size() + kMostGuests) guests_.erase(guests_.begin());
   guests_.push_back({.socket = std::move(socket), .letter = {}, .claim = {}});

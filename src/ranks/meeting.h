@@ -22,12 +22,12 @@ class Meeting {
   /// Waits for all other ranks. What goes wrong is told to those that are there.
   /// @return their sockets by rank; that of rank 0 is closed.
   /// @throws as connect_ranks().
-  [[nodiscard]] std::vector<Descriptor> meet(const Listener& listener);
+  [[nodiscard]] std::vector<FileDescriptor> meet(const Listener& listener);
 
  private:
   /// Somebody who has connected, as long as it is not known whether that is a rank.
   struct Guest {
-    Descriptor socket;
+    FileDescriptor socket;
     Letter letter;
     std::size_t received = 0;  ///< bytes of `letter`
     Claim claim;               ///< of the rank, as far as it is known
@@ -37,7 +37,7 @@ class Meeting {
   [[nodiscard]] std::vector<int> missing() const;
   /// Waits for something to happen, once.
   void wait(const Listener& listener, Clock::time_point deadline);
-  void welcome(Descriptor socket);
+  void welcome(FileDescriptor socket);
   /// Takes what a guest has said meanwhile. @return whether the guest stays one.
   [[nodiscard]] bool hear(Guest& guest);
   /// Whether a guest that has said hello got its challenge.
@@ -49,7 +49,7 @@ class Meeting {
 
   const RankOptions& options_;
   std::string secret_;
-  std::vector<Descriptor> sockets_;
+  std::vector<FileDescriptor> sockets_;
   std::vector<Guest> guests_;  // by the time of their arrival
 };
 

@@ -18,7 +18,8 @@ constexpr std::chrono::seconds kGrace{2};  // the hub decides first
 
 }  // namespace
 
-Member::Member(int rank, const GroupOptions& options, Descriptor socket, std::unique_ptr<Hub> hub)
+Member::Member(int rank, const GroupOptions& options, FileDescriptor socket,
+               std::unique_ptr<Hub> hub)
     : rank_(rank), options_(options), hub_(std::move(hub)), socket_(std::move(socket)) {
   join_group();
   listener_ = std::jthread([this] { hear(); });
@@ -33,7 +34,7 @@ Member::~Member() {
 
 void Member::join_group() {
   Message message;
-  Descriptor memory;
+  FileDescriptor memory;
   const Transfer transfer = receive_message(socket_.get(), message, patience(), &memory);
   FOVEA_CHECK(transfer != Transfer::kLate, kDeadline, "rank 0 did not say within ",
               options_.time_limit.count(), " ms that the group is complete");

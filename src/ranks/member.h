@@ -22,7 +22,7 @@ class Member final : public Communicator {
   /// Returns when the hub has said that all ranks are there.
   /// @param socket to the hub. @param hub if this is rank 0, else null.
   /// @throws Error(kUnavailable), Error(kDeadline), what the hub says, Error(kOutOfMemory).
-  Member(int rank, const GroupOptions& options, Descriptor socket, std::unique_ptr<Hub> hub);
+  Member(int rank, const GroupOptions& options, FileDescriptor socket, std::unique_ptr<Hub> hub);
   ~Member() override;
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -64,7 +64,7 @@ class Member final : public Communicator {
   int rank_;
   GroupOptions options_;
   std::unique_ptr<Hub> hub_;
-  Descriptor socket_;
+  FileDescriptor socket_;
   SharedMemory memory_;
   std::uint64_t round_ = 0;          // the present one, all gathers since the beginning counted
   std::vector<std::byte> outgoing_;  // a piece, where it goes with the message

@@ -8,7 +8,7 @@
 namespace fovea::ranks {
 
 Transfer receive_message(int socket, Message& message, Clock::time_point deadline,
-                         Descriptor* descriptor) noexcept {
+                         FileDescriptor* descriptor) noexcept {
   const auto bytes = std::as_writable_bytes(std::span(&message, 1));
   const Transfer transfer = receive_all(socket, bytes, deadline, descriptor);
   return transfer == Transfer::kDone && !is_ours(message) ? Transfer::kClosed : transfer;

@@ -50,7 +50,7 @@ struct Message {
 
 /// Receives a message. @return kClosed also for what is none of these messages.
 [[nodiscard]] Transfer receive_message(int socket, Message& message, Clock::time_point deadline,
-                                       Descriptor* descriptor = nullptr) noexcept;
+                                       FileDescriptor* descriptor = nullptr) noexcept;
 
 /// Sends kFail with an error, as far as that is possible by the deadline.
 void send_failure(int socket, const Error& error, Clock::time_point deadline) noexcept;

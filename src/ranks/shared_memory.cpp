@@ -17,8 +17,8 @@ std::size_t size_for(int size) noexcept { return 2 * static_cast<std::size_t>(si
 
 }  // namespace
 
-Descriptor SharedMemory::create(int size) {
-  Descriptor memory(memfd_create("fovea-ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+FileDescriptor SharedMemory::create(int size) {
+  FileDescriptor memory(memfd_create("fovea-ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   FOVEA_CHECK(memory.is_open(), kIo,
               "cannot make shared memory: ", std::generic_category().message(errno));
   // Allocated now: memory that is missing later ends a process by a signal.
@@ -31,7 +31,7 @@ Descriptor SharedMemory::create(int size) {
   return memory;
 }
 
-SharedMemory::SharedMemory(const Descriptor& memory, int size) {
+SharedMemory::SharedMemory(const FileDescriptor& memory, int size) {
   const std::size_t bytes = size_for(size);
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   FOVEA_CHECK(at != MAP_FAILED, kOutOfMemory, "cannot map ", bytes,

@@ -19,11 +19,11 @@ class SharedMemory {
   /// New memory for `size` ranks, without a name, whose size nobody can change. It goes when no
   /// process has it any more.
   /// @throws Error(kOutOfMemory), Error(kIo).
-  [[nodiscard]] static Descriptor create(int size);
+  [[nodiscard]] static FileDescriptor create(int size);
 
   SharedMemory() = default;
   /// Maps memory made by create(). @throws Error(kOutOfMemory).
-  SharedMemory(const Descriptor& memory, int size);
+  SharedMemory(const FileDescriptor& memory, int size);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;

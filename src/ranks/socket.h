@@ -7,28 +7,11 @@
 #include <span>
 #include <utility>
 
+#include "core/file_descriptor.h"
+
 namespace fovea::ranks {
 
 using Clock = std::chrono::steady_clock;
-
-/// An open file or socket, closed in the destructor. Move-only.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int descriptor) noexcept : value_(descriptor) {}
-  ~Descriptor() { close(); }
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  [[nodiscard]] int get() const noexcept { return value_; }
-  [[nodiscard]] bool is_open() const noexcept { return value_ >= 0; }
-  void close() noexcept;
-
- private:
-  int value_ = -1;
-};
 
 /// How an attempt to send or receive ended.
 enum class Transfer {
@@ -43,7 +26,7 @@ enum class Transfer {
 /// Fills all of `bytes`. @param descriptor receives what came with them; null: it is not wanted.
 [[nodiscard]] Transfer receive_all(int socket, std::span<std::byte> bytes,
                                    Clock::time_point deadline,
-                                   Descriptor* descriptor = nullptr) noexcept;
+                                   FileDescriptor* descriptor = nullptr) noexcept;
 
 /// Takes bytes that are there, without waiting. @return how many, 0 if none are there yet, -1 if
 /// the other end is closed.
@@ -53,6 +36,6 @@ enum class Transfer {
 [[nodiscard]] int poll_timeout(Clock::time_point deadline) noexcept;
 
 /// Two connected local sockets. @throws Error(kIo).
-[[nodiscard]] std::pair<Descriptor, Descriptor> socket_pair();
+[[nodiscard]] std::pair<FileDescriptor, FileDescriptor> socket_pair();
 
 }  // namespace fovea::ranks

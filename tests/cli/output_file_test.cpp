@@ -85,25 +85,5 @@ TEST(OutputFile, WritingIntoNowhereNamesThePath) {
                [&] { write_text_file((folder / "none") + "/out.json", "text"); });
 }
 
-TEST(OutputFile, ReadingTakesRegularFilesOfBoundedSize) {
-  const TemporaryDirectory folder;
-  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-  write_text(folder / "large", "");
-  std::filesystem::resize_file(folder / "large", kMaxTextFileBytes + 1);
-  expect_error(ErrorCode::kIo, "pipe: expected a text file, got no regular file",
-               [&] { (void)read_text_file(folder / "pipe"); });
-  expect_error(ErrorCode::kIo, "/dev/zero: expected a text file, got no regular file",
-               [] { (void)read_text_file("/dev/zero"); });
-  expect_error(ErrorCode::kIo, "expected a text file, got a directory",
-               [&] { (void)read_text_file(folder.path()); });
-  expect_error(ErrorCode::kInvalidArgument, "large: expected a text file of at most 64.0 MiB",
-               [&] { (void)read_text_file(folder / "large"); });
-}
-
-TEST(OutputFile, ReadingAMissingFileNamesIt) {
-  expect_error(ErrorCode::kNotFound, "/nonexistent/list",
-               [] { (void)read_text_file("/nonexistent/list"); });
-}
-
 }  // namespace
 }  // namespace fovea::cli

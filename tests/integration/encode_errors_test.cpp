@@ -46,8 +46,8 @@ TEST_F(EncodeProgram, FailureLeavesTheOldOutput) {
 TEST_F(EncodeProgram, ListsThatAreNoFilesFail) {
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   for (const std::string& list : {folder_ / "pipe", std::string("/dev/zero")}) {
-    expect_failure(encode({"@" + list}), 1, list + ": expected a text file, got no regular file");
-    expect_failure(run_fovea({"plan", model_, "--sizes", "@" + list}), 1, "got no regular file");
+    expect_failure(encode({"@" + list}), 1, list + ": not a regular file");
+    expect_failure(run_fovea({"plan", model_, "--sizes", "@" + list}), 1, "not a regular file");
   }
 }
 

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 /// A port of this host that nobody uses at the moment.
 std::string free_port() {
-  const ranks::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in name{};
   name.sin_family = AF_INET;
   name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -137,7 +137,7 @@ TEST_F(Connect, RefusesRanksThatContradictEachOther) {
 TEST_F(Connect, TellsAllThatARankEndedMeanwhile) {
   const ranks::Address address = ranks::parse_address(file_);
   std::jthread ended([&] {
-    const ranks::Descriptor socket =
+    const FileDescriptor socket =
         ranks::connect(address, ranks::Clock::now() + milliseconds(20'000));
     ranks::introduce(socket.get(), {2, 3, file_}, "", ranks::Clock::now() + milliseconds(20'000));
   });
@@ -151,8 +151,8 @@ TEST_F(Connect, IgnoresStrangers) {
   const std::string port = free_port();
   const std::string rendezvous = "tcp://127.0.0.1:" + port;
   std::jthread stranger([&] {
-    const ranks::Descriptor socket = ranks::connect(ranks::parse_address(rendezvous),
-                                                    ranks::Clock::now() + milliseconds(20'000));
+    const FileDescriptor socket = ranks::connect(ranks::parse_address(rendezvous),
+                                                 ranks::Clock::now() + milliseconds(20'000));
     const std::string request(64, 'x');
     (void)ranks::send_all(socket.get(), std::as_bytes(std::span(request)), ranks::Clock::now());
     const auto one = connect_ranks({1, 2, rendezvous});
@@ -163,8 +163,8 @@ TEST_F(Connect, IgnoresStrangers) {
 }
 
 /// Connections to a port that say nothing, or the beginning of something.
-std::vector<ranks::Descriptor> strangers(const std::string& rendezvous, int count) {
-  std::vector<ranks::Descriptor> sockets;
+std::vector<FileDescriptor> strangers(const std::string& rendezvous, int count) {
+  std::vector<FileDescriptor> sockets;
   const ranks::Address address = ranks::parse_address(rendezvous);
   for (int i = 0; i < count; ++i) {
     sockets.push_back(ranks::connect(address, ranks::Clock::now() + milliseconds(20'000)));
@@ -178,7 +178,7 @@ std::vector<ranks::Descriptor> strangers(const std::string& rendezvous, int coun
 
 TEST_F(Connect, KeepsItsTimeLimitWhileOthersAreSilent) {
   const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
-  std::vector<ranks::Descriptor> silent;
+  std::vector<FileDescriptor> silent;
   std::jthread scanner([&] { silent = strangers(rendezvous, 12); });
   const auto begin = ranks::Clock::now();
   test::expect_error(ErrorCode::kDeadline, "rank 1 did not come to " + rendezvous + " within 2000",
@@ -193,7 +193,7 @@ TEST_F(Connect, ListensToRanksWhileOthersAreSilent) {
   const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
   const auto begin = ranks::Clock::now();
   std::jthread late([&] {
-    const std::vector<ranks::Descriptor> silent = strangers(rendezvous, 300);  // more than are kept
+    const std::vector<FileDescriptor> silent = strangers(rendezvous, 300);  // more than are kept
     const auto one = connect_ranks({1, 2, rendezvous, milliseconds(60'000)});
     one->all_gather({}, {});
   });
@@ -248,7 +248,7 @@ TEST_F(Connect, JoinsNoGroupThatDoesNotKnowTheSecret) {
   const std::string rendezvous = "tcp://127.0.0.1:" + free_port();
   std::jthread impostor([&] {
     const ranks::Listener listener(ranks::parse_address(rendezvous));
-    ranks::Descriptor rank;
+    FileDescriptor rank;
     while (!rank.is_open()) rank = listener.accept();
     ranks::Letter letter;
     const auto soon = ranks::Clock::now() + milliseconds(20'000);

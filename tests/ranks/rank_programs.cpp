@@ -19,7 +19,7 @@ namespace {
 
 struct Process {
   pid_t pid = -1;
-  ranks::Descriptor output;
+  FileDescriptor output;
 };
 
 Process start(const RankPrograms& programs, int rank) {
@@ -38,8 +38,8 @@ Process start(const RankPrograms& programs, int rank) {
   arguments.push_back(nullptr);
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
-  Process process{.output = ranks::Descriptor(pipe[0])};
-  const ranks::Descriptor inherited(pipe[1]);
+  Process process{.output = FileDescriptor(pipe[0])};
+  const FileDescriptor inherited(pipe[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, inherited.get(), STDOUT_FILENO);

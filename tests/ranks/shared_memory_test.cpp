@@ -10,7 +10,7 @@ namespace fovea::ranks {
 namespace {
 
 TEST(SharedMemory, IsTheSameForAllWhoMapIt) {
-  const Descriptor memory = SharedMemory::create(3);
+  const FileDescriptor memory = SharedMemory::create(3);
   const SharedMemory one(memory, 3);
   const SharedMemory other(memory, 3);
   one.piece(4, 2).front() = std::byte{7};
@@ -29,7 +29,7 @@ TEST(SharedMemory, HasAPlaceForEveryRankOfTwoRounds) {
 }
 
 TEST(SharedMemory, KeepsItsSize) {
-  const Descriptor memory = SharedMemory::create(2);
+  const FileDescriptor memory = SharedMemory::create(2);
   EXPECT_NE(ftruncate(memory.get(), 0), 0);
   EXPECT_NE(ftruncate(memory.get(), 1 << 30), 0);
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "fovea/error.h"
+#include "fovea/text.h"
 #include "output_file.h"
 #include "report/text.h"
 
@@ -23,7 +24,8 @@ std::string variable(const char* name) {
 /// is no number in base 16: anything else might lead out of the cache.
 std::string commit_of(const fs::path& repository, const std::string& revision) {
   try {
-    const std::string text = read_text_file((repository / "refs" / revision).string());
+    const std::string text =
+        read_text_file((repository / "refs" / revision).string(), kMaxTextFileBytes);
     const std::string_view commit = trimmed(text);
     const bool is_number = commit.find_first_not_of("0123456789abcdef") == std::string_view::npos;
     return is_number ? std::string(commit) : "";

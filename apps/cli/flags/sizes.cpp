@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "flags/parse.h"
+#include "fovea/text.h"
 #include "output_file.h"
 #include "report/text.h"
 
@@ -19,7 +20,7 @@ std::int64_t number_in(std::string_view part, const std::string& size) {
 
 /// The file's text with comments gone and line breaks as commas.
 std::string list_in_file(const std::string& path) {
-  std::istringstream stream(read_text_file(path));
+  std::istringstream stream(read_text_file(path, kMaxTextFileBytes));
   std::string list;
   for (std::string line; std::getline(stream, line);) {
     line = line.substr(0, line.find('#'));

@@ -1,12 +1,8 @@
 // Lines of a long file.
 #include "shards/lines.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <system_error>
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "fovea/error.h"
@@ -19,22 +15,7 @@ constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 
 }  // namespace
 
-// Without O_NONBLOCK, opening a pipe would wait for a writer.
-LineReader::LineReader(std::string path)
-    : path_(std::move(path)),
-      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (descriptor_ < 0) {
-    const int reason = errno;
-    throw Error(reason == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
-                path_ + ": cannot open the file: " + std::generic_category().message(reason));
-  }
-  struct stat status {};
-  if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) return;
-  ::close(descriptor_);
-  throw Error(ErrorCode::kIo, path_ + ": expected a text file, got no regular file");
-}
-
-LineReader::~LineReader() { ::close(descriptor_); }
+LineReader::LineReader(std::string path) : path_(std::move(path)), file_(path_) {}
 
 std::optional<std::string_view> LineReader::next() {
   std::size_t line_end = buffer_.find('\n', begin_);
@@ -61,14 +42,11 @@ std::optional<std::string_view> LineReader::next() {
 bool LineReader::read_more() {
   buffer_.erase(0, std::exchange(begin_, 0));
   const std::size_t had = buffer_.size();
-  buffer_.resize(had + kReadBytes);
-  ssize_t count = 0;
-  do {
-    count = ::read(descriptor_, buffer_.data() + had, kReadBytes);
-  } while (count < 0 && errno == EINTR);
-  buffer_.resize(had + static_cast<std::size_t>(count < 0 ? 0 : count));
-  if (count < 0) throw Error(ErrorCode::kIo, path_ + ": cannot read the file");
-  return count > 0;
+  const std::size_t more = std::min(kReadBytes, file_.size_bytes() - read_);
+  buffer_.resize(had + more);
+  file_.read_at(read_, std::as_writable_bytes(std::span(buffer_)).subspan(had));
+  read_ += more;
+  return more > 0;
 }
 
 }  // namespace fovea::cli

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/file.h"
+
 namespace fovea::cli {
 
 /// The lines of a file of any length, of which one at a time is in memory.
@@ -14,11 +16,8 @@ class LineReader {
   /// Longest line without its end: a path and what is said about it.
   static constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10;
 
-  /// @throws Error(kNotFound), Error(kIo) also for pipes and devices.
+  /// @throws as InputFile.
   explicit LineReader(std::string path);
-  ~LineReader();
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
 
   /// The next line without its end, valid until the next call; absent behind the last one.
   /// @throws Error(kIo), Error(kCorruptData) for a line beyond kMaxLineBytes.
@@ -36,7 +35,8 @@ class LineReader {
   [[nodiscard]] bool read_more();
 
   std::string path_;
-  int descriptor_ = -1;
+  InputFile file_;
+  std::size_t read_ = 0;  // bytes of the file
   std::string buffer_;
   std::size_t begin_ = 0;  // of what next() has not returned
   std::int64_t number_ = 0;

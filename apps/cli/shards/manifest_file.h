@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/file_descriptor.h"
+
 namespace fovea::cli {
 
 /// A manifest that is written: by one process at a time, and only at its end. A lock of the system
@@ -28,7 +30,7 @@ class ManifestFile {
   [[noreturn]] void fail(const char* action) const;
 
   std::string path_;
-  int descriptor_ = -1;
+  FileDescriptor file_;
   std::int64_t bytes_ = 0;
 };
 

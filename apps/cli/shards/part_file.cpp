@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <map>
 #include <span>
 #include <utility>
 
+#include "core/file_descriptor.h"
 #include "fovea/error.h"
 #include "fovea/row_formats.h"
 
@@ -21,15 +21,12 @@ namespace {
 class Mapping {
  public:
   explicit Mapping(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) return;
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
-    if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
-      found_ = true;
-      bytes_ = static_cast<std::size_t>(status.st_size);
-      if (bytes_ > 0) data_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    }
-    ::close(descriptor);
+    found_ = file.is_open() && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+    if (!found_) return;
+    bytes_ = static_cast<std::size_t>(status.st_size);
+    if (bytes_ > 0) data_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   }
   ~Mapping() {
     if (mapped()) ::munmap(data_, bytes_);

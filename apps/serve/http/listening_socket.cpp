@@ -120,13 +120,6 @@ std::string client_of(const sockaddr_storage& address, const std::string& peer) 
 
 }  // namespace
 
-int FileDescriptor::release() noexcept { return std::exchange(descriptor_, -1); }
-
-void FileDescriptor::reset(int descriptor) noexcept {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = descriptor;
-}
-
 ListeningSocket listen_tcp(const std::string& host, std::uint16_t port) {
   const bool has_brackets = host.starts_with('[') && host.ends_with(']');
   const Addresses addresses = resolve(has_brackets ? host.substr(1, host.size() - 2) : host, port);

@@ -5,27 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "core/file_descriptor.h"
+
 namespace fovea::serve {
-
-/// Closes a file when it goes.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int descriptor) noexcept : descriptor_(descriptor) {}
-  ~FileDescriptor() { reset(); }
-  FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(other.release()) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    if (this != &other) reset(other.release());
-    return *this;
-  }
-
-  [[nodiscard]] int get() const noexcept { return descriptor_; }
-  [[nodiscard]] int release() noexcept;
-  void reset(int descriptor = -1) noexcept;
-
- private:
-  int descriptor_ = -1;
-};
 
 /// A socket that listens, and whose accept() does not wait.
 struct ListeningSocket {

@@ -32,10 +32,10 @@ bool is_beneath(const std::string& path) {
 }
 
 /// The descriptor, if it is one of a regular file.
-Descriptor regular(Descriptor file) {
+FileDescriptor regular(FileDescriptor file) {
   struct stat status {};
-  const bool fits = file.is_open() && fstat(file.number(), &status) == 0 && S_ISREG(status.st_mode);
-  return fits ? std::move(file) : Descriptor();
+  const bool fits = file.is_open() && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+  return fits ? std::move(file) : FileDescriptor();
 }
 
 /// The absolute path in "file:///path", "file:/path" or "file://localhost/path".
@@ -56,13 +56,13 @@ std::string without_last_slash(std::string path) {
 }
 
 /// Reads to the end of the file or to `size` bytes; fewer if reading fails.
-std::vector<std::uint8_t> read_up_to(const Descriptor& file, std::size_t size) {
+std::vector<std::uint8_t> read_up_to(const FileDescriptor& file, std::size_t size) {
   std::vector<std::uint8_t> bytes;
   std::size_t got = 0;
   while (got < size) {
     constexpr std::size_t kStep = std::size_t{1} << 20;
     bytes.resize(std::min(size, got + kStep));
-    const ssize_t count = ::read(file.number(), bytes.data() + got, bytes.size() - got);
+    const ssize_t count = ::read(file.get(), bytes.data() + got, bytes.size() - got);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     got += static_cast<std::size_t>(count);
@@ -73,46 +73,35 @@ std::vector<std::uint8_t> read_up_to(const Descriptor& file, std::size_t size) {
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (is_open()) close(number_);
-}
-
-Descriptor open_beneath(const Descriptor& folder, const std::string& path) {
-  if (!is_beneath(path)) return Descriptor();
+FileDescriptor open_beneath(const FileDescriptor& folder, const std::string& path) {
+  if (!is_beneath(path)) return FileDescriptor();
   open_how how{};
   how.flags = kFileFlags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const long number = syscall(SYS_openat2, folder.number(), path.c_str(), &how, sizeof(how));
+  const long number = syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof(how));
   // Kernels before 5.6 do not know it; sandboxes forbid what they do not know.
   if (number < 0 && (errno == ENOSYS || errno == EPERM)) return open_by_components(folder, path);
-  return regular(Descriptor(static_cast<int>(number)));
+  return regular(FileDescriptor(static_cast<int>(number)));
 }
 
-Descriptor open_by_components(const Descriptor& folder, const std::string& path) {
-  if (!is_beneath(path)) return Descriptor();
+FileDescriptor open_by_components(const FileDescriptor& folder, const std::string& path) {
+  if (!is_beneath(path)) return FileDescriptor();
   const fs::path parts(path);
-  Descriptor at;
+  FileDescriptor at;
   for (const fs::path& part : parts.parent_path()) {
-    const int above = at.is_open() ? at.number() : folder.number();
-    at = Descriptor(openat(above, part.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    const int above = at.is_open() ? at.get() : folder.get();
+    at = FileDescriptor(openat(above, part.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
     if (!at.is_open()) return at;
   }
-  const int above = at.is_open() ? at.number() : folder.number();
-  return regular(Descriptor(openat(above, parts.filename().c_str(), kFileFlags)));
+  const int above = at.is_open() ? at.get() : folder.get();
+  return regular(FileDescriptor(openat(above, parts.filename().c_str(), kFileFlags)));
 }
 
 LocalFiles::LocalFiles(const std::string& folder) {
   if (folder.empty()) return;
   std::error_code error;
   const std::string real = fs::canonical(folder, error).string();
-  if (!error) folder_ = Descriptor(open(real.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!error) folder_ = FileDescriptor(open(real.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder_.is_open()) {
     throw Error(ErrorCode::kInvalidArgument, folder + ": expected a folder for local media");
   }
@@ -131,7 +120,7 @@ std::vector<std::uint8_t> LocalFiles::read(std::string_view url, std::size_t max
   const std::optional<std::string> path = path_of(url);
   for (const std::string& prefix : prefixes_) {
     if (!path || !path->starts_with(prefix)) continue;
-    const Descriptor file = open_beneath(folder_, path->substr(prefix.size()));
+    const FileDescriptor file = open_beneath(folder_, path->substr(prefix.size()));
     if (file.is_open()) return read_up_to(file, max_bytes + 1);
   }
   throw ApiError(403, "local_media_forbidden",

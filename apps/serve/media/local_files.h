@@ -5,30 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "core/file_descriptor.h"
+
 namespace fovea::serve {
-
-/// A descriptor that is closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-
-  [[nodiscard]] int number() const noexcept { return number_; }
-  [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
-
- private:
-  int number_;
-};
 
 /// Opens a regular file for reading that lies below an open folder, wherever symbolic links on the
 /// way lead; the last component may be none. Not open if there is none, and for a path that is
 /// absolute or has a component "..". Each look at the tree is the one that opens, so nobody can
 /// change the tree between a check and its use. Source: openat2(2), RESOLVE_BENEATH.
-[[nodiscard]] Descriptor open_beneath(const Descriptor& folder, const std::string& path);
+[[nodiscard]] FileDescriptor open_beneath(const FileDescriptor& folder, const std::string& path);
 /// The same for systems without openat2(): follows no symbolic link at all.
-[[nodiscard]] Descriptor open_by_components(const Descriptor& folder, const std::string& path);
+[[nodiscard]] FileDescriptor open_by_components(const FileDescriptor& folder,
+                                                const std::string& path);
 
 /// The files that clients may name.
 class LocalFiles {
@@ -46,7 +34,7 @@ class LocalFiles {
 
  private:
   std::vector<std::string> prefixes_;  ///< the folder as it was given, and without symbolic links
-  Descriptor folder_;
+  FileDescriptor folder_;
 };
 
 }  // namespace fovea::serve

@@ -45,16 +45,15 @@ void make_folder(const std::string& folder) {
 }  // namespace
 
 TemporaryFile::TemporaryFile(const std::string& folder) {
-  for (int i = 0; i < kTries && descriptor_ < 0; ++i) {
+  for (int i = 0; i < kTries && !file_.is_open(); ++i) {
     make_folder(folder);
     path_ = next_name(folder);
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
-    if (descriptor_ < 0 && errno != EEXIST && errno != ENOENT) break;
+    file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
+    if (!file_.is_open() && errno != EEXIST && errno != ENOENT) break;
   }
-  if (descriptor_ < 0) fail("cannot make a file");
-  if (fchmod(descriptor_, kFileMode) != 0) {  // whatever the umask says
+  if (!file_.is_open()) fail("cannot make a file");
+  if (fchmod(file_.get(), kFileMode) != 0) {  // whatever the umask says
     const int reason = errno;
-    close();
     unlink(path_.c_str());
     errno = reason;
     fail("cannot let others read a file");
@@ -62,28 +61,15 @@ TemporaryFile::TemporaryFile(const std::string& folder) {
 }
 
 TemporaryFile::~TemporaryFile() {
-  close();
   if (!path_.empty()) unlink(path_.c_str());
 }
 
-void TemporaryFile::close() noexcept {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
-}
-
 void TemporaryFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("cannot write");
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file_.get(), bytes)) fail("cannot write");
 }
 
 void TemporaryFile::move_to(const std::string& path) {
-  const int descriptor = descriptor_;
-  descriptor_ = -1;
-  if (::close(descriptor) != 0 && errno != EINTR) fail("cannot write");
+  if (!file_.close()) fail("cannot write");
   if (std::rename(path_.c_str(), path.c_str()) != 0) fail("cannot rename a file");
   path_.clear();
 }

@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "core/file_descriptor.h"
+
 namespace fovea::serve {
 
 /// A file under a name that nobody looks for, `.fovea-<pid>-<n>.tmp`, until it is moved to its own;
@@ -25,10 +27,8 @@ class TemporaryFile {
   void move_to(const std::string& path);
 
  private:
-  void close() noexcept;
-
   std::string path_;  // empty once it has been moved
-  int descriptor_ = -1;
+  FileDescriptor file_;
 };
 
 /// Whether a file of a folder has the name of a TemporaryFile.

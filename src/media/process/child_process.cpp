@@ -21,6 +21,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
+#include "core/local_socket.h"
 
 namespace fovea::media {
 namespace {
@@ -88,25 +89,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-/// As the system's send(), with a descriptor unless that is -1.
-ssize_t send_some(int socket, std::span<const std::uint8_t> bytes, int descriptor) {
-  iovec part{const_cast<std::uint8_t*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(int));
-  }
-  return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 bool is_gone(int error) { return error == EPIPE || error == ECONNRESET; }
 
 }  // namespace
@@ -122,25 +104,23 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   const std::string name = std::filesystem::path(program).filename();
   FOVEA_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, kUnavailable,
               "cannot start ", name, ": ", std::strerror(errno));
-  socket_ = ends[0];
+  socket_.reset(ends[0]);
+  const FileDescriptor socket_of_child(ends[1]);
   for (const int end : ends) {
     setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof(kSocketBufferBytes));
   }
   const int failed = posix_spawn(&pid_, program.c_str(), FileActions(ends[1]).get(),
                                  Attributes().get(), words.data(), settings.data());
-  close(ends[1]);
-  if (failed == 0) return;
-  close(socket_);
-  FOVEA_CHECK(false, kUnavailable, "cannot start ", name, ": ", std::strerror(failed));
+  FOVEA_CHECK(failed == 0, kUnavailable, "cannot start ", name, ": ", std::strerror(failed));
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
-      socket_(std::exchange(other.socket_, -1)),
+      socket_(std::move(other.socket_)),
       status_(other.status_) {}
 
 ChildProcess::~ChildProcess() {
-  if (socket_ >= 0) close(socket_);
+  socket_.reset();
   kill();
 }
 
@@ -171,13 +151,13 @@ int ChildProcess::end() {
 
 void ChildProcess::wait_until(short events) const {
   check_interrupt_of_wait();
-  pollfd entry{socket_, events, 0};
+  pollfd entry{socket_.get(), events, 0};
   if (poll(&entry, 1, kPollMs) > 0) check_interrupt();  // the process has moved
 }
 
 bool ChildProcess::send(std::span<const std::uint8_t> bytes, int descriptor) {
   while (!bytes.empty()) {
-    const ssize_t sent = send_some(socket_, bytes, descriptor);
+    const ssize_t sent = send_some(socket_.get(), std::as_bytes(bytes), descriptor);
     if (sent < 0 && is_gone(errno)) return false;
     FOVEA_CHECK(sent >= 0 || errno == EAGAIN || errno == EINTR, kIo,
                 "cannot write to a decoder process: ", std::strerror(errno));
@@ -193,7 +173,7 @@ bool ChildProcess::send(std::span<const std::uint8_t> bytes, int descriptor) {
 
 bool ChildProcess::receive(std::span<std::uint8_t> bytes) {
   while (!bytes.empty()) {
-    const ssize_t received = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    const ssize_t received = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (received == 0 || (received < 0 && is_gone(errno))) return false;
     FOVEA_CHECK(received >= 0 || errno == EAGAIN || errno == EINTR, kIo,
                 "cannot read from a decoder process: ", std::strerror(errno));

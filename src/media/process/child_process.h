@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/file_descriptor.h"
+
 namespace fovea::media {
 
 /// A running process that this one started, and the socket on which the two talk. Ends and reaps
@@ -39,7 +41,7 @@ class ChildProcess {
   void kill() noexcept;
 
   int pid_ = -1;  ///< -1: there is none, or it was reaped
-  int socket_ = -1;
+  FileDescriptor socket_;
   int status_ = 0;  ///< as waitpid gave it
 };
 

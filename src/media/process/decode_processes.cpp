@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/file_descriptor.h"
 #include "core/interrupt.h"
 #include "core/plugin/plugin.h"
 #include "media/decode_image.h"
@@ -26,25 +27,21 @@ constexpr std::uint64_t kVideoSlackBytes = std::uint64_t{256} << 20;
 class MemoryFile {
  public:
   MemoryFile(std::span<const std::uint8_t> bytes, std::string_view name)
-      : descriptor_(memfd_create("fovea", MFD_CLOEXEC)) {
-    FOVEA_CHECK(descriptor_ >= 0, kUnavailable, name,
-                ": no file in memory: ", std::strerror(errno));
+      : file_(memfd_create("fovea", MFD_CLOEXEC)) {
+    FOVEA_CHECK(file_.is_open(), kUnavailable, name, ": no file in memory: ", std::strerror(errno));
     while (!bytes.empty()) {
       check_interrupt();
       constexpr std::size_t kAtOnce = std::size_t{16} << 20;
-      const ssize_t done = write(descriptor_, bytes.data(), std::min(bytes.size(), kAtOnce));
+      const ssize_t done = write(file_.get(), bytes.data(), std::min(bytes.size(), kAtOnce));
       FOVEA_CHECK(done > 0 || errno == EINTR, kOutOfMemory, name,
                   ": no memory for a copy of it: ", std::strerror(errno));
       bytes = bytes.subspan(done > 0 ? static_cast<std::size_t>(done) : 0);
     }
   }
-  ~MemoryFile() { close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept { return file_.get(); }
 
  private:
-  int descriptor_;
+  FileDescriptor file_;
 };
 
 }  // namespace

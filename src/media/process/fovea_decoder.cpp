@@ -60,8 +60,7 @@ std::uint64_t number(std::string_view text) {
   send_reply({.kind = ReplyKind::kReady, .isolation = isolation});
   while (true) {
     const auto [request, file] = receive_request();
-    serve(request, file);
-    if (file >= 0) close(file);
+    serve(request, file.get());
   }
 }
 

@@ -4,8 +4,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstring>
+#include <span>
+#include <utility>
+
+#include "core/local_socket.h"
 
 namespace fovea::media {
 namespace {
@@ -50,19 +52,11 @@ void send_pixels(const Image& image) {
 
 Received receive_request() {
   RequestHeader header{};
-  iovec part{header.data(), header.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t received = recvmsg(kSocket, &message, MSG_WAITALL);
+  FileDescriptor file;
+  const ssize_t received =
+      receive_some(kSocket, std::as_writable_bytes(std::span(header)), &file, MSG_WAITALL);
   if (received != static_cast<ssize_t>(header.size())) leave();
-  Received result{.request = parse_request(header)};
-  const cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-  if (rights != nullptr) std::memcpy(&result.file, CMSG_DATA(rights), sizeof(int));
-  return result;
+  return {.request = parse_request(header), .file = std::move(file)};
 }
 
 std::vector<std::uint8_t> receive_payload(const Request& request) {

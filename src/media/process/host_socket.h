@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "media/image.h"
 #include "media/process/messages.h"
 
@@ -23,7 +24,7 @@ void send_pixels(const Image& image);
 
 struct Received {
   Request request;
-  int file = -1;  ///< descriptor that came with it; -1 if there is none
+  FileDescriptor file;  ///< that came with it, if there is one
 };
 
 [[nodiscard]] Received receive_request();

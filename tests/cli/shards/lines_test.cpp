@@ -53,8 +53,8 @@ TEST(LineReader, RefusesALineThatIsTooLong) {
 
 TEST(LineReader, RefusesWhatIsNoFile) {
   const TemporaryDirectory folder;
-  expect_error(ErrorCode::kNotFound, "cannot open", [&] { LineReader(folder / "none"); });
-  expect_error(ErrorCode::kIo, "no regular file", [&] { LineReader(folder.path()); });
+  expect_error(ErrorCode::kNotFound, "no such file", [&] { LineReader(folder / "none"); });
+  expect_error(ErrorCode::kIo, "not a regular file", [&] { LineReader(folder.path()); });
 }
 
 }  // namespace

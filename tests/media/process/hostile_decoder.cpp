@@ -58,7 +58,6 @@ std::vector<std::int64_t> lost_frames(char order) {
 void answer_video(const Request& request, int file) {
   char order = 0;
   (void)pread(file, &order, 1, static_cast<off_t>(request.file_bytes) - 1);
-  close(file);
   Reply info{.kind = ReplyKind::kVideoInfo, .width_px = 4, .height_px = 2, .num_frames = 3};
   if (order == 'w') info.width_px = 70'000;
   if (order == 'n') info.num_frames = 2'000'000;
@@ -90,7 +89,7 @@ int main() {
     if (request.kind == RequestKind::kImage) {
       answer(receive_payload(request));
     } else {
-      answer_video(request, file);
+      answer_video(request, file.get());
     }
   }
 }

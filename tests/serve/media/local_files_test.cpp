@@ -99,7 +99,7 @@ TEST_F(LocalFilesTest, WantAFolder) {
 }
 
 TEST_F(LocalFilesTest, OpenTheSameWithAndWithoutOpenat2) {
-  const Descriptor folder(open((base_ / "media").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor folder(open((base_ / "media").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (const std::string path : {"a.png", "inner/b c.png", "./a.png", "inner//b c.png"}) {
     EXPECT_TRUE(open_beneath(folder, path).is_open()) << path;
     EXPECT_TRUE(open_by_components(folder, path).is_open()) << path;

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "flags/parse.h"
 #include "fovea/error.h"
+#include "fovea/text.h"
 #include "output_file.h"
 #include "report/text.h"
 
@@ -78,7 +79,7 @@ Trace random_trace(const TraceOptions& options) {
 }
 
 Trace read_trace(const std::string& path) {
-  std::istringstream file(read_text_file(path));
+  std::istringstream file(read_text_file(path, kMaxTextFileBytes));
   Trace trace;
   std::string line;
   for (std::int64_t number = 1; std::getline(file, line); ++number) {

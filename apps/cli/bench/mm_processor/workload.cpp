@@ -14,6 +14,7 @@
 #include "bench/random.h"
 #include "flags/json_text.h"
 #include "flags/sizes.h"
+#include "fovea/text.h"
 #include "inputs.h"
 #include "output_file.h"
 
@@ -137,7 +138,7 @@ std::vector<MmRequest> directory_requests(const std::string& path) {
 
 std::vector<MmRequest> jsonl_requests(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::istringstream stream(read_text_file(path));
+  std::istringstream stream(read_text_file(path, kMaxTextFileBytes));
   std::vector<MmRequest> requests;
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {

@@ -132,8 +132,7 @@ TEST_F(FileWorkload, MissingDirectoryIsAnError) {
 }
 
 TEST_F(FileWorkload, DirectoryIsNoFileOfRequests) {
-  expect_error(ErrorCode::kIo, "expected a text file, got a directory",
-               [&] { (void)jsonl_requests(folder_.path()); });
+  expect_error(ErrorCode::kIo, "not a regular file", [&] { (void)jsonl_requests(folder_.path()); });
 }
 
 TEST_F(FileWorkload, LinesNameImagesAndVideos) {
@@ -182,13 +181,13 @@ TEST_F(FileWorkload, DeeplyNestedLinesAreErrors) {
 TEST_F(FileWorkload, PipesAndDevicesAreErrors) {
   ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   for (const std::string& path : {folder_ / "pipe", std::string("/dev/zero")}) {
-    expect_error(ErrorCode::kIo, path + ": expected a text file, got no regular file",
+    expect_error(ErrorCode::kIo, path + ": not a regular file",
                  [&] { (void)jsonl_requests(path); });
   }
 }
 
 TEST_F(FileWorkload, MissingAndEmptyFilesAreErrors) {
-  expect_error(ErrorCode::kNotFound, "cannot open",
+  expect_error(ErrorCode::kNotFound, "no such file",
                [&] { (void)jsonl_requests(folder_ / "none.jsonl"); });
   expect_error(ErrorCode::kNotFound, "holds no request", [&] { (void)read("\n"); });
   expect_error(ErrorCode::kNotFound, "clip.mp4", [&] { (void)read("{\"video\": \"clip.mp4\"}"); });
