@@ -6,6 +6,7 @@
 #include <iostream>
 #include <optional>
 
+#include "core/stopwatch.h"
 #include "errors.h"
 #include "flags/cache_size.h"
 #include "flags/cli11.h"
@@ -19,7 +20,6 @@
 #include "report/encode_report.h"
 #include "report/report_json.h"
 #include "report/stages.h"
-#include "report/stopwatch.h"
 #include "report/svg_chart.h"
 #include "report/text.h"
 #include "shards/encode_shard.h"
@@ -67,7 +67,7 @@ EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs,
   const Stopwatch load_watch;
   Progress loading(console, "loading " + flags.engine.model);
   Engine engine = Engine::load(flags.engine.model, options, bounds);
-  run.load_ms = load_watch.ms();
+  run.load_ms = load_watch.elapsed_ms();
 
   const Stopwatch encode_watch;
   Progress encoding(console, "encoding", std::ssize(inputs));
@@ -77,7 +77,7 @@ EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs,
                              .on_error = on_error(flags),
                              .progress = progress,
                              .bounds = bounds});
-  run.encode_ms = encode_watch.ms();
+  run.encode_ms = encode_watch.elapsed_ms();
   run.stats = engine.stats();
   run.replicas = engine.replica_stats();
   run.device = engine.device();

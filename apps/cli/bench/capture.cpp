@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "bench/mm_processor/workload.h"
+#include "core/stopwatch.h"
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/flags.h"
@@ -17,7 +18,6 @@
 #include "inputs.h"
 #include "output_file.h"
 #include "report/report_json.h"
-#include "report/stopwatch.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "verb.h"
@@ -56,20 +56,20 @@ CaptureRun measure(const CaptureFlags& flags, Console& console) {
   CaptureRun run;
   const Stopwatch since_start;
   Engine engine = Engine::load(flags.engine.model, options);
-  run.loaded_ms = since_start.ms();
+  run.loaded_ms = since_start.elapsed_ms();
   std::future<double> captured_ms = std::async(std::launch::async, [&] {
     engine.warm_up();
-    return since_start.ms();
+    return since_start.elapsed_ms();
   });
   const auto answer_ms = [&] {
     const Stopwatch watch;
     (void)engine.encode(items, {.dtype = RowDType::kBFloat16});
-    return watch.ms();
+    return watch.elapsed_ms();
   };
   std::vector<std::pair<double, double>> answers;  // when each was there, how long it took
   do {
     const double took_ms = answer_ms();
-    answers.emplace_back(since_start.ms(), took_ms);
+    answers.emplace_back(since_start.elapsed_ms(), took_ms);
   } while (captured_ms.wait_for(std::chrono::seconds(0)) != std::future_status::ready);
   run.captured_ms = captured_ms.get();
   run.first_answer_ms = answers.front().first;

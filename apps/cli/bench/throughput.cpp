@@ -5,6 +5,7 @@
 
 #include "bench/bench.h"
 #include "bench/samples.h"
+#include "core/stopwatch.h"
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/flags.h"
@@ -18,7 +19,6 @@
 #include "report/graph_counts.h"
 #include "report/report_json.h"
 #include "report/stages.h"
-#include "report/stopwatch.h"
 #include "report/svg_chart.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -73,7 +73,7 @@ ThroughputRun measure(const ThroughputFlags& flags, std::span<const Input> input
     }
     const Stopwatch watch;
     const std::vector<Embedding> items = encode_inputs(engine, inputs, {});
-    const double elapsed_ms = watch.ms();
+    const double elapsed_ms = watch.elapsed_ms();
     progress.advance();
     if (i < flags.warmups) continue;
     run.run_ms.push_back(elapsed_ms);

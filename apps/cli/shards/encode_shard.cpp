@@ -6,13 +6,13 @@
 #include <iostream>
 #include <utility>
 
+#include "core/stopwatch.h"
 #include "errors.h"
 #include "flags/cache_size.h"
 #include "flags/cli11.h"
 #include "flags/model_limits.h"
 #include "fovea/fovea.h"
 #include "progress.h"
-#include "report/stopwatch.h"
 #include "report/text.h"
 #include "shards/encode_calls.h"
 #include "shards/shard_folder.h"
@@ -167,7 +167,7 @@ class ShardRun {
               << "items   " << encoded_ << " encoded, " << skipped_ << " were there, " << failed_
               << " failed\n"
               << "device  " << engine.device() << "\n"
-              << "time    " << fixed(watch_.seconds(), 1) << " s\n"
+              << "time    " << fixed(watch_.elapsed_seconds(), 1) << " s\n"
               << "output  " << job_.folder << ", " << counted(parts_, "new part") << ", "
               << bytes_text(static_cast<std::size_t>(written_bytes_)) << "\n";
   }

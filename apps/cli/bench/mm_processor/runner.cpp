@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "bench/random.h"
+#include "core/stopwatch.h"
 #include "report/stages.h"
-#include "report/stopwatch.h"
 
 namespace fovea::cli {
 namespace {
@@ -32,7 +32,7 @@ Answer send(const RunContext& ctx, std::span<const MediaItem> items, TowerMode m
       items,
       {.dtype = ctx.dtype, .on_error = OnError::kSkip, .enforce_eager = mode == TowerMode::kEager});
   Answer answer;
-  answer.record.e2e_ms = Stopwatch(arrival).ms();
+  answer.record.e2e_ms = Stopwatch(arrival).elapsed_ms();
   for (const Embedding& item : rows) {
     if (item.error && !answer.failure) answer.failure = item.error->what();
     for (const Stage& stage : kStages) answer.record.times.*stage.ms += item.times.*stage.ms;
@@ -125,7 +125,7 @@ WorkloadRun run_arrivals(const RunContext& ctx, TowerMode mode, const Arrivals& 
   for (std::future<void>& server : servers) server.get();
 
   WorkloadRun run{.mode = mode};
-  run.seconds = Stopwatch(start).seconds();
+  run.seconds = Stopwatch(start).elapsed_seconds();
   run.counts = counts_between(before, ctx.engine.stats());
   for (Answer& answer : answers) take(run, std::move(answer));
   return run;

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "bench/random.h"
-#include "report/stopwatch.h"
+#include "core/stopwatch.h"
 
 namespace fovea::cli {
 namespace {
@@ -36,12 +36,12 @@ ServeRun run_clients(const ServeLoad& load, const std::function<void(const Media
             return;
           }
           const std::lock_guard lock(mutex);
-          run.latency_ms.push_back(request.ms());
+          run.latency_ms.push_back(request.elapsed_ms());
         }
       });
     }
   }
-  run.seconds = watch.seconds();
+  run.seconds = watch.elapsed_seconds();
   if (failure) std::rethrow_exception(failure);
   return run;
 }
@@ -62,7 +62,7 @@ ServeRun run_arrivals(Batcher& batcher, const ServeLoad& load) {
       batcher.submit({load.items[i]}, {}, [&, moment](const BatchReply& reply) {
         const std::lock_guard lock(mutex);
         if (reply.error) failure = reply.error;
-        if (!reply.error) run.latency_ms.push_back(Stopwatch(moment).ms());
+        if (!reply.error) run.latency_ms.push_back(Stopwatch(moment).elapsed_ms());
       });
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnavailable) throw;
@@ -70,7 +70,7 @@ ServeRun run_arrivals(Batcher& batcher, const ServeLoad& load) {
     }
   }
   batcher.drain();
-  run.seconds = Stopwatch(begin).seconds();
+  run.seconds = Stopwatch(begin).elapsed_seconds();
   if (failure) throw Error(*failure);
   return run;
 }
@@ -92,8 +92,8 @@ ServeRun run_one_call(Engine& engine, const ServeLoad& load) {
   const Stopwatch watch;
   const std::size_t count = engine.encode(load.items).size();
   ServeRun run;
-  run.seconds = watch.seconds();
-  run.latency_ms.assign(count, watch.ms());
+  run.seconds = watch.elapsed_seconds();
+  run.latency_ms.assign(count, watch.elapsed_ms());
   return run;
 }
 
