@@ -31,7 +31,29 @@ struct StageTimes {
   double pack_ms = 0;    ///< on the host: packing, filling inputs, submitting their upload
   double encode_ms = 0;  ///< the tower, less the time in which packing overlaps with it
   double output_ms = 0;  ///< rows to the caller's dtype and memory
+
+  /// Adds stage by stage.
+  StageTimes& operator+=(const StageTimes& other) noexcept;
 };
+
+/// A stage with its name, for tables.
+struct Stage {
+  const char* name;
+  double StageTimes::*ms;
+};
+
+/// All of them, in the order in which an item goes through them.
+inline constexpr std::array<Stage, 6> kStages{{{"read", &StageTimes::read_ms},
+                                               {"decode", &StageTimes::decode_ms},
+                                               {"resize", &StageTimes::resize_ms},
+                                               {"pack", &StageTimes::pack_ms},
+                                               {"encode", &StageTimes::encode_ms},
+                                               {"output", &StageTimes::output_ms}}};
+
+inline StageTimes& StageTimes::operator+=(const StageTimes& other) noexcept {
+  for (const Stage& stage : kStages) this->*stage.ms += other.*stage.ms;
+  return *this;
+}
 
 /// Elements of rows: memory of its own, aligned to 64 bytes. What is new in it is not initialised,
 /// because that would take as long as computing it. From 2 MiB on memory comes from the system, in

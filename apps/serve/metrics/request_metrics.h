@@ -11,7 +11,6 @@
 #include "serve/http/server.h"
 #include "serve/media/media_source.h"
 #include "serve/metrics/histogram.h"
-#include "serve/rows/stages.h"
 #include "serve/service/service.h"
 
 namespace fovea::serve {
