@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <functional>
 #include <future>
@@ -12,6 +13,7 @@
 
 #include "core/blocked_signals.h"
 #include "fovea/error.h"
+#include "serve/signals.h"
 
 namespace fovea::serve {
 
@@ -39,6 +41,18 @@ class BackgroundRead {
       running_ = failed.get_future();
       failed.set_exception(std::make_exception_ptr(
           Error(ErrorCode::kIo, std::string("cannot start a thread: ") + error.what())));
+    }
+  }
+
+  /// What has been read now, or nothing if a signal that asks for the end comes first; SIGHUP reads
+  /// again. Only after start(). @throws as take().
+  [[nodiscard]] std::optional<Result> wait(const Signals& signals) {
+    constexpr std::chrono::milliseconds kGlance(5);
+    for (;;) {
+      if (std::optional<Result> result = take()) return result;
+      const std::optional<int> signal = signals.wait(kGlance);
+      if (signal && signal != SIGHUP) return std::nullopt;
+      if (signal) start();
     }
   }
 

@@ -31,15 +31,16 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
+using FilesReader = BackgroundRead<ServerFiles>;
+
 /// The keys of the command line and those of the file.
 std::vector<std::string> all_keys(std::vector<std::string> keys, const ServerFiles& files) {
   std::ranges::copy(files.api_keys, std::back_inserter(keys));
   return keys;
 }
 
-AdmissionOptions with_keys_of_file(AdmissionOptions options, const std::string& path) {
-  options.api_keys =
-      all_keys(std::move(options.api_keys), read_files({.api_keys = path, .tls = {}}));
+AdmissionOptions with_keys_of_file(AdmissionOptions options, const ServerFiles& files) {
+  options.api_keys = all_keys(std::move(options.api_keys), files);
   return options;
 }
 
@@ -51,7 +52,8 @@ std::optional<Publisher> publisher_of(const ServeOptions& options) {
 /// All parts of a running server. Later ones refer to earlier ones.
 class Running {
  public:
-  Running(ServeOptions options, LogSink& log)
+  /// @param files what `reader` has read. Both others must outlive this.
+  Running(ServeOptions options, const ServerFiles& files, FilesReader& reader, LogSink& log)
       : options_(std::move(options)),
         log_(log),
         trace_(options_.profile_dir),
@@ -60,12 +62,10 @@ class Running {
         service_(service_options()),
         media_(media_options()),
         encoder_{service_, media_},
-        admission_(with_keys_of_file(options_.admission, options_.api_key_file), service_),
+        admission_(with_keys_of_file(options_.admission, files), service_),
         router_(make_router()),
-        server_(http_options(), server_parts()),
-        files_([paths = ServerPaths{options_.api_key_file, options_.http.tls}] {
-          return read_files(paths);
-        }) {}
+        server_(http_options(), server_parts(files)),
+        reader_(reader) {}
   /// Handlers run on threads of the service, and use what comes after it here.
   ~Running() {
     server_.stop(milliseconds(0));
@@ -80,7 +80,7 @@ class Running {
   [[nodiscard]] ServiceOptions service_options();
   [[nodiscard]] MediaSourceOptions media_options();
   [[nodiscard]] HttpOptions http_options();
-  [[nodiscard]] Server::Parts server_parts();
+  [[nodiscard]] Server::Parts server_parts(const ServerFiles& files);
   [[nodiscard]] Router make_router();
   void observe(const Served& served);
   /// Waits until a signal asks for the end. @throws Error if the model cannot be loaded.
@@ -101,7 +101,7 @@ class Running {
   Admission admission_;
   Router router_;
   Server server_;
-  BackgroundRead<ServerFiles> files_;
+  FilesReader& reader_;
 };
 
 ServiceOptions Running::service_options() {
@@ -130,12 +130,13 @@ HttpOptions Running::http_options() {
   return http;
 }
 
-Server::Parts Running::server_parts() {
+Server::Parts Running::server_parts(const ServerFiles& files) {
   return {.router = &router_,
           .gate = [this](const RequestHead& head,
                          const Route& route) { return admission_.admit(head, route); },
           .observer = [this](const Served& served) { observe(served); },
-          .run_task = [this](std::function<void()> task) { service_.run(std::move(task)); }};
+          .run_task = [this](std::function<void()> task) { service_.run(std::move(task)); },
+          .tls = files.tls};
 }
 
 Router Running::make_router() {
@@ -191,7 +192,7 @@ void Running::wait_for_end(const Signals& signals) {
   bool is_loaded = false;
   for (;;) {
     const std::optional<int> signal = signals.wait(kGlance);
-    if (signal == SIGHUP) files_.start();
+    if (signal == SIGHUP) reader_.start();
     if (signal && signal != SIGHUP) return;
     use_fresh_files();
     if (is_loaded || service_.state() == ServiceState::kStarting) continue;
@@ -203,7 +204,7 @@ void Running::wait_for_end(const Signals& signals) {
 
 void Running::use_fresh_files() {
   try {
-    const std::optional<ServerFiles> fresh = files_.take();
+    const std::optional<ServerFiles> fresh = reader_.take();
     if (!fresh) return;
     if (fresh->tls) server_.use_tls(*fresh->tls);
     admission_.set_keys(all_keys(options_.admission.api_keys, *fresh),
@@ -245,7 +246,12 @@ void Running::shut_down(const Signals& signals) {
 
 int serve(ServeOptions options, LogSink& log) {
   const Signals signals;
-  Running(std::move(options), log).run(signals);
+  // A file of a network may hang for ever, and signals are blocked by now.
+  FilesReader reader(
+      [paths = ServerPaths{options.api_key_file, options.http.tls}] { return read_files(paths); });
+  reader.start();
+  const std::optional<ServerFiles> files = reader.wait(signals);
+  if (files) Running(std::move(options), *files, reader, log).run(signals);
   return 0;
 }
 

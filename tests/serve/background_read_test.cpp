@@ -1,6 +1,7 @@
 #include "serve/background_read.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -60,6 +61,22 @@ TEST(BackgroundRead, ReadsAgainWhatMayBeOutdated) {
   gate->set_value();
   EXPECT_EQ(taken(reader), 2);
   EXPECT_EQ(reader.take(), std::nullopt);
+}
+
+TEST(BackgroundRead, IsWaitedForUntilASignalAsksForTheEnd) {
+  const Signals signals;
+  const auto gate = std::make_shared<std::promise<void>>();
+  const std::shared_future<void> opened = gate->get_future().share();
+  BackgroundRead<int> reader([opened, number = std::make_shared<std::atomic<int>>(0)] {
+    opened.wait();
+    return ++*number;
+  });
+  reader.start();
+  kill(getpid(), SIGTERM);
+  EXPECT_EQ(reader.wait(signals), std::nullopt);  // the file still hangs
+  kill(getpid(), SIGHUP);
+  gate->set_value();
+  EXPECT_GE(reader.wait(signals).value(), 1);
 }
 
 TEST(BackgroundRead, TakesNoSignals) {

@@ -59,7 +59,7 @@ Server::Impl::Impl(HttpOptions wanted, Parts given)
     : options(checked(std::move(wanted))),
       parts(std::move(given)),
       connections(options.max_connections) {
-  if (options.tls) tls = make_tls_context(*options.tls, read_tls(*options.tls));
+  if (options.tls) tls = make_tls_context(*options.tls, parts.tls.value());
   const bool is_unix = !options.unix_socket.empty();
   ListeningSocket listening =
       is_unix ? listen_unix(options.unix_socket) : listen_tcp(options.host, options.port);

@@ -114,6 +114,8 @@ class Server {
     Gate gate;
     Observer observer;
     RunTask run_task;  ///< for handlers
+    std::optional<TlsTexts> tls =
+        {};  ///< what the files of HttpOptions::tls hold; needed with them
   };
 
   /// Binds and listens; connections are accepted from start() on.

@@ -111,6 +111,7 @@ class TestServer {
         .gate = std::move(gate),
         .observer = [this](const serve::Served& served) { observe(served); },
         .run_task = [this](std::function<void()> task) { tasks_.add(std::move(task)); }};
+    if (options.tls && !is_unix) parts.tls = serve::read_tls(*options.tls);
     server.emplace(std::move(options), std::move(parts));
     server->start();
     if (!is_unix) path_.clear();
