@@ -13,7 +13,6 @@
 namespace fovea::serve {
 namespace {
 
-constexpr int kBatch = 256;                          ///< connections per turn of the event loop
 constexpr std::chrono::milliseconds kPause{100};     ///< when something has run out
 constexpr std::chrono::milliseconds kRoomPause{20};  ///< for a connection to give way
 constexpr std::chrono::milliseconds kShortPause{1};

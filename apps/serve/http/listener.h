@@ -18,6 +18,10 @@ namespace fovea::serve {
 /// notify_room().
 class Listener {
  public:
+  /// Connections that are accepted in one turn of the event loop: others have theirs in between,
+  /// probes too, however many connections wait.
+  static constexpr int kBatch = 16;
+
   using Take = std::function<void(Accepted, std::shared_ptr<ConnectionPlace>)>;
 
   /// @param take gets each connection. @param make_room asked to end one that can be spared, while
