@@ -1,7 +1,5 @@
 #include "serve/service/admission.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -21,17 +19,6 @@ std::optional<std::string_view> given_key(const RequestHead& head) {
   return std::string_view(*authorization).substr(kBearer.size());
 }
 
-/// Whether a key is one of those with these digests, in a time that does not tell how much of it is
-/// right.
-bool is_one_of(std::string_view key, const std::vector<Sha256Digest>& digests) {
-  const Sha256Digest digest = sha256(key);
-  bool found = false;
-  for (const Sha256Digest& known : digests) {
-    found = CRYPTO_memcmp(digest.data(), known.data(), digest.size()) == 0 || found;
-  }
-  return found;
-}
-
 }  // namespace
 
 Admission::Admission(AdmissionOptions options, Service& service)
@@ -39,22 +26,9 @@ Admission::Admission(AdmissionOptions options, Service& service)
   set_keys(options_.api_keys, options_.admin_keys);
 }
 
-Admission::Keys Admission::digests(const std::vector<std::string>& api_keys,
-                                   const std::vector<std::string>& admin_keys) {
-  Keys keys;
-  for (const auto& [texts, digests] :
-       {std::pair(&api_keys, &keys.api), std::pair(&admin_keys, &keys.admin)}) {
-    for (const std::string& text : *texts) {
-      if (text.empty()) throw Error(ErrorCode::kInvalidArgument, "an API key is empty");
-      digests->push_back(sha256(text));
-    }
-  }
-  return keys;
-}
-
 void Admission::set_keys(const std::vector<std::string>& api_keys,
                          const std::vector<std::string>& admin_keys) {
-  auto keys = std::make_shared<const Keys>(digests(api_keys, admin_keys));
+  auto keys = std::make_shared<const Keys>(Keys{KeySet(api_keys), KeySet(admin_keys)});
   const std::lock_guard lock(mutex_);
   keys_ = std::move(keys);
 }
@@ -73,7 +47,7 @@ void Admission::check_admin(const RequestHead& head, const Keys& keys) {
     refuse("foreign_origin", "this route answers no page of another host: Origin is not Host");
   }
   const std::optional<std::string_view> key = given_key(head);
-  if (key && is_one_of(*key, keys.admin)) return;
+  if (key && keys.admin.contains(*key)) return;
   const std::string need = "this route needs an admin key (--admin-api-key)";
   if (!keys.admin.empty()) refuse("admin_required", need);
   const std::string objection = objection_to(head, options_.open_admin);
@@ -85,7 +59,7 @@ void Admission::check_key(const RequestHead& head, const Route& route) {
   if (route.kind == RouteKind::kAdmin) return check_admin(head, *keys);
   const std::optional<std::string_view> key = given_key(head);
   if (keys->api.empty() || (route.kind == RouteKind::kService && !options_.auth_all)) return;
-  if (key && (is_one_of(*key, keys->api) || is_one_of(*key, keys->admin))) return;
+  if (key && (keys->api.contains(*key) || keys->admin.contains(*key))) return;
   ++no_key_;
   throw ApiError(401, "invalid_api_key",
                  "expected \"Authorization: Bearer <key>\" or \"X-API-Key: <key>\" with a key of "

@@ -13,8 +13,8 @@
 #include "serve/http/server.h"
 #include "serve/service/admin_access.h"
 #include "serve/service/body_room.h"
+#include "serve/service/key_set.h"
 #include "serve/service/service.h"
-#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 
@@ -55,8 +55,8 @@ class Admission {
 
  private:
   struct Keys {
-    std::vector<Sha256Digest> api;
-    std::vector<Sha256Digest> admin;
+    KeySet api;
+    KeySet admin;
   };
 
   [[nodiscard]] std::shared_ptr<const Keys> keys() const;
@@ -67,8 +67,6 @@ class Admission {
   [[nodiscard]] std::function<void(std::uint64_t)> growing(const std::shared_ptr<BodyRoom>& room);
   [[nodiscard]] ApiError no_place();
   [[nodiscard]] std::shared_ptr<void> take_place();
-  [[nodiscard]] static Keys digests(const std::vector<std::string>& api_keys,
-                                    const std::vector<std::string>& admin_keys);
 
   AdmissionOptions options_;
   Service& service_;

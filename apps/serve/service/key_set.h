@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/text/sha256.h"
+
+namespace fovea::serve {
+
+/// Keys that clients may give. Asked for every request on a thread that moves bytes, by anybody: a
+/// look-up takes time logarithmic in their number, which a file may have a hundred thousand of. How
+/// long it takes tells nothing of a key, because digests are compared that nobody outside knows how
+/// to make.
+class KeySet {
+ public:
+  KeySet() = default;
+  /// @throws Error(kInvalidArgument) for an empty key, Error(kIo) without random bytes.
+  explicit KeySet(const std::vector<std::string>& keys);
+
+  [[nodiscard]] bool empty() const noexcept { return digests_.empty(); }
+  [[nodiscard]] bool contains(std::string_view key) const;
+
+ private:
+  [[nodiscard]] Sha256Digest digest(std::string_view key) const;
+
+  std::string secret_;                 ///< in front of every key
+  std::vector<Sha256Digest> digests_;  ///< ascending
+};
+
+}  // namespace fovea::serve
