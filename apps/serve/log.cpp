@@ -5,9 +5,15 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <new>
 #include <optional>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "core/blocked_signals.h"
+#include "core/check.h"
+#include "core/file_descriptor.h"
 #include "core/json_writer.h"
 #include "fovea/text.h"
 
@@ -98,13 +104,69 @@ std::string failure_line(const Served& served) {
   return "request " + served.head.id + " failed: " + std::string(served.error_detail);
 }
 
-void ServerLog::write(LogLevel level, std::string_view line) {
-  if (!wants(level)) return;
+ServerLog::ServerLog(LogFormat format, LogLevel level, int descriptor)
+    : format_(format), level_(level), descriptor_(descriptor) {
+  const BlockedSignals none;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::kIo, cat("a thread of the log: ", error.what()));
+  }
+}
+
+ServerLog::~ServerLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+std::string ServerLog::line_of(LogLevel level, std::string_view line) const {
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::system_clock::now().time_since_epoch());
-  const std::string text = log_line(format_, now.count(), level, line) + "\n";
-  const std::lock_guard lock(mutex_);
-  std::fputs(text.c_str(), stderr);
+  return log_line(format_, now.count(), level, line) + "\n";
+}
+
+void ServerLog::write(LogLevel level, std::string_view line) noexcept {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  if (!wants(level)) return;
+  bool is_kept = false;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  try {
+    const std::string text = line_of(level, line);
+    lock.lock();
+    is_kept = lines_.size() + text.size() <= kMostBytes;
+    if (is_kept) lines_ += text;
+  } catch (const std::exception&) {
+    is_kept = false;  // there is no memory for it
+  }
+  if (!lock) lock.lock();
+  if (!is_kept) ++lost_;
+  lock.unlock();
+  changed_.notify_one();
+}
+
+void ServerLog::run() noexcept {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ends_ || lost_ > 0 || !lines_.empty(); });
+    if (lost_ == 0 && lines_.empty()) return;
+    const std::string lines = std::exchange(lines_, {});
+    const std::int64_t lost = std::exchange(lost_, 0);
+    lock.unlock();
+    hand_on(lines);
+    try {
+      if (lost > 0) hand_on(line_of(LogLevel::kWarning, cat("log_lost lines=", lost)));
+    } catch (const std::exception&) {  // NOLINT: nor is there memory for that
+    }
+    lock.lock();
+  }
+}
+
+void ServerLog::hand_on(std::string_view lines) const noexcept {
+  (void)write_all(descriptor_, std::as_bytes(std::span(lines)));  // or nobody is there to read them
 }
 
 }  // namespace fovea::serve

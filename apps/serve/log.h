@@ -1,8 +1,13 @@
 #pragma once
 
-#include <atomic>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "fovea/log.h"
 #include "serve/http/server.h"
@@ -26,18 +31,36 @@ enum class LogFormat : std::uint8_t {
 /// What the log says of a request that the server has failed at: why, with paths of the server.
 [[nodiscard]] std::string failure_line(const Served& served);
 
-/// The log of a server on stderr, a line at a time. Thread-safe.
+/// The log of a server. Threads that move bytes write to it and wait for nobody: a thread of its
+/// own hands the lines on, and where they are read too slowly, those beyond 1 MiB are lost, which a
+/// line then says ("log_lost lines=.."). Thread-safe.
 class ServerLog final : public LogSink {
  public:
-  ServerLog(LogFormat format, LogLevel level) : format_(format), level_(level) {}
+  /// @param descriptor takes the lines; must stay open. @throws Error(kIo) if there is no thread.
+  ServerLog(LogFormat format, LogLevel level, int descriptor = STDERR_FILENO);
+  /// Waits until all lines are written.
+  ~ServerLog() override;
+  ServerLog(const ServerLog&) = delete;
+  ServerLog& operator=(const ServerLog&) = delete;
 
-  void write(LogLevel level, std::string_view line) override;
+  void write(LogLevel level, std::string_view line) noexcept override;
   [[nodiscard]] bool wants(LogLevel level) const noexcept override { return level >= level_; }
 
  private:
+  void run() noexcept;
+  /// A line with its end, as of now.
+  [[nodiscard]] std::string line_of(LogLevel level, std::string_view line) const;
+  void hand_on(std::string_view lines) const noexcept;
+
   LogFormat format_;
   LogLevel level_;
-  std::mutex mutex_;  // one line at a time
+  int descriptor_;
+  std::mutex mutex_;  // guards the rest
+  std::condition_variable changed_;
+  std::string lines_;      ///< that wait
+  std::int64_t lost_ = 0;  ///< lines
+  bool ends_ = false;
+  std::thread thread_;
 };
 
 }  // namespace fovea::serve

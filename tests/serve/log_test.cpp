@@ -2,6 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <optional>
 
 #include "fovea/error.h"
 #include "serve/text/json.h"
@@ -79,13 +85,45 @@ TEST(RequestLine, TellsNoSecrets) {
 }
 
 TEST(ServerLog, WritesFromItsLevelOn) {
-  ServerLog log(LogFormat::kText, LogLevel::kWarning);
   testing::internal::CaptureStderr();
-  log.write(LogLevel::kInfo, "quiet");
-  log.write(LogLevel::kError, "loud");
+  {
+    ServerLog log(LogFormat::kText, LogLevel::kWarning);
+    log.write(LogLevel::kInfo, "quiet");
+    log.write(LogLevel::kError, "loud");
+  }
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_THAT(text, HasSubstr(" error loud\n"));
   EXPECT_THAT(text, Not(HasSubstr("quiet")));
+}
+
+/// All that comes out of a descriptor until its other end is closed.
+std::string text_of(int descriptor) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (ssize_t size = 1; size > 0;) {
+    size = read(descriptor, piece.data(), piece.size());
+    if (size > 0) text.append(piece.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+TEST(ServerLog, KeepsNobodyWaitingForItsReader) {
+  constexpr std::int64_t kLines = 30'000;
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  auto log = std::make_optional<ServerLog>(LogFormat::kText, LogLevel::kInfo, pipe[1]);
+  const std::string line = "event=" + std::string(100, 'x');
+  for (std::int64_t i = 0; i < kLines; ++i) log->write(LogLevel::kInfo, line);  // nobody reads yet
+  std::future<std::string> read = std::async(std::launch::async, [&] { return text_of(pipe[0]); });
+  log.reset();
+  close(pipe[1]);
+  const std::string text = read.get();
+  close(pipe[0]);
+  const std::string mark = "warning log_lost lines=";
+  const std::size_t at = text.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  const std::int64_t lost = std::stoll(text.substr(at + mark.size()));
+  EXPECT_EQ(std::ranges::count(text, '\n') - 1 + lost, kLines);
 }
 
 }  // namespace
