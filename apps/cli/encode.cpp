@@ -111,26 +111,27 @@ void warn_of_rows_not_finite(const std::vector<Embedding>& items, Console& conso
 }
 
 std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
-  nlohmann::ordered_json json = to_json(run.stats);
+  JsonObject json = to_json(run.stats);
   std::int64_t rows = 0;
   std::int64_t failed = 0;
   for (const Embedding& item : run.items) {
     rows += item.rows;
     failed += item.error ? 1 : 0;
   }
-  nlohmann::ordered_json& replicas = json["replicas"] = nlohmann::ordered_json::array();
-  for (const ReplicaStats& replica : run.replicas) replicas.push_back(to_json(replica));
-  json["fovea_version"] = version();
-  json["model"] = model_name(flags.engine.model);
-  json["device"] = run.device;
+  JsonArray replicas;
+  for (const ReplicaStats& replica : run.replicas) replicas.add(to_json(replica));
+  json.set("replicas", replicas);
+  json.set("fovea_version", version());
+  json.set("model", model_name(flags.engine.model));
+  json.set("device", run.device);
   const MediaOptions& media = flags.engine.options.media;
-  json["media_profile"] = value_name(media.profile);
-  json["jpeg_scaling"] = media.jpeg_scaling;
-  json["items"] = run.items.size();
-  json["failed_items"] = failed;
-  json["rows"] = rows;
-  json["load_ms"] = run.load_ms;
-  json["encode_ms"] = run.encode_ms;
+  json.set("media_profile", value_name(media.profile));
+  json.set("jpeg_scaling", media.jpeg_scaling);
+  json.set("items", run.items.size());
+  json.set("failed_items", failed);
+  json.set("rows", rows);
+  json.set("load_ms", run.load_ms);
+  json.set("encode_ms", run.encode_ms);
   return json_text(json);
 }
 

@@ -20,9 +20,7 @@ int run_env(const EnvFlags& flags, Console& /*console*/) {
   using enum Table::Align;
   const std::vector<EnvironmentFact> facts = describe_environment();
   if (flags.json) {
-    nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : facts) object[name] = value;
-    std::cout << json_text(object);
+    std::cout << json_text(facts);
     return kExitOk;
   }
   Table table({{"what", kLeft}, {"found", kLeft}});

@@ -99,8 +99,8 @@ int run_inspect(const InspectFlags& flags, Console& console) {
   const ModelReport report = inspect(flags.engine.model, options);
   const PackingPlan packing = plan(flags.engine.model, sizes, options);
   if (flags.json) {
-    nlohmann::ordered_json json = to_json(report);
-    json["plan"] = to_json(packing);
+    JsonObject json = to_json(report);
+    json.set("plan", to_json(packing));
     std::cout << json_text(json);
   } else {
     print_report(flags, report, packing);

@@ -119,8 +119,8 @@ int run_plan(const PlanFlags& flags, Console& console) {
   const std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
   const PackingPlan result = plan(flags.engine.model, sizes, options);
   if (flags.json) {
-    nlohmann::ordered_json json = to_json(result);
-    json["media_profile"] = value_name(options.media.profile);
+    JsonObject json = to_json(result);
+    json.set("media_profile", value_name(options.media.profile));
     std::cout << json_text(json);
   } else {
     print_plan(result, sizes);

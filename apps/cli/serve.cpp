@@ -53,24 +53,24 @@ serve::UrlPolicy url_policy(const ServeFlags& flags) {
 /// The folder that --ec-transfer-config names. @throws UsageError for another connector than the
 /// one that reads files.
 std::string shared_storage_path(const std::string& transfer_config) try {
-  const nlohmann::json json = parse_json(transfer_config);
-  if (!json.is_object()) {
+  const std::optional<JsonDocument> json = parse_json_object(transfer_config);
+  if (!json) {
     throw UsageError("--ec-transfer-config: expected a JSON object, got " +
                      shown_json(transfer_config));
   }
-  const std::string connector = json.value("ec_connector", "ECExampleConnector");
+  const std::string connector = json->root().string_or("ec_connector", "ECExampleConnector");
   if (connector != "ECExampleConnector") {
     throw UsageError("--ec-transfer-config: only ECExampleConnector reads files, got " +
                      one_line(connector) + "; others fetch rows from /v1/cache (docs/serving.md)");
   }
-  const auto extra = json.value("ec_connector_extra_config", nlohmann::json::object());
-  std::string path = extra.value("shared_storage_path", "");
+  const std::optional<JsonView> extra = json->root().find("ec_connector_extra_config");
+  std::string path = extra ? extra->string_or("shared_storage_path", "") : "";
   if (path.empty()) {
     throw UsageError(
         "--ec-transfer-config: expected ec_connector_extra_config with shared_storage_path");
   }
   return path;
-} catch (const nlohmann::json::exception& error) {
+} catch (const Error& error) {
   throw UsageError(std::string("--ec-transfer-config: ") + error.what());
 }
 

@@ -27,12 +27,12 @@ struct VerifyFlags {
 void print_checks(const std::vector<Check>& checks, bool json) {
   using enum Table::Align;
   if (json) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    JsonArray list;
     for (const Check& check : checks) {
-      list.push_back({{"name", check.name},
-                      {"passed", check.passed},
-                      {"skipped", check.skipped},
-                      {"detail", check.detail}});
+      list.add(JsonObject{{"name", check.name},
+                          {"passed", check.passed},
+                          {"skipped", check.skipped},
+                          {"detail", check.detail}});
     }
     std::cout << json_text(list);
     return;

@@ -241,6 +241,30 @@ std::string JsonView::string_or(std::string_view key, std::string fallback) cons
   return member ? member->as_string() : std::move(fallback);
 }
 
+void JsonView::append_to(std::string& out) const {
+  if (is_array()) {
+    out += '[';
+    for (std::size_t i = 0; i < num_elements(); ++i) {
+      if (i > 0) out += ',';
+      element(i).append_to(out);
+    }
+    out += ']';
+  } else if (is_object()) {
+    out += '{';
+    for (std::size_t i = 0; i < num_members(); ++i) {
+      if (i > 0) out += ',';
+      append_json(out, key(i));
+      out += ':';
+      member(i).append_to(out);
+    }
+    out += '}';
+  } else if (is_string()) {
+    append_json(out, node_->string());
+  } else {
+    out += node_->kind == JsonKind::kReal ? json_number(node_->get<double>()) : summary();
+  }
+}
+
 JsonDocument::JsonDocument(std::unique_ptr<detail::JsonTree> tree) : tree_(std::move(tree)) {}
 JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;

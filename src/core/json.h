@@ -107,6 +107,9 @@ class JsonView {
   [[nodiscard]] bool bool_or(std::string_view key, bool fallback) const;
   [[nodiscard]] std::string string_or(std::string_view key, std::string fallback) const;
 
+  /// Appends the value as JSON on one line, for json_writer.h.
+  void append_to(std::string& out) const;
+
  private:
   friend class JsonDocument;
 

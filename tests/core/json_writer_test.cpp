@@ -48,6 +48,12 @@ TEST(JsonWriter, WritesListsElementByElement) {
   EXPECT_EQ(to_json_text(list), R"([1,"",{"a":true}])");
 }
 
+TEST(JsonWriter, WritesWhatWasRead) {
+  const std::string text =
+      R"({"a":[1,-2,2.5,1e+30,null,true,"x\n"],"b":{"c":{}},"d":18446744073709551615})";
+  EXPECT_EQ(to_json_text(JsonDocument::parse(text, "x").root()), text);
+}
+
 TEST(JsonNumber, IsTheShortestThatReadsBack) {
   const std::pair<double, const char*> numbers[] = {{0, "0.0"},
                                                     {-0.0, "-0.0"},

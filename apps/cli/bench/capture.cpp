@@ -122,7 +122,7 @@ std::string graph_table(const Stats& stats) {
   return table.text();
 }
 
-nlohmann::ordered_json json_of(const CaptureFlags& flags, const CaptureRun& run) {
+JsonObject json_of(const CaptureFlags& flags, const CaptureRun& run) {
   return {{"benchmark", "capture"},
           {"fovea_version", version()},
           {"model", flags.engine.model},

@@ -112,7 +112,7 @@ LatencyRun measure(const LatencyFlags& flags, const std::vector<std::int64_t>& t
   return run;
 }
 
-nlohmann::ordered_json json_of(const LatencyFlags& flags, const LatencyRun& run) {
+JsonObject json_of(const LatencyFlags& flags, const LatencyRun& run) {
   return {{"benchmark", "latency"},       {"fovea_version", version()},
           {"model", flags.engine.model},  {"device", run.device},
           {"warmups", flags.warmups},     {"repetitions", flags.repetitions},

@@ -15,7 +15,7 @@ std::string case_text(const LatencyCase& what) {
 }
 
 /// @param m with energy.
-nlohmann::ordered_json energy_json(const Measurement& m) {
+JsonObject energy_json(const Measurement& m) {
   return {{"runs", m.energy->runs},
           {"mean_ms", m.energy->run_ms},
           {"watts", m.energy->watts},
@@ -147,24 +147,25 @@ LineChart latency_chart(std::span<const Measurement> measurements) {
   return chart;
 }
 
-nlohmann::ordered_json results_json(std::span<const Measurement> measurements) {
-  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+JsonArray results_json(std::span<const Measurement> measurements) {
+  JsonArray results;
   for (const Measurement& m : measurements) {
-    nlohmann::ordered_json entry = {{"threads", m.threads},
-                                    {"count", m.what.count},
-                                    {"patches", m.what.patches},
-                                    {"rows", m.timing.rows},
-                                    {"token_budget", m.timing.budget},
-                                    {"flops", m.timing.flops},
-                                    {"eager_ms", to_json(summarize(m.timing.eager_ms))},
-                                    {"replay_ms", nullptr},
-                                    {"gflops_per_s", m.gflops()},
-                                    {"peak_gflops_per_s", nullptr},
-                                    {"energy", nullptr}};
-    if (!m.timing.replay_ms.empty()) entry["replay_ms"] = to_json(summarize(m.timing.replay_ms));
-    if (m.peak_gflops) entry["peak_gflops_per_s"] = *m.peak_gflops;
-    if (m.energy) entry["energy"] = energy_json(m);
-    results.push_back(std::move(entry));
+    JsonObject entry{{"threads", m.threads},
+                     {"count", m.what.count},
+                     {"patches", m.what.patches},
+                     {"rows", m.timing.rows},
+                     {"token_budget", m.timing.budget},
+                     {"flops", m.timing.flops},
+                     {"eager_ms", to_json(summarize(m.timing.eager_ms))}};
+    std::optional<JsonObject> replay_ms;
+    if (!m.timing.replay_ms.empty()) replay_ms = to_json(summarize(m.timing.replay_ms));
+    std::optional<JsonObject> energy;
+    if (m.energy) energy = energy_json(m);
+    entry.set("replay_ms", replay_ms)
+        .set("gflops_per_s", m.gflops())
+        .set("peak_gflops_per_s", m.peak_gflops)
+        .set("energy", energy);
+    results.add(entry);
   }
   return results;
 }

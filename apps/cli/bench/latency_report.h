@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "fovea/diagnostics.h"
 #include "report/svg_chart.h"
 
@@ -55,6 +55,6 @@ struct Measurement {
 [[nodiscard]] LineChart latency_chart(std::span<const Measurement> measurements);
 
 /// The list "results" of the benchmark's JSON (docs/cli.md).
-[[nodiscard]] nlohmann::ordered_json results_json(std::span<const Measurement> measurements);
+[[nodiscard]] JsonArray results_json(std::span<const Measurement> measurements);
 
 }  // namespace fovea::cli

@@ -46,7 +46,7 @@ Summary summarize(std::span<const double> samples) {
           .max = *max};
 }
 
-nlohmann::ordered_json to_json(const Summary& summary) {
+JsonObject to_json(const Summary& summary) {
   return {{"mean", summary.mean}, {"median", summary.median}, {"p90", summary.p90},
           {"p99", summary.p99},   {"min", summary.min},       {"max", summary.max}};
 }

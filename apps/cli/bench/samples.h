@@ -1,7 +1,8 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <span>
+
+#include "core/json_writer.h"
 
 namespace fovea::cli {
 
@@ -26,6 +27,6 @@ struct Summary {
 [[nodiscard]] Summary summarize(std::span<const double> samples);
 
 /// The fields under their names.
-[[nodiscard]] nlohmann::ordered_json to_json(const Summary& summary);
+[[nodiscard]] JsonObject to_json(const Summary& summary);
 
 }  // namespace fovea::cli

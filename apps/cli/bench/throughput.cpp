@@ -104,13 +104,13 @@ std::string stage_table(const ThroughputRun& run) {
   return table.text();
 }
 
-nlohmann::ordered_json energy_json(const ThroughputRun& run) {
-  if (!run.power) return nullptr;
-  return {{"watts", run.power->watts},
-          {"joules", run.joules()},
-          {"joules_per_item", run.joules() / static_cast<double>(run.items)},
-          {"joules_per_row", run.joules() / static_cast<double>(run.rows)},
-          {"uncertainty", run.power->uncertainty}};
+std::optional<JsonObject> energy_json(const ThroughputRun& run) {
+  if (!run.power) return std::nullopt;
+  return JsonObject{{"watts", run.power->watts},
+                    {"joules", run.joules()},
+                    {"joules_per_item", run.joules() / static_cast<double>(run.items)},
+                    {"joules_per_row", run.joules() / static_cast<double>(run.rows)},
+                    {"uncertainty", run.power->uncertainty}};
 }
 
 /// A line of the report; empty where nothing counts energy.
@@ -123,10 +123,10 @@ std::string energy_line(const ThroughputRun& run) {
          percent(run.power->uncertainty) + "\n";
 }
 
-nlohmann::ordered_json json_of(const ThroughputFlags& flags, const ThroughputRun& run) {
-  nlohmann::ordered_json stages = nlohmann::ordered_json::object();
+JsonObject json_of(const ThroughputFlags& flags, const ThroughputRun& run) {
+  JsonObject stages;
   for (std::size_t s = 0; s < kStages.size(); ++s) {
-    stages[std::string(kStages[s].name) + "_ms"] = to_json(summarize(run.stage_ms[s]));
+    stages.set(std::string(kStages[s].name) + "_ms", to_json(summarize(run.stage_ms[s])));
   }
   return {{"benchmark", "throughput"},
           {"fovea_version", version()},

@@ -1,7 +1,8 @@
 // The JSON of --compilation-config.
 #include "flags/compilation_config.h"
 
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
 #include "errors.h"
 #include "flags/json_text.h"
@@ -12,34 +13,34 @@ namespace {
 
 /// @param key with the flag that it stands in.
 [[noreturn]] void reject(const std::string& key, const std::string& expected,
-                         const nlohmann::json& value) {
+                         const JsonView& value) {
   throw UsageError(key + ": expected " + expected + ", got " + shown(value));
 }
 
-std::int64_t integer_of(const nlohmann::json& value, const std::string& key, std::int64_t min,
+std::int64_t integer_of(const JsonView& value, const std::string& key, std::int64_t min,
                         std::int64_t max = kNoLimit) {
-  const std::int64_t number = value.is_number_integer() ? value.get<std::int64_t>() : min - 1;
+  const std::int64_t number = value.integer().value_or(min - 1);
   if (number < min || number > max) reject(key, whole_number_text(min, max), value);
   return number;
 }
 
-bool boolean_of(const nlohmann::json& value, const std::string& key) {
-  if (!value.is_boolean()) reject(key, "true or false", value);
-  return value.get<bool>();
+bool boolean_of(const JsonView& value, const std::string& key) {
+  if (!value.is_bool()) reject(key, "true or false", value);
+  return value.as_bool();
 }
 
-std::vector<std::int64_t> list_of(const nlohmann::json& value, const std::string& key,
+std::vector<std::int64_t> list_of(const JsonView& value, const std::string& key,
                                   const std::string& expected) {
   if (!value.is_array()) reject(key, expected, value);
   std::vector<std::int64_t> result;
-  for (const nlohmann::json& element : value) {
+  for (const JsonView& element : value.elements()) {
     result.push_back(integer_of(element, key, 1, kMaxTokenBudget));
   }
   return result;
 }
 
 /// Reads a list for all paths, or an object with lists of paths.
-void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOptions& graphs) {
+void apply_budgets(const JsonView& value, const std::string& key, GraphOptions& graphs) {
   graphs.encoder_cudagraph_token_budgets.clear();
   graphs.encoder_cudagraph_path_token_budgets.clear();
   if (!value.is_object()) {
@@ -47,9 +48,10 @@ void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOpt
         list_of(value, key, "a list, or an object with a list for each path");
     return;
   }
-  for (const auto& [path, list] : value.items()) {
+  for (std::size_t i = 0; i < value.num_members(); ++i) {
+    const std::string path(value.key(i));
     graphs.encoder_cudagraph_path_token_budgets[path] =
-        list_of(list, std::string(key).append(": ").append(shown(path)), "a list");
+        list_of(value.member(i), std::string(key).append(": ").append(shown(path)), "a list");
   }
 }
 
@@ -57,23 +59,25 @@ void apply_budgets(const nlohmann::json& value, const std::string& key, GraphOpt
 
 void apply_json_budgets(const std::string& json_text, const std::string& what,
                         GraphOptions& graphs) {
-  const nlohmann::json root = parse_json(json_text);
-  if (!root.is_object() && !root.is_array()) {
+  const std::optional<JsonDocument> json = parse_json(json_text);
+  if (!json || (!json->root().is_object() && !json->root().is_array())) {
     throw UsageError(what + ": expected a JSON " +
                      (json_text.starts_with('[') ? "list" : "object") + ", got " +
                      shown_json(json_text));
   }
-  apply_budgets(root, what, graphs);
+  apply_budgets(json->root(), what, graphs);
 }
 
 void apply_compilation_config(const std::string& json_text, GraphOptions& graphs,
                               Console& console) {
-  const nlohmann::json root = parse_json(json_text);
-  if (!root.is_object()) {
+  const std::optional<JsonDocument> json = parse_json_object(json_text);
+  if (!json) {
     throw UsageError("--compilation-config: expected a JSON object, got " + shown_json(json_text));
   }
-  for (const auto& [key, value] : root.items()) {
-    if (value.is_null()) continue;
+  for (const std::string_view name : json->root().keys()) {
+    if (!json->root().find(name)) continue;
+    const std::string key(name);
+    const JsonView value = json->root().at(name);
     const std::string what = "--compilation-config: " + shown(key);
     if (key == "cudagraph_mm_encoder") {
       graphs.cudagraph_mm_encoder = boolean_of(value, what);

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "core/json.h"
+#include "core/json_writer.h"
 #include "fovea/error.h"
 #include "report/text.h"
 
@@ -17,12 +17,18 @@ constexpr JsonLimits kLimits{.bytes = std::size_t{16} << 20,
                              .key_bytes = 1'000,
                              .string_bytes = std::size_t{16} << 20};
 
+constexpr std::string_view kName = "flag";
+
+/// @throws Error(kCorruptData) for what is no JSON, or beyond the limits.
+JsonDocument parse(const std::string& text) {
+  return JsonDocument::parse_borrowed(text, std::string(kName),
+                                      {.non_finite = false, .limits = kLimits});
+}
+
 /// Why a text is no JSON, or beyond the limits, and where; empty if it is neither.
 std::string problem_of(const std::string& text) {
-  constexpr std::string_view kName = "flag";
   try {
-    (void)JsonDocument::parse_borrowed(text, std::string(kName),
-                                       {.non_finite = false, .limits = kLimits});
+    (void)parse(text);
     return "";
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kCorruptData) throw;
@@ -32,10 +38,19 @@ std::string problem_of(const std::string& text) {
 
 }  // namespace
 
-nlohmann::json parse_json(const std::string& text) {
-  // The parser of the library has no limits, and with a callback it is quadratic.
-  return nlohmann::json::parse(problem_of(text).empty() ? text : "", nullptr,
-                               /*allow_exceptions=*/false);
+std::optional<JsonDocument> parse_json(const std::string& text) {
+  try {
+    return parse(text);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCorruptData) throw;
+    return std::nullopt;
+  }
+}
+
+std::optional<JsonDocument> parse_json_object(const std::string& text) {
+  std::optional<JsonDocument> json = parse_json(text);
+  if (json && !json->root().is_object()) json.reset();
+  return json;
 }
 
 std::string shown_json(const std::string& text) {
@@ -45,9 +60,7 @@ std::string shown_json(const std::string& text) {
   return problem.empty() ? shown(text) : shown(text) + " (" + problem + ")";
 }
 
-std::string shown(const nlohmann::json& value) {
-  return shown(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
+std::string shown(const JsonView& value) { return shown(to_json_text(value)); }
 
 std::string shown(const std::string& text) { return shortened(one_line(text), kMaxShownBytes); }
 

@@ -1,21 +1,26 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+
+#include "core/json.h"
 
 namespace fovea::cli {
 
 /// Parses JSON of the command line or of a request file, in time linear in its length.
-/// @returns a value that is_discarded() if the text is no JSON, larger than 16 MiB, nested deeper
-/// than 64 levels, or has more than a million values and keys: nothing can be too deep for whoever
-/// walks through the value.
-[[nodiscard]] nlohmann::json parse_json(const std::string& text);
+/// @param text must outlive the document.
+/// @returns nothing if the text is no JSON, larger than 16 MiB, nested deeper than 64 levels, or
+/// has more than a million values and keys: nothing can be too deep for whoever walks through the
+/// value.
+[[nodiscard]] std::optional<JsonDocument> parse_json(const std::string& text);
+/// As above; nothing either if it is no object.
+[[nodiscard]] std::optional<JsonDocument> parse_json_object(const std::string& text);
 
 /// A text that was to be JSON for a message: "<text>", and if it is none, why and where.
 [[nodiscard]] std::string shown_json(const std::string& text);
 
 /// The value as JSON for a message, its middle left out if it is long.
-[[nodiscard]] std::string shown(const nlohmann::json& value);
+[[nodiscard]] std::string shown(const JsonView& value);
 
 /// A text of a user or a file for a message: on one line, its middle left out if it is long.
 [[nodiscard]] std::string shown(const std::string& text);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "errors.h"
@@ -51,20 +50,23 @@ void refuse_idle_limits(const VllmFlags& flags) {
 
 std::optional<std::int64_t> prompt_limit(const std::string& json_text, std::string_view modality) {
   if (json_text.empty()) return std::nullopt;
-  const nlohmann::json root = parse_json(json_text);
-  if (!root.is_object()) {
+  const std::optional<JsonDocument> json = parse_json_object(json_text);
+  if (!json) {
     throw UsageError(std::string(kPromptLimit) + ": expected a JSON object, got " +
                      shown_json(json_text));
   }
   std::optional<std::int64_t> most;
-  for (const auto& [name, limit] : root.items()) {
-    const nlohmann::json& count =
-        limit.is_object() && limit.contains("count") ? limit["count"] : limit;
-    if (!count.is_number_integer() || count.get<std::int64_t>() < 0) {
-      throw UsageError(std::string(kPromptLimit) + ": " + shown(name) + ": expected " +
-                       whole_number_text(0, kNoLimit) + ", got " + shown(limit));
+  for (const std::string_view name : json->root().keys()) {
+    const std::optional<JsonView> limit = json->root().find(name);
+    const std::optional<JsonView> count =
+        limit && limit->is_object() ? limit->find("count") : limit;
+    const std::optional<std::int64_t> number = count ? count->integer() : std::nullopt;
+    if (!number || *number < 0) {
+      throw UsageError(std::string(kPromptLimit) + ": " + shown(std::string(name)) + ": expected " +
+                       whole_number_text(0, kNoLimit) + ", got " +
+                       (limit ? shown(*limit) : "null"));
     }
-    if (name == modality) most = count.get<std::int64_t>();
+    if (name == modality) most = number;
   }
   return most;
 }

@@ -4,16 +4,9 @@
 namespace fovea::cli {
 namespace {
 
-using nlohmann::ordered_json;
-
 const char* name_of(Modality modality) { return modality == Modality::kImage ? "image" : "video"; }
 
-template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
-}
-
-ordered_json to_json(const PathStats& path) {
+JsonObject to_json(const PathStats& path) {
   return {{"name", path.name},
           {"token_budgets", path.token_budgets},
           {"replays", path.replays},
@@ -23,7 +16,7 @@ ordered_json to_json(const PathStats& path) {
           {"padded_rows", path.padded_rows}};
 }
 
-ordered_json to_json(const GraphReport& graph) {
+JsonObject to_json(const GraphReport& graph) {
   return {{"path", graph.path},
           {"budget", graph.budget},
           {"capture_ms", graph.capture_ms},
@@ -34,7 +27,7 @@ ordered_json to_json(const GraphReport& graph) {
           {"stored_times", graph.stored_times}};
 }
 
-ordered_json to_json(const CacheTierStats& tier) {
+JsonObject to_json(const CacheTierStats& tier) {
   return {{"capacity_bytes", tier.capacity_bytes},
           {"bytes", tier.bytes},
           {"items", tier.items},
@@ -43,7 +36,7 @@ ordered_json to_json(const CacheTierStats& tier) {
           {"evictions", tier.evictions}};
 }
 
-ordered_json to_json(const EncoderCacheStats& cache) {
+JsonObject to_json(const EncoderCacheStats& cache) {
   return {{"capacity_bytes", cache.capacity_bytes},
           {"bytes", cache.bytes},
           {"freeable_bytes", cache.freeable_bytes},
@@ -60,29 +53,26 @@ ordered_json to_json(const EncoderCacheStats& cache) {
           {"host", to_json(cache.host)}};
 }
 
-ordered_json to_json(const ItemInfo& item) {
+JsonObject to_json(const ItemInfo& item) {
   return {{"modality", name_of(item.modality)},
           {"source_width_px", item.source_width_px},
           {"source_height_px", item.source_height_px},
           {"num_frames", item.num_frames},
           {"resized_width_px", item.resized_width_px},
           {"resized_height_px", item.resized_height_px},
-          {"grid_thw", or_null(item.grid_thw)},
+          {"grid_thw", item.grid_thw},
           {"patches", item.patches},
           {"rows", item.rows}};
 }
 
-ordered_json to_json(const PlannedBatch& batch) {
-  ordered_json budgets = ordered_json::array();
-  for (const std::optional<std::int64_t>& budget : batch.budgets)
-    budgets.push_back(or_null(budget));
+JsonObject to_json(const PlannedBatch& batch) {
   return {{"replica", batch.replica},
           {"items", batch.items},
           {"tokens", batch.tokens},
-          {"budgets", budgets}};
+          {"budgets", batch.budgets}};
 }
 
-ordered_json to_json(const TensorReport& tensor) {
+JsonObject to_json(const TensorReport& tensor) {
   return {{"name", tensor.name},
           {"dtype", tensor.dtype},
           {"shape", tensor.shape},
@@ -90,43 +80,42 @@ ordered_json to_json(const TensorReport& tensor) {
 }
 
 template <class T>
-ordered_json list_of(const std::vector<T>& values) {
-  ordered_json list = ordered_json::array();
-  for (const T& value : values) list.push_back(to_json(value));
+JsonArray list_of(const std::vector<T>& values) {
+  JsonArray list;
+  for (const T& value : values) list.add(to_json(value));
   return list;
 }
 
 }  // namespace
 
-ordered_json to_json(const Stats& stats) {
-  ordered_json json = {{"graph_hits", stats.graph_hits},
-                       {"graph_partial", stats.graph_partial},
-                       {"graph_misses", stats.graph_misses},
-                       {"skipped", stats.skipped},
-                       {"hit_rate", stats.hit_rate()},
-                       {"num_budgets", stats.num_budgets},
-                       {"token_budgets", stats.token_budgets},
-                       {"sub_batches", stats.sub_batches},
-                       {"miss_reasons", ordered_json(stats.miss_reasons)},
-                       {"paths", list_of(stats.paths)},
-                       {"capture_seconds", stats.capture_seconds},
-                       {"graph_bytes", stats.graph_bytes},
-                       {"graphs", list_of(stats.graphs)}};
-  if (stats.encoder_cache.capacity_bytes > 0) json["encoder_cache"] = to_json(stats.encoder_cache);
-  if (stats.energy_joules) json["energy_joules"] = *stats.energy_joules;
+JsonObject to_json(const Stats& stats) {
+  JsonObject json = {{"graph_hits", stats.graph_hits},
+                     {"graph_partial", stats.graph_partial},
+                     {"graph_misses", stats.graph_misses},
+                     {"skipped", stats.skipped},
+                     {"hit_rate", stats.hit_rate()},
+                     {"num_budgets", stats.num_budgets},
+                     {"token_budgets", stats.token_budgets},
+                     {"sub_batches", stats.sub_batches},
+                     {"miss_reasons", stats.miss_reasons},
+                     {"paths", list_of(stats.paths)},
+                     {"capture_seconds", stats.capture_seconds},
+                     {"graph_bytes", stats.graph_bytes},
+                     {"graphs", list_of(stats.graphs)}};
+  if (stats.encoder_cache.capacity_bytes > 0)
+    json.set("encoder_cache", to_json(stats.encoder_cache));
+  if (stats.energy_joules) json.set("energy_joules", *stats.energy_joules);
   return json;
 }
 
-ordered_json to_json(const ReplicaStats& replica) {
-  ordered_json json = {{"device", replica.device}};
-  json.update(to_json(replica.stats));
-  return json;
+JsonObject to_json(const ReplicaStats& replica) {
+  return JsonObject{{"device", replica.device}}.merge(to_json(replica.stats));
 }
 
-ordered_json to_json(const PackingPlan& plan) {
-  ordered_json token_budgets = ordered_json::object();
+JsonObject to_json(const PackingPlan& plan) {
+  JsonObject token_budgets;
   for (std::size_t path = 0; path < plan.paths.size(); ++path) {
-    token_budgets[plan.paths[path]] = plan.token_budgets.at(path);
+    token_budgets.set(plan.paths[path], plan.token_budgets.at(path));
   }
   return {{"items", list_of(plan.items)},
           {"paths", plan.paths},
@@ -136,13 +125,11 @@ ordered_json to_json(const PackingPlan& plan) {
           {"batches", list_of(plan.batches)}};
 }
 
-ordered_json to_json(const ModelReport& report) {
-  ordered_json facts = ordered_json::object();
-  for (const auto& [name, value] : report.facts) facts[name] = value;
-  ordered_json arenas = ordered_json::array();
+JsonObject to_json(const ModelReport& report) {
+  JsonArray arenas;
   for (const ArenaReport& arena : report.arenas) {
-    arenas.push_back(
-        {{"path", arena.path}, {"token_budget", arena.token_budget}, {"arena_bytes", arena.bytes}});
+    arenas.add(JsonObject{
+        {"path", arena.path}, {"token_budget", arena.token_budget}, {"arena_bytes", arena.bytes}});
   }
   return {{"architecture", report.architecture},
           {"family", report.family},
@@ -151,16 +138,11 @@ ordered_json to_json(const ModelReport& report) {
           {"width", report.width},
           {"images", report.images},
           {"videos", report.videos},
-          {"facts", facts},
+          {"facts", report.facts},
           {"parameters", report.parameters},
           {"weight_bytes", report.weight_bytes},
           {"arenas", arenas},
           {"tensors", list_of(report.tensors)}};
-}
-
-std::string json_text(const ordered_json& value) {
-  constexpr int kIndent = 2;
-  return value.dump(kIndent, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace fovea::cli

@@ -1,9 +1,11 @@
 // Lines of manifests, and which of them count.
 #include "shards/manifest.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 #include <utility>
 
+#include "core/json.h"
+#include "core/json_writer.h"
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "shards/lines.h"
@@ -11,69 +13,101 @@
 namespace fovea::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Of the format; another one is refused.
 constexpr std::int64_t kVersion = 2;
 
-Json json_of(const ManifestHeader& header) {
-  return {{"fovea_manifest", kVersion},        {"shard", header.shard.index},
-          {"shards", header.shard.count},      {"model", header.model},
-          {"fingerprint", header.fingerprint}, {"options", header.options},
+/// What all shards of a folder have in common.
+JsonObject common_json(const ManifestHeader& header) {
+  return {{"shards", header.shard.count},
+          {"model", header.model},
+          {"fingerprint", header.fingerprint},
+          {"options", header.options},
           {"fovea_version", version()}};
 }
 
-Json json_of(const ItemLine& item) {
-  Json json = {{"path", item.path}, {"size", item.size}, {"mtime", item.mtime_ns}};
+JsonObject json_of(const ManifestHeader& header) {
+  return JsonObject{{"fovea_manifest", kVersion}, {"shard", header.shard.index}}.merge(
+      common_json(header));
+}
+
+/// The text, or null for an empty one.
+std::optional<std::string> or_null(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+JsonObject json_of(const ItemLine& item) {
   const bool failed = !item.error.empty();
-  json["file"] = failed ? Json() : Json(item.file);
-  json["tensor"] = failed ? Json() : Json(item.tensor);
-  json["rows"] = item.rows;
-  json["width"] = item.width;
-  json["grid"] = item.grid_thw ? Json(*item.grid_thw) : Json();
-  json["key"] = item.key.empty() ? Json() : Json(item.key);
-  json["error"] = failed ? Json(item.error) : Json();
-  return json;
+  return {{"path", item.path},
+          {"size", item.size},
+          {"mtime", item.mtime_ns},
+          {"file", or_null(failed ? "" : item.file)},
+          {"tensor", or_null(failed ? "" : item.tensor)},
+          {"rows", item.rows},
+          {"width", item.width},
+          {"grid", item.grid_thw},
+          {"key", or_null(item.key)},
+          {"error", or_null(item.error)}};
 }
 
-Json json_of(const PartLine& part) {
-  return {{"part", part.file.empty() ? Json() : Json(part.file)},
-          {"bytes", part.bytes},
-          {"items", part.items}};
+JsonObject json_of(const PartLine& part) {
+  return {{"part", or_null(part.file)}, {"bytes", part.bytes}, {"items", part.items}};
 }
 
-Json json_of(const LostLine& lost) { return {{"lost", lost.file}}; }
+JsonObject json_of(const LostLine& lost) { return {{"lost", lost.file}}; }
 
-Json json_of(const DoneLine& done) { return {{"done", done.items}}; }
+JsonObject json_of(const DoneLine& done) { return {{"done", done.items}}; }
+
+/// Whether there is a member of this name, null or not.
+bool has(const JsonView& json, std::string_view key) {
+  const std::vector<std::string_view> keys = json.keys();
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+/// A member, absent for null. @throws Error(kCorruptData) if there is none.
+std::optional<JsonView> member_of(const JsonView& json, std::string_view key) {
+  if (!has(json, key)) throw Error(ErrorCode::kCorruptData, std::string(key) + " is missing");
+  return json.find(key);
+}
 
 /// A text, empty for null.
-std::string text_at(const Json& json, const char* key) {
-  const Json& value = json.at(key);
-  return value.is_null() ? std::string() : value.get<std::string>();
+std::string text_at(const JsonView& json, std::string_view key) {
+  const std::optional<JsonView> value = member_of(json, key);
+  return value ? value->as_string() : "";
 }
 
-std::int64_t whole_number(const Json& value, const char* key) {
-  if (value.is_number_integer()) return value.get<std::int64_t>();
+std::int64_t whole_number(const JsonView& json, std::string_view key) {
+  const std::optional<JsonView> value = member_of(json, key);
+  if (value && value->integer()) return *value->integer();
   throw Error(ErrorCode::kCorruptData, std::string(key) + " is no whole number");
 }
 
 /// A number that counts something.
-std::int64_t count_at(const Json& json, const char* key) {
-  const std::int64_t value = whole_number(json.at(key), key);
+std::int64_t count_at(const JsonView& json, std::string_view key) {
+  const std::int64_t value = whole_number(json, key);
   if (value < 0) throw Error(ErrorCode::kCorruptData, std::string(key) + " is below 0");
   return value;
 }
 
-std::optional<std::array<std::int64_t, 3>> grid_from(const Json& json) {
-  if (json.is_null()) return std::nullopt;
+std::optional<std::array<std::int64_t, 3>> grid_at(const JsonView& json, std::string_view key) {
+  const std::optional<JsonView> value = member_of(json, key);
+  if (!value) return std::nullopt;
   std::array<std::int64_t, 3> grid{};
-  if (json.size() != grid.size()) throw Error(ErrorCode::kCorruptData, "grid is not of 3 numbers");
-  for (std::size_t i = 0; i < grid.size(); ++i) grid[i] = whole_number(json.at(i), "grid");
+  if (value->num_elements() != grid.size()) {
+    throw Error(ErrorCode::kCorruptData, "grid is not of 3 numbers");
+  }
+  for (std::size_t i = 0; i < grid.size(); ++i) grid[i] = value->element(i).as_int();
   return grid;
 }
 
-ManifestHeader header_from(const Json& json) {
-  const auto format = whole_number(json.at("fovea_manifest"), "fovea_manifest");
+std::map<std::string, std::string> texts_at(const JsonView& json, std::string_view key) {
+  const JsonView object = json.at(key);
+  std::map<std::string, std::string> texts;
+  for (const std::string_view name : object.keys()) texts.emplace(name, text_at(object, name));
+  return texts;
+}
+
+ManifestHeader header_from(const JsonView& json) {
+  const auto format = whole_number(json, "fovea_manifest");
   if (format != kVersion) {
     throw Error(ErrorCode::kCorruptData,
                 "expected format " + std::to_string(kVersion) + ", got " + std::to_string(format) +
@@ -83,22 +117,22 @@ ManifestHeader header_from(const Json& json) {
       .shard = {.index = count_at(json, "shard"), .count = count_at(json, "shards")},
       .model = text_at(json, "model"),
       .fingerprint = text_at(json, "fingerprint"),
-      .options = json.at("options").get<std::map<std::string, std::string>>()};
+      .options = texts_at(json, "options")};
   if (header.shard.index >= header.shard.count) {
     throw Error(ErrorCode::kCorruptData, "expected a shard below the number of shards");
   }
   return header;
 }
 
-ItemLine item_from(const Json& json) {
+ItemLine item_from(const JsonView& json) {
   ItemLine item{.path = text_at(json, "path"),
                 .size = count_at(json, "size"),
-                .mtime_ns = whole_number(json.at("mtime"), "mtime"),
+                .mtime_ns = whole_number(json, "mtime"),
                 .file = text_at(json, "file"),
                 .tensor = text_at(json, "tensor"),
                 .rows = count_at(json, "rows"),
                 .width = count_at(json, "width"),
-                .grid_thw = grid_from(json.at("grid")),
+                .grid_thw = grid_at(json, "grid"),
                 .key = text_at(json, "key"),
                 .error = text_at(json, "error")};
   if (item.error.empty() == (item.file.empty() || item.tensor.empty())) {
@@ -107,15 +141,15 @@ ItemLine item_from(const Json& json) {
   return item;
 }
 
-ManifestLine line_from(const Json& json) {
-  if (json.contains("path")) return item_from(json);
-  if (json.contains("part")) {
+ManifestLine line_from(const JsonView& json) {
+  if (has(json, "path")) return item_from(json);
+  if (has(json, "part")) {
     return PartLine{.file = text_at(json, "part"),
                     .bytes = count_at(json, "bytes"),
                     .items = count_at(json, "items")};
   }
-  if (json.contains("lost")) return LostLine{.file = text_at(json, "lost")};
-  if (json.contains("done")) return DoneLine{.items = count_at(json, "done")};
+  if (has(json, "lost")) return LostLine{.file = text_at(json, "lost")};
+  if (has(json, "done")) return DoneLine{.items = count_at(json, "done")};
   return header_from(json);
 }
 
@@ -195,17 +229,17 @@ class Reading {
 
 std::string to_text(const ManifestLine& line) {
   // Messages may quote bytes of a file; paths are UTF-8 (ShardList).
-  return std::visit(
-      [](const auto& known) {
-        return json_of(known).dump(-1, ' ', false, Json::error_handler_t::replace);
-      },
-      line);
+  return std::visit([](const auto& known) { return to_json_text(json_of(known)); }, line);
+}
+
+std::string merged_header(const ManifestHeader& header) {
+  return to_json_text(JsonObject{{"fovea_manifest", kVersion}}.merge(common_json(header)));
 }
 
 ManifestLine parse_manifest_line(std::string_view text, const std::string& place) {
   try {
-    return line_from(Json::parse(text));
-  } catch (const std::exception& error) {
+    return line_from(JsonDocument::parse(text, "line").root());
+  } catch (const Error& error) {
     throw Error(ErrorCode::kCorruptData,
                 place + ": expected a line of a manifest of fovea: " + error.what());
   }

@@ -63,6 +63,8 @@ inline constexpr std::int64_t kMaxItemsOfPart = 65'536;
 
 /// A line without its end. Bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string to_text(const ManifestLine& line);
+/// The line that begins the manifest of all shards together.
+[[nodiscard]] std::string merged_header(const ManifestHeader& header);
 /// @throws Error(kCorruptData) for anything that to_text() does not write, `place` in front.
 [[nodiscard]] ManifestLine parse_manifest_line(std::string_view text, const std::string& place);
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
@@ -34,7 +33,7 @@ class Merge {
     AtomicFile file(output);
     for (std::size_t shard = 0; shard < state_.shards.size(); ++shard) read(shard);
     sort();
-    std::string text = header() + "\n";
+    std::string text = merged_header(*state_.header) + "\n";
     for (const Place& place : places_) {
       text += line_at(place) + "\n";
       if (text.size() < kWriteBytes) continue;
@@ -72,12 +71,6 @@ class Merge {
     });
     const auto same = [](const Place& a, const Place& b) { return a.path == b.path; };
     places_.erase(std::unique(places_.begin(), places_.end(), same), places_.end());
-  }
-
-  [[nodiscard]] std::string header() const {
-    nlohmann::ordered_json json = nlohmann::ordered_json::parse(to_text(*state_.header));
-    json.erase("shard");
-    return json.dump();
   }
 
   std::string line_at(const Place& place) {

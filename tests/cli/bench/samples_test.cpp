@@ -25,7 +25,7 @@ TEST(Samples, DeviationDividesByTheNumberOfSamples) {
 }
 
 TEST(Samples, SummariesAreJsonUnderTheNamesOfTheirFields) {
-  EXPECT_EQ(to_json({.mean = 1, .median = 2, .p90 = 3, .p99 = 4, .min = 5, .max = 6}).dump(),
+  EXPECT_EQ(to_json_text(to_json({.mean = 1, .median = 2, .p90 = 3, .p99 = 4, .min = 5, .max = 6})),
             R"({"mean":1.0,"median":2.0,"p90":3.0,"p99":4.0,"min":5.0,"max":6.0})");
 }
 

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/json.h"
+
 namespace fovea::cli {
 namespace {
 
-using nlohmann::ordered_json;
+using fovea::test::Json;
+using fovea::test::read_again;
 
 TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
   Stats stats;
@@ -29,20 +32,20 @@ TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
                           .replay_ms = 1,
                           .eager_ms = 2,
                           .stored_times = true});
-  const ordered_json json = to_json(stats);
-  EXPECT_EQ(json["graphs"][0], ordered_json({{"path", "default"},
-                                             {"budget", 64},
-                                             {"capture_ms", 5.0},
-                                             {"recording_bytes", 100},
-                                             {"shared_bytes", 2000},
-                                             {"replay_ms", 1.0},
-                                             {"eager_ms", 2.0},
-                                             {"stored_times", true}}));
+  const Json json = read_again(to_json(stats));
+  EXPECT_EQ(json["graphs"][0], Json({{"path", "default"},
+                                     {"budget", 64},
+                                     {"capture_ms", 5.0},
+                                     {"recording_bytes", 100},
+                                     {"shared_bytes", 2000},
+                                     {"replay_ms", 1.0},
+                                     {"eager_ms", 2.0},
+                                     {"stored_times", true}}));
   EXPECT_EQ(json["graph_hits"], 3);
   EXPECT_EQ(json["graph_misses"], 1);
   EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.6);
   EXPECT_EQ(json["num_budgets"], 2);
-  EXPECT_EQ(json["token_budgets"], ordered_json({64, 128}));
+  EXPECT_EQ(json["token_budgets"], Json({64, 128}));
   EXPECT_EQ(json["miss_reasons"]["oversized"], 1);
   EXPECT_EQ(json["paths"][0]["name"], "default");
   EXPECT_EQ(json["paths"][0]["replays"], 2);
@@ -52,22 +55,22 @@ TEST(ReportJson, StatsHoldCountersRatesAndPaths) {
 
 TEST(ReportJson, EnergyIsThereWhereItIsCounted) {
   Stats stats;
-  EXPECT_FALSE(to_json(stats).contains("energy_joules"));
+  EXPECT_FALSE(read_again(to_json(stats)).contains("energy_joules"));
   stats.energy_joules = 12.5;
-  EXPECT_EQ(to_json(stats)["energy_joules"], 12.5);
+  EXPECT_EQ(read_again(to_json(stats))["energy_joules"], 12.5);
 }
 
 TEST(ReportJson, ReplicasHaveTheirDeviceAndTheirCounters) {
   Stats stats;
   stats.graph_hits = 3;
-  const ordered_json json = to_json(ReplicaStats{.device = "cuda:1", .stats = stats});
+  const Json json = read_again(to_json(ReplicaStats{.device = "cuda:1", .stats = stats}));
   EXPECT_EQ(json.begin().key(), "device");
   EXPECT_EQ(json["device"], "cuda:1");
   EXPECT_EQ(json["graph_hits"], 3);
 }
 
 TEST(ReportJson, EmptyStatsKeepTheirTypes) {
-  const ordered_json json = to_json(Stats{});
+  const Json json = read_again(to_json(Stats{}));
   EXPECT_TRUE(json["miss_reasons"].is_object());
   EXPECT_TRUE(json["paths"].is_array());
   EXPECT_TRUE(json["graphs"].is_array());
@@ -83,18 +86,19 @@ TEST(ReportJson, PlanTellsEagerFromReplay) {
   plan.replica_patches = {0, 1200};
   plan.batches.push_back(
       {.replica = 1, .items = {0}, .tokens = {200, 100}, .budgets = {256, std::nullopt}});
-  const ordered_json json = to_json(plan);
-  EXPECT_EQ(json["token_budgets"]["global"], ordered_json({256}));
-  EXPECT_EQ(json["token_budgets"]["local"], ordered_json::array());
-  EXPECT_EQ(json["batches"][0]["budgets"], ordered_json({256, nullptr}));
+  const Json json = read_again(to_json(plan));
+  EXPECT_EQ(json["token_budgets"]["global"], Json({256}));
+  EXPECT_EQ(json["token_budgets"]["local"], Json::array());
+  EXPECT_EQ(json["batches"][0]["budgets"], Json({256, nullptr}));
   EXPECT_EQ(json["batches"][0]["replica"], 1);
-  EXPECT_EQ(json["replica_patches"], ordered_json({0, 1200}));
+  EXPECT_EQ(json["replica_patches"], Json({0, 1200}));
   EXPECT_EQ(json["items"][0]["rows"], 300);
   EXPECT_TRUE(json["items"][0]["grid_thw"].is_null());
 }
 
 TEST(ReportJson, TextReplacesBytesThatAreNotUtf8) {
-  EXPECT_EQ(json_text({{"name", "a\xff.png"}}), "{\n  \"name\": \"a\xef\xbf\xbd.png\"\n}\n");
+  EXPECT_EQ(json_text(JsonObject{{"name", "a\xff.png"}}),
+            "{\n  \"name\": \"a\xef\xbf\xbd.png\"\n}\n");
 }
 
 }  // namespace

@@ -44,23 +44,23 @@ std::string cache_table(std::span<const CacheRun> runs, std::int64_t row_bytes) 
   return table.text();
 }
 
-nlohmann::ordered_json cache_json(std::span<const CacheRun> runs, std::int64_t row_bytes) {
-  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+JsonArray cache_json(std::span<const CacheRun> runs, std::int64_t row_bytes) {
+  JsonArray results;
   for (const CacheRun& run : runs) {
     const ReplayResult& result = run.result;
-    results.push_back({{"storage", storage_name(run.storage)},
-                       {"cache_size", run.cache_size},
-                       {"capacity", result.capacity},
-                       {"capacity_bytes", result.capacity * row_bytes},
-                       {"peak_used", result.peak_used},
-                       {"peak_held", result.peak_held},
-                       {"items", result.items},
-                       {"encoded", result.encoded},
-                       {"hits", result.hits},
-                       {"hit_rate", result.hit_rate()},
-                       {"evictions", result.evictions},
-                       {"preemptions", result.preemptions},
-                       {"steps", result.steps}});
+    results.add(JsonObject{{"storage", storage_name(run.storage)},
+                           {"cache_size", run.cache_size},
+                           {"capacity", result.capacity},
+                           {"capacity_bytes", result.capacity * row_bytes},
+                           {"peak_used", result.peak_used},
+                           {"peak_held", result.peak_held},
+                           {"items", result.items},
+                           {"encoded", result.encoded},
+                           {"hits", result.hits},
+                           {"hit_rate", result.hit_rate()},
+                           {"evictions", result.evictions},
+                           {"preemptions", result.preemptions},
+                           {"steps", result.steps}});
   }
   return results;
 }

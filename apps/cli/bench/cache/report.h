@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
 #include "bench/cache/replay.h"
+#include "core/json_writer.h"
 #include "report/svg_chart.h"
 
 namespace fovea::cli {
@@ -24,8 +24,7 @@ struct CacheRun {
 [[nodiscard]] std::string cache_table(std::span<const CacheRun> runs, std::int64_t row_bytes);
 
 /// The list "results" of the benchmark's JSON (docs/cli.md).
-[[nodiscard]] nlohmann::ordered_json cache_json(std::span<const CacheRun> runs,
-                                                std::int64_t row_bytes);
+[[nodiscard]] JsonArray cache_json(std::span<const CacheRun> runs, std::int64_t row_bytes);
 
 /// Hit rate against memory, a line per storage.
 [[nodiscard]] LineChart cache_chart(std::span<const CacheRun> runs, std::int64_t row_bytes);

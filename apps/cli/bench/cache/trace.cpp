@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "bench/random.h"
 #include "errors.h"
+#include "flags/json_text.h"
 #include "flags/parse.h"
 #include "fovea/error.h"
 #include "fovea/text.h"
@@ -21,14 +22,13 @@ constexpr std::int64_t kMaxCount = 1'000'000;
 constexpr std::int64_t kMaxRows = 10'000'000;  // of an item
 
 /// A whole number of an object, from 0 to kMaxCount; 0 if it is absent.
-std::int64_t number(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return 0;
-  if (!found->is_number_integer() || *found < 0 || *found > kMaxCount) {
-    throw Error(ErrorCode::kCorruptData,
-                std::string(key) + ": expected " + whole_number_text(0, kMaxCount));
-  }
-  return found->get<std::int64_t>();
+std::int64_t number(const JsonView& object, const char* key) {
+  const std::optional<JsonView> found = object.find(key);
+  if (!found) return 0;
+  const std::int64_t value = found->integer().value_or(-1);
+  if (value >= 0 && value <= kMaxCount) return value;
+  throw Error(ErrorCode::kCorruptData,
+              std::string(key) + ": expected " + whole_number_text(0, kMaxCount));
 }
 
 /// Whether the rows of an item are a number to work with.
@@ -36,17 +36,27 @@ bool has_size(const TraceItem& item) {
   return std::max(item.patches, std::int64_t{1}) * item.rows <= kMaxRows;
 }
 
+constexpr const char* kExpected =
+    R"(expected a request such as {"step": 0, "items": [{"key": "a", "rows": 100}]})";
 constexpr const char* kTooLarge = "an item of more than 10000000 rows";
 
-TraceRequest request_of(const std::string& line) {
-  const nlohmann::json json = nlohmann::json::parse(line);
-  TraceRequest request{number(json, "step"), {}, number(json, "text")};
-  for (const nlohmann::json& item : json.at("items")) {
-    request.items.push_back({item.at("key").get<std::string>(), number(item, "patches"),
-                             number(item, "rows"), number(item, "text")});
-    if (!has_size(request.items.back())) {
-      throw Error(ErrorCode::kCorruptData, kTooLarge);
-    }
+TraceItem item_of(const JsonView& item) {
+  TraceItem read{item.at("key").as_string(), number(item, "patches"), number(item, "rows"),
+                 number(item, "text")};
+  if (!has_size(read)) throw Error(ErrorCode::kCorruptData, kTooLarge);
+  return read;
+}
+
+/// Nothing if the line is no request.
+std::optional<TraceRequest> request_of(const std::string& line) {
+  const std::optional<JsonDocument> json = parse_json_object(line);
+  const std::optional<JsonView> items = json ? json->root().find("items") : std::nullopt;
+  if (!items || !items->is_array()) return std::nullopt;
+  TraceRequest request{number(json->root(), "step"), {}, number(json->root(), "text")};
+  for (const JsonView& item : items->elements()) {
+    const std::optional<JsonView> key = item.is_object() ? item.find("key") : std::nullopt;
+    if (!key || !key->is_string()) return std::nullopt;
+    request.items.push_back(item_of(item));
   }
   return request;
 }
@@ -86,12 +96,9 @@ Trace read_trace(const std::string& path) {
     if (trimmed(line).empty()) continue;
     const std::string place = path + ":" + std::to_string(number) + ": ";
     try {
-      trace.push_back(request_of(line));
-    } catch (const nlohmann::json::exception&) {
-      throw Error(ErrorCode::kCorruptData,
-                  place +
-                      "expected a request such as {\"step\": 0, \"items\": [{\"key\": \"a\", "
-                      "\"rows\": 100}]}");
+      std::optional<TraceRequest> request = request_of(line);
+      if (!request) throw Error(ErrorCode::kCorruptData, kExpected);
+      trace.push_back(std::move(*request));
     } catch (const Error& error) {
       throw Error(ErrorCode::kCorruptData, place + error.what());
     }

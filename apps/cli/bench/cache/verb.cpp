@@ -60,12 +60,13 @@ int run_cache(const CacheFlags& flags, Console& console) {
   const Trace trace = make_trace(flags);
   const std::vector<CacheRun> runs = run_all(flags, trace);
   if (!flags.output_json.empty()) {
-    write_text_file(flags.output_json, json_text({{"benchmark", "cache"},
-                                                  {"fovea_version", version()},
-                                                  {"requests", trace.size()},
-                                                  {"chunk_size", flags.engine.chunk_size},
-                                                  {"row_bytes", flags.row_bytes},
-                                                  {"results", cache_json(runs, flags.row_bytes)}}));
+    write_text_file(flags.output_json,
+                    json_text(JsonObject{{"benchmark", "cache"},
+                                         {"fovea_version", version()},
+                                         {"requests", trace.size()},
+                                         {"chunk_size", flags.engine.chunk_size},
+                                         {"row_bytes", flags.row_bytes},
+                                         {"results", cache_json(runs, flags.row_bytes)}}));
   }
   if (!flags.plot.empty()) {
     write_text_file(flags.plot, to_svg(cache_chart(runs, flags.row_bytes)));

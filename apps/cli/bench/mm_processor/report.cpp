@@ -16,7 +16,6 @@
 namespace fovea::cli {
 namespace {
 
-using nlohmann::ordered_json;
 using Samples = std::vector<double>;
 using FigureOf = std::function<double(const RequestRecord&)>;
 
@@ -156,36 +155,35 @@ Totals totals_of(const WorkloadRun& run) {
 
 // --- JSON ---
 
-ordered_json json_of(const Samples& samples, const std::vector<Statistic>& statistics) {
-  ordered_json json = ordered_json::object();
-  for (const Statistic& statistic : statistics) json[statistic.key] = statistic.of(samples);
+JsonObject json_of(const Samples& samples, const std::vector<Statistic>& statistics) {
+  JsonObject json;
+  for (const Statistic& statistic : statistics) json.set(statistic.key, statistic.of(samples));
   return json;
 }
 
-/// What is known of encoder calls per request: nothing where requests were served side by side.
-std::pair<ordered_json, ordered_json> encoder_calls_json(const WorkloadRun& run,
-                                                         const std::vector<Statistic>& statistics) {
-  const Samples calls = encoder_calls_of(run);
-  if (calls.size() < run.completed.size()) return {nullptr, nullptr};
-  return {json_of(calls, statistics),
-          std::ranges::count_if(calls, [](double number) { return number > 0; })};
-}
-
 /// What `vllm bench mm-processor` writes as well, under its names; times in milliseconds.
-ordered_json reference_json(const WorkloadRun& run, std::span<const double> percents) {
+JsonObject reference_json(const WorkloadRun& run, std::span<const double> percents) {
   const std::vector<Statistic> statistics = statistics_of(percents);
   const Samples e2e = samples_of(run, end_to_end().of);
-  const auto [calls, requests_with_calls] = encoder_calls_json(run, statistics);
-  ordered_json e2e_percentiles = ordered_json::array();
-  for (const double percent : percents) {
-    e2e_percentiles.push_back(ordered_json::array({percent, percentile(e2e, percent)}));
+  // Nothing is known of the calls of a request where several were served side by side.
+  const Samples known_calls = encoder_calls_of(run);
+  std::optional<JsonObject> calls;
+  std::optional<std::int64_t> requests_with_calls;
+  if (known_calls.size() == run.completed.size()) {
+    calls = json_of(known_calls, statistics);
+    requests_with_calls =
+        std::ranges::count_if(known_calls, [](double number) { return number > 0; });
   }
-  const ordered_json stages = {
+  JsonArray e2e_percentiles;
+  for (const double percent : percents) {
+    e2e_percentiles.add(JsonArray::of(percent, percentile(e2e, percent)));
+  }
+  const JsonObject stages = {
       {"preprocessor_total_time", json_of(samples_of(run, preprocessing_ms), statistics)},
       {"encoder_forward_time", json_of(samples_of(run, encoder_forward_ms), statistics)},
       {"num_encoder_calls", calls}};
-  const ordered_json summary = {{"total_encoder_calls", run.counts.encoder_calls},
-                                {"num_requests_with_encoder_calls", requests_with_calls}};
+  const JsonObject summary = {{"total_encoder_calls", run.counts.encoder_calls},
+                              {"num_requests_with_encoder_calls", requests_with_calls}};
   return {{"completed", run.completed.size()},   {"failed", run.failures.size()},
           {"mean_e2el_ms", summarize(e2e).mean}, {"median_e2el_ms", percentile(e2e, 50)},
           {"std_e2el_ms", population_std(e2e)},  {"percentiles_e2el_ms", e2e_percentiles},
@@ -233,31 +231,31 @@ std::string rates_table(std::span<const WorkloadRun> runs) {
   return table.text();
 }
 
-ordered_json figures_json(const WorkloadRun& run, std::span<const double> percents) {
+JsonObject figures_json(const WorkloadRun& run, std::span<const double> percents) {
   const std::vector<Statistic> statistics = statistics_of(percents);
   std::vector<Figure> figures = stage_figures();
   figures.push_back(end_to_end());
-  ordered_json stages = ordered_json::object();
+  JsonObject stages;
   for (const Figure& figure : figures) {
-    stages[figure.key] = json_of(samples_of(run, figure.of), statistics);
+    stages.set(figure.key, json_of(samples_of(run, figure.of), statistics));
   }
 
   const Totals totals = totals_of(run);
-  ordered_json json = reference_json(run, percents);
-  json.update({{"mode", to_string(run.mode)},
-               {"stages", std::move(stages)},
-               {"items", totals.items},
-               {"rows", totals.rows},
-               {"seconds", run.seconds},
-               {"items_per_s", totals.items_per_s},
-               {"rows_per_s", totals.rows_per_s},
-               {"hit_rate", run.counts.hit_rate()},
-               {"padding", run.counts.padding()},
-               {"graph_hits", run.counts.hits},
-               {"graph_partial", run.counts.partial},
-               {"graph_misses", run.counts.misses},
-               {"live_rows", run.counts.live_rows},
-               {"padded_rows", run.counts.padded_rows}});
+  JsonObject json = reference_json(run, percents);
+  json.merge({{"mode", to_string(run.mode)},
+              {"stages", stages},
+              {"items", totals.items},
+              {"rows", totals.rows},
+              {"seconds", run.seconds},
+              {"items_per_s", totals.items_per_s},
+              {"rows_per_s", totals.rows_per_s},
+              {"hit_rate", run.counts.hit_rate()},
+              {"padding", run.counts.padding()},
+              {"graph_hits", run.counts.hits},
+              {"graph_partial", run.counts.partial},
+              {"graph_misses", run.counts.misses},
+              {"live_rows", run.counts.live_rows},
+              {"padded_rows", run.counts.padded_rows}});
   return json;
 }
 

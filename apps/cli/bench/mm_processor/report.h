@@ -1,11 +1,11 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "bench/mm_processor/runner.h"
+#include "core/json_writer.h"
 #include "report/svg_chart.h"
 
 namespace fovea::cli {
@@ -23,8 +23,7 @@ namespace fovea::cli {
 
 /// The figures of one run, under the keys of `vllm bench mm-processor` where it has them
 /// (docs/cli.md lists all).
-[[nodiscard]] nlohmann::ordered_json figures_json(const WorkloadRun& run,
-                                                  std::span<const double> percents);
+[[nodiscard]] JsonObject figures_json(const WorkloadRun& run, std::span<const double> percents);
 
 /// One bar per run and statistic, one colour per stage.
 [[nodiscard]] BarChart stage_chart(std::span<const WorkloadRun> runs,

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "bench/mm_processor/sampling.h"
 #include "errors.h"
@@ -117,9 +116,8 @@ std::string bucket_text(const ItemSize& size) {
          std::to_string(size.num_frames) + ")";
 }
 
-std::int64_t scan_limit(const std::string& key, const nlohmann::json& value) {
-  const bool whole = value.is_number_integer();
-  const std::int64_t limit = whole ? value.get<std::int64_t>() : -1;
+std::int64_t scan_limit(const std::string& key, const JsonView& value) {
+  const std::int64_t limit = value.integer().value_or(-1);
   if (limit >= 0 && limit <= kMaxItems) return limit;
   throw UsageError("--random-mm-limit-mm-per-prompt: " + key +
                    ": expected a whole number from 0 to " + std::to_string(kMaxItems) + ", got " +
@@ -149,18 +147,19 @@ std::vector<SizeBucket> parse_bucket_config(const std::string& text) {
 }
 
 ItemLimits parse_item_limits(const std::string& json_text) {
-  const nlohmann::json root = parse_json(json_text);
-  if (!root.is_object()) {
+  const std::optional<JsonDocument> json = parse_json_object(json_text);
+  if (!json) {
     throw UsageError("--random-mm-limit-mm-per-prompt: expected a JSON object, got " +
                      shown_json(json_text));
   }
   ItemLimits limits{.images = std::nullopt, .videos = std::nullopt};
-  for (const auto& [key, value] : root.items()) {
+  for (std::size_t i = 0; i < json->root().num_members(); ++i) {
+    const std::string key(json->root().key(i));
     if (key != "image" && key != "video") {
       throw UsageError("--random-mm-limit-mm-per-prompt: expected \"image\" and \"video\", got \"" +
                        shown(key) + "\"");
     }
-    (key == "image" ? limits.images : limits.videos) = scan_limit(key, value);
+    (key == "image" ? limits.images : limits.videos) = scan_limit(key, json->root().member(i));
   }
   return limits;
 }

@@ -176,18 +176,18 @@ std::string timestamp() {
 
 /// Figures of the last run are at the top, as the reference has them; with two, those of the first
 /// stand beside them under its name.
-nlohmann::ordered_json json_of(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
-                               const Engine& engine) {
-  nlohmann::ordered_json json = figures_json(runs.back(), flags.percents);
+JsonObject json_of(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
+                   const Engine& engine) {
+  JsonObject json = figures_json(runs.back(), flags.percents);
   if (runs.size() > 1) {
-    json[to_string(runs.front().mode)] = figures_json(runs.front(), flags.percents);
+    json.set(to_string(runs.front().mode), figures_json(runs.front(), flags.percents));
   }
-  json["benchmark"] = "mm-processor";
-  json["fovea_version"] = version();
-  json["device"] = engine.device();
-  json["stats"] = to_json(engine.stats());
-  json["config"] = config_json(flags);
-  json["timestamp"] = timestamp();
+  json.set("benchmark", "mm-processor");
+  json.set("fovea_version", version());
+  json.set("device", engine.device());
+  json.set("stats", to_json(engine.stats()));
+  json.set("config", config_json(flags));
+  json.set("timestamp", timestamp());
   return json;
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -27,39 +26,37 @@ constexpr double kFramesPerSecond = 2.0;
 /// Reads one line of a JSONL file.
 class RequestLine {
  public:
-  /// @param place "file:line", for messages.
+  /// @param text outlives this. @param place "file:line", for messages.
   RequestLine(const std::string& text, std::string place, std::filesystem::path folder)
-      : place_(std::move(place)), folder_(std::move(folder)) {
-    line_ = parse_json(text);
-    if (!line_.is_object()) fail("a JSON object", shown_json(text));
+      : line_(parse_json_object(text)), place_(std::move(place)), folder_(std::move(folder)) {
+    if (!line_) fail("a JSON object", shown_json(text));
   }
 
   [[nodiscard]] MmRequest request() const {
     MmRequest request;
-    if (line_.contains("image")) {
-      request.files.push_back(image_file(path_of(line_["image"], "\"image\": a path")));
+    if (const auto image = line_->root().find("image")) {
+      request.files.push_back(image_file(path_of(*image, "\"image\": a path")));
     }
-    if (line_.contains("images")) {
+    if (const auto images = line_->root().find("images")) {
       constexpr const char* kExpected = "\"images\": a list of paths";
-      if (!line_["images"].is_array()) fail(kExpected, shown(line_["images"]));
-      for (const nlohmann::json& image : line_["images"]) {
+      if (!images->is_array()) fail(kExpected, shown(*images));
+      for (const JsonView& image : images->elements()) {
         request.files.push_back(image_file(path_of(image, kExpected)));
       }
     }
-    if (line_.contains("video")) {
-      request.files.push_back(video_path(path_of(line_["video"], "\"video\": a path")));
+    if (const auto video = line_->root().find("video")) {
+      request.files.push_back(video_path(path_of(*video, "\"video\": a path")));
     }
     if (request.files.empty()) {
-      fail("\"image\", \"images\" or \"video\"", shown(line_));
+      fail("\"image\", \"images\" or \"video\"", shown(line_->root()));
     }
     return request;
   }
 
  private:
-  [[nodiscard]] std::string path_of(const nlohmann::json& value,
-                                    const std::string& expected) const {
+  [[nodiscard]] std::string path_of(const JsonView& value, const std::string& expected) const {
     if (!value.is_string()) fail(expected, shown(value));
-    const std::string path = value.get<std::string>();
+    const std::string path = value.as_string();
     if (is_url(path)) fail(expected + ", URLs are not read", shown(path));
     return folder_ / path;
   }
@@ -67,7 +64,7 @@ class RequestLine {
     throw Error(ErrorCode::kCorruptData, place_ + ": expected " + expected + ", got " + got);
   }
 
-  nlohmann::json line_;
+  std::optional<JsonDocument> line_;
   std::string place_;
   std::filesystem::path folder_;
 };

@@ -46,23 +46,23 @@ std::string serve_table(std::span<const ServeResult> results) {
   return table.text();
 }
 
-nlohmann::ordered_json serve_json(std::span<const ServeResult> results) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+JsonArray serve_json(std::span<const ServeResult> results) {
+  JsonArray list;
   for (const ServeResult& result : results) {
-    nlohmann::ordered_json one{{"way", result.way},
-                               {"items_per_s", result.run.per_second()},
-                               {"seconds", result.run.seconds},
-                               {"latency_ms", to_json(summarize(result.run.latency_ms))}};
+    JsonObject one{{"way", result.way},
+                   {"items_per_s", result.run.per_second()},
+                   {"seconds", result.run.seconds},
+                   {"latency_ms", to_json(summarize(result.run.latency_ms))}};
     if (result.delay_us) {
       const BatcherStats& stats = result.run.stats;
-      one["delay_us"] = *result.delay_us;
-      one["refused"] = result.run.refused;
-      one["batches"] = stats.batches;
-      one["batch_items"] = batch_items(result);
-      one["batch_rows"] = stats.batch_rows;
-      one["queue_seconds"] = stats.queue_seconds;
+      one.set("delay_us", *result.delay_us);
+      one.set("refused", result.run.refused);
+      one.set("batches", stats.batches);
+      one.set("batch_items", batch_items(result));
+      one.set("batch_rows", stats.batch_rows);
+      one.set("queue_seconds", stats.queue_seconds);
     }
-    list.push_back(std::move(one));
+    list.add(one);
   }
   return list;
 }

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
 #include "bench/serve/load.h"
+#include "core/json_writer.h"
 #include "report/svg_chart.h"
 
 namespace fovea::cli {
@@ -21,7 +21,7 @@ struct ServeResult {
 [[nodiscard]] std::string serve_table(std::span<const ServeResult> results);
 
 /// The list "results" of the benchmark's JSON (docs/cli.md).
-[[nodiscard]] nlohmann::ordered_json serve_json(std::span<const ServeResult> results);
+[[nodiscard]] JsonArray serve_json(std::span<const ServeResult> results);
 
 /// Latencies against the delay.
 [[nodiscard]] LineChart serve_chart(std::span<const ServeResult> results);

@@ -96,11 +96,11 @@ int run_serve(const ServeFlags& flags, Console& console) {
                        .seed = flags.engine.options.seed};
   const std::vector<ServeResult> results = measure(flags, engine, load, console);
   if (!flags.output_json.empty()) {
-    nlohmann::ordered_json json{{"benchmark", "serve"},           {"fovea_version", version()},
-                                {"model", flags.engine.model},    {"device", engine.device()},
-                                {"requests", flags.num_requests}, {"clients", flags.clients}};
-    if (flags.rate) json["rate"] = *flags.rate;
-    json["results"] = serve_json(results);
+    JsonObject json{{"benchmark", "serve"},           {"fovea_version", version()},
+                    {"model", flags.engine.model},    {"device", engine.device()},
+                    {"requests", flags.num_requests}, {"clients", flags.clients}};
+    if (flags.rate) json.set("rate", *flags.rate);
+    json.set("results", serve_json(results));
     write_text_file(flags.output_json, json_text(json));
   }
   if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(serve_chart(results)));

@@ -4,8 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/json.h"
+
 namespace fovea::cli {
 namespace {
+
+using fovea::test::Json;
+using fovea::test::read_again;
 
 std::vector<CacheRun> runs() {
   return {{Storage::kCompact,
@@ -30,7 +35,7 @@ TEST(CacheReport, HasALinePerRun) {
 }
 
 TEST(CacheReport, HasAllFiguresAsJson) {
-  const nlohmann::ordered_json json = cache_json(runs(), 1024);
+  const Json json = read_again(cache_json(runs(), 1024));
   EXPECT_EQ(json[0]["capacity_bytes"], 1 << 20);
   EXPECT_EQ(json[0]["cache_size"], 100);
   EXPECT_EQ(json[0]["hit_rate"], 0.75);

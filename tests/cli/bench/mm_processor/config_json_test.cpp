@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "support/json.h"
+
 namespace fovea::cli {
 namespace {
+
+using fovea::test::Json;
+using fovea::test::read_again;
 
 TEST(ConfigJson, HoldsWhatRepeatsARandomRun) {
   MmFlags flags;
@@ -16,10 +21,10 @@ TEST(ConfigJson, HoldsWhatRepeatsARandomRun) {
   options.quantization = Quantization::kInt8;
   flags.sampling.buckets = {{{336, 224, 1}, 1.0}};
   flags.sampling.limits = {.images = 20, .videos = std::nullopt};
-  const nlohmann::ordered_json json = config_json(flags);
+  const Json json = read_again(config_json(flags));
   EXPECT_EQ(json["buckets"].dump(), R"([{"height":224,"width":336,"frames":1,"probability":1.0}])");
   EXPECT_EQ(json["items_limits"].dump(), R"({"image":20,"video":null})");
-  const nlohmann::ordered_json& engine = json["engine"];
+  const Json& engine = json["engine"];
   EXPECT_EQ(engine["encoder_cudagraph_token_budgets"].dump(), "[64,512]");
   EXPECT_EQ(engine["encoder_cudagraph_max_vision_items_per_batch"], 8);
   EXPECT_TRUE(engine["encoder_cudagraph_max_frames_per_batch"].is_null());
@@ -32,7 +37,7 @@ TEST(ConfigJson, NamesTheFileOfRequestsThatAreNotRandom) {
   MmFlags flags;
   flags.dataset_name = "jsonl";
   flags.dataset_path = "requests.jsonl";
-  const nlohmann::ordered_json json = config_json(flags);
+  const Json json = read_again(config_json(flags));
   EXPECT_EQ(json["dataset_path"], "requests.jsonl");
   EXPECT_FALSE(json.contains("buckets"));
 }

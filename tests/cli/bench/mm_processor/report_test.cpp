@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "bench/samples.h"
+#include "support/json.h"
 
 namespace fovea::cli {
 namespace {
 
-using nlohmann::ordered_json;
+using fovea::test::Json;
+using fovea::test::read_again;
 using ::testing::HasSubstr;
 
 constexpr std::array<double, 2> kPercents{90, 99};
@@ -27,8 +29,8 @@ WorkloadRun example(TowerMode mode, double factor) {
 }
 
 TEST(MmReport, PercentilesAreInterpolatedAndDeviationsDivideByN) {
-  const ordered_json json = figures_json(example(TowerMode::kGraphs, 1), kPercents);
-  const ordered_json& forward = json["mm_processor_stats"]["encoder_forward_time"];
+  const Json json = read_again(figures_json(example(TowerMode::kGraphs, 1), kPercents));
+  const Json& forward = json["mm_processor_stats"]["encoder_forward_time"];
   EXPECT_DOUBLE_EQ(forward["mean"], 22);
   EXPECT_DOUBLE_EQ(forward["median"], 3);
   EXPECT_DOUBLE_EQ(forward["p90.0"], 61.6);
@@ -37,7 +39,7 @@ TEST(MmReport, PercentilesAreInterpolatedAndDeviationsDivideByN) {
 }
 
 TEST(MmReport, KeysOfTheReference) {
-  const ordered_json json = figures_json(example(TowerMode::kGraphs, 1), kPercents);
+  const Json json = read_again(figures_json(example(TowerMode::kGraphs, 1), kPercents));
   EXPECT_EQ(json["completed"], 5);
   EXPECT_EQ(json["failed"], 1);
   EXPECT_DOUBLE_EQ(json["mean_e2el_ms"], 220);
@@ -55,14 +57,14 @@ TEST(MmReport, KeysOfTheReference) {
 TEST(MmReport, EncoderCallsPerRequestAreNullWhereNobodyKnows) {
   WorkloadRun run = example(TowerMode::kGraphs, 1);
   for (RequestRecord& record : run.completed) record.encoder_calls.reset();
-  const ordered_json json = figures_json(run, kPercents);
+  const Json json = read_again(figures_json(run, kPercents));
   EXPECT_TRUE(json["mm_processor_stats"]["num_encoder_calls"].is_null());
   EXPECT_TRUE(json["encoder_summary"]["num_requests_with_encoder_calls"].is_null());
   EXPECT_EQ(json["encoder_summary"]["total_encoder_calls"], 5);
 }
 
 TEST(MmReport, RatesAndShares) {
-  const ordered_json json = figures_json(example(TowerMode::kEager, 1), kPercents);
+  const Json json = read_again(figures_json(example(TowerMode::kEager, 1), kPercents));
   EXPECT_EQ(json["mode"], "eager");
   EXPECT_EQ(json["items"], 10);
   EXPECT_EQ(json["rows"], 100);
@@ -75,10 +77,9 @@ TEST(MmReport, RatesAndShares) {
 }
 
 TEST(MmReport, NoSamplesAreZeros) {
-  const ordered_json json = figures_json(WorkloadRun{}, kPercents);
+  const Json json = read_again(figures_json(WorkloadRun{}, kPercents));
   EXPECT_EQ(json["mm_processor_stats"]["encoder_forward_time"],
-            ordered_json::parse(
-                R"({"mean": 0.0, "median": 0.0, "std": 0.0, "p90.0": 0.0, "p99.0": 0.0})"));
+            Json::parse(R"({"mean": 0.0, "median": 0.0, "std": 0.0, "p90.0": 0.0, "p99.0": 0.0})"));
   EXPECT_EQ(json["items_per_s"], 0.0);
   EXPECT_EQ(json["hit_rate"], 0.0);
   EXPECT_EQ(json["padding"], 0.0);

@@ -6,9 +6,13 @@
 #include <utility>
 
 #include "bench/serve/report.h"
+#include "support/json.h"
 
 namespace fovea::cli {
 namespace {
+
+using fovea::test::Json;
+using fovea::test::read_again;
 
 using ::testing::HasSubstr;
 
@@ -44,7 +48,7 @@ TEST(ServeReport, ComparesWithOneCall) {
   EXPECT_THAT(table, HasSubstr("0.75"));
   EXPECT_THAT(table, HasSubstr("5.00"));
   EXPECT_THAT(table, HasSubstr("1.5"));
-  const nlohmann::ordered_json json = serve_json(results());
+  const Json json = read_again(serve_json(results()));
   EXPECT_EQ(json[0].contains("delay_us"), false);
   EXPECT_EQ(json[1]["delay_us"], 5000);
   EXPECT_EQ(json[1]["items_per_s"], 3);
