@@ -1,7 +1,7 @@
 // The micro-kernel of AMX over an emulator of its instructions, which faults where a processor
 // would: sums of integers for every height, and tiles that are free when a task ends. That of bf16
 // is tested as a part of its leaf.
-#include "ops/cpu/amx_tiles.h"
+#include "ops/cpu/simd/amx_tiles.h"
 
 #include <gtest/gtest.h>
 

@@ -14,10 +14,9 @@
 #include "core/check.h"
 #include "core/float_mode.h"
 #include "fovea/tower/ops/projected_attention.h"
-#include "ops/cpu/amx.h"
-#include "ops/cpu/vnni.h"
 #include "ops/projected_attention_steps.h"
 #include "support/emulated_attention16_leaf.h"
+#include "support/isa_units.h"
 #include "support/op_fixture.h"
 #include "support/property.h"
 
@@ -28,17 +27,15 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Including the leaves that this machine has no use for.
-std::vector<const cpu::Attention16Leaf*> leaves_of_this_machine() {
-  std::vector<const cpu::Attention16Leaf*> leaves{&cpu::kAttention16Portable};
-  if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kAttention16Avx2);
-  if (detect_cpu_isa() >= CpuIsa::kAvx2 && cpu::has_avx_vnni())
-    leaves.push_back(&cpu::kAttention16AvxVnni);
-  if (detect_cpu_isa() >= CpuIsa::kAvx512 && cpu::has_avx512_vnni()) {
-    leaves.push_back(&cpu::kAttention16Avx512Vnni);
-    if (cpu::has_amx(cpu::AmxType::kInt8)) leaves.push_back(&cpu::kAttention16Amx);
+std::vector<cpu::Attention16Leaf> leaves_of_this_machine() {
+  std::vector<cpu::Attention16Leaf> leaves;
+  for (const cpu::IsaUnit* const unit : units_of_this_machine()) {
+    if (unit->kernels.attention16.attention != nullptr) leaves.push_back(unit->kernels.attention16);
   }
   return leaves;
 }
+
+const cpu::Attention16Leaf kPortable = cpu::kPortableUnit.kernels.attention16;
 
 /// One head and one sequence: q, k and v of a row side by side.
 struct OneHead {
@@ -127,22 +124,22 @@ struct OneHead {
   }
 };
 
-class Attention16LeafTest : public ::testing::TestWithParam<const cpu::Attention16Leaf*> {
+class Attention16LeafTest : public ::testing::TestWithParam<cpu::Attention16Leaf> {
  protected:
-  const cpu::Attention16Leaf& leaf = *GetParam();
+  const cpu::Attention16Leaf leaf = GetParam();
 
   void expect_error_below(double bound, const OneHead& head) { EXPECT_LT(head.error(leaf), bound); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Leaves, Attention16LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
-                         [](const auto& suite) { return std::string(suite.param->name); });
+                         [](const auto& suite) { return std::string(suite.param.name); });
 
 TEST_P(Attention16LeafTest, GivesTheBitsOfThePortableLeafForEveryHeadDimAndLength) {
   for (const std::int64_t dim : {8, 16, 24, 40, 64, 72, 80, 88, 96, 128}) {
     for (const std::int64_t rows : {1, 2, 3, 7, 8, 9, 17, 48, 49, 127, 128, 129, 130, 260, 390}) {
       OneHead head = OneHead::random(rows, dim, static_cast<std::uint64_t>(rows));
       for (std::int64_t row = 0; row < rows; row += 5) head.at(row, 1, row % dim) *= 40.0f;
-      expect_same_bits(head.run(leaf), head.run(cpu::kAttention16Portable));
+      expect_same_bits(head.run(leaf), head.run(kPortable));
       if (HasFailure()) FAIL() << rows << " rows, head_dim " << dim;
     }
   }
@@ -153,7 +150,7 @@ TEST(Attention16Tiles, OverAnEmulatorGiveTheBitsOfThePortableLeaf) {
   for (const std::int64_t dim : {8, 24, 64, 72, 136}) {
     for (const std::int64_t rows : {1, 17, 130}) {
       const OneHead head = OneHead::random(rows, dim, static_cast<std::uint64_t>(rows));
-      expect_same_bits(head.run(emulated_attention16_leaf()), head.run(cpu::kAttention16Portable));
+      expect_same_bits(head.run(emulated_attention16_leaf()), head.run(kPortable));
       if (::testing::Test::HasFailure()) FAIL() << rows << " rows, head_dim " << dim;
     }
   }
@@ -163,7 +160,7 @@ TEST_P(Attention16LeafTest, GivesTheBitsOfThePortableLeafForTinyAndHugeNumbers) 
   for (const float factor : {0.0f, 1e-40f, 1e-33f, 1e-18f, 1e8f, 1e15f}) {
     OneHead head = OneHead::random(140, 72, 3);
     for (float& value : head.qkv) value *= factor;
-    expect_same_bits(head.run(leaf), head.run(cpu::kAttention16Portable));
+    expect_same_bits(head.run(leaf), head.run(kPortable));
   }
 }
 

@@ -14,9 +14,9 @@
 
 #include "core/check.h"
 #include "core/float_mode.h"
-#include "ops/cpu/amx.h"
 #include "ops/cpu/linear/task_shape.h"
 #include "support/emulated_bf16_leaf.h"
+#include "support/isa_units.h"
 #include "support/naive_ops.h"
 #include "support/packed_layer.h"
 
@@ -43,34 +43,28 @@ std::uint32_t bits_of(float value) {
   return bits;
 }
 
-bool has_avx512_bf16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+const cpu::Bf16Leaf kPortable = cpu::kPortableUnit.kernels.bf16;
 
 /// Including the leaves that this machine has no use for.
-std::vector<const cpu::Bf16Leaf*> leaves_of_this_machine() {
-  std::vector<const cpu::Bf16Leaf*> leaves{&cpu::kBf16Portable, &emulated_bf16_leaf()};
-  if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kBf16Avx2);
-  if (detect_cpu_isa() < CpuIsa::kAvx512) return leaves;
-  leaves.push_back(&cpu::kBf16Avx512);
-  if (!has_avx512_bf16()) return leaves;
-  leaves.push_back(&cpu::kBf16Avx512Bf16);
-  if (cpu::has_amx(cpu::AmxType::kBf16)) leaves.push_back(&cpu::kBf16Amx);
+std::vector<cpu::Bf16Leaf> leaves_of_this_machine() {
+  std::vector<cpu::Bf16Leaf> leaves{emulated_bf16_leaf()};
+  for (const cpu::IsaUnit* const unit : units_of_this_machine())
+    if (unit->kernels.bf16.multiply != nullptr) leaves.push_back(unit->kernels.bf16);
   return leaves;
 }
 
 /// Leaves sum in one of two orders: in that of VDPBF16PS, or in that of TDPBF16PS.
-bool sums_as_amx(const cpu::Bf16Leaf& leaf) {
-  return &leaf == &cpu::kBf16Amx || &leaf == &emulated_bf16_leaf();
-}
+bool sums_as_amx(const cpu::Bf16Leaf& leaf) { return std::string(leaf.name).starts_with("amx"); }
 
 /// The leaf that needs no instruction and has the bits of this one.
-const cpu::Bf16Leaf& twin_of(const cpu::Bf16Leaf& leaf) {
-  return sums_as_amx(leaf) ? emulated_bf16_leaf() : cpu::kBf16Portable;
+cpu::Bf16Leaf twin_of(const cpu::Bf16Leaf& leaf) {
+  return sums_as_amx(leaf) ? emulated_bf16_leaf() : kPortable;
 }
 
-class Bf16LeafTest : public ::testing::TestWithParam<const cpu::Bf16Leaf*> {};
+class Bf16LeafTest : public ::testing::TestWithParam<cpu::Bf16Leaf> {};
 
 INSTANTIATE_TEST_SUITE_P(Leaves, Bf16LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
-                         [](const auto& suite) { return std::string(suite.param->name); });
+                         [](const auto& suite) { return std::string(suite.param.name); });
 
 /// As a leaf rounds a row, widened again.
 std::vector<float> rounded_by(const cpu::Bf16Leaf& leaf, const std::vector<float>& row) {
@@ -83,15 +77,6 @@ std::vector<float> rounded_by(const cpu::Bf16Leaf& leaf, const std::vector<float
   for (std::size_t k = 0; k < row.size(); ++k)
     rounded.push_back(from_bits(static_cast<std::uint32_t>(words[k]) << 16));
   return rounded;
-}
-
-TEST(Bf16Leaf, UsesAmxElseVdpbf16psUnlessItIsSlowerThanMultiplyAdds) {
-  if (detect_cpu_isa() < CpuIsa::kAvx512) GTEST_SKIP() << "no AVX-512";
-  const bool is_fast = has_avx512_bf16() && __builtin_cpu_is("intel") == 0;
-  const bool has_amx = has_avx512_bf16() && cpu::has_amx(cpu::AmxType::kBf16);
-  EXPECT_STREQ(cpu::bf16_leaf(CpuIsa::kAvx512).name, has_amx   ? "amx"
-                                                     : is_fast ? "avx512_bf16"
-                                                               : "avx512");
 }
 
 TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
@@ -116,7 +101,7 @@ TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
   for (const Rounding& one : cases) row.push_back(from_bits(one.from));
   row.push_back(from_bits(0x7fc00001));
   row.push_back(from_bits(0xff800001));  // NaN in the lower bits only
-  const std::vector<float> rounded = rounded_by(*GetParam(), row);
+  const std::vector<float> rounded = rounded_by(GetParam(), row);
   for (std::size_t i = 0; i < std::size(cases); ++i)
     EXPECT_EQ(bits_of(rounded[i]), cases[i].to) << std::hex << cases[i].from;
   EXPECT_TRUE(std::isnan(rounded[std::size(cases)]));
@@ -129,7 +114,7 @@ TEST_P(Bf16LeafTest, FillsTheLastStepOfARowWithZeros) {
     const std::int64_t whole = cpu::ceil_div(cols, cpu::kStepValues) * cpu::kStepValues;
     std::vector<std::uint16_t> words(static_cast<std::size_t>(whole + 1), 0xffff);
     auto* const to = reinterpret_cast<std::byte*>(words.data());
-    GetParam()->round({.x = row.data(), .rows = 1, .cols = cols, .out = {to, 2 * whole}});
+    GetParam().round({.x = row.data(), .rows = 1, .cols = cols, .out = {to, 2 * whole}});
     for (std::int64_t k = 0; k <= whole; ++k) {
       const std::uint16_t want = k < cols ? 0x3f80 : k < whole ? 0 : 0xffff;
       ASSERT_EQ(words[static_cast<std::size_t>(k)], want) << k << " of " << cols;
@@ -209,7 +194,7 @@ float sum_of_steps(const float* x, const float* w, std::int64_t cols) {
 
 /// Expects the bits of what the layer is defined as, without bias.
 void expect_definition(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& weight) {
-  const std::vector<float> rounded = rounded_by(cpu::kBf16Portable, x.values);
+  const std::vector<float> rounded = rounded_by(kPortable, x.values);
   const Matrix out = run_leaf(leaf, x, weight);
   const FloatModeScope mode(kTowerFloatMode);
   for (std::int64_t r = 0; r < x.rows; ++r) {
@@ -245,7 +230,7 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForAllExponents) {
     const Matrix x = with_exponents(kRows, kIn, first, last, 1);
     const Stored weight(with_exponents(kOut, kIn, first, last, 2).values, DType::kBF16,
                         {kOut, kIn});
-    ASSERT_NO_FATAL_FAILURE(expect_definition(*GetParam(), x, weight));
+    ASSERT_NO_FATAL_FAILURE(expect_definition(GetParam(), x, weight));
   }
 }
 
@@ -255,7 +240,7 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForEveryHeightAndEnd) {
     for (const std::int64_t rows : {1, 15, 16, 17, 31, 32, 33, 56}) {
       SCOPED_TRACE(cat(rows, " x ", in_features));
       const Matrix x = Matrix::random(rows, in_features, 1);
-      ASSERT_NO_FATAL_FAILURE(expect_definition(*GetParam(), x, weight));
+      ASSERT_NO_FATAL_FAILURE(expect_definition(GetParam(), x, weight));
     }
   }
 }
@@ -266,9 +251,9 @@ TEST_P(Bf16LeafTest, SumsInTheOrderOfItsInstruction) {
   for (const std::int64_t k : {1, 3, 5, 7, 32, 33}) x.at(0, k) = 1.0f;
   std::vector<float> w(34, 1.0f);
   x.at(0, 0) = w[0] = 4096.0f;
-  const Matrix out = run_leaf(*GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
+  const Matrix out = run_leaf(GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
   // AMX: 2^24 + (1 + 1 + 1 + 1), then plus (1 + 1).
-  EXPECT_EQ(out.at(0, 0), sums_as_amx(*GetParam()) ? 16777222.0f : 16777216.0f);
+  EXPECT_EQ(out.at(0, 0), sums_as_amx(GetParam()) ? 16777222.0f : 16777216.0f);
 }
 
 TEST_P(Bf16LeafTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndReplayed) {
@@ -276,7 +261,7 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndRepla
   constexpr std::int64_t kOut = 100;
   const Matrix x = Matrix::random(kRows, 70, 1);
   const Stored weight = random_weight(kOut, 70);
-  const cpu::Bf16Leaf& leaf = *GetParam();
+  const cpu::Bf16Leaf leaf = GetParam();
   for (int threads = 1; threads <= 3; ++threads) {
     LinearBench bench(CpuIsa::kPortable, threads, DType::kBF16);
     const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
@@ -362,7 +347,7 @@ TEST_P(Bf16LinearTest, GivesTheBitsOfItsLeafWithAllActivations) {
   const Stored weight = random_weight(77, 301);
   const Stored bias(Matrix::random(1, 77, 3).values, DType::kF32, {77});
   Bf16Layer layer(GetParam(), weight, &bias);
-  const cpu::Bf16Leaf& twin = twin_of(cpu::bf16_leaf(GetParam()));
+  const cpu::Bf16Leaf twin = twin_of(cpu::choose_kernels(cpu::features_up_to(GetParam())).bf16);
   for (const Activation activation : kActivations) {
     const Matrix expected = run_leaf(twin, x, layer.packed(), activation, &residual);
     Matrix out(37, 77);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "ops/cpu/bf16/bf16_linear.h"
+#include "ops/cpu/isa/isa_kernels.h"
 #include "support/expect_error.h"
 
 namespace fovea::test {
@@ -21,7 +21,7 @@ TEST(FmaPeak, IsAPositiveRateOnOneAndSeveralThreads) {
 }
 
 TEST(FmaPeak, OfBf16IsARateWhereTheInstructionIsUsed) {
-  const std::string leaf = cpu::bf16_leaf(detect_cpu_isa()).name;
+  const std::string leaf = cpu::choose_kernels(cpu::cpu_features()).bf16.name;
   const std::optional<double> gflops = cpu::bf16_peak_gflops(2, 1e-3);
   ASSERT_EQ(gflops.has_value(), leaf == "avx512_bf16");
   EXPECT_TRUE(!gflops || (std::isfinite(*gflops) && *gflops > 0.0));

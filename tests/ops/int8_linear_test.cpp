@@ -14,6 +14,7 @@
 #include "core/check.h"
 #include "core/float_mode.h"
 #include "support/expect_error.h"
+#include "support/isa_units.h"
 #include "support/naive_ops.h"
 #include "support/packed_layer.h"
 
@@ -158,12 +159,10 @@ TEST_P(Int8LinearTest, GivesTheBitsOfThePortableLeaf) {
 }
 
 /// Including the leaves that this machine has no use for.
-std::vector<const cpu::Int8Leaf*> leaves_of_this_machine() {
-  std::vector<const cpu::Int8Leaf*> leaves{&cpu::kInt8Portable};
-  if (detect_cpu_isa() >= CpuIsa::kAvx2) leaves.push_back(&cpu::kInt8Avx2);
-  const cpu::Int8Leaf* const best = &cpu::int8_leaf(detect_cpu_isa());
-  if (best == &cpu::kInt8Amx) leaves.push_back(&cpu::kInt8Avx512Vnni);
-  if (best != leaves.back()) leaves.push_back(best);
+std::vector<cpu::Int8Leaf> leaves_of_this_machine() {
+  std::vector<cpu::Int8Leaf> leaves;
+  for (const cpu::IsaUnit* const unit : units_of_this_machine())
+    if (unit->kernels.int8.multiply != nullptr) leaves.push_back(unit->kernels.int8);
   return leaves;
 }
 
@@ -201,10 +200,10 @@ Matrix run_leaf(const cpu::Int8Leaf& leaf, const Matrix& x, const ops::PackedLin
   return out;
 }
 
-class Int8LeafTest : public ::testing::TestWithParam<const cpu::Int8Leaf*> {};
+class Int8LeafTest : public ::testing::TestWithParam<cpu::Int8Leaf> {};
 
 INSTANTIATE_TEST_SUITE_P(Leaves, Int8LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
-                         [](const auto& suite) { return std::string(suite.param->name); });
+                         [](const auto& suite) { return std::string(suite.param.name); });
 
 TEST_P(Int8LeafTest, GivesTheBitsOfThePortableLeafForEveryHeightAndEnd) {
   for (const std::int64_t in_features : {63, 64, 65, 301}) {
@@ -212,8 +211,8 @@ TEST_P(Int8LeafTest, GivesTheBitsOfThePortableLeafForEveryHeightAndEnd) {
     const Int8Layer layer(CpuIsa::kPortable, weight, nullptr);
     for (std::int64_t rows = 2; rows <= 70; ++rows) {
       const Matrix x = wild_rows(rows, in_features);
-      ASSERT_EQ(run_leaf(*GetParam(), x, layer.packed()).values,
-                run_leaf(cpu::kInt8Portable, x, layer.packed()).values)
+      ASSERT_EQ(run_leaf(GetParam(), x, layer.packed()).values,
+                run_leaf(cpu::kPortableUnit.kernels.int8, x, layer.packed()).values)
           << rows << " x " << in_features;
     }
   }

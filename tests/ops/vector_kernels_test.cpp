@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "core/check.h"
+#include "ops/cpu/isa/isa_kernels.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
 
@@ -18,9 +19,10 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class VectorKernelsTest : public ::testing::TestWithParam<OpCase> {
  protected:
-  [[nodiscard]] static const cpu::VectorKernels& kernels() {
+  [[nodiscard]] static cpu::VectorKernels kernels() {
     for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
-      if (GetParam().device.name == cat("cpu_", to_string(isa))) return cpu::vector_kernels(isa);
+      if (GetParam().device.name == cat("cpu_", to_string(isa)))
+        return cpu::choose_kernels(cpu::features_up_to(isa)).vector;
     }
     throw std::logic_error("not a CPU");
   }

@@ -1,6 +1,6 @@
 #include "support/emulated_attention16_leaf.h"
 
-#include "ops/cpu/attention16/int16_portable.h"
+#include "ops/cpu/simd/simd_portable.h"
 #include "support/tile_emulator.h"
 // The body is made of templates over types of this file.
 #include "ops/cpu/attention16/body.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int32_t kFirstAndThird = 0x00ff00ff;
 
-struct LeafVectors : cpu::Int16Portable {
+struct LeafVectors : cpu::FusedSimd {
   static void store_planes(std::uint8_t* high, std::uint8_t* low, Reg y) {
     std::int16_t numbers[kWidth];
     store_shorts(numbers, y);

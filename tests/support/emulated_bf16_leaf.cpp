@@ -1,6 +1,6 @@
 #include "support/emulated_bf16_leaf.h"
 
-#include "ops/cpu/bf16/bf16_portable.h"
+#include "ops/cpu/simd/simd_portable.h"
 #include "support/tile_emulator.h"
 // The body is made of templates over a type of this file.
 #include "ops/cpu/bf16/bf16_amx.h"
@@ -9,7 +9,7 @@ namespace fovea::test {
 namespace {
 
 // Types of this file, as the body needs them.
-struct LeafVectors : cpu::PairsPortable {};
+struct LeafVectors : cpu::FusedSimd {};
 struct LeafInstructions : EmulatedBf16 {};
 using LeafTiles = cpu::Bf16AmxTiles<LeafInstructions>;
 

@@ -7,8 +7,7 @@
 
 namespace fovea::cpu {
 
-void activate(Stream& stream, const ops::ActivateArgs& args, CpuIsa isa) {
-  const auto activate_row = vector_kernels(isa).activate;
+void activate(Stream& stream, const ops::ActivateArgs& args, ActivateRow activate_row) {
   static_cast<CpuStream&>(stream).submit([args, activate_row](ThreadPool& pool) {
     const std::int64_t cols = args.x.shape[1];
     for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), cols,

@@ -27,6 +27,25 @@ std::int64_t attention_task_queries(std::int64_t head_dim) noexcept {
   return task_queries(kComponents, head_dim);
 }
 
+std::int64_t attention16_task_queries(std::int64_t head_dim) noexcept {
+  constexpr std::int64_t kComponents = 76032;  // 6 bytes each
+  return task_queries(kComponents, head_dim);
+}
+
+std::int64_t attention16_scratch_floats(std::int64_t head_dim) noexcept {
+  constexpr std::int64_t kStep = 64;  // components that a tile of AMX holds: 32 floats in a row
+  constexpr std::int64_t kVector = 16;
+  constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
+  constexpr std::int64_t kScales = 2;
+  const std::int64_t steps = ceil_div(head_dim, kStep);
+  const std::int64_t query = head_dim / 2 + 2 * steps;  // steps of equal length, in whole groups
+  const std::int64_t queries = attention16_task_queries(head_dim) * (query + head_dim + 3);
+  const std::int64_t keys = kKeyBlock * (steps * kStep / 2 + 1);
+  const std::int64_t values =
+      (kKeyBlock / 2 + kPanelGap + kScales) * ceil_div(head_dim, kVector) * kVector;
+  return queries + keys + values + kKeyBlock * kMaxStripLanes + 2 * kVector;
+}
+
 std::int64_t attention_scratch_floats(std::int64_t head_dim, std::int64_t bias_entries) noexcept {
   constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
   const std::int64_t queries =
@@ -95,13 +114,13 @@ std::int64_t scratch_floats_of(const ops::AttentionArgs& args, AttentionProducts
                                                : attention_scratch_floats(args.head_dim);
 }
 
-AttentionBody body_of(const ops::AttentionArgs& args, AttentionProducts products, CpuIsa isa,
-                      const Rotation& rotation) {
+AttentionBody body_of(const ops::AttentionArgs& args, AttentionProducts products,
+                      const IsaKernels& kernels, const Rotation& rotation) {
   const std::int64_t scratch_floats = scratch_floats_of(args, products);
   if (products == AttentionProducts::kInt16)
-    return {attention16_leaf(isa).attention, attention16_task_queries(args.head_dim),
-            scratch_floats, rotation};
-  return {vector_kernels(isa).attention, attention_task_queries(args.head_dim), scratch_floats, {}};
+    return {kernels.attention16.attention, attention16_task_queries(args.head_dim), scratch_floats,
+            rotation};
+  return {kernels.vector.attention, attention_task_queries(args.head_dim), scratch_floats, {}};
 }
 
 /// Numbers the tasks without a table. In units of one block of queries, sequence s begins at
@@ -193,8 +212,8 @@ std::size_t attention_workspace(const ops::AttentionArgs& args, AttentionProduct
 }
 
 void attention(Stream& stream, const ops::AttentionArgs& args, AttentionProducts products,
-               TensorView workspace, CpuIsa isa, const Rotation& rotation) {
-  const AttentionBody body = body_of(args, products, isa, rotation);
+               TensorView workspace, const IsaKernels& kernels, const Rotation& rotation) {
+  const AttentionBody body = body_of(args, products, kernels, rotation);
   static_cast<CpuStream&>(stream).submit(
       [args, workspace, body](ThreadPool& pool) { run(pool, args, workspace, body); });
 }

@@ -5,7 +5,7 @@
 
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/attention.h"
-#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/isa/isa_kernels.h"
 
 namespace fovea::cpu {
 
@@ -26,6 +26,6 @@ struct Rotation {
 /// `workspace` [bytes] u8 has room for. Running allocates nothing.
 /// @param rotation applied to q and k, with products of kInt16 only; or none.
 void attention(Stream& stream, const ops::AttentionArgs& args, AttentionProducts products,
-               TensorView workspace, CpuIsa isa, const Rotation& rotation = {});
+               TensorView workspace, const IsaKernels& kernels, const Rotation& rotation = {});
 
 }  // namespace fovea::cpu

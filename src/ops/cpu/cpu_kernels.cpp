@@ -9,6 +9,7 @@
 #include "ops/cpu/gated.h"
 #include "ops/cpu/grid.h"
 #include "ops/cpu/int8/int8_linear.h"
+#include "ops/cpu/isa/isa_kernels.h"
 #include "ops/cpu/linear/linear.h"
 #include "ops/cpu/norm.h"
 #include "ops/cpu/patch.h"
@@ -34,7 +35,9 @@ TensorView scratch(const Submission& submission, std::size_t bytes) {
 class CpuKernels final : public Kernels {
  public:
   CpuKernels(CpuIsa isa, int num_threads, DType compute) noexcept
-      : isa_(isa), num_threads_(num_threads), compute_(compute) {}
+      : kernels_(cpu::choose_kernels(cpu::features_up_to(isa))),
+        num_threads_(num_threads),
+        compute_(compute) {}
 
   [[nodiscard]] ops::PackedLinear pack_linear(Device& device, ConstTensorView weight,
                                               ConstTensorView bias,
@@ -50,11 +53,12 @@ class CpuKernels final : public Kernels {
   void linear(const Submission& submission, const ops::LinearArgs& args) const override {
     check_f32("linear", args.x);
     const bool is_int8 = args.weight.dtype == DType::kI8;
-    if (!is_int8 && compute_ == DType::kF32) return cpu::linear(submission.stream, args, isa_);
+    if (!is_int8 && compute_ == DType::kF32)
+      return cpu::linear(submission.stream, args, kernels_.linear);
     const Arena::Scope scope(submission.arena);
     const TensorView workspace = scratch(submission, linear_workspace(args));
-    if (is_int8) return cpu::int8_linear(submission.stream, args, workspace, isa_);
-    cpu::bf16_linear(submission.stream, args, workspace, cpu::bf16_leaf(isa_));
+    if (is_int8) return cpu::int8_linear(submission.stream, args, workspace, kernels_.int8);
+    cpu::bf16_linear(submission.stream, args, workspace, kernels_.bf16);
   }
   [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override {
     if (args.weight.dtype == DType::kI8) return cpu::int8_workspace(args);
@@ -66,19 +70,19 @@ class CpuKernels final : public Kernels {
   }
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override {
     check_f32("layer_norm", args.x);
-    cpu::layer_norm(submission.stream, args, isa_);
+    cpu::layer_norm(submission.stream, args, kernels_.vector.layer_norm);
   }
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     check_f32("rms_norm", args.x);
-    cpu::rms_norm(submission.stream, args, isa_);
+    cpu::rms_norm(submission.stream, args, kernels_.vector.rms_norm);
   }
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override {
     check_f32("activate", args.x);
-    cpu::activate(submission.stream, args, isa_);
+    cpu::activate(submission.stream, args, kernels_.vector.activate);
   }
   void gated(const Submission& submission, const ops::GatedArgs& args) const override {
     check_f32("gated", args.x);
-    cpu::gated(submission.stream, args, isa_);
+    cpu::gated(submission.stream, args, kernels_.vector.gate);
   }
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
     cpu::rope_angles(submission.stream, args);
@@ -87,7 +91,7 @@ class CpuKernels final : public Kernels {
     check_f32("attention", args.qkv);
     const Arena::Scope scope(submission.arena);
     cpu::attention(submission.stream, args, products_of(args),
-                   scratch(submission, attention_workspace(args)), isa_);
+                   scratch(submission, attention_workspace(args)), kernels_);
   }
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
     return cpu::attention_workspace(args, products_of(args), num_threads_);
@@ -99,11 +103,11 @@ class CpuKernels final : public Kernels {
     const ops::AttentionArgs attended = ops::attention_args(args);
     const cpu::AttentionProducts products = products_of(attended);
     const bool rotates_itself = products == cpu::AttentionProducts::kInt16;
-    if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, isa_);
+    if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, kernels_.vector.rotate);
     const Arena::Scope scope(submission.arena);
     const TensorView workspace = scratch(submission, attention_workspace(attended));
     const cpu::Rotation rotation{args.cos, args.sin};
-    cpu::attention(submission.stream, attended, products, workspace, isa_,
+    cpu::attention(submission.stream, attended, products, workspace, kernels_,
                    rotates_itself ? rotation : cpu::Rotation{});
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
@@ -113,12 +117,12 @@ class CpuKernels final : public Kernels {
   void add_positions_bilinear(const Submission& submission,
                               const ops::AddPositionsArgs& args) const override {
     check_f32("add_positions_bilinear", args.x);
-    cpu::add_positions_bilinear(submission.stream, args, isa_);
+    cpu::add_positions_bilinear(submission.stream, args, kernels_.vector.add_weighted4);
   }
   void add_positions_bicubic(const Submission& submission,
                              const ops::AddPositionsArgs& args) const override {
     check_f32("add_positions_bicubic", args.x);
-    cpu::add_positions_bicubic(submission.stream, args, isa_);
+    cpu::add_positions_bicubic(submission.stream, args, kernels_.vector.add_weighted4);
   }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     check_f32("gather_rows", args.x);
@@ -142,7 +146,7 @@ class CpuKernels final : public Kernels {
     check_f32("grid_attention", args.qkv);
     const Arena::Scope scope(submission.arena);
     cpu::grid_attention(submission.stream, args,
-                        scratch(submission, grid_attention_workspace(args)), isa_);
+                        scratch(submission, grid_attention_workspace(args)), kernels_.vector);
   }
   [[nodiscard]] std::size_t grid_attention_workspace(
       const ops::GridAttentionArgs& args) const override {
@@ -157,32 +161,16 @@ class CpuKernels final : public Kernels {
     return is_coarse ? cpu::AttentionProducts::kInt16 : cpu::AttentionProducts::kF32;
   }
 
-  CpuIsa isa_;
+  cpu::IsaKernels kernels_;
   int num_threads_;
   DType compute_;
 };
 
 }  // namespace
 
-CpuIsa detect_cpu_isa() noexcept {
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-    return CpuIsa::kAvx512;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return CpuIsa::kAvx2;
-  return CpuIsa::kPortable;
+bool gains_by_bf16(CpuIsa isa) {
+  return cpu::choose_kernels(cpu::features_up_to(isa)).bf16.multiplies_bf16;
 }
-
-const char* to_string(CpuIsa isa) noexcept {
-  switch (isa) {
-    case CpuIsa::kPortable: return "portable";
-    case CpuIsa::kAvx2: return "avx2";
-    case CpuIsa::kAvx512: return "avx512";
-  }
-  return "unknown";
-}
-
-bool gains_by_bf16(CpuIsa isa) { return cpu::bf16_leaf(isa).multiplies_bf16; }
 
 std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads, DType compute) {
   FOVEA_CHECK(isa <= detect_cpu_isa(), kUnsupported, "this machine supports ",

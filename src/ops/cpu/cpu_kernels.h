@@ -2,16 +2,10 @@
 
 #include <memory>
 
+#include "ops/cpu/cpu_features.h"
 #include "ops/kernels.h"
 
 namespace fovea {
-
-/// Instruction sets the CPU bodies exist for, in ascending order.
-enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
-
-/// The best instruction set of this machine.
-[[nodiscard]] CpuIsa detect_cpu_isa() noexcept;
-[[nodiscard]] const char* to_string(CpuIsa isa) noexcept;
 
 /// Whether linear layers take less time in bf16 than in f32 on this machine, with at most `isa`.
 [[nodiscard]] bool gains_by_bf16(CpuIsa isa);

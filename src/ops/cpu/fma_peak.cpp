@@ -10,8 +10,7 @@
 #include <cstdint>
 
 #include "core/thread_pool.h"
-#include "ops/cpu/bf16/bf16_linear.h"
-#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/isa/isa_kernels.h"
 
 namespace fovea::cpu {
 
@@ -163,7 +162,8 @@ double fma_peak_gflops(int num_threads, double seconds) {
 }
 
 std::optional<double> bf16_peak_gflops(int num_threads, double seconds) {
-  if (&bf16_leaf(detect_cpu_isa()) != &kBf16Avx512Bf16) return std::nullopt;
+  const Bf16Leaf used = choose_kernels(cpu_features()).bf16;
+  if (used.multiply != kAvx512Bf16Unit.kernels.bf16.multiply) return std::nullopt;
   return measure({run_avx512_bf16, 4 * 16 * kAccumulators}, num_threads, seconds);
 }
 

@@ -7,8 +7,7 @@
 
 namespace fovea::cpu {
 
-void gated(Stream& stream, const ops::GatedArgs& args, CpuIsa isa) {
-  const auto gate_row = vector_kernels(isa).gate;
+void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row) {
   static_cast<CpuStream&>(stream).submit([args, gate_row](ThreadPool& pool) {
     const std::int64_t cols = args.out.shape[1];
     for_row_ranges(pool, count_live(args.rows, args.out.shape[0]), 2 * cols,

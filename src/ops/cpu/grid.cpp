@@ -305,10 +305,9 @@ std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, int num
 }
 
 void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, TensorView workspace,
-                    CpuIsa isa) {
-  const VectorKernels& kernels = vector_kernels(isa);
+                    const VectorKernels& kernels) {
   static_cast<CpuStream&>(stream).submit(
-      [args, workspace, &kernels](ThreadPool& pool) { run(pool, args, workspace, kernels); });
+      [args, workspace, kernels](ThreadPool& pool) { run(pool, args, workspace, kernels); });
 }
 
 void im2col_3x3(Stream& stream, const ops::Im2colArgs& args) {

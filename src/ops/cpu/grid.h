@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
+#include "ops/kernels.h"
 
 namespace fovea::cpu {
 
@@ -13,7 +14,7 @@ namespace fovea::cpu {
 /// Bodies of Kernels::grid_attention and Kernels::im2col_3x3: submit to a CpuStream; running
 /// allocates nothing. As many threads take part as `workspace` [bytes] u8 has room for.
 void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, TensorView workspace,
-                    CpuIsa isa);
+                    const VectorKernels& kernels);
 void im2col_3x3(Stream& stream, const ops::Im2colArgs& args);
 
 }  // namespace fovea::cpu

@@ -10,7 +10,7 @@ namespace fovea::cpu {
 namespace {
 
 /// `all` describes every row of the capacity.
-void submit(Stream& stream, void (*body)(const NormTask&), const NormTask& all, LiveRows rows) {
+void submit(Stream& stream, NormRows norm_rows, const NormTask& all, LiveRows rows) {
   static_cast<CpuStream&>(stream).submit([=](ThreadPool& pool) {
     for_row_ranges(pool, count_live(rows, all.rows), all.cols,
                    [&](std::int64_t first, std::int64_t last) {
@@ -19,15 +19,15 @@ void submit(Stream& stream, void (*body)(const NormTask&), const NormTask& all, 
                      if (task.residual != nullptr) task.residual += first * all.cols;
                      task.out += first * all.cols;
                      task.rows = last - first;
-                     body(task);
+                     norm_rows(task);
                    });
   });
 }
 
 }  // namespace
 
-void layer_norm(Stream& stream, const ops::LayerNormArgs& args, CpuIsa isa) {
-  submit(stream, vector_kernels(isa).layer_norm,
+void layer_norm(Stream& stream, const ops::LayerNormArgs& args, NormRows norm_rows) {
+  submit(stream, norm_rows,
          {.x = args.x.as<float>(),
           .weight = args.weight.as<float>(),
           .bias = args.bias.as<float>(),
@@ -39,8 +39,8 @@ void layer_norm(Stream& stream, const ops::LayerNormArgs& args, CpuIsa isa) {
          args.rows);
 }
 
-void rms_norm(Stream& stream, const ops::RmsNormArgs& args, CpuIsa isa) {
-  submit(stream, vector_kernels(isa).rms_norm,
+void rms_norm(Stream& stream, const ops::RmsNormArgs& args, NormRows norm_rows) {
+  submit(stream, norm_rows,
          {.x = args.x.as<float>(),
           .weight = args.weight.as<float>(),
           .bias = nullptr,

@@ -97,7 +97,7 @@ AxisTaps<4> cubic_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
 /// x[row] += the entries at every pair of taps, four at a time.
 template <std::size_t kTaps>
 void add_position_row(const ops::AddPositionsArgs& args, std::int64_t row, const AxisTaps<kTaps>& y,
-                      const AxisTaps<kTaps>& x, const VectorKernels& kernels) {
+                      const AxisTaps<kTaps>& x, AddWeighted4 add_weighted4) {
   const std::int64_t cols = args.x.shape[1];
   std::array<const float*, kTaps * kTaps> entries;
   std::array<float, kTaps * kTaps> weights;
@@ -107,22 +107,21 @@ void add_position_row(const ops::AddPositionsArgs& args, std::int64_t row, const
     weights[k] = y.weight[k / kTaps] * x.weight[k % kTaps];
   }
   for (std::size_t k = 0; k < entries.size(); k += 4) {
-    kernels.add_weighted4(&entries[k], &weights[k], args.x.as<float>() + row * cols, cols);
+    add_weighted4(&entries[k], &weights[k], args.x.as<float>() + row * cols, cols);
   }
 }
 
 /// @param taps linear_taps or cubic_taps. @param op its op, for messages.
 template <class Taps>
-void submit_positions(const char* op, Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa,
-                      Taps taps) {
-  const VectorKernels& kernels = vector_kernels(isa);
-  static_cast<CpuStream&>(stream).submit([=, &kernels](ThreadPool& pool) {
+void submit_positions(const char* op, Stream& stream, const ops::AddPositionsArgs& args,
+                      AddWeighted4 add_weighted4, Taps taps) {
+  static_cast<CpuStream&>(stream).submit([=](ThreadPool& pool) {
     const auto add = [&](std::int64_t row) {
       const auto* const p = args.positions.as<std::int32_t>() + 4 * row;  // y, x, height, width
       FOVEA_CHECK(p[0] >= 0 && p[0] < p[2] && p[1] >= 0 && p[1] < p[3], kInternal, op, ": row ",
                   row, " is at (", p[0], ", ", p[1], ") of a ", p[2], " x ", p[3], " grid");
       add_position_row(args, row, taps(p[0], p[2], args.table_height),
-                       taps(p[1], p[3], args.table_width), kernels);
+                       taps(p[1], p[3], args.table_width), add_weighted4);
     };
     for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), 4 * args.x.shape[1],
                    [&](std::int64_t first, std::int64_t last) {
@@ -142,12 +141,14 @@ void patchify(Stream& stream, const ops::PatchifyArgs& args) {
   });
 }
 
-void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa) {
-  submit_positions("add_positions_bilinear", stream, args, isa, &linear_taps);
+void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args,
+                            AddWeighted4 add_weighted4) {
+  submit_positions("add_positions_bilinear", stream, args, add_weighted4, &linear_taps);
 }
 
-void add_positions_bicubic(Stream& stream, const ops::AddPositionsArgs& args, CpuIsa isa) {
-  submit_positions("add_positions_bicubic", stream, args, isa, &cubic_taps);
+void add_positions_bicubic(Stream& stream, const ops::AddPositionsArgs& args,
+                           AddWeighted4 add_weighted4) {
+  submit_positions("add_positions_bicubic", stream, args, add_weighted4, &cubic_taps);
 }
 
 void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) {

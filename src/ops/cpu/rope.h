@@ -3,7 +3,7 @@
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/projected_attention.h"
 #include "fovea/tower/ops/rope.h"
-#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
 
@@ -12,6 +12,6 @@ namespace fovea::cpu {
 /// The body of Kernels::rope_angles.
 void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args);
 /// The second step of Kernels::projected_attention: rotates q and k of args.qkv in place.
-void rotate(Stream& stream, const ops::ProjectedAttentionArgs& args, CpuIsa isa);
+void rotate(Stream& stream, const ops::ProjectedAttentionArgs& args, RotateHeads rotate_heads);
 
 }  // namespace fovea::cpu

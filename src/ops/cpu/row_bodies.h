@@ -57,7 +57,7 @@ void layer_norm_rows(const NormTask& task) {
     float variance = V::sum(squares);
     for (; c < task.cols; ++c) {  // lanes beyond the row must not count
       const float d = x[c] - V::sum(sum) / cols;
-      variance += d * d;
+      variance = V::fma(d, d, variance);
     }
     const Reg scale = V::broadcast(1.0f / __builtin_sqrtf(variance / cols + task.epsilon));
 
@@ -103,7 +103,7 @@ void rotate_heads(float* x, const float* cos, const float* sin, std::int64_t num
       const Reg b = load_up_to<V>(x + half + j, count);
       const Reg c = load_up_to<V>(cos + j, count);
       const Reg s = load_up_to<V>(sin + j, count);
-      store_up_to<V>(x + j, V::sub(V::mul(a, c), V::mul(b, s)), count);
+      store_up_to<V>(x + j, V::fnma(b, s, V::mul(a, c)), count);
       store_up_to<V>(x + half + j, V::fma(b, c, V::mul(a, s)), count);
     });
   }

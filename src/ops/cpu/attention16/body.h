@@ -166,7 +166,7 @@ void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t 
         const Reg second = V::load(score + (2 * i + 1) * kLanes);
         pairs[i] = V::pair(probability16<V>(V::mul(V::sub(first, top[c]), scale[c])),
                            probability16<V>(V::mul(V::sub(second, top[c]), scale[c])));
-        sum[c] = V::dot(sum[c], pairs[i], V::ones());
+        sum[c] = V::dot_int16(sum[c], pairs[i], V::ones());
       }
       Products::template store_weights<kVectors>(s.scores, group, c, pairs);
     }

@@ -25,8 +25,8 @@ template <class V, int kVectors>
     for (int c = 0; c < kVectors; ++c) q[c] = V::load_int(queries + c * V::kWidth);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const Int k = V::broadcast_pair(keys + r * pairs);
-      for (int c = 0; c < kVectors; ++c) acc[r][c] = V::dot(acc[r][c], k, q[c]);
+      const Int k = V::broadcast_int(keys + r * pairs);
+      for (int c = 0; c < kVectors; ++c) acc[r][c] = V::dot_int16(acc[r][c], k, q[c]);
     }
     keys += 1;
     queries += kVectors * V::kWidth;
@@ -62,8 +62,8 @@ template <class V, int kVectors>
     for (int c = 0; c < kVectors; ++c) weight[c] = V::load_int(p + c * V::kWidth);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const Int v = V::broadcast_pair(values + r);
-      for (int c = 0; c < kVectors; ++c) acc[r][c] = V::dot(acc[r][c], v, weight[c]);
+      const Int v = V::broadcast_int(values + r);
+      for (int c = 0; c < kVectors; ++c) acc[r][c] = V::dot_int16(acc[r][c], v, weight[c]);
     }
     values += kRows;
     p += kVectors * V::kWidth;

@@ -2,10 +2,9 @@
 
 #include <cstdint>
 
-#include "ops/cpu/cpu_kernels.h"
 #include "ops/cpu/vector/vector_kernels.h"
 
-// The seam between attention in 16-bit integers and its leaves, one per instruction set: plain data
+// The seam between attention in 16-bit integers and the units of instruction sets: plain data
 // and function pointers, as in ops/cpu/int8/task.h.
 namespace fovea::cpu {
 
@@ -30,14 +29,5 @@ struct Attention16Leaf {
   void (*attention)(const AttentionTask& task);
   const char* name;
 };
-
-extern const Attention16Leaf kAttention16Portable;
-extern const Attention16Leaf kAttention16Avx2;
-extern const Attention16Leaf kAttention16AvxVnni;
-extern const Attention16Leaf kAttention16Avx512Vnni;
-extern const Attention16Leaf kAttention16Amx;
-
-/// The fastest leaf of this machine that needs no more than `isa`.
-[[nodiscard]] const Attention16Leaf& attention16_leaf(CpuIsa isa);
 
 }  // namespace fovea::cpu

@@ -11,11 +11,11 @@
 //   high_bytes(a, b)            of two pairs, for every lane: numbers 0, 2, 1 and 3
 //   low_bytes(a, b)             likewise
 //   join(high, middle, low)     65536 high + 256 middle + low
-// Instructions are those of ops/cpu/amx_tiles.h, with products of all signs:
+// Instructions are those of ops/cpu/simd/amx_tiles.h, with products of all signs:
 //   multiply_ss<sum, x, y>, multiply_su, multiply_us, multiply_uu   signs of x and y
 
-#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/attention16/quantize.h"
+#include "ops/cpu/simd/amx_tiles.h"
 
 namespace fovea::cpu {
 

@@ -3,8 +3,8 @@
 // The micro-kernels of the bf16 linear layer in the tiles of AMX. Include from a leaf; see
 // amx_tiles.h for Instructions.
 
-#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16/body.h"
+#include "ops/cpu/simd/amx_tiles.h"
 
 namespace fovea::cpu {
 

@@ -8,7 +8,6 @@
 
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
-#include "ops/cpu/amx.h"
 #include "ops/cpu/linear/task_shape.h"
 #include "ops/cpu/row_loop.h"
 
@@ -18,15 +17,6 @@ namespace {
 
 constexpr std::int64_t kElementBytes = 2;
 constexpr std::int64_t kCacheLineBytes = 64;
-
-/// The leaf for AVX-512 and what this processor has beyond it. VDPBF16PS is of use where it does
-/// more products in the same time than a multiply-add of f32: on Zen 5 it does 1.9 times as many,
-/// on an Intel Xeon half as many, because there it takes two cycles.
-const Bf16Leaf& avx512_leaf() {
-  if (__builtin_cpu_supports("avx512bf16") == 0) return kBf16Avx512;
-  if (has_amx(AmxType::kBf16)) return kBf16Amx;
-  return __builtin_cpu_is("intel") == 0 ? kBf16Avx512Bf16 : kBf16Avx512;
-}
 
 /// Bytes of a panel: whole steps.
 std::int64_t panel_bytes(std::int64_t in_features) {
@@ -49,7 +39,7 @@ void pack_column(std::span<const std::uint16_t> weights, std::byte* to) {
 
 /// Everything a recorded bf16 layer knows.
 struct Bf16Call {
-  const Bf16Leaf& leaf;
+  Bf16Leaf leaf;
   RoundTask rows;  // all of the capacity
   Bf16Task whole;  // as if the layer were one task
   const std::int32_t* live;
@@ -86,14 +76,6 @@ void Bf16Call::run(ThreadPool& pool) const {
 }
 
 }  // namespace
-
-const Bf16Leaf& bf16_leaf(CpuIsa isa) {
-  if (isa == CpuIsa::kAvx512) {
-    static const Bf16Leaf& best = avx512_leaf();
-    return best;
-  }
-  return isa == CpuIsa::kAvx2 ? kBf16Avx2 : kBf16Portable;
-}
 
 ops::PackedLinear pack_bf16(Device& device, ConstTensorView weight, ConstTensorView bias) {
   ops::PackedLinear packed;

@@ -5,7 +5,6 @@
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/linear.h"
 #include "ops/cpu/bf16/task.h"
-#include "ops/cpu/cpu_kernels.h"
 
 namespace fovea::cpu {
 
@@ -23,10 +22,6 @@ namespace fovea::cpu {
 // VDPBF16PS and VCVTNEPS2BF16. The tests found Zen 5 to compute what it says of the latter two, bit
 // by bit.
 
-/// The leaf of this machine to use where no more than `isa` may be used; AMX comes with kAvx512.
-/// The first call for kAvx512 asks the system for the registers of AMX.
-[[nodiscard]] const Bf16Leaf& bf16_leaf(CpuIsa isa);
-
 /// Packs weight and bias for cpu::bf16_linear; the layout is the same for every instruction set.
 [[nodiscard]] ops::PackedLinear pack_bf16(Device& device, ConstTensorView weight,
                                           ConstTensorView bias);
@@ -38,7 +33,6 @@ namespace fovea::cpu {
 /// leaves without AMX, and with every leaf for a row whatever else is in the batch; which NaN a NaN
 /// is may differ.
 /// @param workspace bf16_workspace bytes.
-/// @param leaf has to outlive what the stream has recorded.
 void bf16_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace,
                  const Bf16Leaf& leaf);
 

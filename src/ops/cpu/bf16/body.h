@@ -55,12 +55,12 @@ void multiply_bf16_tile(const Bf16Rows& rows, const std::byte* panel, std::int64
       V::prefetch(next);
       V::prefetch(next + kLineBytes);
       next += upcoming.step;
-      const typename V::Pairs w_left = V::load_pairs(weights);
-      const typename V::Pairs w_right = V::load_pairs(weights + kPairBytes / 2);
+      const typename V::Int w_left = V::load_int(weights);
+      const typename V::Int w_right = V::load_int(weights + kPairBytes / 2);
       for (int r = 0; r < kRows; ++r) {
-        const typename V::Pairs both = V::broadcast_pair(x + r * rows.stride);
-        left[r] = V::dot(left[r], both, w_left);
-        right[r] = V::dot(right[r], both, w_right);
+        const typename V::Int both = V::broadcast_int(x + r * rows.stride);
+        left[r] = V::dot_bf16(left[r], both, w_left);
+        right[r] = V::dot_bf16(right[r], both, w_right);
       }
       weights += kPairBytes;
       x += kPairK * 2;

@@ -65,10 +65,4 @@ struct Bf16Leaf {
   bool multiplies_bf16 = false;  ///< has instructions for it, and is faster than float32
 };
 
-extern const Bf16Leaf kBf16Portable;
-extern const Bf16Leaf kBf16Avx2;
-extern const Bf16Leaf kBf16Avx512;
-extern const Bf16Leaf kBf16Avx512Bf16;
-extern const Bf16Leaf kBf16Amx;
-
 }  // namespace fovea::cpu

@@ -198,12 +198,12 @@ void multiply_int8_tile(const std::uint8_t* rows, std::int64_t stride, const std
         V::prefetch(next + line);
       next += kStepGroups * upcoming.step;
       for (std::int64_t group = 0; group < kStepGroups; ++group, weights += kGroupBytes) {
-        const Int w_left = V::load_group(weights);
-        const Int w_right = V::load_group(weights + kHalfPanel * kGroupK);
+        const Int w_left = V::load_int(weights);
+        const Int w_right = V::load_int(weights + kHalfPanel * kGroupK);
         for (int r = 0; r < kRows; ++r) {
-          const Int x = V::broadcast_group(x_step + r * stride + group * kGroupK);
-          left[r] = V::dot(left[r], x, w_left);
-          right[r] = V::dot(right[r], x, w_right);
+          const Int x = V::broadcast_int(x_step + r * stride + group * kGroupK);
+          left[r] = V::dot_int8(left[r], x, w_left);
+          right[r] = V::dot_int8(right[r], x, w_right);
         }
       }
     }
@@ -280,9 +280,9 @@ void add_wide(const WideNumbers& wide, const std::byte* panel, std::int32_t* sum
     const WideNumber& number = wide.numbers[i];
     const std::byte* const weights = panel + number.k / kGroupK * kGroupBytes;
     for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
-      V::store_int(sums + c, V::dot_one(V::load_int(sums + c), number.excess,
-                                        V::load_group(weights + c * kGroupK),
-                                        static_cast<int>(number.k % kGroupK)));
+      V::store_int(sums + c, V::add_int8(V::load_int(sums + c), number.excess,
+                                         V::load_int(weights + c * kGroupK),
+                                         static_cast<int>(number.k % kGroupK)));
     }
   }
 }

@@ -8,10 +8,8 @@
 
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
-#include "ops/cpu/amx.h"
 #include "ops/cpu/linear/task_shape.h"
 #include "ops/cpu/row_loop.h"
-#include "ops/cpu/vnni.h"
 
 namespace fovea::cpu {
 
@@ -94,7 +92,7 @@ float pack_column(std::span<const float> weights, const ColumnSteps& steps, std:
 
 /// Everything a recorded int8 layer knows.
 struct Int8Call {
-  const Int8Leaf& leaf;
+  Int8Leaf leaf;
   QuantizeTask rows;  // all of the capacity
   Int8Task whole;     // as if the layer were one task
   const std::int32_t* live;
@@ -133,13 +131,6 @@ void Int8Call::run(ThreadPool& pool) const {
 }
 
 }  // namespace
-
-const Int8Leaf& int8_leaf(CpuIsa isa) {
-  if (isa >= CpuIsa::kAvx512 && has_avx512_vnni())
-    return has_amx(AmxType::kInt8) ? kInt8Amx : kInt8Avx512Vnni;
-  if (isa >= CpuIsa::kAvx2) return has_avx_vnni() ? kInt8AvxVnni : kInt8Avx2;
-  return kInt8Portable;
-}
 
 bool suits_int8(const ConstTensorView& weight) { return weight.shape[1] <= kMaxInt8Features; }
 
@@ -180,10 +171,11 @@ std::size_t int8_workspace(const ops::LinearArgs& args) {
                                   rows * std::int64_t{sizeof(WideNumbers)});
 }
 
-void int8_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace, CpuIsa isa) {
+void int8_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace,
+                 const Int8Leaf& leaf) {
   const ops::PackedLinear& weight = args.weight;
   const Int8Rows rows = rows_in(workspace, args.x.shape[0], weight.in_features);
-  const Int8Call call{.leaf = int8_leaf(isa),
+  const Int8Call call{.leaf = leaf,
                       .rows = {.x = args.x.as<float>(),
                                .rows = args.x.shape[0],
                                .cols = weight.in_features,

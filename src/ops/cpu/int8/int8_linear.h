@@ -4,7 +4,6 @@
 
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/linear.h"
-#include "ops/cpu/cpu_kernels.h"
 #include "ops/cpu/int8/task.h"
 
 namespace fovea::cpu {
@@ -20,9 +19,6 @@ namespace fovea::cpu {
 // and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
 // arXiv:1712.05877, section 2.
 
-/// The fastest leaf of this machine that needs no more than `isa`.
-[[nodiscard]] const Int8Leaf& int8_leaf(CpuIsa isa);
-
 /// Whether a layer is small enough for sums of 32 bits.
 [[nodiscard]] bool suits_int8(const ConstTensorView& weight);
 
@@ -34,9 +30,10 @@ namespace fovea::cpu {
 [[nodiscard]] std::size_t int8_workspace(const ops::LinearArgs& args);
 
 /// Submits one linear layer with weights of pack_int8 to a CpuStream. A row with an infinity or NaN
-/// gives NaN. GELU is approximated to 1.1e-6 (1 + |x|). The bits are the same for every `isa`, and
+/// gives NaN. GELU is approximated to 1.1e-6 (1 + |x|). The bits are the same for every leaf, and
 /// for a row whatever else is in the batch.
 /// @param workspace int8_workspace bytes.
-void int8_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace, CpuIsa isa);
+void int8_linear(Stream& stream, const ops::LinearArgs& args, TensorView workspace,
+                 const Int8Leaf& leaf);
 
 }  // namespace fovea::cpu

@@ -103,10 +103,4 @@ struct Int8Leaf {
   const char* name;
 };
 
-extern const Int8Leaf kInt8Portable;
-extern const Int8Leaf kInt8Avx2;
-extern const Int8Leaf kInt8AvxVnni;
-extern const Int8Leaf kInt8Avx512Vnni;
-extern const Int8Leaf kInt8Amx;
-
 }  // namespace fovea::cpu

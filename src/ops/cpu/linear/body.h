@@ -38,7 +38,9 @@ struct PairedWeights {
   float* widened;
 
   void load(std::int64_t k, int column, typename V::Reg& left, typename V::Reg& right) const {
-    V::widen_pairs(pairs + k * kHalfPanel + column, left, right);
+    const typename V::Int both = V::load_int(pairs + k * kHalfPanel + column);
+    left = V::lower_bf16(both);
+    right = V::upper_bf16(both);
     if constexpr (kKeep) {
       V::store(widened + k * kPanelColumns + column, left);
       V::store(widened + k * kPanelColumns + column + kHalfPanel, right);

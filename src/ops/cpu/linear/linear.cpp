@@ -110,15 +110,6 @@ void LinearCall::run(ThreadPool& pool) const {
   });
 }
 
-const LinearLeaf& leaf_of(CpuIsa isa) {
-  switch (isa) {
-    case CpuIsa::kAvx512: return kLinearAvx512;
-    case CpuIsa::kAvx2: return kLinearAvx2;
-    case CpuIsa::kPortable: break;
-  }
-  return kLinearPortable;
-}
-
 }  // namespace
 
 ops::PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTensorView bias) {
@@ -144,10 +135,10 @@ ops::PackedLinear pack_linear(Device& device, ConstTensorView weight, ConstTenso
   return packed;
 }
 
-void linear(Stream& stream, const ops::LinearArgs& args, CpuIsa isa) {
+void linear(Stream& stream, const ops::LinearArgs& args, const LinearLeaf& leaf) {
   const ops::PackedLinear& weight = args.weight;
   const LinearCall call{
-      .leaf = leaf_of(isa),
+      .leaf = leaf,
       .whole = {.x = args.x.as<float>(),
                 .x_stride = args.x.shape[1],
                 .rows = 0,

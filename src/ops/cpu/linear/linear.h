@@ -2,7 +2,7 @@
 
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/linear.h"
-#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/linear/task.h"
 
 namespace fovea::cpu {
 
@@ -14,7 +14,6 @@ namespace fovea::cpu {
 /// Submits one linear layer to a CpuStream: the body of Kernels::linear. The number of live rows is
 /// read when the work runs; no number of rows costs more than its arithmetic. Running allocates
 /// nothing.
-/// @param isa what the machine has; pass the one the kernels were made with.
-void linear(Stream& stream, const ops::LinearArgs& args, CpuIsa isa);
+void linear(Stream& stream, const ops::LinearArgs& args, const LinearLeaf& leaf);
 
 }  // namespace fovea::cpu

@@ -71,8 +71,4 @@ struct LinearLeaf {
   std::int64_t task_panels;  ///< most panels of a task, 1..kMaxTaskPanels
 };
 
-extern const LinearLeaf kLinearPortable;
-extern const LinearLeaf kLinearAvx2;
-extern const LinearLeaf kLinearAvx512;
-
 }  // namespace fovea::cpu

@@ -3,11 +3,10 @@
 #include <cstdint>
 
 #include "fovea/tower/ops/linear.h"
-#include "ops/cpu/cpu_kernels.h"
 
-// The seam between the CPU ops and their leaves, one file per instruction set: plain data and
-// function pointers. Nothing here has an inline body, so the linker never keeps a copy compiled for
-// an instruction set that the machine may lack.
+// The seam between the CPU ops and the units of instruction sets: plain data and function pointers.
+// Nothing here has an inline body, so the linker never keeps a copy compiled for an instruction set
+// that the machine may lack.
 namespace fovea::cpu {
 
 /// Most queries of an attention task with a bias; every task packs the keys of its sequence once.
@@ -97,31 +96,32 @@ struct NormTask {
   float* out;
 };
 
-/// Everything that has a body per instruction set.
+/// layer_norm or rms_norm of neighbouring rows.
+using NormRows = void (*)(const NormTask& task);
+/// Rotates `num_heads` neighbouring vectors of `head_dim` floats by the angles of one row.
+using RotateHeads = void (*)(float* x, const float* cos, const float* sin, std::int64_t num_heads,
+                             std::int64_t head_dim);
+/// x[c] += sum over i of weights[i] * rows[i][c], i ascending.
+using AddWeighted4 = void (*)(const float* const rows[4], const float weights[4], float* x,
+                              std::int64_t cols);
+/// x[c] = activation(x[c]).
+using ActivateRow = void (*)(ops::Activation activation, float* x, std::int64_t cols);
+/// out[c] = activation(gate[c]) * up[c].
+using GateRow = void (*)(ops::Activation activation, const float* gate, const float* up, float* out,
+                         std::int64_t cols);
+
+/// Kernels of vectors of f32.
 struct VectorKernels {
   void (*attention)(const AttentionTask& task);
   void (*grid_bias)(const GridBiasTask& task);
   /// y[i] = 2^x[i]: the exponential of the softmax, on its own so that its error can be tested.
   void (*exp2)(const float* x, float* y, std::int64_t count);
-  void (*layer_norm)(const NormTask& task);
-  void (*rms_norm)(const NormTask& task);
-  /// Rotates `num_heads` neighbouring vectors of `head_dim` floats by the angles of one row.
-  void (*rotate)(float* x, const float* cos, const float* sin, std::int64_t num_heads,
-                 std::int64_t head_dim);
-  /// x[c] += sum over i of weights[i] * rows[i][c], i ascending.
-  void (*add_weighted4)(const float* const rows[4], const float weights[4], float* x,
-                        std::int64_t cols);
-  /// x[c] = activation(x[c]).
-  void (*activate)(ops::Activation activation, float* x, std::int64_t cols);
-  /// out[c] = activation(gate[c]) * up[c].
-  void (*gate)(ops::Activation activation, const float* gate, const float* up, float* out,
-               std::int64_t cols);
+  NormRows layer_norm;
+  NormRows rms_norm;
+  RotateHeads rotate;
+  AddWeighted4 add_weighted4;
+  ActivateRow activate;
+  GateRow gate;
 };
-
-extern const VectorKernels kVectorKernelsPortable;
-extern const VectorKernels kVectorKernelsAvx2;
-extern const VectorKernels kVectorKernelsAvx512;
-
-[[nodiscard]] const VectorKernels& vector_kernels(CpuIsa isa) noexcept;
 
 }  // namespace fovea::cpu

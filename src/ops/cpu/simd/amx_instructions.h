@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "ops/cpu/amx_tiles.h"
+#include "ops/cpu/simd/amx_tiles.h"
 
 namespace fovea::cpu {
 namespace {

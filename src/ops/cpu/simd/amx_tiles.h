@@ -3,7 +3,7 @@
 // The micro-kernel of AMX: up to 32 rows of x times a panel of 32 columns, in four tiles of sums.
 // Written once for all types of numbers as a template over the instructions, so that the tests run
 // the same loop over an emulator of them. Include from a leaf; Instructions is a type of an unnamed
-// namespace, as in ops/cpu/amx_instructions.h:
+// namespace, as in ops/cpu/simd/amx_instructions.h:
 //   Sum                            32 bits: float or std::int32_t
 //   configure(shapes)              as LDTILECFG
 //   release()                      as TILERELEASE

@@ -1,0 +1,117 @@
+// AMX: register tiles of 32 rows x 32 columns in four accumulators, 8192 products of bf16 or 16384
+// of bytes in one instruction. All else is done in vectors of 512 bits.
+#include "ops/cpu/simd/amx_instructions.h"
+#include "ops/cpu/simd/simd_avx512_bf16.h"
+#include "ops/cpu/simd/simd_avx512_vnni.h"
+// The bodies are templates over types of this file.
+#include "ops/cpu/attention16/body.h"
+#include "ops/cpu/attention16/tile_products.h"
+#include "ops/cpu/bf16/bf16_amx.h"
+#include "ops/cpu/int8/body.h"
+#include "ops/cpu/isa/isa_kernels.h"
+
+namespace fovea::cpu {
+
+namespace {
+
+struct Bf16Instructions : AmxInstructions {
+  using Sum = float;
+
+  template <int kSum, int kX, int kWeights>
+  static void multiply() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kWeights));
+  }
+};
+
+struct Int8Instructions : AmxInstructions {
+  using Sum = std::int32_t;
+
+  template <int kSum, int kX, int kWeights>
+  static void multiply() {
+    multiply_us<kSum, kX, kWeights>();
+  }
+  template <int kSum, int kX, int kY>
+  static void multiply_ss() {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kY));
+  }
+  template <int kSum, int kX, int kY>
+  static void multiply_su() {
+    asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kY));
+  }
+  template <int kSum, int kX, int kY>
+  static void multiply_us() {
+    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kY));
+  }
+  template <int kSum, int kX, int kY>
+  static void multiply_uu() {
+    asm volatile("tdpbuud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kY));
+  }
+};
+
+using Bf16Tiles = Bf16AmxTiles<Bf16Instructions>;
+
+static_assert(kGroupBytes == kAmxPanelBytes && kStepGroups == kAmxRows);
+
+struct Int8Tiles : AmxTiles<Int8Instructions> {
+  /// As multiply_int8_tile, for 1..kRows rows; `beside` once a step.
+  template <class Beside>
+  void multiply(const Int8Rows& x, std::int64_t rows, const std::byte* panel, std::int64_t groups,
+                Upcoming upcoming, std::int32_t* sums, const Beside& beside) {
+    AmxTiles::multiply({.x = reinterpret_cast<const std::byte*>(x.values),
+                        .stride = x.stride,
+                        .rows = rows,
+                        .panel = panel,
+                        .steps = groups / kStepGroups,
+                        .next = upcoming.data,
+                        .next_bytes = kStepGroups * upcoming.step},
+                       sums, beside);
+  }
+};
+
+/// 8 tiles of 32 rows share what is fetched of the weights: with fewer, memory is the limit. With
+/// 4096 features they take 1 MB of the L2 of the thread, which has 2 MB where there is AMX.
+constexpr std::int64_t kInt8AmxTaskRows = 256;
+
+/// Attention in 16 bits: 4096 products and their sums in four instructions.
+struct PlaneSimd : VnniSimd {
+  static void store_planes(std::uint8_t* high, std::uint8_t* low, Reg y) {
+    const __m512i numbers = _mm512_cvtps_epi32(y);
+    store_plane(high, _mm512_srai_epi32(numbers, 8));
+    store_plane(low, numbers);
+  }
+  static Int high_bytes(Int a, Int b) {
+    return ints(alternate(_mm512_srli_epi32(bits(a), 8), bits(b)));
+  }
+  static Int low_bytes(Int a, Int b) {
+    return ints(alternate(bits(a), _mm512_slli_epi32(bits(b), 8)));
+  }
+  static Int join(Int high, Int middle, Int low) { return (high << 16) + (middle << 8) + low; }
+
+ private:
+  static void store_plane(std::uint8_t* p, __m512i a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
+  }
+  /// Bytes 0 and 2 of every lane from a, bytes 1 and 3 from b.
+  static __m512i alternate(__m512i a, __m512i b) {
+    constexpr int kSecondWhereFirst = 0xca;
+    return _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00ff00ff), a, b, kSecondWhereFirst);
+  }
+};
+
+}  // namespace
+
+constinit const IsaUnit kAmxUnit{
+    .name = "amx",
+    .required = kAvx512 | kAvx512Vnni | kAvx512Bf16 | kAmx,
+    .worthwhile = 0,
+    .kernels = {
+        .vector = {},
+        .linear = {},
+        .bf16 = {&round_rows<Bf16Simd>, &multiply_bf16<Bf16Simd, Bf16Tiles>, Bf16Tiles::kRows,
+                 kBf16AmxTaskRows, "amx", /*multiplies_bf16=*/true},
+        .int8 = {&quantize_rows<VnniSimd>, &multiply_int8<VnniSimd, Int8Tiles>, Int8Tiles::kRows,
+                 kInt8AmxTaskRows, "amx"},
+        .attention16 = {&attention16_task<PlaneSimd, TileProducts<PlaneSimd, Int8Instructions>>,
+                        "amx"}}};
+
+}  // namespace fovea::cpu

@@ -1,0 +1,39 @@
+// AVX2 with VNNI: 32 products of bytes, or 16 of 16 bits, and their sums in one instruction.
+#include "ops/cpu/simd/simd_avx2.h"
+// The bodies are templates over types of this file.
+#include "ops/cpu/attention16/body.h"
+#include "ops/cpu/attention16/pair_products.h"
+#include "ops/cpu/int8/body.h"
+#include "ops/cpu/isa/isa_kernels.h"
+
+namespace fovea::cpu {
+
+namespace {
+
+struct VnniSimd : Simd {
+  static Int dot_int8(Int sum, Int x, Int w) {
+    return ints(_mm256_dpbusd_avx_epi32(bits(sum), bits(x), bits(w)));
+  }
+  static Int dot_int16(Int sum, Int a, Int b) {
+    return ints(_mm256_dpwssd_avx_epi32(bits(sum), bits(a), bits(b)));
+  }
+};
+
+struct Int8Simd : VnniSimd {
+  static constexpr int kTileRows = 6;  // 12 accumulators, two vectors of weights, one of x
+};
+
+}  // namespace
+
+constinit const IsaUnit kAvxVnniUnit{
+    .name = "avx_vnni",
+    .required = kAvx2 | kAvxVnni,
+    .worthwhile = 0,
+    .kernels = {.vector = {},
+                .linear = {},
+                .bf16 = {},
+                .int8 = {&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd, VectorTiles<Int8Simd>>,
+                         Int8Simd::kTileRows, kInt8TaskRows, "avx_vnni"},
+                .attention16 = {&attention16_task<VnniSimd, PairProducts<VnniSimd>>, "avx_vnni"}}};
+
+}  // namespace fovea::cpu

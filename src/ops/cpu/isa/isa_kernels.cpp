@@ -1,0 +1,27 @@
+// The table of instruction sets, and the choice of kernels.
+#include "ops/cpu/isa/isa_kernels.h"
+
+namespace fovea::cpu {
+
+std::span<const IsaUnit* const> isa_units() noexcept {
+  static constexpr const IsaUnit* kUnits[] = {&kPortableUnit, &kAvx2Unit,       &kAvxVnniUnit,
+                                              &kAvx512Unit,   &kAvx512VnniUnit, &kAvx512Bf16Unit,
+                                              &kAmxUnit};
+  return kUnits;
+}
+
+IsaKernels choose_kernels(CpuFeatures available) noexcept {
+  IsaKernels best = kPortableUnit.kernels;
+  for (const IsaUnit* const unit : isa_units()) {
+    if (!has_all(available, unit->required | unit->worthwhile)) continue;
+    const IsaKernels& kernels = unit->kernels;
+    if (kernels.vector.attention != nullptr) best.vector = kernels.vector;
+    if (kernels.linear.run != nullptr) best.linear = kernels.linear;
+    if (kernels.bf16.multiply != nullptr) best.bf16 = kernels.bf16;
+    if (kernels.int8.multiply != nullptr) best.int8 = kernels.int8;
+    if (kernels.attention16.attention != nullptr) best.attention16 = kernels.attention16;
+  }
+  return best;
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <span>
+
+#include "ops/cpu/attention16/task.h"
+#include "ops/cpu/bf16/task.h"
+#include "ops/cpu/cpu_features.h"
+#include "ops/cpu/int8/task.h"
+#include "ops/cpu/linear/task.h"
+#include "ops/cpu/vector/vector_kernels.h"
+
+// Every instruction set has one translation unit, isa/<name>.cpp, compiled for it and no other: it
+// includes the bodies that gain by it. Units share no code with the rest: what they include is
+// declarations, or templates over a type that is local to the unit, so that the linker never keeps
+// a copy that was compiled for an instruction set that the machine may lack.
+namespace fovea::cpu {
+
+/// The kernels of a unit, or the best ones of a machine. Null where a unit has none of a kind.
+struct IsaKernels {
+  VectorKernels vector;
+  LinearLeaf linear;
+  Bf16Leaf bf16;
+  Int8Leaf int8;
+  Attention16Leaf attention16;
+};
+
+struct IsaUnit {
+  const char* name;
+  CpuFeatures required;    ///< to run its kernels
+  CpuFeatures worthwhile;  ///< for them to be faster than those of the units before
+  IsaKernels kernels;
+};
+
+extern const IsaUnit kPortableUnit;
+extern const IsaUnit kAvx2Unit;
+extern const IsaUnit kAvxVnniUnit;
+extern const IsaUnit kAvx512Unit;
+extern const IsaUnit kAvx512VnniUnit;
+extern const IsaUnit kAvx512Bf16Unit;
+extern const IsaUnit kAmxUnit;
+
+/// All units. Kernels of the later ones are faster.
+[[nodiscard]] std::span<const IsaUnit* const> isa_units() noexcept;
+
+[[nodiscard]] constexpr bool has_all(CpuFeatures available, CpuFeatures wanted) noexcept {
+  return (available & wanted) == wanted;
+}
+
+/// Of every kind the kernel of the last unit that has one, needs no more than `available` and is
+/// worthwhile there.
+[[nodiscard]] IsaKernels choose_kernels(CpuFeatures available) noexcept;
+
+}  // namespace fovea::cpu
