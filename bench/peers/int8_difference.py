@@ -72,7 +72,7 @@ def fovea_rows(program, folder, images, *flags):
 
 
 def fovea_weight(weight):
-    """255 steps from the smallest weight of a row to the largest; as src/ops/cpu/int8/int8_linear.h has it."""
+    """255 steps from the smallest weight of a row to the largest; as src/ops/cpu/gemm/gemm.h has it."""
     low, high = weight.amin(1, keepdim=True), weight.amax(1, keepdim=True)
     middle, scale = (low + high) / 2, (high - low) / 254
     return torch.where(scale > 0, middle + ((weight - middle) / scale).round() * scale, middle)

@@ -1,7 +1,7 @@
 // The micro-kernel of AMX over an emulator of its instructions, which faults where a processor
 // would: sums of integers for every height, and tiles that are free when a task ends. That of bf16
-// is tested as a part of its leaf.
-#include "ops/cpu/simd/amx_tiles.h"
+// is tested as a part of its kernel.
+#include "ops/cpu/gemm/amx_tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::vector<std::byte> random_bytes(std::int64_t count) {
 std::int32_t naive_sum(const std::byte* row, const std::byte* panel, std::int64_t n) {
   std::int32_t sum = 0;
   for (std::int64_t k = 0; k < kDepth; ++k) {
-    const std::byte weight = panel[k / 4 * cpu::kAmxPanelBytes + 4 * n + k % 4];
+    const std::byte weight = panel[k / 4 * cpu::kPanelRowBytes + 4 * n + k % 4];
     sum += static_cast<std::uint8_t>(row[k]) * static_cast<std::int8_t>(weight);
   }
   return sum;
@@ -39,18 +39,16 @@ std::int32_t naive_sum(const std::byte* row, const std::byte* panel, std::int64_
 TEST(AmxTiles, SumTheProductsOfEveryNumberOfRowsAndWriteNoOther) {
   constexpr std::int32_t kUntouched = -77;
   const std::vector<std::byte> x = random_bytes(Tiles::kRows * kStride);
-  const std::vector<std::byte> panel = random_bytes(kSteps * cpu::kAmxRows * cpu::kAmxPanelBytes);
+  const std::vector<std::byte> panel = random_bytes(kSteps * cpu::kAmxRows * cpu::kPanelRowBytes);
   for (std::int64_t rows = 1; rows <= Tiles::kRows; ++rows) {
     std::vector<std::int32_t> sums((Tiles::kRows + 1) * cpu::kPanelColumns, kUntouched);
     Tiles tiles;
     std::int64_t calls = 0;
-    tiles.multiply({.x = x.data(),
-                    .stride = kStride,
+    tiles.multiply({.x = {x.data(), kStride},
                     .rows = rows,
                     .panel = panel.data(),
-                    .steps = kSteps,
-                    .next = panel.data(),
-                    .next_bytes = 128},
+                    .depth = kSteps * cpu::kStepRows,
+                    .upcoming = {panel.data(), 8}},
                    sums.data(), [&] { ++calls; });
     EXPECT_EQ(calls, kSteps);
     for (std::int64_t r = 0; r <= Tiles::kRows; ++r) {
@@ -65,17 +63,15 @@ TEST(AmxTiles, SumTheProductsOfEveryNumberOfRowsAndWriteNoOther) {
 }
 
 TEST(AmxTiles, AreFreeWhenATaskEnds) {
-  const std::vector<std::byte> bytes = random_bytes(cpu::kAmxRows * cpu::kAmxPanelBytes);
+  const std::vector<std::byte> bytes = random_bytes(cpu::kAmxRows * cpu::kPanelRowBytes);
   std::vector<std::int32_t> sums(cpu::kPanelColumns);
   {
     Tiles tiles;
-    tiles.multiply({.x = bytes.data(),
-                    .stride = 0,
+    tiles.multiply({.x = {bytes.data(), 0},
                     .rows = 1,
                     .panel = bytes.data(),
-                    .steps = 1,
-                    .next = bytes.data(),
-                    .next_bytes = 0},
+                    .depth = 1,
+                    .upcoming = {bytes.data(), 0}},
                    sums.data(), [] {});
     EXPECT_FALSE(EmulatedTiles::are_free());
   }

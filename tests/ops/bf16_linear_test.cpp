@@ -1,6 +1,6 @@
-// The bf16 linear layer: every leaf that this machine can run gives the bits of its definition,
-// that of AMX over an emulator everywhere, and layers give the bits of their leaf.
-#include "ops/cpu/bf16/bf16_linear.h"
+// The bf16 linear layer: every kernel that this machine can run gives the bits of its definition,
+// that of AMX over an emulator everywhere, and layers give the bits of their kernel.
+#include "ops/cpu/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 
 #include "core/check.h"
 #include "core/float_mode.h"
-#include "ops/cpu/linear/task_shape.h"
-#include "support/emulated_bf16_leaf.h"
+#include "ops/cpu/gemm/panel_layout.h"
+#include "support/emulated_bf16_kernel.h"
 #include "support/isa_units.h"
 #include "support/naive_ops.h"
 #include "support/packed_layer.h"
@@ -24,6 +24,9 @@ namespace fovea::test {
 namespace {
 
 using ops::Activation;
+
+/// Values of k that panels and prepared rows have whole steps of.
+constexpr std::int64_t kStepValues = 32;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -43,43 +46,50 @@ std::uint32_t bits_of(float value) {
   return bits;
 }
 
-const cpu::Bf16Leaf kPortable = cpu::kPortableUnit.kernels.bf16;
+const cpu::GemmKernel kPortable = cpu::kPortableUnit.kernels.bf16;
 
-/// Including the leaves that this machine has no use for.
-std::vector<cpu::Bf16Leaf> leaves_of_this_machine() {
-  std::vector<cpu::Bf16Leaf> leaves{emulated_bf16_leaf()};
+/// Including the kernels that this machine has no use for.
+std::vector<cpu::GemmKernel> kernels_of_this_machine() {
+  std::vector<cpu::GemmKernel> kernels{emulated_bf16_kernel()};
   for (const cpu::IsaUnit* const unit : units_of_this_machine())
-    if (unit->kernels.bf16.multiply != nullptr) leaves.push_back(unit->kernels.bf16);
-  return leaves;
+    if (unit->kernels.bf16.multiply != nullptr) kernels.push_back(unit->kernels.bf16);
+  return kernels;
 }
 
-/// Leaves sum in one of two orders: in that of VDPBF16PS, or in that of TDPBF16PS.
-bool sums_as_amx(const cpu::Bf16Leaf& leaf) { return std::string(leaf.name).starts_with("amx"); }
-
-/// The leaf that needs no instruction and has the bits of this one.
-cpu::Bf16Leaf twin_of(const cpu::Bf16Leaf& leaf) {
-  return sums_as_amx(leaf) ? emulated_bf16_leaf() : kPortable;
+/// Kernels sum in one of two orders: in that of VDPBF16PS, or in that of TDPBF16PS.
+bool sums_as_amx(const cpu::GemmKernel& kernel) {
+  return std::string(kernel.name).starts_with("amx");
 }
 
-class Bf16LeafTest : public ::testing::TestWithParam<cpu::Bf16Leaf> {};
+/// The kernel that needs no instruction and has the bits of this one.
+cpu::GemmKernel twin_of(const cpu::GemmKernel& kernel) {
+  return sums_as_amx(kernel) ? emulated_bf16_kernel() : kPortable;
+}
 
-INSTANTIATE_TEST_SUITE_P(Leaves, Bf16LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
+class Bf16KernelTest : public ::testing::TestWithParam<cpu::GemmKernel> {};
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Bf16KernelTest, ::testing::ValuesIn(kernels_of_this_machine()),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
-/// As a leaf rounds a row, widened again.
-std::vector<float> rounded_by(const cpu::Bf16Leaf& leaf, const std::vector<float>& row) {
+/// As a kernel rounds a row, widened again.
+std::vector<float> rounded_by(const cpu::GemmKernel& kernel, const std::vector<float>& row) {
   std::vector<std::uint16_t> words(row.size() + 32);
   const auto cols = static_cast<std::int64_t>(row.size());
   auto* const to = reinterpret_cast<std::byte*>(words.data());
   const FloatModeScope mode(kTowerFloatMode);
-  leaf.round({.x = row.data(), .rows = 1, .cols = cols, .out = {to, 2 * cols + 64}});
+  kernel.prepare({.x = row.data(),
+                  .rows = 1,
+                  .cols = cols,
+                  .values = to,
+                  .stride = 2 * cols + 64,
+                  .int8_rows = nullptr});
   std::vector<float> rounded;
   for (std::size_t k = 0; k < row.size(); ++k)
     rounded.push_back(from_bits(static_cast<std::uint32_t>(words[k]) << 16));
   return rounded;
 }
 
-TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
+TEST_P(Bf16KernelTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
   struct Rounding {
     std::uint32_t from;
     std::uint32_t to;
@@ -108,13 +118,18 @@ TEST_P(Bf16LeafTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
   EXPECT_TRUE(std::isnan(rounded[std::size(cases) + 1]));
 }
 
-TEST_P(Bf16LeafTest, FillsTheLastStepOfARowWithZeros) {
+TEST_P(Bf16KernelTest, FillsTheLastStepOfARowWithZeros) {
   for (std::int64_t cols = 1; cols <= 65; ++cols) {
     const std::vector<float> row(static_cast<std::size_t>(cols), 1.0f);
-    const std::int64_t whole = cpu::ceil_div(cols, cpu::kStepValues) * cpu::kStepValues;
+    const std::int64_t whole = cpu::ceil_div(cols, kStepValues) * kStepValues;
     std::vector<std::uint16_t> words(static_cast<std::size_t>(whole + 1), 0xffff);
     auto* const to = reinterpret_cast<std::byte*>(words.data());
-    GetParam().round({.x = row.data(), .rows = 1, .cols = cols, .out = {to, 2 * whole}});
+    GetParam().prepare({.x = row.data(),
+                        .rows = 1,
+                        .cols = cols,
+                        .values = to,
+                        .stride = 2 * whole,
+                        .int8_rows = nullptr});
     for (std::int64_t k = 0; k <= whole; ++k) {
       const std::uint16_t want = k < cols ? 0x3f80 : k < whole ? 0 : 0xffff;
       ASSERT_EQ(words[static_cast<std::size_t>(k)], want) << k << " of " << cols;
@@ -134,37 +149,47 @@ Matrix with_exponents(std::int64_t rows, std::int64_t cols, std::uint32_t first,
   return matrix;
 }
 
-/// What a leaf alone makes of a layer, all rows in one task.
+/// What a kernel alone makes of a layer, all rows in one task.
 /// @param residual of the layer's shape, or null.
-Matrix run_leaf(const cpu::Bf16Leaf& leaf, const Matrix& x, const ops::PackedLinear& packed,
-                Activation activation = {}, const Matrix* residual = nullptr) {
+Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const ops::PackedLinear& packed,
+                  Activation activation = {}, const Matrix* residual = nullptr) {
   const std::int64_t stride = 2 * x.cols + 128;
-  const std::int64_t steps = cpu::ceil_div(x.cols, cpu::kStepValues);
+  const auto layout = cpu::PanelLayout::of(cpu::GemmFormat::kBf16, packed.dtype);
   const std::byte nan{0xff};
   std::vector<std::byte> values(static_cast<std::size_t>(x.rows * stride), nan);
   Matrix out(x.rows, packed.out_features, kNan);
-  const cpu::Bf16Rows rows{values.data(), stride};
   const FloatModeScope mode(kTowerFloatMode);
-  leaf.round({.x = x.values.data(), .rows = x.rows, .cols = x.cols, .out = rows});
-  leaf.multiply({.x = rows,
-                 .rows = x.rows,
-                 .panels = packed.weight.data(),
-                 .num_panels = cpu::ceil_div(packed.out_features, cpu::kPanelColumns),
-                 .pairs = cpu::ceil_div(x.cols, cpu::kPairK),
-                 .panel_bytes = steps * cpu::kStepPairs * cpu::kPairBytes,
-                 .bias = reinterpret_cast<const float*>(packed.bias.data()),
-                 .residual = residual == nullptr ? nullptr : residual->values.data(),
-                 .residual_stride = out.cols,
-                 .activation = activation,
-                 .out = out.values.data(),
-                 .out_stride = out.cols,
-                 .columns = out.cols});
+  kernel.prepare({.x = x.values.data(),
+                  .rows = x.rows,
+                  .cols = x.cols,
+                  .values = values.data(),
+                  .stride = stride,
+                  .int8_rows = nullptr});
+  kernel.multiply({.x = values.data(),
+                   .x_stride = stride,
+                   .int8_rows = nullptr,
+                   .rows = x.rows,
+                   .panels = packed.weight.data(),
+                   .panel_bytes = layout.panel_bytes(x.cols),
+                   .row_bytes = layout.row_bytes(),
+                   .depth = layout.depth(x.cols),
+                   .num_panels = cpu::ceil_div(packed.out_features, cpu::kPanelColumns),
+                   .bias = reinterpret_cast<const float*>(packed.bias.data()),
+                   .int8_columns = nullptr,
+                   .int8_stride = 0,
+                   .residual = residual == nullptr ? nullptr : residual->values.data(),
+                   .residual_stride = out.cols,
+                   .activation = activation,
+                   .out = out.values.data(),
+                   .out_stride = out.cols,
+                   .columns = out.cols,
+                   .scratch = nullptr});
   return out;
 }
 
-Matrix run_leaf(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& weight) {
+Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const Stored& weight) {
   LinearBench bench(CpuIsa::kPortable, 1, DType::kBF16);
-  return run_leaf(leaf, x, ops::pack_linear(bench.device(), weight.view(), {}));
+  return run_kernel(kernel, x, ops::pack_linear(bench.device(), weight.view(), {}));
 }
 
 /// As VDPBF16PS: one chain of fused multiply-adds, the second of each pair first.
@@ -193,16 +218,16 @@ float sum_of_steps(const float* x, const float* w, std::int64_t cols) {
 }
 
 /// Expects the bits of what the layer is defined as, without bias.
-void expect_definition(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored& weight) {
+void expect_definition(const cpu::GemmKernel& kernel, const Matrix& x, const Stored& weight) {
   const std::vector<float> rounded = rounded_by(kPortable, x.values);
-  const Matrix out = run_leaf(leaf, x, weight);
+  const Matrix out = run_kernel(kernel, x, weight);
   const FloatModeScope mode(kTowerFloatMode);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     for (std::int64_t n = 0; n < out.cols; ++n) {
       const float* const row = &rounded[static_cast<std::size_t>(r * x.cols)];
       const float* const column = &weight.rounded[static_cast<std::size_t>(n * x.cols)];
-      const float sum =
-          sums_as_amx(leaf) ? sum_of_steps(row, column, x.cols) : sum_of_pairs(row, column, x.cols);
+      const float sum = sums_as_amx(kernel) ? sum_of_steps(row, column, x.cols)
+                                            : sum_of_pairs(row, column, x.cols);
       const float want = sum + 0.0f;  // the bias
       const float got = out.at(r, n);
       // Compared as bits: in this mode a denormal number equals 0.
@@ -212,7 +237,7 @@ void expect_definition(const cpu::Bf16Leaf& leaf, const Matrix& x, const Stored&
   }
 }
 
-TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForAllExponents) {
+TEST_P(Bf16KernelTest, GivesTheBitsOfItsDefinitionForAllExponents) {
   struct Exponents {
     std::uint32_t first;
     std::uint32_t last;
@@ -234,7 +259,7 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForAllExponents) {
   }
 }
 
-TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForEveryHeightAndEnd) {
+TEST_P(Bf16KernelTest, GivesTheBitsOfItsDefinitionForEveryHeightAndEnd) {
   for (const std::int64_t in_features : {1, 31, 32, 33, 64, 301}) {
     const Stored weight = random_weight(33, in_features);
     for (const std::int64_t rows : {1, 15, 16, 17, 31, 32, 33, 56}) {
@@ -245,32 +270,33 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfItsDefinitionForEveryHeightAndEnd) {
   }
 }
 
-TEST_P(Bf16LeafTest, SumsInTheOrderOfItsInstruction) {
+TEST_P(Bf16KernelTest, SumsInTheOrderOfItsInstruction) {
   // Products: 2^24 first, then ones, of which 2^24 swallows each that meets it alone.
   Matrix x(1, 34, 0.0f);
   for (const std::int64_t k : {1, 3, 5, 7, 32, 33}) x.at(0, k) = 1.0f;
   std::vector<float> w(34, 1.0f);
   x.at(0, 0) = w[0] = 4096.0f;
-  const Matrix out = run_leaf(GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
+  const Matrix out = run_kernel(GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
   // AMX: 2^24 + (1 + 1 + 1 + 1), then plus (1 + 1).
   EXPECT_EQ(out.at(0, 0), sums_as_amx(GetParam()) ? 16777222.0f : 16777216.0f);
 }
 
-TEST_P(Bf16LeafTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndReplayed) {
+TEST_P(Bf16KernelTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndReplayed) {
   constexpr std::int64_t kRows = 150;
   constexpr std::int64_t kOut = 100;
   const Matrix x = Matrix::random(kRows, 70, 1);
   const Stored weight = random_weight(kOut, 70);
-  const cpu::Bf16Leaf leaf = GetParam();
+  const cpu::GemmKernel kernel = GetParam();
   for (int threads = 1; threads <= 3; ++threads) {
     LinearBench bench(CpuIsa::kPortable, threads, DType::kBF16);
     const auto packed = ops::pack_linear(bench.device(), weight.view(), {});
     Matrix out(kRows, kOut);
     const ops::LinearArgs args{.x = x.view(), .weight = packed, .out = out.view()};
-    const Buffer memory = bench.device().allocate(cpu::bf16_workspace(args));
+    const Buffer memory =
+        bench.device().allocate(cpu::linear_workspace(args, cpu::GemmFormat::kBf16));
     std::memset(memory.data(), 0xff, memory.bytes());  // NaN
     const auto run = [&] {
-      cpu::bf16_linear(bench.stream(), args, {memory.data(), DType::kU8, {}}, leaf);
+      cpu::linear(bench.stream(), args, {memory.data(), DType::kU8, {}}, kernel);
     };
     run();
     bench.stream().synchronize();
@@ -283,7 +309,7 @@ TEST_P(Bf16LeafTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndRepla
     for (std::int64_t r = 0; r < kRows; r += 7) {
       Matrix row(1, x.cols);
       std::copy_n(&x.values[static_cast<std::size_t>(r * x.cols)], x.cols, row.values.begin());
-      const Matrix alone = run_leaf(leaf, row, packed);
+      const Matrix alone = run_kernel(kernel, row, packed);
       for (std::int64_t n = 0; n < kOut; ++n)
         ASSERT_EQ(batch[static_cast<std::size_t>(r * kOut + n)], alone.at(0, n)) << r << ", " << n;
     }
@@ -338,7 +364,7 @@ TEST_P(Bf16LinearTest, IsTheLayerOfRoundedNumbersForOddShapesAndAllDtypes) {
   }
 }
 
-TEST_P(Bf16LinearTest, GivesTheBitsOfItsLeafWithAllActivations) {
+TEST_P(Bf16LinearTest, GivesTheBitsOfItsKernelWithAllActivations) {
   Matrix x = Matrix::random(37, 301, 1);
   for (std::int64_t r = 0; r < 37; ++r)
     for (std::int64_t k = 0; k < 301; ++k)
@@ -347,9 +373,9 @@ TEST_P(Bf16LinearTest, GivesTheBitsOfItsLeafWithAllActivations) {
   const Stored weight = random_weight(77, 301);
   const Stored bias(Matrix::random(1, 77, 3).values, DType::kF32, {77});
   Bf16Layer layer(GetParam(), weight, &bias);
-  const cpu::Bf16Leaf twin = twin_of(cpu::choose_kernels(cpu::features_up_to(GetParam())).bf16);
+  const cpu::GemmKernel twin = twin_of(cpu::choose_kernels(cpu::features_up_to(GetParam())).bf16);
   for (const Activation activation : kActivations) {
-    const Matrix expected = run_leaf(twin, x, layer.packed(), activation, &residual);
+    const Matrix expected = run_kernel(twin, x, layer.packed(), activation, &residual);
     Matrix out(37, 77);
     layer.apply(x.view(), out.view(), activation, residual.view());
     EXPECT_EQ(out.values, expected.values) << static_cast<int>(activation);

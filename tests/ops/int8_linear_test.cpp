@@ -1,7 +1,7 @@
 // The int8 linear layer, for every instruction set that this machine has: its definition in double
-// precision, the same bits from every leaf, batch and number of threads, and sums that do not
+// precision, the same bits from every kernel, batch and number of threads, and sums that do not
 // saturate.
-#include "ops/cpu/int8/int8_linear.h"
+#include "ops/cpu/gemm/gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 
 #include "core/check.h"
 #include "core/float_mode.h"
+#include "ops/cpu/gemm/panel_layout.h"
 #include "support/expect_error.h"
 #include "support/isa_units.h"
 #include "support/naive_ops.h"
@@ -142,7 +143,7 @@ Matrix wild_rows(std::int64_t rows, std::int64_t cols) {
   return x;
 }
 
-TEST_P(Int8LinearTest, GivesTheBitsOfThePortableLeaf) {
+TEST_P(Int8LinearTest, GivesTheBitsOfThePortableKernel) {
   const Matrix x = wild_rows(37, 301);
   const Matrix residual = Matrix::random(37, 77, 4);
   const Stored weight = random_weight(77, 301);
@@ -158,61 +159,65 @@ TEST_P(Int8LinearTest, GivesTheBitsOfThePortableLeaf) {
   }
 }
 
-/// Including the leaves that this machine has no use for.
-std::vector<cpu::Int8Leaf> leaves_of_this_machine() {
-  std::vector<cpu::Int8Leaf> leaves;
+/// Including the kernels that this machine has no use for.
+std::vector<cpu::GemmKernel> kernels_of_this_machine() {
+  std::vector<cpu::GemmKernel> kernels;
   for (const cpu::IsaUnit* const unit : units_of_this_machine())
-    if (unit->kernels.int8.multiply != nullptr) leaves.push_back(unit->kernels.int8);
-  return leaves;
+    if (unit->kernels.int8.multiply != nullptr) kernels.push_back(unit->kernels.int8);
+  return kernels;
 }
 
-/// What a leaf makes of a layer with these integers, all rows in one task.
-Matrix run_leaf(const cpu::Int8Leaf& leaf, const Matrix& x, const ops::PackedLinear& layer) {
+/// What a kernel makes of a layer with these integers, all rows in one task.
+Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const ops::PackedLinear& layer) {
   const std::int64_t stride = (x.cols + 63) / 64 * 64 + 64;
-  const std::int64_t panels = (layer.out_features + 31) / 32;
+  const std::int64_t panels = cpu::ceil_div(layer.out_features, cpu::kPanelColumns);
+  const auto layout = cpu::PanelLayout::of(cpu::GemmFormat::kInt8, layer.dtype);
   const auto rows = static_cast<std::size_t>(x.rows);
-  std::vector<std::uint8_t> values(rows * static_cast<std::size_t>(stride), 0xa5);
-  std::vector<float> scale(rows);
-  std::vector<float> offset(rows);
-  std::vector<float> total(rows);
-  std::vector<cpu::WideNumbers> wide(rows);
-  const cpu::Int8Rows quantized{values.data(), stride,       scale.data(),
-                                offset.data(), total.data(), wide.data()};
+  std::vector<std::byte> values(rows * static_cast<std::size_t>(stride), std::byte{0xa5});
+  std::vector<cpu::Int8Row> int8_rows(rows);
   const FloatModeScope mode(kTowerFloatMode);
-  leaf.quantize({.x = x.values.data(), .rows = x.rows, .cols = x.cols, .out = quantized});
+  kernel.prepare({.x = x.values.data(),
+                  .rows = x.rows,
+                  .cols = x.cols,
+                  .values = values.data(),
+                  .stride = stride,
+                  .int8_rows = int8_rows.data()});
   Matrix out(x.rows, layer.out_features, kNan);
-  const auto* const scales = reinterpret_cast<const float*>(layer.scale.data());
-  leaf.multiply({.x = quantized,
-                 .rows = x.rows,
-                 .weights = {.panels = layer.weight.data(),
-                             .groups = (x.cols + 63) / 64 * 16,
-                             .scale = scales,
-                             .middle = scales + panels * 32,
-                             .sum = scales + 2 * panels * 32,
-                             .bias = reinterpret_cast<const float*>(layer.bias.data())},
-                 .num_panels = panels,
-                 .residual = nullptr,
-                 .residual_stride = 0,
-                 .activation = Activation::kGeluTanh,
-                 .out = out.values.data(),
-                 .out_stride = out.cols,
-                 .columns = out.cols});
+  kernel.multiply({.x = values.data(),
+                   .x_stride = stride,
+                   .int8_rows = int8_rows.data(),
+                   .rows = x.rows,
+                   .panels = layer.weight.data(),
+                   .panel_bytes = layout.panel_bytes(x.cols),
+                   .row_bytes = layout.row_bytes(),
+                   .depth = layout.depth(x.cols),
+                   .num_panels = panels,
+                   .bias = reinterpret_cast<const float*>(layer.bias.data()),
+                   .int8_columns = reinterpret_cast<const float*>(layer.scale.data()),
+                   .int8_stride = panels * cpu::kPanelColumns,
+                   .residual = nullptr,
+                   .residual_stride = 0,
+                   .activation = Activation::kGeluTanh,
+                   .out = out.values.data(),
+                   .out_stride = out.cols,
+                   .columns = out.cols,
+                   .scratch = nullptr});
   return out;
 }
 
-class Int8LeafTest : public ::testing::TestWithParam<cpu::Int8Leaf> {};
+class Int8KernelTest : public ::testing::TestWithParam<cpu::GemmKernel> {};
 
-INSTANTIATE_TEST_SUITE_P(Leaves, Int8LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
+INSTANTIATE_TEST_SUITE_P(Kernels, Int8KernelTest, ::testing::ValuesIn(kernels_of_this_machine()),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
-TEST_P(Int8LeafTest, GivesTheBitsOfThePortableLeafForEveryHeightAndEnd) {
+TEST_P(Int8KernelTest, GivesTheBitsOfThePortableKernelForEveryHeightAndEnd) {
   for (const std::int64_t in_features : {63, 64, 65, 301}) {
     const Stored weight = random_weight(77, in_features);
     const Int8Layer layer(CpuIsa::kPortable, weight, nullptr);
     for (std::int64_t rows = 2; rows <= 70; ++rows) {
       const Matrix x = wild_rows(rows, in_features);
-      ASSERT_EQ(run_leaf(GetParam(), x, layer.packed()).values,
-                run_leaf(cpu::kPortableUnit.kernels.int8, x, layer.packed()).values)
+      ASSERT_EQ(run_kernel(GetParam(), x, layer.packed()).values,
+                run_kernel(cpu::kPortableUnit.kernels.int8, x, layer.packed()).values)
           << rows << " x " << in_features;
     }
   }

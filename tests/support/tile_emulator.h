@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ops/cpu/simd/amx_tiles.h"
+#include "ops/cpu/simd/tile_shapes.h"
 
 namespace fovea::test {
 

@@ -10,7 +10,7 @@
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/attention16/task.h"
-#include "ops/cpu/linear/task_shape.h"
+#include "ops/cpu/gemm/task_shape.h"
 #include "ops/cpu/row_loop.h"
 #include "ops/cpu/vector/vector_kernels.h"
 

@@ -5,12 +5,10 @@
 #include "core/thread_pool.h"
 #include "ops/cpu/activate.h"
 #include "ops/cpu/attention.h"
-#include "ops/cpu/bf16/bf16_linear.h"
 #include "ops/cpu/gated.h"
+#include "ops/cpu/gemm/gemm.h"
 #include "ops/cpu/grid.h"
-#include "ops/cpu/int8/int8_linear.h"
 #include "ops/cpu/isa/isa_kernels.h"
-#include "ops/cpu/linear/linear.h"
 #include "ops/cpu/norm.h"
 #include "ops/cpu/patch.h"
 #include "ops/cpu/rope.h"
@@ -44,25 +42,18 @@ class CpuKernels final : public Kernels {
                                               ops::WeightFormat format) const override {
     FOVEA_CHECK(format != ops::WeightFormat::kFp8, kUnsupported,
                 "fp8 weights need a GPU with compute capability 9.0 (Hopper), not the CPU");
-    if (format == ops::WeightFormat::kInt8 && cpu::suits_int8(weight)) {
-      return cpu::pack_int8(device, weight, bias);
-    }
-    return compute_ == DType::kBF16 ? cpu::pack_bf16(device, weight, bias)
-                                    : cpu::pack_linear(device, weight, bias);
+    const bool is_int8 =
+        format == ops::WeightFormat::kInt8 && weight.shape[1] <= cpu::kMaxInt8Features;
+    return cpu::pack_linear(device, weight, bias, gemm_kernel(is_int8).format);
   }
   void linear(const Submission& submission, const ops::LinearArgs& args) const override {
     check_f32("linear", args.x);
-    const bool is_int8 = args.weight.dtype == DType::kI8;
-    if (!is_int8 && compute_ == DType::kF32)
-      return cpu::linear(submission.stream, args, kernels_.linear);
     const Arena::Scope scope(submission.arena);
-    const TensorView workspace = scratch(submission, linear_workspace(args));
-    if (is_int8) return cpu::int8_linear(submission.stream, args, workspace, kernels_.int8);
-    cpu::bf16_linear(submission.stream, args, workspace, kernels_.bf16);
+    cpu::linear(submission.stream, args, scratch(submission, linear_workspace(args)),
+                gemm_kernel(args.weight.dtype == DType::kI8));
   }
   [[nodiscard]] std::size_t linear_workspace(const ops::LinearArgs& args) const override {
-    if (args.weight.dtype == DType::kI8) return cpu::int8_workspace(args);
-    return compute_ == DType::kBF16 ? cpu::bf16_workspace(args) : 0;
+    return cpu::linear_workspace(args, gemm_kernel(args.weight.dtype == DType::kI8).format);
   }
   void mlp(const Submission& submission, const ops::MlpArgs& args) const override {
     linear(submission, ops::first_layer(args));
@@ -154,6 +145,11 @@ class CpuKernels final : public Kernels {
   }
 
  private:
+  [[nodiscard]] const cpu::GemmKernel& gemm_kernel(bool is_int8) const {
+    if (is_int8) return kernels_.int8;
+    return compute_ == DType::kBF16 ? kernels_.bf16 : kernels_.f32;
+  }
+
   /// Where layers multiply bf16, or the one before multiplied 8 bits, attention multiplies 16 bits,
   /// too: integers, which lose less.
   [[nodiscard]] cpu::AttentionProducts products_of(const ops::AttentionArgs& args) const {
@@ -169,7 +165,7 @@ class CpuKernels final : public Kernels {
 }  // namespace
 
 bool gains_by_bf16(CpuIsa isa) {
-  return cpu::choose_kernels(cpu::features_up_to(isa)).bf16.multiplies_bf16;
+  return cpu::choose_kernels(cpu::features_up_to(isa)).bf16.is_fast;
 }
 
 std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads, DType compute) {

@@ -17,7 +17,7 @@ namespace fovea {
 /// @param num_threads number of threads that scratch memory is for (Kernels::attention_workspace):
 ///   that of the device; 0 means available_cpus(). If the device has more, some ops use only this
 ///   many.
-/// @param compute what linear layers multiply, kF32 or kBF16 (ops/cpu/bf16/bf16_linear.h); all else
+/// @param compute what linear layers multiply, kF32 or kBF16 (ops/cpu/gemm/gemm.h); all else
 ///   is f32.
 /// @throws Error(kUnsupported) if this machine does not have `isa`, Error(kInvalidArgument) if
 ///   num_threads < 0 or `compute` is another dtype.

@@ -162,7 +162,7 @@ double fma_peak_gflops(int num_threads, double seconds) {
 }
 
 std::optional<double> bf16_peak_gflops(int num_threads, double seconds) {
-  const Bf16Leaf used = choose_kernels(cpu_features()).bf16;
+  const GemmKernel used = choose_kernels(cpu_features()).bf16;
   if (used.multiply != kAvx512Bf16Unit.kernels.bf16.multiply) return std::nullopt;
   return measure({run_avx512_bf16, 4 * 16 * kAccumulators}, num_threads, seconds);
 }

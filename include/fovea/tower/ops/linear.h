@@ -21,7 +21,7 @@ enum class Activation : std::uint8_t { kNone, kGeluTanh, kGeluErf, kQuickGelu, k
 /// are then quantized before they are multiplied.
 /// kFp8 (Hopper): E4M3; rows of x to the multiples of max |x[r, :]| / 448 that E4M3 has.
 /// kInt8 (CPU): 255 numbers at equal distances from the smallest of a row of weights to its
-/// largest; rows of x to 256 (src/ops/cpu/int8/int8_linear.h).
+/// largest; rows of x to 256 (src/ops/cpu/gemm/gemm.h).
 enum class WeightFormat : std::uint8_t { kNative, kFp8, kInt8 };
 
 /// A weight matrix and its bias in the layout the backend multiplies with; made once at load by

@@ -1,7 +1,7 @@
 #pragma once
 
 // Attention of one task in integers of 16 bits, written once for all instruction sets. Include only
-// from a leaf, which defines a vector type V in an anonymous namespace.
+// from the unit of an instruction set, which defines a vector type V in an anonymous namespace.
 //
 // Strips, blocks of keys and the streaming softmax are those of ops/cpu/attention_body.h: lanes are
 // queries, and a query's bits depend on nothing but its sequence. What is multiplied are integers,
@@ -33,7 +33,7 @@
 //   pack_queries, pack_values   into the order in which they are multiplied
 //   scores, values        the two products of a strip and a block of keys
 //   store_weights, complete_weights   a group of weights over the scores, and zeros behind the last
-// All leaves give the same bits: every operation on floats is the same one, with fma rounded once.
+// All units give the same bits: every operation on floats is the same one, with fma rounded once.
 // A compiler must not contract operations of its own accord.
 
 #include "ops/cpu/attention16/quantize.h"

@@ -1,7 +1,8 @@
 #pragma once
 
 // Products of attention in vectors: two integers of 16 bits lie side by side in a lane. Include
-// only from a leaf; body.h says what V and the members mean. Besides what it lists there, V has
+// only from the unit of an instruction set; body.h says what V and the members mean. Besides what
+// it lists there, V has
 //   broadcast_pair(p)   two integers of 16 bits for every lane
 //   store_shorts(p, a)  kWidth integers of 16 bits, rounded to nearest even
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers of attention as integers of 16 bits and back. Include only from a leaf; body.h says what
-// V has.
+// Numbers of attention as integers of 16 bits and back. Include only from the unit of an
+// instruction set; body.h says what V has.
 
 #include "ops/cpu/attention16/task.h"
 #include "ops/cpu/attention_packing.h"

@@ -5,17 +5,17 @@
 // Then x . y = 65536 high . high + 256 (high . low + low . high) + low . low, four products into
 // three tiles of sums. All of it is modulo 2^32, and the result fits 32 bits, so it is exact.
 //
-// Include only from a leaf; body.h says what V and the members mean. Besides what it lists there, V
-// has
+// Include only from the unit of an instruction set; body.h says what V and the members mean.
+// Besides what it lists there, V has
 //   store_planes(high, low, y)  kWidth numbers, rounded to nearest even, as bytes in two places
 //   high_bytes(a, b)            of two pairs, for every lane: numbers 0, 2, 1 and 3
 //   low_bytes(a, b)             likewise
 //   join(high, middle, low)     65536 high + 256 middle + low
-// Instructions are those of ops/cpu/simd/amx_tiles.h, with products of all signs:
+// Instructions are those of ops/cpu/gemm/amx_tiles.h, with products of all signs:
 //   multiply_ss<sum, x, y>, multiply_su, multiply_us, multiply_uu   signs of x and y
 
 #include "ops/cpu/attention16/quantize.h"
-#include "ops/cpu/simd/amx_tiles.h"
+#include "ops/cpu/simd/tile_shapes.h"
 
 namespace fovea::cpu {
 

@@ -6,8 +6,9 @@
 // The bodies are templates over types of this file.
 #include "ops/cpu/attention16/body.h"
 #include "ops/cpu/attention16/tile_products.h"
-#include "ops/cpu/bf16/bf16_amx.h"
-#include "ops/cpu/int8/body.h"
+#include "ops/cpu/gemm/amx_tiles.h"
+#include "ops/cpu/gemm/bf16.h"
+#include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
 
 namespace fovea::cpu {
@@ -48,30 +49,6 @@ struct Int8Instructions : AmxInstructions {
   }
 };
 
-using Bf16Tiles = Bf16AmxTiles<Bf16Instructions>;
-
-static_assert(kGroupBytes == kAmxPanelBytes && kStepGroups == kAmxRows);
-
-struct Int8Tiles : AmxTiles<Int8Instructions> {
-  /// As multiply_int8_tile, for 1..kRows rows; `beside` once a step.
-  template <class Beside>
-  void multiply(const Int8Rows& x, std::int64_t rows, const std::byte* panel, std::int64_t groups,
-                Upcoming upcoming, std::int32_t* sums, const Beside& beside) {
-    AmxTiles::multiply({.x = reinterpret_cast<const std::byte*>(x.values),
-                        .stride = x.stride,
-                        .rows = rows,
-                        .panel = panel,
-                        .steps = groups / kStepGroups,
-                        .next = upcoming.data,
-                        .next_bytes = kStepGroups * upcoming.step},
-                       sums, beside);
-  }
-};
-
-/// 8 tiles of 32 rows share what is fetched of the weights: with fewer, memory is the limit. With
-/// 4096 features they take 1 MB of the L2 of the thread, which has 2 MB where there is AMX.
-constexpr std::int64_t kInt8AmxTaskRows = 256;
-
 /// Attention in 16 bits: 4096 products and their sums in four instructions.
 struct PlaneSimd : VnniSimd {
   static void store_planes(std::uint8_t* high, std::uint8_t* low, Reg y) {
@@ -106,11 +83,12 @@ constinit const IsaUnit kAmxUnit{
     .worthwhile = 0,
     .kernels = {
         .vector = {},
-        .linear = {},
-        .bf16 = {&round_rows<Bf16Simd>, &multiply_bf16<Bf16Simd, Bf16Tiles>, Bf16Tiles::kRows,
-                 kBf16AmxTaskRows, "amx", /*multiplies_bf16=*/true},
-        .int8 = {&quantize_rows<VnniSimd>, &multiply_int8<VnniSimd, Int8Tiles>, Int8Tiles::kRows,
-                 kInt8AmxTaskRows, "amx"},
+        .f32 = {},
+        // 4 tiles of 32 rows share what is fetched of the weights. With 4096 features they take 1
+        // MB of the L2 of the thread, which has 2 MB where there is AMX.
+        .bf16 = bf16_kernel<Bf16Simd, AmxTiles<Bf16Instructions>>("amx", 128, /*is_fast=*/true),
+        // 8 tiles, which take as much: with fewer, memory is the limit.
+        .int8 = int8_kernel<VnniSimd, AmxTiles<Int8Instructions>>("amx", 256),
         .attention16 = {&attention16_task<PlaneSimd, TileProducts<PlaneSimd, Int8Instructions>>,
                         "amx"}}};
 

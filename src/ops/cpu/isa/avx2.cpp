@@ -3,34 +3,19 @@
 // The bodies are templates over types of this file.
 #include "ops/cpu/attention16/body.h"
 #include "ops/cpu/attention16/pair_products.h"
-#include "ops/cpu/bf16/body.h"
-#include "ops/cpu/int8/body.h"
+#include "ops/cpu/gemm/bf16.h"
+#include "ops/cpu/gemm/f32.h"
+#include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
-#include "ops/cpu/linear/body.h"
 #include "ops/cpu/vector/body.h"
 
 namespace fovea::cpu {
 
 namespace {
 
-/// Tiles are 6 rows x 16 columns, a panel is passed twice.
-struct LinearSimd : Simd {
-  static constexpr int kTileRows = 6;  // 12 accumulators, two vectors of weights, one of x
-  // Half of what AVX-512 has: many of these processors have an L2 of 256 or 512 KB.
-  static constexpr std::int64_t kBlockK = 256;
-  static constexpr std::int64_t kTaskPanels = 16;
-};
-
-/// Pairs of bf16 numbers are widened to f32, so here bf16 saves memory, not time.
-struct Bf16Simd : Simd {
-  static constexpr int kTileRows = 4;  // 8 accumulators, four vectors of weights, two of x
-};
-
 /// vpmaddubsw would saturate at 16 bits, so products of bytes are made of 16-bit halves, which is
 /// no faster than f32: here int8 saves memory, not time.
 struct IntSimd : Simd {
-  static constexpr int kTileRows = 4;  // 8 accumulators, four vectors of weights, two of x
-
   static Int dot_int8(Int sum, Int x, Int w) {
     const __m256i x_even = _mm256_and_si256(bits(x), _mm256_set1_epi16(0xff));
     const __m256i x_odd = _mm256_srli_epi16(bits(x), 8);
@@ -50,13 +35,14 @@ constinit const IsaUnit kAvx2Unit{
     .name = "avx2",
     .required = kAvx2,
     .worthwhile = 0,
-    .kernels = {
-        .vector = make_vector_kernels<Simd>(),
-        .linear = {&run_linear_task<LinearSimd>, LinearSimd::kTileRows, LinearSimd::kTaskPanels},
-        .bf16 = {&round_rows<Bf16Simd>, &multiply_bf16<Bf16Simd, Bf16VectorTiles<Bf16Simd>>,
-                 Bf16Simd::kTileRows, kBf16TaskRows, "avx2"},
-        .int8 = {&quantize_rows<IntSimd>, &multiply_int8<IntSimd, VectorTiles<IntSimd>>,
-                 IntSimd::kTileRows, kInt8TaskRows, "avx2"},
-        .attention16 = {&attention16_task<IntSimd, PairProducts<IntSimd>>, "avx2"}}};
+    .kernels = {.vector = make_vector_kernels<Simd>(),
+                // 12 accumulators, two vectors of weights, one of x. Blocks are half of those of
+                // AVX-512: many of these processors have an L2 of 256 or 512 KB.
+                .f32 = f32_kernel<Simd, 6, 256, 16>("avx2"),
+                // 8 accumulators, four vectors of weights, two of x. Pairs of bf16 are widened to
+                // f32, so here bf16 saves memory, not time.
+                .bf16 = bf16_kernel<Simd, 4>("avx2"),
+                .int8 = int8_kernel<IntSimd, 4>("avx2"),
+                .attention16 = {&attention16_task<IntSimd, PairProducts<IntSimd>>, "avx2"}}};
 
 }  // namespace fovea::cpu

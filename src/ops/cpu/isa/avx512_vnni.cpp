@@ -3,18 +3,10 @@
 // The bodies are templates over types of this file.
 #include "ops/cpu/attention16/body.h"
 #include "ops/cpu/attention16/pair_products.h"
-#include "ops/cpu/int8/body.h"
+#include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
 
 namespace fovea::cpu {
-
-namespace {
-
-struct Int8Simd : VnniSimd {
-  static constexpr int kTileRows = 14;  // 28 accumulators, two vectors of weights, one of x
-};
-
-}  // namespace
 
 constinit const IsaUnit kAvx512VnniUnit{
     .name = "avx512_vnni",
@@ -22,10 +14,10 @@ constinit const IsaUnit kAvx512VnniUnit{
     .worthwhile = 0,
     .kernels = {
         .vector = {},
-        .linear = {},
+        .f32 = {},
         .bf16 = {},
-        .int8 = {&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd, VectorTiles<Int8Simd>>,
-                 Int8Simd::kTileRows, kInt8TaskRows, "avx512_vnni"},
+        // 28 accumulators, two vectors of weights, one of x.
+        .int8 = int8_kernel<VnniSimd, 14>("avx512_vnni"),
         .attention16 = {&attention16_task<VnniSimd, PairProducts<VnniSimd>>, "avx512_vnni"}}};
 
 }  // namespace fovea::cpu

@@ -3,7 +3,7 @@
 // The bodies are templates over types of this file.
 #include "ops/cpu/attention16/body.h"
 #include "ops/cpu/attention16/pair_products.h"
-#include "ops/cpu/int8/body.h"
+#include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
 
 namespace fovea::cpu {
@@ -19,10 +19,6 @@ struct VnniSimd : Simd {
   }
 };
 
-struct Int8Simd : VnniSimd {
-  static constexpr int kTileRows = 6;  // 12 accumulators, two vectors of weights, one of x
-};
-
 }  // namespace
 
 constinit const IsaUnit kAvxVnniUnit{
@@ -30,10 +26,10 @@ constinit const IsaUnit kAvxVnniUnit{
     .required = kAvx2 | kAvxVnni,
     .worthwhile = 0,
     .kernels = {.vector = {},
-                .linear = {},
+                .f32 = {},
                 .bf16 = {},
-                .int8 = {&quantize_rows<Int8Simd>, &multiply_int8<Int8Simd, VectorTiles<Int8Simd>>,
-                         Int8Simd::kTileRows, kInt8TaskRows, "avx_vnni"},
+                // 12 accumulators, two vectors of weights, one of x.
+                .int8 = int8_kernel<VnniSimd, 6>("avx_vnni"),
                 .attention16 = {&attention16_task<VnniSimd, PairProducts<VnniSimd>>, "avx_vnni"}}};
 
 }  // namespace fovea::cpu

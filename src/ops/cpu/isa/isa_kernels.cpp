@@ -16,7 +16,7 @@ IsaKernels choose_kernels(CpuFeatures available) noexcept {
     if (!has_all(available, unit->required | unit->worthwhile)) continue;
     const IsaKernels& kernels = unit->kernels;
     if (kernels.vector.attention != nullptr) best.vector = kernels.vector;
-    if (kernels.linear.run != nullptr) best.linear = kernels.linear;
+    if (kernels.f32.multiply != nullptr) best.f32 = kernels.f32;
     if (kernels.bf16.multiply != nullptr) best.bf16 = kernels.bf16;
     if (kernels.int8.multiply != nullptr) best.int8 = kernels.int8;
     if (kernels.attention16.attention != nullptr) best.attention16 = kernels.attention16;

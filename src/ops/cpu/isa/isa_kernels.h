@@ -3,10 +3,8 @@
 #include <span>
 
 #include "ops/cpu/attention16/task.h"
-#include "ops/cpu/bf16/task.h"
 #include "ops/cpu/cpu_features.h"
-#include "ops/cpu/int8/task.h"
-#include "ops/cpu/linear/task.h"
+#include "ops/cpu/gemm/task.h"
 #include "ops/cpu/vector/vector_kernels.h"
 
 // Every instruction set has one translation unit, isa/<name>.cpp, compiled for it and no other: it
@@ -18,9 +16,9 @@ namespace fovea::cpu {
 /// The kernels of a unit, or the best ones of a machine. Null where a unit has none of a kind.
 struct IsaKernels {
   VectorKernels vector;
-  LinearLeaf linear;
-  Bf16Leaf bf16;
-  Int8Leaf int8;
+  GemmKernel f32;
+  GemmKernel bf16;
+  GemmKernel int8;
   Attention16Leaf attention16;
 };
 

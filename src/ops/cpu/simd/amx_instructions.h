@@ -1,12 +1,12 @@
 #pragma once
 
 // The instructions of AMX but for the products, which depend on the type of the numbers. Include
-// from a leaf; see amx_tiles.h for what the members mean. Assembly, because the intrinsics of g++
-// 12 take the number of a tile as a token, not as an argument of a template.
+// only from a unit; see gemm/amx_tiles.h for what the members mean. Assembly, because the
+// intrinsics of g++ 12 take the number of a tile as a token, not as an argument of a template.
 
 #include <cstdint>
 
-#include "ops/cpu/simd/amx_tiles.h"
+#include "ops/cpu/simd/tile_shapes.h"
 
 namespace fovea::cpu {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 // The activations of ops/linear.h on a vector type V. Include after one simd_<isa>.h: every
-// function is a template over a type with internal linkage in each leaf.
+// function is a template over a type with internal linkage in each unit.
 
 #include "fovea/tower/ops/linear.h"
 

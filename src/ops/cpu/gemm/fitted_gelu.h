@@ -1,7 +1,7 @@
 #pragma once
 
 // GELU behind sums of int8 products, in half of the operations that ops/cpu/vector/activation.h
-// takes: without exponential and division. Include from a leaf.
+// takes: without exponential and division. Include only from the unit of an instruction set.
 
 #include "ops/cpu/vector/activation.h"
 
@@ -39,7 +39,7 @@ typename V::Reg fitted_gelu(typename V::Reg x) {
 
 /// The activations of ops/linear.h.
 template <class V, ops::Activation kActivation>
-typename V::Reg activate_int8(typename V::Reg x) {
+typename V::Reg activate_fitted(typename V::Reg x) {
   using ops::Activation;
   if constexpr (kActivation == Activation::kGeluTanh) {
     return fitted_gelu<V, GeluTanhFit>(x);

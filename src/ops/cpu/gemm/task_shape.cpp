@@ -1,10 +1,8 @@
-// Cuts a linear layer into tasks.
-#include "ops/cpu/linear/task_shape.h"
+// Cuts a GEMM into tasks.
+#include "ops/cpu/gemm/task_shape.h"
 
 #include <algorithm>
 #include <limits>
-
-#include "ops/cpu/linear/task.h"
 
 namespace fovea::cpu {
 

@@ -2,8 +2,8 @@
 
 // The micro-kernel of AMX: up to 32 rows of x times a panel of 32 columns, in four tiles of sums.
 // Written once for all types of numbers as a template over the instructions, so that the tests run
-// the same loop over an emulator of them. Include from a leaf; Instructions is a type of an unnamed
-// namespace, as in ops/cpu/simd/amx_instructions.h:
+// the same loop over an emulator of them. Include only from the unit of an instruction set;
+// Instructions is a type of an unnamed namespace, as in ops/cpu/simd/amx_instructions.h:
 //   Sum                            32 bits: float or std::int32_t
 //   configure(shapes)              as LDTILECFG
 //   release()                      as TILERELEASE
@@ -15,46 +15,17 @@
 //   prefetch(p)                    into L2
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2.
 
-#include <cstddef>
-#include <cstdint>
-
-#include "ops/cpu/linear/task.h"
+#include "ops/cpu/gemm/micro_kernel.h"
+#include "ops/cpu/simd/tile_shapes.h"
 
 namespace fovea::cpu {
-
-inline constexpr int kAmxRows = 16;   // of a tile, at most
-inline constexpr int kAmxBytes = 64;  // of a row of a tile: what one step multiplies of a row of x
-/// Values of k that are summed up together: they lie side by side in rows and in weights.
-inline constexpr int kAmxGroupBytes = 4;
-/// Bytes of the weights of one group: 32 columns.
-inline constexpr std::int64_t kAmxPanelBytes = kPanelColumns * kAmxGroupBytes;
-
-/// The 64 bytes that LDTILECFG reads.
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t bytes[16] = {};  ///< of a row, by tile
-  std::uint8_t rows[16] = {};
-};
-
-/// What a micro-kernel multiplies. Neither rows nor panel have a part of a step.
-struct AmxOperands {
-  const std::byte* x;  ///< the first row, kAmxBytes for each step
-  std::int64_t stride;
-  std::int64_t rows;
-  const std::byte* panel;  ///< kAmxRows groups of kAmxPanelBytes for each step
-  std::int64_t steps;
-  const std::byte* next;    ///< memory to prefetch meanwhile: any address
-  std::int64_t next_bytes;  ///< of it, for each step
-};
 
 /// Micro-kernels in the tiles of AMX, which keep their shapes from call to call, because setting
 /// them takes as long as eight products, and are free again when the task ends.
 template <class Instructions>
 struct AmxTiles {
   using Sum = typename Instructions::Sum;
-  static_assert(sizeof(Sum) == kAmxGroupBytes);
+  static_assert(sizeof(Sum) == kGroupBytes && kStepRows == kAmxRows);
   static constexpr int kRows = 2 * kAmxRows;
 
   AmxTiles() = default;
@@ -62,10 +33,10 @@ struct AmxTiles {
   AmxTiles& operator=(const AmxTiles&) = delete;
   ~AmxTiles() { Instructions::release(); }
 
-  /// sums[r][0..32) = rows[r] * panel[..][0..32), for 1..kRows rows. Calls beside() once a step: a
-  /// step multiplies for some 64 cycles, in which vectors can do what else there is to do.
+  /// sums[r][0..32) = x[r] * panel[..][0..32), in whole steps of the panel. Calls beside() once a
+  /// step: it multiplies for some 64 cycles, in which vectors can do what else there is to do.
   template <class Beside>
-  void multiply(const AmxOperands& in, Sum* sums, const Beside& beside) {
+  void multiply(const TileOperands& in, Sum* sums, const Beside& beside) {
     static constexpr ShapesByRows kShapes = shapes_by_rows();
     if (in.rows != shaped_for_) Instructions::configure(kShapes.shapes[in.rows]);
     shaped_for_ = in.rows;
@@ -77,8 +48,6 @@ struct AmxTiles {
   }
 
  private:
-  static constexpr std::int64_t kLine = 64;
-
   /// Four tiles of sums, two of x and two of weights.
   enum Tile : int {
     kUpperLeft,
@@ -115,33 +84,35 @@ struct AmxTiles {
   }
 
   template <bool kHasLower, class Beside>
-  static void multiply_rows(const AmxOperands& in, Sum* sums, const Beside& beside) {
+  static void multiply_rows(const TileOperands& in, Sum* sums, const Beside& beside) {
     Instructions::template clear<kUpperLeft>();
     Instructions::template clear<kUpperRight>();
     if constexpr (kHasLower) {
       Instructions::template clear<kLowerLeft>();
       Instructions::template clear<kLowerRight>();
     }
-    const std::byte* upper = in.x;
-    const std::byte* lower = in.x + kAmxRows * in.stride;
+    const std::int64_t stride = in.x.stride;
+    const std::byte* upper = in.x.values;
+    const std::byte* lower = upper + kAmxRows * stride;
     const std::byte* panel = in.panel;
-    const std::byte* next = in.next;
-    for (std::int64_t step = 0; step < in.steps; ++step) {
-      for (std::int64_t line = 0; line < in.next_bytes; line += kLine)
+    const std::byte* next = in.upcoming.data;
+    const std::int64_t next_bytes = kStepRows * in.upcoming.step;
+    for (std::int64_t row = 0; row < in.depth; row += kStepRows) {
+      for (std::int64_t line = 0; line < next_bytes; line += kLineBytes)
         Instructions::prefetch(next + line);
-      next += in.next_bytes;
-      Instructions::template load<kLeft>(panel, kAmxPanelBytes);
-      Instructions::template load<kRight>(panel + kAmxPanelBytes / 2, kAmxPanelBytes);
-      Instructions::template load_once<kUpper>(upper, in.stride);
+      next += next_bytes;
+      Instructions::template load<kLeft>(panel, kPanelRowBytes);
+      Instructions::template load<kRight>(panel + kPanelRowBytes / 2, kPanelRowBytes);
+      Instructions::template load_once<kUpper>(upper, stride);
       Instructions::template multiply<kUpperLeft, kUpper, kLeft>();
       Instructions::template multiply<kUpperRight, kUpper, kRight>();
       if constexpr (kHasLower) {
-        Instructions::template load_once<kLower>(lower, in.stride);
+        Instructions::template load_once<kLower>(lower, stride);
         Instructions::template multiply<kLowerLeft, kLower, kLeft>();
         Instructions::template multiply<kLowerRight, kLower, kRight>();
       }
       beside();
-      panel += kAmxRows * kAmxPanelBytes;
+      panel += kAmxRows * kPanelRowBytes;
       upper += kAmxBytes;
       lower += kAmxBytes;
     }

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include "ops/cpu/linear/task.h"
+#include "ops/cpu/gemm/task.h"
 
 namespace fovea::cpu {
 
@@ -12,13 +11,6 @@ namespace fovea::cpu {
 struct TaskShape {
   std::int64_t row_parts = 1;
   std::int64_t panel_parts = 1;
-};
-
-/// What bounds a task.
-struct TaskLimits {
-  std::int64_t tile_rows;  ///< rows that the micro-kernel computes at once
-  std::int64_t rows;       ///< most rows of a task
-  std::int64_t panels;     ///< most panels of a task
 };
 
 /// The cut with the least estimated time of the busiest thread. No result depends on it.
@@ -54,20 +46,6 @@ struct TaskPart {
   const auto [row, row_end] = part_of(rows, shape.row_parts, index % shape.row_parts);
   const auto [panel, panel_end] = part_of(panels, shape.panel_parts, index / shape.row_parts);
   return {row, row_end - row, panel, panel_end - panel};
-}
-
-/// Cuts a part out of what tasks of every element type have: rows, panels, residual and output. The
-/// caller cuts the rest.
-/// @param task the whole layer.
-template <class Task>
-void cut_output(Task& task, const TaskPart& part) {
-  task.rows = part.rows;
-  task.num_panels = part.panels;
-  task.columns = std::min(task.columns - part.column(), part.panels * kPanelColumns);
-  if (task.residual != nullptr) {
-    task.residual += part.row * task.residual_stride + part.column();
-  }
-  task.out += part.row * task.out_stride + part.column();
 }
 
 }  // namespace fovea::cpu
