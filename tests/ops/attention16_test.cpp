@@ -1,6 +1,6 @@
 // Attention in integers of 16 bits, for every instruction set that this machine has: double
-// precision, the same bits from every leaf, batch and number of threads, and what NaN reaches.
-#include "ops/cpu/attention16/task.h"
+// precision, the same bits from every kernel, batch and number of threads, and what NaN reaches.
+#include "ops/cpu/vector/vector_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "core/float_mode.h"
 #include "fovea/tower/ops/projected_attention.h"
 #include "ops/projected_attention_steps.h"
-#include "support/emulated_attention16_leaf.h"
+#include "support/emulated_attention16_kernel.h"
 #include "support/isa_units.h"
 #include "support/op_fixture.h"
 #include "support/property.h"
@@ -26,16 +26,16 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Including the leaves that this machine has no use for.
-std::vector<cpu::Attention16Leaf> leaves_of_this_machine() {
-  std::vector<cpu::Attention16Leaf> leaves;
+/// Including the kernels that this machine has no use for.
+std::vector<cpu::AttentionKernel> kernels_of_this_machine() {
+  std::vector<cpu::AttentionKernel> kernels;
   for (const cpu::IsaUnit* const unit : units_of_this_machine()) {
-    if (unit->kernels.attention16.attention != nullptr) leaves.push_back(unit->kernels.attention16);
+    if (unit->kernels.attention16.run != nullptr) kernels.push_back(unit->kernels.attention16);
   }
-  return leaves;
+  return kernels;
 }
 
-const cpu::Attention16Leaf kPortable = cpu::kPortableUnit.kernels.attention16;
+const cpu::AttentionKernel kPortable = cpu::kPortableUnit.kernels.attention16;
 
 /// One head and one sequence: q, k and v of a row side by side.
 struct OneHead {
@@ -56,34 +56,37 @@ struct OneHead {
   }
   [[nodiscard]] float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
 
-  /// What a leaf makes of the first queries, at most what a task may have, and all keys.
+  /// What a kernel makes of the first queries, at most what a task may have, and all keys.
   /// @param cos, sin [rows, dim / 2], or empty.
-  [[nodiscard]] std::vector<float> run(const cpu::Attention16Leaf& leaf, float scale,
+  [[nodiscard]] std::vector<float> run(const cpu::AttentionKernel& kernel, float scale,
                                        const std::vector<float>& cos = {},
                                        const std::vector<float>& sin = {}) const {
-    const std::int64_t queries = std::min(rows(), cpu::attention16_task_queries(dim));
-    std::vector<float> scratch(static_cast<std::size_t>(cpu::attention16_scratch_floats(dim)),
-                               kNan);
+    const std::int64_t queries = std::min(rows(), cpu::task_queries(kernel, dim));
+    // What lies behind the scratch must stay as it is.
+    const auto scratch_floats = static_cast<std::size_t>(kernel.scratch_floats(dim, queries, 0));
+    std::vector<float> scratch(scratch_floats + 16, kNan);
+    std::fill(scratch.begin() + static_cast<std::ptrdiff_t>(scratch_floats), scratch.end(), -1.0f);
     std::vector<float> out(static_cast<std::size_t>(queries * dim), kNan);
     const FloatModeScope mode(kTowerFloatMode);
-    leaf.attention({.q = qkv.data(),
-                    .q_stride = 3 * dim,
-                    .k = qkv.data() + dim,
-                    .v = qkv.data() + 2 * dim,
-                    .stride = 3 * dim,
-                    .num_queries = queries,
-                    .num_keys = rows(),
-                    .head_dim = dim,
-                    .scale = scale,
-                    .out = out.data(),
-                    .out_stride = dim,
-                    .scratch = scratch.data(),
-                    .q_angles = {cos.empty() ? nullptr : cos.data(), sin.data()},
-                    .k_angles = {cos.empty() ? nullptr : cos.data(), sin.data()}});
+    kernel.run({.q = qkv.data(),
+                .q_stride = 3 * dim,
+                .k = qkv.data() + dim,
+                .v = qkv.data() + 2 * dim,
+                .stride = 3 * dim,
+                .num_queries = queries,
+                .num_keys = rows(),
+                .head_dim = dim,
+                .scale = scale,
+                .out = out.data(),
+                .out_stride = dim,
+                .scratch = scratch.data(),
+                .q_angles = {cos.empty() ? nullptr : cos.data(), sin.data()},
+                .k_angles = {cos.empty() ? nullptr : cos.data(), sin.data()}});
+    for (std::size_t i = scratch_floats; i < scratch.size(); ++i) EXPECT_EQ(scratch[i], -1.0f);
     return out;
   }
-  [[nodiscard]] std::vector<float> run(const cpu::Attention16Leaf& leaf) const {
-    return run(leaf, scale());
+  [[nodiscard]] std::vector<float> run(const cpu::AttentionKernel& kernel) const {
+    return run(kernel, scale());
   }
 
   /// The row of a query in double precision.
@@ -109,8 +112,8 @@ struct OneHead {
   }
 
   /// Relative L2 difference of some rows of run() from double precision.
-  [[nodiscard]] double error(const cpu::Attention16Leaf& leaf) const {
-    const std::vector<float> got = run(leaf);
+  [[nodiscard]] double error(const cpu::AttentionKernel& kernel) const {
+    const std::vector<float> got = run(kernel);
     double difference = 0;
     double norm = 0;
     for (const std::int64_t query : {0, 1, 50, 127, 170, 255, 256, 299}) {
@@ -124,48 +127,51 @@ struct OneHead {
   }
 };
 
-class Attention16LeafTest : public ::testing::TestWithParam<cpu::Attention16Leaf> {
+class Attention16KernelTest : public ::testing::TestWithParam<cpu::AttentionKernel> {
  protected:
-  const cpu::Attention16Leaf leaf = GetParam();
+  const cpu::AttentionKernel kernel = GetParam();
 
-  void expect_error_below(double bound, const OneHead& head) { EXPECT_LT(head.error(leaf), bound); }
+  void expect_error_below(double bound, const OneHead& head) {
+    EXPECT_LT(head.error(kernel), bound);
+  }
 };
 
-INSTANTIATE_TEST_SUITE_P(Leaves, Attention16LeafTest, ::testing::ValuesIn(leaves_of_this_machine()),
+INSTANTIATE_TEST_SUITE_P(Kernels, Attention16KernelTest,
+                         ::testing::ValuesIn(kernels_of_this_machine()),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
-TEST_P(Attention16LeafTest, GivesTheBitsOfThePortableLeafForEveryHeadDimAndLength) {
+TEST_P(Attention16KernelTest, GivesTheBitsOfThePortableKernelForEveryHeadDimAndLength) {
   for (const std::int64_t dim : {8, 16, 24, 40, 64, 72, 80, 88, 96, 128}) {
     for (const std::int64_t rows : {1, 2, 3, 7, 8, 9, 17, 48, 49, 127, 128, 129, 130, 260, 390}) {
       OneHead head = OneHead::random(rows, dim, static_cast<std::uint64_t>(rows));
       for (std::int64_t row = 0; row < rows; row += 5) head.at(row, 1, row % dim) *= 40.0f;
-      expect_same_bits(head.run(leaf), head.run(kPortable));
+      expect_same_bits(head.run(kernel), head.run(kPortable));
       if (HasFailure()) FAIL() << rows << " rows, head_dim " << dim;
     }
   }
 }
 
 // Few and short sequences: the emulator takes a hundred times as long as a processor.
-TEST(Attention16Tiles, OverAnEmulatorGiveTheBitsOfThePortableLeaf) {
+TEST(Attention16Tiles, OverAnEmulatorGiveTheBitsOfThePortableKernel) {
   for (const std::int64_t dim : {8, 24, 64, 72, 136}) {
     for (const std::int64_t rows : {1, 17, 130}) {
       const OneHead head = OneHead::random(rows, dim, static_cast<std::uint64_t>(rows));
-      expect_same_bits(head.run(emulated_attention16_leaf()), head.run(kPortable));
+      expect_same_bits(head.run(emulated_attention16_kernel()), head.run(kPortable));
       if (::testing::Test::HasFailure()) FAIL() << rows << " rows, head_dim " << dim;
     }
   }
 }
 
-TEST_P(Attention16LeafTest, GivesTheBitsOfThePortableLeafForTinyAndHugeNumbers) {
+TEST_P(Attention16KernelTest, GivesTheBitsOfThePortableKernelForTinyAndHugeNumbers) {
   for (const float factor : {0.0f, 1e-40f, 1e-33f, 1e-18f, 1e8f, 1e15f}) {
     OneHead head = OneHead::random(140, 72, 3);
     for (float& value : head.qkv) value *= factor;
-    expect_same_bits(head.run(leaf), head.run(kPortable));
+    expect_same_bits(head.run(kernel), head.run(kPortable));
   }
 }
 
 // Bounds are twice what was seen.
-TEST_P(Attention16LeafTest, IsCloseToDoublePrecision) {
+TEST_P(Attention16KernelTest, IsCloseToDoublePrecision) {
   expect_error_below(1.1e-3, OneHead::random(300, 64, 1));
   expect_error_below(1.1e-3, OneHead::random(300, 128, 2));
 }
@@ -182,7 +188,7 @@ OneHead with_sink(float score) {
   return head;
 }
 
-TEST_P(Attention16LeafTest, AnAttentionSinkLeavesOtherBlocksTheirSteps) {
+TEST_P(Attention16KernelTest, AnAttentionSinkLeavesOtherBlocksTheirSteps) {
   expect_error_below(2.6e-3, with_sink(12.0f));  // 0.99 of all
   // A fifth of all, with a value near 0: the output is made of the others, which would have 10
   // steps if the sink set the steps of all blocks.
@@ -191,7 +197,7 @@ TEST_P(Attention16LeafTest, AnAttentionSinkLeavesOtherBlocksTheirSteps) {
   expect_error_below(8e-3, silent);
 }
 
-TEST_P(Attention16LeafTest, NearlyUniformRowsAddUpOver4096Keys) {
+TEST_P(Attention16KernelTest, NearlyUniformRowsAddUpOver4096Keys) {
   OneHead head = OneHead::random(4096, 64, 5);
   for (std::int64_t row = 0; row < 4096; ++row) {
     for (std::int64_t d = 0; d < head.dim; ++d) head.at(row, 0, d) *= 0.05f;
@@ -199,17 +205,17 @@ TEST_P(Attention16LeafTest, NearlyUniformRowsAddUpOver4096Keys) {
   expect_error_below(5e-4, head);
 }
 
-TEST_P(Attention16LeafTest, ALargeChannelOfTheKeysLeavesStepsToTheOthers) {
+TEST_P(Attention16KernelTest, ALargeChannelOfTheKeysLeavesStepsToTheOthers) {
   OneHead head = OneHead::random(512, 64, 6);
   for (std::int64_t row = 0; row < 512; ++row) head.at(row, 1, 3) += 50.0f;
   expect_error_below(3e-3, head);
 }
 
-TEST_P(Attention16LeafTest, ALargeChannelOfTheValuesLeavesTheOthersAsTheyAre) {
+TEST_P(Attention16KernelTest, ALargeChannelOfTheValuesLeavesTheOthersAsTheyAre) {
   OneHead head = OneHead::random(512, 64, 6);
-  std::vector<float> want = head.run(leaf);
+  std::vector<float> want = head.run(kernel);
   for (std::int64_t row = 0; row < 512; ++row) head.at(row, 2, 5) *= 64.0f;
-  std::vector<float> got = head.run(leaf);
+  std::vector<float> got = head.run(kernel);
   for (std::size_t i = 5; i < got.size(); i += 64) {
     ASSERT_EQ(got[i], 64.0f * want[i]);
     got[i] = want[i] = 0;
@@ -217,35 +223,35 @@ TEST_P(Attention16LeafTest, ALargeChannelOfTheValuesLeavesTheOthersAsTheyAre) {
   expect_same_bits(got, want);
 }
 
-TEST_P(Attention16LeafTest, AConstantValueComesOutAsItIs) {
+TEST_P(Attention16KernelTest, AConstantValueComesOutAsItIs) {
   OneHead head = OneHead::random(200, 16, 7);
   for (std::int64_t row = 0; row < 200; ++row) {
     for (std::int64_t d = 0; d < 16; ++d) head.at(row, 2, d) = 0.3f * static_cast<float>(d) - 2;
   }
-  const std::vector<float> out = head.run(leaf);
+  const std::vector<float> out = head.run(kernel);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const float want = 0.3f * static_cast<float>(i % 16) - 2;
     ASSERT_NEAR(out[i], want, 1e-6 * std::abs(want)) << i;
   }
 }
 
-TEST_P(Attention16LeafTest, SumsOfTheLargestIntegersFit32Bits) {
+TEST_P(Attention16KernelTest, SumsOfTheLargestIntegersFit32Bits) {
   for (const std::int64_t dim : {8, 64, 128, 256}) {
     const OneHead head{dim, std::vector<float>(static_cast<std::size_t>(3 * dim * 256), 1.0f)};
-    for (const float value : head.run(leaf)) ASSERT_NEAR(value, 1.0f, 1e-6f);
+    for (const float value : head.run(kernel)) ASSERT_NEAR(value, 1.0f, 1e-6f);
   }
 }
 
-TEST_P(Attention16LeafTest, ANegativeScalePrefersTheSmallestProducts) {
+TEST_P(Attention16KernelTest, ANegativeScalePrefersTheSmallestProducts) {
   OneHead head = OneHead::random(60, 24, 8);
   OneHead flipped = head;
   for (std::int64_t row = 0; row < 60; ++row) {
     for (std::int64_t d = 0; d < 24; ++d) flipped.at(row, 0, d) *= -1.0f;
   }
-  expect_same_bits(head.run(leaf, -0.2f), flipped.run(leaf, 0.2f));
+  expect_same_bits(head.run(kernel, -0.2f), flipped.run(kernel, 0.2f));
 }
 
-TEST_P(Attention16LeafTest, RotatesQueriesAndKeysByTheirAngles) {
+TEST_P(Attention16KernelTest, RotatesQueriesAndKeysByTheirAngles) {
   for (const std::int64_t dim : {8, 24, 64, 72}) {
     const OneHead head = OneHead::random(150, dim, 10);
     const std::int64_t half = dim / 2;
@@ -267,24 +273,24 @@ TEST_P(Attention16LeafTest, RotatesQueriesAndKeysByTheirAngles) {
         }
       }
     }
-    expect_same_bits(head.run(leaf, head.scale(), cos, sin), rotated.run(leaf));
+    expect_same_bits(head.run(kernel, head.scale(), cos, sin), rotated.run(kernel));
   }
 }
 
-TEST_P(Attention16LeafTest, OneKeyThatIsNotANumberReachesEveryQuery) {
+TEST_P(Attention16KernelTest, OneKeyThatIsNotANumberReachesEveryQuery) {
   for (const float value : {kNan, kInfinity, -kInfinity}) {
     OneHead head = OneHead::random(150, 24, 9);
     head.at(140, 1, 23) = value;
-    for (const float result : head.run(leaf)) ASSERT_TRUE(std::isnan(result));
+    for (const float result : head.run(kernel)) ASSERT_TRUE(std::isnan(result));
   }
 }
 
-TEST_P(Attention16LeafTest, AQueryThatIsNotANumberReachesItsRowOnly) {
+TEST_P(Attention16KernelTest, AQueryThatIsNotANumberReachesItsRowOnly) {
   for (const float value : {kNan, kInfinity, -kInfinity}) {
     OneHead head = OneHead::random(150, 24, 9);
-    std::vector<float> want = head.run(leaf);
+    std::vector<float> want = head.run(kernel);
     head.at(77, 0, 3) = value;
-    std::vector<float> got = head.run(leaf);
+    std::vector<float> got = head.run(kernel);
     for (std::size_t i = 77 * 24; i < 78 * 24; ++i) {
       ASSERT_TRUE(std::isnan(got[i]));
       got[i] = want[i] = 0;
@@ -293,12 +299,12 @@ TEST_P(Attention16LeafTest, AQueryThatIsNotANumberReachesItsRowOnly) {
   }
 }
 
-TEST_P(Attention16LeafTest, AValueThatIsNotANumberReachesItsComponentOnly) {
+TEST_P(Attention16KernelTest, AValueThatIsNotANumberReachesItsComponentOnly) {
   for (const float value : {kNan, kInfinity, -kInfinity}) {
     OneHead head = OneHead::random(150, 24, 9);
-    std::vector<float> want = head.run(leaf);
+    std::vector<float> want = head.run(kernel);
     head.at(3, 2, 7) = value;
-    std::vector<float> got = head.run(leaf);
+    std::vector<float> got = head.run(kernel);
     for (std::size_t i = 7; i < got.size(); i += 24) {
       ASSERT_TRUE(std::isnan(got[i]));
       got[i] = want[i] = 0;
@@ -358,7 +364,7 @@ TEST_P(Attention16Test, ASequenceHasTheSameBitsAloneAndPacked) {
   });
 }
 
-TEST_P(Attention16Test, NeitherLeafNorThreadsChangeBits) {
+TEST_P(Attention16Test, NeitherKernelNorThreadsChangeBits) {
   std::mt19937_64 generator(80);
   const Heads heads{4, 72};
   const std::vector<std::int32_t> cu = offsets({900, 3, 77});

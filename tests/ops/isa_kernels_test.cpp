@@ -52,16 +52,17 @@ TEST(IsaKernels, OfFloat32AreThoseOfTheWidestVectors) {
   EXPECT_EQ(run_of(0), cpu::kPortableUnit.kernels.f32.multiply);
   EXPECT_EQ(run_of(kAvx2 | kAvxVnni), cpu::kAvx2Unit.kernels.f32.multiply);
   EXPECT_EQ(run_of(kXeon | kAmx), cpu::kAvx512Unit.kernels.f32.multiply);
-  EXPECT_EQ(cpu::choose_kernels(kXeon | kAmx).vector.attention,
-            cpu::kAvx512Unit.kernels.vector.attention);
+  EXPECT_EQ(cpu::choose_kernels(kXeon | kAmx).attention.run,
+            cpu::kAvx512Unit.kernels.attention.run);
 }
 
 TEST(IsaKernels, OfAUnitCarryItsNameWhichIsItsOwn) {
   std::set<std::string> names;
   for (const cpu::IsaUnit* const unit : cpu::isa_units()) {
     EXPECT_TRUE(names.insert(unit->name).second) << unit->name;
-    for (const char* const name : {unit->kernels.f32.name, unit->kernels.bf16.name,
-                                   unit->kernels.int8.name, unit->kernels.attention16.name})
+    for (const char* const name :
+         {unit->kernels.attention.name, unit->kernels.f32.name, unit->kernels.bf16.name,
+          unit->kernels.int8.name, unit->kernels.attention16.name})
       EXPECT_TRUE(name == nullptr || std::string(name) == unit->name) << unit->name;
   }
 }

@@ -1,5 +1,6 @@
 // Attention on the CPU: divides the work into tasks of one head and some queries each; the
-// arithmetic of a task is in attention_body.h, and in attention16/body.h for integers.
+// arithmetic of a task is in attention_task_kernel.h, and in attention16/task_kernel.h for
+// integers.
 #include "ops/cpu/attention.h"
 
 #include <algorithm>
@@ -9,49 +10,16 @@
 #include "core/interrupt.h"
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
-#include "ops/cpu/attention16/task.h"
 #include "ops/cpu/gemm/task_shape.h"
 #include "ops/cpu/row_loop.h"
 #include "ops/cpu/vector/vector_kernels.h"
 
 namespace fovea::cpu {
 
-std::int64_t task_queries(std::int64_t components, std::int64_t head_dim) noexcept {
+std::int64_t task_queries(const AttentionKernel& kernel, std::int64_t head_dim) noexcept {
   constexpr std::int64_t kMost = 22 * kMaxStripLanes;
-  const std::int64_t strips = components / (head_dim * kMaxStripLanes);
+  const std::int64_t strips = kernel.task_components / (head_dim * kMaxStripLanes);
   return std::clamp(strips * kMaxStripLanes, kMaxTaskQueries, kMost);
-}
-
-std::int64_t attention_task_queries(std::int64_t head_dim) noexcept {
-  constexpr std::int64_t kComponents = 57024;  // 8 bytes each
-  return task_queries(kComponents, head_dim);
-}
-
-std::int64_t attention16_task_queries(std::int64_t head_dim) noexcept {
-  constexpr std::int64_t kComponents = 76032;  // 6 bytes each
-  return task_queries(kComponents, head_dim);
-}
-
-std::int64_t attention16_scratch_floats(std::int64_t head_dim) noexcept {
-  constexpr std::int64_t kStep = 64;  // components that a tile of AMX holds: 32 floats in a row
-  constexpr std::int64_t kVector = 16;
-  constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
-  constexpr std::int64_t kScales = 2;
-  const std::int64_t steps = ceil_div(head_dim, kStep);
-  const std::int64_t query = head_dim / 2 + 2 * steps;  // steps of equal length, in whole groups
-  const std::int64_t queries = attention16_task_queries(head_dim) * (query + head_dim + 3);
-  const std::int64_t keys = kKeyBlock * (steps * kStep / 2 + 1);
-  const std::int64_t values =
-      (kKeyBlock / 2 + kPanelGap + kScales) * ceil_div(head_dim, kVector) * kVector;
-  return queries + keys + values + kKeyBlock * kMaxStripLanes + 2 * kVector;
-}
-
-std::int64_t attention_scratch_floats(std::int64_t head_dim, std::int64_t bias_entries) noexcept {
-  constexpr std::int64_t kPanelGap = 4;  // 16 floats per panel of at least 4 components
-  const std::int64_t queries =
-      bias_entries > 0 ? kMaxTaskQueries : attention_task_queries(head_dim);
-  return queries * (2 * (head_dim + 1) + bias_entries) + (2 * kKeyBlock + kPanelGap) * head_dim +
-         kKeyBlock * kMaxStripLanes;
 }
 
 namespace {
@@ -95,11 +63,17 @@ Sequences read_sequences(const ops::AttentionArgs& args) {
 }
 
 /// What computes a task, and what it may be given.
-struct AttentionBody {
-  void (*run)(const AttentionTask& task);
+struct TaskKernel {
+  AttentionKernel kernel;
   std::int64_t most_queries;
   std::int64_t scratch_floats;
   Rotation rotation;
+
+  TaskKernel(const AttentionKernel& of, std::int64_t head_dim, const Rotation& angles)
+      : kernel(of),
+        most_queries(task_queries(of, head_dim)),
+        scratch_floats(of.scratch_floats(head_dim, most_queries, 0)),
+        rotation(angles) {}
 
   /// Of a row and those that follow.
   [[nodiscard]] AttentionAngles angles(std::int64_t row, std::int64_t head_dim) const {
@@ -108,20 +82,6 @@ struct AttentionBody {
     return {rotation.cos.as<float>() + offset, rotation.sin.as<float>() + offset};
   }
 };
-
-std::int64_t scratch_floats_of(const ops::AttentionArgs& args, AttentionProducts products) {
-  return products == AttentionProducts::kInt16 ? attention16_scratch_floats(args.head_dim)
-                                               : attention_scratch_floats(args.head_dim);
-}
-
-AttentionBody body_of(const ops::AttentionArgs& args, AttentionProducts products,
-                      const IsaKernels& kernels, const Rotation& rotation) {
-  const std::int64_t scratch_floats = scratch_floats_of(args, products);
-  if (products == AttentionProducts::kInt16)
-    return {kernels.attention16.attention, attention16_task_queries(args.head_dim), scratch_floats,
-            rotation};
-  return {kernels.vector.attention, attention_task_queries(args.head_dim), scratch_floats, {}};
-}
 
 /// Numbers the tasks without a table. In units of one block of queries, sequence s begins at
 /// start(s); starts are at least ceil(length / size) apart, so a few units hold no queries. Its
@@ -153,7 +113,7 @@ struct TaskNumbers {
 };
 
 void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int64_t task,
-              float* scratch, const AttentionBody& body) {
+              float* scratch, const TaskKernel& task_kernel) {
   const std::int64_t s = tasks.sequence_of(task / tasks.heads);
   const std::int64_t blocks = tasks.start(s + 1) - tasks.start(s);
   const std::int64_t head = (task - tasks.start(s) * tasks.heads) / blocks;
@@ -164,58 +124,58 @@ void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int
   if (first >= end) return;
   const std::int64_t width = args.num_heads * args.head_dim;
   const float* const qkv = args.qkv.as<float>() + head * args.head_dim;
-  body.run({.q = qkv + first * 3 * width,
-            .q_stride = 3 * width,
-            .k = qkv + begin * 3 * width + width,
-            .v = qkv + begin * 3 * width + 2 * width,
-            .stride = 3 * width,
-            .num_queries = std::min(tasks.size, end - first),
-            .num_keys = end - begin,
-            .head_dim = args.head_dim,
-            .scale = args.scale,
-            .out = args.out.as<float>() + first * width + head * args.head_dim,
-            .out_stride = width,
-            .scratch = scratch,
-            .q_angles = body.angles(first, args.head_dim),
-            .k_angles = body.angles(begin, args.head_dim)});
+  task_kernel.kernel.run({.q = qkv + first * 3 * width,
+                          .q_stride = 3 * width,
+                          .k = qkv + begin * 3 * width + width,
+                          .v = qkv + begin * 3 * width + 2 * width,
+                          .stride = 3 * width,
+                          .num_queries = std::min(tasks.size, end - first),
+                          .num_keys = end - begin,
+                          .head_dim = args.head_dim,
+                          .scale = args.scale,
+                          .out = args.out.as<float>() + first * width + head * args.head_dim,
+                          .out_stride = width,
+                          .scratch = scratch,
+                          .q_angles = task_kernel.angles(first, args.head_dim),
+                          .k_angles = task_kernel.angles(begin, args.head_dim)});
 }
 
 void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,
-         const AttentionBody& body) {
+         const TaskKernel& task_kernel) {
   const Sequences seqs = read_sequences(args);
   const std::int64_t rows = seqs.starts[seqs.count] - seqs.starts[0];
   if (rows == 0) return;
   const std::int64_t places =
-      workspace.shape[0] / (body.scratch_floats * std::int64_t{sizeof(float)});
+      workspace.shape[0] / (task_kernel.scratch_floats * std::int64_t{sizeof(float)});
   const std::int64_t lanes = std::min<std::int64_t>(pool.size(), places);
   const TaskNumbers tasks{seqs, args.num_heads,
                           choose_task_queries(rows * args.num_heads, seqs.longest,
-                                              static_cast<int>(lanes), body.most_queries)};
+                                              static_cast<int>(lanes), task_kernel.most_queries)};
   const std::int64_t num_tasks = tasks.count();
   // One lane per place in the workspace; lanes take tasks one by one.
   std::atomic<std::int64_t> next{0};
   pool.parallel_for(std::min(lanes, num_tasks), [&](std::int64_t lane, int) {
-    float* const scratch = workspace.as<float>() + lane * body.scratch_floats;
+    float* const scratch = workspace.as<float>() + lane * task_kernel.scratch_floats;
     for (std::int64_t task = next++; task < num_tasks; task = next++) {
       check_interrupt();
-      run_task(args, tasks, task, scratch, body);
+      run_task(args, tasks, task, scratch, task_kernel);
     }
   });
 }
 
 }  // namespace
 
-std::size_t attention_workspace(const ops::AttentionArgs& args, AttentionProducts products,
-                                int num_threads) {
-  return static_cast<std::size_t>(num_threads) *
-         static_cast<std::size_t>(scratch_floats_of(args, products)) * sizeof(float);
+std::size_t attention_workspace(const ops::AttentionArgs& args, int num_threads,
+                                const AttentionKernel& kernel) {
+  const TaskKernel task(kernel, args.head_dim, {});
+  return static_cast<std::size_t>(num_threads * task.scratch_floats) * sizeof(float);
 }
 
-void attention(Stream& stream, const ops::AttentionArgs& args, AttentionProducts products,
-               TensorView workspace, const IsaKernels& kernels, const Rotation& rotation) {
-  const AttentionBody body = body_of(args, products, kernels, rotation);
+void attention(Stream& stream, const ops::AttentionArgs& args, TensorView workspace,
+               const AttentionKernel& kernel, const Rotation& rotation) {
+  const TaskKernel task(kernel, args.head_dim, rotation);
   static_cast<CpuStream&>(stream).submit(
-      [args, workspace, body](ThreadPool& pool) { run(pool, args, workspace, body); });
+      [args, workspace, task](ThreadPool& pool) { run(pool, args, workspace, task); });
 }
 
 }  // namespace fovea::cpu

@@ -151,10 +151,12 @@ struct KeyBlock {
 
 /// One step of the streaming softmax: the strip whose first lane is `lane` of its task against one
 /// block of keys.
-/// @param ahead this strip's part of the next block, fetched between its tiles of scores.
+/// @param ahead this strip's part of the next block, fetched between its tiles of scores. (Inlined
+///   into its caller, it takes 1.3 times as long with AVX2: g++ 12 keeps accumulators in memory.)
 template <class V, int kVectors>
-void strip_step(const AttentionScratch<V>& s, std::int64_t lane, const KeyBlock& block,
-                std::int64_t head_dim, const StripBias& bias, RowsAhead<V> ahead) {
+[[gnu::noinline]] void strip_step(const AttentionScratch<V>& s, std::int64_t lane,
+                                  const KeyBlock& block, std::int64_t head_dim,
+                                  const StripBias& bias, RowsAhead<V> ahead) {
   using Reg = typename V::Reg;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
   Reg old_max[kVectors];
@@ -195,18 +197,6 @@ void strip_step(const AttentionScratch<V>& s, std::int64_t lane, const KeyBlock&
   }
 }
 
-template <class V>
-void strip_step(const AttentionScratch<V>& s, std::int64_t lane, std::int64_t lanes,
-                const KeyBlock& block, std::int64_t head_dim, const StripBias& bias,
-                const RowsAhead<V>& ahead) {
-  static_assert(V::kTileVectors == 3);
-  switch (lanes / V::kWidth) {
-    case 3: return strip_step<V, 3>(s, lane, block, head_dim, bias, ahead);
-    case 2: return strip_step<V, 2>(s, lane, block, head_dim, bias, ahead);
-    default: return strip_step<V, 1>(s, lane, block, head_dim, bias, ahead);
-  }
-}
-
 /// out[q][d] = from[d][q] / sum[q] for the queries q of one strip that exist.
 template <class V>
 void write_strip(const float* from, const float* sum, std::int64_t lanes, std::int64_t queries,
@@ -238,49 +228,115 @@ void for_strips(std::int64_t num_queries, const F& body) {
   }
 }
 
-template <class V>
-void attention_task(const AttentionTask& task) {
-  constexpr float kLog2E = 1.44269504f;
+/// Calls body<vectors>() for a strip of so many lanes.
+template <class V, class F>
+void with_vectors(std::int64_t lanes, const F& body) {
+  static_assert(V::kTileVectors == 3);
+  switch (lanes / V::kWidth) {
+    case 3: return body.template operator()<3>();
+    case 2: return body.template operator()<2>();
+    default: return body.template operator()<1>();
+  }
+}
+
+/// One task, the same for all kinds of attention.
+/// @tparam Method made for the task, with
+///   V, kPrefetches            how often step() prefetches
+///   pack_queries(lane, lanes) of a strip
+///   pack_keys(k, v, block)    of a block, with its values
+///   step(lane, lanes, block, ahead)    a strip against the block that was packed last
+///   s                         has out and sum
+template <class Method>
+void attend(const AttentionTask& task) {
+  using V = typename Method::V;
   const std::int64_t head_dim = task.head_dim;
   const std::int64_t stride = task.stride;
-  const std::int64_t bias_entries = task.bias_rows + task.bias_cols;
-  const std::int64_t vectors = (task.num_queries + V::kWidth - 1) / V::kWidth;
-  const AttentionScratch<V> s(task.scratch, head_dim, vectors * V::kWidth);
-
-  for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
-    for (std::int64_t q = lane; q < lane + lanes; q += V::kWidth) {
-      transpose_rows<V>(task.q + q * task.q_stride, task.q_stride, task.num_queries - q, head_dim,
-                        task.scale * kLog2E, s.queries + lane * head_dim + (q - lane), lanes);
-      if (task.bias != nullptr) {
-        transpose_rows<V>(task.bias + q * bias_entries, bias_entries, task.num_queries - q,
-                          bias_entries, kLog2E, s.bias + lane * bias_entries + (q - lane), lanes);
-      }
-      V::store(s.max + q, V::broadcast(-__builtin_inff()));
-      V::store(s.sum + q, V::broadcast(0.0f));
-    }
-  });
+  Method method(task);
+  for_strips<V>(task.num_queries,
+                [&](std::int64_t lane, std::int64_t lanes) { method.pack_queries(lane, lanes); });
   for (std::int64_t key = 0; key < task.num_keys; key += kKeyBlock) {
     const std::int64_t left = task.num_keys - key;
-    const std::int64_t num_keys = left < kKeyBlock ? left : kKeyBlock;
+    const KeyBlock block{key, left < kKeyBlock ? left : kKeyBlock};
     const float* const k = task.k + key * stride;
     const float* const v = task.v + key * stride;
-    pack_keys<V>(k, stride, num_keys, head_dim, s.keys);
-    pack_values<V>(v, stride, num_keys, head_dim, s.values);
-    const std::int64_t next = left - num_keys < kKeyBlock ? left - num_keys : kKeyBlock;
+    method.pack_keys(k, v, block);
+    const std::int64_t rest = left - block.count;
+    const std::int64_t next = rest < kKeyBlock ? rest : kKeyBlock;
     for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
       const std::int64_t begin = next * lane / task.num_queries;
       const std::int64_t end = next * (lane + lanes) / task.num_queries;
       const std::int64_t first = (kKeyBlock + begin) * stride;
-      const RowsAhead<V> ahead(k + first, v + first, stride, end - begin, kKeyBlock / V::kTileRows);
-      const StripBias bias{task.bias == nullptr ? nullptr : s.bias + lane * bias_entries,
-                           task.bias_rows, task.bias_cols};
-      strip_step<V>(s, lane, lanes, {key, num_keys}, head_dim, bias, ahead);
+      const RowsAhead<V> ahead(k + first, v + first, stride, end - begin, Method::kPrefetches);
+      method.step(lane, lanes, block, ahead);
     });
   }
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
-    write_strip<V>(s.out + lane * head_dim, s.sum + lane, lanes, task.num_queries - lane, head_dim,
-                   task.out + lane * task.out_stride, task.out_stride);
+    write_strip<V>(method.s.out + lane * head_dim, method.s.sum + lane, lanes,
+                   task.num_queries - lane, head_dim, task.out + lane * task.out_stride,
+                   task.out_stride);
   });
+}
+
+/// Attention in f32, a Method of attend().
+template <class Vector>
+struct FloatAttention {
+  using V = Vector;
+  static constexpr std::int64_t kPrefetches = kKeyBlock / V::kTileRows;
+
+  explicit FloatAttention(const AttentionTask& of)
+      : task(of),
+        bias_entries(of.bias_rows + of.bias_cols),
+        parts(of.scratch),
+        s(parts, of.head_dim, whole_vectors<V>(of.num_queries), bias_entries) {}
+
+  void pack_queries(std::int64_t lane, std::int64_t lanes) {
+    constexpr float kLog2E = 1.44269504f;
+    for (std::int64_t q = lane; q < lane + lanes; q += V::kWidth) {
+      const std::int64_t left = task.num_queries - q;
+      transpose_rows<V>(task.q + q * task.q_stride, task.q_stride, left, task.head_dim,
+                        task.scale * kLog2E, s.queries + lane * task.head_dim + (q - lane), lanes);
+      if (task.bias != nullptr) {
+        transpose_rows<V>(task.bias + q * bias_entries, bias_entries, left, bias_entries, kLog2E,
+                          s.bias + lane * bias_entries + (q - lane), lanes);
+      }
+      V::store(s.max + q, V::broadcast(-__builtin_inff()));
+      V::store(s.sum + q, V::broadcast(0.0f));
+    }
+  }
+  void pack_keys(const float* k, const float* v, const KeyBlock& block) {
+    cpu::pack_keys<V>(k, task.stride, block.count, task.head_dim, s.keys);
+    pack_values<V>(v, task.stride, block.count, task.head_dim, s.values);
+  }
+  void step(std::int64_t lane, std::int64_t lanes, const KeyBlock& block,
+            const RowsAhead<V>& ahead) {
+    const StripBias bias{task.bias == nullptr ? nullptr : s.bias + lane * bias_entries,
+                         task.bias_rows, task.bias_cols};
+    with_vectors<V>(lanes, [&]<int kVectors>() {
+      strip_step<V, kVectors>(s, lane, block, task.head_dim, bias, ahead);
+    });
+  }
+
+  const AttentionTask& task;
+  std::int64_t bias_entries;
+  ScratchParts<V> parts;
+  AttentionScratch<V> s;
+};
+
+template <class V>
+std::int64_t attention_scratch_floats(std::int64_t head_dim, std::int64_t queries,
+                                      std::int64_t bias_entries) {
+  ScratchParts<V> parts(nullptr);
+  const AttentionScratch<V> s(parts, head_dim, whole_vectors<V>(queries), bias_entries);
+  static_cast<void>(s);
+  return parts.floats();
+}
+
+template <class V>
+constexpr AttentionKernel attention_kernel(const char* name) {
+  return {.name = name,
+          .run = &attend<FloatAttention<V>>,
+          .scratch_floats = &attention_scratch_floats<V>,
+          .task_components = 57024};  // 8 bytes each: a query and its output
 }
 
 }  // namespace fovea::cpu

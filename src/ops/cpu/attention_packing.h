@@ -9,6 +9,31 @@
 
 namespace fovea::cpu {
 
+/// Hands out parts of the scratch of a task one after the other; without memory it counts them.
+template <class V>
+class ScratchParts {
+ public:
+  explicit ScratchParts(float* memory) : memory_(memory) {}
+
+  float* take(std::int64_t floats) {
+    float* const part = memory_ == nullptr ? nullptr : memory_ + used_;
+    used_ += floats;
+    return part;
+  }
+  /// Of all parts, in whole cache lines.
+  [[nodiscard]] std::int64_t floats() const { return (used_ + 15) / 16 * 16; }
+
+ private:
+  float* memory_;
+  std::int64_t used_ = 0;
+};
+
+/// Queries in whole vectors.
+template <class V>
+std::int64_t whole_vectors(std::int64_t queries) {
+  return (queries + V::kWidth - 1) / V::kWidth * V::kWidth;
+}
+
 /// Scratch of one task. Panels of keys are kWidth keys wide, panels of values kTileRows components,
 /// with 64 bytes between them so that neighbours do not compete for the same cache sets.
 template <class V>
@@ -16,15 +41,16 @@ struct AttentionScratch {
   static constexpr std::int64_t kValuePanel = kKeyBlock * V::kTileRows + 16;
 
   /// @param lanes of the task: its queries in whole vectors.
-  AttentionScratch(float* memory, std::int64_t head_dim, std::int64_t lanes)
-      : queries(memory),
-        out(queries + lanes * head_dim),
-        keys(out + lanes * head_dim),
-        values(keys + kKeyBlock * head_dim),
-        scores(values + head_dim / V::kTileRows * kValuePanel),
-        max(scores + kKeyBlock * kMaxStripLanes),
-        sum(max + lanes),
-        bias(sum + lanes) {}
+  AttentionScratch(ScratchParts<V>& parts, std::int64_t head_dim, std::int64_t lanes,
+                   std::int64_t bias_entries)
+      : queries(parts.take(lanes * head_dim)),
+        out(parts.take(lanes * head_dim)),
+        keys(parts.take(kKeyBlock * head_dim)),
+        values(parts.take(head_dim / V::kTileRows * kValuePanel)),
+        scores(parts.take(kKeyBlock * kMaxStripLanes)),
+        max(parts.take(lanes)),
+        sum(parts.take(lanes)),
+        bias(parts.take(lanes * bias_entries)) {}
 
   float* queries;  // [strip][head_dim][lanes of the strip]
   float* out;      // the same shape

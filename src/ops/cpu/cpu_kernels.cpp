@@ -81,25 +81,23 @@ class CpuKernels final : public Kernels {
   void attention(const Submission& submission, const ops::AttentionArgs& args) const override {
     check_f32("attention", args.qkv);
     const Arena::Scope scope(submission.arena);
-    cpu::attention(submission.stream, args, products_of(args),
-                   scratch(submission, attention_workspace(args)), kernels_);
+    cpu::attention(submission.stream, args, scratch(submission, attention_workspace(args)),
+                   attention_kernel(args));
   }
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
-    return cpu::attention_workspace(args, products_of(args), num_threads_);
+    return cpu::attention_workspace(args, num_threads_, attention_kernel(args));
   }
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     check_f32("projected_attention", args.qkv);
     linear(submission, ops::projection_args(args));
     const ops::AttentionArgs attended = ops::attention_args(args);
-    const cpu::AttentionProducts products = products_of(attended);
-    const bool rotates_itself = products == cpu::AttentionProducts::kInt16;
+    const bool rotates_itself = multiplies_int16(attended);
     if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, kernels_.vector.rotate);
     const Arena::Scope scope(submission.arena);
-    const TensorView workspace = scratch(submission, attention_workspace(attended));
     const cpu::Rotation rotation{args.cos, args.sin};
-    cpu::attention(submission.stream, attended, products, workspace, kernels_,
-                   rotates_itself ? rotation : cpu::Rotation{});
+    cpu::attention(submission.stream, attended, scratch(submission, attention_workspace(attended)),
+                   attention_kernel(attended), rotates_itself ? rotation : cpu::Rotation{});
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
     check_f32("patchify", args.out);
@@ -137,11 +135,12 @@ class CpuKernels final : public Kernels {
     check_f32("grid_attention", args.qkv);
     const Arena::Scope scope(submission.arena);
     cpu::grid_attention(submission.stream, args,
-                        scratch(submission, grid_attention_workspace(args)), kernels_.vector);
+                        scratch(submission, grid_attention_workspace(args)), kernels_.attention,
+                        kernels_.vector.grid_bias);
   }
   [[nodiscard]] std::size_t grid_attention_workspace(
       const ops::GridAttentionArgs& args) const override {
-    return cpu::grid_attention_workspace(args, num_threads_);
+    return cpu::grid_attention_workspace(args, num_threads_, kernels_.attention);
   }
 
  private:
@@ -152,9 +151,11 @@ class CpuKernels final : public Kernels {
 
   /// Where layers multiply bf16, or the one before multiplied 8 bits, attention multiplies 16 bits,
   /// too: integers, which lose less.
-  [[nodiscard]] cpu::AttentionProducts products_of(const ops::AttentionArgs& args) const {
-    const bool is_coarse = compute_ == DType::kBF16 || args.projection_dtype == DType::kI8;
-    return is_coarse ? cpu::AttentionProducts::kInt16 : cpu::AttentionProducts::kF32;
+  [[nodiscard]] bool multiplies_int16(const ops::AttentionArgs& args) const {
+    return compute_ == DType::kBF16 || args.projection_dtype == DType::kI8;
+  }
+  [[nodiscard]] const cpu::AttentionKernel& attention_kernel(const ops::AttentionArgs& args) const {
+    return multiplies_int16(args) ? kernels_.attention16 : kernels_.attention;
   }
 
   cpu::IsaKernels kernels_;

@@ -27,7 +27,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 
 /// How an op is divided into tasks, and the memory of a task. All sizes in tokens or floats.
 struct GridPlan {
-  explicit GridPlan(const ops::GridAttentionArgs& args)
+  GridPlan(const ops::GridAttentionArgs& args, const AttentionKernel& kernel)
       : height(args.height),
         width(args.width),
         side_h(args.window > 0 ? args.window : args.height),
@@ -37,15 +37,13 @@ struct GridPlan {
         gathers(args.window > 0),
         blocks((keys() + kMaxTaskQueries - 1) / kMaxTaskQueries),
         block_queries((keys() + blocks - 1) / blocks),
-        head_dim(args.head_dim) {}
+        head_dim(args.head_dim),
+        task_floats(kernel.scratch_floats(head_dim, kMaxTaskQueries, bias_entries())) {}
 
   [[nodiscard]] std::int64_t keys() const { return side_h * side_w; }
   [[nodiscard]] std::int64_t bias_entries() const { return side_h + side_w; }
 
   // Parts of a task's scratch, each a multiple of 16 floats.
-  [[nodiscard]] std::int64_t task_floats() const {
-    return round_up(attention_scratch_floats(head_dim, bias_entries()), 16);
-  }
   [[nodiscard]] std::int64_t bias_floats() const {
     return round_up(block_queries * bias_entries(), 16);
   }
@@ -56,7 +54,7 @@ struct GridPlan {
     return gathers ? round_up(2 * keys() * head_dim, 16) : 0;
   }
   [[nodiscard]] std::int64_t scratch_floats() const {
-    return task_floats() + bias_floats() + query_floats() + key_floats();
+    return task_floats + bias_floats() + query_floats() + key_floats();
   }
 
   /// Floats from one component to the next in a transposed table of `side` rows or columns. A query
@@ -78,6 +76,7 @@ struct GridPlan {
   std::int64_t blocks;  // of queries, per window
   std::int64_t block_queries;
   std::int64_t head_dim;
+  std::int64_t task_floats;
 };
 
 /// Relative positions transposed and from the last to the first, so that what the query at place p
@@ -170,7 +169,8 @@ struct Work {
   const ops::GridAttentionArgs& args;
   const GridPlan& plan;
   Tables tables;
-  const VectorKernels& kernels;
+  const AttentionKernel& kernel;
+  GridBias grid_bias;
 };
 
 /// Gathers the queries of tokens [begin, end) that lie in the image and computes their biases.
@@ -184,17 +184,17 @@ std::int64_t gather_queries(const Work& work, const Window& window, std::int64_t
     if (run.row < 0) return;
     float* const q = queries + num_queries * plan.head_dim;
     all.gather(run, q);
-    work.kernels.grid_bias({.q = q,
-                            .q_stride = plan.head_dim,
-                            .num_queries = run.count,
-                            .head_dim = plan.head_dim,
-                            .by_row = work.tables.by_row + plan.side_h - 1 - run.y,
-                            .by_col = work.tables.by_col + plan.side_w - 1 - run.x,
-                            .row_stride = plan.table_stride(plan.side_h),
-                            .col_stride = plan.table_stride(plan.side_w),
-                            .rows = plan.side_h,
-                            .cols = plan.side_w,
-                            .out = bias + num_queries * plan.bias_entries()});
+    work.grid_bias({.q = q,
+                    .q_stride = plan.head_dim,
+                    .num_queries = run.count,
+                    .head_dim = plan.head_dim,
+                    .by_row = work.tables.by_row + plan.side_h - 1 - run.y,
+                    .by_col = work.tables.by_col + plan.side_w - 1 - run.x,
+                    .row_stride = plan.table_stride(plan.side_h),
+                    .col_stride = plan.table_stride(plan.side_w),
+                    .rows = plan.side_h,
+                    .cols = plan.side_w,
+                    .out = bias + num_queries * plan.bias_entries()});
     num_queries += run.count;
   });
   return num_queries;
@@ -240,7 +240,7 @@ void scatter_results(const Work& work, const Window& window, std::int64_t head, 
 void run_task(const Work& work, const Window& window, std::int64_t head, std::int64_t block,
               float* scratch) {
   const GridPlan& plan = work.plan;
-  float* const bias = scratch + plan.task_floats();
+  float* const bias = scratch + plan.task_floats;
   float* const queries = bias + plan.bias_floats();
   float* const results = queries + plan.block_queries * plan.head_dim;
   const std::int64_t begin = block * plan.block_queries;
@@ -261,19 +261,20 @@ void run_task(const Work& work, const Window& window, std::int64_t head, std::in
                      .bias_rows = plan.side_h,
                      .bias_cols = plan.side_w};
   place_keys(work, window, head, queries + plan.query_floats(), task);
-  work.kernels.attention(task);
+  work.kernel.run(task);
   scatter_results(work, window, head, begin, end, results);
 }
 
 void run(ThreadPool& pool, const ops::GridAttentionArgs& args, TensorView workspace,
-         const VectorKernels& kernels) {
-  const GridPlan plan(args);
+         const AttentionKernel& kernel, GridBias grid_bias) {
+  const GridPlan plan(args, kernel);
   const std::int64_t image_rows = args.height * args.width;
   const std::int64_t images = count_live(args.images, args.qkv.shape[0] / image_rows);
   const std::int64_t windows = plan.windows_y * plan.windows_x;
   const std::int64_t num_tasks = images * windows * args.num_heads * plan.blocks;
   if (num_tasks == 0) return;
-  const Work work{args, plan, transpose_tables(args, plan, workspace.as<float>()), kernels};
+  const Work work{args, plan, transpose_tables(args, plan, workspace.as<float>()), kernel,
+                  grid_bias};
   float* const all_scratch = workspace.as<float>() + plan.table_floats();
   const std::int64_t places =
       (workspace.shape[0] / std::int64_t{sizeof(float)} - plan.table_floats()) /
@@ -298,16 +299,18 @@ void run(ThreadPool& pool, const ops::GridAttentionArgs& args, TensorView worksp
 
 }  // namespace
 
-std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, int num_threads) {
-  const GridPlan plan(args);
+std::size_t grid_attention_workspace(const ops::GridAttentionArgs& args, int num_threads,
+                                     const AttentionKernel& kernel) {
+  const GridPlan plan(args, kernel);
   return static_cast<std::size_t>(plan.table_floats() + num_threads * plan.scratch_floats()) *
          sizeof(float);
 }
 
 void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, TensorView workspace,
-                    const VectorKernels& kernels) {
-  static_cast<CpuStream&>(stream).submit(
-      [args, workspace, kernels](ThreadPool& pool) { run(pool, args, workspace, kernels); });
+                    const AttentionKernel& kernel, GridBias grid_bias) {
+  static_cast<CpuStream&>(stream).submit([args, workspace, kernel, grid_bias](ThreadPool& pool) {
+    run(pool, args, workspace, kernel, grid_bias);
+  });
 }
 
 void im2col_3x3(Stream& stream, const ops::Im2colArgs& args) {

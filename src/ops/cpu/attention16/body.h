@@ -37,30 +37,30 @@
 // A compiler must not contract operations of its own accord.
 
 #include "ops/cpu/attention16/quantize.h"
-#include "ops/cpu/attention16/task.h"
 #include "ops/cpu/attention_body.h"
 
 namespace fovea::cpu {
 
-/// Scratch of one task, at most attention16_scratch_floats.
+/// Scratch of one task.
+template <class V>
 struct Attention16Scratch {
   static constexpr std::int64_t kSlack = 16;  // stores of whole vectors go beyond the last number
 
   /// @param lanes of the task: its queries in whole vectors.
   template <class Products>
-  Attention16Scratch(const Products& products, float* memory, std::int64_t head_dim,
+  Attention16Scratch(const Products& products, ScratchParts<V>& parts, std::int64_t head_dim,
                      std::int64_t lanes)
-      : queries(memory),
-        out(queries + lanes * products.query_floats()),
-        keys(out + lanes * head_dim),
-        values(keys + kKeyBlock * products.row_floats() + kSlack),
-        scores(values + products.value_floats()),
-        max(scores + kKeyBlock * kMaxStripLanes),
-        sum(max + lanes),
-        query_scale(sum + lanes),
-        key_scale(query_scale + lanes),
-        value_scale(key_scale + kKeyBlock),
-        value_steps(value_scale + head_dim + kSlack) {}
+      : queries(parts.take(lanes * products.query_floats())),
+        out(parts.take(lanes * head_dim)),
+        keys(parts.take(kKeyBlock * products.row_floats() + kSlack)),
+        values(parts.take(products.value_floats())),
+        scores(parts.take(kKeyBlock * kMaxStripLanes)),
+        max(parts.take(lanes)),
+        sum(parts.take(lanes)),
+        query_scale(parts.take(lanes)),
+        key_scale(parts.take(kKeyBlock)),
+        value_scale(parts.take(head_dim + kSlack)),
+        value_steps(parts.take(head_dim + kSlack)) {}
 
   float* queries;      // packed, [strip][query_floats][lanes of the strip]
   float* out;          // [strip][head_dim][lanes of the strip]
@@ -78,7 +78,7 @@ struct Attention16Scratch {
 /// Quantizes kWidth queries, of which the first `count` exist, into lanes.
 template <class V, class Products>
 void pack_queries16(const Products& products, const AttentionTask& task,
-                    const Attention16Scratch& s, std::int64_t query, float steps, float* to,
+                    const Attention16Scratch<V>& s, std::int64_t query, float steps, float* to,
                     std::int64_t lanes) {
   constexpr float kLog2E = 1.44269504f;
   const float sign = task.scale < 0.0f ? -1.0f : 1.0f;
@@ -98,7 +98,7 @@ void pack_queries16(const Products& products, const AttentionTask& task,
 /// Quantizes a block of keys. @return NaN if one of them has a NaN or infinity, or 0.
 template <class V, class Products>
 float pack_keys16(const Products& products, const AttentionRows& rows, std::int64_t count,
-                  std::int64_t head_dim, float steps, const Attention16Scratch& s) {
+                  std::int64_t head_dim, float steps, const Attention16Scratch<V>& s) {
   const std::int64_t row_floats = products.row_floats();
   typename V::Reg poison = V::broadcast(0.0f);
   for (std::int64_t first = 0; first < count; first += V::kWidth) {
@@ -122,7 +122,7 @@ float pack_keys16(const Products& products, const AttentionRows& rows, std::int6
 /// Quantizes a block of values.
 template <class V, class Products>
 void pack_values16(const Products& products, const float* from, std::int64_t stride,
-                   std::int64_t count, std::int64_t head_dim, const Attention16Scratch& s) {
+                   std::int64_t count, std::int64_t head_dim, const Attention16Scratch<V>& s) {
   for (std::int64_t d = 0; d < head_dim; d += V::kWidth)
     scale_values16<V>(from + d, stride, count, head_dim - d, s.value_scale + d, s.value_steps + d);
   products.pack_values(from, stride, count, s.value_steps, s.values);
@@ -132,7 +132,7 @@ void pack_values16(const Products& products, const float* from, std::int64_t str
 /// block of keys. @param poison of the keys. @param ahead this strip's part of the next block,
 /// fetched between groups of weights.
 template <class V, int kVectors, class Products>
-void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t lane,
+void strip_step16(Products& products, const Attention16Scratch<V>& s, std::int64_t lane,
                   const KeyBlock& block, std::int64_t head_dim, float poison, RowsAhead<V> ahead) {
   using Reg = typename V::Reg;
   using Int = typename V::Int;
@@ -190,62 +190,68 @@ void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t 
                                      weights, s.out + lane * head_dim);
 }
 
-template <class V, class Products>
-void strip_step16(Products& products, const Attention16Scratch& s, std::int64_t lane,
-                  std::int64_t lanes, const KeyBlock& block, std::int64_t head_dim, float poison,
-                  const RowsAhead<V>& ahead) {
-  static_assert(V::kTileVectors == 3);
-  switch (lanes / V::kWidth) {
-    case 3: return strip_step16<V, 3>(products, s, lane, block, head_dim, poison, ahead);
-    case 2: return strip_step16<V, 2>(products, s, lane, block, head_dim, poison, ahead);
-    default: return strip_step16<V, 1>(products, s, lane, block, head_dim, poison, ahead);
+/// Attention in integers of 16 bits, a Method of attend(), for tasks without a bias.
+template <class Vector, class Products>
+struct IntegerAttention {
+  using V = Vector;
+  static constexpr std::int64_t kPrefetches = kKeyBlock / Products::kGroupKeys;
+
+  explicit IntegerAttention(const AttentionTask& of)
+      : task(of),
+        products(of.head_dim),
+        parts(of.scratch),
+        s(products, parts, of.head_dim, whole_vectors<V>(of.num_queries)),
+        steps(score_steps<V>(of.head_dim)) {
+    const std::int64_t first_keys = task.num_keys < kKeyBlock ? task.num_keys : kKeyBlock;
+    prefetch_rows<V>(task.k, task.stride, first_keys, task.head_dim);
+    prefetch_rows<V>(task.v, task.stride, first_keys, task.head_dim);
   }
-}
 
-template <class V, class Products>
-void attention16_task(const AttentionTask& task) {
-  const std::int64_t head_dim = task.head_dim;
-  const std::int64_t stride = task.stride;
-  const float steps = score_steps<V>(head_dim);
-  const std::int64_t vectors = (task.num_queries + V::kWidth - 1) / V::kWidth;
-  Products products(head_dim);
-  const Attention16Scratch s(products, task.scratch, head_dim, vectors * V::kWidth);
-
-  const std::int64_t first_keys = task.num_keys < kKeyBlock ? task.num_keys : kKeyBlock;
-  prefetch_rows<V>(task.k, stride, first_keys, head_dim);
-  prefetch_rows<V>(task.v, stride, first_keys, head_dim);
-  for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
+  void pack_queries(std::int64_t lane, std::int64_t lanes) {
     const std::int64_t later = task.num_queries - lane - lanes;
     prefetch_rows<V>(task.q + (lane + lanes) * task.q_stride, task.q_stride,
-                     later < lanes ? later : lanes, head_dim);
+                     later < lanes ? later : lanes, task.head_dim);
     for (std::int64_t q = lane; q < lane + lanes; q += V::kWidth) {
       pack_queries16<V>(products, task, s, q, steps,
                         s.queries + lane * products.query_floats() + (q - lane), lanes);
     }
-  });
-  for (std::int64_t key = 0; key < task.num_keys; key += kKeyBlock) {
-    const std::int64_t left = task.num_keys - key;
-    const std::int64_t num_keys = left < kKeyBlock ? left : kKeyBlock;
-    const float* const k = task.k + key * stride;
-    const float* const v = task.v + key * stride;
-    const AttentionAngles angles = angles_from<V>(task.k_angles, key * (head_dim / 2));
-    const float poison =
-        pack_keys16<V>(products, {k, stride, angles}, num_keys, head_dim, steps, s);
-    pack_values16<V>(products, v, stride, num_keys, head_dim, s);
-    const std::int64_t next = left - num_keys < kKeyBlock ? left - num_keys : kKeyBlock;
-    for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
-      const std::int64_t begin = next * lane / task.num_queries;
-      const std::int64_t end = next * (lane + lanes) / task.num_queries;
-      const std::int64_t first = (kKeyBlock + begin) * stride;
-      const RowsAhead<V> ahead(k + first, v + first, stride, end - begin,
-                               kKeyBlock / Products::kGroupKeys);
-      strip_step16<V>(products, s, lane, lanes, {key, num_keys}, head_dim, poison, ahead);
+  }
+  void pack_keys(const float* k, const float* v, const KeyBlock& block) {
+    const AttentionAngles angles = angles_from<V>(task.k_angles, block.first * (task.head_dim / 2));
+    poison =
+        pack_keys16<V>(products, {k, task.stride, angles}, block.count, task.head_dim, steps, s);
+    pack_values16<V>(products, v, task.stride, block.count, task.head_dim, s);
+  }
+  void step(std::int64_t lane, std::int64_t lanes, const KeyBlock& block,
+            const RowsAhead<V>& ahead) {
+    with_vectors<V>(lanes, [&]<int kVectors>() {
+      strip_step16<V, kVectors>(products, s, lane, block, task.head_dim, poison, ahead);
     });
   }
-  for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
-    write_strip<V>(s.out + lane * head_dim, s.sum + lane, lanes, task.num_queries - lane, head_dim,
-                   task.out + lane * task.out_stride, task.out_stride);
-  });
+
+  const AttentionTask& task;
+  Products products;
+  ScratchParts<V> parts;
+  Attention16Scratch<V> s;
+  float steps;
+  float poison = 0.0f;  // of the block of keys
+};
+
+template <class V, class Products>
+std::int64_t attention16_scratch_floats(std::int64_t head_dim, std::int64_t queries, std::int64_t) {
+  const Products products(head_dim);
+  ScratchParts<V> parts(nullptr);
+  const Attention16Scratch<V> s(products, parts, head_dim, whole_vectors<V>(queries));
+  static_cast<void>(s);
+  return parts.floats();
+}
+
+template <class V, class Products>
+constexpr AttentionKernel attention16_kernel(const char* name) {
+  return {.name = name,
+          .run = &attend<IntegerAttention<V, Products>>,
+          .scratch_floats = &attention16_scratch_floats<V, Products>,
+          .task_components = 76032};  // 6 bytes each: half of a query, and its output
 }
 
 }  // namespace fovea::cpu

@@ -3,10 +3,15 @@
 // Numbers of attention as integers of 16 bits and back. Include only from the unit of an
 // instruction set; body.h says what V has.
 
-#include "ops/cpu/attention16/task.h"
 #include "ops/cpu/attention_packing.h"
 
 namespace fovea::cpu {
+
+/// Largest integers of probabilities and of values: kKeyBlock * kProbabilitySteps * kValueSteps <
+/// 2^31, so the sum over a block of keys is exact in 32 bits.
+inline constexpr std::int32_t kProbabilitySteps = 4095;
+inline constexpr std::int32_t kValueSteps = 4095;
+static_assert(kKeyBlock * kProbabilitySteps * kValueSteps <= INT32_MAX);
 
 /// Integers of kWidth rows from -steps to steps, and what a step is.
 template <class V>

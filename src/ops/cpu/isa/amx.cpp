@@ -83,13 +83,14 @@ constinit const IsaUnit kAmxUnit{
     .worthwhile = 0,
     .kernels = {
         .vector = {},
+        .attention = {},
+        .attention16 =
+            attention16_kernel<PlaneSimd, TileProducts<PlaneSimd, Int8Instructions>>("amx"),
         .f32 = {},
         // 4 tiles of 32 rows share what is fetched of the weights. With 4096 features they take 1
         // MB of the L2 of the thread, which has 2 MB where there is AMX.
         .bf16 = bf16_kernel<Bf16Simd, AmxTiles<Bf16Instructions>>("amx", 128, /*is_fast=*/true),
         // 8 tiles, which take as much: with fewer, memory is the limit.
-        .int8 = int8_kernel<VnniSimd, AmxTiles<Int8Instructions>>("amx", 256),
-        .attention16 = {&attention16_task<PlaneSimd, TileProducts<PlaneSimd, Int8Instructions>>,
-                        "amx"}}};
+        .int8 = int8_kernel<VnniSimd, AmxTiles<Int8Instructions>>("amx", 256)}};
 
 }  // namespace fovea::cpu

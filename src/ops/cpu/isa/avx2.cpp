@@ -36,13 +36,14 @@ constinit const IsaUnit kAvx2Unit{
     .required = kAvx2,
     .worthwhile = 0,
     .kernels = {.vector = make_vector_kernels<Simd>(),
+                .attention = attention_kernel<Simd>("avx2"),
+                .attention16 = attention16_kernel<IntSimd, PairProducts<IntSimd>>("avx2"),
                 // 12 accumulators, two vectors of weights, one of x. Blocks are half of those of
                 // AVX-512: many of these processors have an L2 of 256 or 512 KB.
                 .f32 = f32_kernel<Simd, 6, 256, 16>("avx2"),
                 // 8 accumulators, four vectors of weights, two of x. Pairs of bf16 are widened to
                 // f32, so here bf16 saves memory, not time.
                 .bf16 = bf16_kernel<Simd, 4>("avx2"),
-                .int8 = int8_kernel<IntSimd, 4>("avx2"),
-                .attention16 = {&attention16_task<IntSimd, PairProducts<IntSimd>>, "avx2"}}};
+                .int8 = int8_kernel<IntSimd, 4>("avx2")}};
 
 }  // namespace fovea::cpu

@@ -13,6 +13,8 @@ constinit const IsaUnit kAvx512Unit{
     .required = kAvx512,
     .worthwhile = 0,
     .kernels = {.vector = make_vector_kernels<Simd>(),
+                .attention = attention_kernel<Simd>("avx512"),
+                .attention16 = {},
                 // 28 accumulators, two vectors of weights, one of x. Partial sums wait in memory
                 // half as often as with blocks of k that fit into L1; these processors have the L2
                 // for it, nearly all 1 MB or more.
@@ -20,7 +22,6 @@ constinit const IsaUnit kAvx512Unit{
                 // 24 accumulators, four vectors of weights, two of x. Pairs of bf16 are widened to
                 // f32, so here bf16 saves memory, not time.
                 .bf16 = bf16_kernel<Simd, 12>("avx512"),
-                .int8 = {},
-                .attention16 = {}}};
+                .int8 = {}}};
 
 }  // namespace fovea::cpu

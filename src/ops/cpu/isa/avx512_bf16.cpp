@@ -11,10 +11,11 @@ constinit const IsaUnit kAvx512Bf16Unit{
     .required = kAvx512 | kAvx512Bf16,
     .worthwhile = kFastVdpbf16ps,
     .kernels = {.vector = {},
+                .attention = {},
+                .attention16 = {},
                 .f32 = {},
                 // 28 accumulators, two vectors of weights, one of x.
                 .bf16 = bf16_kernel<Bf16Simd, 14>("avx512_bf16", /*is_fast=*/true),
-                .int8 = {},
-                .attention16 = {}}};
+                .int8 = {}}};
 
 }  // namespace fovea::cpu

@@ -12,12 +12,12 @@ constinit const IsaUnit kAvx512VnniUnit{
     .name = "avx512_vnni",
     .required = kAvx512 | kAvx512Vnni,
     .worthwhile = 0,
-    .kernels = {
-        .vector = {},
-        .f32 = {},
-        .bf16 = {},
-        // 28 accumulators, two vectors of weights, one of x.
-        .int8 = int8_kernel<VnniSimd, 14>("avx512_vnni"),
-        .attention16 = {&attention16_task<VnniSimd, PairProducts<VnniSimd>>, "avx512_vnni"}}};
+    .kernels = {.vector = {},
+                .attention = {},
+                .attention16 = attention16_kernel<VnniSimd, PairProducts<VnniSimd>>("avx512_vnni"),
+                .f32 = {},
+                .bf16 = {},
+                // 28 accumulators, two vectors of weights, one of x.
+                .int8 = int8_kernel<VnniSimd, 14>("avx512_vnni")}};
 
 }  // namespace fovea::cpu

@@ -26,10 +26,11 @@ constinit const IsaUnit kAvxVnniUnit{
     .required = kAvx2 | kAvxVnni,
     .worthwhile = 0,
     .kernels = {.vector = {},
+                .attention = {},
+                .attention16 = attention16_kernel<VnniSimd, PairProducts<VnniSimd>>("avx_vnni"),
                 .f32 = {},
                 .bf16 = {},
                 // 12 accumulators, two vectors of weights, one of x.
-                .int8 = int8_kernel<VnniSimd, 6>("avx_vnni"),
-                .attention16 = {&attention16_task<VnniSimd, PairProducts<VnniSimd>>, "avx_vnni"}}};
+                .int8 = int8_kernel<VnniSimd, 6>("avx_vnni")}};
 
 }  // namespace fovea::cpu

@@ -15,11 +15,12 @@ IsaKernels choose_kernels(CpuFeatures available) noexcept {
   for (const IsaUnit* const unit : isa_units()) {
     if (!has_all(available, unit->required | unit->worthwhile)) continue;
     const IsaKernels& kernels = unit->kernels;
-    if (kernels.vector.attention != nullptr) best.vector = kernels.vector;
+    if (kernels.vector.exp2 != nullptr) best.vector = kernels.vector;
+    if (kernels.attention.run != nullptr) best.attention = kernels.attention;
     if (kernels.f32.multiply != nullptr) best.f32 = kernels.f32;
     if (kernels.bf16.multiply != nullptr) best.bf16 = kernels.bf16;
     if (kernels.int8.multiply != nullptr) best.int8 = kernels.int8;
-    if (kernels.attention16.attention != nullptr) best.attention16 = kernels.attention16;
+    if (kernels.attention16.run != nullptr) best.attention16 = kernels.attention16;
   }
   return best;
 }

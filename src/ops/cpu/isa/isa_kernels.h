@@ -2,7 +2,6 @@
 
 #include <span>
 
-#include "ops/cpu/attention16/task.h"
 #include "ops/cpu/cpu_features.h"
 #include "ops/cpu/gemm/task.h"
 #include "ops/cpu/vector/vector_kernels.h"
@@ -16,10 +15,11 @@ namespace fovea::cpu {
 /// The kernels of a unit, or the best ones of a machine. Null where a unit has none of a kind.
 struct IsaKernels {
   VectorKernels vector;
+  AttentionKernel attention;
+  AttentionKernel attention16;
   GemmKernel f32;
   GemmKernel bf16;
   GemmKernel int8;
-  Attention16Leaf attention16;
 };
 
 struct IsaUnit {

@@ -15,12 +15,12 @@ constinit const IsaUnit kPortableUnit{
     .name = "portable",
     .required = 0,
     .worthwhile = 0,
-    .kernels = {
-        .vector = make_vector_kernels<Simd>(),
-        // 8 accumulators of 16 registers; blocks as for AVX2.
-        .f32 = f32_kernel<Simd, 4, 256, 16>("portable"),
-        .bf16 = bf16_kernel<FusedSimd, 4>("portable"),
-        .int8 = int8_kernel<FusedSimd, 4>("portable"),
-        .attention16 = {&attention16_task<FusedSimd, PairProducts<FusedSimd>>, "portable"}}};
+    .kernels = {.vector = make_vector_kernels<Simd>(),
+                .attention = attention_kernel<Simd>("portable"),
+                .attention16 = attention16_kernel<FusedSimd, PairProducts<FusedSimd>>("portable"),
+                // 8 accumulators of 16 registers; blocks as for AVX2.
+                .f32 = f32_kernel<Simd, 4, 256, 16>("portable"),
+                .bf16 = bf16_kernel<FusedSimd, 4>("portable"),
+                .int8 = int8_kernel<FusedSimd, 4>("portable")}};
 
 }  // namespace fovea::cpu

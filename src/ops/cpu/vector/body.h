@@ -11,7 +11,6 @@ namespace fovea::cpu {
 template <class V>
 constexpr VectorKernels make_vector_kernels() {
   return {
-      .attention = &attention_task<V>,
       .grid_bias = &grid_bias<V>,
       .exp2 = &exp2_array<V>,
       .layer_norm = &layer_norm_rows<V>,

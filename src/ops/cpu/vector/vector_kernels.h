@@ -36,13 +36,13 @@ struct AttentionTask {
   const float* k;         ///< first key of the sequence
   const float* v;         ///< first value of the sequence
   std::int64_t stride;
-  std::int64_t num_queries;  ///< 1..kMaxTaskQueries, without a bias 1..attention_task_queries
+  std::int64_t num_queries;  ///< 1..kMaxTaskQueries, without a bias 1..task_queries
   std::int64_t num_keys;     ///< >= 1
   std::int64_t head_dim;     ///< multiple of 8
   float scale;
   float* out;  ///< row of the first query
   std::int64_t out_stride;
-  float* scratch;  ///< attention_scratch_floats, aligned to 64 bytes, one user at a time
+  float* scratch;               ///< scratch_floats, aligned to 64 bytes, one user at a time
   const float* bias = nullptr;  ///< [num_queries, bias_rows + bias_cols], or null: no bias
   std::int64_t bias_rows = 0;
   std::int64_t bias_cols = 0;
@@ -50,16 +50,23 @@ struct AttentionTask {
   AttentionAngles k_angles = {};  ///< of the first key
 };
 
-/// Most queries of a task, which together have about `components` components: whole strips, at
-/// least kMaxTaskQueries.
-[[nodiscard]] std::int64_t task_queries(std::int64_t components, std::int64_t head_dim) noexcept;
-/// Most queries of a task without a bias: they and their outputs take less than half of a level-2
-/// cache of 1 MB, but for heads of more than 148.
-[[nodiscard]] std::int64_t attention_task_queries(std::int64_t head_dim) noexcept;
+/// One kind of attention: in f32, or in integers of 16 bits (attention16/body.h).
+struct AttentionKernel {
+  const char* name;  ///< of its unit
+  void (*run)(const AttentionTask& task);
+  /// Floats of scratch that a task of so many queries needs; a multiple of 16.
+  /// @param bias_entries bias_rows + bias_cols, or 0.
+  std::int64_t (*scratch_floats)(std::int64_t head_dim, std::int64_t queries,
+                                 std::int64_t bias_entries);
+  /// Components of queries whose memory, with that of their outputs, takes less than half of a
+  /// level-2 cache of 1 MB.
+  std::int64_t task_components;
+};
 
-/// Floats of scratch that one task needs. @param bias_entries bias_rows + bias_cols.
-[[nodiscard]] std::int64_t attention_scratch_floats(std::int64_t head_dim,
-                                                    std::int64_t bias_entries = 0) noexcept;
+/// Most queries of a task without a bias, which together have at most task_components: whole
+/// strips, at least kMaxTaskQueries.
+[[nodiscard]] std::int64_t task_queries(const AttentionKernel& kernel,
+                                        std::int64_t head_dim) noexcept;
 
 /// Most entries that a load may reach beyond the last one of a row of tables (GridBiasTask).
 inline constexpr std::int64_t kMaxVectorWidth = 16;
@@ -82,6 +89,8 @@ struct GridBiasTask {
   std::int64_t cols;
   float* out;  ///< [num_queries, rows + cols]
 };
+
+using GridBias = void (*)(const GridBiasTask& task);
 
 /// `rows` neighbouring rows of a normalisation; out may be x or residual. rms_norm has neither bias
 /// nor residual.
@@ -112,8 +121,7 @@ using GateRow = void (*)(ops::Activation activation, const float* gate, const fl
 
 /// Kernels of vectors of f32.
 struct VectorKernels {
-  void (*attention)(const AttentionTask& task);
-  void (*grid_bias)(const GridBiasTask& task);
+  GridBias grid_bias;
   /// y[i] = 2^x[i]: the exponential of the softmax, on its own so that its error can be tested.
   void (*exp2)(const float* x, float* y, std::int64_t count);
   NormRows layer_norm;

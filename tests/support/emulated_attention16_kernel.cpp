@@ -1,4 +1,4 @@
-#include "support/emulated_attention16_leaf.h"
+#include "support/emulated_attention16_kernel.h"
 
 #include "ops/cpu/simd/simd_portable.h"
 #include "support/tile_emulator.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int32_t kFirstAndThird = 0x00ff00ff;
 
-struct LeafVectors : cpu::FusedSimd {
+struct KernelSimd : cpu::FusedSimd {
   static void store_planes(std::uint8_t* high, std::uint8_t* low, Reg y) {
     std::int16_t numbers[kWidth];
     store_shorts(numbers, y);
@@ -27,15 +27,15 @@ struct LeafVectors : cpu::FusedSimd {
   static Int join(Int high, Int middle, Int low) { return (high << 16) + (middle << 8) + low; }
 };
 
-struct LeafInstructions : EmulatedInt8 {};
+struct KernelInstructions : EmulatedInt8 {};
 
 }  // namespace
 
-const cpu::Attention16Leaf& emulated_attention16_leaf() {
-  static const cpu::Attention16Leaf leaf{
-      &cpu::attention16_task<LeafVectors, cpu::TileProducts<LeafVectors, LeafInstructions>>,
-      "amx_emulated"};
-  return leaf;
+const cpu::AttentionKernel& emulated_attention16_kernel() {
+  static constexpr cpu::AttentionKernel kernel =
+      cpu::attention16_kernel<KernelSimd, cpu::TileProducts<KernelSimd, KernelInstructions>>(
+          "amx_emulated");
+  return kernel;
 }
 
 }  // namespace fovea::test

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ops/cpu/vector/vector_kernels.h"
+
+namespace fovea::test {
+
+/// The kernel of attention in integers for AMX over an emulator of the tiles, with portable vectors.
+[[nodiscard]] const cpu::AttentionKernel& emulated_attention16_kernel();
+
+}  // namespace fovea::test
