@@ -3,16 +3,14 @@
 
 #include "core/check.h"
 #include "core/thread_pool.h"
-#include "ops/cpu/activate.h"
 #include "ops/cpu/attention.h"
-#include "ops/cpu/gated.h"
+#include "ops/cpu/elementwise.h"
 #include "ops/cpu/gemm/gemm.h"
 #include "ops/cpu/grid.h"
 #include "ops/cpu/isa/isa_kernels.h"
 #include "ops/cpu/norm.h"
 #include "ops/cpu/patch.h"
 #include "ops/cpu/rope.h"
-#include "ops/cpu/rows.h"
 #include "ops/steps.h"
 
 namespace fovea {

@@ -1,5 +1,5 @@
-// Moving and offsetting rows on the CPU.
-#include "ops/cpu/rows.h"
+// Ops that take every number of their rows once, on the CPU: ranges of rows on all threads.
+#include "ops/cpu/elementwise.h"
 
 #include <cstring>
 
@@ -7,6 +7,31 @@
 #include "ops/cpu/row_loop.h"
 
 namespace fovea::cpu {
+
+void activate(Stream& stream, const ops::ActivateArgs& args, ActivateRow activate_row) {
+  static_cast<CpuStream&>(stream).submit([args, activate_row](ThreadPool& pool) {
+    const std::int64_t cols = args.x.shape[1];
+    for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), cols,
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t r = first; r < last; ++r)
+                       activate_row(args.activation, args.x.as<float>() + r * cols, cols);
+                   });
+  });
+}
+
+void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row) {
+  static_cast<CpuStream&>(stream).submit([args, gate_row](ThreadPool& pool) {
+    const std::int64_t cols = args.out.shape[1];
+    for_row_ranges(pool, count_live(args.rows, args.out.shape[0]), 2 * cols,
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t r = first; r < last; ++r) {
+                       const float* const gate = args.x.as<float>() + r * 2 * cols;
+                       gate_row(args.activation, gate, gate + cols, args.out.as<float>() + r * cols,
+                                cols);
+                     }
+                   });
+  });
+}
 
 void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args) {
   static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
