@@ -55,25 +55,35 @@ function(fovea_fast target)
   endif()
 endfunction()
 
-# fovea_test(<name> SOURCES <file>... LINK <target>... [LABELS <label>...])
-# One GoogleTest executable fovea_test_<name>; every test becomes a ctest entry.
+# fovea_test(<name> SOURCES <file>... LINK <target>... [LABELS <label>...] [SHARDS <number>])
+# One GoogleTest executable fovea_test_<name>, whose cases ctest runs in equal parts (default: 1) as
+# <name>.1, <name>.2, ... Each is one process; tests/support/main.cpp bounds the time of a case, and
+# records what became of it in the file of the part in the folder `cases` of the build folder.
 function(fovea_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
-  add_executable(fovea_test_${name} ${arg_SOURCES})
-  target_include_directories(fovea_test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(fovea_test_${name} PRIVATE
+  cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK;LABELS" ${ARGN})
+  set(target fovea_test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE
     FOVEA_TEST_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
     FOVEA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_link_libraries(fovea_test_${name} PRIVATE fovea_dev ${arg_LINK} GTest::gtest_main GTest::gmock)
-  fovea_fast(fovea_test_${name} <gmock/gmock.h> <gtest/gtest.h>)
-  include(GoogleTest)
+  target_link_libraries(${target} PRIVATE fovea_dev ${arg_LINK} fovea_test_main)
+  fovea_fast(${target} <gmock/gmock.h> <gtest/gtest.h>)
+
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
-  gtest_discover_tests(fovea_test_${name} DISCOVERY_TIMEOUT 60
-    TEST_PREFIX ${name}. PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${name}.${shard} COMMAND ${target})
     # Tests ask for memory that no machine has; the sanitizer's allocator is to refuse, not to end.
-    ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1)
+    set_tests_properties(${name}.${shard} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 1800
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index};\
+FOVEA_TEST_RECORD=${PROJECT_BINARY_DIR}/cases/${name}.${shard};ASAN_OPTIONS=allocator_may_return_null=1")
+  endforeach()
 endfunction()
 
 # fovea_fuzz(<name> SOURCES <file>... LINK <target>...)
