@@ -59,10 +59,12 @@ endfunction()
 # One GoogleTest executable fovea_test_<name>, whose cases ctest runs in equal parts (default: 1) as
 # <name>.1, <name>.2, ... Each is one process; tests/support/main.cpp bounds the time of a case, and
 # records what became of it in the file of the part in the folder `cases` of the build folder.
+# The target fovea_tests builds what the tests need.
 function(fovea_test name)
   cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK;LABELS" ${ARGN})
   set(target fovea_test_${name})
   add_executable(${target} ${arg_SOURCES})
+  add_dependencies(fovea_tests ${target})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE
     FOVEA_TEST_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
