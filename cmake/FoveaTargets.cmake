@@ -43,25 +43,32 @@ function(fovea_room name)
   set_property(GLOBAL APPEND PROPERTY FOVEA_LIBS ${arg_LIBS})
 endfunction()
 
-# fovea_fast(<target> <header>...)
+# fovea_fast(<target> <header>... | REUSE_FROM <other target>)
 # For a target whose own speed does not matter. With FOVEA_FAST_BUILD or FOVEA_UNITY_BUILD, the headers
-# that most of its sources include are precompiled; with the first, it is not optimised, either.
+# that most of its sources include are precompiled, or those of a target with the same options are
+# used; with the first, it is not optimised, either.
 function(fovea_fast target)
   if(FOVEA_FAST_BUILD OR FOVEA_UNITY_BUILD)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
+    set(scope PRIVATE)
+    if(ARGV1 STREQUAL "REUSE_FROM")
+      set(scope)
+    endif()
+    target_precompile_headers(${target} ${scope} ${ARGN})
   endif()
   if(FOVEA_FAST_BUILD)
     target_compile_options(${target} PRIVATE "$<$<CONFIG:Release,RelWithDebInfo>:-O0;-U_FORTIFY_SOURCE>")
   endif()
 endfunction()
 
-# fovea_test(<name> SOURCES <file>... LINK <target>... [LABELS <label>...] [SHARDS <number>])
+# fovea_test(<name> SOURCES <file>... LINK <target>... [UNITY] [ALONE <file>...] [LABELS <label>...]
+#            [SHARDS <number>])
 # One GoogleTest executable fovea_test_<name>, whose cases ctest runs in equal parts (default: 1) as
 # <name>.1, <name>.2, ... Each is one process; tests/support/main.cpp bounds the time of a case, and
 # records what became of it in the file of the part in the folder `cases` of the build folder.
-# The target fovea_tests builds what the tests need.
+# The target fovea_tests builds what the tests need. UNITY compiles the sources of a folder together
+# (cmake/FoveaUnity.cmake), but for those that are ALONE.
 function(fovea_test name)
-  cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "UNITY" "SHARDS" "SOURCES;LINK;ALONE;LABELS" ${ARGN})
   set(target fovea_test_${name})
   add_executable(${target} ${arg_SOURCES})
   add_dependencies(fovea_tests ${target})
@@ -70,7 +77,10 @@ function(fovea_test name)
     FOVEA_TEST_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
     FOVEA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE fovea_dev ${arg_LINK} fovea_test_main)
-  fovea_fast(${target} <gmock/gmock.h> <gtest/gtest.h>)
+  fovea_fast(${target} REUSE_FROM fovea_test_main)
+  if(arg_UNITY)
+    fovea_unity(${target} MOST 8 ALONE ${arg_ALONE})
+  endif()
 
   if(NOT arg_LABELS)
     set(arg_LABELS unit)

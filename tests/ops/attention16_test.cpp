@@ -23,7 +23,6 @@
 namespace fovea::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Including the kernels that this machine has no use for.

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "support/expect_error.h"
 #include "support/op_fixture.h"
 
@@ -18,8 +16,6 @@ class AttentionErrorsTest : public ::testing::TestWithParam<OpCase> {
 
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionErrorsTest, ::testing::ValuesIn(op_cases()),
                          op_case_name);
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST_P(AttentionErrorsTest, NamesWhatIsWrongWithItsArguments) {
   const Tensor qkv = f.poisoned({6, 48});

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "ops/projected_attention_steps.h"
@@ -17,8 +16,6 @@
 
 namespace fovea::test {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class AttentionTest : public ::testing::TestWithParam<OpCase> {
  protected:

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
@@ -13,8 +11,6 @@ namespace fovea::test {
 namespace {
 
 using ops::Activation;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class GatedTest : public ::testing::TestWithParam<OpCase> {
  protected:

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
@@ -14,7 +12,6 @@ namespace fovea::test {
 namespace {
 
 constexpr float kEpsilon = 1e-6f;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class NormTest : public ::testing::TestWithParam<OpCase> {
  protected:

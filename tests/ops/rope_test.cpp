@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
@@ -13,8 +12,6 @@
 
 namespace fovea::test {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class RopeTest : public ::testing::TestWithParam<OpCase> {
  protected:

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "support/expect_error.h"
 #include "support/op_fixture.h"
@@ -12,8 +11,6 @@
 
 namespace fovea::test {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::size_t at(std::int64_t row, std::int64_t col, std::int64_t cols) {
   return static_cast<std::size_t>(row * cols + col);

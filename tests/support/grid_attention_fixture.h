@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <ostream>
 #include <random>
 #include <utility>
@@ -15,8 +14,6 @@
 #include "support/op_fixture.h"
 
 namespace fovea::test {
-
-inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Sizes of a grid attention op; the scale is that of the head dim unless a test says otherwise.
 struct GridSizes {
