@@ -86,6 +86,7 @@ class Faults:
         resource.prlimit(self.pid, kind, (soft, hard))
 
     def reset_cache(self):
+        self.weather.storm("reset_cache", 0)  # who has just published finds nothing
         self.server.post("/v1/cache/reset", b"", {"Authorization": "Bearer boss"})
 
     def move_clock(self):
