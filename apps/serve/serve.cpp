@@ -119,7 +119,7 @@ MediaSourceOptions Running::media_options() {
   MediaSourceOptions media = options_.media;
   media.max_frames = options_.service.engine.media.limits.max_video_frames;
   media.on_resolved = [this](const MediaCounts& counts) { metrics_.observe(counts); };
-  media.take_room = [this](std::int64_t bytes) { return service_.memory().take(bytes); };
+  media.take_room = [this](std::size_t bytes) { return service_.take_memory(bytes); };
   return media;
 }
 

@@ -16,7 +16,7 @@ namespace fovea::serve {
 struct Client {
   std::string name;
   std::atomic<std::int64_t> connections = 0;
-  std::atomic<std::int64_t> body_bytes = 0;  ///< of requests that are read or worked on
+  std::atomic<std::size_t> body_bytes = 0;  ///< of requests that are read or worked on
 };
 
 /// Whose share of the server a request uses; empty: nobody's.

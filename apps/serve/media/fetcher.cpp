@@ -125,7 +125,7 @@ Fetched Fetcher::run(const Fetch& fetch, const std::shared_ptr<void>& place) {
 TransferReply Fetcher::hop(const Url& url, const Fetch& fetch, const Limits& limits, Room& room) {
   if (Clock::now() >= limits.until) check_outcome(Outcome::kLate, fetch, limits);
   const auto grant = [&](std::size_t bytes) {
-    room.push_back(options_.take_room(static_cast<std::int64_t>(bytes)));
+    room.push_back(options_.take_room(bytes));
     return room.back() != nullptr;
   };
   TransferReply reply = get({.url = url,

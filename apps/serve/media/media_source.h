@@ -48,7 +48,7 @@ struct MediaSourceOptions {
   std::int64_t max_frames = 2048;  ///< of a video that comes frame by frame
   int max_fetches = 16;            ///< at the same time; others wait
   /// Room for fetched bytes, held as long as the item; null if there is none. Empty: no bound.
-  std::function<std::shared_ptr<void>(std::int64_t bytes)> take_room = {};
+  std::function<std::shared_ptr<void>(std::size_t bytes)> take_room = {};
   /// Told of every request whose media are there. Must not wait or throw.
   std::function<void(const MediaCounts& counts)> on_resolved = {};
 };

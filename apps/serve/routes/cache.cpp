@@ -42,7 +42,7 @@ Reply file_reply(const std::shared_ptr<const Embedding>& item, const std::shared
 
 /// Room in memory for rows that may be evicted while they are sent. @throws ApiError(429).
 std::shared_ptr<void> take_room(Service& service, const Embedding& item) {
-  std::shared_ptr<void> room = service.memory().take(static_cast<std::int64_t>(item.data.size()));
+  std::shared_ptr<void> room = service.take_memory(item.data.size());
   if (room) return room;
   ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
   full.retry_after_s = service.retry_after_s();

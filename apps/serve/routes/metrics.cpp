@@ -30,9 +30,9 @@ void write_server(const MetricsSources& sources, MetricsText& text) {
 void write_service(const MetricsSources& sources, MetricsText& text) {
   const Service& service = *sources.service;
   text.gauge("fovea_inflight_bytes", "Memory reserved for bodies and replies.");
-  text.sample(service.memory().used());
+  text.sample(static_cast<double>(service.memory().used()));
   text.gauge("fovea_inflight_capacity_bytes", "Most of that memory.");
-  text.sample(service.memory().capacity());
+  text.sample(static_cast<double>(service.memory().capacity()));
   const ServiceState state = service.state();
   text.gauge("fovea_ready", "1 while requests are taken.");
   text.sample(std::int64_t{state == ServiceState::kReady ? 1 : 0});

@@ -1,7 +1,5 @@
 #include "serve/service/admission.h"
 
-#include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -89,8 +87,8 @@ std::shared_ptr<void> Admission::take_place() {
 }
 
 void Admission::check_length(const RequestHead& head) const {
-  const std::int64_t most = BodyRoom::largest(service_.memory());
-  if (!head.content_length || std::cmp_less_equal(*head.content_length, most)) return;
+  const std::size_t most = BodyRoom::largest(service_.memory());
+  if (!head.content_length || *head.content_length <= most) return;
   throw ApiError(413, "body_too_large",
                  "the body has " + std::to_string(*head.content_length) +
                      " bytes, and a client "
@@ -100,8 +98,7 @@ void Admission::check_length(const RequestHead& head) const {
 
 std::function<void(std::uint64_t)> Admission::growing(const std::shared_ptr<BodyRoom>& room) {
   return [this, &room = *room](std::uint64_t bytes) {
-    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (room.grow(static_cast<std::int64_t>(std::min(bytes, kMost)))) return;
+    if (room.grow(bytes)) return;
     ++no_memory_;
     ApiError error(429, "queue_full",
                    "there is no room for more of the body now: a client holds at most as much as "

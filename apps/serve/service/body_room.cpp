@@ -4,30 +4,26 @@
 
 namespace fovea::serve {
 
-BodyRoom::BodyRoom(MemoryBudget& budget, std::shared_ptr<Client> client) noexcept
-    : budget_(budget), client_(std::move(client)) {}
+BodyRoom::BodyRoom(Budget& budget, std::shared_ptr<Client> client) noexcept
+    : budget_(budget), client_(std::move(client)), held_(budget) {}
 
 BodyRoom::~BodyRoom() {
-  if (client_) client_->body_bytes -= held_;
-  budget_.release(held_);
+  if (client_) client_->body_bytes -= held_.bytes();
 }
 
-bool BodyRoom::grow(std::int64_t bytes) noexcept {
-  const std::int64_t more = bytes - held_;
-  if (more <= 0) return true;
-  if (!budget_.reserve(more)) return false;
-  if (!take_share(more)) {
-    budget_.release(more);
-    return false;
-  }
-  held_ = bytes;
-  return true;
+bool BodyRoom::grow(std::size_t bytes) noexcept {
+  if (bytes <= held_.bytes()) return true;
+  const std::size_t more = bytes - held_.bytes();
+  if (!held_.try_grow(more)) return false;
+  if (take_share(more)) return true;
+  held_.shrink(more);
+  return false;
 }
 
 /// Once the budget has given it.
-bool BodyRoom::take_share(std::int64_t more) noexcept {
+bool BodyRoom::take_share(std::size_t more) noexcept {
   if (!client_) return true;
-  const std::int64_t own = client_->body_bytes += more;
+  const std::size_t own = client_->body_bytes += more;
   if (own <= budget_.capacity() - budget_.used()) return true;
   client_->body_bytes -= more;
   return false;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 
+#include "core/budget.h"
 #include "serve/http/clients.h"
-#include "serve/service/memory_budget.h"
 
 namespace fovea::serve {
 
@@ -18,24 +18,24 @@ namespace fovea::serve {
 class BodyRoom {
  public:
   /// @param budget must outlive this. @param client null: what counts is the budget alone.
-  BodyRoom(MemoryBudget& budget, std::shared_ptr<Client> client) noexcept;
+  BodyRoom(Budget& budget, std::shared_ptr<Client> client) noexcept;
   ~BodyRoom();
   BodyRoom(const BodyRoom&) = delete;
   BodyRoom& operator=(const BodyRoom&) = delete;
 
   /// The largest body that a client may ever have.
-  [[nodiscard]] static std::int64_t largest(const MemoryBudget& budget) noexcept {
+  [[nodiscard]] static std::size_t largest(const Budget& budget) noexcept {
     return budget.capacity() / 2;
   }
   /// Room for so many bytes in all. @return whether there is; if not, nothing has changed.
-  [[nodiscard]] bool grow(std::int64_t bytes) noexcept;
+  [[nodiscard]] bool grow(std::size_t bytes) noexcept;
 
  private:
-  [[nodiscard]] bool take_share(std::int64_t more) noexcept;
+  [[nodiscard]] bool take_share(std::size_t more) noexcept;
 
-  MemoryBudget& budget_;
+  Budget& budget_;
   std::shared_ptr<Client> client_;
-  std::int64_t held_ = 0;
+  Budget::Ticket held_;
 };
 
 }  // namespace fovea::serve

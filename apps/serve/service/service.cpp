@@ -28,7 +28,7 @@ int worker_count() {
 }
 
 /// What a reply may take whose rows no header tells: those of a video in a container.
-constexpr std::int64_t kUnknownReplyBytes = std::int64_t{64} << 20;
+constexpr std::size_t kUnknownReplyBytes = std::size_t{64} << 20;
 
 std::int64_t size_of(RowDType dtype) { return dtype == RowDType::kFloat32 ? 4 : 2; }
 
@@ -90,7 +90,7 @@ std::string row_fingerprint(const std::string& tower, const EngineOptions& optio
 struct Service::Impl {
   explicit Impl(ServiceOptions given)
       : options(std::move(given)),
-        memory(options.max_inflight_bytes),
+        memory(static_cast<std::size_t>(options.max_inflight_bytes)),
         workers(worker_count()),
         self_check([this](const std::stop_token& stop) { encode_small_image(stop); }),
         loader([this](const std::stop_token& stop) {
@@ -108,14 +108,15 @@ struct Service::Impl {
   [[nodiscard]] bool is_older(SteadyTime BatcherStats::*sign) const;
   void throw_unless_ready() const;
   void encode_small_image(const std::stop_token& stop);
-  [[nodiscard]] std::int64_t reply_bytes(const Job& job) const;
+  [[nodiscard]] std::size_t reply_bytes(const Job& job) const;
+  [[nodiscard]] std::shared_ptr<void> take_memory(std::size_t bytes);
   [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
   [[nodiscard]] ApiError batch_error(const Error& error) const;
   [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const MediaItem> items) const;
   [[nodiscard]] int retry_after_s() const;
 
   const ServiceOptions options;
-  MemoryBudget memory;
+  Budget memory;
 
   // Written by the loader before `loaded`.
   std::optional<Engine> engine;
@@ -219,15 +220,15 @@ void Service::Impl::encode_small_image(const std::stop_token& stop) {
 }
 
 /// Room that the rows of a job and what is made of them need.
-std::int64_t Service::Impl::reply_bytes(const Job& job) const {
+std::size_t Service::Impl::reply_bytes(const Job& job) const {
   const double factor = 1 + job.reply_factor;
   const auto row_bytes = static_cast<double>(model.report.width * size_of(job.dtype)) * factor;
-  std::int64_t bytes = 0;
+  std::size_t bytes = 0;
   const std::vector<std::optional<ItemInfo>> plan = engine->plan_ahead(job.items, job.bounds);
   for (std::size_t i = 0; i < plan.size(); ++i) {
     if (plan[i]) {
       check_size(*plan[i], job.items[i]);
-      bytes += static_cast<std::int64_t>(static_cast<double>(plan[i]->rows) * row_bytes);
+      bytes += static_cast<std::size_t>(static_cast<double>(plan[i]->rows) * row_bytes);
     } else if (job.items[i].modality == Modality::kVideo) {
       bytes += kUnknownReplyBytes;
     }  // an image without a plan will be refused
@@ -235,15 +236,20 @@ std::int64_t Service::Impl::reply_bytes(const Job& job) const {
   return bytes;
 }
 
+std::shared_ptr<void> Service::Impl::take_memory(std::size_t bytes) {
+  std::optional<Budget::Ticket> ticket = memory.try_take(bytes);
+  return ticket ? std::make_shared<Budget::Ticket>(*std::move(ticket)) : nullptr;
+}
+
 std::shared_ptr<void> Service::Impl::take_room(const Job& job) {
-  const std::int64_t bytes = reply_bytes(job);
+  const std::size_t bytes = reply_bytes(job);
   if (bytes > memory.capacity()) {
     throw ApiError(400, "response_too_large",
                    "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
                        std::to_string(memory.capacity()) +
                        " are allowed in all (--max-inflight-bytes)");
   }
-  std::shared_ptr<void> room = memory.take(bytes);
+  std::shared_ptr<void> room = take_memory(bytes);
   if (room) return room;
   ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
   full.retry_after_s = retry_after_s();
@@ -383,9 +389,11 @@ void Service::check_encodes(std::function<void(bool works)> done) {
 
 void Service::run(std::function<void()> task) { impl_->workers.run(std::move(task)); }
 
-MemoryBudget& Service::memory() noexcept { return impl_->memory; }
+Budget& Service::memory() noexcept { return impl_->memory; }
 
-const MemoryBudget& Service::memory() const noexcept { return impl_->memory; }
+const Budget& Service::memory() const noexcept { return impl_->memory; }
+
+std::shared_ptr<void> Service::take_memory(std::size_t bytes) { return impl_->take_memory(bytes); }
 
 BatcherStats Service::batcher_stats() const noexcept {
   return impl_->is_loaded() ? impl_->batcher->stats() : BatcherStats{};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -11,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/budget.h"
 #include "fovea/batcher.h"
 #include "fovea/engine.h"
 #include "fovea/log.h"
-#include "serve/service/memory_budget.h"
 
 namespace fovea::serve {
 
@@ -124,8 +125,10 @@ class Service {
   void run(std::function<void()> task);
 
   /// Room for what requests hold in memory.
-  [[nodiscard]] MemoryBudget& memory() noexcept;
-  [[nodiscard]] const MemoryBudget& memory() const noexcept;
+  [[nodiscard]] Budget& memory() noexcept;
+  [[nodiscard]] const Budget& memory() const noexcept;
+  /// Some of it, given back when the last copy of the pointer goes; null if there is not enough.
+  [[nodiscard]] std::shared_ptr<void> take_memory(std::size_t bytes);
   [[nodiscard]] BatcherStats batcher_stats() const noexcept;
   /// Counters of the engine, as they were a moment ago: asking the engine itself could wait for a
   /// sub-batch or a capture. Null before the model is loaded.

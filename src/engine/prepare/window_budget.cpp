@@ -2,20 +2,16 @@
 #include "engine/prepare/window_budget.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/interrupt.h"
 
 namespace fovea {
 
 bool WindowBudget::take(std::size_t index, std::size_t bytes) {
-  constexpr std::chrono::milliseconds kLook{10};
   std::unique_lock lock(mutex_);
-  const auto is_next = [&] { return num_settled_ >= index; };
-  while (!changed_.wait_for(lock, kLook, is_next)) check_interrupt_of_wait();
-  const std::size_t free_bytes = total_bytes_ - std::min(used_bytes_, total_bytes_);
-  if (used_bytes_ > 0 && bytes > free_bytes) closed_ = true;
-  if (!closed_) used_bytes_ += bytes;
+  wait_under_interrupt(changed_, lock, [&] { return num_settled_ >= index; });
+  // More than the whole budget counts as all of it, and so fits where nothing else is.
+  closed_ = closed_ || !held_.try_grow(std::min(bytes, budget_.capacity()));
   const bool fits = !closed_;
   lock.unlock();
   settle(index);

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/budget.h"
+
 namespace fovea {
 
 /// Bytes of prepared pixels that the items of one window may hold together. Items are admitted in
@@ -12,7 +14,7 @@ namespace fovea {
 class WindowBudget {
  public:
   WindowBudget(std::size_t total_bytes, std::size_t num_items)
-      : total_bytes_(total_bytes), settled_(num_items) {}
+      : budget_(total_bytes), settled_(num_items) {}
   WindowBudget(const WindowBudget&) = delete;
   WindowBudget& operator=(const WindowBudget&) = delete;
 
@@ -41,12 +43,12 @@ class WindowBudget {
   [[nodiscard]] bool is_closed() const;
   void settle(std::size_t index) noexcept;
 
-  std::size_t total_bytes_;
-  mutable std::mutex mutex_;
+  Budget budget_;
+  Budget::Ticket held_{budget_};  // by all items together, until the window ends
+  mutable std::mutex mutex_;      // guards held_ and what follows
   std::condition_variable changed_;
   std::vector<bool> settled_;    // of each item: it takes nothing from now on
   std::size_t num_settled_ = 0;  // those in front of the first that is not
-  std::size_t used_bytes_ = 0;
   bool closed_ = false;
 };
 

@@ -2,66 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <optional>
-#include <stop_token>
-#include <thread>
 #include <vector>
-
-#include "core/interrupt.h"
-#include "support/expect_error.h"
 
 namespace fovea {
 namespace {
-
-void wait_for_waiting(const DecodeBudget& budget, std::size_t count) {
-  while (budget.num_waiting() != count) std::this_thread::yield();
-}
-
-TEST(DecodeBudget, SharesFitUntilTheyDoNot) {
-  DecodeBudget budget(100);
-  const DecodeBudget::Share first = budget.take(60);
-  std::optional<DecodeBudget::Share> second = budget.take(40);
-  std::jthread third([&] { (void)budget.take(1); });
-  wait_for_waiting(budget, 1);
-  second.reset();
-  third.join();
-  EXPECT_EQ(budget.num_waiting(), 0);
-}
-
-TEST(DecodeBudget, ALargeShareIsNotOvertakenBySmallOnes) {
-  DecodeBudget budget(100);
-  std::optional<DecodeBudget::Share> held = budget.take(60);
-  std::vector<int> order;  // written by one thread at a time: both shares do not fit together
-  std::jthread large([&] {
-    const DecodeBudget::Share share = budget.take(90);
-    order.push_back(90);
-  });
-  wait_for_waiting(budget, 1);
-  std::jthread small([&] {
-    const DecodeBudget::Share share = budget.take(20);
-    order.push_back(20);
-  });
-  wait_for_waiting(budget, 2);
-  held.reset();
-  large.join();
-  small.join();
-  EXPECT_EQ(order, (std::vector<int>{90, 20}));
-}
-
-TEST(DecodeBudget, MoreThanAllOfItRunsAlone) {
-  DecodeBudget budget(100);
-  std::optional<DecodeBudget::Share> held = budget.take(1);
-  std::optional<DecodeBudget::Share> oversized;
-  std::jthread other([&] { oversized = budget.take(1000); });
-  wait_for_waiting(budget, 1);
-  held.reset();
-  other.join();
-  std::jthread next([&] { (void)budget.take(1); });
-  wait_for_waiting(budget, 1);
-  oversized.reset();
-  next.join();
-}
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
@@ -113,21 +57,13 @@ TEST(DecodeBudget, KeepsNoMemoryThatAShareDoesNotCover) {
   EXPECT_EQ(budget.trim(), 0);
 }
 
-TEST(DecodeBudget, AnInterruptEndsTheWaitAndLetsTheNextOneIn) {
-  DecodeBudget budget(100);
-  const DecodeBudget::Share held = budget.take(50);
-  std::stop_source source;
-  std::jthread stopped([&] {
-    const Interrupt interrupt(source.get_token(), Interrupt::Clock::time_point::max(), "call");
-    const InterruptScope scope(&interrupt);
-    test::expect_error(ErrorCode::kCancelled, "stopped", [&] { (void)budget.take(100); });
-  });
-  wait_for_waiting(budget, 1);
-  std::jthread next([&] { (void)budget.take(50); });
-  wait_for_waiting(budget, 2);
-  source.request_stop();
-  stopped.join();
-  next.join();
+TEST(DecodeBudget, ASharePassesOverWhatItNoLongerCovers) {
+  DecodeBudget budget(10 * kMiB);
+  DecodeBudget::Share share = budget.take(6 * kMiB);
+  share.leave(std::vector<std::uint8_t>(4 * kMiB));  // it has 2 MiB now
+  EXPECT_TRUE(share.take_memory().empty());
+  share.leave(std::vector<std::uint8_t>(3 * kMiB));
+  EXPECT_EQ(budget.trim(), 4 * kMiB);
 }
 
 TEST(DecodeBudget, FollowsFromTheOptions) {

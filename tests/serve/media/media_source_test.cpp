@@ -5,10 +5,12 @@
 
 #include <deque>
 #include <future>
+#include <memory>
+#include <optional>
 #include <string_view>
 
+#include "core/budget.h"
 #include "serve/api_error.h"
-#include "serve/service/memory_budget.h"
 #include "serve/text/base64.h"
 #include "serve/text/url.h"
 #include "support/expect_error.h"
@@ -389,13 +391,16 @@ TEST(MediaSource, TellsWhereBytesCameFrom) {
 }
 
 TEST(MediaSource, HoldsRoomForWhatItHasFetched) {
-  constexpr std::int64_t kBody = std::int64_t{1} << 20;
+  constexpr std::size_t kBody = std::size_t{1} << 20;
   const test::LocalServer server([](int socket, const std::string& /*head*/) {
     test::send_text(socket, test::http_reply(200, std::string(kBody, 'x')));
   });
-  MemoryBudget budget(3 * kBody);
+  Budget budget(3 * kBody);
   MediaSourceOptions options = any(server);
-  options.take_room = [&](std::int64_t bytes) { return budget.take(bytes); };
+  options.take_room = [&](std::size_t bytes) -> std::shared_ptr<void> {
+    std::optional<Budget::Ticket> ticket = budget.try_take(bytes);
+    return ticket ? std::make_shared<Budget::Ticket>(*std::move(ticket)) : nullptr;
+  };
   auto [media, error] = fetched(options, {reference(server.url()), reference("dHdv")});
   ASSERT_EQ(error, nullptr);
   EXPECT_GE(budget.used(), kBody);

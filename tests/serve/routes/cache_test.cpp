@@ -60,7 +60,7 @@ TEST_F(CacheRoutesTest, SendsRowsWithoutACopy) {
 TEST_F(CacheRoutesTest, RefusesToSendWhatThereIsNoMemoryFor) {
   store_.put("a", rows_of(2));
   const std::shared_ptr<void> all =
-      served_.service.memory().take(served_.service.memory().capacity());
+      served_.service.take_memory(served_.service.memory().capacity());
   const Answer answer = routes_.get("/v1/cache/a");
   EXPECT_EQ(answer.status, 429);
   EXPECT_NE(answer.header("Retry-After"), "");

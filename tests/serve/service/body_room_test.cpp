@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace fovea::serve {
 namespace {
 
 TEST(BodyRoom, GrowsAndGoesAsAWhole) {
-  MemoryBudget budget(100);
+  Budget budget(100);
   {
     BodyRoom room(budget, nullptr);
     EXPECT_TRUE(room.grow(10));
@@ -23,7 +24,7 @@ TEST(BodyRoom, GrowsAndGoesAsAWhole) {
 }
 
 TEST(BodyRoom, GivesAClientNoMoreThanItLeavesForOthers) {
-  MemoryBudget budget(1200);
+  Budget budget(1200);
   const auto one = std::make_shared<Client>();
   const auto two = std::make_shared<Client>();
   BodyRoom first(budget, one);
@@ -39,20 +40,20 @@ TEST(BodyRoom, GivesAClientNoMoreThanItLeavesForOthers) {
 }
 
 TEST(BodyRoom, CountsWhatRepliesTake) {
-  MemoryBudget budget(1000);
-  const std::shared_ptr<void> replies = budget.take(800);
+  Budget budget(1000);
+  const std::optional<Budget::Ticket> replies = budget.try_take(800);
   BodyRoom room(budget, std::make_shared<Client>());
   EXPECT_TRUE(room.grow(100));
   EXPECT_FALSE(room.grow(101));
 }
 
 TEST(BodyRoom, LeavesRoomForTheNextClientHoweverManyThereAre) {
-  MemoryBudget budget(1 << 20);
+  Budget budget(1 << 20);
   std::vector<std::unique_ptr<BodyRoom>> rooms;
   for (int i = 0; i < 10; ++i) {
     const auto client = std::make_shared<Client>();
     rooms.push_back(std::make_unique<BodyRoom>(budget, client));
-    std::int64_t most = 0;
+    std::size_t most = 0;
     while (rooms.back()->grow(most + 64)) most += 64;
     EXPECT_GT(most, 0) << i;
   }

@@ -102,7 +102,7 @@ TEST(Service, HoldsRoomForARepliesRowsUntilItIsSent) {
   Service service(small());
   service.wait_loaded();
   JobReply reply = encode(service, one_photo());
-  const auto rows = static_cast<std::int64_t>(reply.items[0]->data.size());
+  const std::size_t rows = reply.items[0]->data.size();
   EXPECT_EQ(service.memory().used(), 2 * rows);
   reply = {};
   EXPECT_EQ(service.memory().used(), 0);
@@ -119,7 +119,7 @@ TEST(Service, RefusesWhatNeverHasRoomOtherwiseThanWhatHasNoneNow) {
 
   Service service(small());
   service.wait_loaded();
-  const std::shared_ptr<void> all = service.memory().take(service.memory().capacity() - 10);
+  const std::shared_ptr<void> all = service.take_memory(service.memory().capacity() - 10);
   const ApiError full = refusal([&] { (void)encode(service, one_photo()); });
   EXPECT_EQ(full.status(), 429);
   EXPECT_GE(full.retry_after_s.value_or(0), 1);
