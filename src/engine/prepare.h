@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "engine/item_view.h"
 #include "engine/prepare/decode_budget.h"
+#include "engine/prepare/item_view.h"
 #include "engine/prepare/window_budget.h"
 #include "fovea/embedding.h"
 #include "fovea/log.h"

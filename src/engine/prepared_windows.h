@@ -8,8 +8,8 @@
 
 #include "core/thread_pool.h"
 #include "engine/call_plan.h"
-#include "engine/item_view.h"
 #include "engine/prepare.h"
+#include "engine/prepare/item_view.h"
 
 namespace fovea {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/rows/row_gather.h"
+#include "engine/row_gather.h"
 #include "fovea/row_block.h"
 #include "ranks/rank_call.h"
 

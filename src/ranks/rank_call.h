@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/replicas/load_balance.h"
-#include "engine/rows/row_gather.h"
+#include "engine/row_gather.h"
 #include "fovea/communicator.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"

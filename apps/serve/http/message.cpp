@@ -1,15 +1,9 @@
 #include "serve/http/message.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace fovea::serve {
 namespace {
-
-char lower(char character) {
-  return character >= 'A' && character <= 'Z' ? static_cast<char>(character - 'A' + 'a')
-                                              : character;
-}
 
 template <typename Bytes>
 BodyPart owning_part(Bytes bytes) {
@@ -19,13 +13,6 @@ BodyPart owning_part(Bytes bytes) {
 }
 
 }  // namespace
-
-const std::string* find_header(const Headers& headers, std::string_view name) {
-  const auto found = std::ranges::find_if(headers, [&](const Header& header) {
-    return std::ranges::equal(header.name, name, {}, lower, lower);
-  });
-  return found == headers.end() ? nullptr : &found->value;
-}
 
 BodyPart body_part(std::string text) { return owning_part(std::move(text)); }
 

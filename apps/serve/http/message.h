@@ -10,20 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "serve/text/headers.h"
+
 namespace fovea::serve {
 
 using Clock = std::chrono::steady_clock;
 
 struct Client;
-
-struct Header {
-  std::string name;
-  std::string value;
-};
-using Headers = std::vector<Header>;
-
-/// The value of the first header of that name, whatever its case; null if there is none.
-[[nodiscard]] const std::string* find_header(const Headers& headers, std::string_view name);
 
 /// What a client says before its body.
 struct RequestHead {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "serve/http/address_rules.h"
 #include "serve/http/message.h"
-#include "serve/media/address_rules.h"
 #include "serve/service/workers.h"
 
 namespace fovea::serve {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "serve/http/address_rules.h"
 #include "serve/http/message.h"
-#include "serve/media/address_rules.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "serve/media/address_rules.h"
+#include "serve/http/address_rules.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {

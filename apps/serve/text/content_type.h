@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "serve/http/message.h"
+#include "serve/text/headers.h"
 
 namespace fovea::serve {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/cached/item_key.h"
-#include "engine/item_view.h"
+#include "engine/prepare/item_view.h"
 #include "fovea/engine.h"
 #include "rows/row_cache.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "engine/item_view.h"
+#include "engine/prepare/item_view.h"
 #include "fovea/error.h"
 #include "fovea/media.h"
 #include "fovea/row_block.h"

@@ -5,13 +5,6 @@
 namespace fovea::serve {
 namespace {
 
-TEST(FindHeader, LooksAtNoCase) {
-  const Headers headers{{"Content-Type", "a"}, {"X-Other", "b"}, {"content-type", "c"}};
-  ASSERT_NE(find_header(headers, "CONTENT-TYPE"), nullptr);
-  EXPECT_EQ(*find_header(headers, "content-type"), "a");
-  EXPECT_EQ(find_header(headers, "content-typ"), nullptr);
-}
-
 TEST(Reply, CountsTheBytesOfAllParts) {
   Reply reply = text_reply(200, "text/plain", "hello");
   reply.body.push_back(body_part(std::vector<std::byte>(7)));

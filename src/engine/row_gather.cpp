@@ -1,5 +1,5 @@
 // Rows of several ranks on their way through memory of this rank.
-#include "engine/rows/row_gather.h"
+#include "engine/row_gather.h"
 
 #include <algorithm>
 #include <numeric>
