@@ -4,7 +4,8 @@
 
 namespace fovea::test {
 
-/// The kernel of attention in integers for AMX over an emulator of the tiles, with portable vectors.
+/// The kernel of attention in integers for AMX over an emulator of the tiles, with portable
+/// vectors.
 [[nodiscard]] const cpu::AttentionKernel& emulated_attention16_kernel();
 
 }  // namespace fovea::test
