@@ -112,8 +112,8 @@ struct Embedding {
   std::int64_t num_frames = 1;
   std::int64_t resized_width_px = 0;
   std::int64_t resized_height_px = 0;
-  /// With an encoder cache: the name of these rows as the tower made them, 64 hexadecimal digits
-  /// that depend on content, model and options, but neither on `dtype` nor on what was `retained`.
+  /// With an encoder cache: the name of these rows, 64 hexadecimal digits that depend on content,
+  /// model and options, among these the dtype of the rows and the rate of pruning.
   /// Empty without one, for finished rows, and on other ranks.
   std::string key;
   /// Where the rows come from; of what another rank has encoded kNotAsked and kNone.

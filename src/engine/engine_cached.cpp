@@ -10,7 +10,10 @@ void Engine::Impl::run_cached(Call& call) {
   std::vector<std::optional<ItemKey>> keys = item_keys(call);
   std::vector<std::string> names;
   names.reserve(keys.size());
-  for (const std::optional<ItemKey>& key : keys) names.push_back(key ? key->text : "");
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    names.push_back(keys[i] ? rows_key(*keys[i], call.media[i].modality, call.dtype(i), options)
+                            : "");
+  }
   CachedCall cached(*row_cache, std::move(keys), call.media, call.results);
   call.cached = &cached;
   const auto encoded = [&](std::size_t item) { cached.encoded(item); };

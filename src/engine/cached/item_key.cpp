@@ -184,4 +184,14 @@ std::optional<ItemKey> item_key(const KeyContext& context, const MediaItem& medi
   }
 }
 
+std::string rows_key(const ItemKey& key, Modality modality, RowDType dtype,
+                     const EngineOptions& options) {
+  OptionTexts texts = option_texts(EncodeOptions{.dtype = dtype}, {RowEffect::kAfterTower});
+  if (modality == Modality::kVideo) {
+    texts.merge(option_texts(options, {RowEffect::kAfterTower}));
+  }
+  const std::string json = nlohmann::json(texts).dump();
+  return ContentKey({.model = key.text, .modality = modality, .options = json}, 0).hex();
+}
+
 }  // namespace fovea

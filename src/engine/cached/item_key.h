@@ -39,4 +39,9 @@ struct KeyContext {
 /// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt.
 [[nodiscard]] std::optional<ItemKey> item_key(const KeyContext& context, const MediaItem& media);
 
+/// The name of the rows that a caller gets of an item (Embedding::key): it depends on the item's
+/// key, and on what is made of the tower's rows, options of RowEffect::kAfterTower.
+[[nodiscard]] std::string rows_key(const ItemKey& key, Modality modality, RowDType dtype,
+                                   const EngineOptions& options);
+
 }  // namespace fovea

@@ -125,11 +125,27 @@ TEST(ModelFingerprint, SaysHowTheTowerComputes) {
   EXPECT_TRUE(reduced.ends_with(";dtype=bfloat16;quant=int8")) << reduced;
 }
 
-/// Of a video, whose key also names what is made of the tower's rows.
+TEST_F(ItemKeyTest, OfRowsDependsOnWhatIsMadeOfThem) {
+  const std::optional<ItemKey> key = item_key({model_, options_}, image_bytes({1, 2, 3}, "item"));
+  ASSERT_TRUE(key);
+  const auto rows = [&](Modality modality, RowDType dtype) {
+    return rows_key(*key, modality, dtype, options_);
+  };
+  const std::string image = rows(Modality::kImage, RowDType::kFloat32);
+  const std::string video = rows(Modality::kVideo, RowDType::kFloat32);
+  EXPECT_NE(image, key->text);
+  EXPECT_NE(image, rows(Modality::kImage, RowDType::kBFloat16));
+  options_.video_pruning_rate = 0.5;
+  EXPECT_EQ(image, rows(Modality::kImage, RowDType::kFloat32));
+  EXPECT_NE(video, rows(Modality::kVideo, RowDType::kFloat32));
+}
+
+/// Of a video, for which all of them count.
 TEST(OptionTable, SaysWhichOptionsChangeTheFingerprintOfAModelAndTheKeysOfItems) {
   const MediaItem video = video_bytes({1, 2, 3}, "video");
   const auto key = [&](const std::string& model, const EngineOptions& options) {
-    return item_key({model, options, RowDType::kFloat32}, video)->text;
+    const std::optional<ItemKey> tower = item_key({model, options}, video);
+    return rows_key(*tower, video.modality, RowDType::kFloat32, options);
   };
   const EngineOptions base{.dummy_weights = true};  // so that the seed counts
   const std::string model = fingerprint("", base);
