@@ -41,7 +41,7 @@ Budget::Ticket Budget::take(std::size_t bytes) {
       used_ += wanted;
       ticket.bytes_ = wanted;
     } catch (...) {
-      std::erase(waiting_, &wanted);
+      waiting_.remove(&wanted);
       lock.unlock();
       changed_.notify_all();  // who was behind may be in front now
       throw;

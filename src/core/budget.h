@@ -2,7 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -66,8 +66,8 @@ class Budget {
   const std::size_t capacity_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::size_t used_ = 0;                    // at most capacity_
-  std::deque<const std::size_t*> waiting_;  // what each wants, on its stack; in order of arrival
+  std::size_t used_ = 0;                   // at most capacity_
+  std::list<const std::size_t*> waiting_;  // what each wants, on its stack; in order of arrival
 };
 
 }  // namespace fovea
