@@ -1,8 +1,12 @@
 #include "serve/log.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <ctime>
 #include <new>
@@ -13,7 +17,6 @@
 
 #include "core/blocked_signals.h"
 #include "core/check.h"
-#include "core/file_descriptor.h"
 #include "core/json_writer.h"
 #include "fovea/text.h"
 
@@ -165,8 +168,25 @@ void ServerLog::run() noexcept {
   }
 }
 
-void ServerLog::hand_on(std::string_view lines) const noexcept {
-  (void)write_all(descriptor_, std::as_bytes(std::span(lines)));  // or nobody is there to read them
+/// A pipe that is ready takes PIPE_BUF bytes without a wait.
+void ServerLog::hand_on(std::string_view lines) noexcept {
+  constexpr int kPatienceMs = 1000;
+  while (!lines.empty()) {
+    pollfd entry{descriptor_, POLLOUT, 0};
+    const int ready = poll(&entry, 1, kPatienceMs);
+    if (ready < 0 && errno != EINTR) return;
+    if (ready == 0 && is_ending()) return;  // nobody reads, and the server ends
+    if (ready <= 0) continue;
+    const ssize_t done =
+        ::write(descriptor_, lines.data(), std::min<std::size_t>(lines.size(), PIPE_BUF));
+    if (done < 0 && errno != EINTR && errno != EAGAIN) return;  // nobody is there to read them
+    lines.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(done, 0)));
+  }
+}
+
+bool ServerLog::is_ending() noexcept {
+  const std::lock_guard lock(mutex_);
+  return ends_;
 }
 
 }  // namespace fovea::serve

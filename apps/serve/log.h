@@ -38,7 +38,7 @@ class ServerLog final : public LogSink {
  public:
   /// @param descriptor takes the lines; must stay open. @throws Error(kIo) if there is no thread.
   ServerLog(LogFormat format, LogLevel level, int descriptor = STDERR_FILENO);
-  /// Waits until all lines are written.
+  /// Waits until all lines are written, or nobody has read any for a second.
   ~ServerLog() override;
   ServerLog(const ServerLog&) = delete;
   ServerLog& operator=(const ServerLog&) = delete;
@@ -50,7 +50,8 @@ class ServerLog final : public LogSink {
   void run() noexcept;
   /// A line with its end, as of now.
   [[nodiscard]] std::string line_of(LogLevel level, std::string_view line) const;
-  void hand_on(std::string_view lines) const noexcept;
+  void hand_on(std::string_view lines) noexcept;
+  [[nodiscard]] bool is_ending() noexcept;
 
   LogFormat format_;
   LogLevel level_;

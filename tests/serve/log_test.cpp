@@ -126,5 +126,18 @@ TEST(ServerLog, KeepsNobodyWaitingForItsReader) {
   EXPECT_EQ(std::ranges::count(text, '\n') - 1 + lost, kLines);
 }
 
+TEST(ServerLog, EndsWhereNobodyReads) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  {
+    ServerLog log(LogFormat::kText, LogLevel::kInfo, pipe[1]);
+    const std::string line(1000, 'x');
+    for (int i = 0; i < 200; ++i) log.write(LogLevel::kInfo, line);  // a pipe holds 64 KiB
+  }
+  close(pipe[1]);
+  EXPECT_THAT(text_of(pipe[0]), testing::StartsWith("2"));  // of the time of the first line
+  close(pipe[0]);
+}
+
 }  // namespace
 }  // namespace fovea::serve
