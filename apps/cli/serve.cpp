@@ -1,4 +1,4 @@
-// fovea serve: what its flags ask for. What the server does is in apps/serve.
+// fovea serve: what its flags ask for. What the server does is in src/serve.
 #include "serve/serve.h"
 
 #include <filesystem>

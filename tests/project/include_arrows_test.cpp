@@ -43,7 +43,7 @@ const Arrows kAllowed{
      {"core", "device", "ops", "checkpoint", "media", "models", "graph", "cache", "rows"}},
     {"src/batcher", {"core"}},
     {"src/ranks", {"core", "engine/replicas/load_balance.h", "engine/row_gather.h"}},
-    {"apps/serve", {"core", "serve"}},
+    {"src/serve", {"core"}},
     {"apps/cli", {"core", "flags", "report", "bench", "shards", "serve"}},
     {"examples", {}},
 };
@@ -68,7 +68,7 @@ const std::map<std::string, Arrows> kAllowedInside{
       {"replicas", {}},
       {".", {"prepare", "rows", "cached", "replicas"}},
       {"diagnostics", {".", "replicas"}}}},
-    {"apps/serve",
+    {"src/serve",
      {{"text", {kApiError}},
       {"http", {kApiError, "text"}},
       {"rows", {kApiError, "text", "http"}},
@@ -113,7 +113,7 @@ std::string objection_inside(const std::string& parent, const Arrows& allowed,
     return std::optional(leading_folders(path.substr(above.size()), 1).value_or("."));
   };
   const auto from = folder_of(file, parent + "/");
-  // Headers are named from the folder src or apps on.
+  // Headers are named from the folder src on.
   const auto to = folder_of(header, parent.substr(parent.find('/') + 1) + "/");
   if (!from || !to || *from == *to) return "";
   const auto entry = allowed.find(*from);
@@ -132,7 +132,8 @@ std::string objection(const std::string& file, const std::string& named) {
   if (named == "fovea/tower.h" && folder != "examples") return "it is for towers elsewhere";
   // The header that includes all others, and the one that all may include.
   if (file == "include/fovea/tower.h" || named == kTower + "version.h") return "";
-  if (named.starts_with(kTower) && folder.starts_with("apps/")) return "it is for towers";
+  if (named.starts_with(kTower) && (folder.starts_with("apps/") || folder == "src/serve"))
+    return "it is for towers";
   const std::string header = named.starts_with(kTower) ? named.substr(kTower.size()) : named;
   const auto allowed = kAllowed.find(folder);
   if (allowed == kAllowed.end()) return "the folder is not in the table";
@@ -230,10 +231,10 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"src/engine/engine_impl.h", "engine/cached/cached_call.h"},
                           {"src/engine/diagnostics/verify.cpp", "engine/engine_impl.h"},
                           {"src/engine/rows/destinations.h", "engine/prepare/item_view.h"},
-                          {"apps/serve/serve.cpp", "serve/routes/encode.h"},
-                          {"apps/serve/http/session.cpp", "serve/text/url.h"},
-                          {"apps/serve/text/query.cpp", "serve/api_error.h"},
-                          {"apps/serve/media/fetcher.h", "serve/service/workers.h"},
+                          {"src/serve/serve.cpp", "serve/routes/encode.h"},
+                          {"src/serve/http/session.cpp", "serve/text/url.h"},
+                          {"src/serve/text/query.cpp", "serve/api_error.h"},
+                          {"src/serve/media/fetcher.h", "serve/service/workers.h"},
                           {"src/ranks/rank_call.cpp", "engine/replicas/load_balance.h"},
                           {"src/ranks/call_to_blocks.cpp", "engine/row_gather.h"},
                           {"include/fovea/engine.h", "fovea/error.h"},
@@ -244,7 +245,7 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"apps/cli/main.cpp", "fovea/fovea.h"},
                           {"apps/cli/main.cpp", "text.h"},
                           {"apps/cli/serve.cpp", "serve/serve.h"},
-                          {"apps/serve/text/json.h", "core/json.h"},
+                          {"src/serve/text/json.h", "core/json.h"},
                           {"apps/cli/output_file.cpp", "core/file_descriptor.h"},
                           {"examples/own_tower/main.cpp", "fovea/tower.h"},
                           {"examples/own_tower/main.cpp", "vit.h"}};
@@ -273,11 +274,11 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/engine/rows/destinations.h", "engine/engine_impl.h"},
                           {"src/engine/cached/cached_call.h", "engine/prepare.h"},
                           {"src/engine/engine.cpp", "engine/diagnostics/compare.h"},
-                          {"apps/serve/text/content_type.h", "serve/http/message.h"},
-                          {"apps/serve/service/service.h", "serve/media/fetcher.h"},
-                          {"apps/serve/http/session.h", "serve/service/workers.h"},
-                          {"apps/serve/http/session.h", "serve/log.h"},
-                          {"apps/serve/attic/old.cpp", "serve/http/message.h"},
+                          {"src/serve/text/content_type.h", "serve/http/message.h"},
+                          {"src/serve/service/service.h", "serve/media/fetcher.h"},
+                          {"src/serve/http/session.h", "serve/service/workers.h"},
+                          {"src/serve/http/session.h", "serve/log.h"},
+                          {"src/serve/attic/old.cpp", "serve/http/message.h"},
                           {"src/engine/engine.cpp", "models/qwen3_vl/model.h"},
                           {"src/engine/engine.cpp", "ranks/message.h"},
                           {"src/ranks/encode_on_ranks.cpp", "engine/engine_impl.h"},
@@ -293,9 +294,9 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"apps/cli/main.cpp", "fovea/tower.h"},
                           {"src/graph/packing.cpp", "fovea/tower.h"},
                           {"apps/cli/main.cpp", "engine/engine_impl.h"},
-                          {"apps/serve/serve.cpp", "device/device.h"},
-                          {"apps/serve/serve.cpp", "fovea/tower/core/shape.h"},
-                          {"apps/serve/serve.cpp", "flags/flags.h"},
+                          {"src/serve/serve.cpp", "device/device.h"},
+                          {"src/serve/serve.cpp", "fovea/tower/core/shape.h"},
+                          {"src/serve/serve.cpp", "flags/flags.h"},
                           {"examples/embed.cpp", "core/shape.h"},
                           {"src/core/json.cpp", "json.h"},
                           {"src/attic/old.cpp", "core/json.h"}};

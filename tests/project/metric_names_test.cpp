@@ -26,10 +26,10 @@ std::set<std::string> metrics_of(const std::string& file, const std::string& bef
 
 TEST(MetricNames, OfDashboardAndPageAreThoseOfTheServer) {
   std::set<std::string> written;
-  for (const std::string& file : files_below("apps/serve", {".cpp"}))
+  for (const std::string& file : files_below("src/serve", {".cpp"}))
     written.merge(metrics_of(file, "\""));
   for (const auto& [file, before] :
-       {std::pair("packaging/grafana.json", "\\b"), std::pair("apps/serve/page/page.html", "'")}) {
+       {std::pair("packaging/grafana.json", "\\b"), std::pair("src/serve/page/page.html", "'")}) {
     const std::set<std::string> read = metrics_of(file, before);
     EXPECT_FALSE(read.empty()) << file;
     for (const std::string& name : read)

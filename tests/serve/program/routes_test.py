@@ -256,7 +256,7 @@ class Routes(unittest.TestCase):
         for path, body, *_ in REFUSED:
             reply = self.server.post(path, body, JSON).body
             self.assertNotIn(b"/golden", reply)
-            self.assertNotIn(b"apps/serve", reply)
+            self.assertNotIn(b"src/serve", reply)
 
 
 if __name__ == "__main__":
