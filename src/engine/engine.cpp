@@ -47,8 +47,7 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
                                             const Destinations& to) {
   const CallScope scope(how.bounds, "encode");
   std::vector<Embedding> results(media.size());
-  RowHandover handover(*backends.front().device, to.stream);
-  Call call{.media = media, .how = how, .to = to, .results = results, .handover = handover};
+  Call call{.media = media, .how = how, .to = to, .results = results};
   if (!to.blocks.empty()) check_room(call);
   if (row_cache && how.use_cache && !how.enforce_eager) {
     run_cached(call);
@@ -57,7 +56,6 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
     std::iota(all.begin(), all.end(), std::size_t{0});
     run(call, std::move(all), [](std::size_t) {});
   }
-  hand_over(call);
   for (const Destinations& copy : how.copies) copy_rows(call, copy);
   return results;
 }
@@ -65,32 +63,27 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
 void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finished& finished) {
   call.done += static_cast<std::int64_t>(
       std::erase_if(which, [&](std::size_t item) { return call.results[item].error.has_value(); }));
-  const auto session = sessions.take();
-  try {
-    session->attach(call.to.stream);
-    PreparedWindows windows(
-        {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())},
-        call.media, order(call, which));
-    while (!windows.done()) {
-      const std::int64_t before = call.done;
-      const PreparedWindows::Window window = windows.next();
-      check_interrupt();  // the end of a call is no error of its items
-      submit(*session, window, call);
-      call.done += std::ssize(window.prepared);
-      if (on_host()) finish(call, window.call.items, finished);
-      call.tell(on_host() ? call.done : before);  // a GPU is still at work on this window
-    }
-    if (on_host()) which.clear();  // they are finished
-    const std::vector<std::size_t> found = send_found(*session, call);
-    which.insert(which.end(), found.begin(), found.end());
-    session->finish();
-  } catch (...) {
-    session->abandon();  // it writes to the results, which are about to go
-    throw;
+  const SessionOfCall session(sessions, {&call.to.stream, 1});
+  PreparedWindows windows(
+      {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())},
+      call.media, order(call, which));
+  while (!windows.done()) {
+    const std::int64_t before = call.done;
+    const PreparedWindows::Window window = windows.next();
+    check_interrupt();  // the end of a call is no error of its items
+    submit(*session, window, call);
+    call.done += std::ssize(window.prepared);
+    if (on_host()) finish(call, window.call.items, finished);
+    call.tell(on_host() ? call.done : before);  // a GPU is still at work on this window
   }
-  if (on_host() && which.empty()) return;
+  if (on_host()) which.clear();  // they are finished
+  const std::vector<std::size_t> found = move_known(*session, call);
+  which.insert(which.end(), found.begin(), found.end());
+  session->finish();
+  const bool ends = !on_host() || !which.empty();
   finish(call, which, finished);
-  call.tell(call.done);
+  move_seen(*session, call);
+  if (ends) call.tell(call.done);
 }
 
 void Engine::Impl::finish(const Call& call, std::span<const std::size_t> items,
@@ -142,40 +135,32 @@ std::vector<CallWindow> Engine::Impl::order(const Call& call, std::span<const st
 }
 
 void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& window,
-                          const Call& call) {
-  std::vector<const PreparedItem*> items;
-  std::vector<RowSink> sinks;
+                          Call& call) {
+  std::vector<TowerItem> items;
+  items.reserve(window.prepared.size());
   Assignment assignment{.counts = std::vector<std::size_t>(replicas->size())};
   for (std::size_t i = 0; i < window.prepared.size(); ++i) {
     const std::size_t item = window.call.items[i];
     const PreparedMedia& prepared = window.prepared[i];
     call.results[item] = describe(call.media[item], prepared);
-    std::optional<Error> error = prepared.error;
-    if (!error && !is_finished(call.media[item])) {
-      error = lacks_room(block_of(call.to, item), final_rows(prepared.item.plan),
-                         call.media[item].name);
-      if (error && call.cached != nullptr) call.cached->leave(item);
-    }
-    if (error) {
-      fail(call, item, *error);
+    if (prepared.error) {
+      fail(call, item, *prepared.error);
     } else if (is_finished(call.media[item])) {
-      hand_on(call, item);
-    } else {
+      take_finished(call, item);
+    } else if (has_room(call, item, final_rows(prepared.item.plan))) {
       if (!window.call.replicas.empty()) {
         assignment.order.push_back(items.size());
         ++assignment.counts[window.call.replicas[i]];
       }
-      items.push_back(&prepared.item);
-      sinks.push_back(sink_of(call, item));
-      if (call.cached != nullptr) {
-        sinks.back().keep = call.cached->keeper(item, call.results[item]);
-      }
+      RowCache::Claim* const keep =
+          call.cached == nullptr ? nullptr : call.cached->keeper(item, call.results[item]);
+      items.push_back({&prepared.item, tower_target(call, item), keep});
     }
   }
   if (window.call.replicas.empty()) {
-    session.begin(items, call.how, sinks);
+    session.begin(items, call.how);
   } else {
-    session.begin(items, assignment, call.how, sinks);
+    session.begin(items, assignment, call.how);
   }
 }
 

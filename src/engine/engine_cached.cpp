@@ -42,28 +42,23 @@ std::vector<std::optional<ItemKey>> Engine::Impl::item_keys(const Call& call) {
   return keys;
 }
 
-std::vector<std::size_t> Engine::Impl::send_found(GroupSession& session, Call& call) {
+std::vector<std::size_t> Engine::Impl::move_known(GroupSession& session, Call& call) {
+  std::vector<RowMove> moves = std::exchange(call.finished, {});
   std::vector<std::size_t> items;
-  std::vector<RowCache::Claim> claims;
-  std::vector<RowSink> sinks;
-  if (call.cached == nullptr) return items;
-  for (CachedCall::Found& found : call.cached->take_found()) {
-    const MediaItem& media = call.media[found.item];
-    const RowSink sink = sink_of(call, found.item);
-    call.results[found.item] = found.claim.facts();
-    call.results[found.item].name = media.name;
-    call.results[found.item].cache = found.use;
+  std::vector<CachedCall::Found> found;
+  if (call.cached != nullptr) found = call.cached->take_found();
+  for (CachedCall::Found& one : found) {
+    const RowTarget target = tower_target(call, one.item);
+    call.results[one.item] = one.claim.facts();
+    call.results[one.item].name = call.media[one.item].name;
+    call.results[one.item].cache = one.use;
     ++call.done;
-    const std::optional<Error> error = lacks_room(sink.to, found.claim.facts().rows, media.name);
-    if (error) {
-      fail(call, found.item, *error);
-      continue;
-    }
-    items.push_back(found.item);
-    claims.push_back(std::move(found.claim));
-    sinks.push_back(sink);
+    const std::int64_t rows = one.claim.facts().rows;
+    if (target.block != nullptr && !has_room(call, one.item, rows)) continue;
+    items.push_back(one.item);
+    moves.emplace_back(std::move(one.claim), target);
   }
-  session.begin_cached(std::move(claims), call.how, sinks);
+  if (!moves.empty()) session.move(std::move(moves));
   return items;
 }
 

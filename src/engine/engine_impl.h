@@ -22,17 +22,36 @@
 #include "engine/replicas/group_session.h"
 #include "engine/replicas/replica_group.h"
 #include "engine/replicas/replica_log.h"
-#include "engine/replicas/row_sink.h"
 #include "engine/rows/destinations.h"
 #include "fovea/engine.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/models/encoder_graph_model.h"
-#include "rows/gather_memory.h"
+#include "rows/batch_memory.h"
 #include "rows/row_cache.h"
-#include "rows/row_handover.h"
+#include "rows/row_mover.h"
 
 namespace fovea {
+
+/// A session for as long as a call needs it: whatever ends the call, nothing writes to its results
+/// and destinations any more.
+class SessionOfCall {
+ public:
+  /// @param streams as RowMover::attach. The spares must outlive this object.
+  SessionOfCall(Spares<GroupSession>& sessions, std::span<const CallerStream> streams)
+      : session_(sessions.take()) {
+    session_->attach(streams);
+  }
+  SessionOfCall(const SessionOfCall&) = delete;
+  SessionOfCall& operator=(const SessionOfCall&) = delete;
+  ~SessionOfCall() { session_->abandon(); }
+
+  [[nodiscard]] GroupSession& operator*() const noexcept { return *session_; }
+  [[nodiscard]] GroupSession* operator->() const noexcept { return &*session_; }
+
+ private:
+  Spares<GroupSession>::Loan session_;
+};
 
 /// The parts of an engine, from the device up. Private to this room.
 struct Engine::Impl {
@@ -85,7 +104,7 @@ struct Engine::Impl {
   std::string fingerprint;                         // of the model, for keys; empty without a cache
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
-  Spares<GatherMemory> gathers;                    // one per call of several ranks
+  Spares<BatchMemory> gathers;                     // one per call of several ranks
 
  private:
   /// What encode() was called with, and its results.
@@ -94,10 +113,10 @@ struct Engine::Impl {
     const EncodeOptions& how;
     const Destinations& to;
     std::span<Embedding> results;
-    RowHandover& handover;
     CachedCall* cached = nullptr;                     // asks row_cache; null: it does not
     std::int64_t done = 0;                            // items, for how.progress
     std::vector<std::optional<ItemPlan>> sizes = {};  // of all items of a call with destinations
+    std::vector<RowMove> finished = {};               // rows that came with the call
 
     void tell(std::int64_t items_done) const;
     /// Of the rows of an item.
@@ -118,24 +137,29 @@ struct Engine::Impl {
   void run(Call& call, std::vector<std::size_t> which, const Finished& finished);
   /// As run for all items; those that the encoder cache knows, or is about to, are not encoded.
   void run_cached(Call& call);
-  /// Has the session begin to send the rows of the items that were found in the encoder cache.
-  /// @return the items.
-  std::vector<std::size_t> send_found(GroupSession& session, Call& call);
+  /// Has the session begin to move rows that no tower computes: those that came with the call, and
+  /// those of the encoder cache.
+  /// @return the items that were found in the cache.
+  std::vector<std::size_t> move_known(GroupSession& session, Call& call);
   [[nodiscard]] std::vector<std::optional<ItemKey>> item_keys(const Call& call);
   /// The order in which items are worked off, from the headers of what the call names.
   [[nodiscard]] std::vector<CallWindow> order(const Call& call, std::span<const std::size_t> which);
   /// Fills in the results of a window, without rows, and has the replicas begin to write those.
-  void submit(GroupSession& session, const PreparedWindows::Window& window, const Call& call);
+  void submit(GroupSession& session, const PreparedWindows::Window& window, Call& call);
   /// Gives an item an error, or throws it, as the call wants.
   static void fail(const Call& call, std::size_t item, const Error& error);
+  /// Whether the destination of an item has room for its rows; fails the item if not.
+  static bool has_room(const Call& call, std::size_t item, std::int64_t rows);
   /// Fails the items whose rows, as far as their headers tell, exceed their destinations.
   void check_room(Call& call);
-  /// Where the replicas bring the rows of an item: to its result if the host has still to see them.
-  [[nodiscard]] RowSink sink_of(const Call& call, std::size_t item) const;
-  /// Hands finished rows on to their result, unless they go from GPU to GPU.
-  void hand_on(const Call& call, std::size_t item);
-  /// Brings what is not in its destination there.
-  void hand_over(const Call& call);
+  /// Where the rows of an item go in the end, and where those of the tower do: to its result, if
+  /// the host has still to see them.
+  [[nodiscard]] static RowTarget destination(const Call& call, std::size_t item);
+  [[nodiscard]] RowTarget tower_target(const Call& call, std::size_t item) const;
+  /// Fills in the result of an item that came as rows, and notes that these are to be moved.
+  void take_finished(Call& call, std::size_t item);
+  /// Brings rows that the host had to see to their destinations.
+  void move_seen(GroupSession& session, Call& call);
   /// Copies rows from their destinations to a further place.
   void copy_rows(const Call& call, const Destinations& copy);
   /// Completes results whose rows are there: prunes videos, if the options ask for it.

@@ -4,22 +4,12 @@
 #include "cache/merge_copies.h"
 #include "core/boundary.h"
 #include "core/check.h"
+#include "core/row_dtype.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
 #include "engine/video_pruning.h"
-#include "rows/output.h"
 
 namespace fovea {
-
-namespace {
-
-/// Whether rows that came with a call go from GPU to GPU.
-bool stays_on_gpus(const MediaItem& media, const RowBlock* to) {
-  return media.source == MediaItem::Source::kRowBlock && media.block.device != RowBlock::kHost &&
-         to != nullptr && to->device != RowBlock::kHost;
-}
-
-}  // namespace
 
 std::vector<Embedding> Engine::Impl::encode_to(const Destinations& to, ItemView media,
                                                const EncodeOptions& how) {
@@ -54,64 +44,80 @@ void Engine::Impl::check_room(Call& call) {
     if (!call.sizes[item] && !is_finished(media)) continue;
     const std::int64_t rows =
         is_finished(media) ? num_finished_rows(media) : final_rows(*call.sizes[item]);
-    const std::optional<Error> error = lacks_room(block_of(call.to, item), rows, media.name);
-    if (error) fail(call, item, *error);
+    (void)has_room(call, item, rows);
   }
 }
 
-RowSink Engine::Impl::sink_of(const Call& call, std::size_t item) const {
+bool Engine::Impl::has_room(const Call& call, std::size_t item, std::int64_t rows) {
+  const std::optional<Error> error =
+      destination(call, item).lacks_room(rows, call.media[item].name);
+  if (!error) return true;
+  if (call.cached != nullptr) call.cached->leave(item);
+  fail(call, item, *error);
+  return false;
+}
+
+RowTarget Engine::Impl::destination(const Call& call, std::size_t item) {
+  const RowBlock* const block = call.to.blocks.empty() ? nullptr : &call.to.blocks[item];
+  return {&call.results[item], block, call.dtype(item)};
+}
+
+RowTarget Engine::Impl::tower_target(const Call& call, std::size_t item) const {
+  RowTarget target = destination(call, item);
   const bool is_pruned =
       options.video_pruning_rate > 0 && call.media[item].modality == Modality::kVideo;
-  const RowBlock* const to = is_pruned ? nullptr : block_of(call.to, item);
-  return {&call.results[item], to, call.dtype(item)};
+  if (is_pruned) target.block = nullptr;
+  return target;
 }
 
-void Engine::Impl::hand_on(const Call& call, std::size_t item) {
+void Engine::Impl::take_finished(Call& call, std::size_t item) {
   const MediaItem& media = call.media[item];
-  Embedding& result = call.results[item];
   ++precomputed_items;
-  if (media.source == MediaItem::Source::kRows) {
-    hand_on_rows(media, call.dtype(item), result);
+  call.results[item].grid_thw = media.grid_thw;
+  call.results[item].retained = media.retained;
+  const RowTarget to = destination(call, item);
+  if (media.source == MediaItem::Source::kRowBlock) {
+    check_memory(media.block, *backends.front().device, media.name);
+    call.finished.emplace_back(media.block, media.row_width, to);
     return;
   }
-  result.grid_thw = media.grid_thw;
-  result.retained = media.retained;
-  check_memory(media.block, *backends.front().device, media.name);
-  if (!stays_on_gpus(media, block_of(call.to, item))) {
-    call.handover.fetch(media.block, media.row_width, call.dtype(item), result);
-    return;
-  }
-  result.rows = media.block.rows;
-  result.width = media.row_width;
-  result.dtype = call.dtype(item);
+  const ConstTensorView rows{reinterpret_cast<const std::byte*>(media.content().data()),
+                             to_dtype(media.row_dtype),
+                             {media.num_rows, media.row_width}};
+  call.finished.emplace_back(rows, to, RowMove::Source::kHost);
 }
 
-void Engine::Impl::hand_over(const Call& call) {
+void Engine::Impl::move_seen(GroupSession& session, Call& call) {
   if (call.to.blocks.empty()) return;
+  std::vector<RowMove> moves;
   for (std::size_t item = 0; item < call.media.size(); ++item) {
-    const MediaItem& media = call.media[item];
-    const RowBlock& to = call.to.blocks[item];
     Embedding& result = call.results[item];
-    if (result.error) continue;
-    if (stays_on_gpus(media, &to)) {
-      call.handover.copy(media.block, media.row_width, to);
-    } else if (!result.data.empty()) {
-      const std::optional<Error> error = lacks_room(&to, result.rows, media.name);
-      error ? fail(call, item, *error) : call.handover.store(result, to);
-    }
+    if (result.data.empty() || !has_room(call, item, result.rows)) continue;
+    RowBytes data = std::exchange(result.data, {});
+    const ConstTensorView rows{data.data(), to_dtype(result.dtype), {result.rows, result.width}};
+    moves.emplace_back(rows, destination(call, item), RowMove::Source::kHost);
+    moves.back().bytes = std::move(data);
   }
-  call.handover.finish();
-  for (Embedding& result : call.results) result.data = {};
+  if (moves.empty()) return;
+  session.attach({&call.to.stream, 1});
+  session.move(std::move(moves));
+  session.finish();
 }
 
 void Engine::Impl::copy_rows(const Call& call, const Destinations& copy) {
-  RowHandover handover(*backends.front().device, copy.stream, call.to.stream);
+  std::vector<CallerStream> streams{copy.stream};
+  if (call.to.stream.device != CallerStream::kNone) streams.push_back(call.to.stream);
+  std::vector<RowMove> moves;
   for (std::size_t item = 0; item < call.results.size(); ++item) {
     RowBlock from = call.to.blocks[item];
     from.rows = call.results[item].rows;
-    handover.copy(from, report.width, copy.blocks[item]);
+    RowTarget to = destination(call, item);
+    to.block = &copy.blocks[item];
+    if (from.rows > 0) moves.emplace_back(from, report.width, to);
   }
-  handover.finish();
+  const SessionOfCall session(sessions, streams);
+  session->move(std::move(moves));
+  session->finish();
 }
 
 void Engine::merge_rows(const GatheredRows& gathered, const EmbeddingsView& target,

@@ -87,7 +87,7 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
       decode_budget(decode_budget_bytes(options.media.limits, decode_pool.size())),
       decode_processes(media::make_decode_processes(options.decode_processes, options.media)),
       sessions([this] { return std::make_unique<GroupSession>(*replicas); }),
-      gathers([] { return std::make_unique<GatherMemory>(); }) {
+      gathers([] { return std::make_unique<BatchMemory>(); }) {
   load();
 }
 

@@ -22,7 +22,7 @@
 #include "media/limits.h"
 #include "media/reduction.h"
 #include "media/video.h"
-#include "rows/row_blocks.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 

@@ -8,7 +8,7 @@
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
-#include "rows/row_blocks.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -31,7 +31,11 @@ RowGather::RowGather(Engine& engine, const Destinations& to)
     : engine_(engine), to_(to), memory_(engine.impl_->gathers.take()) {}
 
 RowGather::~RowGather() {
-  if (is_reserved_ && queue_) memory_->add_uses(*queue_);
+  if (device_ == nullptr || !queue_) return;
+  try {
+    memory_->readers(*device_).wait_for(*queue_);
+  } catch (...) {  // NOLINT: a device that has failed reads nothing, and its next call says so
+  }
 }
 
 std::vector<Embedding> RowGather::encode(Engine& engine, ItemView items, const Destinations& to,
@@ -76,14 +80,16 @@ std::byte* RowGather::reserve(int device, std::size_t bytes) {
   FOVEA_CHECK(found != nullptr, kInternal, "the engine is on another device than ", device);
   stream_ = device == RowBlock::kHost ? CallerStream{}
                                       : CallerStream{.device = device, .handle = to_.stream.handle};
-  is_reserved_ = true;
-  return memory_->reserve(*found, bytes, queue());
+  device_ = found;
+  std::byte* const memory = memory_->reserve(*device_, bytes, /*is_ordered=*/true);
+  queue().wait_for(memory_->readers(*device_));
+  return memory;
 }
 
 Stream& RowGather::queue() {
   if (!queue_) {
     Device& device = *engine_.impl_->backends.front().device;
-    const CallerStream& callers = is_reserved_ ? stream_ : to_.stream;
+    const CallerStream& callers = device_ != nullptr ? stream_ : to_.stream;
     queue_ = callers.device == CallerStream::kNone
                  ? device.create_copy_stream()
                  : device.adopt_stream(callers.device, callers.handle);

@@ -9,7 +9,7 @@
 #include "core/spares.h"
 #include "engine/rows/destinations.h"
 #include "fovea/engine.h"
-#include "rows/gather_memory.h"
+#include "rows/batch_memory.h"
 
 namespace fovea {
 
@@ -59,8 +59,8 @@ class RowGather {
   Engine& engine_;
   Destinations to_;
   CallerStream stream_;
-  Spares<GatherMemory>::Loan memory_;
-  bool is_reserved_ = false;
+  Spares<BatchMemory>::Loan memory_;
+  Device* device_ = nullptr;       // of the memory, once it is reserved
   std::unique_ptr<Stream> queue_;  // that of the caller, or one of our own
   bool reads_host_ = false;        // what it reads goes when the call returns
 };

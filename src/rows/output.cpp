@@ -1,6 +1,4 @@
 // Rows on their way to the caller: element types and the safetensors file.
-#include "rows/output.h"
-
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -12,27 +10,11 @@
 #include "core/check.h"
 #include "core/json_writer.h"
 #include "core/row_dtype.h"
-#include "core/stopwatch.h"
 #include "fovea/embedding.h"
 #include "fovea/row_formats.h"
 #include "fovea/version.h"
 
 namespace fovea {
-
-void hand_on_rows(const MediaItem& media, RowDType dtype, Embedding& result) {
-  const Stopwatch watch;
-  result.rows = media.num_rows;
-  result.width = media.row_width;
-  result.dtype = dtype;
-  result.grid_thw = media.grid_thw;
-  result.retained = media.retained;
-  const auto count = static_cast<std::size_t>(media.num_rows * media.row_width);
-  result.data.resize(count * size_of(to_dtype(dtype)));
-  convert_rows(to_dtype(media.row_dtype),
-               reinterpret_cast<const std::byte*>(media.content().data()), dtype,
-               result.data.data(), count);
-  result.times.output_ms = watch.elapsed_ms();
-}
 
 float Embedding::at(std::int64_t row, std::int64_t column) const try {
   FOVEA_CHECK(row >= 0 && row < rows && column >= 0 && column < width, kInvalidArgument,

@@ -81,14 +81,12 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
   }
 
   [[nodiscard]] std::vector<RowBytes> encode(const Batch& batch) {
-    std::vector<const PreparedItem*> items;
     std::vector<Embedding> rows(batch.size());
-    std::vector<RowSink> out;
+    std::vector<TowerItem> items;
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      items.push_back(&batch[i]);
-      out.push_back(&rows[i]);
+      items.push_back({&batch[i], {.result = &rows[i], .dtype = RowDType::kBFloat16}});
     }
-    session_->begin(items, {.dtype = RowDType::kBFloat16}, out);
+    session_->begin(items, {});
     session_->finish();
     std::vector<RowBytes> bytes;
     for (Embedding& one : rows) bytes.push_back(std::move(one.data));

@@ -1,6 +1,4 @@
 // Rows for the caller: element types, checked access, and the safetensors file.
-#include "rows/output.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,6 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "core/json.h"
 #include "core/row_dtype.h"
+#include "fovea/embedding.h"
 #include "support/expect_error.h"
 #include "support/grouped_locale.h"
 #include "support/temporary_directory.h"
@@ -66,24 +65,6 @@ TEST(ConvertRows, CopiesTheBitsOfEqualTypes) {
 TEST(ConvertRows, NoElementsNeedNoMemory) {
   convert_rows(DType::kF32, nullptr, RowDType::kFloat32, nullptr, 0);
   convert_rows(DType::kBF16, nullptr, RowDType::kFloat16, nullptr, 0);
-}
-
-TEST(HandOnRows, FillsInSizesGridAndConvertedElements) {
-  const std::vector<std::byte> stored = stored_as(DType::kBF16, {1, 2, 3, 4, 5, 6});
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(stored.data());
-  const MediaItem media{.source = MediaItem::Source::kRows,
-                        .bytes = {bytes, bytes + stored.size()},
-                        .row_dtype = RowDType::kBFloat16,
-                        .num_rows = 2,
-                        .row_width = 3,
-                        .grid_thw = {{1, 2, 4}}};
-  Embedding result;
-  hand_on_rows(media, RowDType::kFloat32, result);
-  EXPECT_EQ(result.rows, 2);
-  EXPECT_EQ(result.width, 3);
-  EXPECT_EQ(result.grid_thw, media.grid_thw);
-  EXPECT_EQ(result.data.size(), 6 * sizeof(float));
-  EXPECT_EQ(result.at(1, 2), 6.0f);
 }
 
 TEST(EmbeddingAt, ReadsEveryElementType) {

@@ -147,11 +147,13 @@ std::vector<ItemPlan> mixed_load(const EncoderGraphModel& model, const GraphConf
 std::vector<Embedding> encode_on(Replica& replica, std::span<const PreparedItem* const> items,
                                  const EncodeOptions& how) {
   std::vector<Embedding> rows(items.size());
-  std::vector<RowSink> sinks;
-  sinks.reserve(rows.size());
-  for (Embedding& one : rows) sinks.emplace_back(&one);
+  std::vector<TowerItem> sent;
+  sent.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    sent.push_back({items[i], {.result = &rows[i], .dtype = how.dtype}});
+  }
   ReplicaSession session(replica);
-  session.begin(items, how, sinks);
+  session.begin(sent, how);
   session.finish();
   return rows;
 }

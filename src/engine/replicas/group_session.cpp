@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,16 @@ std::vector<T> select(std::span<T const> all, std::span<const std::size_t> indic
   return selected;
 }
 
+/// Spreads items over as many replicas. @param prepared what of an element is the item.
+template <class T, class Prepared>
+Assignment assign(const Replica& replica, std::span<T const> items, Prepared prepared,
+                  std::size_t num_replicas) {
+  std::vector<ItemSpec> specs;
+  specs.reserve(items.size());
+  for (const T& item : items) specs.push_back(std::invoke(prepared, item)->plan.spec);
+  return assign_items(replica.model().graph_spec(), specs, num_replicas);
+}
+
 }  // namespace
 
 GroupSession::GroupSession(ReplicaGroup& group)
@@ -30,69 +41,55 @@ GroupSession::GroupSession(ReplicaGroup& group)
   }
 }
 
-Assignment GroupSession::assign(std::span<const PreparedItem* const> items) const {
-  std::vector<ItemSpec> specs;
-  specs.reserve(items.size());
-  for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
-  return assign_items(sessions_.front()->replica().model().graph_spec(), specs, sessions_.size());
-}
-
 void GroupSession::run(std::span<const PreparedItem* const> items, const EncodeOptions& how) {
   if (sessions_.size() == 1) {
     (void)sessions_.front()->run(items, how);
     return;
   }
-  const Assignment assignment = assign(items);
+  const auto self = [](const PreparedItem* item) { return item; };
+  const Assignment assignment = assign(group_[0], items, self, sessions_.size());
   for_each_rank([&](std::size_t rank) {
     const std::span<const std::size_t> share = assignment.items(rank);
     if (!share.empty()) (void)sessions_[rank]->run(select(items, share), how);
   });
 }
 
-void GroupSession::attach(const CallerStream& stream) {
-  for (const auto& session : sessions_) session->attach(stream);
+void GroupSession::attach(std::span<const CallerStream> streams) {
+  for (const auto& session : sessions_) session->attach(streams);
 }
 
-void GroupSession::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-                         std::span<const RowSink> out) {
-  begin(items, assign(items), how, out);
+void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
+  begin(items, assign(group_[0], items, &TowerItem::prepared, sessions_.size()), how);
 }
 
-void GroupSession::begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
-                         const EncodeOptions& how, std::span<const RowSink> out) {
+void GroupSession::begin(std::span<const TowerItem> items, const Assignment& assignment,
+                         const EncodeOptions& how) {
   if (sessions_.size() == 1) {
-    sessions_.front()->begin(items, how, out);
+    sessions_.front()->begin(items, how);
     return;
   }
   for_each_rank([&](std::size_t rank) {
     const std::span<const std::size_t> share = assignment.items(rank);
-    if (!share.empty()) sessions_[rank]->begin(select(items, share), how, select(out, share));
+    if (!share.empty()) sessions_[rank]->begin(select(items, share), how);
   });
 }
 
-std::size_t GroupSession::sender_of(const RowCache::Claim& claim, const RowSink& sink) const {
-  const std::string wanted = sink.is_on_gpu() ? cat("cuda:", sink.to->device) : "";
+std::size_t GroupSession::sender_of(const RowMove& move) const {
+  if (!move.claim) return 0;
+  const Device* const owner = move.claim->slot().device();
+  const std::string wanted = move.target.is_on_gpu() ? cat("cuda:", move.target.block->device) : "";
   for (std::size_t rank = 0; rank < sessions_.size(); ++rank) {
-    Device& device = group_[rank].device();
-    const bool is_near = claim.slot().device() == nullptr ? device.properties().name == wanted
-                                                          : claim.slot().device() == &device;
-    if (is_near) return rank;
+    const Device& device = group_[rank].device();
+    if (owner == nullptr ? device.properties().name == wanted : owner == &device) return rank;
   }
   return 0;
 }
 
-void GroupSession::begin_cached(std::vector<RowCache::Claim> found, const EncodeOptions& how,
-                                std::span<const RowSink> out) {
-  std::vector<std::vector<RowCache::Claim>> claims(sessions_.size());
-  std::vector<std::vector<RowSink>> sinks(sessions_.size());
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::size_t rank = sender_of(found[i], out[i]);
-    claims[rank].push_back(std::move(found[i]));
-    sinks[rank].push_back(out[i]);
-  }
+void GroupSession::move(std::vector<RowMove> moves) {
+  std::vector<std::vector<RowMove>> shares(sessions_.size());
+  for (RowMove& move : moves) shares[sender_of(move)].push_back(std::move(move));
   for (std::size_t rank = 0; rank < sessions_.size(); ++rank) {
-    if (sinks[rank].empty()) continue;
-    sessions_[rank]->begin_cached(std::move(claims[rank]), how, sinks[rank]);
+    if (!shares[rank].empty()) sessions_[rank]->move(std::move(shares[rank]));
   }
 }
 

@@ -30,20 +30,18 @@ class GroupSession {
   void run(std::span<const PreparedItem* const> items, const EncodeOptions& how);
 
   /// As ReplicaSession::attach, for every replica.
-  void attach(const CallerStream& stream);
-  /// As run; out[i] holds the rows of items[i] after finish(). The next call may be a begin: its
-  /// tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
-  /// abandon(); `out` is then in part as it was.
-  void begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-             std::span<const RowSink> out);
+  void attach(std::span<const CallerStream> streams);
+  /// As run; the rows of each item are in its target after finish(). The next call may be a begin:
+  /// its tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
+  /// abandon(); targets are then in part as they were.
+  void begin(std::span<const TowerItem> items, const EncodeOptions& how);
   /// As above with the items spread as the caller says.
-  void begin(std::span<const PreparedItem* const> items, const Assignment& assignment,
-             const EncodeOptions& how, std::span<const RowSink> out);
-  /// As begin for rows of the encoder cache (ReplicaSession::begin_cached). Those of a device are
-  /// sent by its replica, those of the host by the replica on the GPU where they are wanted, if
-  /// there is one.
-  void begin_cached(std::vector<RowCache::Claim> found, const EncodeOptions& how,
-                    std::span<const RowSink> out);
+  void begin(std::span<const TowerItem> items, const Assignment& assignment,
+             const EncodeOptions& how);
+  /// As begin for rows that no tower has to compute. Those that the cache has on a device are sent
+  /// by its replica, those that it has on the host by the replica on the GPU where they are wanted,
+  /// if there is one, and those of the caller by the first.
+  void move(std::vector<RowMove> moves);
   /// @throws as run.
   void finish();
   /// Gives up what was begun: returns when nothing refers to its results any more.
@@ -52,8 +50,7 @@ class GroupSession {
  private:
   /// Calls work(rank) for every replica, on a thread each.
   void for_each_rank(const std::function<void(std::size_t)>& work);
-  [[nodiscard]] Assignment assign(std::span<const PreparedItem* const> items) const;
-  [[nodiscard]] std::size_t sender_of(const RowCache::Claim& claim, const RowSink& sink) const;
+  [[nodiscard]] std::size_t sender_of(const RowMove& move) const;
 
   ReplicaGroup& group_;
   std::vector<std::unique_ptr<ReplicaSession>> sessions_;  // of its replicas

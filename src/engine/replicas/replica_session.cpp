@@ -1,4 +1,4 @@
-// One caller on one device: prepared items in, rows in their sinks out.
+// One caller on one device: prepared items in, rows in their targets out.
 #include "engine/replicas/replica_session.h"
 
 #include <algorithm>
@@ -7,24 +7,29 @@
 
 namespace fovea {
 
-ReplicaSession::ReplicaSession(Replica& replica)
-    : replica_(replica), delivery_(replica.device()), download_(replica.device()) {}
+namespace {
 
-bool ReplicaSession::RowMemory::must_change(std::size_t bytes) {
-  recent.add(bytes);
-  return buffer.bytes() < bytes || recent.is_far_below(buffer.bytes());
-}
-
-std::byte* ReplicaSession::reserve(std::size_t bytes, bool is_ordered) {
-  RowMemory& memory = row_memory_[slot_];
-  const bool changes = memory.must_change(bytes);
-  if (changes || !is_ordered) delivery_.wait(slot_);
-  if (changes) {
-    memory.buffer = Buffer{};  // release first: there may not be room for both
-    memory.buffer = replica_.device().allocate(memory.recent.largest());
+/// Gives each item its share, by rows, of the times of a batch. @param elapsed_ms of the run.
+void share_times(std::span<const TowerItem> items, std::span<const GraphUse> uses,
+                 const RunTimes& times, double elapsed_ms) {
+  const double encode_ms = elapsed_ms - times.packing_ms - times.waiting_ms;
+  const auto rows_of = [](const TowerItem& item) {
+    return static_cast<double>(item.prepared->plan.spec.out_rows);
+  };
+  double total_rows = 0;
+  for (const TowerItem& item : items) total_rows += rows_of(item);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Embedding& result = *items[i].target.result;
+    const double share = total_rows == 0 ? 0 : rows_of(items[i]) / total_rows;
+    result.times.pack_ms = times.packing_ms * share;
+    result.times.encode_ms = encode_ms * share;
+    result.graph = uses[i];
   }
-  return memory.buffer.data();
 }
+
+}  // namespace
+
+ReplicaSession::ReplicaSession(Replica& replica) : replica_(replica), mover_(replica.device()) {}
 
 std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* const> items,
                                                 const EncodeOptions& how) {
@@ -40,7 +45,7 @@ std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* co
   std::int64_t total_rows = 0;
   for (const PreparedItem* item : items) total_rows += item->plan.spec.out_rows;
   const std::size_t bytes = static_cast<std::size_t>(total_rows * width) * size_of(dtype);
-  std::byte* next = reserve(bytes, reader != nullptr);
+  std::byte* next = memory_[slot_].reserve(replica_.device(), bytes, reader != nullptr);
   rows_.clear();
   for (const PreparedItem* item : items) {
     rows_.push_back({next, dtype, {item->plan.spec.out_rows, width}});
@@ -53,92 +58,28 @@ std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* co
   return rows_;
 }
 
-void ReplicaSession::begin(std::span<const PreparedItem* const> items, const EncodeOptions& how,
-                           std::span<const RowSink> out) {
+void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
   const Stopwatch tower;
   RunTimes times;
-  const bool stays_on_gpus = !out.empty() && std::ranges::all_of(out, &RowSink::is_on_gpu);
-  Stream* const reader = stays_on_gpus ? &delivery_.queue(slot_) : nullptr;
-  const std::span<const TensorView> rows = run(items, how, times, reader);
-  const double encode_ms = tower.elapsed_ms() - times.packing_ms - times.waiting_ms;
-
-  std::int64_t total_rows = 0;
-  for (const TensorView& view : rows) total_rows += view.shape[0];
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const double share =
-        total_rows == 0 ? 0
-                        : static_cast<double>(rows[i].shape[0]) / static_cast<double>(total_rows);
-    out[i].result->times.pack_ms = times.packing_ms * share;
-    out[i].result->times.encode_ms = encode_ms * share;
-    out[i].result->graph = uses_[i];
-  }
-  keep(out);
-  send(how, out);
-  if (!replica_.device().properties().host_memory) slot_ ^= 1;
-}
-
-void ReplicaSession::keep(std::span<const RowSink> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    // In front of what waits for the stream of the caller: others may ask for these rows at once.
-    if (out[i].keep != nullptr) {
-      out[i].keep->store(replica_.device(), delivery_.queue(slot_), rows_[i]);
-    }
-  }
-}
-
-void ReplicaSession::begin_cached(std::vector<RowCache::Claim> found, const EncodeOptions& how,
-                                  std::span<const RowSink> out) {
+  std::vector<const PreparedItem*> prepared;
+  prepared.reserve(items.size());
+  for (const TowerItem& item : items) prepared.push_back(item.prepared);
   Device& device = replica_.device();
-  Stream& queue = delivery_.queue(RowDelivery::kCached);
-  std::vector<TensorView> rows[2];  // to the host, to GPUs
-  std::vector<RowSink> sinks[2];
-  std::vector<RowCache::Claim> to_gpus;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const bool is_on_gpu = out[i].is_on_gpu();
-    if (is_on_gpu || device.properties().host_memory) found[i].restore(device, queue);
-    if (is_on_gpu) found[i].slot().begin_read(queue);
-    rows[is_on_gpu].push_back(found[i].rows());
-    sinks[is_on_gpu].push_back(out[i]);
-    (is_on_gpu ? to_gpus : reading_).push_back(std::move(found[i]));
-  }
-  if (!to_gpus.empty()) {
-    delivery_.deliver(RowDelivery::kCached, rows[1], sinks[1], how.dtype);
-    const RowMark mark = to_gpus.front().mark(device, queue);
-    for (const RowCache::Claim& claim : to_gpus) claim.slot().end_read(mark);
-  }
-  if (sinks[0].empty()) return;
-  for (const RowCache::Claim& claim : reading_) claim.slot().wait_for_rows();
-  download_.begin(rows[0], how.dtype, sinks[0]);
-}
+  BatchMemory& memory = memory_[slot_];
+  const auto is_on_gpu = [](const TowerItem& item) { return item.target.is_on_gpu(); };
+  Stream* const queue = std::ranges::any_of(items, is_on_gpu) ? &memory.readers(device) : nullptr;
+  run(prepared, how, times, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr);
+  share_times(items, uses_, times, tower.elapsed_ms());
 
-void ReplicaSession::send(const EncodeOptions& how, std::span<const RowSink> out) {
-  std::vector<TensorView> rows[2];  // to the host, to GPUs
-  std::vector<RowSink> sinks[2];
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    rows[out[i].is_on_gpu()].push_back(rows_[i]);
-    sinks[out[i].is_on_gpu()].push_back(out[i]);
+  std::vector<RowMove> moves;
+  moves.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    // In front of what waits for the stream of the caller: others may ask for these rows at once.
+    if (items[i].keep != nullptr) items[i].keep->store(device, memory.readers(device), rows_[i]);
+    moves.emplace_back(rows_[i], items[i].target);
   }
-  if (!sinks[1].empty()) delivery_.deliver(slot_, rows[1], sinks[1], how.dtype);
-  if (sinks[0].empty()) {
-    download_.finish();  // its rows are in the memory that is next
-  } else {
-    download_.begin(rows[0], how.dtype, sinks[0]);
-  }
-}
-
-void ReplicaSession::finish() {
-  download_.finish();
-  reading_.clear();
-  delivery_.finish();
-}
-
-void ReplicaSession::abandon() noexcept {
-  try {
-    download_.finish();
-  } catch (...) {  // NOLINT: the caller has a failure to report already
-  }
-  delivery_.abandon();
-  reading_.clear();
+  mover_.move(std::move(moves), queue);
+  if (!device.properties().host_memory) slot_ ^= 1;
 }
 
 }  // namespace fovea

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/row_dtype.h"
-#include "rows/row_blocks.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -34,16 +34,6 @@ void add_checked(const Destinations& to, const std::string& label, const CallChe
 
 }  // namespace
 
-void check_memory(const RowBlock& block, const Device& device, const std::string& label) {
-  if (block.rows == 0) return;
-  const std::string place =
-      block.device == RowBlock::kHost ? "host memory" : cat("memory of cuda:", block.device);
-  const bool is_reached = block.device == RowBlock::kHost || !device.properties().host_memory;
-  FOVEA_CHECK(is_reached, kInvalidArgument, label, ": an engine on the CPU does not reach ", place);
-  FOVEA_CHECK(device.is_memory_of(block.data, block.device), kInvalidArgument, label, ": is not ",
-              place, ", as it says");
-}
-
 void check_destinations(const Destinations& to, std::span<const Destinations> copies,
                         ItemView items, std::int64_t width, const Device& device) {
   std::vector<UsedBlock> used;
@@ -66,12 +56,6 @@ void check_destinations(const Destinations& to, std::span<const Destinations> co
     check_memory(items[i].block, device, used.back().label);
   }
   check_apart(used, width);
-}
-
-std::optional<Error> lacks_room(const RowBlock* to, std::int64_t rows, const std::string& name) {
-  if (to == nullptr || rows <= to->rows) return std::nullopt;
-  return Error(ErrorCode::kInvalidArgument,
-               cat(name, ": ", rows, " rows do not fit into a destination for ", to->rows));
 }
 
 }  // namespace fovea

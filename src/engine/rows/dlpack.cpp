@@ -11,7 +11,7 @@
 #include "core/check.h"
 #include "core/row_dtype.h"
 #include "fovea/tower/core/shape.h"
-#include "rows/row_blocks.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 

@@ -24,7 +24,7 @@ class CachedRows : public ::testing::Test {
     std::vector<float> memory;
     RowBlock block;
     Embedding result;
-    [[nodiscard]] RowSink sink() { return {&result, &block, RowDType::kFloat32}; }
+    [[nodiscard]] RowTarget target() { return {&result, &block}; }
   };
 
   CachedRows() { replica_.graphs().capture(); }
@@ -39,21 +39,24 @@ class CachedRows : public ::testing::Test {
   /// As a call of encode() of one item on the caller's stream: finds it, or encodes and stores it.
   void encode(const std::string& key, const Batch& batch, Room& to) {
     RowCache::Claim claim = cache_.claim(key);
-    session_.attach(stream_);
-    RowSink sink = to.sink();
+    session_.attach({&stream_, 1});
     if (claim.turn() == RowCache::Turn::kEncode) {
-      claim.describe({});
-      sink.keep = &claim;
-      session_.begin(batch.pointers(), {}, {&sink, 1});
+      encode_and_keep(session_, batch, to, claim);
     } else {
-      begin_cached(std::move(claim), sink);
+      move(std::move(claim), to.target());
     }
     session_.finish();
   }
-  void begin_cached(RowCache::Claim claim, const RowSink& sink) {
-    std::vector<RowCache::Claim> found;
-    found.push_back(std::move(claim));
-    session_.begin_cached(std::move(found), {}, {&sink, 1});
+  static void encode_and_keep(ReplicaSession& session, const Batch& batch, Room& to,
+                              RowCache::Claim& claim) {
+    claim.describe({});
+    const TowerItem item{batch.pointers().front(), to.target(), &claim};
+    session.begin({&item, 1}, {});
+  }
+  void move(RowCache::Claim claim, const RowTarget& target) {
+    std::vector<RowMove> moves;
+    moves.emplace_back(std::move(claim), target);
+    session_.move(std::move(moves));
   }
 
   test::MockModel model_;
@@ -105,10 +108,7 @@ TEST_F(CachedRows, AreNotOverwrittenBeforeSlowStreamsHaveReadThem) {
     others[i].block.data = others[i].memory.data();
     const Batch batch = item(10 + i);
     RowCache::Claim claim = cache_.claim("other " + std::to_string(i));
-    claim.describe({});
-    RowSink sink = others[i].sink();
-    sink.keep = &claim;
-    other.begin(batch.pointers(), {}, {&sink, 1});
+    encode_and_keep(other, batch, others[i], claim);
     other.finish();
     EXPECT_EQ(others[i].memory, rows_of(batch)) << i;
   }
@@ -168,7 +168,7 @@ TEST_F(CachedRows, GoToTheHostWithTheCall) {
   encode("a", item(1), first);
   Embedding result;
   session_.attach({});
-  begin_cached(cache_.claim("a"), {&result});
+  move(cache_.claim("a"), {&result});
   session_.finish();
   const std::vector<float> expected = rows_of(item(1));
   ASSERT_EQ(result.data.size(), expected.size() * sizeof(float));

@@ -29,9 +29,9 @@ using test::MockModel;
 using Items = std::vector<PreparedItem>;
 using Floats = std::vector<float>;
 
-std::vector<const PreparedItem*> pointers(const Items& items) {
-  std::vector<const PreparedItem*> result;
-  for (const PreparedItem& item : items) result.push_back(&item);
+std::vector<TowerItem> tower_items(const Items& items, std::vector<Embedding>& rows) {
+  std::vector<TowerItem> result;
+  for (std::size_t i = 0; i < items.size(); ++i) result.push_back({&items[i], {&rows[i]}});
   return result;
 }
 
@@ -70,10 +70,8 @@ class Group {
 
   void encode_into(std::vector<Embedding>& rows, const Items& items,
                    const EncodeOptions& how = {}) {
-    std::vector<RowSink> out;
-    for (Embedding& one : rows) out.push_back(&one);
     try {
-      session_->begin(pointers(items), how, out);
+      session_->begin(tower_items(items, rows), how);
       session_->finish();
     } catch (...) {
       session_->abandon();
@@ -197,9 +195,7 @@ TEST(GroupSession, RowsLeaveWhileTheNextBatchRuns) {
   std::vector<std::vector<Embedding>> rows;
   for (const Items& items : batches) rows.emplace_back(items.size());
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    std::vector<RowSink> out;
-    for (Embedding& one : rows[i]) out.push_back(&one);
-    group->begin(pointers(batches[i]), {}, out);
+    group->begin(tower_items(batches[i], rows[i]), {});
   }
   group->finish();
   for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -213,9 +209,7 @@ TEST(GroupSession, WhatWasBegunCanBeGivenUp) {
   const Items items = five_items();
   {
     std::vector<Embedding> rows(items.size());
-    std::vector<RowSink> out;
-    for (Embedding& one : rows) out.push_back(&one);
-    group->begin(pointers(items), {}, out);
+    group->begin(tower_items(items, rows), {});
     group->abandon();
   }
   group.expect_right(items);

@@ -17,10 +17,12 @@ using test::Grid;
 /// Results of one batch.
 struct Results {
   explicit Results(const Batch& batch) : embeddings(batch.items().size()) {
-    for (Embedding& embedding : embeddings) out.push_back(&embedding);
+    for (std::size_t i = 0; i < embeddings.size(); ++i) {
+      items.push_back({batch.pointers()[i], {&embeddings[i]}});
+    }
   }
   std::vector<Embedding> embeddings;
-  std::vector<RowSink> out;
+  std::vector<TowerItem> items;  // of the batch, which they refer to
 };
 
 /// On the CPU, and on a device whose work runs as late as it may.
@@ -56,7 +58,7 @@ TEST_P(ReplicaSessionTest, ReplaysAndEagerRunsGiveTheRowsOfTheModel) {
   const Batch items = batch({{1, 4, 4}, {2, 2, 4}, {1, 8, 8}});
   for (const bool eager : {false, true}) {
     Results results(items);
-    session_.begin(items.pointers(), {.enforce_eager = eager}, results.out);
+    session_.begin(results.items, {.enforce_eager = eager});
     session_.finish();
     expect_rows(results, items);
   }
@@ -68,9 +70,9 @@ TEST_P(ReplicaSessionTest, RowsLeaveWhileTheNextBatchesRun) {
   const Batch second = batch({{1, 8, 8}, {1, 4, 4}}, 2);
   const Batch third = batch({{1, 2, 2}}, 3);
   Results results[] = {Results(first), Results(second), Results(third)};
-  session_.begin(first.pointers(), {}, results[0].out);
-  session_.begin(second.pointers(), {}, results[1].out);
-  session_.begin(third.pointers(), {}, results[2].out);
+  session_.begin(results[0].items, {});
+  session_.begin(results[1].items, {});
+  session_.begin(results[2].items, {});
   session_.finish();
   expect_rows(results[0], first);
   expect_rows(results[1], second);
@@ -89,7 +91,7 @@ TEST_P(ReplicaSessionTest, RowMemoryGrowsToTheLargestBatchAndStays) {
   const auto encode = [&](const Batch& items) {
     for (int turn = 0; turn < 2; ++turn) {  // there are two row memories
       Results results(items);
-      session_.begin(items.pointers(), {}, results.out);
+      session_.begin(results.items, {});
       session_.finish();
     }
     return device_->allocated_bytes();
@@ -104,7 +106,7 @@ TEST_P(ReplicaSessionTest, RowMemoryShrinksAfter32BatchesThatNeededLess) {
   const auto encode = [&](const Batch& items, int times) {
     for (int turn = 0; turn < 2 * times; ++turn) {  // there are two row memories
       Results results(items);
-      session_.begin(items.pointers(), {}, results.out);
+      session_.begin(results.items, {});
       session_.finish();
       expect_rows(results, items);
     }
@@ -118,7 +120,7 @@ TEST_P(ReplicaSessionTest, RowMemoryShrinksAfter32BatchesThatNeededLess) {
 TEST_P(ReplicaSessionTest, TimesOfABatchAreSharedByRows) {
   const Batch items = batch({{1, 2, 2}, {1, 4, 4}});  // 1 row and 4
   Results results(items);
-  session_.begin(items.pointers(), {}, results.out);
+  session_.begin(results.items, {});
   session_.finish();
   const StageTimes& one = results.embeddings[0].times;
   const StageTimes& four = results.embeddings[1].times;
@@ -129,7 +131,7 @@ TEST_P(ReplicaSessionTest, TimesOfABatchAreSharedByRows) {
 
 TEST_P(ReplicaSessionTest, NoItemsAreFine) {
   Results results{Batch()};
-  session_.begin({}, {}, results.out);
+  session_.begin(results.items, {});
   session_.finish();
   EXPECT_EQ(replica_.graphs().stats().sub_batches, 0);
 }

@@ -8,7 +8,7 @@
 #include "core/row_dtype.h"
 #include "fovea/embedding.h"
 #include "fovea/tower/device/device.h"
-#include "rows/row_blocks.h"
+#include "rows/row_target.h"
 
 namespace fovea::test {
 

@@ -1,5 +1,5 @@
 // Memory of the caller: what of it holds rows, and what overlaps.
-#include "rows/row_blocks.h"
+#include "rows/row_target.h"
 
 #include <gtest/gtest.h>
 

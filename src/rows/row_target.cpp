@@ -1,8 +1,9 @@
 // Memory of the caller: whether rows fit there, and copies to and from it.
-#include "rows/row_blocks.h"
+#include "rows/row_target.h"
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <tuple>
 #include <vector>
 
@@ -37,7 +38,34 @@ bool overlap(const RowBlock& first, const RowBlock& second, std::int64_t width) 
   return apart < row_bytes(first, width) || stride - apart < row_bytes(second, width);
 }
 
+void allocate(Embedding& result, std::size_t bytes) {
+  try {
+    result.data.resize(bytes);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory,
+                cat(result.name, ": no memory for the ", bytes, " bytes of its rows"));
+  }
+}
+
 }  // namespace
+
+std::optional<Error> RowTarget::lacks_room(std::int64_t rows, const std::string& name) const {
+  if (block == nullptr || rows <= block->rows) return std::nullopt;
+  return Error(ErrorCode::kInvalidArgument,
+               cat(name, ": ", rows, " rows do not fit into a destination for ", block->rows));
+}
+
+RowCopy RowTarget::place(RowCopy rows) const {
+  result->rows = rows.rows;
+  result->width = rows.width;
+  result->dtype = dtype;
+  if (block != nullptr) return copy_to_block(rows, *block);
+  rows.to_dtype = to_dtype(dtype);
+  rows.to_stride = rows.to_row_bytes();
+  allocate(*result, static_cast<std::size_t>(rows.rows) * rows.to_stride);
+  rows.to = result->data.data();
+  return rows;
+}
 
 std::size_t stride_of(const RowBlock& block, std::int64_t width) noexcept {
   return block.row_stride_bytes == 0 ? row_bytes(block, width)
@@ -90,6 +118,16 @@ void check_block(const RowBlock& block, std::int64_t width, const std::string& l
   FOVEA_CHECK(bytes && static_cast<std::uintptr_t>(*bytes) <=
                            std::numeric_limits<std::uintptr_t>::max() - begin_of(block),
               kInvalidArgument, label, ": ", block.rows, " rows are more than memory has");
+}
+
+void check_memory(const RowBlock& block, const Device& device, const std::string& label) {
+  if (block.rows == 0) return;
+  const std::string place =
+      block.device == RowBlock::kHost ? "host memory" : cat("memory of cuda:", block.device);
+  const bool is_reached = block.device == RowBlock::kHost || !device.properties().host_memory;
+  FOVEA_CHECK(is_reached, kInvalidArgument, label, ": an engine on the CPU does not reach ", place);
+  FOVEA_CHECK(device.is_memory_of(block.data, block.device), kInvalidArgument, label, ": is not ",
+              place, ", as it says");
 }
 
 void check_apart(std::span<const UsedBlock> blocks, std::int64_t width) {

@@ -1,7 +1,5 @@
 // Rows that stay on a device reach the caller in the order of the caller's stream, without a wait
 // of the host. The queues of this device run as late as they may.
-#include "engine/replicas/row_delivery.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -31,11 +29,11 @@ class Room {
                          .rows = batch.items()[i].plan.spec.out_rows});
     }
     for (std::size_t i = 0; i < memory_.size(); ++i) {
-      sinks_.emplace_back(&results_[i], &blocks_[i], dtype);
+      items_.push_back({batch.pointers()[i], {&results_[i], &blocks_[i], dtype}});
     }
   }
 
-  [[nodiscard]] std::span<const RowSink> sinks() const { return sinks_; }
+  [[nodiscard]] std::span<const TowerItem> items() const { return items_; }
   [[nodiscard]] const std::vector<float>& rows(std::size_t item) const { return memory_[item]; }
   [[nodiscard]] std::vector<float>& rows(std::size_t item) { return memory_[item]; }
   [[nodiscard]] const Embedding& result(std::size_t item) const { return results_[item]; }
@@ -49,12 +47,12 @@ class Room {
   std::vector<std::vector<float>> memory_;
   std::vector<RowBlock> blocks_;
   std::vector<Embedding> results_;
-  std::vector<RowSink> sinks_;
+  std::vector<TowerItem> items_;
 };
 
-class RowDeliveryTest : public ::testing::Test {
+class RowsToGpus : public ::testing::Test {
  protected:
-  RowDeliveryTest() { replica_.graphs().capture(); }
+  RowsToGpus() { replica_.graphs().capture(); }
 
   [[nodiscard]] Batch batch(std::uint64_t seed) const {
     return test::mock_batch(model_, {{1, 4, 4}, {1, 2, 2}}, seed);
@@ -63,9 +61,9 @@ class RowDeliveryTest : public ::testing::Test {
     return {batch, model_.graph_spec().out_width};
   }
   /// As a call of encode() that takes one batch.
-  void encode(const Batch& batch, const Room& room) {
-    session_.attach(stream_);
-    session_.begin(batch.pointers(), {}, room.sinks());
+  void encode(const Room& room) {
+    session_.attach({&stream_, 1});
+    session_.begin(room.items(), {});
     session_.finish();
   }
   void expect_rows(const Room& room, const Batch& batch) const {
@@ -90,22 +88,22 @@ class RowDeliveryTest : public ::testing::Test {
   ReplicaSession session_{replica_};
 };
 
-TEST_F(RowDeliveryTest, TheHostWaitsForNoRows) {
+TEST_F(RowsToGpus, TheHostWaitsForNoRows) {
   const Batch items = batch(1);
   const Room to = room(items);
   run_another_caller();  // memory has grown
-  encode(items, to);
+  encode(to);
   const std::int64_t before = device_.host_waits();
   const Batch next = batch(2);
   const Room after = room(next);
-  session_.attach(stream_);
-  session_.begin(next.pointers(), {}, after.sinks());  // takes the other row memory, which is new
+  session_.attach({&stream_, 1});
+  session_.begin(after.items(), {});  // takes the other row memory, which is new
   session_.finish();
   const std::int64_t with_new_memory = device_.host_waits();
   callers_->synchronize();
   const Room again = room(items);
   const std::int64_t warm = device_.host_waits();
-  encode(items, again);
+  encode(again);
   EXPECT_EQ(device_.host_waits(), warm);
   EXPECT_TRUE(again.is_untouched()) << "nothing has run yet";
   EXPECT_LE(with_new_memory, before + 1);
@@ -115,28 +113,27 @@ TEST_F(RowDeliveryTest, TheHostWaitsForNoRows) {
   expect_rows(again, items);
 }
 
-TEST_F(RowDeliveryTest, WhatTheStreamHeldRunsBefore) {
+TEST_F(RowsToGpus, WhatTheStreamHeldRunsBefore) {
   const Batch items = batch(1);
   Room to = room(items);
   std::vector<float> seen(to.rows(0).size());
   const std::size_t bytes = seen.size() * sizeof(float);
   callers_->copy(reinterpret_cast<std::byte*>(seen.data()),
                  reinterpret_cast<const std::byte*>(to.rows(0).data()), bytes);
-  encode(items, to);
+  encode(to);
   const Batch more = batch(2);
   const Room elsewhere = room(more);
-  for (int turn = 0; turn < 2; ++turn)
-    encode(more, elsewhere);  // one takes the memory of the first
-  run_another_caller();       // everything that may run on the replica does
+  for (int turn = 0; turn < 2; ++turn) encode(elsewhere);  // one takes the memory of the first
+  run_another_caller();  // everything that may run on the replica does
   callers_->synchronize();
   EXPECT_EQ(seen, std::vector<float>(seen.size(), -1.0F)) << "the memory as it was before the call";
   expect_rows(to, items);
 }
 
-TEST_F(RowDeliveryTest, WhatIsPutOnTheStreamAfterwardsFindsTheRows) {
+TEST_F(RowsToGpus, WhatIsPutOnTheStreamAfterwardsFindsTheRows) {
   const Batch items = batch(1);
   const Room to = room(items);
-  encode(items, to);
+  encode(to);
   std::vector<float> seen(to.rows(0).size());
   callers_->copy(reinterpret_cast<std::byte*>(seen.data()),
                  reinterpret_cast<const std::byte*>(to.rows(0).data()),
@@ -145,29 +142,30 @@ TEST_F(RowDeliveryTest, WhatIsPutOnTheStreamAfterwardsFindsTheRows) {
   EXPECT_EQ(seen, model_.reference(items.items()[0]));
 }
 
-TEST_F(RowDeliveryTest, RowsOnTheirWayAreNotOverwritten) {
+TEST_F(RowsToGpus, RowsOnTheirWayAreNotOverwritten) {
   std::vector<Batch> batches;
   std::vector<Room> rooms;
   rooms.reserve(6);
   for (std::uint64_t seed = 0; seed < 6; ++seed) batches.push_back(batch(seed));
   for (const Batch& items : batches) rooms.push_back(room(items));
-  for (std::size_t i = 0; i < batches.size(); ++i) encode(batches[i], rooms[i]);
+  for (std::size_t i = 0; i < batches.size(); ++i) encode(rooms[i]);
   run_another_caller();  // all towers run now, as early as their queue lets them
   callers_->synchronize();
   for (std::size_t i = 0; i < batches.size(); ++i) expect_rows(rooms[i], batches[i]);
 }
 
-TEST_F(RowDeliveryTest, ACallToTheHostDoesNotOverwriteRowsOnTheirWay) {
+TEST_F(RowsToGpus, ACallToTheHostDoesNotOverwriteRowsOnTheirWay) {
   const Batch first = batch(1);
   const Batch second = batch(2);
   const Room to = room(first);
-  encode(first, to);
+  encode(to);
   for (int turn = 0; turn < 2; ++turn) {  // one of them takes the memory of the first
     std::vector<Embedding> results(second.items().size());
-    std::vector<RowSink> sinks;
-    sinks.reserve(results.size());
-    for (Embedding& result : results) sinks.emplace_back(&result);
-    session_.begin(second.pointers(), {}, sinks);
+    std::vector<TowerItem> to_host;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      to_host.push_back({second.pointers()[i], {&results[i]}});
+    }
+    session_.begin(to_host, {});
     session_.finish();
     EXPECT_EQ(results[0].data.size(), model_.reference(second.items()[0]).size() * sizeof(float));
   }
@@ -175,13 +173,13 @@ TEST_F(RowDeliveryTest, ACallToTheHostDoesNotOverwriteRowsOnTheirWay) {
   expect_rows(to, first);
 }
 
-TEST_F(RowDeliveryTest, SinksOnBothSidesGetTheirRows) {
+TEST_F(RowsToGpus, TargetsOnBothSidesGetTheirRows) {
   const Batch items = batch(3);
   const Room to = room(items);
   Embedding on_host;
-  const std::vector<RowSink> sinks{&on_host, to.sinks()[1]};
-  session_.attach(stream_);
-  session_.begin(items.pointers(), {}, sinks);
+  const std::vector<TowerItem> both{{items.pointers()[0], {&on_host}}, to.items()[1]};
+  session_.attach({&stream_, 1});
+  session_.begin(both, {});
   session_.finish();
   const std::vector<float> first = model_.reference(items.items()[0]);
   ASSERT_EQ(on_host.data.size(), first.size() * sizeof(float));
@@ -190,11 +188,11 @@ TEST_F(RowDeliveryTest, SinksOnBothSidesGetTheirRows) {
   EXPECT_EQ(to.rows(1), model_.reference(items.items()[1]));
 }
 
-TEST_F(RowDeliveryTest, WithoutAStreamRowsAreThereInTheEnd) {
+TEST_F(RowsToGpus, WithoutAStreamRowsAreThereInTheEnd) {
   const Batch items = batch(4);
   const Room to = room(items);
   session_.attach({});
-  session_.begin(items.pointers(), {}, to.sinks());
+  session_.begin(to.items(), {});
   session_.finish();
   expect_rows(to, items);
   EXPECT_EQ(to.result(0).rows, 4);
@@ -202,11 +200,11 @@ TEST_F(RowDeliveryTest, WithoutAStreamRowsAreThereInTheEnd) {
   EXPECT_TRUE(to.result(0).data.empty());
 }
 
-TEST_F(RowDeliveryTest, NothingIsWrittenAfterACallWasGivenUp) {
+TEST_F(RowsToGpus, NothingIsWrittenAfterACallWasGivenUp) {
   const Batch items = batch(5);
   Room to = room(items);
-  session_.attach(stream_);
-  session_.begin(items.pointers(), {}, to.sinks());
+  session_.attach({&stream_, 1});
+  session_.begin(to.items(), {});
   session_.abandon();
   std::ranges::fill(to.rows(0), 7.0F);
   run_another_caller();
@@ -214,24 +212,24 @@ TEST_F(RowDeliveryTest, NothingIsWrittenAfterACallWasGivenUp) {
   EXPECT_EQ(to.rows(0), std::vector<float>(to.rows(0).size(), 7.0F));
 }
 
-TEST_F(RowDeliveryTest, ASessionEndsAfterItsRowsHaveLeft) {
+TEST_F(RowsToGpus, ASessionEndsAfterItsRowsHaveLeft) {
   const Batch items = batch(6);
   const Room to = room(items);
   {
     ReplicaSession session(replica_);
-    session.attach(stream_);
-    session.begin(items.pointers(), {}, to.sinks());
+    session.attach({&stream_, 1});
+    session.begin(to.items(), {});
     session.finish();
   }
   expect_rows(to, items);
 }
 
-TEST_F(RowDeliveryTest, AnotherCallersRowsDoNotWaitForTheStream) {
+TEST_F(RowsToGpus, AnotherCallersRowsDoNotWaitForTheStream) {
   const Batch items = batch(7);
   const Room to = room(items);
   bool has_run = false;
   static_cast<DeferredStream&>(*callers_).submit([&] { has_run = true; });
-  encode(items, to);
+  encode(to);
   run_another_caller();
   EXPECT_FALSE(has_run);
   callers_->synchronize();
