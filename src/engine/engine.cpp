@@ -2,7 +2,6 @@
 #include "fovea/engine.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/boundary.h"
@@ -18,14 +17,15 @@ namespace fovea {
 
 namespace {
 
-/// Everything about a result but its rows.
-Embedding describe(const MediaItem& media, const PreparedMedia& prepared) {
-  Embedding result;
-  result.name = media.name;
-  result.modality = media.modality;
+/// Fills in everything about a result but its rows.
+void describe(const Item& item) {
+  const PreparedMedia& prepared = item.prepared;
+  Embedding& result = item.result();
+  result = {};
+  result.name = item.media->name;
+  result.modality = item.media->modality;
   result.times = prepared.times;
-  result.error = prepared.error;
-  if (prepared.error) return result;
+  if (prepared.error) return;
   const ItemPlan& plan = prepared.item.plan;
   if (plan.has_grid_thw) result.grid_thw = plan.grid;
   result.source_width_px = plan.source_width_px;
@@ -34,67 +34,79 @@ Embedding describe(const MediaItem& media, const PreparedMedia& prepared) {
   result.timestamps = prepared.timestamps;
   result.resized_width_px = plan.resized_width_px;
   result.resized_height_px = plan.resized_height_px;
-  return result;
 }
 
 }  // namespace
 
-void Engine::Impl::Call::tell(std::int64_t items_done) const {
-  if (how.progress && items_done > 0) call_back(how.progress, items_done, std::ssize(media));
-}
-
 std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions& how,
                                             const Destinations& to) {
   const CallScope scope(how.bounds, "encode");
-  std::vector<Embedding> results(media.size());
-  Call call{.media = media, .how = how, .to = to, .results = results};
+  Call call(media, how, to);
   if (!to.blocks.empty()) check_room(call);
-  if (row_cache && how.use_cache && !how.enforce_eager) {
-    run_cached(call);
-  } else {
-    std::vector<std::size_t> all(media.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    run(call, std::move(all), [](std::size_t) {});
+  if (row_cache && how.use_cache && !how.enforce_eager) find_keys(call);
+  CachedCall cached(row_cache.get(), call);
+  try {
+    do {
+      run(call, cached);
+    } while (cached.wait_for_others());
+  } catch (const Error& error) {
+    cached.failed(error);
+    throw;
+  }
+  for (const Item& item : call.items) {
+    Embedding& result = item.result();
+    if (!item.key || result.error) continue;
+    result.key = rows_key(*item.key, item.media->modality, item.target.dtype, options);
   }
   for (const Destinations& copy : how.copies) copy_rows(call, copy);
-  return results;
+  call.tell(std::ssize(call.items));
+  return std::move(call.results);
 }
 
-void Engine::Impl::run(Call& call, std::vector<std::size_t> which, const Finished& finished) {
-  call.done += static_cast<std::int64_t>(
-      std::erase_if(which, [&](std::size_t item) { return call.results[item].error.has_value(); }));
+void Engine::Impl::find_keys(Call& call) {
+  decode_pool.parallel_for(std::ssize(call.items), [&](std::int64_t i, int) {
+    Item& item = call.items[static_cast<std::size_t>(i)];
+    if (!item.result().error) item.key = item_key({fingerprint, options}, *item.media);
+  });
+}
+
+void Engine::Impl::run(Call& call, CachedCall& cached) {
+  const auto finish_encoded = [&](const Selection& items) {
+    finish(items);
+    std::ranges::for_each(items, [](Item* item) { CachedCall::encoded(*item); });
+  };
+  Selection last = cached.to_encode();  // what is finished at the end
   const SessionOfCall session(sessions, {&call.to.stream, 1});
   PreparedWindows windows(
       {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())},
-      call.media, order(call, which));
+      order(call, last));
   while (!windows.done()) {
     const std::int64_t before = call.done;
     const PreparedWindows::Window window = windows.next();
     check_interrupt();  // the end of a call is no error of its items
     submit(*session, window, call);
-    call.done += std::ssize(window.prepared);
-    if (on_host()) finish(call, window.call.items, finished);
+    call.done += std::ssize(window.items);
+    if (on_host()) finish_encoded(window.items);
     call.tell(on_host() ? call.done : before);  // a GPU is still at work on this window
   }
-  if (on_host()) which.clear();  // they are finished
-  const std::vector<std::size_t> found = move_known(*session, call);
-  which.insert(which.end(), found.begin(), found.end());
+  if (on_host()) last.clear();
+  const Selection found = take_found(call, cached);
+  last.insert(last.end(), found.begin(), found.end());
+  if (!call.known.empty()) session->move(std::exchange(call.known, {}));
   session->finish();
-  const bool ends = !on_host() || !which.empty();
-  finish(call, which, finished);
+  finish_encoded(last);
   move_seen(*session, call);
-  if (ends) call.tell(call.done);
+  call.tell(call.done);
 }
 
-void Engine::Impl::finish(const Call& call, std::span<const std::size_t> items,
-                          const Finished& finished) {
-  for (const std::size_t item : items) {
-    Embedding& result = call.results[item];
-    const bool is_encoded = !is_finished(call.media[item]) && !result.error;
-    if (options.video_pruning_rate > 0 && is_encoded && result.modality == Modality::kVideo) {
+void Engine::Impl::finish(const Selection& items) {
+  if (options.video_pruning_rate == 0) return;
+  for (const Item* item : items) {
+    Embedding& result = item->result();
+    const bool is_encoded = !is_finished(*item->media) && !result.error;
+    if (is_encoded && result.modality == Modality::kVideo) {
       prune_video(result, options.video_pruning_rate, decode_pool);
     }
-    finished(item);
   }
 }
 
@@ -118,18 +130,24 @@ std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(ItemView media,
   return sizes;
 }
 
-std::vector<CallWindow> Engine::Impl::order(const Call& call, std::span<const std::size_t> which) {
-  std::vector<std::optional<ItemPlan>> sizes(which.size());
-  if (which.size() > 1) {  // a single item goes with none
-    if (call.sizes.empty()) {
-      sizes = sizes_ahead(call.media, which);
-    } else {
-      std::ranges::transform(which, sizes.begin(), [&](std::size_t i) { return call.sizes[i]; });
-    }
+void Engine::Impl::plan(const Selection& items) {
+  decode_pool.parallel_for(std::ssize(items), [&](std::int64_t i, int) {
+    Item& item = *items[static_cast<std::size_t>(i)];
+    if (!item.is_planned) item.plan = fovea::plan_ahead(model(), *item.media, options.media);
+    item.is_planned = true;
+  });
+}
+
+std::vector<PreparedWindows::Window> Engine::Impl::order(const Call& call, const Selection& items) {
+  std::vector<std::optional<ItemPlan>> sizes(items.size());
+  if (items.size() > 1) {  // a single item goes with none
+    plan(items);
+    std::ranges::transform(items, sizes.begin(), &Item::plan);
   }
-  std::vector<CallWindow> windows = order_call(call_limits(call.how.enforce_eager), sizes);
-  for (CallWindow& window : windows) {
-    for (std::size_t& item : window.items) item = which[item];
+  std::vector<PreparedWindows::Window> windows;
+  for (CallWindow& window : order_call(call_limits(call.how.enforce_eager), sizes)) {
+    windows.push_back({.items = {}, .replicas = std::move(window.replicas)});
+    for (const std::size_t place : window.items) windows.back().items.push_back(items[place]);
   }
   return windows;
 }
@@ -137,31 +155,29 @@ std::vector<CallWindow> Engine::Impl::order(const Call& call, std::span<const st
 void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& window,
                           Call& call) {
   std::vector<TowerItem> items;
-  items.reserve(window.prepared.size());
+  items.reserve(window.items.size());
   Assignment assignment{.counts = std::vector<std::size_t>(replicas->size())};
-  for (std::size_t i = 0; i < window.prepared.size(); ++i) {
-    const std::size_t item = window.call.items[i];
-    const PreparedMedia& prepared = window.prepared[i];
-    call.results[item] = describe(call.media[item], prepared);
-    if (prepared.error) {
-      fail(call, item, *prepared.error);
-    } else if (is_finished(call.media[item])) {
+  for (std::size_t i = 0; i < window.items.size(); ++i) {
+    Item& item = *window.items[i];
+    describe(item);
+    if (item.prepared.error) {
+      call.fail(item, *item.prepared.error);
+    } else if (is_finished(*item.media)) {
       take_finished(call, item);
-    } else if (has_room(call, item, final_rows(prepared.item.plan))) {
-      if (!window.call.replicas.empty()) {
+    } else if (call.has_room(item, final_rows(item.prepared.item.plan))) {
+      if (!window.replicas.empty()) {
         assignment.order.push_back(items.size());
-        ++assignment.counts[window.call.replicas[i]];
+        ++assignment.counts[window.replicas[i]];
       }
-      RowCache::Claim* const keep =
-          call.cached == nullptr ? nullptr : call.cached->keeper(item, call.results[item]);
-      items.push_back({&prepared.item, tower_target(call, item), keep});
+      items.push_back({&item.prepared.item, tower_target(item), CachedCall::keeper(item)});
     }
   }
-  if (window.call.replicas.empty()) {
+  if (window.replicas.empty()) {
     session.begin(items, call.how);
   } else {
     session.begin(items, assignment, call.how);
   }
+  for (Item* item : window.items) item->prepared = {};
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,8 +12,8 @@
 #include "core/spares.h"
 #include "core/thread_pool.h"
 #include "engine/backend.h"
-#include "engine/cached/cached_call.h"
-#include "engine/cached/item_key.h"
+#include "engine/cached_call.h"
+#include "engine/call.h"
 #include "engine/call_plan.h"
 #include "engine/prepare.h"
 #include "engine/prepare/item_view.h"
@@ -22,7 +21,6 @@
 #include "engine/replicas/group_session.h"
 #include "engine/replicas/replica_group.h"
 #include "engine/replicas/replica_log.h"
-#include "engine/rows/destinations.h"
 #include "fovea/engine.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "fovea/tower/device/device.h"
@@ -107,63 +105,40 @@ struct Engine::Impl {
   Spares<BatchMemory> gathers;                     // one per call of several ranks
 
  private:
-  /// What encode() was called with, and its results.
-  struct Call {
-    ItemView media;
-    const EncodeOptions& how;
-    const Destinations& to;
-    std::span<Embedding> results;
-    CachedCall* cached = nullptr;                     // asks row_cache; null: it does not
-    std::int64_t done = 0;                            // items, for how.progress
-    std::vector<std::optional<ItemPlan>> sizes = {};  // of all items of a call with destinations
-    std::vector<RowMove> finished = {};               // rows that came with the call
-
-    void tell(std::int64_t items_done) const;
-    /// Of the rows of an item.
-    [[nodiscard]] RowDType dtype(std::size_t item) const {
-      return to.blocks.empty() ? how.dtype : to.blocks[item].dtype;
-    }
-  };
-  /// What is done with an item when its result is complete.
-  using Finished = std::function<void(std::size_t item)>;
-
   void load();
   /// Makes the encoder cache that the options ask for, and names the model for it.
   void make_cache(const checkpoint::WeightSource& weights);
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
-  /// Encodes the items `which` of a call, those that have failed aside, in the order that suits
-  /// them.
-  void run(Call& call, std::vector<std::size_t> which, const Finished& finished);
-  /// As run for all items; those that the encoder cache knows, or is about to, are not encoded.
-  void run_cached(Call& call);
-  /// Has the session begin to move rows that no tower computes: those that came with the call, and
-  /// those of the encoder cache.
-  /// @return the items that were found in the cache.
-  std::vector<std::size_t> move_known(GroupSession& session, Call& call);
-  [[nodiscard]] std::vector<std::optional<ItemKey>> item_keys(const Call& call);
-  /// The order in which items are worked off, from the headers of what the call names.
-  [[nodiscard]] std::vector<CallWindow> order(const Call& call, std::span<const std::size_t> which);
-  /// Fills in the results of a window, without rows, and has the replicas begin to write those.
-  void submit(GroupSession& session, const PreparedWindows::Window& window, Call& call);
-  /// Gives an item an error, or throws it, as the call wants.
-  static void fail(const Call& call, std::size_t item, const Error& error);
-  /// Whether the destination of an item has room for its rows; fails the item if not.
-  static bool has_room(const Call& call, std::size_t item, std::int64_t rows);
+  // What encode() does, in order.
+  /// Looks at the headers of items that nobody has looked at.
+  void plan(const Selection& items);
   /// Fails the items whose rows, as far as their headers tell, exceed their destinations.
   void check_room(Call& call);
-  /// Where the rows of an item go in the end, and where those of the tower do: to its result, if
-  /// the host has still to see them.
-  [[nodiscard]] static RowTarget destination(const Call& call, std::size_t item);
-  [[nodiscard]] RowTarget tower_target(const Call& call, std::size_t item) const;
+  /// Names items by what their rows depend on.
+  void find_keys(Call& call);
+  /// Encodes the items that `cached` says, in the order that suits them, and takes those that it
+  /// has found to their targets.
+  void run(Call& call, CachedCall& cached);
+  /// The order in which items are worked off.
+  [[nodiscard]] std::vector<PreparedWindows::Window> order(const Call& call,
+                                                           const Selection& items);
+  /// Fills in the results of a window, without rows, and has the replicas begin to write those.
+  void submit(GroupSession& session, const PreparedWindows::Window& window, Call& call);
   /// Fills in the result of an item that came as rows, and notes that these are to be moved.
-  void take_finished(Call& call, std::size_t item);
+  void take_finished(Call& call, Item& item);
+  /// Fills in the results of items from the encoder cache, and notes that their rows are to be
+  /// moved. @return those that have room.
+  Selection take_found(Call& call, CachedCall& cached);
+  /// Completes results whose rows are there: prunes videos, if the options ask for it.
+  void finish(const Selection& items);
   /// Brings rows that the host had to see to their destinations.
-  void move_seen(GroupSession& session, Call& call);
+  static void move_seen(GroupSession& session, Call& call);
   /// Copies rows from their destinations to a further place.
   void copy_rows(const Call& call, const Destinations& copy);
-  /// Completes results whose rows are there: prunes videos, if the options ask for it.
-  void finish(const Call& call, std::span<const std::size_t> items, const Finished& finished);
+
+  /// Where the rows of an item go from the tower: to its result, if the host has still to see them.
+  [[nodiscard]] RowTarget tower_target(const Item& item) const;
 };
 
 /// Says where the values of preprocessing come from, and warns of files that are not looked at and

@@ -17,16 +17,6 @@ std::vector<Embedding> Engine::Impl::encode_to(const Destinations& to, ItemView 
   return encode(media, how, to);
 }
 
-void Engine::Impl::fail(const Call& call, std::size_t item, const Error& error) {
-  Embedding failed;
-  failed.name = call.media[item].name;
-  failed.modality = call.media[item].modality;
-  failed.times = call.results[item].times;
-  failed.error = error;
-  call.results[item] = std::move(failed);
-  if (call.how.on_error == OnError::kFail) throw Error(error);
-}
-
 std::int64_t Engine::Impl::final_rows(const ItemPlan& plan) const {
   const bool is_pruned = options.video_pruning_rate > 0 && plan.modality == Modality::kVideo;
   return is_pruned ? num_retained(plan.spec.out_rows, plan.grid[0], options.video_pruning_rate)
@@ -34,68 +24,67 @@ std::int64_t Engine::Impl::final_rows(const ItemPlan& plan) const {
 }
 
 void Engine::Impl::check_room(Call& call) {
-  call.sizes.resize(call.media.size());
-  decode_pool.parallel_for(std::ssize(call.media), [&](std::int64_t i, int) {
-    const auto item = static_cast<std::size_t>(i);
-    call.sizes[item] = fovea::plan_ahead(model(), call.media[item], options.media);
-  });
-  for (std::size_t item = 0; item < call.media.size(); ++item) {
-    const MediaItem& media = call.media[item];
-    if (!call.sizes[item] && !is_finished(media)) continue;
-    const std::int64_t rows =
-        is_finished(media) ? num_finished_rows(media) : final_rows(*call.sizes[item]);
-    (void)has_room(call, item, rows);
+  Selection all;
+  for (Item& item : call.items) all.push_back(&item);
+  plan(all);
+  for (Item& item : call.items) {
+    const bool is_known = item.plan || is_finished(*item.media);
+    if (!is_known) continue;
+    const std::int64_t rows = item.plan ? final_rows(*item.plan) : num_finished_rows(*item.media);
+    if (!call.has_room(item, rows)) ++call.done;
   }
 }
 
-bool Engine::Impl::has_room(const Call& call, std::size_t item, std::int64_t rows) {
-  const std::optional<Error> error =
-      destination(call, item).lacks_room(rows, call.media[item].name);
-  if (!error) return true;
-  if (call.cached != nullptr) call.cached->leave(item);
-  fail(call, item, *error);
-  return false;
-}
-
-RowTarget Engine::Impl::destination(const Call& call, std::size_t item) {
-  const RowBlock* const block = call.to.blocks.empty() ? nullptr : &call.to.blocks[item];
-  return {&call.results[item], block, call.dtype(item)};
-}
-
-RowTarget Engine::Impl::tower_target(const Call& call, std::size_t item) const {
-  RowTarget target = destination(call, item);
-  const bool is_pruned =
-      options.video_pruning_rate > 0 && call.media[item].modality == Modality::kVideo;
+RowTarget Engine::Impl::tower_target(const Item& item) const {
+  RowTarget target = item.target;
+  const bool is_pruned = options.video_pruning_rate > 0 && item.media->modality == Modality::kVideo;
   if (is_pruned) target.block = nullptr;
   return target;
 }
 
-void Engine::Impl::take_finished(Call& call, std::size_t item) {
-  const MediaItem& media = call.media[item];
+void Engine::Impl::take_finished(Call& call, Item& item) {
+  const MediaItem& media = *item.media;
   ++precomputed_items;
-  call.results[item].grid_thw = media.grid_thw;
-  call.results[item].retained = media.retained;
-  const RowTarget to = destination(call, item);
+  item.result().grid_thw = media.grid_thw;
+  item.result().retained = media.retained;
   if (media.source == MediaItem::Source::kRowBlock) {
     check_memory(media.block, *backends.front().device, media.name);
-    call.finished.emplace_back(media.block, media.row_width, to);
+    call.known.emplace_back(media.block, media.row_width, item.target);
     return;
   }
   const ConstTensorView rows{reinterpret_cast<const std::byte*>(media.content().data()),
                              to_dtype(media.row_dtype),
                              {media.num_rows, media.row_width}};
-  call.finished.emplace_back(rows, to, RowMove::Source::kHost);
+  call.known.emplace_back(rows, item.target, RowMove::Source::kHost);
+}
+
+Selection Engine::Impl::take_found(Call& call, CachedCall& cached) {
+  Selection found;
+  for (Item* item : cached.take_found()) {
+    const RowTarget target = tower_target(*item);
+    const CacheUse use = item->result().cache;
+    item->result() = item->claim->facts();
+    item->result().name = item->media->name;
+    item->result().cache = use;
+    ++call.done;
+    const std::int64_t rows = item->claim->facts().rows;
+    if (target.block != nullptr && !call.has_room(*item, rows)) continue;
+    call.known.emplace_back(std::move(*item->claim), target);
+    item->claim.reset();
+    found.push_back(item);
+  }
+  return found;
 }
 
 void Engine::Impl::move_seen(GroupSession& session, Call& call) {
   if (call.to.blocks.empty()) return;
   std::vector<RowMove> moves;
-  for (std::size_t item = 0; item < call.media.size(); ++item) {
-    Embedding& result = call.results[item];
-    if (result.data.empty() || !has_room(call, item, result.rows)) continue;
+  for (Item& item : call.items) {
+    Embedding& result = item.result();
+    if (result.data.empty() || !call.has_room(item, result.rows)) continue;
     RowBytes data = std::exchange(result.data, {});
     const ConstTensorView rows{data.data(), to_dtype(result.dtype), {result.rows, result.width}};
-    moves.emplace_back(rows, destination(call, item), RowMove::Source::kHost);
+    moves.emplace_back(rows, item.target, RowMove::Source::kHost);
     moves.back().bytes = std::move(data);
   }
   if (moves.empty()) return;
@@ -108,12 +97,12 @@ void Engine::Impl::copy_rows(const Call& call, const Destinations& copy) {
   std::vector<CallerStream> streams{copy.stream};
   if (call.to.stream.device != CallerStream::kNone) streams.push_back(call.to.stream);
   std::vector<RowMove> moves;
-  for (std::size_t item = 0; item < call.results.size(); ++item) {
-    RowBlock from = call.to.blocks[item];
-    from.rows = call.results[item].rows;
-    RowTarget to = destination(call, item);
-    to.block = &copy.blocks[item];
-    if (from.rows > 0) moves.emplace_back(from, report.width, to);
+  for (std::size_t i = 0; i < call.items.size(); ++i) {
+    RowTarget target = call.items[i].target;
+    RowBlock from = *target.block;
+    from.rows = target.result->rows;
+    target.block = &copy.blocks[i];
+    if (from.rows > 0) moves.emplace_back(from, report.width, target);
   }
   const SessionOfCall session(sessions, streams);
   session->move(std::move(moves));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -346,25 +345,14 @@ PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& medi
   return result;
 }
 
-std::vector<PreparedMedia> prepare_some(const PrepareContext& context, ItemView media,
-                                        std::span<const std::size_t> which, ThreadPool& pool,
-                                        std::size_t most_bytes) {
-  std::vector<PreparedMedia> results(which.size());
-  WindowBudget window(most_bytes, which.size());
-  pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
+std::vector<PreparedMedia> prepare_all(const PrepareContext& context,
+                                       std::span<const MediaItem> media, ThreadPool& pool) {
+  std::vector<PreparedMedia> results(media.size());
+  pool.parallel_for(std::ssize(media), [&](std::int64_t i, int) {
     const auto index = static_cast<std::size_t>(i);
-    WindowBudget::Place place(window, index);
-    results[index] =
-        prepare_media(context, media[which[index]], most_bytes == 0 ? nullptr : &place);
+    results[index] = prepare_media(context, media[index]);
   });
   return results;
-}
-
-std::vector<PreparedMedia> prepare_all(const PrepareContext& context, ItemView media,
-                                       ThreadPool& pool) {
-  std::vector<std::size_t> which(media.size());
-  std::iota(which.begin(), which.end(), std::size_t{0});
-  return prepare_some(context, media, which, pool, 0);
 }
 
 }  // namespace fovea

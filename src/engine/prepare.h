@@ -7,7 +7,6 @@
 
 #include "core/thread_pool.h"
 #include "engine/prepare/decode_budget.h"
-#include "engine/prepare/item_view.h"
 #include "engine/prepare/window_budget.h"
 #include "fovea/embedding.h"
 #include "fovea/log.h"
@@ -55,13 +54,9 @@ struct PrepareContext {
 [[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
                                           WindowBudget::Place* place = nullptr);
 
-/// As prepare_media for the items `which` of `media` at once, spread over the pool, in that order.
-/// @param most_bytes of their pixels together; 0: any. Later items are postponed, the first is not.
-[[nodiscard]] std::vector<PreparedMedia> prepare_some(const PrepareContext& context, ItemView media,
-                                                      std::span<const std::size_t> which,
-                                                      ThreadPool& pool, std::size_t most_bytes);
-/// As prepare_some for all of `media`, however large.
-[[nodiscard]] std::vector<PreparedMedia> prepare_all(const PrepareContext& context, ItemView media,
+/// As prepare_media for all of `media` at once, spread over the pool.
+[[nodiscard]] std::vector<PreparedMedia> prepare_all(const PrepareContext& context,
+                                                     std::span<const MediaItem> media,
                                                      ThreadPool& pool);
 
 }  // namespace fovea

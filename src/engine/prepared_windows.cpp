@@ -1,6 +1,7 @@
 // One window ahead of the tower.
 #include "engine/prepared_windows.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -10,24 +11,34 @@ namespace fovea {
 
 namespace {
 
+using Window = PreparedWindows::Window;
+
+/// Prepares items at once, spread over the pool, in this order.
+/// @param most_bytes of their pixels together; 0: any. Later items are postponed, the first is not.
+void prepare(const PreparedWindows::Source& source, const Selection& items,
+             std::size_t most_bytes) {
+  WindowBudget budget(most_bytes, items.size());
+  source.pool.parallel_for(std::ssize(items), [&](std::int64_t i, int) {
+    const auto place = static_cast<std::size_t>(i);
+    WindowBudget::Place own(budget, place);
+    Item& item = *items[place];
+    item.prepared = prepare_media(source.context, *item.media, most_bytes == 0 ? nullptr : &own);
+  });
+}
+
 /// Takes the postponed items out of a window without replicas.
-CallWindow take_postponed(PreparedWindows::Window& window) {
-  CallWindow later;
-  std::vector<std::size_t> items;
-  for (std::size_t i = 0; i < window.prepared.size(); ++i) {
-    (window.prepared[i].postponed ? later.items : items).push_back(window.call.items[i]);
-  }
-  std::erase_if(window.prepared, [](const PreparedMedia& media) { return media.postponed; });
-  if (!later.items.empty()) window.call.items = std::move(items);
+Window take_postponed(Window& window) {
+  const auto is_postponed = [](const Item* item) { return item->prepared.postponed; };
+  Window later;
+  std::ranges::copy_if(window.items, std::back_inserter(later.items), is_postponed);
+  std::erase_if(window.items, is_postponed);
   return later;
 }
 
 }  // namespace
 
-PreparedWindows::PreparedWindows(const Source& source, ItemView media,
-                                 std::vector<CallWindow> windows)
+PreparedWindows::PreparedWindows(const Source& source, std::vector<Window> windows)
     : source_(source),
-      media_(media),
       windows_(std::move_iterator(windows.begin()), std::move_iterator(windows.end())) {
   prepare_first();
 }
@@ -35,20 +46,17 @@ PreparedWindows::PreparedWindows(const Source& source, ItemView media,
 void PreparedWindows::prepare_first() {
   if (done()) return;
   const std::launch policy = source_.on_host ? std::launch::deferred : std::launch::async;
-  const CallWindow& window = windows_.front();
-  const std::size_t most_bytes = window.replicas.empty() ? source_.window_bytes : 0;
-  next_ = std::async(policy, [items = std::span<const std::size_t>(window.items), most_bytes,
-                              media = media_, source = source_, under = current_interrupt()] {
+  next_ = std::async(policy, [this, &window = windows_.front(), under = current_interrupt()] {
     const InterruptScope scope(under);
-    return prepare_some(source.context, media, items, source.pool, most_bytes);
+    prepare(source_, window.items, window.replicas.empty() ? source_.window_bytes : 0);
   });
 }
 
 PreparedWindows::Window PreparedWindows::next() {
-  std::vector<PreparedMedia> prepared = next_.get();
-  Window window{std::move(windows_.front()), std::move(prepared)};
+  next_.get();
+  Window window = std::move(windows_.front());
   windows_.pop_front();
-  CallWindow later = take_postponed(window);
+  Window later = take_postponed(window);
   if (!later.items.empty()) windows_.push_front(std::move(later));
   prepare_first();
   return window;

@@ -3,13 +3,11 @@
 #include <cstddef>
 #include <deque>
 #include <future>
-#include <span>
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "engine/call_plan.h"
+#include "engine/item.h"
 #include "engine/prepare.h"
-#include "engine/prepare/item_view.h"
 
 namespace fovea {
 
@@ -24,27 +22,29 @@ class PreparedWindows {
     bool on_host;
     std::size_t window_bytes;  ///< CallLimits::window_bytes
   };
+  /// Items that are prepared, run and handed over together, as CallWindow.
   struct Window {
-    CallWindow call;
-    std::vector<PreparedMedia> prepared;  ///< of each of its items
+    Selection items;
+    std::vector<std::size_t> replicas;
   };
 
   /// Items of a window without replicas that do not fit into it make up the next one.
-  /// @param source and `media` must outlive this object, which waits for its thread at the end.
-  PreparedWindows(const Source& source, ItemView media, std::vector<CallWindow> windows);
+  /// @param source and the items must outlive this object, which waits for its thread at the end.
+  PreparedWindows(const Source& source, std::vector<Window> windows);
+  PreparedWindows(const PreparedWindows&) = delete;
+  PreparedWindows& operator=(const PreparedWindows&) = delete;
 
   /// Whether next() has nothing left to return.
   [[nodiscard]] bool done() const noexcept { return windows_.empty(); }
-  /// The next window; begins with the one after it.
+  /// The next window, of prepared items; begins with the one after it.
   [[nodiscard]] Window next();
 
  private:
   void prepare_first();
 
   Source source_;
-  ItemView media_;
-  std::deque<CallWindow> windows_;  // those that next() has not returned
-  std::future<std::vector<PreparedMedia>> next_;
+  std::deque<Window> windows_;  // those that next() has not returned
+  std::future<void> next_;      // prepares the first of them
 };
 
 }  // namespace fovea

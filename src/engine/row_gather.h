@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/spares.h"
-#include "engine/rows/destinations.h"
+#include "engine/prepare/item_view.h"
 #include "fovea/engine.h"
 #include "rows/batch_memory.h"
 

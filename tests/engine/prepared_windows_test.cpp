@@ -17,16 +17,20 @@ class WindowsOfACall : public ::testing::Test {
  protected:
   /// The items of each window that a window of all of `media_` is cut into.
   [[nodiscard]] std::vector<std::vector<std::size_t>> windows(std::size_t window_bytes) {
-    CallWindow all;
-    for (std::size_t i = 0; i < media_.size(); ++i) all.items.push_back(i);
+    std::vector<Item> items;
+    for (const MediaItem& media : media_) items.push_back({&media, {}});
+    PreparedWindows::Window all;
+    for (Item& item : items) all.items.push_back(&item);
     const PrepareContext context{*model_, options_, budget_};
-    PreparedWindows prepared({context, pool_, true, window_bytes}, media_, {all});
+    PreparedWindows prepared({context, pool_, true, window_bytes}, {all});
     std::vector<std::vector<std::size_t>> result;
     while (!prepared.done()) {
-      const PreparedWindows::Window window = prepared.next();
-      result.push_back(window.call.items);
-      EXPECT_EQ(window.prepared.size(), window.call.items.size());
-      for (const PreparedMedia& item : window.prepared) EXPECT_FALSE(item.postponed);
+      result.emplace_back();
+      for (const Item* item : prepared.next().items) {
+        result.back().push_back(static_cast<std::size_t>(item - items.data()));
+        EXPECT_FALSE(item->prepared.postponed);
+        EXPECT_EQ(item->prepared.item.pixels.empty(), item->prepared.error.has_value());
+      }
     }
     return result;
   }

@@ -1,13 +1,50 @@
-// The destinations of a call, before any of its work.
-#include "engine/rows/destinations.h"
+// The items of a call, and its destinations before any of its work.
+#include "engine/call.h"
 
+#include <iterator>
+#include <utility>
 #include <vector>
 
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/row_dtype.h"
 #include "rows/row_target.h"
 
 namespace fovea {
+
+Call::Call(ItemView media, const EncodeOptions& options, const Destinations& destinations)
+    : how(options), to(destinations), results(media.size()) {
+  items.reserve(media.size());
+  for (std::size_t i = 0; i < media.size(); ++i) {
+    RowTarget target{.result = &results[i], .dtype = how.dtype};
+    if (!to.blocks.empty()) target = {&results[i], &to.blocks[i], to.blocks[i].dtype};
+    items.push_back({&media[i], target});
+  }
+}
+
+void Call::fail(Item& item, const Error& error) const {
+  Embedding failed;
+  failed.name = item.media->name;
+  failed.modality = item.media->modality;
+  failed.times = item.result().times;
+  failed.error = error;
+  item.result() = std::move(failed);
+  if (how.on_error == OnError::kFail) throw Error(error);
+}
+
+bool Call::has_room(Item& item, std::int64_t rows) const {
+  const std::optional<Error> error = item.target.lacks_room(rows, item.media->name);
+  if (!error) return true;
+  item.claim.reset();
+  fail(item, *error);
+  return false;
+}
+
+void Call::tell(std::int64_t items_done) {
+  if (items_done <= told) return;
+  told = items_done;
+  if (how.progress) call_back(how.progress, items_done, std::ssize(items));
+}
 
 namespace {
 

@@ -1,0 +1,108 @@
+// The items of a call and the encoder cache.
+#include "engine/cached_call.h"
+
+#include <string_view>
+
+#include "core/check.h"
+
+namespace fovea {
+
+namespace {
+
+/// How messages about an item begin.
+std::string label_of(const MediaItem& media) {
+  return (media.name.empty() ? "item" : media.name) + ": ";
+}
+
+/// The error as it is for items of the same content, whatever they are called.
+Error without_name(const Error& error, const MediaItem& media) {
+  std::string_view text = error.what();
+  if (text.starts_with(label_of(media))) text.remove_prefix(label_of(media).size());
+  return {error.code(), text};
+}
+
+}  // namespace
+
+CachedCall::CachedCall(RowCache* cache, Call& call) : call_(call) {
+  for (Item& item : call.items) {
+    if (item.result().error) continue;
+    if (item.key) {
+      item.claim.emplace(cache->claim(item.key->text));
+      sort(item, CacheUse::kHit);
+    } else {
+      to_encode_.push_back(&item);
+    }
+  }
+}
+
+void CachedCall::sort(Item& item, CacheUse use) {
+  if (item.claim->turn() == RowCache::Turn::kEncode) {
+    to_encode_.push_back(&item);
+    own_keys_.insert(item.key->text);
+  } else if (item.claim->turn() == RowCache::Turn::kRead) {
+    found_.push_back(&item);
+    item.result().cache = use;
+  } else if (item.claim->turn() == RowCache::Turn::kFailed) {
+    fail(item);
+  }
+}
+
+RowCache::Claim* CachedCall::keeper(Item& item) {
+  if (!item.claim || !item.key->is_current()) return nullptr;
+  item.claim->describe(item.result());
+  return &*item.claim;
+}
+
+void CachedCall::encoded(Item& item) {
+  if (!item.claim) return;
+  Embedding& result = item.result();
+  const bool counts_as_miss = item.claim->is_kept() || result.error;
+  result.cache = counts_as_miss ? CacheUse::kMiss : CacheUse::kBypass;
+  if (result.error) item.claim->fail(without_name(*result.error, *item.media));
+  item.claim.reset();
+}
+
+CacheUse CachedCall::use_of(const Item& item) const {
+  return own_keys_.contains(item.key->text) ? CacheUse::kHit : CacheUse::kJoin;
+}
+
+void CachedCall::fail(Item& item) {
+  const Error error(item.claim->error().code(), label_of(*item.media) + item.claim->error().what());
+  item.claim.reset();
+  Embedding& result = item.result();
+  result.name = item.media->name;
+  result.modality = item.media->modality;
+  result.cache = use_of(item);
+  result.error = error;
+  if (call_.how.on_error == OnError::kFail) throw Error(error);
+}
+
+bool CachedCall::wait_for_others() {
+  to_encode_.clear();
+  for (Item& item : call_.items) {
+    if (!to_encode_.empty()) break;
+    if (!item.claim || item.claim->turn() != RowCache::Turn::kWait) continue;
+    const CacheUse use = use_of(item);
+    item.claim->wait(use == CacheUse::kHit);
+    sort(item, use);
+  }
+  return !to_encode_.empty() || !found_.empty();
+}
+
+void CachedCall::failed(const Error& error) {
+  const bool is_over =
+      error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadline;
+  bool is_of_item = false;
+  for (const Item* item : to_encode_) is_of_item |= item->result().error.has_value();
+  for (Item* item : to_encode_) {
+    if (!item->claim) continue;
+    if (item->result().error) {
+      encoded(*item);
+    } else if (!is_of_item && !is_over) {
+      item->claim->fail(error);
+    }
+    item->claim.reset();  // what has not failed is left to those who wait
+  }
+}
+
+}  // namespace fovea
