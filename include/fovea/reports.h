@@ -12,6 +12,17 @@
 
 namespace fovea {
 
+/// Equal units of an item on one path of the tower. A unit is what attention and mergers see at
+/// once: no row of it depends on another unit. A video is a row of temporal patches, an image that
+/// is cut one of tiles or crops; what attends as a whole is one unit.
+struct ItemUnits {
+  std::int64_t count = 0;
+  std::int64_t patches = 0;  ///< of each
+  std::int64_t rows = 0;     ///< that the path makes of each
+
+  friend bool operator==(const ItemUnits&, const ItemUnits&) = default;
+};
+
 /// What becomes of an item, by integer arithmetic alone.
 struct ItemInfo {
   std::string name;  ///< its size: "640x480", or "640x480x8f" for a video
@@ -24,6 +35,10 @@ struct ItemInfo {
   std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches, for families with a grid
   std::int64_t patches = 0;                             ///< that enter the tower
   std::int64_t rows = 0;                                ///< that come out
+  /// What it consists of, in the order of its pixels: path after path, those that it takes. Patches
+  /// of all units add up to `patches`, rows to `rows`, but for rows that a family puts between them
+  /// (newlines and separators of DeepSeek-OCR) and those that are pruned of a video.
+  std::vector<ItemUnits> units;
 };
 
 /// Size of an item to be planned.

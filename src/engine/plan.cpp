@@ -56,6 +56,7 @@ ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
   info.resized_height_px = plan.resized_height_px;
   if (plan.has_grid_thw) info.grid_thw = plan.grid;
   info.patches = plan.spec.input_rows;
+  info.units = units_of(plan.spec);
   info.rows = is_video && video_pruning_rate > 0
                   ? num_retained(plan.spec.out_rows, plan.grid[0], video_pruning_rate)
                   : plan.spec.out_rows;

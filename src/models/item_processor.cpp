@@ -1,9 +1,20 @@
-// What a family that takes still images alone answers.
+// What a family that takes still images alone answers, and units of families that name none.
 #include "fovea/tower/models/item_processor.h"
+
+#include <algorithm>
+#include <iterator>
 
 #include "core/check.h"
 
 namespace fovea {
+
+std::vector<ItemUnits> units_of(const ItemSpec& spec) {
+  std::vector<ItemUnits> units;
+  std::ranges::copy_if(spec.units, std::back_inserter(units),
+                       [](const ItemUnits& some) { return some.count > 0; });
+  if (units.empty()) units.push_back({1, spec.input_rows, spec.out_rows});
+  return units;
+}
 
 ItemPlan ItemProcessor::plan_video(std::int64_t, std::int64_t, std::int64_t) const {
   FOVEA_CHECK(false, kUnsupported, "the model takes no videos");

@@ -230,6 +230,8 @@ TEST(Plan, AVideoOfOneFrameIsAVideo) {
   }
   EXPECT_EQ(plan.items[0].name, "96x64x1f");
   EXPECT_EQ(plan.items[1].name, "96x64");
+  EXPECT_EQ(plan.items[0].units, (std::vector<ItemUnits>{{1, 280, 70}}));
+  EXPECT_EQ(plan.items[1].units, (std::vector<ItemUnits>{{1, 24, 6}}));
 }
 
 TEST(Plan, PatchesAreKnownAheadOfDecoding) {

@@ -32,6 +32,13 @@ TEST(ItemProcessor, TakesNoPixelValuesUnlessOverridden) {
                      [&] { processor.fill_pixel_values({}, {}, {}); });
 }
 
+TEST(ItemProcessor, AnItemIsOneUnitUnlessItsFamilyNamesOthers) {
+  ItemSpec spec{.input_rows = 24, .out_rows = 6};
+  EXPECT_EQ(units_of(spec), (std::vector<ItemUnits>{{1, 24, 6}}));
+  spec.units[1] = {3, 8, 2};
+  EXPECT_EQ(units_of(spec), (std::vector<ItemUnits>{{3, 8, 2}}));
+}
+
 TEST(ItemProcessor, AssumesNothingUnlessOverridden) { EXPECT_EQ(ImagesOnly().assumptions(), ""); }
 
 }  // namespace

@@ -144,6 +144,19 @@ TEST_P(Conformance, PlansAreArithmeticAndAgreeWithThePlanner) {
   EXPECT_THROW((void)processor().plan_image(0, 10), Error);
 }
 
+TEST_P(Conformance, UnitsOfAnItemAreAllOfIt) {
+  for (const PreparedItem& item : random_items(*m_.model)) {
+    const ItemSpec& spec = item.plan.spec;
+    std::int64_t patches = 0;
+    for (std::size_t path = 0; path < kMaxPaths; ++path) {
+      const ItemUnits& units = spec.units[path];
+      patches += units.count * units.patches;
+      EXPECT_EQ(units.count * units.rows, spec.path_tokens[path]) << path;
+    }
+    EXPECT_EQ(patches, spec.input_rows);
+  }
+}
+
 TEST_P(Conformance, AGridAloneGivesThePlanOfItsImage) {
   const auto expect_same = [&](const ItemPlan& plan) {
     const ItemPlan again = processor().plan_grid(plan.modality, plan.grid);
@@ -231,6 +244,23 @@ TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
     manager.poison_memory();
     EXPECT_EQ(run(manager, m_, items, false), alone) << "replay over poisoned memory";
     EXPECT_GT(manager.stats().graph_hits + manager.stats().graph_partial, 0);
+  }
+}
+
+// Of towers with one path, which give the rows of an item in the order of its units.
+TEST_P(Conformance, RowsOfAUnitDoNotDependOnOtherUnits) {
+  if (m_.model->graph_spec().paths.size() > 1) return;
+  GraphManager manager(*m_.model, *m_.device, {});
+  for (PreparedItem& item : random_items(*m_.model)) {
+    const PreparedItem* const items[]{&item};
+    const std::vector<std::byte> before = run(manager, m_, items, true).front();
+    item.pixels.back() ^= 0xff;  // of the last unit
+    const std::vector<std::byte> after = run(manager, m_, items, true).front();
+    const auto count = static_cast<std::size_t>(item.plan.spec.units.front().count);
+    const std::size_t others = before.size() / count * (count - 1);
+    EXPECT_TRUE(std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(others),
+                           after.begin()));
+    EXPECT_NE(before, after);
   }
 }
 

@@ -69,6 +69,48 @@ INSTANTIATE_TEST_SUITE_P(Step3Vl, WorkedSizes,
                                            SizeCase{"step3", 0, 300, 3000, {1, 10, 1}, 979},
                                            SizeCase{"step3", 0, 10, 200, {1, 0, 0}, 169}));
 
+struct UnitCase {
+  const char* model;
+  std::int64_t frames;  ///< 0: an image
+  std::int64_t width, height;
+  std::vector<ItemUnits> units;
+  std::int64_t more_rows = 0;  ///< that stand between units
+};
+
+class WorkedUnits : public ::testing::TestWithParam<UnitCase> {};
+
+TEST_P(WorkedUnits, AreTemporalPatchesTilesAndCrops) {
+  const UnitCase& c = GetParam();
+  const auto model = published(c.model);
+  const ItemProcessor& processor = model->processor();
+  const ItemPlan plan = c.frames == 0 ? processor.plan_image(c.width, c.height)
+                                      : processor.plan_video(c.frames, c.width, c.height);
+  EXPECT_EQ(units_of(plan.spec), c.units);
+  std::int64_t patches = 0;
+  std::int64_t rows = c.more_rows;
+  for (const ItemUnits& units : units_of(plan.spec)) {
+    patches += units.count * units.patches;
+    rows += units.count * units.rows;
+  }
+  EXPECT_EQ(patches, plan.spec.input_rows);
+  EXPECT_EQ(rows, plan.spec.out_rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, WorkedUnits,
+    ::testing::Values(
+        UnitCase{"Qwen2.5-VL-7B-Instruct", 16, 1280, 720, {{8, 52 * 92, 26 * 46}}},
+        UnitCase{"Qwen2.5-VL-7B-Instruct", 0, 1280, 720, {{1, 52 * 92, 26 * 46}}},
+        UnitCase{"Qwen3-VL-8B-Instruct", 46, 1280, 720, {{23, 34 * 60, 17 * 30}}},
+        UnitCase{"GLM-4.1V-9B-Thinking", 600, 1920, 1080, {{300, 14 * 26, 7 * 13}}},
+        UnitCase{"InternVL3-8B", 32, 1280, 720, {{32, 1024, 256}}},
+        UnitCase{"InternVL3-8B", 0, 800, 400, {{3, 1024, 256}}},  // two tiles and a thumbnail
+        UnitCase{"step3", 0, 800, 600, {{1, 52 * 52, 169}, {2, 36 * 36, 81}}},
+        // The whole image with a newline behind each of its 16 rows, two tiles with newlines behind
+        // their 10 rows together, and a separator.
+        UnitCase{"DeepSeek-OCR", 0, 1280, 640, {{1, 4096, 272}, {2, 1600, 100}}, 10 + 1},
+        UnitCase{"DeepSeek-OCR", 0, 640, 480, {{1, 4096, 272}}, 1}));
+
 struct BudgetCase {
   const char* model;
   std::vector<List> budgets;  ///< of each path

@@ -88,6 +88,7 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   plan.target_height_px = std::max(rect.height, tiles > 0 ? plan.resized_height_px : 0);
   const std::int64_t newlines = tiles > 0 ? tiling.rows * tile.tokens_side() : 0;
   plan.spec.path_tokens[kGlobal] += base.tokens_side();  // newlines, which its path adds
+  plan.spec.units[kGlobal].rows += base.tokens_side();
   plan.spec.out_rows += base.tokens_side() + newlines + 1;
   return plan;
 }

@@ -9,6 +9,7 @@
 
 #include "fovea/export.h"
 #include "fovea/media.h"
+#include "fovea/reports.h"
 #include "fovea/tower/core/margins.h"
 #include "fovea/tower/core/tensor_view.h"
 
@@ -24,7 +25,13 @@ struct ItemSpec {
   std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1; each is at least
                                 ///< one token of every path that the item takes
   std::array<std::int64_t, kMaxPaths> path_tokens{};  ///< tokens per path; budgets count these
+  /// Equal units per path, none where the item does not take it: patches add up to input_rows, rows
+  /// to the path_tokens of each path. None on any path: the whole item is one unit.
+  std::array<ItemUnits, kMaxPaths> units{};
 };
+
+/// ItemInfo::units.
+[[nodiscard]] FOVEA_API std::vector<ItemUnits> units_of(const ItemSpec& spec);
 
 /// How PreparedItem::pixels holds an item.
 enum class PixelLayout : std::uint8_t {

@@ -56,6 +56,7 @@ ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
   plan.spec.out_rows = plan.spec.input_rows / g.merge_area();
   plan.spec.num_seqs = t;
   plan.spec.path_tokens[0] = plan.spec.out_rows;
+  plan.spec.units[0] = {t, plan.spec.input_rows / t, plan.spec.out_rows / t};
   return plan;
 }
 

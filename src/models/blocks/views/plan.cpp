@@ -10,12 +10,13 @@ ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling
   plan.source_height_px = height_px;
   plan.grid = {1, tiling.rows, tiling.cols};
   plan.spec.num_seqs = 1;  // sequences are views, whose number the capacity in tokens bounds
-  auto path_tokens = plan.spec.path_tokens.begin();
+  std::size_t path = 0;
   for (const auto& [view, count] : paths) {
     plan.pixel_bytes += static_cast<std::size_t>(count) * view.pixel_bytes();
+    plan.spec.units[path] = {count, view.patches(), view.tokens()};
+    plan.spec.path_tokens[path] = count * view.tokens();
     plan.spec.input_rows += count * view.patches();
-    *path_tokens = count * view.tokens();
-    plan.spec.out_rows += *path_tokens++;
+    plan.spec.out_rows += plan.spec.path_tokens[path++];
   }
   return plan;
 }

@@ -15,9 +15,9 @@ struct ViewCount {
   std::int64_t count = 1;
 };
 
-/// An image with the views that it has on each path: its rows are all their tokens, plan.grid is
-/// (1, tile rows, tile columns). The resized and the target size are left to the caller, and so are
-/// further rows.
+/// An image with the views that it has on each path: they are its units, its rows are all their
+/// tokens, plan.grid is (1, tile rows, tile columns). The resized and the target size are left to
+/// the caller, and so are further rows.
 [[nodiscard]] ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
                                   std::initializer_list<ViewCount> paths);
 

@@ -20,6 +20,7 @@ TEST(PlanViews, SumsOverPaths) {
   EXPECT_EQ(plan.spec.path_tokens[0], 4);
   EXPECT_EQ(plan.spec.path_tokens[1], 6);
   EXPECT_EQ(plan.spec.out_rows, 10);
+  EXPECT_EQ(units_of(plan.spec), (std::vector<ItemUnits>{{1, 16, 4}, {6, 4, 1}}));
 }
 
 TEST(PlanTiles, ResizeToWholeTiles) {
