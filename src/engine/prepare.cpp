@@ -143,7 +143,7 @@ class Preparation {
     DecodeBudget::Share share = take(info.decode_bytes);
     const Stopwatch watch;
     media::DecodeProcesses* const others = context_.processes;
-    media::Image image = others != nullptr ? others->decode_image(bytes, name, reduction)
+    media::Image image = others != nullptr ? others->decode_image(bytes, name, info, reduction)
                                            : media::decode_image(bytes, name, context_.options,
                                                                  reduction, share.take_memory());
     result_.times.decode_ms += watch.elapsed_ms();

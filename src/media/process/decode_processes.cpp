@@ -13,7 +13,6 @@
 #include "core/file_descriptor.h"
 #include "core/interrupt.h"
 #include "core/plugin/plugin.h"
-#include "media/decode_image.h"
 #include "media/process/process_pool.h"
 #include "media/process/process_starter.h"
 
@@ -85,8 +84,7 @@ DecodeProcesses::DecodeProcesses(int count, const MediaOptions& options,
 DecodeProcesses::~DecodeProcesses() = default;
 
 Image DecodeProcesses::decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                                    int reduction) {
-  const ImageInfo info = probe_image(bytes, name, impl_->options, reduction);
+                                    const ImageInfo& info, int reduction) {
   ProcessPool::Lease process(impl_->images);
   const Interrupt late({}, Interrupt::Clock::now() + kMostItemTime, name, current_interrupt());
   const InterruptScope scope(&late);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "fovea/options.h"
+#include "media/decode_image.h"
 #include "media/image.h"
 #include "media/process/messages.h"
 #include "media/video.h"
@@ -15,9 +16,9 @@ namespace fovea::media {
 
 /// Decodes as media::decode_image and media::decode_video do, in processes of their own: code that
 /// an image has taken over, that crashes, hangs or takes all memory costs this item and its
-/// process, which is replaced. Headers of images are read by the calling process; videos are read
-/// by the others, one frame ahead of the sink. Thread-safe: callers that find all processes busy
-/// wait in order of arrival.
+/// process, which is replaced. Headers of images are read by the caller; videos are read by the
+/// others, one frame ahead of the sink. Thread-safe: callers that find all processes busy wait in
+/// order of arrival.
 class DecodeProcesses {
  public:
   /// Starts nothing: processes start when they are needed.
@@ -30,10 +31,12 @@ class DecodeProcesses {
   DecodeProcesses(const DecodeProcesses&) = delete;
   DecodeProcesses& operator=(const DecodeProcesses&) = delete;
 
+  /// @param info of these bytes, as probe_image gave it for this reduction: the process has to
+  /// answer with pixels of this size.
   /// @throws as media::decode_image with the same messages, and as DecoderProcess::decode_image,
   /// Error(kUnavailable) if no process can be started.
   [[nodiscard]] Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                                   int reduction = 1);
+                                   const ImageInfo& info, int reduction = 1);
 
   /// @throws as media::decode_video, and as above. Exceptions of `sampler` and `sink` end the call.
   VideoInfo decode_video(const EncodedVideo& video, const FrameSampler& sampler,

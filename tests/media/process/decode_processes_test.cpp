@@ -14,6 +14,7 @@
 #include "core/interrupt.h"
 #include "core/thread_pool.h"
 #include "media/decode_image.h"
+#include "media/process/decode_in_process.h"
 #include "media/process/own_children.h"
 #include "media/test_images.h"
 #include "media/video.h"
@@ -25,6 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::Bytes;
+using test::decode_in_process;
 using test::expect_error;
 using test::own_children;
 
@@ -61,7 +63,8 @@ void expect_same(DecodeProcesses& processes, const Bytes& bytes, const std::stri
                  const MediaOptions& options = {}, int reduction = 1) {
   SCOPED_TRACE(name);
   const Outcome here = outcome_of([&] { return decode_image(bytes, name, options, reduction); });
-  const Outcome there = outcome_of([&] { return processes.decode_image(bytes, name, reduction); });
+  const Outcome there =
+      outcome_of([&] { return decode_in_process(processes, bytes, name, options, reduction); });
   EXPECT_EQ(there.image.width_px, here.image.width_px);
   EXPECT_EQ(there.image.height_px, here.image.height_px);
   EXPECT_EQ(there.image.margins.right_px, here.image.margins.right_px);
@@ -140,7 +143,7 @@ TEST_F(DecodeProcessesTest, ServeManyThreadsInOrder) {
   ThreadPool pool(4);
   pool.parallel_for(kItems, [&](std::int64_t i, int) {
     const auto at = static_cast<std::size_t>(i);
-    images[at] = processes_.decode_image(files[at], "item");
+    images[at] = decode_in_process(processes_, files[at], "item");
   });
   EXPECT_LE(own_children().size(), 2u);
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -151,12 +154,12 @@ TEST_F(DecodeProcessesTest, ServeManyThreadsInOrder) {
 }
 
 TEST_F(DecodeProcessesTest, LoseOneItemWhenOneIsKilled) {
-  (void)processes_.decode_image(photo(), "first.jpg");
+  (void)decode_in_process(processes_, photo(), "first.jpg");
   ASSERT_EQ(own_children().size(), 1u);
   const int worker = own_children().front();
   kill(worker, SIGSTOP);  // the next item reaches it and waits
   std::future<Image> item = std::async(
-      std::launch::async, [&] { return processes_.decode_image(photo(), "second.jpg"); });
+      std::launch::async, [&] { return decode_in_process(processes_, photo(), "second.jpg"); });
   EXPECT_EQ(item.wait_for(100ms), std::future_status::timeout);
   kill(worker, SIGKILL);
   expect_error(ErrorCode::kUnavailable, "second.jpg: its decoder process was ended",
@@ -175,13 +178,13 @@ TEST_F(DecodeProcessesTest, LoseNothingWhenAnIdleOneIsKilled) {
 }
 
 TEST_F(DecodeProcessesTest, EndWhatIsOverdue) {
-  (void)processes_.decode_image(photo(), "first.jpg");
+  (void)decode_in_process(processes_, photo(), "first.jpg");
   kill(own_children().front(), SIGSTOP);
   {
     const Interrupt soon({}, Interrupt::Clock::now() + 100ms, "second.jpg");
     const InterruptScope scope(&soon);
     expect_error(ErrorCode::kDeadline, "second.jpg",
-                 [&] { (void)processes_.decode_image(photo(), "second.jpg"); });
+                 [&] { (void)decode_in_process(processes_, photo(), "second.jpg"); });
   }
   EXPECT_EQ(own_children().size(), 0u);
   expect_same(processes_, photo(), "third.jpg");
@@ -189,17 +192,17 @@ TEST_F(DecodeProcessesTest, EndWhatIsOverdue) {
 
 TEST_F(DecodeProcessesTest, EndAWaitInLineAtTheDeadline) {
   DecodeProcesses one(1, {}, FOVEA_TEST_DECODER);
-  (void)one.decode_image(photo(), "first.jpg");
+  (void)decode_in_process(one, photo(), "first.jpg");
   const int worker = own_children().front();
   kill(worker, SIGSTOP);
   std::future<Image> item =
-      std::async(std::launch::async, [&] { return one.decode_image(photo(), "second.jpg"); });
+      std::async(std::launch::async, [&] { return decode_in_process(one, photo(), "second.jpg"); });
   EXPECT_EQ(item.wait_for(50ms), std::future_status::timeout);
   {
     const Interrupt soon({}, Interrupt::Clock::now() + 50ms, "third.jpg");
     const InterruptScope scope(&soon);
     expect_error(ErrorCode::kDeadline, "third.jpg",
-                 [&] { (void)one.decode_image(photo(), "third.jpg"); });
+                 [&] { (void)decode_in_process(one, photo(), "third.jpg"); });
   }
   kill(worker, SIGCONT);
   EXPECT_EQ(item.get().width_px, 180);
@@ -316,10 +319,11 @@ TEST(DecodeProcesses, FailTheItemThatNeedsMoreMemoryThanItMayHave) {
   const std::vector<std::uint16_t> grey(5000 * 5000, 128);
   const Bytes large =
       test::encode_png({.width = 5000, .height = 5000, .color = test::PngColor::kGrey}, grey);
-  const Outcome failed = outcome_of([&] { return processes.decode_image(large, "large.png"); });
+  const Outcome failed =
+      outcome_of([&] { return decode_in_process(processes, large, "large.png", options); });
   EXPECT_TRUE(failed.code == ErrorCode::kOutOfMemory || failed.code == ErrorCode::kInvalidArgument)
       << failed.message;
-  EXPECT_EQ(processes.decode_image(photo(), "photo.jpg").width_px, 180);
+  EXPECT_EQ(decode_in_process(processes, photo(), "photo.jpg").width_px, 180);
 }
 
 TEST(DecodeProcesses, LeaveNeitherProcessesNorDescriptors) {
@@ -328,7 +332,7 @@ TEST(DecodeProcesses, LeaveNeitherProcessesNorDescriptors) {
     DecodeProcesses processes(3, {}, FOVEA_TEST_DECODER);
     ThreadPool pool(3);
     pool.parallel_for(
-        30, [&](std::int64_t, int) { (void)processes.decode_image(photo(), "photo.jpg"); });
+        30, [&](std::int64_t, int) { (void)decode_in_process(processes, photo(), "photo.jpg"); });
     EXPECT_GE(own_children().size(), 1u);
   }
   EXPECT_EQ(own_children().size(), 0u);
@@ -337,10 +341,10 @@ TEST(DecodeProcesses, LeaveNeitherProcessesNorDescriptors) {
 
 TEST(DecodeProcesses, OutliveTheThreadThatAskedFirst) {
   DecodeProcesses processes(1, {}, FOVEA_TEST_DECODER);
-  std::thread([&] { (void)processes.decode_image(photo(), "photo.jpg"); }).join();
+  std::thread([&] { (void)decode_in_process(processes, photo(), "photo.jpg"); }).join();
   std::this_thread::sleep_for(50ms);
   const std::vector<int> before = own_children();
-  (void)processes.decode_image(photo(), "photo.jpg");
+  (void)decode_in_process(processes, photo(), "photo.jpg");
   EXPECT_EQ(own_children(), before);
 }
 

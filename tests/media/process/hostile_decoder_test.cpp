@@ -7,6 +7,7 @@
 
 #include "core/interrupt.h"
 #include "media/process/child_process.h"
+#include "media/process/decode_in_process.h"
 #include "media/process/decode_processes.h"
 #include "media/process/decoder_process.h"
 #include "media/process/own_children.h"
@@ -17,6 +18,7 @@ namespace fovea::media {
 namespace {
 
 using namespace std::chrono_literals;
+using test::decode_in_process;
 using test::expect_error;
 
 /// A file that makes the decoder do what `order` says.
@@ -32,11 +34,11 @@ class HostileDecoder : public ::testing::Test {
   void expect_one_failure(char order, ErrorCode code, const std::string& part) {
     SCOPED_TRACE(order);
     expect_error(code, "photo.png: " + part,
-                 [&] { (void)processes_.decode_image(file(order), "photo.png"); });
+                 [&] { (void)decode_in_process(processes_, file(order), "photo.png"); });
     expect_grey();
   }
   void expect_grey() {
-    const Image grey = processes_.decode_image(file('.'), "photo.png");
+    const Image grey = decode_in_process(processes_, file('.'), "photo.png");
     EXPECT_EQ(grey.rgb, test::Bytes(12 * 5 * 3, 128));
   }
 
@@ -68,7 +70,7 @@ TEST_F(HostileDecoder, ThatHangsIsEndedAtTheDeadline) {
     const Interrupt soon({}, Interrupt::Clock::now() + 100ms, "this item");
     const InterruptScope scope(&soon);
     expect_error(ErrorCode::kDeadline, "this item",
-                 [&] { (void)processes_.decode_image(file('h'), "photo.png"); });
+                 [&] { (void)decode_in_process(processes_, file('h'), "photo.png"); });
   }
   EXPECT_EQ(test::own_children().size(), 0u);
   expect_grey();
@@ -83,7 +85,7 @@ TEST_F(HostileDecoder, ThatHangsIsEndedByAStop) {
   const Interrupt asked(stop.get_token(), Interrupt::Clock::time_point::max(), "");
   const InterruptScope scope(&asked);
   expect_error(ErrorCode::kCancelled, "stopped",
-               [&] { (void)processes_.decode_image(file('h'), "photo.png"); });
+               [&] { (void)decode_in_process(processes_, file('h'), "photo.png"); });
 }
 
 TEST_F(HostileDecoder, IsKeptAfterAnErrorAndReplacedWhenOutOfMemory) {
