@@ -169,7 +169,9 @@ class Group {
     const EncodeOptions how{.dtype = RowDType::kBFloat16, .enforce_eager = eager};
     const std::vector<MediaItem>& items = load.items;
     std::vector<std::int64_t> patches;
-    for (const auto& known : engine().patches_ahead(items)) patches.push_back(known.value_or(1));
+    for (const PlannedItem& item : engine().plan_items(items)) {
+      patches.push_back(item.patches().value_or(1));
+    }
     const Assignment assignment = balance_load(patches, ranks_.size());
     std::vector<std::vector<MediaItem>> shares(ranks_.size());
     for (std::size_t rank = 0; rank < shares.size(); ++rank)

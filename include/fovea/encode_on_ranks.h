@@ -18,7 +18,7 @@ namespace fovea {
 ///
 /// The assignment is that of vLLM: from the item with the most patches to the one with the least,
 /// each to the rank with the fewest so far. It follows from descriptions and headers
-/// (Engine::patches_ahead) without a word between ranks; an item whose patches are not known counts
+/// (Engine::plan_items) without a word between ranks; an item whose patches are not known counts
 /// as the largest of the others. A rank may have nothing to encode.
 ///
 /// Shares are gathered padded to the longest, in pieces, with what they really hold told before: of

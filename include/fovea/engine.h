@@ -14,6 +14,7 @@
 #include "fovea/export.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/planned_item.h"
 #include "fovea/reports.h"
 #include "fovea/row_block.h"
 #include "fovea/stats.h"
@@ -87,6 +88,10 @@ class FOVEA_API Engine {
   /// engine is usable afterwards.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
                                               const EncodeOptions& options = {});
+  /// As above, for items of plan_items(), which are not planned again.
+  /// @throws also Error(kInvalidArgument) for a plan of another engine, before any work.
+  [[nodiscard]] std::vector<Embedding> encode(std::span<const PlannedItem> items,
+                                              const EncodeOptions& options = {});
 
   /// As above, but writes the rows of items[i] to destinations[i], in its dtype and with its
   /// distance between rows, and returns Embeddings without data: width, the number of rows and all
@@ -116,9 +121,12 @@ class FOVEA_API Engine {
   /// @throws Error(kInvalidArgument) before any work for a destination that is null, not aligned to
   /// its elements, of another device than it says, or overlaps another one, for strides smaller
   /// than a row, and for a stream of an engine on a CPU; copies likewise. A destination too small
-  /// for its item is an error of the item, found before any work where plan() can tell its rows
-  /// from a header.
+  /// for its item is an error of the item, found before any work where its plan tells its rows.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
+                                              std::span<const RowBlock> destinations,
+                                              const CallerStream& stream,
+                                              const EncodeOptions& options = {});
+  [[nodiscard]] std::vector<Embedding> encode(std::span<const PlannedItem> items,
                                               std::span<const RowBlock> destinations,
                                               const CallerStream& stream,
                                               const EncodeOptions& options = {});
@@ -160,16 +168,15 @@ class FOVEA_API Engine {
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes,
                                  const CallBounds& bounds = {}) const;
 
-  /// Patches that items will have in the tower, as far as descriptions and the headers of images
-  /// tell without decoding: absent for videos in containers, and for what encode() will refuse; 0
-  /// for finished rows. Reads 128 KiB of a file at most.
-  /// @throws Error(kCancelled) or Error(kDeadline) as `bounds` say, Error(kOutOfMemory).
-  [[nodiscard]] std::vector<std::optional<std::int64_t>> patches_ahead(
-      std::span<const MediaItem> items, const CallBounds& bounds = {}) const;
+  /// Plans items, once for all that is done with them: what becomes of each, as far as descriptions
+  /// and the headers of images tell without decoding (PlannedItem). Reads 128 KiB of a file at
+  /// most, and copies no bytes.
+  /// @throws Error(kCancelled) or Error(kDeadline) as `bounds` say, Error(kOutOfMemory). What is
+  /// wrong with an item is no error: it has no plan, and encode() says why.
+  [[nodiscard]] std::vector<PlannedItem> plan_items(std::vector<MediaItem> items,
+                                                    const CallBounds& bounds = {}) const;
 
-  /// What becomes of items, as far as descriptions and the headers of images tell without decoding,
-  /// with the item's own name: absent where patches_ahead() is, and for finished rows in a
-  /// RowBlock. Finished rows have no patches. Reads and @throws as patches_ahead().
+  /// PlannedItem::info() of items that are planned for it. @throws as plan_items().
   [[nodiscard]] std::vector<std::optional<ItemInfo>> plan_ahead(
       std::span<const MediaItem> items, const CallBounds& bounds = {}) const;
 

@@ -20,6 +20,7 @@
 #include "fovea/option_text.h"
 #include "fovea/options.h"
 #include "fovea/placeholder.h"
+#include "fovea/planned_item.h"
 #include "fovea/row_block.h"
 #include "fovea/row_formats.h"
 #include "fovea/stats.h"

@@ -41,6 +41,7 @@ void describe(const Item& item) {
 std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions& how,
                                             const Destinations& to) {
   const CallScope scope(how.bounds, "encode");
+  check_plans(media);
   Call call(media, how, to);
   if (!to.blocks.empty()) check_room(call);
   if (row_cache && how.use_cache && !how.enforce_eager) find_keys(call);
@@ -120,14 +121,12 @@ CallLimits Engine::Impl::call_limits(bool eager) const {
           .window_bytes = window_budget_bytes(decode_pool.size())};
 }
 
-std::vector<std::optional<ItemPlan>> Engine::Impl::sizes_ahead(ItemView media,
-                                                               std::span<const std::size_t> which) {
-  std::vector<std::optional<ItemPlan>> sizes(which.size());
-  decode_pool.parallel_for(std::ssize(which), [&](std::int64_t i, int) {
-    const auto place = static_cast<std::size_t>(i);
-    sizes[place] = fovea::plan_ahead(model(), media[which[place]], options.media);
-  });
-  return sizes;
+void Engine::Impl::check_plans(ItemView media) const {
+  for (std::size_t i = 0; i < media.size(); ++i) {
+    const PlannedItem::Plan* const plan = media.plan(i);
+    FOVEA_CHECK(plan == nullptr || plan->context == plan_context, kInvalidArgument, media[i].name,
+                ": was planned by another engine");
+  }
 }
 
 void Engine::Impl::plan(const Selection& items) {
@@ -164,7 +163,8 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
       call.fail(item, *item.prepared.error);
     } else if (is_finished(*item.media)) {
       take_finished(call, item);
-    } else if (call.has_room(item, final_rows(item.prepared.item.plan))) {
+    } else if (call.has_room(item,
+                             final_rows(item.prepared.item.plan, options.video_pruning_rate))) {
       if (!window.replicas.empty()) {
         assignment.order.push_back(items.size());
         ++assignment.counts[window.replicas[i]];
@@ -190,6 +190,24 @@ std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
   FOVEA_CHECK(options.copies.empty(), kInvalidArgument,
               "copies of rows need destinations that they are copies of");
   return impl_->encode(items, options, {});
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::vector<Embedding> Engine::encode(std::span<const PlannedItem> items,
+                                      const EncodeOptions& options) try {
+  FOVEA_CHECK(options.copies.empty(), kInvalidArgument,
+              "copies of rows need destinations that they are copies of");
+  return impl_->encode(items, options, {});
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::vector<Embedding> Engine::encode(std::span<const PlannedItem> items,
+                                      std::span<const RowBlock> destinations,
+                                      const CallerStream& stream,
+                                      const EncodeOptions& options) try {
+  return impl_->encode_to({destinations, stream}, items, options);
 } catch (...) {
   rethrow_as_error();
 }

@@ -15,6 +15,7 @@
 #include "engine/cached_call.h"
 #include "engine/call.h"
 #include "engine/call_plan.h"
+#include "engine/planned_item.h"
 #include "engine/prepare.h"
 #include "engine/prepare/item_view.h"
 #include "engine/prepared_windows.h"
@@ -76,18 +77,16 @@ struct Engine::Impl {
   /// @param eager of a call that asks for no graphs. Refers to the engine.
   [[nodiscard]] CallLimits call_limits(bool eager) const;
 
-  /// The sizes of some items (plan_ahead), found on the decode threads.
-  [[nodiscard]] std::vector<std::optional<ItemPlan>> sizes_ahead(
-      ItemView media, std::span<const std::size_t> which);
+  /// Plans items on the decode threads. @param items not null.
+  [[nodiscard]] std::vector<PlannedItem> plan(std::vector<std::shared_ptr<const MediaItem>> items);
 
   /// Of all GPUs since loading; absent without one, or if one has no figures.
   [[nodiscard]] std::optional<double> energy_joules() const;
 
-  /// Rows of an item with this plan, after pruning.
-  [[nodiscard]] std::int64_t final_rows(const ItemPlan& plan) const;
-
   std::string directory;
   EngineOptions options;
+  const std::shared_ptr<const PlanContext> plan_context =
+      std::make_shared<const PlanContext>(PlanContext{options.video_pruning_rate});
   checkpoint::HfConfig files;
   std::vector<Backend> backends;      // one per replica
   std::vector<EnergyCounter> energy;  // of these; none on CPUs
@@ -111,6 +110,8 @@ struct Engine::Impl {
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
   // What encode() does, in order.
+  /// @throws Error(kInvalidArgument) if another engine has planned an item.
+  void check_plans(ItemView media) const;
   /// Looks at the headers of items that nobody has looked at.
   void plan(const Selection& items);
   /// Fails the items whose rows, as far as their headers tell, exceed their destinations.

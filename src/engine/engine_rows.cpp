@@ -1,4 +1,5 @@
 // The engine: rows of a call that go to memory of the caller, and rows that came with it.
+#include <numeric>
 #include <utility>
 
 #include "cache/merge_copies.h"
@@ -7,7 +8,6 @@
 #include "core/row_dtype.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
-#include "engine/video_pruning.h"
 
 namespace fovea {
 
@@ -17,12 +17,6 @@ std::vector<Embedding> Engine::Impl::encode_to(const Destinations& to, ItemView 
   return encode(media, how, to);
 }
 
-std::int64_t Engine::Impl::final_rows(const ItemPlan& plan) const {
-  const bool is_pruned = options.video_pruning_rate > 0 && plan.modality == Modality::kVideo;
-  return is_pruned ? num_retained(plan.spec.out_rows, plan.grid[0], options.video_pruning_rate)
-                   : plan.spec.out_rows;
-}
-
 void Engine::Impl::check_room(Call& call) {
   Selection all;
   for (Item& item : call.items) all.push_back(&item);
@@ -30,7 +24,8 @@ void Engine::Impl::check_room(Call& call) {
   for (Item& item : call.items) {
     const bool is_known = item.plan || is_finished(*item.media);
     if (!is_known) continue;
-    const std::int64_t rows = item.plan ? final_rows(*item.plan) : num_finished_rows(*item.media);
+    const std::int64_t rows = item.plan ? final_rows(*item.plan, options.video_pruning_rate)
+                                        : num_finished_rows(*item.media);
     if (!call.has_room(item, rows)) ++call.done;
   }
 }

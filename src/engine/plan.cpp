@@ -1,5 +1,5 @@
 // Planning without weights: sizes, grids, and which items would share which budget.
-#include <numeric>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,8 +11,8 @@
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/family_options.h"
-#include "engine/prepare/check_item.h"
-#include "engine/video_pruning.h"
+#include "engine/planned_item.h"
+#include "engine/prepare.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
 #include "media/decode_image.h"
@@ -22,13 +22,6 @@
 namespace fovea {
 
 namespace {
-
-/// "640x480", or "640x480x8f" for a video.
-std::string size_name(std::int64_t width_px, std::int64_t height_px,
-                      std::optional<std::int64_t> num_frames) {
-  const std::string image = cat(width_px, "x", height_px);
-  return num_frames ? cat(image, "x", *num_frames, "f") : image;
-}
 
 ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                    const MediaLimits& limits) {
@@ -41,26 +34,6 @@ ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                            : processor.plan_image(size.width_px, size.height_px);
   media::check_num_patches(plan.spec.input_rows, name, limits);
   return plan;
-}
-
-ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
-  ItemInfo info;
-  const bool is_video = plan.modality == Modality::kVideo;
-  info.name = size_name(plan.source_width_px, plan.source_height_px,
-                        is_video ? std::optional(plan.num_frames) : std::nullopt);
-  info.modality = plan.modality;
-  info.source_width_px = plan.source_width_px;
-  info.source_height_px = plan.source_height_px;
-  info.num_frames = plan.num_frames;
-  info.resized_width_px = plan.resized_width_px;
-  info.resized_height_px = plan.resized_height_px;
-  if (plan.has_grid_thw) info.grid_thw = plan.grid;
-  info.patches = plan.spec.input_rows;
-  info.units = units_of(plan.spec);
-  info.rows = is_video && video_pruning_rate > 0
-                  ? num_retained(plan.spec.out_rows, plan.grid[0], video_pruning_rate)
-                  : plan.spec.out_rows;
-  return info;
 }
 
 /// What one path of a sub-batch does.
@@ -95,7 +68,7 @@ void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, s
   }
 }
 
-PackingPlan plan_items(const ItemProcessor& processor, std::span<const ItemSize> sizes,
+PackingPlan pack_sizes(const ItemProcessor& processor, std::span<const ItemSize> sizes,
                        const CallLimits& limits, const EngineOptions& options) {
   PackingPlan plan;
   for (const PathSpec& path : limits.spec.paths) plan.paths.push_back(path.name);
@@ -121,46 +94,46 @@ PackingPlan plan_items(const ItemProcessor& processor, std::span<const ItemSize>
 
 PackingPlan Engine::plan(std::span<const ItemSize> sizes, const CallBounds& bounds) const try {
   const CallScope scope(bounds, "plan");
-  return plan_items(impl_->model().processor(), sizes, impl_->call_limits(/*eager=*/false),
+  return pack_sizes(impl_->model().processor(), sizes, impl_->call_limits(/*eager=*/false),
                     impl_->options);
 } catch (...) {
   rethrow_as_error();
 }
 
-std::vector<std::optional<std::int64_t>> Engine::patches_ahead(std::span<const MediaItem> items,
-                                                               const CallBounds& bounds) const try {
-  const CallScope scope(bounds, "patches_ahead");
-  std::vector<std::size_t> all(items.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  const std::vector<std::optional<ItemPlan>> sizes = impl_->sizes_ahead(items, all);
-  std::vector<std::optional<std::int64_t>> patches(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (is_finished(items[i])) patches[i] = 0;
-    if (sizes[i]) patches[i] = sizes[i]->spec.input_rows;
-  }
-  return patches;
+std::vector<PlannedItem> Engine::plan_items(std::vector<MediaItem> items,
+                                            const CallBounds& bounds) const try {
+  const CallScope scope(bounds, "plan_items");
+  std::vector<std::shared_ptr<const MediaItem>> media;
+  media.reserve(items.size());
+  for (MediaItem& item : items) media.push_back(std::make_shared<MediaItem>(std::move(item)));
+  return impl_->plan(std::move(media));
 } catch (...) {
   rethrow_as_error();
 }
 
 std::vector<std::optional<ItemInfo>> Engine::plan_ahead(std::span<const MediaItem> items,
-                                                        const CallBounds& bounds) const try {
-  const CallScope scope(bounds, "plan_ahead");
-  std::vector<std::size_t> all(items.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  const std::vector<std::optional<ItemPlan>> sizes = impl_->sizes_ahead(items, all);
-  std::vector<std::optional<ItemInfo>> known(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (sizes[i]) known[i] = describe(*sizes[i], impl_->options.video_pruning_rate);
-    if (items[i].source == MediaItem::Source::kRows) {
-      known[i] = ItemInfo{
-          .modality = items[i].modality, .grid_thw = items[i].grid_thw, .rows = items[i].num_rows};
-    }
-    if (known[i]) known[i]->name = items[i].name;
+                                                        const CallBounds& bounds) const {
+  std::vector<std::optional<ItemInfo>> known;
+  for (const PlannedItem& item : plan_items({items.begin(), items.end()}, bounds)) {
+    known.push_back(item.info());
   }
   return known;
-} catch (...) {
-  rethrow_as_error();
+}
+
+std::vector<PlannedItem> Engine::Impl::plan(std::vector<std::shared_ptr<const MediaItem>> items) {
+  using Plan = PlannedItem::Plan;
+  std::vector<std::shared_ptr<const Plan>> plans(items.size());
+  decode_pool.parallel_for(std::ssize(items), [&](std::int64_t i, int) {
+    const auto item = static_cast<std::size_t>(i);
+    const std::optional<ItemPlan> sizes = fovea::plan_ahead(model(), *items[item], options.media);
+    if (sizes) plans[item] = std::make_shared<const Plan>(Plan{*sizes, plan_context});
+  });
+  std::vector<PlannedItem> planned;
+  planned.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    planned.emplace_back(std::move(items[i]), std::move(plans[i]));
+  }
+  return planned;
 }
 
 ItemSize probe_image(std::span<const std::uint8_t> bytes, const std::string& name,
@@ -190,7 +163,7 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                           .num_replicas = devices.size(),
                           .on_host = !devices.front().starts_with("cuda"),
                           .window_bytes = window_budget_bytes(thread_count(options))};
-  return plan_items(planner->processor(), sizes, limits, options);
+  return pack_sizes(planner->processor(), sizes, limits, options);
 } catch (...) {
   rethrow_as_error();
 }

@@ -33,16 +33,18 @@ struct Postponed {};
 /// The way of one item from its source to resized bytes.
 class Preparation {
  public:
-  /// @param place as prepare_media. @param result is filled in. All must outlive this object.
+  /// @param place and `plan` as prepare_media. @param result is filled in. All must outlive this
+  /// object.
   Preparation(const PrepareContext& context, const MediaItem& media, WindowBudget::Place* place,
-              PreparedMedia& result)
+              const ItemPlan* plan, PreparedMedia& result)
       : context_(context),
         processor_(context.model.processor()),
         media_(media),
         place_(place),
+        plan_(plan),
         result_(result),
         deadline_(media.name, limits().decode_deadline),
-        writer_(processor_, media, limits(), result.item) {}
+        writer_(processor_, media, limits(), result.item, plan) {}
 
   /// @throws Postponed.
   void run() {
@@ -85,7 +87,7 @@ class Preparation {
     const Stopwatch watch;
     const auto& [t, h, w] = *media_.grid_thw;
     ItemPlan& plan = result_.item.plan;
-    plan = processor_.plan_grid(media_.modality, *media_.grid_thw);
+    plan = plan_ != nullptr ? *plan_ : processor_.plan_grid(media_.modality, *media_.grid_thw);
     media::check_num_patches(plan.spec.input_rows, media_.name, limits());
     FOVEA_CHECK(plan.spec.input_rows == media_.num_rows, kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
@@ -257,6 +259,7 @@ class Preparation {
   const ItemProcessor& processor_;
   const MediaItem& media_;
   WindowBudget::Place* place_;  // null: there is room
+  const ItemPlan* plan_;        // made ahead; null: none
   PreparedMedia& result_;
   ItemDeadline deadline_;
   FrameWriter writer_;
@@ -289,17 +292,17 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
     media::check_num_patches(plan.spec.input_rows, media.name, options.limits);
     return plan;
   }
-  PreparedItem unused;
-  FrameWriter writer(processor, media, options.limits, unused);
+  const auto plan = [&](std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px) {
+    check_frames(media, num_frames, options.limits);
+    return plan_frames(processor, media, num_frames, width_px, height_px, options.limits);
+  };
   if (media.source == Source::kRgb) {
     check_rgb(media, options.limits);
-    writer.expect(media.num_frames);
-    return writer.plan_for(media.width_px, media.height_px);
+    return plan(media.num_frames, media.width_px, media.height_px);
   }
   const media::ImageInfo size = probe(media, options);
   const std::int64_t num_files = std::ssize(media.paths) + std::ssize(media.frames);
-  writer.expect(media.source == Source::kBytes ? 1 : num_files);
-  return writer.plan_for(size.width_px, size.height_px);
+  return plan(media.source == Source::kBytes ? 1 : num_files, size.width_px, size.height_px);
 }
 
 /// The error with the item's name in front, unless that, or the path of one of its files, is there
@@ -329,10 +332,10 @@ std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaIt
 }
 
 PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
-                            WindowBudget::Place* place) {
+                            WindowBudget::Place* place, const ItemPlan* plan) {
   PreparedMedia result;
   try {
-    Preparation(context, media, place, result).run();
+    Preparation(context, media, place, plan, result).run();
   } catch (const Postponed&) {
     return {.postponed = true};
   } catch (const Error& error) {

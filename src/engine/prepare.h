@@ -50,9 +50,12 @@ struct PrepareContext {
 /// and then has options.limits.decode_deadline for the rest: missing that is an Error of the item.
 /// @param place of the item in its window: without room there it is postponed before it is decoded.
 /// Null: there is room.
+/// @param plan of the item, as plan_ahead made it; used unless what is decoded has another size,
+/// which a file may have by now. Null: none.
 /// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt, if the thread is to end.
 [[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
-                                          WindowBudget::Place* place = nullptr);
+                                          WindowBudget::Place* place = nullptr,
+                                          const ItemPlan* plan = nullptr);
 
 /// As prepare_media for all of `media` at once, spread over the pool.
 [[nodiscard]] std::vector<PreparedMedia> prepare_all(const PrepareContext& context,

@@ -22,7 +22,8 @@ void prepare(const PreparedWindows::Source& source, const Selection& items,
     const auto place = static_cast<std::size_t>(i);
     WindowBudget::Place own(budget, place);
     Item& item = *items[place];
-    item.prepared = prepare_media(source.context, *item.media, most_bytes == 0 ? nullptr : &own);
+    item.prepared = prepare_media(source.context, *item.media, most_bytes == 0 ? nullptr : &own,
+                                  item.plan ? &*item.plan : nullptr);
   });
 }
 

@@ -2,12 +2,12 @@
 #include "engine/row_gather.h"
 
 #include <algorithm>
-#include <numeric>
+#include <memory>
+#include <utility>
 
 #include "core/check.h"
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
-#include "engine/prepare/check_item.h"
 #include "rows/row_target.h"
 
 namespace fovea {
@@ -49,18 +49,20 @@ void RowGather::check(std::span<const MediaItem> items) const {
                      *engine_.impl_->backends.front().device);
 }
 
-std::vector<std::int64_t> RowGather::most_rows(std::span<const MediaItem> items,
-                                               const CallBounds& bounds) const {
+std::vector<PlannedItem> RowGather::plan(Engine& engine, std::span<const MediaItem> items,
+                                         const CallBounds& bounds) {
   const CallScope scope(bounds, "encode_on_ranks");
-  Engine::Impl& impl = *engine_.impl_;
-  std::vector<std::size_t> all(items.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  const std::vector<std::optional<ItemPlan>> sizes = impl.sizes_ahead(items, all);
+  std::vector<std::shared_ptr<const MediaItem>> media;
+  media.reserve(items.size());
+  for (const MediaItem& item : items) media.emplace_back(std::shared_ptr<void>(), &item);
+  return engine.impl_->plan(std::move(media));
+}
+
+std::vector<std::int64_t> RowGather::most_rows(std::span<const PlannedItem> items) const {
   std::vector<std::int64_t> rows(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
-    rows[i] = to_.blocks[i].rows;
-    if (sizes[i]) rows[i] = std::min(rows[i], impl.final_rows(*sizes[i]));
-    if (is_finished(items[i])) rows[i] = std::min(rows[i], num_finished_rows(items[i]));
+    const std::int64_t room = to_.blocks[i].rows;
+    rows[i] = std::min(room, items[i].rows().value_or(room));
   }
   return rows;
 }

@@ -24,6 +24,10 @@ class RowGather {
   RowGather& operator=(const RowGather&) = delete;
   ~RowGather();
 
+  /// Engine::plan_items for items that stay where they are. @throws as that.
+  [[nodiscard]] static std::vector<PlannedItem> plan(Engine& engine,
+                                                     std::span<const MediaItem> items,
+                                                     const CallBounds& bounds);
   /// Engine::encode for some items. @param to none: rows go to the results.
   [[nodiscard]] static std::vector<Embedding> encode(Engine& engine, ItemView items,
                                                      const Destinations& to,
@@ -31,11 +35,9 @@ class RowGather {
 
   /// @throws Error(kInvalidArgument) as Engine::encode for its destinations.
   void check(std::span<const MediaItem> items) const;
-  /// The most rows that each item may bring: what its header tells, or, where that tells nothing,
-  /// what its destination has room for, which is the most in any case.
-  /// @throws as Engine::patches_ahead.
-  [[nodiscard]] std::vector<std::int64_t> most_rows(std::span<const MediaItem> items,
-                                                    const CallBounds& bounds) const;
+  /// The most rows that each item may bring: what its plan says, or, where there is none, what its
+  /// destination has room for, which is the most in any case.
+  [[nodiscard]] std::vector<std::int64_t> most_rows(std::span<const PlannedItem> items) const;
   /// Whether the engine, all destinations and the stream are on the device of this number
   /// (RowBlock::kHost or a GPU), so that rows need not leave it.
   [[nodiscard]] bool stays_on(int device) const;

@@ -46,7 +46,6 @@ CallToBlocks::CallToBlocks(Engine& engine, Communicator& ranks, std::span<const 
       items_(items),
       to_(to),
       call_(engine, ranks, items, options),
-      bounds_(options.bounds),
       gather_(engine, to) {}
 
 std::vector<Embedding> CallToBlocks::run() {
@@ -67,7 +66,7 @@ void CallToBlocks::prepare() {
   gather_.check(items_);
   call_.assign();
   slots_.assign(to_.blocks.begin(), to_.blocks.end());
-  const std::vector<std::int64_t> rows = gather_.most_rows(items_, bounds_);
+  const std::vector<std::int64_t> rows = gather_.most_rows(call_.planned());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].rows = rows[i];
     call_.expect_same(

@@ -47,7 +47,6 @@ class CallToBlocks {
   std::span<const MediaItem> items_;
   Destinations to_;
   RankCall call_;
-  const CallBounds& bounds_;
   RowGather gather_;
   bool on_device_ = false;
   std::vector<RowBlock> slots_;   // of all items

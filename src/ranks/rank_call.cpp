@@ -62,13 +62,12 @@ void RankCall::on_all_ranks(const std::function<void()>& work) {
 void RankCall::assign() {
   FOVEA_CHECK(options_.copies.empty(), kInvalidArgument,
               "copies of rows are for calls of one rank");
-  const std::vector<std::optional<std::int64_t>> patches =
-      engine_.patches_ahead(items_, options_.bounds);
+  planned_ = RowGather::plan(engine_, items_, options_.bounds);
   std::int64_t largest = 1;
-  for (const auto& known : patches) largest = std::max(largest, known.value_or(0));
+  for (const PlannedItem& item : planned_) largest = std::max(largest, item.patches().value_or(0));
   std::vector<std::int64_t> sizes;
-  sizes.reserve(patches.size());
-  for (const auto& known : patches) sizes.push_back(known.value_or(largest));
+  sizes.reserve(planned_.size());
+  for (const PlannedItem& item : planned_) sizes.push_back(item.patches().value_or(largest));
   assignment_ = balance_load(sizes, num_ranks());
   expect_same(describe_call(engine_.report(), items_, options_, assignment_));
 }
@@ -86,7 +85,7 @@ void RankCall::encode_share(const Encode& encode) {
     const std::stop_callback if_caller_stops(options_.bounds.stop, request_stop);
     EncodeOptions options = options_;
     options.bounds.stop = stop.get_token();
-    share_ = encode({items_, share}, options);
+    share_ = encode({planned_, share}, options);
   }
   for (const Embedding& item : share_) {
     append_description(item, descriptions_);

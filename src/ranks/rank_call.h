@@ -14,6 +14,7 @@
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
 #include "fovea/media.h"
+#include "fovea/planned_item.h"
 
 namespace fovea::ranks {
 
@@ -42,6 +43,8 @@ class RankCall {
 
   /// Finds out who encodes what. Part of work on all ranks, as is what follows.
   void assign();
+  /// The items with their plans, in the order of the call; after assign().
+  [[nodiscard]] std::span<const PlannedItem> planned() const noexcept { return planned_; }
   /// Items of a rank in the order in which it encodes them.
   [[nodiscard]] std::span<const std::size_t> items_of(std::size_t rank) const {
     return assignment_.items(rank);
@@ -76,6 +79,7 @@ class RankCall {
   std::span<const MediaItem> items_;
   const EncodeOptions& options_;
   bool ends_with_device_ = false;
+  std::vector<PlannedItem> planned_;  // refer to items_
   Assignment assignment_;
   std::vector<Embedding> share_;         // of this rank, in the order of its assignment
   std::vector<std::byte> descriptions_;  // of this share; after exchange() of all, equally long

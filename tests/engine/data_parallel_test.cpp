@@ -55,7 +55,7 @@ TEST(DataParallelEngine, AnyNumberOfReplicasGivesTheSameRows) {
 }
 
 TEST(DataParallelEngine, AnEmptyBatchGivesNothing) {
-  EXPECT_TRUE(load("qwen3_vl", 2).encode({}).empty());
+  EXPECT_TRUE(load("qwen3_vl", 2).encode(std::vector<MediaItem>{}).empty());
 }
 
 TEST(DataParallelEngine, TwoTowersGiveTheSameRows) {

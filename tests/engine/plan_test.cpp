@@ -234,16 +234,5 @@ TEST(Plan, AVideoOfOneFrameIsAVideo) {
   EXPECT_EQ(plan.items[1].units, (std::vector<ItemUnits>{{1, 24, 6}}));
 }
 
-TEST(Plan, PatchesAreKnownAheadOfDecoding) {
-  const Engine engine = Engine::load(model_dir(), {.device = "cpu", .num_threads = 2});
-  std::vector<float> row(256);
-  const std::vector<MediaItem> items{
-      image(96, 64), precomputed_rows({}, RowDType::kFloat32, 0, 256, "rows"),
-      precomputed_rows({.data = row.data(), .rows = 1}, 256, "a row of the caller"),
-      image_file("missing.jpg"), video_bytes({1, 2, 3}, "container")};
-  EXPECT_EQ(engine.patches_ahead(items),
-            (std::vector<std::optional<std::int64_t>>{24, 0, 0, std::nullopt, std::nullopt}));
-}
-
 }  // namespace
 }  // namespace fovea

@@ -15,6 +15,63 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+/// A model that counts the plans that its processor makes; it prepares items and does nothing else.
+class CountingModel final : public EncoderGraphModel, public ItemProcessor {
+ public:
+  explicit CountingModel(const EncoderGraphModel& model)
+      : model_(model), processor_(model.processor()) {}
+
+  [[nodiscard]] int plans() const { return plans_; }
+
+  [[nodiscard]] const ItemProcessor& processor() const noexcept override { return *this; }
+  [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override {
+    ++plans_;
+    return processor_.plan_image(width_px, height_px);
+  }
+  [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
+                                    std::int64_t height_px) const override {
+    ++plans_;
+    return processor_.plan_video(num_frames, width_px, height_px);
+  }
+  [[nodiscard]] ItemPlan plan_grid(Modality modality,
+                                   const std::array<std::int64_t, 3>& grid) const override {
+    ++plans_;
+    return processor_.plan_grid(modality, grid);
+  }
+  [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total, double video_fps,
+                                                        double fps) const override {
+    return processor_.sample_frames(total, video_fps, fps);
+  }
+  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                  std::span<std::uint8_t> out) const override {
+    processor_.fill_frame(plan, index, frame, out);
+  }
+  void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                         std::span<std::uint8_t> out) const override {
+    processor_.fill_pixel_values(plan, values, out);
+  }
+
+  [[nodiscard]] const GraphSpec& graph_spec() const noexcept override {
+    return model_.graph_spec();
+  }
+  [[nodiscard]] std::int64_t path_width(PathId path) const override {
+    return model_.path_width(path);
+  }
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
+                                               const GraphCapacity& capacity) const override {
+    return model_.inputs(path, capacity);
+  }
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const>,
+                   InputWriter&) const override {}
+  void forward(ExecContext&, PathId, const GraphCapacity&, const NamedTensors&,
+               TensorView) const override {}
+
+ private:
+  const EncoderGraphModel& model_;
+  const ItemProcessor& processor_;
+  mutable int plans_ = 0;
+};
+
 class Prepare : public ::testing::Test {
  protected:
   [[nodiscard]] PreparedMedia prepare(const MediaItem& media) const {
@@ -62,6 +119,46 @@ TEST_F(Prepare, SizesAreKnownAheadWhereverNothingMustBeDecoded) {
     EXPECT_EQ(ahead->spec.path_tokens, plan.spec.path_tokens);
   }
   EXPECT_EQ(plan_ahead(*model_, values, options_)->spec.path_tokens[0], 6);
+}
+
+TEST_F(Prepare, APlanIsMadeOnce) {
+  DecodeBudget budget(decode_budget_bytes(options_.limits, 1));
+  const std::vector<float> white(4 * 1536, 1.0F);
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(white.data());
+  const std::vector<MediaItem> items{
+      image_file(photo_),
+      image_bytes(read_file(photo_, 1 << 20), "bytes"),
+      image_rgb(std::vector<std::uint8_t>(96 * 64 * 3), 96, 64, "image"),
+      video_path(folder_ + "/video_frames"),
+      video_rgb(std::vector<std::uint8_t>(3 * 96 * 64 * 3), 3, 96, 64, 2.0, "clip"),
+      pixel_values({bytes, bytes + white.size() * sizeof(float)}, RowDType::kFloat32, 4, 1536,
+                   {1, 2, 2}, "values")};
+  for (const MediaItem& media : items) {
+    SCOPED_TRACE(media.name);
+    const CountingModel ahead(*model_);
+    const std::optional<ItemPlan> plan = plan_ahead(ahead, media, options_);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(ahead.plans(), 1);
+    const PreparedMedia by_plan = prepare_media({ahead, options_, budget}, media, nullptr, &*plan);
+    EXPECT_EQ(ahead.plans(), 1);
+    const CountingModel later(*model_);
+    EXPECT_EQ(prepare_media({later, options_, budget}, media).item.pixels, by_plan.item.pixels);
+    EXPECT_EQ(later.plans(), 1);
+  }
+}
+
+TEST_F(Prepare, APlanOfAnotherSizeIsMadeAnew) {
+  DecodeBudget budget(decode_budget_bytes(options_.limits, 1));
+  const PreparedMedia photo = prepare(image_file(photo_));
+  for (const MediaItem& other :
+       {image_rgb(std::vector<std::uint8_t>(96 * 64 * 3), 96, 64, "smaller"),
+        image_rgb(std::vector<std::uint8_t>(640 * 480 * 3), 640, 480, "larger")}) {
+    const std::optional<ItemPlan> stale = plan_ahead(*model_, other, options_);
+    const PreparedMedia prepared =
+        prepare_media({*model_, options_, budget}, image_file(photo_), nullptr, &*stale);
+    EXPECT_EQ(prepared.item.plan.grid, photo.item.plan.grid);
+    EXPECT_EQ(prepared.item.pixels, photo.item.pixels);
+  }
 }
 
 TEST_F(Prepare, SizesOfTheRestAreNotKnownAhead) {

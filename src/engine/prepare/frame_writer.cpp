@@ -8,22 +8,35 @@
 
 namespace fovea {
 
-void FrameWriter::expect(std::int64_t num_frames) {
-  FOVEA_CHECK(media_.modality == Modality::kVideo || num_frames == 1, kInvalidArgument,
+void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLimits& limits) {
+  FOVEA_CHECK(media.modality == Modality::kVideo || num_frames == 1, kInvalidArgument,
               "an image has 1 frame, got ", num_frames);
-  media::check_num_frames(num_frames, media_.name, limits_);
+  media::check_num_frames(num_frames, media.name, limits);
+}
+
+ItemPlan plan_frames(const ItemProcessor& processor, const MediaItem& media,
+                     std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px,
+                     const MediaLimits& limits) {
+  ItemPlan plan = media.modality == Modality::kImage
+                      ? processor.plan_image(width_px, height_px)
+                      : processor.plan_video(num_frames, width_px, height_px);
+  media::check_num_patches(plan.spec.input_rows, media.name, limits);
+  return plan;
+}
+
+void FrameWriter::expect(std::int64_t num_frames) {
+  check_frames(media_, num_frames, limits_);
   num_frames_ = num_frames;
   next_ = 0;
   is_planned_ = false;
   item_.pixels.clear();
 }
 
-ItemPlan FrameWriter::plan_for(std::int64_t width_px, std::int64_t height_px) const {
-  ItemPlan plan = media_.modality == Modality::kImage
-                      ? processor_.plan_image(width_px, height_px)
-                      : processor_.plan_video(num_frames_, width_px, height_px);
-  media::check_num_patches(plan.spec.input_rows, media_.name, limits_);
-  return plan;
+const ItemPlan& FrameWriter::plan_for(std::int64_t width_px, std::int64_t height_px) {
+  const bool fits = plan_ && plan_->source_width_px == width_px &&
+                    plan_->source_height_px == height_px && plan_->num_frames == num_frames_;
+  if (!fits) plan_ = plan_frames(processor_, media_, num_frames_, width_px, height_px, limits_);
+  return *plan_;
 }
 
 void FrameWriter::announce(std::int64_t width_px, std::int64_t height_px) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "fovea/media.h"
 #include "fovea/options.h"
@@ -8,23 +9,35 @@
 
 namespace fovea {
 
+/// Requires a number of frames that an item of this modality and the limits allow.
+/// @throws Error(kInvalidArgument).
+void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLimits& limits);
+
+/// The plan of an item of so many frames, which check_frames has passed, of this size.
+/// @throws Error(kInvalidArgument) if the item would have more patches than the limit, and as the
+/// processor.
+[[nodiscard]] ItemPlan plan_frames(const ItemProcessor& processor, const MediaItem& media,
+                                   std::int64_t num_frames, std::int64_t width_px,
+                                   std::int64_t height_px, const MediaLimits& limits);
+
 /// Takes the frames of an item one by one and resizes each into its place, so that no more than one
 /// is kept. The size of the first frame fixes the plan.
 class FrameWriter {
  public:
-  /// @param item receives plan and pixels of `media`. All must outlive the writer.
+  /// @param item receives plan and pixels of `media`. @param plan of the item, made ahead: used if
+  /// it is of the frames that come; null: none. All must outlive the writer.
   FrameWriter(const ItemProcessor& processor, const MediaItem& media, const MediaLimits& limits,
-              PreparedItem& item)
-      : processor_(processor), media_(media), limits_(limits), item_(item) {}
+              PreparedItem& item, const ItemPlan* plan = nullptr)
+      : processor_(processor), media_(media), limits_(limits), item_(item) {
+    if (plan != nullptr) plan_ = *plan;
+  }
 
   /// Says how many frames there are; 1 without it. Frames that were added before count no more.
-  /// @throws Error(kInvalidArgument) beyond the limit, and for an image of other than 1 frame.
+  /// @throws as check_frames.
   void expect(std::int64_t num_frames);
 
-  /// The plan for frames of this size.
-  /// @throws Error(kInvalidArgument) if the item would have more patches than the limit, and as the
-  /// processor.
-  [[nodiscard]] ItemPlan plan_for(std::int64_t width_px, std::int64_t height_px) const;
+  /// The plan for frames of this size, which is kept for those that come. @throws as plan_frames.
+  [[nodiscard]] const ItemPlan& plan_for(std::int64_t width_px, std::int64_t height_px);
 
   /// Announces the full size of the next frame, before it is decoded where that can be.
   /// @throws as plan_for, Error(kInvalidArgument) if the frame before had another size.
@@ -43,6 +56,7 @@ class FrameWriter {
   const MediaItem& media_;
   const MediaLimits& limits_;
   PreparedItem& item_;
+  std::optional<ItemPlan> plan_;  // the last one, of frames that may not be those that come
   std::int64_t num_frames_ = 1;
   std::int64_t next_ = 0;
   bool is_planned_ = false;

@@ -190,7 +190,7 @@ TEST_F(EncodeTo, EveryItemNeedsADestination) {
   const std::vector<MediaItem> items{noise(64, 64, 1), noise(64, 64, 2)};
   const HostRoom room(4, 256);
   refused(items, {&room.block(), 1}, "2 items need as many destinations, got 1");
-  EXPECT_TRUE(engine_.encode({}, std::span<const RowBlock>{}, {}).empty());
+  EXPECT_TRUE(engine_.encode(std::vector<MediaItem>{}, std::span<const RowBlock>{}, {}).empty());
 }
 
 TEST_F(EncodeTo, DestinationsThatCannotBeWrittenAreRefused) {

@@ -1,0 +1,71 @@
+// What is known of an item before it is decoded.
+#include "engine/planned_item.h"
+
+#include <string>
+#include <utility>
+
+#include "core/check.h"
+#include "engine/prepare/check_item.h"
+#include "engine/video_pruning.h"
+
+namespace fovea {
+
+PlannedItem::PlannedItem(MediaItem media)
+    : media_(std::make_shared<const MediaItem>(std::move(media))) {}
+
+PlannedItem::PlannedItem(std::shared_ptr<const MediaItem> media,
+                         std::shared_ptr<const Plan> plan) noexcept
+    : media_(std::move(media)), plan_(std::move(plan)) {}
+
+std::optional<std::int64_t> PlannedItem::patches() const noexcept {
+  if (is_finished(*media_)) return 0;
+  return plan_ ? std::optional(plan_->sizes.spec.input_rows) : std::nullopt;
+}
+
+std::optional<std::int64_t> PlannedItem::rows() const {
+  if (is_finished(*media_)) return num_finished_rows(*media_);
+  if (!plan_) return std::nullopt;
+  return final_rows(plan_->sizes, plan_->context->video_pruning_rate);
+}
+
+std::optional<ItemInfo> PlannedItem::info() const {
+  const std::optional<std::int64_t> known = rows();
+  if (!known) return std::nullopt;
+  ItemInfo info = plan_ ? describe(plan_->sizes, plan_->context->video_pruning_rate)
+                        : ItemInfo{.modality = media_->modality, .grid_thw = media_->grid_thw};
+  info.name = media_->name;
+  info.rows = *known;
+  return info;
+}
+
+std::int64_t final_rows(const ItemPlan& plan, double video_pruning_rate) {
+  const bool is_pruned = video_pruning_rate > 0 && plan.modality == Modality::kVideo;
+  return is_pruned ? num_retained(plan.spec.out_rows, plan.grid[0], video_pruning_rate)
+                   : plan.spec.out_rows;
+}
+
+std::string size_name(std::int64_t width_px, std::int64_t height_px,
+                      std::optional<std::int64_t> num_frames) {
+  const std::string image = cat(width_px, "x", height_px);
+  return num_frames ? cat(image, "x", *num_frames, "f") : image;
+}
+
+ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
+  ItemInfo info;
+  info.name =
+      size_name(plan.source_width_px, plan.source_height_px,
+                plan.modality == Modality::kVideo ? std::optional(plan.num_frames) : std::nullopt);
+  info.modality = plan.modality;
+  info.source_width_px = plan.source_width_px;
+  info.source_height_px = plan.source_height_px;
+  info.num_frames = plan.num_frames;
+  info.resized_width_px = plan.resized_width_px;
+  info.resized_height_px = plan.resized_height_px;
+  if (plan.has_grid_thw) info.grid_thw = plan.grid;
+  info.patches = plan.spec.input_rows;
+  info.rows = final_rows(plan, video_pruning_rate);
+  info.units = units_of(plan.spec);
+  return info;
+}
+
+}  // namespace fovea
