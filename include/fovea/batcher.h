@@ -14,6 +14,7 @@
 #include "fovea/engine.h"
 #include "fovea/export.h"
 #include "fovea/media.h"
+#include "fovea/planned_item.h"
 
 namespace fovea {
 
@@ -117,6 +118,8 @@ class FOVEA_API Batcher {
   /// the batcher has ended, Error(kInvalidArgument) if it will never have room for it, for a
   /// request without items, and for `progress`, Error(kOutOfMemory).
   Ticket submit(std::vector<MediaItem> items, const EncodeOptions& options, Done done);
+  /// As above, for items that are planned: reads nothing.
+  Ticket submit(std::vector<PlannedItem> items, const EncodeOptions& options, Done done);
 
   /// A request whose rows are waited for.
   struct Pending {
@@ -125,8 +128,9 @@ class FOVEA_API Batcher {
     /// batcher's.
     std::future<std::vector<Embedding>> rows;
   };
-  /// As above, without a callback.
+  /// As the functions above, without a callback.
   [[nodiscard]] Pending submit(std::vector<MediaItem> items, const EncodeOptions& options = {});
+  [[nodiscard]] Pending submit(std::vector<PlannedItem> items, const EncodeOptions& options = {});
 
   /// Ends a request with Error(kCancelled). If nobody else needs the call that encodes it, the
   /// engine stops its work.

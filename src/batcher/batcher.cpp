@@ -48,30 +48,36 @@ bool is_container(const MediaItem& item) noexcept {
   return item.modality == Modality::kVideo && is_encoded;
 }
 
+/// What an item holds in memory.
+std::int64_t bytes_of(const MediaItem& item) noexcept {
+  std::int64_t bytes = std::ssize(item.content());
+  for (const std::span<const std::uint8_t> frame : item.frames) bytes += std::ssize(frame);
+  return bytes;
+}
+
 /// What the request takes without its rows.
 Load load_of(std::span<const MediaItem> items) noexcept {
   Load load{.items = std::ssize(items)};
-  for (const MediaItem& item : items) {
-    load.bytes += std::ssize(item.content());
-    for (const std::span<const std::uint8_t> frame : item.frames) load.bytes += std::ssize(frame);
+  for (const MediaItem& item : items) load.bytes += bytes_of(item);
+  return load;
+}
+
+/// What the request takes. Rows of a video in a container, which nobody knows, count as more than a
+/// batch has, so that nobody waits for it; those of what the engine will refuse as none.
+Load load_of(std::span<const PlannedItem> items, const BatcherOptions& options) {
+  Load load{.items = std::ssize(items)};
+  for (const PlannedItem& item : items) {
+    load.bytes += bytes_of(item.media());
+    load.rows += item.rows().value_or(is_container(item.media()) ? options.max_batch_rows + 1 : 0);
   }
   return load;
 }
 
-/// Adds the rows. Those of a video in a container, which nobody knows, count as more than a batch
-/// has, so that nobody waits for it; those of what the engine will refuse as none.
-void add_rows(Load& load, const Engine& engine, std::span<const MediaItem> items,
-              const BatcherOptions& options) {
-  const std::vector<std::optional<ItemInfo>> known = engine.plan_ahead(items);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (known[i]) {
-      load.rows += known[i]->rows;
-    } else if (is_container(items[i])) {
-      load.rows += options.max_batch_rows + 1;
-    } else {
-      load.rows += items[i].block.rows;
-    }
-  }
+/// @throws Error(kInvalidArgument) for what Batcher::submit refuses whatever room there is.
+void check_request(bool has_items, const EncodeOptions& how, const Batcher::Done& done) {
+  FOVEA_CHECK(has_items, kInvalidArgument, "a request without items");
+  FOVEA_CHECK(!how.progress, kInvalidArgument, "a request has no progress of its own");
+  FOVEA_CHECK(done != nullptr, kInvalidArgument, "a request without a callback");
 }
 
 /// Keeps the promise of a request.
@@ -91,11 +97,13 @@ struct Batcher::Impl {
   Impl(Engine& of, const BatcherOptions& bounds)
       : engine(of),
         options(complete(bounds, of)),
-        scheduler([this](std::span<const MediaItem> items,
+        scheduler([this](std::span<const PlannedItem> items,
                          const EncodeOptions& how) { return engine.encode(items, how); },
                   options) {}
 
+  /// Plans the items, if there is room for them.
   Ticket submit(std::vector<MediaItem> items, const EncodeOptions& how, Done done);
+  Ticket submit(std::vector<PlannedItem> items, const EncodeOptions& how, Done done);
 
   Engine& engine;
   const BatcherOptions options;
@@ -103,13 +111,15 @@ struct Batcher::Impl {
 };
 
 Ticket Batcher::Impl::submit(std::vector<MediaItem> items, const EncodeOptions& how, Done done) {
-  FOVEA_CHECK(!items.empty(), kInvalidArgument, "a request without items");
-  FOVEA_CHECK(!how.progress, kInvalidArgument, "a request has no progress of its own");
-  FOVEA_CHECK(done != nullptr, kInvalidArgument, "a request without a callback");
+  check_request(!items.empty(), how, done);
+  scheduler.check_room(load_of(items));  // before files are read
+  return submit(engine.plan_items(std::move(items)), how, std::move(done));
+}
+
+Ticket Batcher::Impl::submit(std::vector<PlannedItem> items, const EncodeOptions& how, Done done) {
+  check_request(!items.empty(), how, done);
   auto request = std::make_shared<Request>();
-  request->load = load_of(items);
-  scheduler.check_room(request->load);  // before files are read
-  add_rows(request->load, engine, items, options);
+  request->load = load_of(items, options);
   request->items = std::move(items);
   request->how = how;
   request->done = std::move(done);
@@ -135,12 +145,26 @@ Ticket Batcher::submit(std::vector<MediaItem> items, const EncodeOptions& option
   rethrow_as_error();
 }
 
+Ticket Batcher::submit(std::vector<PlannedItem> items, const EncodeOptions& options,
+                       Done done) try {
+  return impl_->submit(std::move(items), options, std::move(done));
+} catch (...) {
+  impl_->scheduler.count_refused();
+  rethrow_as_error();
+}
+
 Batcher::Pending Batcher::submit(std::vector<MediaItem> items, const EncodeOptions& options) try {
   auto promise = std::make_shared<std::promise<std::vector<Embedding>>>();
-  Pending pending;
-  pending.rows = promise->get_future();
-  pending.ticket = submit(std::move(items), options, keep(std::move(promise)));
-  return pending;
+  std::future<std::vector<Embedding>> rows = promise->get_future();
+  return {submit(std::move(items), options, keep(std::move(promise))), std::move(rows)};
+} catch (...) {
+  rethrow_as_error();
+}
+
+Batcher::Pending Batcher::submit(std::vector<PlannedItem> items, const EncodeOptions& options) try {
+  auto promise = std::make_shared<std::promise<std::vector<Embedding>>>();
+  std::future<std::vector<Embedding>> rows = promise->get_future();
+  return {submit(std::move(items), options, keep(std::move(promise))), std::move(rows)};
 } catch (...) {
   rethrow_as_error();
 }

@@ -40,7 +40,7 @@ struct Request {
   enum class State : std::uint8_t { kQueued, kRunning, kComplete };
 
   std::uint64_t number = 0;
-  std::vector<MediaItem> items;
+  std::vector<PlannedItem> items;
   EncodeOptions how;
   Batcher::Done done;
   Load load;

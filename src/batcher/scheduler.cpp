@@ -34,12 +34,12 @@ Load sum_of(std::span<const RequestPtr> batch) noexcept {
   return sum;
 }
 
-/// The items of all requests, one after the other. They are moved: bytes stay where they are.
-std::vector<MediaItem> take_items(std::span<const RequestPtr> batch) {
+/// The items of all requests, one after the other.
+std::vector<PlannedItem> take_items(std::span<const RequestPtr> batch) {
   if (batch.size() == 1) return std::move(batch.front()->items);
   std::size_t count = 0;
   for (const RequestPtr& request : batch) count += request->items.size();
-  std::vector<MediaItem> items;
+  std::vector<PlannedItem> items;
   items.reserve(count);
   for (const RequestPtr& request : batch) std::ranges::move(request->items, back_inserter(items));
   return items;
@@ -188,10 +188,10 @@ bool Scheduler::wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& bat
 void Scheduler::run(Batch batch) noexcept {
   const Clock::time_point begun = batch.front()->begun;
   try {
-    const std::vector<MediaItem> items = take_items(batch);
+    const std::vector<PlannedItem> items = take_items(batch);
     if (!encode(batch, items)) {
       counters_.count_repeated();
-      std::span<const MediaItem> left = items;
+      std::span<const PlannedItem> left = items;
       for (const RequestPtr& request : batch) {
         const auto count = static_cast<std::size_t>(request->load.items);
         (void)encode({&request, 1}, left.first(count));
@@ -210,7 +210,7 @@ void Scheduler::run(Batch batch) noexcept {
   changed_.notify_all();
 }
 
-bool Scheduler::encode(Batch batch, std::span<const MediaItem> items) {
+bool Scheduler::encode(Batch batch, std::span<const PlannedItem> items) {
   const std::shared_ptr<Call> call = begin_call(batch);
   if (!call) return true;
   const Clock::time_point begun = batch.front()->begun;

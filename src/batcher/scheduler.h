@@ -25,7 +25,7 @@ class Scheduler {
  public:
   /// Engine::encode.
   using Encode =
-      std::function<std::vector<Embedding>(std::span<const MediaItem>, const EncodeOptions&)>;
+      std::function<std::vector<Embedding>(std::span<const PlannedItem>, const EncodeOptions&)>;
 
   /// @param options with all bounds of a batch. @throws std::system_error, std::bad_alloc.
   Scheduler(Encode encode, const BatcherOptions& options);
@@ -59,7 +59,7 @@ class Scheduler {
   /// Encodes requests with one call of the engine and ends them, also if it fails.
   /// @param items of all of them. @return false, with several requests, if the call has failed:
   /// none of them has ended then.
-  [[nodiscard]] bool encode(Batch batch, std::span<const MediaItem> items);
+  [[nodiscard]] bool encode(Batch batch, std::span<const PlannedItem> items);
   [[nodiscard]] std::shared_ptr<Call> begin_call(Batch batch);
   [[nodiscard]] EncodeOptions options_of(Batch batch, const Call& call);
   /// Ends the requests with their rows. @param facts of the batch, for every reply.

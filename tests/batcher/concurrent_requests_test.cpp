@@ -60,8 +60,7 @@ void act(Scheduler& scheduler, std::uint64_t seed, Ledger& ledger) {
     for (std::int64_t i = 0; i < count; ++i) {
       constexpr const char* kNames[] = {"bad", "fatal"};
       const std::int64_t kind = test::uniform(random, 0, 40);
-      request->items.push_back(test::named_item(kind < 2 ? kNames[kind] : "good"));
-      request->items.back().width_px = first + i;
+      request->items.push_back(test::named_item(kind < 2 ? kNames[kind] : "good", first + i));
     }
     request->load = {.items = count, .bytes = count, .rows = test::uniform(random, 0, 120)};
     request->how = random_options(random, stop.get_token());

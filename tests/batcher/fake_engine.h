@@ -12,8 +12,12 @@
 
 namespace fovea::test {
 
-/// An item that the fake engine knows by its name.
-inline MediaItem named_item(const std::string& name) { return image_bytes({1}, name); }
+/// An item that the fake engine knows by its name. @param rows that it gets.
+inline PlannedItem named_item(const std::string& name, std::int64_t rows = 0) {
+  MediaItem item = image_bytes({1}, name);
+  item.width_px = rows;
+  return PlannedItem(std::move(item));
+}
 
 /// Stands in for Engine::encode: gives every item a row of its width_px, holds calls until they are
 /// let through, and fails as items ask by their names: "bad" fails by itself, "fatal" fails the
@@ -26,7 +30,7 @@ class FakeEngine {
   };
 
   [[nodiscard]] batching::Scheduler::Encode encode() {
-    return [this](std::span<const MediaItem> items, const EncodeOptions& how) {
+    return [this](std::span<const PlannedItem> items, const EncodeOptions& how) {
       return run(items, how);
     };
   }
@@ -54,26 +58,27 @@ class FakeEngine {
   }
 
  private:
-  std::vector<Embedding> run(std::span<const MediaItem> items, const EncodeOptions& how) {
+  std::vector<Embedding> run(std::span<const PlannedItem> items, const EncodeOptions& how) {
     const Interrupt interrupt(how.bounds.stop, how.bounds.deadline, "encode");
     const InterruptScope scope(&interrupt);
     begin(items, how);
     std::vector<Embedding> rows(items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
-      rows[i].name = items[i].name;
-      rows[i].rows = items[i].width_px;
-      if (items[i].name == "fatal") throw Error(ErrorCode::kOutOfMemory, "fatal: no memory");
-      if (items[i].name != "bad") continue;
+      rows[i].name = items[i].media().name;
+      rows[i].rows = items[i].media().width_px;
+      if (items[i].media().name == "fatal")
+        throw Error(ErrorCode::kOutOfMemory, "fatal: no memory");
+      if (items[i].media().name != "bad") continue;
       rows[i].error = Error(ErrorCode::kCorruptData, "bad: broken");
       if (how.on_error == OnError::kFail) throw Error(*rows[i].error);
     }
     return rows;
   }
 
-  void begin(std::span<const MediaItem> items, const EncodeOptions& how) {
+  void begin(std::span<const PlannedItem> items, const EncodeOptions& how) {
     std::unique_lock lock(mutex_);
     Seen& seen = calls_.emplace_back();
-    for (const MediaItem& item : items) seen.names.push_back(item.name);
+    for (const PlannedItem& item : items) seen.names.push_back(item.media().name);
     seen.how = how;
     changed_.notify_all();
     wait_under_interrupt(changed_, lock, [&] { return !held_; });
