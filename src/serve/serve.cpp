@@ -108,7 +108,7 @@ ServiceOptions Running::service_options() {
   ServiceOptions service = options_.service;
   service.log = &log_;
   service.engine.log = &log_;
-  service.on_complete = [this](const JobReply& reply, std::span<const MediaItem> items) {
+  service.on_complete = [this](const JobReply& reply, std::span<const PlannedItem> items) {
     metrics_.observe(reply, items);
     trace_.observe(reply);
   };

@@ -18,9 +18,9 @@ void RequestMetrics::observe(const Served& served) {
   if (!served.error_code.empty()) ++errors_[std::string(served.error_code)];
 }
 
-void RequestMetrics::observe(const JobReply& reply, std::span<const MediaItem> items) {
-  for (const MediaItem& item : items) {
-    ModalityCounts& counts = modalities_[static_cast<std::size_t>(item.modality)];
+void RequestMetrics::observe(const JobReply& reply, std::span<const PlannedItem> items) {
+  for (const PlannedItem& item : items) {
+    ModalityCounts& counts = modalities_[static_cast<std::size_t>(item.media().modality)];
     ++(reply.error ? counts.failed : counts.ok);
   }
   if (reply.error) return;

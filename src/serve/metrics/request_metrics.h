@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "fovea/media.h"
+#include "fovea/planned_item.h"
 #include "serve/http/server.h"
 #include "serve/media/media_source.h"
 #include "serve/metrics/histogram.h"
@@ -22,7 +22,7 @@ class RequestMetrics {
   /// A request was answered, or its client left.
   void observe(const Served& served);
   /// A job of the service is complete.
-  void observe(const JobReply& reply, std::span<const MediaItem> items);
+  void observe(const JobReply& reply, std::span<const PlannedItem> items);
 
   /// The media of a request are there.
   void observe(const MediaCounts& media) noexcept;

@@ -228,10 +228,10 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   call.dtype = chat->options.dtype.value_or(service.model().dtype);
   call.reply_factor = 0;
   if (!has_keys(service.options().engine)) {
-    call.look = [parts, &service](std::span<const MediaItem> items) {
+    call.look = [parts, &service](std::span<const PlannedItem> items) {
       for (std::size_t i = 0; i < items.size(); ++i) {
         NamedPart& part = (*parts)[i];
-        if (!part.has_uuid) part.key = content_key(items[i], service.model().fingerprint);
+        if (!part.has_uuid) part.key = content_key(items[i].media(), service.model().fingerprint);
       }
     };
   }

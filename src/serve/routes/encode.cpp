@@ -21,13 +21,13 @@ struct Asked {
 };
 
 /// Numbers that a reply of JSON would hold, as far as headers tell.
-std::int64_t json_values_ahead(const Engine& engine, const RowOptions& rows,
-                               std::span<const MediaItem> items) {
-  const ModelReport& report = engine.report();
+std::int64_t json_values_ahead(const ModelReport& report, const RowOptions& rows,
+                               std::span<const PlannedItem> items) {
   const std::int64_t columns = rows.deepstack == Deepstack::kMain ? report.hidden : report.width;
   std::int64_t values = 0;
-  for (const std::optional<ItemInfo>& item : engine.plan_ahead(items)) {
-    if (item) values += (rows.pooling == Pooling::kNone ? item->rows : 1) * columns;
+  for (const PlannedItem& item : items) {
+    const std::optional<std::int64_t> known = item.rows();
+    if (known) values += (rows.pooling == Pooling::kNone ? *known : 1) * columns;
   }
   return values;
 }
@@ -74,8 +74,8 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, const Requ
   call.use_cache = parsed.use_cache;
   if (parsed.timeout) call.deadline = request.arrival + *parsed.timeout;
   if (asked->output.format == ReplyFormat::kJson) {
-    call.look = [&service, asked](std::span<const MediaItem> items) {
-      check_values_of_json(json_values_ahead(service.engine(), asked->output.rows, items),
+    call.look = [&service, asked](std::span<const PlannedItem> items) {
+      check_values_of_json(json_values_ahead(service.model().report, asked->output.rows, items),
                            asked->head.max_json_values);
     };
   }

@@ -31,9 +31,9 @@ Reply reply_of(const EncodeCall& call, double fetch_ms, Clock::time_point arriva
 void encode(Service& service, const std::shared_ptr<Exchange>& exchange,
             const std::shared_ptr<EncodeCall>& call, const CallBounds& bounds,
             ResolvedMedia media) {
-  if (call->look) call->look(media.items);
   Job job;
-  job.items = std::move(media.items);
+  job.items = service.plan(std::move(media.items), bounds);
+  if (call->look) call->look(job.items);
   job.use_cache = call->use_cache;
   job.dtype = call->dtype;
   job.reply_factor = call->reply_factor;

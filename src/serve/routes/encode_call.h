@@ -38,7 +38,7 @@ struct EncodeCall {
   /// Of the client, if that is earlier than that of the request.
   Clock::time_point deadline = Clock::time_point::max();
   /// Sees the items before they are encoded; may be empty.
-  std::function<void(std::span<const MediaItem> items)> look;
+  std::function<void(std::span<const PlannedItem> items)> look;
   /// Makes the reply, on a worker thread; what it throws is the reply.
   std::function<Reply(JobReply reply)> make_reply;
 };

@@ -19,16 +19,15 @@
 namespace fovea::serve {
 namespace {
 
-/// The size of an item as its header has it.
-/// @param info what the engine could tell. @throws ApiError that names the item otherwise.
-ItemSize size_of_media(const MediaItem& item, const std::optional<ItemInfo>& info,
-                       const Service& service) {
-  if (info) {
+/// The size of an item as its header has it. @throws ApiError that names the item otherwise.
+ItemSize size_of_media(const PlannedItem& planned, const Service& service) {
+  if (const std::optional<ItemInfo> info = planned.info()) {
     return {.width_px = info->source_width_px,
             .height_px = info->source_height_px,
             .num_frames = info->num_frames,
             .modality = info->modality};
   }
+  const MediaItem& item = planned.media();
   if (item.modality == Modality::kVideo && item.frames.empty()) {
     throw ApiError(422, "unsupported_media",
                    item.name +
@@ -118,14 +117,12 @@ Reply plan_reply(const Service& service, const std::vector<EncodeItem>& items,
 }
 
 /// Gives the items that are media their sizes.
-void measure(const Service& service, const std::vector<MediaItem>& media, const CallBounds& bounds,
+void measure(const Service& service, std::vector<MediaItem> media, const CallBounds& bounds,
              std::vector<EncodeItem>& items) {
-  const std::vector<std::optional<ItemInfo>> infos = service.engine().plan_ahead(media, bounds);
-  std::size_t next = 0;
+  const std::vector<PlannedItem> planned = service.engine().plan_items(std::move(media), bounds);
+  auto next = planned.begin();
   for (EncodeItem& item : items) {
-    if (item.size) continue;
-    item.size = size_of_media(media[next], infos[next], service);
-    ++next;
+    if (!item.size) item.size = size_of_media(*next++, service);
   }
 }
 
@@ -151,7 +148,7 @@ void handle_plan(const Encoder& encoder, const CallLimits& limits,
       [&service, exchange, items, bounds](ResolvedMedia media, const std::exception_ptr& error) {
         send_reply(*exchange, [&] {
           if (error) std::rethrow_exception(error);
-          measure(service, media.items, bounds, *items);
+          measure(service, std::move(media.items), bounds, *items);
           return plan_reply(service, *items, bounds);
         });
       });

@@ -112,7 +112,7 @@ struct Service::Impl {
   [[nodiscard]] std::shared_ptr<void> take_memory(std::size_t bytes);
   [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
   [[nodiscard]] ApiError batch_error(const Error& error) const;
-  [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const MediaItem> items) const;
+  [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const PlannedItem> items) const;
   [[nodiscard]] int retry_after_s() const;
 
   const ServiceOptions options;
@@ -224,12 +224,11 @@ std::size_t Service::Impl::reply_bytes(const Job& job) const {
   const double factor = 1 + job.reply_factor;
   const auto row_bytes = static_cast<double>(model.report.width * size_of(job.dtype)) * factor;
   std::size_t bytes = 0;
-  const std::vector<std::optional<ItemInfo>> plan = engine->plan_ahead(job.items, job.bounds);
-  for (std::size_t i = 0; i < plan.size(); ++i) {
-    if (plan[i]) {
-      check_size(*plan[i], job.items[i]);
-      bytes += static_cast<std::size_t>(static_cast<double>(plan[i]->rows) * row_bytes);
-    } else if (job.items[i].modality == Modality::kVideo) {
+  for (const PlannedItem& item : job.items) {
+    if (const std::optional<ItemInfo> info = item.info()) {
+      check_size(*info, item.media());
+      bytes += static_cast<std::size_t>(static_cast<double>(info->rows) * row_bytes);
+    } else if (item.media().modality == Modality::kVideo) {
       bytes += kUnknownReplyBytes;
     }  // an image without a plan will be refused
   }
@@ -265,7 +264,7 @@ ApiError Service::Impl::batch_error(const Error& error) const {
 }
 
 /// The first item that failed fails them all.
-JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> items) const {
+JobReply Service::Impl::reply_of(BatchReply batch, std::span<const PlannedItem> items) const {
   JobReply reply{.items = {},
                  .queue_ms = batch.queue_ms,
                  .run_ms = batch.run_ms,
@@ -279,7 +278,7 @@ JobReply Service::Impl::reply_of(BatchReply batch, std::span<const MediaItem> it
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
     Embedding& item = batch.items[i];
     if (item.error) {
-      const ApiError error = item_error(*item.error, items[i], model.media);
+      const ApiError error = item_error(*item.error, items[i].media(), model.media);
       reply.error = std::make_exception_ptr(error);
       reply.items.clear();
       return reply;
@@ -346,19 +345,25 @@ void Service::check_model_name(const std::string& name) const {
                  "model");
 }
 
+std::vector<PlannedItem> Service::plan(std::vector<MediaItem> items, const CallBounds& bounds) const
+    try {
+  impl_->throw_unless_ready();
+  return impl_->engine->plan_items(std::move(items), bounds);
+} catch (const Error& error) {
+  throw to_api_error(error);
+}
+
 void Service::encode(Job job, std::function<void(JobReply)> done) try {
   impl_->throw_unless_ready();
   std::shared_ptr<void> room = impl_->take_room(job);
-  // The batcher owns the items; descriptions of them are for its errors.
-  auto items = std::make_shared<const std::vector<MediaItem>>(job.items);
-  auto complete = [impl = impl_.get(), items, room = std::move(room),
+  auto complete = [impl = impl_.get(), items = job.items, room = std::move(room),
                    done = std::move(done)](BatchReply batch) mutable {
     // What a function holds is moved on, so that it is held where it is needed and nowhere else.
     auto task = [impl, items = std::move(items), room = std::move(room), done = std::move(done),
                  batch = std::make_shared<BatchReply>(std::move(batch))]() mutable {
-      JobReply reply = impl->reply_of(std::move(*batch), *items);
+      JobReply reply = impl->reply_of(std::move(*batch), items);
       reply.room = std::move(room);
-      if (impl->options.on_complete) impl->options.on_complete(reply, *items);
+      if (impl->options.on_complete) impl->options.on_complete(reply, items);
       done(std::move(reply));
     };
     --impl->jobs;

@@ -32,7 +32,7 @@ struct ServiceOptions {
   std::int64_t max_inflight_bytes = std::int64_t{8} << 30;  ///< bodies, items and replies
   std::chrono::milliseconds stall_timeout{30'000};
   /// Told of every job that is complete, for metrics. Must not wait or throw.
-  std::function<void(const JobReply& reply, std::span<const MediaItem> items)> on_complete = {};
+  std::function<void(const JobReply& reply, std::span<const PlannedItem> items)> on_complete = {};
   LogSink* log = nullptr;  ///< must outlive the service
 };
 
@@ -64,7 +64,7 @@ struct ServedModel {
 
 /// What to encode for one request.
 struct Job {
-  std::vector<MediaItem> items;
+  std::vector<PlannedItem> items;  ///< of Service::plan()
   RowDType dtype = RowDType::kFloat32;
   /// Bytes of a reply per byte of rows, beyond the rows themselves: base64 is 4/3.
   double reply_factor = 1;
@@ -110,6 +110,11 @@ class Service {
   /// @throws ApiError(404, "model_not_found") unless the name is empty, the served one or the
   /// directory it was started with.
   void check_model_name(const std::string& name) const;
+
+  /// Plans the items of a job.
+  /// @throws ApiError: 503 as check_takes_work(), 499 and 504 as `bounds` say.
+  [[nodiscard]] std::vector<PlannedItem> plan(std::vector<MediaItem> items,
+                                              const CallBounds& bounds = {}) const;
 
   /// Encodes; `done` is called once, on a worker thread, where it may compute. Must not throw.
   /// @throws ApiError: 503 "starting" or "draining", 429 "queue_full", 400 for a request that is

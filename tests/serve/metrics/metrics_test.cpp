@@ -86,7 +86,7 @@ TEST(RequestMetrics, CountsItemsByWhatBecameOfThem) {
   item->rows = 12;
   item->source_width_px = 10;
   item->source_height_px = 20;
-  const std::vector<MediaItem> items(1);
+  const std::vector<PlannedItem> items{PlannedItem(MediaItem{})};
   metrics.observe(JobReply{.items = {item}}, items);
   metrics.observe(JobReply{.error = std::make_exception_ptr(1)}, items);
   const std::string text = text_of(metrics);

@@ -53,12 +53,17 @@ TEST_F(EncodeCallTest, AnswersWithWhatBecameOfTheItems) {
   EXPECT_EQ(answer.header("X-Fovea-Graph"), "hit=1,partial=0,miss=0");
 }
 
-TEST_F(EncodeCallTest, ShowsItemsBeforeTheyAreEncoded) {
+TEST_F(EncodeCallTest, ShowsItemsAndTheirPlansBeforeTheyAreEncoded) {
   std::size_t seen = 0;
+  std::optional<std::int64_t> rows;
   post(photo(), [&](EncodeCall& call) {
-    call.look = [&](std::span<const MediaItem> items) { seen = items[0].content().size(); };
+    call.look = [&](std::span<const PlannedItem> items) {
+      seen = items[0].media().content().size();
+      rows = items[0].rows();
+    };
   });
   EXPECT_EQ(seen, photo().size());
+  EXPECT_EQ(rows, test::encoded(test::photo(), RowDType::kFloat32).rows);
 }
 
 TEST_F(EncodeCallTest, AnswersWithWhatTheRouteThrows) {

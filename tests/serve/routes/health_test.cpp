@@ -128,7 +128,7 @@ TEST_F(HealthTest, CountsInMetricsWhatWasEncoded) {
                             .build_id = "a\"b"}));
   std::promise<void> encoded;
   Job job;
-  job.items.push_back(image_rgb(std::vector<std::uint8_t>(3 * 64 * 64), 64, 64, "x"));
+  job.items = service_.plan({image_rgb(std::vector<std::uint8_t>(3 * 64 * 64), 64, 64, "x")});
   service_.encode(std::move(job), [&](const JobReply&) { encoded.set_value(); });
   encoded.get_future().wait();
   EXPECT_EQ(status("/health_generate"), 200);  // counts as no job

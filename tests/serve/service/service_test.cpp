@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "serve/api_error.h"
+#include "support/open_counter.h"
 #include "support/options.h"
 
 namespace fovea::serve {
@@ -32,13 +33,20 @@ ServiceOptions small() {
   return options;
 }
 
-Job job_of(std::vector<MediaItem> items) {
+Job job_of(const Service& service, std::vector<MediaItem> items) {
   Job job;
-  job.items = std::move(items);
+  job.items = service.plan(std::move(items));
   return job;
 }
 
-Job one_photo() { return job_of({image_bytes(photo(), "items[0]")}); }
+Job one_photo(const Service& service) {
+  return job_of(service, {image_bytes(photo(), "items[0]")});
+}
+
+MediaItem grey_image(std::int64_t side_px) {
+  return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(3 * side_px * side_px)),
+                   side_px, side_px, "grey");
+}
 
 JobReply encode(Service& service, Job job) {
   std::promise<JobReply> reply;
@@ -60,7 +68,7 @@ TEST(Service, GivesTheRowsOfTheEngine) {
   Service service(small());
   service.wait_loaded();
   ASSERT_EQ(service.state(), ServiceState::kReady) << service.problem();
-  const JobReply reply = encode(service, one_photo());
+  const JobReply reply = encode(service, one_photo(service));
   ASSERT_EQ(reply.items.size(), 1U);
   Engine engine = Engine::load(kModel, {.device = "cpu", .num_threads = 1});
   const MediaItem item = image_bytes(photo(), "photo");
@@ -101,7 +109,7 @@ TEST(RowFingerprint, ChangesWithTheTowerAndWithOptionsThatTheTowerDoesNotSee) {
 TEST(Service, HoldsRoomForARepliesRowsUntilItIsSent) {
   Service service(small());
   service.wait_loaded();
-  JobReply reply = encode(service, one_photo());
+  JobReply reply = encode(service, one_photo(service));
   const std::size_t rows = reply.items[0]->data.size();
   EXPECT_EQ(service.memory().used(), 2 * rows);
   reply = {};
@@ -113,14 +121,14 @@ TEST(Service, RefusesWhatNeverHasRoomOtherwiseThanWhatHasNoneNow) {
   options.max_inflight_bytes = 1000;
   Service tiny(options);
   tiny.wait_loaded();
-  const ApiError error = refusal([&] { (void)encode(tiny, one_photo()); });
+  const ApiError error = refusal([&] { (void)encode(tiny, one_photo(tiny)); });
   EXPECT_EQ(error.code(), "response_too_large");
   EXPECT_THAT(error.what(), HasSubstr("--max-inflight-bytes"));
 
   Service service(small());
   service.wait_loaded();
   const std::shared_ptr<void> all = service.take_memory(service.memory().capacity() - 10);
-  const ApiError full = refusal([&] { (void)encode(service, one_photo()); });
+  const ApiError full = refusal([&] { (void)encode(service, one_photo(service)); });
   EXPECT_EQ(full.status(), 429);
   EXPECT_GE(full.retry_after_s.value_or(0), 1);
 }
@@ -132,37 +140,51 @@ TEST(Service, RefusesImagesOfAPixelOrTwo) {
     return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), 9),
                      width, height, "items[0].image");
   };
-  const ApiError error = refusal([&] { (void)encode(service, job_of({grey(64, 2)})); });
+  const ApiError error = refusal([&] { (void)encode(service, job_of(service, {grey(64, 2)})); });
   EXPECT_EQ(error.code(), "image_too_small");
   EXPECT_EQ(error.status(), 422);
   EXPECT_EQ(error.param(), "items[0].image");
   EXPECT_STREQ(error.what(), "items[0].image: expected sides of at least 3 pixels, got 64 x 2");
-  EXPECT_FALSE(encode(service, job_of({grey(64, 3)})).error);
+  EXPECT_FALSE(encode(service, job_of(service, {grey(64, 3)})).error);
 }
 
 TEST(Service, FailsARequestForItsFirstBadItemAndNamesIt) {
   Service service(small());
   service.wait_loaded();
   const JobReply reply =
-      encode(service,
-             job_of({image_bytes(photo(), "items[0].image"),
-                     image_bytes(std::vector<std::uint8_t>{0xff, 0xd8, 0xff}, "items[1].image")}));
+      encode(service, job_of(service, {image_bytes(photo(), "items[0].image"),
+                                       image_bytes(std::vector<std::uint8_t>{0xff, 0xd8, 0xff},
+                                                   "items[1].image")}));
   EXPECT_TRUE(reply.items.empty());
   const ApiError error = refusal([&] { std::rethrow_exception(reply.error); });
   EXPECT_EQ(error.param(), "items[1].image");
   EXPECT_EQ(error.code(), "decode_failed");
 }
 
+TEST(Service, PlansAnItemOnce) {
+  Service service(small());
+  service.wait_loaded();
+  const std::string file = kModel + "/images/photo_180x180.jpg";
+  test::OpenCounter opened(file);
+  Job job = job_of(service, {image_file(file), grey_image(64)});
+  EXPECT_EQ(opened.take(), 1) << "for the header";
+  const std::vector<PlannedItem> planned = job.items;
+  const JobReply reply = encode(service, std::move(job));
+  EXPECT_EQ(opened.take(), 1) << "for the pixels";
+  ASSERT_EQ(reply.items.size(), 2);
+  EXPECT_EQ(reply.items[0]->rows, planned[0].rows());
+}
+
 TEST(Service, TellsOfEveryJobThatIsComplete) {
   ServiceOptions options = small();
   std::atomic<int> told = 0;
-  options.on_complete = [&](const JobReply& reply, std::span<const MediaItem> items) {
+  options.on_complete = [&](const JobReply& reply, std::span<const PlannedItem> items) {
     told += reply.error ? 100 : static_cast<int>(items.size());
   };
   Service service(options);
   service.wait_loaded();
-  (void)encode(service, one_photo());
-  (void)encode(service, job_of({image_bytes(std::vector<std::uint8_t>{1}, "x")}));
+  (void)encode(service, one_photo(service));
+  (void)encode(service, job_of(service, {image_bytes(std::vector<std::uint8_t>{1}, "x")}));
   EXPECT_EQ(told, 101);
 }
 
@@ -175,7 +197,7 @@ TEST(Service, RefusesBeforeTheModelIsLoadedAndAfterDraining) {
   service.wait_loaded();
   service.drain();
   EXPECT_EQ(service.state(), ServiceState::kDraining);
-  const ApiError error = refusal([&] { (void)encode(service, one_photo()); });
+  const ApiError error = refusal([&] { (void)encode(service, one_photo(service)); });
   EXPECT_EQ(error.code(), "draining");
   EXPECT_EQ(error.retry_after_s, 1);
   EXPECT_NO_THROW((void)service.model());
@@ -187,7 +209,7 @@ TEST(Service, TakesWorkBetweenTheAnnouncementOfItsEndAndDraining) {
   service.announce_end();
   EXPECT_EQ(service.state(), ServiceState::kDraining);
   EXPECT_NO_THROW(service.check_takes_work());
-  EXPECT_FALSE(encode(service, one_photo()).error);
+  EXPECT_FALSE(encode(service, one_photo(service)).error);
   service.drain();
   EXPECT_EQ(refusal([&] { service.check_takes_work(); }).code(), "draining");
 }
@@ -205,18 +227,13 @@ TEST(Service, IsUnhealthyWithAReasonIfTheModelCannotBeLoaded) {
             std::string::npos);
 }
 
-MediaItem grey_image(std::int64_t side_px) {
-  return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(3 * side_px * side_px)),
-                   side_px, side_px, "grey");
-}
-
 TEST(Service, IsBusyAndNotUnhealthyWhileALargeItemTakesItsTime) {
   ServiceOptions options = small();
   options.stall_timeout = milliseconds(500);
   Service service(options);
   service.wait_loaded();
   std::stop_source seen;
-  Job job = job_of({grey_image(3000)});  // takes many seconds on any processor
+  Job job = job_of(service, {grey_image(3000)});  // takes many seconds on any processor
   job.bounds.stop = seen.get_token();
   std::promise<void> done;
   service.encode(std::move(job), [&](const JobReply&) { done.set_value(); });
@@ -240,7 +257,7 @@ TEST(Service, IsUnhealthyWhileNothingMoves) {
   service.wait_loaded();
   std::promise<void> done;
   const std::vector<MediaItem> many(40, image_bytes(photo(), "x"));
-  service.encode(job_of(many), [&](const JobReply&) { done.set_value(); });
+  service.encode(job_of(service, many), [&](const JobReply&) { done.set_value(); });
   auto ended = done.get_future();
   bool was_unhealthy = false;
   while (ended.wait_for(std::chrono::microseconds(10)) != std::future_status::ready) {
@@ -263,7 +280,7 @@ TEST(Service, TakesTheLimitOnPatchesFromTheModelUnlessItIsGiven) {
   service.wait_loaded();
   const MediaLimits& limits = service.model().media.limits;
   EXPECT_EQ(limits.max_patches_per_item, largest_item_patches(kModel));
-  EXPECT_FALSE(encode(service, one_photo()).error);
+  EXPECT_FALSE(encode(service, one_photo(service)).error);
 }
 
 TEST(Service, ChecksThatItEncodesBesideTheQueue) {
@@ -272,11 +289,11 @@ TEST(Service, ChecksThatItEncodesBesideTheQueue) {
   Service service(options);
   service.wait_loaded();
   std::stop_source seen;
-  Job job = job_of({grey_image(2000)});
+  Job job = job_of(service, {grey_image(2000)});
   job.bounds.stop = seen.get_token();
   std::promise<void> done;
   service.encode(std::move(job), [&](const JobReply&) { done.set_value(); });
-  EXPECT_EQ(refusal([&] { (void)encode(service, one_photo()); }).status(), 429);
+  EXPECT_EQ(refusal([&] { (void)encode(service, one_photo(service)); }).status(), 429);
   std::promise<bool> works;
   service.check_encodes([&](bool result) { works.set_value(result); });
   EXPECT_EQ(service.batcher_stats().items, 1);
@@ -292,7 +309,7 @@ TEST(Service, EndsAJobWhoseClientHasLeft) {
   service.wait_loaded();
   std::stop_source gone;
   gone.request_stop();
-  Job job = one_photo();
+  Job job = one_photo(service);
   job.bounds.stop = gone.get_token();
   const ApiError error = refusal([&] {
     const JobReply reply = encode(service, std::move(job));
@@ -307,7 +324,7 @@ TEST(Service, AnswersEveryJobBeforeItStops) {
     Service service(small());
     service.wait_loaded();
     for (int i = 0; i < 20; ++i) {
-      service.encode(one_photo(),
+      service.encode(one_photo(service),
                      [&](const JobReply& reply) { answered += reply.error ? 100 : 1; });
     }
     service.stop(std::chrono::minutes(5));
@@ -321,7 +338,7 @@ TEST(Service, SaysThatItStopsToWhoeverHasWaitedInVain) {
   service.wait_loaded();
   std::promise<JobReply> promise;
   std::vector<std::uint8_t> pixels(3 * kSide * kSide);
-  service.encode(job_of({image_rgb(std::move(pixels), kSide, kSide, "x")}),
+  service.encode(job_of(service, {image_rgb(std::move(pixels), kSide, kSide, "x")}),
                  [&](JobReply reply) { promise.set_value(std::move(reply)); });
   service.stop(milliseconds(0));
   const JobReply reply = promise.get_future().get();
