@@ -2,6 +2,7 @@
 #include "shards/encode_calls.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace fovea::cli {
@@ -12,13 +13,6 @@ constexpr std::size_t kItemsOfCall = 64;
 
 /// Bytes of rows of a call, as far as headers of files tell.
 constexpr std::int64_t kRowBytesOfCall = std::int64_t{128} << 20;
-
-std::vector<MediaItem> items_of(const std::vector<ItemLine>& files) {
-  std::vector<MediaItem> items;
-  items.reserve(files.size());
-  for (const ItemLine& file : files) items.push_back(image_file(file.path));
-  return items;
-}
 
 std::int64_t bytes_of(RowDType dtype) { return dtype == RowDType::kFloat32 ? 4 : 2; }
 
@@ -44,26 +38,35 @@ void EncodeCalls::finish() {
   while (!running_.empty()) wait_for_first();
 }
 
-std::size_t EncodeCalls::items_of_next_call() const {
-  const std::vector<MediaItem> items = items_of(waiting_);
+EncodeCalls::Call EncodeCalls::take_call() {
+  std::vector<MediaItem> items;
+  for (std::size_t i = planned_.size(); i < waiting_.size(); ++i) {
+    items.push_back(image_file(waiting_[i].path));
+  }
+  std::ranges::move(engine_.plan_items(std::move(items), options_.bounds),
+                    std::back_inserter(planned_));
   const std::int64_t row_bytes = engine_.report().width * bytes_of(options_.dtype);
   std::int64_t bytes = 0;
-  std::size_t count = 0;
-  for (const std::optional<ItemInfo>& info : engine_.plan_ahead(items, options_.bounds)) {
-    bytes += info ? info->rows * row_bytes : 0;
+  std::ptrdiff_t count = 0;
+  for (const PlannedItem& item : planned_) {
+    bytes += item.rows().value_or(0) * row_bytes;
     if (count > 0 && bytes > kRowBytesOfCall) break;
     ++count;
   }
-  return count;
+  const auto take = [count](auto& from, auto& to) {
+    to.assign(std::move_iterator(from.begin()), std::move_iterator(from.begin() + count));
+    from.erase(from.begin(), from.begin() + count);
+  };
+  Call call;
+  take(waiting_, call.files);
+  take(planned_, call.items);
+  return call;
 }
 
 void EncodeCalls::start() {
-  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(items_of_next_call());
+  Call call = take_call();
   if (running_.size() == kCallsAtOnce) wait_for_first();
-  Call call{.files = {std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end)},
-            .rows = {}};
-  waiting_.erase(waiting_.begin(), end);
-  call.rows = std::async(std::launch::async, [this, items = items_of(call.files)] {
+  call.rows = std::async(std::launch::async, [this, items = std::move(call.items)] {
     return engine_.encode(items, options_);
   });
   running_.push_back(std::move(call));

@@ -38,9 +38,11 @@ class EncodeCalls {
  private:
   struct Call {
     std::vector<ItemLine> files;
+    std::vector<PlannedItem> items;
     std::future<std::vector<Embedding>> rows;
   };
-  [[nodiscard]] std::size_t items_of_next_call() const;
+  /// Takes the first files that are waiting as the next call, as many as fit.
+  [[nodiscard]] Call take_call();
   void start();
   void wait_for_first();
 
@@ -50,6 +52,7 @@ class EncodeCalls {
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> forward_;  // the caller's wish to stop
   std::vector<ItemLine> waiting_;
+  std::vector<PlannedItem> planned_;  // the first of these
   std::deque<Call> running_;
 };
 
