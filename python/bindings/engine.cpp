@@ -65,6 +65,17 @@ class Callback {
   std::shared_ptr<nb::object> callable_;
 };
 
+/// Items with their plans, which both stay as they are.
+struct PlannedItems {
+  std::vector<PlannedItem> items;
+
+  [[nodiscard]] std::vector<std::optional<std::int64_t>> rows() const {
+    std::vector<std::optional<std::int64_t>> rows;
+    for (const PlannedItem& item : items) rows.push_back(item.rows());
+    return rows;
+  }
+};
+
 /// An engine, its batcher from the first request on, and its log. The GIL is never held while one
 /// of them is called: their threads write log lines.
 class PythonEngine {
@@ -90,27 +101,24 @@ class PythonEngine {
     engine_.reset();
   }
 
-  nb::list encode(const nb::list& images, const nb::list& videos, double fps,
-                  const std::string& dtype, const std::string& on_error, bool enforce_eager,
-                  bool use_cache) {
+  nb::list encode(const PlannedItems& planned, const std::string& dtype,
+                  const std::string& on_error, bool enforce_eager, bool use_cache) {
     prepare();
-    const std::vector<MediaItem> items = items_of(images, videos, fps);
     EncodeOptions options = encode_options(dtype, on_error);
     options.enforce_eager = enforce_eager;
     options.use_cache = use_cache;
     std::vector<Embedding> embeddings;
     run_interruptibly([&](std::stop_token stop) {
       options.bounds.stop = std::move(stop);
-      embeddings = engine_->encode(items, options);
+      embeddings = engine_->encode(planned.items, options);
     });
     return embedding_list(std::move(embeddings));
   }
 
-  nb::list encode_into(const nb::list& images, const nb::list& videos, double fps,
-                       const nb::list& tensors, const CallerStream& stream,
-                       const std::string& on_error, bool enforce_eager, bool use_cache) {
+  nb::list encode_into(const PlannedItems& planned, const nb::list& tensors,
+                       const CallerStream& stream, const std::string& on_error, bool enforce_eager,
+                       bool use_cache) {
     prepare();
-    const std::vector<MediaItem> items = items_of(images, videos, fps);
     const std::vector<RowBlock> blocks = row_blocks(tensors, engine_->report().width, "out");
     EncodeOptions options{.on_error = value_named(kOnError, on_error, "on_error"),
                           .enforce_eager = enforce_eager,
@@ -118,22 +126,19 @@ class PythonEngine {
     std::vector<Embedding> embeddings;
     run_interruptibly([&](std::stop_token stop) {
       options.bounds.stop = std::move(stop);
-      embeddings = engine_->encode(items, blocks, stream, options);
+      embeddings = engine_->encode(planned.items, blocks, stream, options);
     });
     return embedding_list(std::move(embeddings));
   }
 
-  std::vector<std::optional<std::int64_t>> rows_ahead(const nb::list& images,
-                                                      const nb::list& videos, double fps) {
+  PlannedItems plan_items(const nb::list& images, const nb::list& videos, double fps) {
     prepare();
-    const std::vector<MediaItem> items = items_of(images, videos, fps);
-    std::vector<std::optional<std::int64_t>> rows;
+    std::vector<MediaItem> items = items_of(images, videos, fps);
+    PlannedItems planned;
     run_interruptibly([&](std::stop_token stop) {
-      for (const auto& item : engine_->plan_ahead(items, {.stop = std::move(stop)})) {
-        rows.push_back(item ? std::optional(item->rows) : std::nullopt);
-      }
+      planned.items = engine_->plan_items(std::move(items), {.stop = std::move(stop)});
     });
-    return rows;
+    return planned;
   }
 
   std::uint64_t submit(const nb::list& images, const nb::list& videos, double fps,
@@ -281,6 +286,19 @@ void bind_plan(nb::module_& module) {
       .def_ro("patches", &ItemInfo::patches, "Patches that enter the tower.")
       .def_ro("rows", &ItemInfo::rows, "Rows that come out.")
       .def_prop_ro(
+          "units",
+          [](const ItemInfo& item) {
+            nb::list units;
+            for (const ItemUnits& some : item.units) {
+              units.append(nb::make_tuple(some.count, some.patches, some.rows));
+            }
+            return units;
+          },
+          nb::sig("def units(self) -> list[tuple[int, int, int]]"),
+          "Number, patches and rows of equal parts that see nothing of each other: temporal "
+          "patches "
+          "of a video, tiles or crops of an image, or the whole.")
+      .def_prop_ro(
           "grid_thw",
           [](const ItemInfo& item) -> nb::object {
             if (!item.grid_thw) return nb::none();
@@ -305,34 +323,35 @@ void bind_plan(nb::module_& module) {
 
 void bind_engine(nb::module_& module) {
   bind_plan(module);
+  nb::class_<PlannedItems>(module, "PlannedItems", "Items with their plans; not changed meanwhile.")
+      .def("__len__", [](const PlannedItems& planned) { return planned.items.size(); })
+      .def_prop_ro("rows", &PlannedItems::rows, nb::sig("def rows(self) -> list[int | None]"),
+                   "Rows that each will have; None where only decoding tells.");
   nb::class_<PythonEngine>(module, "Engine", nb::is_weak_referenceable(), "See fovea.Engine.")
       .def(nb::init<const std::string&, const nb::dict&>(), nb::arg("path"), nb::arg("options"),
            nb::sig("def __init__(self, path: str, options: dict[str, typing.Any]) -> None"))
-      .def("encode", &PythonEngine::encode, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
-           nb::arg("dtype"), nb::arg("on_error"), nb::arg("enforce_eager"), nb::arg("use_cache"),
-           nb::sig("def encode(self, images: list[typing.Any], videos: list[typing.Any], "
-                   "fps: float, dtype: str, on_error: str, enforce_eager: bool, use_cache: bool) "
-                   "-> list[Embedding]"))
+      .def("plan_items", &PythonEngine::plan_items, nb::arg("images"), nb::arg("videos"),
+           nb::arg("fps"),
+           nb::sig("def plan_items(self, images: list[typing.Any], videos: list[typing.Any], "
+                   "fps: float) -> PlannedItems"))
+      .def("encode", &PythonEngine::encode, nb::arg("items"), nb::arg("dtype"), nb::arg("on_error"),
+           nb::arg("enforce_eager"), nb::arg("use_cache"),
+           nb::sig("def encode(self, items: PlannedItems, dtype: str, on_error: str, "
+                   "enforce_eager: bool, use_cache: bool) -> list[Embedding]"))
       .def(
           "encode_into",
-          [](PythonEngine& engine, const nb::list& images, const nb::list& videos, double fps,
-             const nb::list& out, std::optional<std::pair<int, std::uintptr_t>> stream,
-             const std::string& on_error, bool enforce_eager, bool use_cache) {
-            return engine.encode_into(images, videos, fps, out, caller_stream(stream), on_error,
-                                      enforce_eager, use_cache);
+          [](PythonEngine& engine, const PlannedItems& items, const nb::list& out,
+             std::optional<std::pair<int, std::uintptr_t>> stream, const std::string& on_error,
+             bool enforce_eager, bool use_cache) {
+            return engine.encode_into(items, out, caller_stream(stream), on_error, enforce_eager,
+                                      use_cache);
           },
-          nb::arg("images"), nb::arg("videos"), nb::arg("fps"), nb::arg("out"),
-          nb::arg("stream").none(), nb::arg("on_error"), nb::arg("enforce_eager"),
-          nb::arg("use_cache"),
-          nb::sig("def encode_into(self, images: list[typing.Any], videos: list[typing.Any], "
-                  "fps: float, out: list[typing.Any], stream: tuple[int, int] | None, "
-                  "on_error: str, enforce_eager: bool, use_cache: bool) -> list[Embedding]"),
+          nb::arg("items"), nb::arg("out"), nb::arg("stream").none(), nb::arg("on_error"),
+          nb::arg("enforce_eager"), nb::arg("use_cache"),
+          nb::sig("def encode_into(self, items: PlannedItems, out: list[typing.Any], "
+                  "stream: tuple[int, int] | None, on_error: str, enforce_eager: bool, "
+                  "use_cache: bool) -> list[Embedding]"),
           "Rows go to DLPack capsules, behind what the stream (GPU, cudaStream_t) holds.")
-      .def("rows_ahead", &PythonEngine::rows_ahead, nb::arg("images"), nb::arg("videos"),
-           nb::arg("fps"),
-           nb::sig("def rows_ahead(self, images: list[typing.Any], videos: list[typing.Any], "
-                   "fps: float) -> list[int | None]"),
-           "Rows that items will have; None where only decoding tells.")
       .def("submit", &PythonEngine::submit, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
            nb::arg("dtype"), nb::arg("on_error"), nb::arg("done"),
            nb::sig("def submit(self, images: list[typing.Any], videos: list[typing.Any], "

@@ -190,6 +190,22 @@ def test_rows_of_a_plan_are_those_that_come(engine):
     assert sorted(i for batch in plan.batches for i in batch.items) == list(range(len(items)))
 
 
+def test_planned_items_have_the_rows_that_come(engine):
+    planned = engine.plan_items([*IMAGES, b"no image"])
+    assert isinstance(planned, fovea.PlannedItems)
+    items = engine.encode(planned, on_error="record")
+    assert len(items) == len(planned) == len(IMAGES) + 1
+    assert planned.rows == [item.shape[0] for item in items[:-1]] + [None]
+    for item, other in zip(items, engine.encode(IMAGES)):
+        assert numpy.array_equal(item.numpy(), other.numpy())
+    out = [numpy.empty((rows, engine.width), "float32") for rows in planned.rows[:-1]]
+    planned = engine.plan_items(IMAGES)
+    engine.encode_into(planned, out=out)
+    assert all(numpy.array_equal(rows, item.numpy()) for rows, item in zip(out, items))
+    with pytest.raises(TypeError):
+        engine.encode(planned, IMAGES)
+
+
 def test_an_error_has_no_rows(engine):
     (item,) = engine.encode(b"no image", on_error="record")
     assert item.shape[0] == 0

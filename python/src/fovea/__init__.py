@@ -2,8 +2,8 @@
 
 from ._engine import Engine
 from ._error import Error
-from ._native import Embedding, ItemInfo, PackingPlan, PlannedBatch
+from ._native import Embedding, ItemInfo, PackingPlan, PlannedBatch, PlannedItems
 from ._native import version as _version
 
 __version__ = _version()
-__all__ = ["Embedding", "Engine", "Error", "ItemInfo", "PackingPlan", "PlannedBatch"]
+__all__ = ["Embedding", "Engine", "Error", "ItemInfo", "PackingPlan", "PlannedBatch", "PlannedItems"]

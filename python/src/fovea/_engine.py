@@ -106,7 +106,7 @@ class Engine:
         An image is a path, an encoded image as bytes, a PIL image or a uint8 array [height, width,
         3]; a video is a path (of a container or a folder of frames), a container as bytes or a uint8
         array [frames, height, width, 3]. Both may be one item or a list. Arrays and bytes are read
-        where they are and must not change during the call.
+        where they are and must not change during the call. `images` may be what plan_items() returned.
 
         `dtype` is that of the rows: "float32" ("auto"), "bfloat16" or "float16". With
         `on_error="record"` an item that cannot be read, decoded or planned is returned with its
@@ -118,19 +118,19 @@ class Engine:
         stream, and the host does not wait for them. Where an item tells its rows only when it is
         decoded, a video in a container, all rows of the call pass through host memory.
         """
-        pictures, films = self._prepare(images), self._prepare(videos)
+        planned = self.plan_items(images, videos, fps=fps)
         flags = (on_error, enforce_eager, use_cache)
         if device is None:
-            return self._native.encode(pictures, films, fps, dtype, *flags)
+            return self._native.encode(planned, dtype, *flags)
         import torch
 
-        rows = [count for count in self._native.rows_ahead(pictures, films, fps) if count is not None]
-        if len(rows) < len(pictures) + len(films):
-            items = self._native.encode(pictures, films, fps, dtype, *flags)
+        rows = [count for count in planned.rows if count is not None]
+        if len(rows) < len(planned):
+            items = self._native.encode(planned, dtype, *flags)
             return _hold(items, [None if item.error else item.torch().to(device, copy=True) for item in items])
         kind = getattr(torch, _native.row_dtype(dtype))
         out = [torch.empty(count, self.width, dtype=kind, device=device) for count in rows]
-        return self._encode_into(pictures, films, out, None, fps, *flags)
+        return self._encode_into(planned, out, None, *flags)
 
     def encode_into(
         self,
@@ -164,18 +164,16 @@ class Engine:
         little room is an error of its item. If the call raises, `out` holds anything and is the
         caller's again.
         """
-        return self._encode_into(
-            self._prepare(images), self._prepare(videos), list(out), stream, fps, on_error, enforce_eager, use_cache
-        )
+        planned = self.plan_items(images, videos, fps=fps)
+        return self._encode_into(planned, list(out), stream, on_error, enforce_eager, use_cache)
 
     def _encode_into(
-        self, images: List[Any], videos: List[Any], out: List[Any], stream: Any, fps: float, *flags: Any
+        self, planned: _native.PlannedItems, out: List[Any], stream: Any, *flags: Any
     ) -> List[_native.Embedding]:
-        count = len(images) + len(videos)
-        if len(out) != count:
-            raise ValueError(f"out: expected a tensor for each of {count} items, got {len(out)}")
+        if len(out) != len(planned):
+            raise ValueError(f"out: expected a tensor for each of {len(planned)} items, got {len(out)}")
         queue = caller_stream(out, stream)
-        items = self._native.encode_into(images, videos, fps, capsules(out, queue), queue, *flags)
+        items = self._native.encode_into(planned, capsules(out, queue), queue, *flags)
         return _hold(items, [tensor[: len(item)] for item, tensor in zip(items, out)])
 
     def embed(
@@ -298,6 +296,17 @@ class Engine:
         """How one call of encode() would resize and pack items of these sizes: (width, height) of
         images, (width, height, frames) of videos."""
         return self._native.plan(list(sizes))
+
+    def plan_items(self, images: Any = None, videos: Any = None, *, fps: float = 2.0) -> _native.PlannedItems:
+        """Plans items before they are decoded: `rows` says how many each will have, None for a video
+        in a container and for what cannot be read. encode() and encode_into() of this engine take
+        them in place of `images`, as often as wanted, and plan nothing again. Arrays and bytes are
+        read where they are and must not change until then; files are read by encode(), and may."""
+        if not isinstance(images, _native.PlannedItems):
+            return self._native.plan_items(self._prepare(images), self._prepare(videos), fps)
+        if videos is not None:
+            raise TypeError("videos: expected none beside planned items")
+        return images
 
     def warm_up(self) -> None:
         """Captures all graphs now instead of when they are first needed."""
