@@ -176,10 +176,6 @@ class FOVEA_API Engine {
   [[nodiscard]] std::vector<PlannedItem> plan_items(std::vector<MediaItem> items,
                                                     const CallBounds& bounds = {}) const;
 
-  /// PlannedItem::info() of items that are planned for it. @throws as plan_items().
-  [[nodiscard]] std::vector<std::optional<ItemInfo>> plan_ahead(
-      std::span<const MediaItem> items, const CallBounds& bounds = {}) const;
-
   /// The loaded model: what it is, its tensors, the size of its weights. Valid while the engine
   /// lives.
   [[nodiscard]] const ModelReport& report() const;

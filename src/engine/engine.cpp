@@ -132,7 +132,7 @@ void Engine::Impl::check_plans(ItemView media) const {
 void Engine::Impl::plan(const Selection& items) {
   decode_pool.parallel_for(std::ssize(items), [&](std::int64_t i, int) {
     Item& item = *items[static_cast<std::size_t>(i)];
-    if (!item.is_planned) item.plan = fovea::plan_ahead(model(), *item.media, options.media);
+    if (!item.is_planned) item.plan = plan_ahead(model(), *item.media, options.media);
     item.is_planned = true;
   });
 }

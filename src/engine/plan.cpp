@@ -111,21 +111,12 @@ std::vector<PlannedItem> Engine::plan_items(std::vector<MediaItem> items,
   rethrow_as_error();
 }
 
-std::vector<std::optional<ItemInfo>> Engine::plan_ahead(std::span<const MediaItem> items,
-                                                        const CallBounds& bounds) const {
-  std::vector<std::optional<ItemInfo>> known;
-  for (const PlannedItem& item : plan_items({items.begin(), items.end()}, bounds)) {
-    known.push_back(item.info());
-  }
-  return known;
-}
-
 std::vector<PlannedItem> Engine::Impl::plan(std::vector<std::shared_ptr<const MediaItem>> items) {
   using Plan = PlannedItem::Plan;
   std::vector<std::shared_ptr<const Plan>> plans(items.size());
   decode_pool.parallel_for(std::ssize(items), [&](std::int64_t i, int) {
     const auto item = static_cast<std::size_t>(i);
-    const std::optional<ItemPlan> sizes = fovea::plan_ahead(model(), *items[item], options.media);
+    const std::optional<ItemPlan> sizes = plan_ahead(model(), *items[item], options.media);
     if (sizes) plans[item] = std::make_shared<const Plan>(Plan{*sizes, plan_context});
   });
   std::vector<PlannedItem> planned;
