@@ -13,6 +13,7 @@
 #include "engine/family_options.h"
 #include "engine/planned_item.h"
 #include "engine/prepare.h"
+#include "engine/prepare/frame_writer.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
 #include "media/decode_image.h"
@@ -30,10 +31,7 @@ ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
                                      is_video ? std::optional(size.num_frames) : std::nullopt);
   media::check_image_size(size.width_px, size.height_px, name, limits);
   media::check_num_frames(size.num_frames, name, limits);
-  ItemPlan plan = is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
-                           : processor.plan_image(size.width_px, size.height_px);
-  media::check_num_patches(plan.spec.input_rows, name, limits);
-  return plan;
+  return plan_size(processor, size, name, limits);
 }
 
 /// What one path of a sub-batch does.

@@ -294,7 +294,8 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
   }
   const auto plan = [&](std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px) {
     check_frames(media, num_frames, options.limits);
-    return plan_frames(processor, media, num_frames, width_px, height_px, options.limits);
+    return plan_size(processor, {width_px, height_px, num_frames, media.modality}, media.name,
+                     options.limits);
   };
   if (media.source == Source::kRgb) {
     check_rgb(media, options.limits);

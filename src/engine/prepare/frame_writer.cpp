@@ -14,13 +14,12 @@ void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLi
   media::check_num_frames(num_frames, media.name, limits);
 }
 
-ItemPlan plan_frames(const ItemProcessor& processor, const MediaItem& media,
-                     std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px,
-                     const MediaLimits& limits) {
-  ItemPlan plan = media.modality == Modality::kImage
-                      ? processor.plan_image(width_px, height_px)
-                      : processor.plan_video(num_frames, width_px, height_px);
-  media::check_num_patches(plan.spec.input_rows, media.name, limits);
+ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size, const std::string& name,
+                   const MediaLimits& limits) {
+  const bool is_video = size.modality == Modality::kVideo || size.num_frames != 1;
+  ItemPlan plan = is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
+                           : processor.plan_image(size.width_px, size.height_px);
+  media::check_num_patches(plan.spec.input_rows, name, limits);
   return plan;
 }
 
@@ -35,7 +34,10 @@ void FrameWriter::expect(std::int64_t num_frames) {
 const ItemPlan& FrameWriter::plan_for(std::int64_t width_px, std::int64_t height_px) {
   const bool fits = plan_ && plan_->source_width_px == width_px &&
                     plan_->source_height_px == height_px && plan_->num_frames == num_frames_;
-  if (!fits) plan_ = plan_frames(processor_, media_, num_frames_, width_px, height_px, limits_);
+  if (!fits) {
+    const ItemSize size{width_px, height_px, num_frames_, media_.modality};
+    plan_ = plan_size(processor_, size, media_.name, limits_);
+  }
   return *plan_;
 }
 

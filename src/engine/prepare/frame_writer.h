@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/reports.h"
 #include "fovea/tower/models/item_processor.h"
 
 namespace fovea {
@@ -13,12 +15,11 @@ namespace fovea {
 /// @throws Error(kInvalidArgument).
 void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLimits& limits);
 
-/// The plan of an item of so many frames, which check_frames has passed, of this size.
+/// The plan of an item of this size. @param name for messages.
 /// @throws Error(kInvalidArgument) if the item would have more patches than the limit, and as the
 /// processor.
-[[nodiscard]] ItemPlan plan_frames(const ItemProcessor& processor, const MediaItem& media,
-                                   std::int64_t num_frames, std::int64_t width_px,
-                                   std::int64_t height_px, const MediaLimits& limits);
+[[nodiscard]] ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size,
+                                 const std::string& name, const MediaLimits& limits);
 
 /// Takes the frames of an item one by one and resizes each into its place, so that no more than one
 /// is kept. The size of the first frame fixes the plan.
@@ -36,7 +37,7 @@ class FrameWriter {
   /// @throws as check_frames.
   void expect(std::int64_t num_frames);
 
-  /// The plan for frames of this size, which is kept for those that come. @throws as plan_frames.
+  /// The plan for frames of this size, which is kept for those that come. @throws as plan_size.
   [[nodiscard]] const ItemPlan& plan_for(std::int64_t width_px, std::int64_t height_px);
 
   /// Announces the full size of the next frame, before it is decoded where that can be.
