@@ -43,10 +43,7 @@ std::vector<std::string> named_files(const std::string& name, PatternSearch& sea
 }
 
 Input failed_input(Modality modality, std::string name, Error error) {
-  MediaItem item;
-  item.modality = modality;
-  item.name = std::move(name);
-  return {.item = std::move(item), .error = std::move(error)};
+  return {.item = {.modality = modality, .name = std::move(name)}, .error = std::move(error)};
 }
 
 Input image_input(std::string file) {
@@ -233,7 +230,7 @@ std::vector<std::string> files_read(const std::string& model,
     if (argument.text.starts_with('@')) files.push_back(argument.text.substr(1));
   }
   for (const Input& input : inputs) {
-    files.insert(files.end(), input.item.paths.begin(), input.item.paths.end());
+    std::ranges::copy(input.item.paths(), std::back_inserter(files));
   }
   return files;
 }

@@ -3,10 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "fovea/export.h"
@@ -17,100 +20,135 @@ namespace fovea {
 
 enum class Modality : std::uint8_t { kImage, kVideo };
 
-/// One image or video to encode, or its pixel values, or its rows. Make it with one of the
-/// functions below. It owns its bytes, or has a part in what owns them; files are read by encode().
-struct MediaItem {
-  enum class Source : std::uint8_t {
-    kFile,         ///< `paths[0]`, the only one: an encoded image, or a video container
-    kFrameFiles,   ///< `paths`: encoded images, the already sampled frames of a video
-    kFrames,       ///< `frames`: encoded images, the already sampled frames of a video
-    kBytes,        ///< `bytes`: an encoded image, or a video container
-    kRgb,          ///< `bytes`: interleaved 8-bit RGB, num_frames images of width_px x height_px
-    kPixelValues,  ///< `bytes`: num_rows patches of row_width values of row_dtype, and `grid_thw`
-    kRows,         ///< `bytes`: finished embeddings, num_rows x row_width elements of row_dtype
-    kRowBlock,     ///< `block`: the same, in memory of the caller, its rows row_width wide
-  };
+/// Bytes in memory that nobody changes. A copy shares them and has a part in what keeps them.
+class MediaBytes {
+ public:
+  MediaBytes() noexcept = default;
+  /// Takes the bytes over; they go with the last copy. @throws Error(kOutOfMemory).
+  FOVEA_API MediaBytes(std::vector<std::uint8_t> bytes);  // NOLINT: a vector of bytes is bytes
+  /// Copies a few. @throws Error(kOutOfMemory).
+  FOVEA_API MediaBytes(std::initializer_list<std::uint8_t> bytes);
+  /// Refers to bytes that stay where they are: a request, an array of another library. Nothing is
+  /// copied. @param owner keeps them until the last copy goes; null: the caller does.
+  MediaBytes(std::span<const std::uint8_t> bytes, std::shared_ptr<const void> owner) noexcept
+      : bytes_(bytes), owner_(std::move(owner)) {}
 
-  Modality modality = Modality::kImage;
-  Source source = Source::kFile;
-  std::string name;  ///< for messages and metadata: the path, or what the caller chose
+  [[nodiscard]] std::span<const std::uint8_t> view() const noexcept { return bytes_; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::shared_ptr<const void> owner_;
+};
+
+// What an item can be made of.
+
+/// An encoded image, or a video container, in a file that encode() reads.
+struct EncodedFile {
+  std::string path;
+};
+
+/// Encoded images in files that encode() reads: the already sampled frames of a video.
+struct FrameFiles {
   std::vector<std::string> paths;
-  std::vector<std::uint8_t> bytes;
+};
+
+/// An encoded image, or a video container.
+struct EncodedBytes {
+  MediaBytes bytes;
+};
+
+/// Encoded images: the already sampled frames of a video.
+struct EncodedFrames {
+  std::vector<MediaBytes> frames;
+};
+
+/// Interleaved 8-bit RGB: num_frames images of height_px x width_px, one after the other.
+struct RgbFrames {
+  MediaBytes bytes;
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
   std::int64_t num_frames = 1;
-  double fps = 2.0;  ///< of the sampled frames; containers are sampled at this rate
+};
 
-  /// The following members are used by kPixelValues, kRows and kRowBlock only.
-  RowDType row_dtype = RowDType::kFloat32;
+/// A matrix of num_rows x row_width elements, row-major.
+struct RowMatrix {
+  MediaBytes bytes;
+  RowDType dtype = RowDType::kFloat32;
   std::int64_t num_rows = 0;
   std::int64_t row_width = 0;
-  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< in patches; of rows: for the result
-  std::optional<std::vector<std::int64_t>> retained;    ///< of rows only: for the result
-  RowBlock block;                                       ///< kRowBlock only
+};
 
-  /// Bytes of somebody else, in place of `bytes`, which is empty then. Nobody writes to them while
-  /// there is an item that refers to them.
-  std::span<const std::uint8_t> borrowed;
-  /// kFrames only: each an encoded image, somebody else's as `borrowed` is.
-  std::vector<std::span<const std::uint8_t>> frames;
-  /// Keeps `borrowed` and `frames` where they are, until the last copy of the item goes. Null: the
-  /// caller does.
-  std::shared_ptr<const void> owner;
+/// What a processor returns for an item: a row for each patch, and the grid in patches.
+struct PixelValues {
+  RowMatrix patches;
+  std::array<std::int64_t, 3> grid_thw{};
+};
 
-  /// The bytes that the item is made of, wherever they are; not those of `frames`.
-  [[nodiscard]] std::span<const std::uint8_t> content() const noexcept {
-    return borrowed.empty() ? std::span(bytes) : borrowed;
-  }
+/// Finished embeddings. What else is known about them is for the result.
+struct PrecomputedRows {
+  RowMatrix rows;
+  std::optional<std::array<std::int64_t, 3>> grid_thw;
+  std::optional<std::vector<std::int64_t>> retained;
+};
+
+/// Finished embeddings in memory of the caller, row_width elements wide.
+struct PrecomputedBlock {
+  RowBlock block;
+  std::int64_t row_width = 0;
+  std::optional<std::array<std::int64_t, 3>> grid_thw;  ///< for the result
+  std::optional<std::vector<std::int64_t>> retained;    ///< for the result
+};
+
+/// One image or video to encode, or its pixel values, or its rows. Make it with one of the
+/// functions below. Copies share bytes in memory; files are read by encode().
+struct MediaItem {
+  using Source = std::variant<EncodedFile, FrameFiles, EncodedBytes, EncodedFrames, RgbFrames,
+                              PixelValues, PrecomputedRows, PrecomputedBlock>;
+
+  Modality modality = Modality::kImage;
+  std::string name;  ///< for messages and metadata: the path, or what the caller chose
+  double fps = 2.0;  ///< of the sampled frames; containers are sampled at this rate
+  Source source;
+
+  /// The files that the item is read from; none of one that is in memory.
+  [[nodiscard]] FOVEA_API std::span<const std::string> paths() const noexcept;
+  /// The bytes in memory, where they lie in one piece: all but those of EncodedFrames and
+  /// PrecomputedBlock.
+  [[nodiscard]] FOVEA_API std::span<const std::uint8_t> content() const noexcept;
+  /// Bytes of content(), or of all EncodedFrames.
+  [[nodiscard]] FOVEA_API std::size_t num_bytes() const noexcept;
+  /// Frames that the item is given as; 1 for all but FrameFiles, EncodedFrames and RgbFrames.
+  [[nodiscard]] FOVEA_API std::int64_t num_frames() const noexcept;
 };
 
 /// An encoded image (JPEG, PNG, WebP) in a file. The file is not looked at until encode() reads it.
 [[nodiscard]] FOVEA_API MediaItem image_file(std::string path);
 /// An encoded image in memory. `name` appears in error messages.
-[[nodiscard]] FOVEA_API MediaItem image_bytes(std::vector<std::uint8_t> bytes, std::string name);
+[[nodiscard]] FOVEA_API MediaItem image_bytes(MediaBytes bytes, std::string name);
 /// Decoded pixels: rgb holds height_px * width_px * 3 bytes, row-major, R, G, B interleaved.
 /// encode() refuses (kInvalidArgument) another number of bytes and sizes beyond MediaLimits.
-[[nodiscard]] FOVEA_API MediaItem image_rgb(std::vector<std::uint8_t> rgb, std::int64_t width_px,
+[[nodiscard]] FOVEA_API MediaItem image_rgb(MediaBytes rgb, std::int64_t width_px,
                                             std::int64_t height_px, std::string name);
-/// As the two above, for bytes that stay where they are: a request, an array of another library.
-/// Nothing is copied. See MediaItem::borrowed and owner.
-[[nodiscard]] FOVEA_API MediaItem image_bytes(std::span<const std::uint8_t> bytes,
-                                              std::shared_ptr<const void> owner, std::string name);
-[[nodiscard]] FOVEA_API MediaItem image_rgb(std::span<const std::uint8_t> rgb,
-                                            std::shared_ptr<const void> owner,
-                                            std::int64_t width_px, std::int64_t height_px,
-                                            std::string name);
 /// Paths of the .jpg, .jpeg, .png and .webp files of a directory, sorted by name; the case of the
 /// extension does not matter.
 /// @throws Error(kNotFound) if there are none, Error(kIo) with the system's reason.
 [[nodiscard]] FOVEA_API std::vector<std::string> images_in(const std::string& directory);
 /// A video: a container file, or a directory whose images_in() are the frames, already sampled at
 /// `fps`.
-/// @throws Error(kNotFound) if there is nothing at `path`, and as images_in() does.
+/// @throws Error(kNotFound) if there is nothing at `path`, or no image in a directory; Error(kIo)
+/// with the system's reason.
 [[nodiscard]] FOVEA_API MediaItem video_path(const std::string& path, double fps = 2.0);
 /// A video container in memory, sampled at `fps`. `name` appears in error messages.
-[[nodiscard]] FOVEA_API MediaItem video_bytes(std::vector<std::uint8_t> bytes, std::string name,
-                                              double fps = 2.0);
+[[nodiscard]] FOVEA_API MediaItem video_bytes(MediaBytes bytes, std::string name, double fps = 2.0);
 /// Decoded frames of equal size, already sampled at `fps`: num_frames * height_px * width_px * 3
 /// bytes, one frame after the other, each as in image_rgb(). encode() refuses as for image_rgb().
-[[nodiscard]] FOVEA_API MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames,
+[[nodiscard]] FOVEA_API MediaItem video_rgb(MediaBytes rgb, std::int64_t num_frames,
                                             std::int64_t width_px, std::int64_t height_px,
                                             double fps, std::string name);
 /// Encoded images in memory, the frames of a video that are already sampled at `fps`; messages call
 /// them `name`[0] and so on.
-[[nodiscard]] FOVEA_API MediaItem video_frames(std::vector<std::vector<std::uint8_t>> frames,
-                                               std::string name, double fps = 2.0);
-/// As the three above, for bytes that stay where they are; nothing is copied.
-[[nodiscard]] FOVEA_API MediaItem video_frames(std::vector<std::span<const std::uint8_t>> frames,
-                                               std::shared_ptr<const void> owner, std::string name,
+[[nodiscard]] FOVEA_API MediaItem video_frames(std::vector<MediaBytes> frames, std::string name,
                                                double fps = 2.0);
-[[nodiscard]] FOVEA_API MediaItem video_bytes(std::span<const std::uint8_t> bytes,
-                                              std::shared_ptr<const void> owner, std::string name,
-                                              double fps = 2.0);
-[[nodiscard]] FOVEA_API MediaItem video_rgb(std::span<const std::uint8_t> rgb,
-                                            std::shared_ptr<const void> owner,
-                                            std::int64_t num_frames, std::int64_t width_px,
-                                            std::int64_t height_px, double fps, std::string name);
 /// What a Hugging Face processor returns for an image: `pixel_values`, num_patches * patch_dim
 /// values of `dtype`, row-major and in the processor's order, and the item's row of
 /// `image_grid_thw`. For a video (`pixel_values_videos`, `video_grid_thw`) set `modality`
@@ -118,7 +156,7 @@ struct MediaItem {
 /// is turned back into the 8-bit value that it came from. encode() refuses (kInvalidArgument)
 /// values that come from no 8-bit image or from another normalisation, and sizes that contradict
 /// each other; families without a grid are kUnsupported.
-[[nodiscard]] FOVEA_API MediaItem pixel_values(std::vector<std::uint8_t> bytes, RowDType dtype,
+[[nodiscard]] FOVEA_API MediaItem pixel_values(MediaBytes bytes, RowDType dtype,
                                                std::int64_t num_patches, std::int64_t patch_dim,
                                                const std::array<std::int64_t, 3>& grid_thw,
                                                std::string name);
@@ -132,8 +170,8 @@ struct MediaItem {
 /// encode() returns them in their place, converted to the dtype of the call. The tower does not run
 /// for them, and Stats counts them as skipped with the reason "precomputed". num_rows may be 0.
 /// encode() refuses (kInvalidArgument) a number of bytes that does not fit, and a row_width other
-/// than that of the model. `modality` and `grid_thw` may be set afterwards.
-[[nodiscard]] FOVEA_API MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype,
+/// than that of the model. `modality` and the grid of the source may be set afterwards.
+[[nodiscard]] FOVEA_API MediaItem precomputed_rows(MediaBytes bytes, RowDType dtype,
                                                    std::int64_t num_rows, std::int64_t row_width,
                                                    std::string name);
 

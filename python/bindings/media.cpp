@@ -242,30 +242,25 @@ nb::list image_paths(nb::handle directory) {
 
 MediaItem item_of_pixels(Pixels pixels, const std::string& name, Modality modality, double fps) {
   const std::int64_t size = pixels.num_bytes ? *pixels.num_bytes : pixels.size().value_or(0);
-  const std::span bytes(pixels.data, static_cast<std::size_t>(size));
+  MediaBytes content({pixels.data, static_cast<std::size_t>(size)}, std::move(pixels.owner));
   const std::vector<std::int64_t>& shape = pixels.shape;
   const bool video = modality == Modality::kVideo;
   if (shape.size() == 1) {
-    return video ? video_bytes(bytes, std::move(pixels.owner), name, fps)
-                 : image_bytes(bytes, std::move(pixels.owner), name);
+    return video ? video_bytes(std::move(content), name, fps)
+                 : image_bytes(std::move(content), name);
   }
   check_shape(shape, name, modality);
   if (video) {
-    return video_rgb(bytes, std::move(pixels.owner), shape[0], shape[2], shape[1], fps, name);
+    return video_rgb(std::move(content), shape[0], shape[2], shape[1], fps, name);
   }
-  return image_rgb(bytes, std::move(pixels.owner), shape[1], shape[0], name);
+  return image_rgb(std::move(content), shape[1], shape[0], name);
 }
 
 /// As video_path(). What it refuses is left to the call that reads it, and is an error of its item.
 MediaItem video_at(const std::string& path, double fps) try {
   return video_path(path, fps);
 } catch (const Error&) {
-  MediaItem item;
-  item.modality = Modality::kVideo;
-  item.name = path;
-  item.fps = fps;
-  item.paths = {path};
-  return item;
+  return {.modality = Modality::kVideo, .name = path, .fps = fps, .source = EncodedFile{path}};
 }
 
 MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps,

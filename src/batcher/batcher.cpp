@@ -43,22 +43,15 @@ BatcherOptions complete(BatcherOptions options, const Engine& engine) {
 }
 
 bool is_container(const MediaItem& item) noexcept {
-  const bool is_encoded =
-      item.source == MediaItem::Source::kFile || item.source == MediaItem::Source::kBytes;
+  const bool is_encoded = std::holds_alternative<EncodedFile>(item.source) ||
+                          std::holds_alternative<EncodedBytes>(item.source);
   return item.modality == Modality::kVideo && is_encoded;
-}
-
-/// What an item holds in memory.
-std::int64_t bytes_of(const MediaItem& item) noexcept {
-  std::int64_t bytes = std::ssize(item.content());
-  for (const std::span<const std::uint8_t> frame : item.frames) bytes += std::ssize(frame);
-  return bytes;
 }
 
 /// What the request takes without its rows.
 Load load_of(std::span<const MediaItem> items) noexcept {
   Load load{.items = std::ssize(items)};
-  for (const MediaItem& item : items) load.bytes += bytes_of(item);
+  for (const MediaItem& item : items) load.bytes += static_cast<std::int64_t>(item.num_bytes());
   return load;
 }
 
@@ -67,7 +60,7 @@ Load load_of(std::span<const MediaItem> items) noexcept {
 Load load_of(std::span<const PlannedItem> items, const BatcherOptions& options) {
   Load load{.items = std::ssize(items)};
   for (const PlannedItem& item : items) {
-    load.bytes += bytes_of(item.media());
+    load.bytes += static_cast<std::int64_t>(item.media().num_bytes());
     load.rows += item.rows().value_or(is_container(item.media()) ? options.max_batch_rows + 1 : 0);
   }
   return load;

@@ -89,10 +89,11 @@ void check_destinations(const Destinations& to, std::span<const Destinations> co
     }
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].source != MediaItem::Source::kRowBlock) continue;
-    used.push_back({&items[i].block, cat("the rows of item ", i), false});
-    check_block(items[i].block, width, used.back().label);
-    check_memory(items[i].block, device, used.back().label);
+    const auto* const known = std::get_if<PrecomputedBlock>(&items[i].source);
+    if (known == nullptr) continue;
+    used.push_back({&known->block, cat("the rows of item ", i), false});
+    check_block(known->block, width, used.back().label);
+    check_memory(known->block, device, used.back().label);
   }
   check_apart(used, width);
 }

@@ -40,16 +40,21 @@ RowTarget Engine::Impl::tower_target(const Item& item) const {
 void Engine::Impl::take_finished(Call& call, Item& item) {
   const MediaItem& media = *item.media;
   ++precomputed_items;
-  item.result().grid_thw = media.grid_thw;
-  item.result().retained = media.retained;
-  if (media.source == MediaItem::Source::kRowBlock) {
-    check_memory(media.block, *backends.front().device, media.name);
-    call.known.emplace_back(media.block, media.row_width, item.target);
+  Embedding& result = item.result();
+  if (const auto* const known = std::get_if<PrecomputedBlock>(&media.source)) {
+    result.grid_thw = known->grid_thw;
+    result.retained = known->retained;
+    check_memory(known->block, *backends.front().device, media.name);
+    call.known.emplace_back(known->block, known->row_width, item.target);
     return;
   }
-  const ConstTensorView rows{reinterpret_cast<const std::byte*>(media.content().data()),
-                             to_dtype(media.row_dtype),
-                             {media.num_rows, media.row_width}};
+  const auto& known = std::get<PrecomputedRows>(media.source);
+  result.grid_thw = known.grid_thw;
+  result.retained = known.retained;
+  const RowMatrix& matrix = known.rows;
+  const ConstTensorView rows{reinterpret_cast<const std::byte*>(matrix.bytes.view().data()),
+                             to_dtype(matrix.dtype),
+                             {matrix.num_rows, matrix.row_width}};
   call.known.emplace_back(rows, item.target, RowMove::Source::kHost);
 }
 

@@ -1,4 +1,4 @@
-// The makers of MediaItem.
+// What a MediaItem says about its source, and the makers of items.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -23,127 +23,120 @@ bool is_image_name(const std::filesystem::path& name) {
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
-/// The item, made of bytes of somebody else.
-MediaItem borrowing(MediaItem item, std::span<const std::uint8_t> bytes,
-                    std::shared_ptr<const void> owner) {
-  item.borrowed = bytes;
-  item.owner = std::move(owner);
-  return item;
-}
+/// The one matrix or run of bytes of a source, if it has one.
+struct Content {
+  std::span<const std::uint8_t> operator()(const EncodedBytes& source) const noexcept {
+    return source.bytes.view();
+  }
+  std::span<const std::uint8_t> operator()(const RgbFrames& source) const noexcept {
+    return source.bytes.view();
+  }
+  std::span<const std::uint8_t> operator()(const PixelValues& source) const noexcept {
+    return source.patches.bytes.view();
+  }
+  std::span<const std::uint8_t> operator()(const PrecomputedRows& source) const noexcept {
+    return source.rows.bytes.view();
+  }
+  std::span<const std::uint8_t> operator()(const auto&) const noexcept { return {}; }
+};
 
 }  // namespace
 
-MediaItem image_file(std::string path) try {
-  MediaItem item;
-  item.name = path;
-  item.paths.push_back(std::move(path));
-  return item;
+MediaBytes::MediaBytes(std::vector<std::uint8_t> bytes) try {
+  const auto owned = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
+  bytes_ = *owned;
+  owner_ = owned;
 } catch (...) {
   rethrow_as_error();
 }
 
-MediaItem image_bytes(std::vector<std::uint8_t> bytes, std::string name) {
-  MediaItem item;
-  item.source = MediaItem::Source::kBytes;
-  item.name = std::move(name);
-  item.bytes = std::move(bytes);
-  return item;
+MediaBytes::MediaBytes(std::initializer_list<std::uint8_t> bytes) try
+    : MediaBytes(std::vector<std::uint8_t>(bytes)) {
+} catch (...) {
+  rethrow_as_error();
 }
 
-MediaItem image_rgb(std::vector<std::uint8_t> rgb, std::int64_t width_px, std::int64_t height_px,
+std::span<const std::string> MediaItem::paths() const noexcept {
+  if (const auto* const file = std::get_if<EncodedFile>(&source)) return {&file->path, 1};
+  if (const auto* const frames = std::get_if<FrameFiles>(&source)) return frames->paths;
+  return {};
+}
+
+std::span<const std::uint8_t> MediaItem::content() const noexcept {
+  return std::visit(Content(), source);
+}
+
+std::size_t MediaItem::num_bytes() const noexcept {
+  std::size_t bytes = content().size();
+  if (const auto* const encoded = std::get_if<EncodedFrames>(&source)) {
+    for (const MediaBytes& frame : encoded->frames) bytes += frame.view().size();
+  }
+  return bytes;
+}
+
+std::int64_t MediaItem::num_frames() const noexcept {
+  if (const auto* const files = std::get_if<FrameFiles>(&source)) return std::ssize(files->paths);
+  if (const auto* const frames = std::get_if<EncodedFrames>(&source)) {
+    return std::ssize(frames->frames);
+  }
+  const auto* const rgb = std::get_if<RgbFrames>(&source);
+  return rgb != nullptr ? rgb->num_frames : 1;
+}
+
+MediaItem image_file(std::string path) try {
+  std::string name = path;
+  return {.name = std::move(name), .source = EncodedFile{std::move(path)}};
+} catch (...) {
+  rethrow_as_error();
+}
+
+MediaItem image_bytes(MediaBytes bytes, std::string name) {
+  return {.name = std::move(name), .source = EncodedBytes{std::move(bytes)}};
+}
+
+MediaItem image_rgb(MediaBytes rgb, std::int64_t width_px, std::int64_t height_px,
                     std::string name) {
-  MediaItem item = image_bytes(std::move(rgb), std::move(name));
-  item.source = MediaItem::Source::kRgb;
-  item.width_px = width_px;
-  item.height_px = height_px;
-  return item;
+  return {.name = std::move(name), .source = RgbFrames{std::move(rgb), width_px, height_px}};
 }
 
-MediaItem video_rgb(std::vector<std::uint8_t> rgb, std::int64_t num_frames, std::int64_t width_px,
+MediaItem video_rgb(MediaBytes rgb, std::int64_t num_frames, std::int64_t width_px,
                     std::int64_t height_px, double fps, std::string name) {
-  MediaItem item = image_rgb(std::move(rgb), width_px, height_px, std::move(name));
-  item.modality = Modality::kVideo;
-  item.num_frames = num_frames;
-  item.fps = fps;
-  return item;
+  return {.modality = Modality::kVideo,
+          .name = std::move(name),
+          .fps = fps,
+          .source = RgbFrames{std::move(rgb), width_px, height_px, num_frames}};
 }
 
-MediaItem video_bytes(std::vector<std::uint8_t> bytes, std::string name, double fps) {
-  MediaItem item = image_bytes(std::move(bytes), std::move(name));
-  item.modality = Modality::kVideo;
-  item.fps = fps;
-  return item;
+MediaItem video_bytes(MediaBytes bytes, std::string name, double fps) {
+  return {.modality = Modality::kVideo,
+          .name = std::move(name),
+          .fps = fps,
+          .source = EncodedBytes{std::move(bytes)}};
 }
 
-MediaItem video_frames(std::vector<std::span<const std::uint8_t>> frames,
-                       std::shared_ptr<const void> owner, std::string name, double fps) {
-  MediaItem item;
-  item.modality = Modality::kVideo;
-  item.source = MediaItem::Source::kFrames;
-  item.name = std::move(name);
-  item.num_frames = std::ssize(frames);
-  item.fps = fps;
-  item.frames = std::move(frames);
-  item.owner = std::move(owner);
-  return item;
+MediaItem video_frames(std::vector<MediaBytes> frames, std::string name, double fps) {
+  return {.modality = Modality::kVideo,
+          .name = std::move(name),
+          .fps = fps,
+          .source = EncodedFrames{std::move(frames)}};
 }
 
-MediaItem video_frames(std::vector<std::vector<std::uint8_t>> frames, std::string name,
-                       double fps) {
-  const auto owner =
-      std::make_shared<const std::vector<std::vector<std::uint8_t>>>(std::move(frames));
-  return video_frames({owner->begin(), owner->end()}, owner, std::move(name), fps);
-}
-
-MediaItem image_bytes(std::span<const std::uint8_t> bytes, std::shared_ptr<const void> owner,
-                      std::string name) {
-  return borrowing(image_bytes({}, std::move(name)), bytes, std::move(owner));
-}
-
-MediaItem image_rgb(std::span<const std::uint8_t> rgb, std::shared_ptr<const void> owner,
-                    std::int64_t width_px, std::int64_t height_px, std::string name) {
-  return borrowing(image_rgb({}, width_px, height_px, std::move(name)), rgb, std::move(owner));
-}
-
-MediaItem video_bytes(std::span<const std::uint8_t> bytes, std::shared_ptr<const void> owner,
-                      std::string name, double fps) {
-  return borrowing(video_bytes({}, std::move(name), fps), bytes, std::move(owner));
-}
-
-MediaItem video_rgb(std::span<const std::uint8_t> rgb, std::shared_ptr<const void> owner,
-                    std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px,
-                    double fps, std::string name) {
-  return borrowing(video_rgb({}, num_frames, width_px, height_px, fps, std::move(name)), rgb,
-                   std::move(owner));
-}
-
-MediaItem pixel_values(std::vector<std::uint8_t> bytes, RowDType dtype, std::int64_t num_patches,
+MediaItem pixel_values(MediaBytes bytes, RowDType dtype, std::int64_t num_patches,
                        std::int64_t patch_dim, const std::array<std::int64_t, 3>& grid_thw,
                        std::string name) {
-  MediaItem item =
-      precomputed_rows(std::move(bytes), dtype, num_patches, patch_dim, std::move(name));
-  item.source = MediaItem::Source::kPixelValues;
-  item.grid_thw = grid_thw;
-  return item;
+  return {.name = std::move(name),
+          .source = PixelValues{{std::move(bytes), dtype, num_patches, patch_dim}, grid_thw}};
 }
 
-MediaItem precomputed_rows(std::vector<std::uint8_t> bytes, RowDType dtype, std::int64_t num_rows,
+MediaItem precomputed_rows(MediaBytes bytes, RowDType dtype, std::int64_t num_rows,
                            std::int64_t row_width, std::string name) {
-  MediaItem item = image_bytes(std::move(bytes), std::move(name));
-  item.source = MediaItem::Source::kRows;
-  item.row_dtype = dtype;
-  item.num_rows = num_rows;
-  item.row_width = row_width;
-  return item;
+  return {.name = std::move(name),
+          .source = PrecomputedRows{.rows = {std::move(bytes), dtype, num_rows, row_width}}};
 }
 
 MediaItem precomputed_rows(const RowBlock& block, std::int64_t row_width, std::string name) {
-  MediaItem item;
-  item.source = MediaItem::Source::kRowBlock;
-  item.name = std::move(name);
-  item.block = block;
-  item.row_width = row_width;
-  return item;
+  return {.name = std::move(name),
+          .source = PrecomputedBlock{.block = block, .row_width = row_width}};
 }
 
 MediaItem precomputed(const Embedding& rows) try {
@@ -151,12 +144,12 @@ MediaItem precomputed(const Embedding& rows) try {
   FOVEA_CHECK(rows.has_data(), kInvalidArgument, rows.name,
               ": its rows are in memory of the caller, not here");
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(rows.data.data());
-  MediaItem item = precomputed_rows({bytes, bytes + rows.data.size()}, rows.dtype, rows.rows,
-                                    rows.width, rows.name);
-  item.modality = rows.modality;
-  item.grid_thw = rows.grid_thw;
-  item.retained = rows.retained;
-  return item;
+  std::vector<std::uint8_t> copy(bytes, bytes + rows.data.size());
+  return {.modality = rows.modality,
+          .name = rows.name,
+          .source = PrecomputedRows{.rows = {std::move(copy), rows.dtype, rows.rows, rows.width},
+                                    .grid_thw = rows.grid_thw,
+                                    .retained = rows.retained}};
 } catch (...) {
   rethrow_as_error();
 }
@@ -180,17 +173,12 @@ MediaItem video_path(const std::string& path, double fps) try {
   namespace fs = std::filesystem;
   std::error_code failure;
   FOVEA_CHECK(fs::exists(path, failure), kNotFound, path, ": no such video file or directory");
-  MediaItem item;
-  item.modality = Modality::kVideo;
-  item.name = path;
-  item.fps = fps;
-  if (!fs::is_directory(path, failure)) {
-    item.paths.push_back(path);
-    return item;
+  MediaItem item{.modality = Modality::kVideo, .name = path, .fps = fps};
+  if (fs::is_directory(path, failure)) {
+    item.source = FrameFiles{images_in(path)};
+  } else {
+    item.source = EncodedFile{path};
   }
-  item.source = MediaItem::Source::kFrameFiles;
-  item.paths = images_in(path);
-  item.num_frames = static_cast<std::int64_t>(item.paths.size());
   return item;
 } catch (...) {
   rethrow_as_error();

@@ -1,14 +1,26 @@
 // What is known of an item before it is decoded.
 #include "engine/planned_item.h"
 
+#include <array>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "core/check.h"
 #include "engine/prepare/check_item.h"
 #include "engine/video_pruning.h"
 
 namespace fovea {
+
+namespace {
+
+/// The grid that finished rows came with.
+std::optional<std::array<std::int64_t, 3>> finished_grid(const MediaItem& media) {
+  if (const auto* const rows = std::get_if<PrecomputedRows>(&media.source)) return rows->grid_thw;
+  return std::get<PrecomputedBlock>(media.source).grid_thw;
+}
+
+}  // namespace
 
 PlannedItem::PlannedItem(MediaItem media)
     : media_(std::make_shared<const MediaItem>(std::move(media))) {}
@@ -32,7 +44,7 @@ std::optional<ItemInfo> PlannedItem::info() const {
   const std::optional<std::int64_t> known = rows();
   if (!known) return std::nullopt;
   ItemInfo info = plan_ ? describe(plan_->sizes, plan_->context->video_pruning_rate)
-                        : ItemInfo{.modality = media_->modality, .grid_thw = media_->grid_thw};
+                        : ItemInfo{.modality = media_->modality, .grid_thw = finished_grid(*media_)};
   info.name = media_->name;
   info.rows = *known;
   return info;

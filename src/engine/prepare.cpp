@@ -48,85 +48,123 @@ class Preparation {
 
   /// @throws Postponed.
   void run() {
-    using Source = MediaItem::Source;
     if (place_ != nullptr && place_->is_too_late()) throw Postponed();
     check_source(media_);
-    const bool is_video = media_.modality == Modality::kVideo;
-    switch (media_.source) {
-      case Source::kRows:
-      case Source::kRowBlock: check_rows(); return;
-      case Source::kPixelValues: add_pixel_values(); return;
-      case Source::kRgb: add_rgb(); break;
-      case Source::kFrameFiles: add_files(); break;
-      case Source::kFrames: add_frames(); break;
-      case Source::kBytes:
-        is_video ? add_container_bytes() : add_image_bytes(media_.content(), media_.name);
-        break;
-      case Source::kFile: is_video ? add_container_file() : add_files(); break;
-    }
-    result_.times.resize_ms = writer_.resize_ms();
-    if (is_video) result_.timestamps = processor_.timestamps(seconds());
+    std::visit([this](const auto& source) { add(source); }, media_.source);
   }
 
  private:
   [[nodiscard]] const MediaLimits& limits() const { return context_.options.limits; }
 
-  /// Rows that need no tower: do they fit their description, and the model?
-  void check_rows() const {
-    if (media_.source == MediaItem::Source::kRows) check_matrix(media_, "rows");
-    const std::int64_t width = context_.model.graph_spec().out_width;
-    FOVEA_CHECK(media_.row_width == width, kInvalidArgument, media_.name,
-                ": rows of this model are ", width, " wide, got ", media_.row_width);
-    if (media_.source == MediaItem::Source::kRowBlock) {
-      check_block(media_.block, width, media_.name);
-    }
+  [[nodiscard]] bool is_video() const noexcept { return media_.modality == Modality::kVideo; }
+
+  // Rows that need no tower: do they fit their description, and the model?
+
+  void add(const PrecomputedRows& known) const {
+    check_matrix(known.rows, media_.name, "rows");
+    check_width(known.rows.row_width);
   }
 
-  void add_pixel_values() {
-    check_matrix(media_, "patches");
+  void add(const PrecomputedBlock& known) const {
+    check_width(known.row_width);
+    check_block(known.block, known.row_width, media_.name);
+  }
+
+  void check_width(std::int64_t got) const {
+    const std::int64_t width = context_.model.graph_spec().out_width;
+    FOVEA_CHECK(got == width, kInvalidArgument, media_.name, ": rows of this model are ", width,
+                " wide, got ", got);
+  }
+
+  // Pixels.
+
+  void add(const PixelValues& values) {
+    const RowMatrix& patches = values.patches;
+    check_matrix(patches, media_.name, "patches");
     const Stopwatch watch;
-    const auto& [t, h, w] = *media_.grid_thw;
+    const auto& [t, h, w] = values.grid_thw;
     ItemPlan& plan = result_.item.plan;
-    plan = plan_ != nullptr ? *plan_ : processor_.plan_grid(media_.modality, *media_.grid_thw);
+    plan = plan_ != nullptr ? *plan_ : processor_.plan_grid(media_.modality, values.grid_thw);
     media::check_num_patches(plan.spec.input_rows, media_.name, limits());
-    FOVEA_CHECK(plan.spec.input_rows == media_.num_rows, kInvalidArgument, media_.name,
+    FOVEA_CHECK(plan.spec.input_rows == patches.num_rows, kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
-                " patches, got pixel values of ", media_.num_rows);
+                " patches, got pixel values of ", patches.num_rows);
     claim(plan);
     result_.item.pixels.resize(plan.pixel_bytes);
     processor_.fill_pixel_values(plan,
-                                 {reinterpret_cast<const std::byte*>(media_.content().data()),
-                                  to_dtype(media_.row_dtype),
-                                  {media_.num_rows, media_.row_width}},
+                                 {reinterpret_cast<const std::byte*>(patches.bytes.view().data()),
+                                  to_dtype(patches.dtype),
+                                  {patches.num_rows, patches.row_width}},
                                  result_.item.pixels);
     result_.times.resize_ms = watch.elapsed_ms();
   }
 
-  void add_rgb() {
-    check_rgb(media_, limits());
-    writer_.expect(media_.num_frames);
-    claim(writer_.plan_for(media_.width_px, media_.height_px));
-    const std::size_t frame_bytes =
-        media_.content().size() / static_cast<std::size_t>(media_.num_frames);
-    for (std::size_t begin = 0; begin < media_.content().size(); begin += frame_bytes) {
-      add_frame({media_.content().data() + begin, media_.width_px, media_.height_px});
+  void add(const RgbFrames& rgb) {
+    check_rgb(rgb, media_.name, limits());
+    writer_.expect(rgb.num_frames);
+    claim(writer_.plan_for(rgb.width_px, rgb.height_px));
+    const std::span<const std::uint8_t> bytes = rgb.bytes.view();
+    const std::size_t frame_bytes = bytes.size() / static_cast<std::size_t>(rgb.num_frames);
+    for (std::size_t begin = 0; begin < bytes.size(); begin += frame_bytes) {
+      add_frame({bytes.data() + begin, rgb.width_px, rgb.height_px});
     }
+    finish_frames();
   }
 
-  void add_files() {
-    writer_.expect(std::ssize(media_.paths));
-    for (const std::string& path : media_.paths) {
+  void add(const FrameFiles& files) {
+    add_files(files.paths);
+    finish_frames();
+  }
+
+  void add(const EncodedFrames& encoded) {
+    writer_.expect(std::ssize(encoded.frames));
+    for (std::size_t i = 0; i < encoded.frames.size(); ++i) {
+      add_image_bytes(encoded.frames[i].view(), frame_name(media_, i));
+    }
+    finish_frames();
+  }
+
+  void add(const EncodedBytes& encoded) {
+    const std::span<const std::uint8_t> bytes = encoded.bytes.view();
+    if (is_video()) {
+      add_container({.bytes = bytes, .name = media_.name});
+    } else {
+      add_image_bytes(bytes, media_.name);
+    }
+    finish();
+  }
+
+  void add(const EncodedFile& encoded) {
+    if (is_video()) {
+      const InputFile file(encoded.path);
+      add_container(
+          {.file = file.descriptor(), .file_bytes = file.size_bytes(), .name = media_.name});
+    } else {
+      add_files({&encoded.path, 1});
+    }
+    finish();
+  }
+
+  void finish() {
+    result_.times.resize_ms = writer_.resize_ms();
+    if (is_video()) result_.timestamps = processor_.timestamps(seconds_);
+  }
+
+  /// Frames that were not sampled here are `fps` apart.
+  void finish_frames() {
+    for (std::int64_t i = 0; is_video() && media_.fps > 0 && i < writer_.num_frames(); ++i) {
+      seconds_.push_back(static_cast<double>(i) / media_.fps);
+    }
+    finish();
+  }
+
+  void add_files(std::span<const std::string> paths) {
+    writer_.expect(std::ssize(paths));
+    for (const std::string& path : paths) {
       const Stopwatch watch;
       const std::vector<std::uint8_t> bytes = read_file(path, limits().max_image_bytes);
       result_.times.read_ms += watch.elapsed_ms();
       add_image(bytes, path);
-    }
-  }
-
-  void add_frames() {
-    writer_.expect(std::ssize(media_.frames));
-    for (std::size_t i = 0; i < media_.frames.size(); ++i) {
-      add_image_bytes(media_.frames[i], frame_name(media_, i));
     }
   }
 
@@ -164,14 +202,6 @@ class Preparation {
   void add_frame(const RgbView& frame) {
     writer_.announce(frame.width_px, frame.height_px);
     writer_.add(frame);
-  }
-
-  void add_container_bytes() { add_container({.bytes = media_.content(), .name = media_.name}); }
-
-  void add_container_file() {
-    const InputFile file(media_.paths.front());
-    add_container(
-        {.file = file.descriptor(), .file_bytes = file.size_bytes(), .name = media_.name});
   }
 
   /// Sampled frames of a video container. Reading it counts as decoding.
@@ -216,23 +246,11 @@ class Preparation {
   }
 
   void keep_seconds(std::span<const std::int64_t> indices, double fps) {
-    container_seconds_.clear();
+    seconds_.clear();
     if (fps <= 0) return;
     for (const std::int64_t index : indices) {
-      container_seconds_.push_back(static_cast<double>(index) / fps);
+      seconds_.push_back(static_cast<double>(index) / fps);
     }
-  }
-
-  /// Of the frames of a video: frames that were not sampled here are `fps` apart.
-  [[nodiscard]] std::vector<double> seconds() const {
-    const bool is_container =
-        media_.source == MediaItem::Source::kFile || media_.source == MediaItem::Source::kBytes;
-    if (is_container || media_.fps <= 0) return container_seconds_;
-    std::vector<double> seconds;
-    for (std::int64_t i = 0; i < writer_.num_frames(); ++i) {
-      seconds.push_back(static_cast<double>(i) / media_.fps);
-    }
-    return seconds;
   }
 
   /// Waiting for others is no time of the item.
@@ -264,31 +282,29 @@ class Preparation {
   ItemDeadline deadline_;
   FrameWriter writer_;
   double waited_ms_ = 0;
-  std::vector<double> container_seconds_;  // of each sampled frame; empty if nobody knows
+  std::vector<double> seconds_;  // of each frame of a video; empty where they are not known
 };
 
 media::ImageInfo probe(const MediaItem& media, const MediaOptions& options) {
   constexpr std::size_t kHeaderBytes = 128 << 10;  // EXIF of 64 KiB and a colour profile included
-  if (media.source == MediaItem::Source::kBytes) {
-    return media::probe_image(media.content(), media.name, options);
+  if (const auto* const encoded = std::get_if<EncodedBytes>(&media.source)) {
+    return media::probe_image(encoded->bytes.view(), media.name, options);
   }
-  if (media.source == MediaItem::Source::kFrames) {
-    return media::probe_image(media.frames.front(), frame_name(media, 0), options);
+  if (const auto* const encoded = std::get_if<EncodedFrames>(&media.source)) {
+    return media::probe_image(encoded->frames.front().view(), frame_name(media, 0), options);
   }
-  return media::probe_image(read_file_start(media.paths.front(), kHeaderBytes), media.name,
+  return media::probe_image(read_file_start(media.paths().front(), kHeaderBytes), media.name,
                             options);
 }
 
 /// As plan_ahead. @throws whatever stands in the way of it.
 std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const MediaItem& media,
                                        const MediaOptions& options) {
-  using Source = MediaItem::Source;
   check_source(media);
   const bool is_video = media.modality == Modality::kVideo;
-  const bool is_encoded = media.source == Source::kFile || media.source == Source::kBytes;
-  if (is_finished(media) || (is_video && is_encoded)) return {};
-  if (media.source == Source::kPixelValues) {
-    ItemPlan plan = processor.plan_grid(media.modality, *media.grid_thw);
+  if (is_finished(media) || (is_video && is_encoded(media))) return {};
+  if (const auto* const values = std::get_if<PixelValues>(&media.source)) {
+    ItemPlan plan = processor.plan_grid(media.modality, values->grid_thw);
     media::check_num_patches(plan.spec.input_rows, media.name, options.limits);
     return plan;
   }
@@ -297,13 +313,12 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
     return plan_size(processor, {width_px, height_px, num_frames, media.modality}, media.name,
                      options.limits);
   };
-  if (media.source == Source::kRgb) {
-    check_rgb(media, options.limits);
-    return plan(media.num_frames, media.width_px, media.height_px);
+  if (const auto* const rgb = std::get_if<RgbFrames>(&media.source)) {
+    check_rgb(*rgb, media.name, options.limits);
+    return plan(rgb->num_frames, rgb->width_px, rgb->height_px);
   }
   const media::ImageInfo size = probe(media, options);
-  const std::int64_t num_files = std::ssize(media.paths) + std::ssize(media.frames);
-  return plan(media.source == Source::kBytes ? 1 : num_files, size.width_px, size.height_px);
+  return plan(media.num_frames(), size.width_px, size.height_px);
 }
 
 /// The error with the item's name in front, unless that, or the path of one of its files, is there
@@ -312,10 +327,11 @@ Error named(const MediaItem& media, const Error& error) {
   const std::string text = error.what();
   if (media.name.empty() && text.starts_with(": ")) return {error.code(), "item" + text};
   const auto begins = [&](const std::string& name) { return text.starts_with(name + ": "); };
-  if (media.name.empty() || begins(media.name) || std::ranges::any_of(media.paths, begins)) {
+  if (media.name.empty() || begins(media.name) || std::ranges::any_of(media.paths(), begins)) {
     return error;
   }
-  if (!media.frames.empty() && text.starts_with(media.name + "[")) return error;
+  const bool is_of_frames = std::holds_alternative<EncodedFrames>(media.source);
+  if (is_of_frames && text.starts_with(media.name + "[")) return error;
   return {error.code(), cat(media.name, ": ", text)};
 }
 

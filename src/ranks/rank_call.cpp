@@ -22,9 +22,8 @@ std::string describe_call(const ModelReport& model, std::span<const MediaItem> i
   std::string text = cat(model.architecture, ' ', model.width, ' ', model.parameters, ' ',
                          static_cast<int>(options.dtype), static_cast<int>(options.on_error));
   for (const MediaItem& item : items) {
-    text +=
-        cat('\n', item.name, ' ', static_cast<int>(item.modality), static_cast<int>(item.source),
-            ' ', item.content().size(), ' ', item.paths.size(), ' ', item.frames.size());
+    text += cat('\n', item.name, ' ', static_cast<int>(item.modality), ' ', item.source.index(),
+                ' ', item.num_bytes(), ' ', item.paths().size(), ' ', item.num_frames());
   }
   for (const std::size_t item : assignment.order) text += cat(' ', item);
   for (const std::int64_t load : assignment.loads) text += cat(' ', load);

@@ -64,15 +64,13 @@ std::string locale(const std::string& model, const std::string& out) {
 
 std::string no_paths(const std::string& model, const std::string&) {
   Engine engine = load(model);
-  const auto encode = [&](fovea::Modality modality, MediaItem::Source source) {
-    MediaItem item;
-    item.modality = modality;
-    item.source = source;
+  const auto encode = [&](fovea::Modality modality, const MediaItem::Source& source) {
+    const MediaItem item{.modality = modality, .source = source};
     return [&engine, item] { (void)engine.encode(std::vector{item}); };
   };
-  return refusals({encode(fovea::Modality::kImage, MediaItem::Source::kFile),
-                   encode(fovea::Modality::kVideo, MediaItem::Source::kFile),
-                   encode(fovea::Modality::kVideo, MediaItem::Source::kFrameFiles)});
+  return refusals({encode(fovea::Modality::kImage, fovea::EncodedFile{}),
+                   encode(fovea::Modality::kVideo, fovea::EncodedFile{}),
+                   encode(fovea::Modality::kVideo, fovea::FrameFiles{})});
 }
 
 /// Numbers that no memory holds, and sizes that no file has.

@@ -37,7 +37,7 @@ std::vector<MediaItem> noises(std::size_t count, unsigned seed) {
 /// one image many times.
 std::vector<MediaItem> long_work() {
   const auto rgb = std::make_shared<std::vector<std::uint8_t>>(64 * 64 * 3);
-  return std::vector<MediaItem>(20000, image_rgb(*rgb, rgb, 64, 64, "one of many"));
+  return std::vector<MediaItem>(20000, image_rgb({*rgb, rgb}, 64, 64, "one of many"));
 }
 constexpr BatcherOptions kRoomForLongWork{.max_items = 40000};
 
@@ -123,8 +123,9 @@ TEST_F(BatcherTest, EncodesPlannedItemsAndPlansOthersOnce) {
 TEST_F(BatcherTest, CountsBorrowedBytesToo) {
   Batcher batcher(engine_, {.max_bytes = 100});
   const std::vector<std::uint8_t> rgb(64 * 64 * 3);
-  test::expect_error(ErrorCode::kInvalidArgument, "12288 bytes",
-                     [&] { (void)batcher.submit({image_rgb(rgb, nullptr, 64, 64, "borrowed")}); });
+  test::expect_error(ErrorCode::kInvalidArgument, "12288 bytes", [&] {
+    (void)batcher.submit({image_rgb({rgb, nullptr}, 64, 64, "borrowed")});
+  });
 }
 
 TEST_F(BatcherTest, RefusesWhatIsNoRequest) {

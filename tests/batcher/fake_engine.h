@@ -14,9 +14,7 @@ namespace fovea::test {
 
 /// An item that the fake engine knows by its name. @param rows that it gets.
 inline PlannedItem named_item(const std::string& name, std::int64_t rows = 0) {
-  MediaItem item = image_bytes({1}, name);
-  item.width_px = rows;
-  return PlannedItem(std::move(item));
+  return PlannedItem(image_rgb({1}, rows, 1, name));
 }
 
 /// Stands in for Engine::encode: gives every item a row of its width_px, holds calls until they are
@@ -65,7 +63,7 @@ class FakeEngine {
     std::vector<Embedding> rows(items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
       rows[i].name = items[i].media().name;
-      rows[i].rows = items[i].media().width_px;
+      rows[i].rows = std::get<RgbFrames>(items[i].media().source).width_px;
       if (items[i].media().name == "fatal")
         throw Error(ErrorCode::kOutOfMemory, "fatal: no memory");
       if (items[i].media().name != "bad") continue;

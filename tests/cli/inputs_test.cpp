@@ -169,10 +169,10 @@ TEST_F(Inputs, AFileOfPixelValuesGivesItsItemsInPlace) {
                                          {Modality::kImage, folder_ / "c.webp"}};
   const std::vector<Input> inputs = expand_inputs(words, 2.0);
   ASSERT_EQ(inputs.size(), 4U);
-  EXPECT_EQ(inputs[0].item.source, MediaItem::Source::kFile);
-  EXPECT_EQ(inputs[1].item.source, MediaItem::Source::kPixelValues);
+  EXPECT_TRUE(std::holds_alternative<EncodedFile>(inputs[0].item.source));
+  EXPECT_TRUE(std::holds_alternative<PixelValues>(inputs[1].item.source));
   EXPECT_EQ(inputs[2].item.name, file + "[1]");
-  EXPECT_EQ(inputs[3].item.source, MediaItem::Source::kFile);
+  EXPECT_TRUE(std::holds_alternative<EncodedFile>(inputs[3].item.source));
 }
 
 TEST_F(Inputs, AFileWithoutPixelValuesIsAnInputWithAnError) {
@@ -203,9 +203,9 @@ TEST_F(Inputs, FilesReadAreThoseOfModelListsImagesFramesAndPixelValues) {
 TEST_F(Inputs, FramesOfAVideoAreTheImagesOfItsDirectory) {
   const std::vector<InputArgument> words{{Modality::kVideo, folder_.path()}};
   const std::vector<Input> inputs = expand_inputs(words, 2.0);
-  EXPECT_THAT(inputs.at(0).item.paths, ElementsAre(folder_ / "a.JPG", folder_ / "b.png",
-                                                   folder_ / "c.webp", folder_ / "d[1].png"));
-  EXPECT_EQ(inputs[0].item.num_frames, 4);
+  EXPECT_THAT(inputs.at(0).item.paths(), ElementsAre(folder_ / "a.JPG", folder_ / "b.png",
+                                                     folder_ / "c.webp", folder_ / "d[1].png"));
+  EXPECT_EQ(inputs[0].item.num_frames(), 4);
 }
 
 TEST_F(Inputs, FramesPerSecondReachTheVideo) {

@@ -133,8 +133,9 @@ TEST_F(DeviceRows, ComeFromTheCacheAndFromPrunedVideos) {
   Engine pruning = load({.video_pruning_rate = 0.5});
   MediaItem video = noise(64, 64 * 6, 3);
   video.modality = Modality::kVideo;
-  video.num_frames = 6;
-  video.height_px = 64;
+  auto& rgb = std::get<RgbFrames>(video.source);
+  rgb.num_frames = 6;
+  rgb.height_px = 64;
   expect_same_rows(pruning, std::vector{video, items[0]}, RowDType::kFloat32, 0);
 }
 

@@ -152,7 +152,7 @@ TEST_F(EngineTest, RowsOfALongCallAreInTheOrderOfTheItems) {
   ASSERT_EQ(rows.size(), items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     EXPECT_EQ(rows[i].name, items[i].name);
-    EXPECT_EQ(rows[i].source_width_px, items[i].width_px);
+    EXPECT_EQ(rows[i].source_width_px, std::get<RgbFrames>(items[i].source).width_px);
   }
   for (std::size_t i = 0; i < items.size(); i += 9) {
     EXPECT_EQ(rows[i].data, engine_.encode({&items[i], 1}).front().data) << i;

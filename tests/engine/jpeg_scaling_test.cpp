@@ -126,7 +126,7 @@ TEST(JpegScaling, KeepsPlansAndPlacesOfEveryFamily) {
 TEST(JpegScaling, IsOfFramesToo) {
   const Host host(test::golden_folder("internvl", "config.json"), {});
   const std::int64_t side = host.processor().plan_video(2, 64, 64).target_width_px * 7 / 2 + 1;
-  std::vector<std::vector<std::uint8_t>> frames(2, encoded_picture(side, side));
+  std::vector<MediaBytes> frames(2, encoded_picture(side, side));
   const PreparedMedia full = host.prepare(video_frames(frames, "clip"), false);
   const PreparedMedia scaled = host.prepare(video_frames(frames, "clip"), true);
   ASSERT_FALSE(full.error);

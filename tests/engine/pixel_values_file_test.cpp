@@ -51,9 +51,11 @@ class PixelValuesFile : public ::testing::Test {
   std::vector<OutputTensor> tensors_;
 };
 
+const PixelValues& values_of(const MediaItem& item) { return std::get<PixelValues>(item.source); }
+
 float value_at(const MediaItem& item, std::size_t index) {
   float value = 0;
-  std::memcpy(&value, item.bytes.data() + index * sizeof(float), sizeof(value));
+  std::memcpy(&value, item.content().data() + index * sizeof(float), sizeof(value));
   return value;
 }
 
@@ -65,15 +67,14 @@ TEST_F(PixelValuesFile, ItemsFollowEachOtherByTheirGrids) {
   const std::int64_t patches[] = {4, 8, 8};
   const float first[] = {0, 12, 36};
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(items[i].source, MediaItem::Source::kPixelValues);
     EXPECT_EQ(items[i].modality, Modality::kImage);
     EXPECT_EQ(items[i].name, path_ + "[" + std::to_string(i) + "]");
-    EXPECT_EQ(items[i].num_rows, patches[i]);
-    EXPECT_EQ(items[i].row_width, 3);
-    EXPECT_EQ(items[i].bytes.size(), static_cast<std::size_t>(patches[i]) * 12);
+    EXPECT_EQ(values_of(items[i]).patches.num_rows, patches[i]);
+    EXPECT_EQ(values_of(items[i]).patches.row_width, 3);
+    EXPECT_EQ(items[i].content().size(), static_cast<std::size_t>(patches[i]) * 12);
     EXPECT_EQ(value_at(items[i], 0), first[i]);
   }
-  EXPECT_EQ(items[1].grid_thw, (std::array<std::int64_t, 3>{1, 4, 2}));
+  EXPECT_EQ(values_of(items[1]).grid_thw, (std::array<std::int64_t, 3>{1, 4, 2}));
 }
 
 TEST_F(PixelValuesFile, ImagesComeBeforeVideosAndOtherTensorsDoNotCount) {
@@ -85,10 +86,10 @@ TEST_F(PixelValuesFile, ImagesComeBeforeVideosAndOtherTensorsDoNotCount) {
   const std::vector<MediaItem> items = read();
   ASSERT_EQ(items.size(), 2U);
   EXPECT_EQ(items[0].modality, Modality::kImage);
-  EXPECT_EQ(items[0].row_dtype, RowDType::kFloat16);
+  EXPECT_EQ(values_of(items[0]).patches.dtype, RowDType::kFloat16);
   EXPECT_EQ(items[1].modality, Modality::kVideo);
-  EXPECT_EQ(items[1].row_dtype, RowDType::kBFloat16);
-  EXPECT_EQ(items[1].num_rows, 16);
+  EXPECT_EQ(values_of(items[1]).patches.dtype, RowDType::kBFloat16);
+  EXPECT_EQ(values_of(items[1]).patches.num_rows, 16);
 }
 
 TEST_F(PixelValuesFile, ASingleItemHasTheNameOfTheFile) {

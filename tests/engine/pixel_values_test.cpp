@@ -26,7 +26,9 @@ MediaItem item_of(const GoldenPixelValues& golden, RowDType dtype = RowDType::kF
   return item;
 }
 
-class PixelValues : public ::testing::TestWithParam<int> {
+PixelValues& values_of(MediaItem& item) { return std::get<PixelValues>(item.source); }
+
+class EncodedPixelValues : public ::testing::TestWithParam<int> {
  protected:
   [[nodiscard]] std::vector<Embedding> encode(const std::vector<MediaItem>& items,
                                               const EncodeOptions& how = {}) {
@@ -48,7 +50,7 @@ class PixelValues : public ::testing::TestWithParam<int> {
       Engine::load(folder_, {.device = "cpu", .data_parallel_size = GetParam(), .num_threads = 2});
 };
 
-TEST_P(PixelValues, GiveTheRowsOfTheImageBitForBit) {
+TEST_P(EncodedPixelValues, GiveTheRowsOfTheImageBitForBit) {
   for (const std::string name :
        {"gradient_64x200", "noise_101x61", "photo_180x180", "shapes_120x90"}) {
     SCOPED_TRACE(name);
@@ -65,7 +67,7 @@ TEST_P(PixelValues, GiveTheRowsOfTheImageBitForBit) {
   }
 }
 
-TEST_P(PixelValues, OfAVideoGiveItsRowsBitForBit) {
+TEST_P(EncodedPixelValues, OfAVideoGiveItsRowsBitForBit) {
   const Embedding expected = encode({video_path(folder_ + "/video_frames")}).front();
   for (const auto& [dtype, stored] : kDTypes) {
     const Embedding rows = encode({item_of(golden("video"), dtype, stored)}).front();
@@ -76,7 +78,7 @@ TEST_P(PixelValues, OfAVideoGiveItsRowsBitForBit) {
   }
 }
 
-TEST_P(PixelValues, KeepTheirPlaceAmongImagesVideosAndRows) {
+TEST_P(EncodedPixelValues, KeepTheirPlaceAmongImagesVideosAndRows) {
   const MediaItem photo = image("photo_180x180.jpg");
   const MediaItem noise = image("noise_101x61.png");
   const MediaItem clip = video_path(folder_ + "/video_frames");
@@ -100,14 +102,14 @@ TEST_P(PixelValues, KeepTheirPlaceAmongImagesVideosAndRows) {
   }
 }
 
-TEST_P(PixelValues, AreReplayedLikeImages) {
+TEST_P(EncodedPixelValues, AreReplayedLikeImages) {
   (void)encode({item_of(golden("noise_101x61")), item_of(golden("gradient_64x200"))});
   const Stats stats = engine_.stats();
   EXPECT_EQ(stats.graph_hits, 2);
   EXPECT_TRUE(stats.miss_reasons.empty());
 }
 
-TEST_P(PixelValues, AValueBetweenTwoBytesIsNamed) {
+TEST_P(EncodedPixelValues, AValueBetweenTwoBytesIsNamed) {
   GoldenPixelValues values = golden("noise_101x61");
   values.values[5 * 1536 + 9] += 1.0f / 255;  // half a step of 2 / 255
   for (const auto& [dtype, stored] : kDTypes) {
@@ -117,39 +119,39 @@ TEST_P(PixelValues, AValueBetweenTwoBytesIsNamed) {
                      [&] { (void)encode({item_of(values)}); });
 }
 
-TEST_P(PixelValues, SizesThatContradictEachOtherAreRefused) {
+TEST_P(EncodedPixelValues, SizesThatContradictEachOtherAreRefused) {
   const GoldenPixelValues good = golden("noise_101x61");  // 24 patches, grid 1x4x6
   MediaItem item = item_of(good);
-  item.grid_thw = {1, 4, 8};
+  PixelValues& values = values_of(item);
+  values.grid_thw = {1, 4, 8};
   expect_refused(item, "grid_thw 1x4x8 has 32 patches, got pixel values of 24");
-  item.grid_thw = {1, 3, 8};
+  values.grid_thw = {1, 3, 8};
   expect_refused(item, "grid_thw must be positive with sides that are multiples of 2, got 1x3x8");
-  item.grid_thw = {2, 2, 6};
+  values.grid_thw = {2, 2, 6};
   expect_refused(item, "grid_thw of an image begins with 1, got 2x2x6");
-  item.grid_thw = {1, std::int64_t{1} << 40, std::int64_t{1} << 40};
+  values.grid_thw = {1, std::int64_t{1} << 40, std::int64_t{1} << 40};
   expect_refused(item, "grid_thw 1x1099511627776x1099511627776 has more pixels");
-  item.grid_thw.reset();
-  expect_refused(item, "pixel values need their grid_thw");
-  item = item_of(good);
-  item.num_rows = 48;
-  item.row_width = 768;
+  values.grid_thw = good.grid;
+  values.patches.num_rows = 48;
+  values.patches.row_width = 768;
   expect_refused(item, "grid_thw 1x4x6 has 24 patches, got pixel values of 48");
-  item.grid_thw = {1, 4, 12};
+  values.grid_thw = {1, 4, 12};
   expect_refused(item, "pixel_values must be [48, 1536] for this grid, got [48, 768]");
 }
 
-TEST_P(PixelValues, BytesOfAnotherDtypeOrNumberAreRefused) {
+TEST_P(EncodedPixelValues, BytesOfAnotherDtypeOrNumberAreRefused) {
   MediaItem item = item_of(golden("noise_101x61"));
-  item.row_dtype = RowDType::kFloat16;
+  values_of(item).patches.dtype = RowDType::kFloat16;
   expect_refused(item, "24 patches of 1536 x float16 do not take 147456 bytes");
   item = item_of(golden("noise_101x61"));
-  item.bytes.pop_back();
+  RowMatrix& patches = values_of(item).patches;
+  patches.bytes = {patches.bytes.view().first(147455), std::make_shared<MediaBytes>(patches.bytes)};
   expect_refused(item, "24 patches of 1536 x float32 do not take 147455 bytes");
-  item.num_rows = -24;
+  patches.num_rows = -24;
   expect_refused(item, "-24 patches of 1536");
 }
 
-TEST_P(PixelValues, ABadOneIsSkippedOnRequest) {
+TEST_P(EncodedPixelValues, ABadOneIsSkippedOnRequest) {
   GoldenPixelValues bad = golden("noise_101x61");
   bad.values[0] = 9;
   const std::vector<Embedding> rows =
@@ -159,7 +161,7 @@ TEST_P(PixelValues, ABadOneIsSkippedOnRequest) {
   EXPECT_EQ(rows[1].rows, 6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Replicas, PixelValues, ::testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(Replicas, EncodedPixelValues, ::testing::Values(1, 3));
 
 TEST(PixelValuesOfOtherFamilies, AreUnsupported) {
   Engine engine = Engine::load(test::golden_folder("deepseek_ocr", "golden.safetensors"),

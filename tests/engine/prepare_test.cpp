@@ -164,8 +164,7 @@ TEST_F(Prepare, APlanOfAnotherSizeIsMadeAnew) {
 TEST_F(Prepare, SizesOfTheRestAreNotKnownAhead) {
   MediaItem container = image_file(photo_);
   container.modality = Modality::kVideo;
-  MediaItem no_grid = pixel_values({}, RowDType::kFloat32, 24, 1536, {1, 4, 6}, "values");
-  no_grid.grid_thw.reset();
+  const MediaItem no_grid = pixel_values({}, RowDType::kFloat32, 24, 1536, {}, "values");
   for (const MediaItem& media :
        {container, no_grid, precomputed_rows({}, RowDType::kFloat32, 0, 256, "rows"),
         image_file("missing.jpg"), image_bytes({1, 2, 3}, "broken.png"),
@@ -195,9 +194,9 @@ TEST_F(Prepare, ADirectoryOfFramesIsAVideoOfThem) {
 }
 
 TEST_F(Prepare, FramesInMemoryAreTheVideoOfTheirFiles) {
-  std::vector<std::vector<std::uint8_t>> frames;
+  std::vector<MediaBytes> frames;
   for (const std::string& path : images_in(folder_ + "/video_frames")) {
-    frames.push_back(read_file(path, 1 << 20));
+    frames.emplace_back(read_file(path, 1 << 20));
   }
   const MediaItem clip = video_frames(frames, "clip");
   const PreparedMedia video = prepare(clip);
@@ -210,7 +209,7 @@ TEST_F(Prepare, FramesInMemoryAreTheVideoOfTheirFiles) {
   EXPECT_THAT(refusal(video_frames(frames, "clip")), StartsWith("clip[3]: "));
   frames[3] = read_file(photo_, 1 << 20);
   EXPECT_THAT(refusal(video_frames(frames, "clip")), StartsWith("clip: frame 3 is 180x180"));
-  frames[3].clear();
+  frames[3] = {};
   EXPECT_EQ(refusal(video_frames(frames, "clip")),
             "clip[3]: expected an encoded image, got no bytes");
   options_.limits.max_image_bytes = 99;
@@ -235,11 +234,9 @@ TEST_F(Prepare, LimitsHoldBeforeAnythingIsReadOrDecoded) {
   EXPECT_EQ(refusal(image_bytes(std::vector<std::uint8_t>(100), "large")),
             "large: 100 bytes, the limit is 99");
   EXPECT_THAT(refusal(image_file(photo_)), HasSubstr("99"));
-  MediaItem frames = image_file("missing_0.png");
-  frames.source = MediaItem::Source::kFrameFiles;
-  frames.modality = Modality::kVideo;
-  frames.paths.emplace_back("missing_1.png");
-  frames.name = "clip";
+  const MediaItem frames{.modality = Modality::kVideo,
+                         .name = "clip",
+                         .source = FrameFiles{{"missing_0.png", "missing_1.png"}}};
   EXPECT_EQ(refusal(frames), "clip: expected at most 1 frames, got 2");
 }
 
@@ -249,9 +246,7 @@ TEST_F(Prepare, MessagesBeginWithTheItemOrItsFileOnce) {
               ::testing::Not(HasSubstr("missing.jpg: missing")));
   EXPECT_THAT(refusal(image_rgb(std::vector<std::uint8_t>(900), 300, 1, "line")),
               StartsWith("line: image of 300x1"));
-  MediaItem frame = image_file("missing.png");
-  frame.source = MediaItem::Source::kFrameFiles;
-  frame.name = "clip";
+  const MediaItem frame{.name = "clip", .source = FrameFiles{{"missing.png"}}};
   EXPECT_THAT(refusal(frame), StartsWith("missing.png: "));
 }
 
@@ -275,7 +270,9 @@ TEST_F(Prepare, ManyItemsKeepTheirOrderWithFailuresAmongThem) {
   ASSERT_EQ(prepared.size(), media.size());
   for (std::size_t i = 0; i < media.size(); ++i) {
     EXPECT_EQ(prepared[i].error.has_value(), i == 4) << i;
-    EXPECT_EQ(prepared[i].item.plan.source_width_px, media[i].width_px) << i;
+    EXPECT_EQ(prepared[i].item.plan.source_width_px,
+              i == 4 ? 0 : 32 * (static_cast<std::int64_t>(i) + 1))
+        << i;
   }
 }
 

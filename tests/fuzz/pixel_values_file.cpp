@@ -21,11 +21,12 @@ std::string safetensors_of(std::string_view input) {
 }
 
 void check_item(const MediaItem& item) {
-  const auto& [t, h, w] = item.grid_thw.value();
-  require(t >= 1 && h >= 1 && w >= 1 && t * h * w == item.num_rows);
+  const auto& [patches, grid_thw] = std::get<fovea::PixelValues>(item.source);
+  const auto& [t, h, w] = grid_thw;
+  require(t >= 1 && h >= 1 && w >= 1 && t * h * w == patches.num_rows);
   const auto row_bytes =
-      static_cast<std::size_t>(item.row_width) * size_of(fovea::to_dtype(item.row_dtype));
-  require(item.bytes.size() == static_cast<std::size_t>(item.num_rows) * row_bytes);
+      static_cast<std::size_t>(patches.row_width) * size_of(fovea::to_dtype(patches.dtype));
+  require(item.content().size() == static_cast<std::size_t>(patches.num_rows) * row_bytes);
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ std::string options_of(const KeyContext& context, const MediaItem& media) {
   const bool is_video = media.modality == Modality::kVideo;
   nlohmann::json json = option_texts(context.options, {RowEffect::kMedia});
   if (is_video) json["fps"] = media.fps;
-  const bool has_grid = media.source == MediaItem::Source::kPixelValues && media.grid_thw;
-  if (has_grid) json["grid_thw"] = *media.grid_thw;
+  const auto* const values = std::get_if<PixelValues>(&media.source);
+  if (values != nullptr) json["grid_thw"] = values->grid_thw;
   return json.dump();
 }
 
@@ -72,61 +72,60 @@ class KeyMaker {
         fields_{.model = context.model, .modality = media.modality, .options = options_} {}
 
   ItemKey run() {
-    using Source = MediaItem::Source;
     check_source(media_);
-    switch (media_.source) {
-      case Source::kRows:
-      case Source::kRowBlock: break;
-      case Source::kPixelValues: add_pixel_values(); break;
-      case Source::kRgb: add_rgb(); break;
-      case Source::kFrameFiles: add_frame_files(); break;
-      case Source::kFrames: add_frames(); break;
-      case Source::kBytes: add_bytes(); break;
-      case Source::kFile: add_file(); break;
-    }
+    std::visit([this](const auto& source) { add(source); }, media_.source);
     return std::move(key_);
   }
 
  private:
-  void add_bytes() { key_.text = key_of(std::as_bytes(media_.content())); }
+  void add_bytes(const MediaBytes& bytes) { key_.text = key_of(std::as_bytes(bytes.view())); }
 
-  void add_rgb() {
-    check_rgb(media_, limits_);
+  void add(const PrecomputedRows&) {}
+  void add(const PrecomputedBlock&) {}
+
+  void add(const EncodedBytes& encoded) { add_bytes(encoded.bytes); }
+
+  void add(const RgbFrames& rgb) {
+    check_rgb(rgb, media_.name, limits_);
     fields_.element = "u8";
-    fields_.shape = {to_u64(media_.num_frames), to_u64(media_.height_px), to_u64(media_.width_px),
-                     3};
-    add_bytes();
+    fields_.shape = {to_u64(rgb.num_frames), to_u64(rgb.height_px), to_u64(rgb.width_px), 3};
+    add_bytes(rgb.bytes);
   }
 
-  void add_pixel_values() {
-    check_matrix(media_, "patches");
-    fields_.element = to_string(to_dtype(media_.row_dtype));
-    fields_.shape = {to_u64(media_.num_rows), to_u64(media_.row_width)};
-    add_bytes();
+  void add(const PixelValues& values) {
+    const RowMatrix& patches = values.patches;
+    check_matrix(patches, media_.name, "patches");
+    fields_.element = to_string(to_dtype(patches.dtype));
+    fields_.shape = {to_u64(patches.num_rows), to_u64(patches.row_width)};
+    add_bytes(patches.bytes);
   }
 
-  void add_file() {
-    const InputFile file = open(media_.paths.front());
+  void add(const EncodedFile& encoded) {
+    const bool is_video = media_.modality == Modality::kVideo;
+    const InputFile file =
+        open(encoded.path, is_video ? limits_.max_video_bytes : limits_.max_image_bytes);
     ContentKey key(fields_, file.size_bytes());
     read_pieces(file, [&](std::span<const std::byte> piece) { key.add(piece); });
     key_.text = key.hex();
   }
 
-  void add_frame_files() {
+  void add(const FrameFiles& files) {
     std::string hashes;
-    for (const std::string& path : media_.paths) hashes += hash_of_file(open(path));
-    add_hashes(hashes, media_.paths.size());
+    for (const std::string& path : files.paths) {
+      hashes += hash_of_file(open(path, limits_.max_image_bytes));
+    }
+    add_hashes(hashes, files.paths.size());
   }
 
-  void add_frames() {
+  void add(const EncodedFrames& encoded) {
     std::string hashes;
-    for (const std::span<const std::uint8_t> frame : media_.frames) {
+    for (const MediaBytes& frame : encoded.frames) {
       check_interrupt();
       Sha256 hash;
-      hash.add(std::as_bytes(frame));
+      hash.add(std::as_bytes(frame.view()));
       hashes += hash.hex();
     }
-    add_hashes(hashes, media_.frames.size());
+    add_hashes(hashes, encoded.frames.size());
   }
 
   /// The content of frames are the hashes of their files, wherever these are.
@@ -136,11 +135,8 @@ class KeyMaker {
     key_.text = key_of(std::as_bytes(std::span(hashes)));
   }
 
-  InputFile open(const std::string& path) {
+  InputFile open(const std::string& path, std::size_t most) {
     key_.files.push_back(state_of(path));
-    const bool is_video =
-        media_.modality == Modality::kVideo && media_.source == MediaItem::Source::kFile;
-    const std::size_t most = is_video ? limits_.max_video_bytes : limits_.max_image_bytes;
     FOVEA_CHECK(std::cmp_less_equal(key_.files.back().facts[2], most), kInvalidArgument, path,
                 ": larger than the limit of ", most, " bytes");
     return InputFile(path);

@@ -14,25 +14,32 @@ namespace fovea {
 
 /// Whether an item is rows already, which no tower has to compute.
 [[nodiscard]] inline bool is_finished(const MediaItem& media) noexcept {
-  return media.source == MediaItem::Source::kRows || media.source == MediaItem::Source::kRowBlock;
+  return std::holds_alternative<PrecomputedRows>(media.source) ||
+         std::holds_alternative<PrecomputedBlock>(media.source);
 }
 
 /// The rows of such an item.
-[[nodiscard]] inline std::int64_t num_finished_rows(const MediaItem& media) noexcept {
-  return media.source == MediaItem::Source::kRowBlock ? media.block.rows : media.num_rows;
+[[nodiscard]] std::int64_t num_finished_rows(const MediaItem& media) noexcept;
+
+/// Whether an item is an encoded image or a container, as opposed to the frames of a video.
+[[nodiscard]] inline bool is_encoded(const MediaItem& media) noexcept {
+  return std::holds_alternative<EncodedFile>(media.source) ||
+         std::holds_alternative<EncodedBytes>(media.source);
 }
 
 /// What messages call a frame of an item that was given as encoded frames: "clip[3]".
 [[nodiscard]] std::string frame_name(const MediaItem& media, std::size_t frame);
 
-/// Requires the paths or bytes that the source of an item needs: exactly one path of a file, frames
-/// or files of them, bytes of what is encoded.
+/// Requires the path or bytes that the source of an item needs: a path of a file, frames or files
+/// of them, bytes of what is encoded.
 void check_source(const MediaItem& media);
 
-/// Requires a size within the limits, and bytes that fit it, of an item of decoded pixels.
-void check_rgb(const MediaItem& media, const MediaLimits& limits);
+/// Requires a size within the limits, and bytes that fit it, of decoded pixels.
+/// @param name of the item.
+void check_rgb(const RgbFrames& rgb, const std::string& name, const MediaLimits& limits);
 
-/// Requires bytes that fit num_rows x row_width elements. @param rows what a row is called.
-void check_matrix(const MediaItem& media, const char* rows);
+/// Requires bytes that fit num_rows x row_width elements.
+/// @param name of the item. @param rows what a row is called.
+void check_matrix(const RowMatrix& matrix, const std::string& name, const char* rows);
 
 }  // namespace fovea

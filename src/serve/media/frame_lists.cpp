@@ -86,20 +86,18 @@ void FrameLists::join(std::vector<MediaItem>& items) const {
   if (videos_.empty()) return;
   std::vector<MediaItem> joined;
   std::size_t next = 0;
-  const auto take = [&](std::vector<MediaItem>& to, std::size_t end) {
-    for (; next < end; ++next) to.push_back(std::move(items[next]));
+  const auto take = [&](std::size_t end) {
+    for (; next < end; ++next) joined.push_back(std::move(items[next]));
   };
   for (const Video& video : videos_) {
-    take(joined, video.place);
-    std::vector<MediaItem> images;
-    images.reserve(video.num_frames);
-    take(images, video.place + video.num_frames);
-    const auto owner = std::make_shared<const std::vector<MediaItem>>(std::move(images));
-    std::vector<std::span<const std::uint8_t>> frames;
-    std::ranges::transform(*owner, std::back_inserter(frames), &MediaItem::content);
-    joined.push_back(video_frames(std::move(frames), owner, video.param, video.fps));
+    take(video.place);
+    std::vector<MediaBytes> frames;
+    for (; next < video.place + video.num_frames; ++next) {
+      frames.push_back(std::get<EncodedBytes>(std::move(items[next].source)).bytes);
+    }
+    joined.push_back(video_frames(std::move(frames), video.param, video.fps));
   }
-  take(joined, items.size());
+  take(items.size());
   items = std::move(joined);
 }
 

@@ -3,28 +3,15 @@
 #include <utility>
 
 namespace fovea::serve {
-namespace {
 
-ApiError no_bytes(const MediaReference& reference) {
-  return {400, "invalid_value", "the media has no bytes", reference.param};
-}
-
-}  // namespace
-
-MediaItem item_of(const MediaReference& reference, std::vector<std::uint8_t> bytes) {
-  if (bytes.empty()) throw no_bytes(reference);
+MediaItem item_of(const MediaReference& reference, MediaBytes bytes) {
+  if (bytes.view().empty()) {
+    throw ApiError(400, "invalid_value", "the media has no bytes", reference.param);
+  }
   if (reference.modality == Modality::kImage) {
     return image_bytes(std::move(bytes), reference.param);
   }
   return video_bytes(std::move(bytes), reference.param, reference.fps);
-}
-
-MediaItem borrowed_item(const MediaReference& reference) {
-  if (reference.bytes.empty()) throw no_bytes(reference);
-  if (reference.modality == Modality::kImage) {
-    return image_bytes(reference.bytes, reference.owner, reference.param);
-  }
-  return video_bytes(reference.bytes, reference.owner, reference.param, reference.fps);
 }
 
 ApiError too_large(Modality modality, std::size_t max_bytes, const std::string& param) {

@@ -11,11 +11,7 @@
 namespace fovea::serve {
 
 /// The item that a reference and its bytes make. @throws ApiError(400) if there are none.
-[[nodiscard]] MediaItem item_of(const MediaReference& reference, std::vector<std::uint8_t> bytes);
-
-/// The item that refers to the bytes of the request.
-/// @throws ApiError(400) if there are none.
-[[nodiscard]] MediaItem borrowed_item(const MediaReference& reference);
+[[nodiscard]] MediaItem item_of(const MediaReference& reference, MediaBytes bytes);
 
 /// 422 "image_too_large" or "video_too_large": encoded media beyond its limit, wherever it is from.
 [[nodiscard]] ApiError too_large(Modality modality, std::size_t max_bytes,

@@ -133,7 +133,7 @@ MediaItem MediaSource::Impl::local_item(const MediaReference& reference,
   if (reference.url.empty()) {
     check_size(reference, reference.bytes.size());
     counts.body_bytes += std::ssize(reference.bytes);
-    return borrowed_item(reference);
+    return item_of(reference, {reference.bytes, reference.owner});
   }
   const std::string_view url = reference.url;
   if (is_data_url(url)) {

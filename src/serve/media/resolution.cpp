@@ -34,8 +34,8 @@ void Resolution::finish(std::size_t place, const MediaReference& reference, Fetc
   const auto size = std::ssize(fetched.bytes);
   MediaItem item;
   try {
-    if (!error) item = item_of(reference, std::move(fetched.bytes));
-    item.owner = std::move(fetched.room);
+    const auto kept = std::make_shared<const Fetched>(std::move(fetched));
+    if (!error) item = item_of(reference, {kept->bytes, kept});
   } catch (...) {
     error = std::current_exception();
   }

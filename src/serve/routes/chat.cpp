@@ -82,10 +82,11 @@ std::string sha256_of(std::span<const std::uint8_t> bytes) {
 /// A name for the rows of an item that depends on all they depend on.
 std::string content_key(const MediaItem& item, const std::string& fingerprint) {
   JsonArray frames;
-  for (const std::span<const std::uint8_t> frame : item.frames) frames.add(sha256_of(frame));
-  const JsonArray about =
-      JsonArray::of(fingerprint, to_string(item.modality), item.width_px, item.height_px,
-                    item.num_frames, item.fps, item.paths, sha256_of(item.content()), frames);
+  if (const auto* const encoded = std::get_if<EncodedFrames>(&item.source)) {
+    for (const MediaBytes& frame : encoded->frames) frames.add(sha256_of(frame.view()));
+  }
+  const JsonArray about = JsonArray::of(fingerprint, to_string(item.modality), item.fps,
+                                        sha256_of(item.content()), frames);
   return sha256_hex(to_json_text(about));
 }
 

@@ -28,7 +28,8 @@ ItemSize size_of_media(const PlannedItem& planned, const Service& service) {
             .modality = info->modality};
   }
   const MediaItem& item = planned.media();
-  if (item.modality == Modality::kVideo && item.frames.empty()) {
+  const auto* const encoded = std::get_if<EncodedFrames>(&item.source);
+  if (item.modality == Modality::kVideo && encoded == nullptr) {
     throw ApiError(422, "unsupported_media",
                    item.name +
                        ": the frames of a video are known once it is decoded; plan with "
@@ -37,9 +38,9 @@ ItemSize size_of_media(const PlannedItem& planned, const Service& service) {
   }
   const MediaOptions& media = service.options().engine.media;
   try {
-    const auto first = item.frames.empty() ? item.content() : item.frames.front();
+    const auto first = encoded == nullptr ? item.content() : encoded->frames.front().view();
     ItemSize size = probe_image(first, item.name, media);
-    size.num_frames = item.num_frames;
+    size.num_frames = item.num_frames();
     size.modality = item.modality;
     return size;
   } catch (const Error& error) {

@@ -45,7 +45,8 @@ const char* limit_code(const MediaItem& item, const MediaOptions& options) {
 ApiError item_error(const Error& error, const MediaItem& item, const MediaOptions& options) {
   // Bytes that are no image are of a format that the library does not know; to a client that says
   // they are one, they are a broken image.
-  const bool is_of_images = item.modality == Modality::kImage || !item.frames.empty();
+  const bool is_of_images =
+      item.modality == Modality::kImage || std::holds_alternative<EncodedFrames>(item.source);
   if (error.code() == ErrorCode::kUnsupported && is_of_images) {
     return {422, "decode_failed", error.what(), item.name};
   }

@@ -60,10 +60,9 @@ TEST_F(ItemKeyTest, DependsOnTheRateOfVideosAlone) {
 
 TEST_F(ItemKeyTest, TellsFramesFromOneAnother) {
   const auto video = [&](const std::vector<std::string>& frames) {
-    MediaItem item = video_bytes({}, "frames");
-    item.source = MediaItem::Source::kFrameFiles;
-    for (const std::string& frame : frames) item.paths.push_back(write(frame, frame));
-    return item;
+    FrameFiles files;
+    for (const std::string& frame : frames) files.paths.push_back(write(frame, frame));
+    return MediaItem{.modality = Modality::kVideo, .name = "frames", .source = files};
   };
   EXPECT_EQ(key(video({"ab", "c"})), key(video({"ab", "c"})));
   EXPECT_NE(key(video({"ab", "c"})), key(video({"a", "bc"})));

@@ -46,32 +46,28 @@ class PrepareLimits : public ::testing::Test {
   DecodeBudget budget_{decode_budget_bytes({}, 1)};
 };
 
-MediaItem bare(MediaItem::Source source, Modality modality) {
-  MediaItem item;
-  item.source = source;
-  item.modality = modality;
-  return item;
-}
-
 TEST_F(PrepareLimits, ItemsWithoutWhatTheirSourceNeedsAreRefused) {
-  using Source = MediaItem::Source;
+  const std::vector<MediaItem::Source> bare{EncodedFile{},
+                                            FrameFiles{},
+                                            EncodedBytes{},
+                                            EncodedFrames{},
+                                            RgbFrames{},
+                                            PixelValues{},
+                                            EncodedFrames{{MediaBytes()}}};
   for (const Modality modality : {Modality::kImage, Modality::kVideo}) {
-    for (const Source source : {Source::kFile, Source::kFrameFiles, Source::kFrames, Source::kBytes,
-                                Source::kRgb, Source::kPixelValues, static_cast<Source>(99)}) {
-      SCOPED_TRACE(static_cast<int>(source));
-      expect_refused(bare(source, modality), ErrorCode::kInvalidArgument, "item: ");
+    for (const MediaItem::Source& source : bare) {
+      SCOPED_TRACE(source.index());
+      const MediaItem item{.modality = modality, .name = "bare", .source = source};
+      expect_refused(item, ErrorCode::kInvalidArgument, "bare");
     }
   }
-  MediaItem two = image_file(photo_);
-  two.paths.push_back(photo_);
-  expect_refused(two, ErrorCode::kInvalidArgument, "expected one path of a file, got 2");
-  two.source = Source::kFrameFiles;
-  expect_refused(two, ErrorCode::kInvalidArgument, "an image has 1 frame, got 2");
+  expect_refused({.source = FrameFiles{{photo_, photo_}}}, ErrorCode::kInvalidArgument,
+                 "an image has 1 frame, got 2");
 }
 
 TEST_F(PrepareLimits, AnEngineRefusesADefaultItem) {
   Engine engine = Engine::load(folder_, {.device = "cpu", .num_threads = 1});
-  test::expect_error(ErrorCode::kInvalidArgument, "item: expected one path",
+  test::expect_error(ErrorCode::kInvalidArgument, "item: expected the path",
                      [&] { (void)engine.encode(std::vector<MediaItem>{MediaItem{}}); });
 }
 
@@ -110,7 +106,7 @@ TEST_F(PrepareLimits, PlansAreRefusedAsItemsAre) {
 
 TEST_F(PrepareLimits, FramesOfADirectoryHaveOneSize) {
   MediaItem frames = video_path(folder_ + "/video_frames");
-  frames.paths.push_back(photo_);
+  std::get<FrameFiles>(frames.source).paths.push_back(photo_);
   EXPECT_THAT(prepare(frames).error->what(), HasSubstr("frame 6 is 180x180 pixels, the first one"));
 }
 

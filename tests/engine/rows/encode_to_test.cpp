@@ -24,8 +24,9 @@ std::string golden_model(const std::string& family) {
 MediaItem clip(std::int64_t num_frames, std::int64_t width, std::int64_t height) {
   MediaItem item = noise(width, height * num_frames, 9);
   item.modality = Modality::kVideo;
-  item.num_frames = num_frames;
-  item.height_px = height;
+  auto& rgb = std::get<RgbFrames>(item.source);
+  rgb.num_frames = num_frames;
+  rgb.height_px = height;
   item.name = "clip";
   return item;
 }

@@ -1,8 +1,10 @@
 // fovea bench mm-processor: requests with images and videos, stage by stage. Workloads, flags and
 // figures are those of the reference's benchmark of the same name, less its language model.
 // Source: docs/reference/encoder_graphs.md, "Benchmark requests" and "Benchmark figures".
+#include <algorithm>
 #include <ctime>
 #include <iostream>
+#include <iterator>
 #include <limits>
 
 #include "bench/bench.h"
@@ -93,7 +95,7 @@ std::vector<std::string> files_of_run(const MmFlags& flags, const Workload& work
   for (const std::vector<MmRequest>* requests : {&workload.warmups, &workload.requests}) {
     for (const MmRequest& request : *requests) {
       for (const MediaItem& item : request.files) {
-        files.insert(files.end(), item.paths.begin(), item.paths.end());
+        std::ranges::copy(item.paths(), std::back_inserter(files));
       }
     }
   }

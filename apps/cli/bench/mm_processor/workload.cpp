@@ -93,7 +93,7 @@ std::uint64_t size_of(const MmRequest& request) {
         static_cast<std::uint64_t>(item.size.num_frames * item.size.height_px * item.size.width_px);
   }
   for (const MediaItem& item : request.files) {
-    for (const std::string& path : item.paths) {
+    for (const std::string& path : item.paths()) {
       std::error_code failure;
       const std::uintmax_t bytes = std::filesystem::file_size(path, failure);
       if (!failure) size += bytes;
@@ -123,7 +123,7 @@ std::vector<MmRequest> directory_requests(const std::string& path) {
   require_all(inputs);
   for (Input& input : inputs) {
     std::error_code ignored;
-    for (const std::string& file : input.item.paths) {
+    for (const std::string& file : input.item.paths()) {
       if (std::filesystem::exists(file, ignored)) continue;
       throw Error(ErrorCode::kNotFound, file + ": no such file or directory");
     }

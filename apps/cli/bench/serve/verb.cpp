@@ -48,7 +48,7 @@ std::vector<MediaItem> make_requests(const ServeFlags& flags, std::span<const It
   std::vector<MediaItem> items;
   for (std::int64_t i = 0; i < flags.num_requests; ++i) {
     const auto place = static_cast<std::size_t>(i) % sizes.size();
-    items.push_back(image_bytes(*files[place], files[place], to_text(sizes[place])));
+    items.push_back(image_bytes({*files[place], files[place]}, to_text(sizes[place])));
   }
   return items;
 }

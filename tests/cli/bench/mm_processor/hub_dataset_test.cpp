@@ -64,7 +64,7 @@ TEST_F(HubDatasetTest, TakesTheFirstRequestsInOrder) {
   const std::vector<MmRequest> requests = hub_requests({.path = kName}, kWanted, 42, 3);
   ASSERT_EQ(requests.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(fs::path(requests[i].files[0].paths[0]).filename(), std::to_string(i) + ".jpg");
+    EXPECT_EQ(fs::path(requests[i].files[0].paths()[0]).filename(), std::to_string(i) + ".jpg");
   }
   EXPECT_TRUE(hub_requests({.path = kName}, kWanted, 43, 0).empty());  // needs no file
 }

@@ -38,8 +38,8 @@ std::vector<MediaItem> items_of(std::uint64_t seed, ImageEncoding encoding) {
 
 bool same(const std::vector<MediaItem>& a, const std::vector<MediaItem>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.name == y.name && x.bytes == y.bytes && x.num_frames == y.num_frames &&
-           x.width_px == y.width_px && x.height_px == y.height_px;
+    return x.name == y.name && x.source.index() == y.source.index() &&
+           x.num_frames() == y.num_frames() && std::ranges::equal(x.content(), y.content());
   });
 }
 
@@ -54,7 +54,7 @@ TEST(RandomWorkload, IsTheSameOnEveryPlatform) {
   const std::vector<MediaItem> items = items_of(0, ImageEncoding::kRaw);
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a of all bytes
   for (const MediaItem& item : items) {
-    for (const std::uint8_t byte : item.bytes) hash = (hash ^ byte) * 1099511628211U;
+    for (const std::uint8_t byte : item.content()) hash = (hash ^ byte) * 1099511628211U;
   }
   EXPECT_EQ(items.size(), 39U);  // both values from a second implementation, in Python
   EXPECT_EQ(hash, 4607584820021688924U);
@@ -62,9 +62,9 @@ TEST(RandomWorkload, IsTheSameOnEveryPlatform) {
 
 TEST(RandomWorkload, RawItemsHoldTheirPixels) {
   for (const MediaItem& item : items_of(1, ImageEncoding::kRaw)) {
-    EXPECT_EQ(item.source, MediaItem::Source::kRgb);
-    EXPECT_EQ(item.modality, item.num_frames > 1 ? Modality::kVideo : Modality::kImage);
-    EXPECT_EQ(std::ssize(item.bytes), item.num_frames * item.width_px * item.height_px * 3);
+    const auto& rgb = std::get<RgbFrames>(item.source);
+    EXPECT_EQ(item.modality, rgb.num_frames > 1 ? Modality::kVideo : Modality::kImage);
+    EXPECT_EQ(std::ssize(item.content()), rgb.num_frames * rgb.width_px * rgb.height_px * 3);
   }
 }
 
@@ -90,7 +90,7 @@ TEST(RandomWorkload, ItemsOfARequestDiffer) {
   const MmRequest request{.random = {{{8, 8, 1}, 1}, {{8, 8, 1}, 2}}, .files = {}};
   const std::vector<MediaItem> items = make_items(request, ImageEncoding::kRaw);
   ASSERT_EQ(items.size(), 2U);
-  EXPECT_NE(items[0].bytes, items[1].bytes);
+  EXPECT_FALSE(std::ranges::equal(items[0].content(), items[1].content()));
 }
 
 class FileWorkload : public ::testing::Test {
@@ -144,8 +144,8 @@ TEST_F(FileWorkload, LinesNameImagesAndVideos) {
   ASSERT_EQ(requests.size(), 2U);
   EXPECT_THAT(names(requests[0]), ElementsAre("a.png"));
   EXPECT_THAT(names(requests[1]), ElementsAre("b.png", "c.png", "frames"));
-  EXPECT_EQ(requests[0].files[0].paths[0], folder_ / "a.png");
-  EXPECT_EQ(requests[1].files[1].paths[0], "/elsewhere/c.png");
+  EXPECT_EQ(requests[0].files[0].paths()[0], folder_ / "a.png");
+  EXPECT_EQ(requests[1].files[1].paths()[0], "/elsewhere/c.png");
   EXPECT_EQ(requests[1].files[2].modality, Modality::kVideo);
 }
 
