@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/check.h"
-#include "models/blocks/weight_loader.h"
+#include "models/common/weight_loader.h"
 #include "models/registry.h"
 
 namespace fovea {
@@ -32,7 +32,7 @@ std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSou
 }
 
 ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& files,
-                     const EncoderGraphModel& model, const blocks::WeightLoader& checker) {
+                     const EncoderGraphModel& model, const common::WeightLoader& checker) {
   const GraphSpec& spec = model.graph_spec();
   const auto takes = [&](Modality modality) {
     return std::ranges::find(spec.modalities, modality) != spec.modalities.end();
@@ -62,7 +62,7 @@ std::unique_ptr<EncoderGraphModel> plan_model(const checkpoint::HfConfig& files,
 CheckedModel check_model(const checkpoint::HfConfig& files, const MediaOptions& media,
                          const checkpoint::WeightSource& weights) {
   const ModelFamily& family = find_family(files.architecture());
-  blocks::WeightLoader checker(weights, weight_prefix(family, weights));
+  common::WeightLoader checker(weights, weight_prefix(family, weights));
   CheckedModel checked{.planner = family.make(files, media, checker), .report = {}};
   checked.report = describe(family, files, *checked.planner, checker);
   return checked;
@@ -98,7 +98,7 @@ std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                               Device& device, Stream& stream,
                                               const QuantizationPlan& plan) {
   const ModelFamily& family = find_family(files.architecture());
-  blocks::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, plan);
+  common::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, plan);
   return family.make(files, media, loader);
 }
 

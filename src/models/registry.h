@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-namespace blocks {
+namespace common {
 class WeightLoader;
 }
 
@@ -29,7 +29,7 @@ struct ModelFamily {
   /// Error(kInvalidArgument) for impossible limits in `media`, and what the loader throws.
   std::unique_ptr<EncoderGraphModel> (*make)(const checkpoint::HfConfig& files,
                                              const MediaOptions& media,
-                                             blocks::WeightLoader& loader);
+                                             common::WeightLoader& loader);
 
   /// Whether its processor resizes images into a range of pixels, which MediaOptions::min_pixels
   /// and max_pixels replace.

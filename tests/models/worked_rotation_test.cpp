@@ -7,7 +7,7 @@
 #include "checkpoint/safetensors.h"
 #include "device/cpu/cpu_device.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/blocks/grid/layers.h"
+#include "models/common/grid/layers.h"
 #include "models/config_files.h"
 #include "models/kimi_vl/weights.h"
 #include "models/llama4/weights.h"
@@ -25,8 +25,8 @@ class WorkedRotation : public ::testing::Test {
  protected:
   Values frequencies(std::int64_t head_dim, double theta = 10000.0) {
     const auto source = checkpoint::WeightSource::dummy(0);
-    blocks::WeightLoader loader(source, "", *device_, *stream_);
-    return values_of(blocks::inverse_frequencies(loader, head_dim, theta));
+    common::WeightLoader loader(source, "", *device_, *stream_);
+    return values_of(common::inverse_frequencies(loader, head_dim, theta));
   }
 
   static Values values_of(const Tensor& tensor) {
@@ -56,7 +56,7 @@ class WorkedRotation : public ::testing::Test {
 
   /// q of a patch: the bias of the layer, scaled so that q[k] = (k + 1) / head_dim, with halves
   /// turned by the patch's angles, in the order of the checkpoint.
-  Values rotated_q(const blocks::Attention& attention, const Values& inv_freq, double row,
+  Values rotated_q(const common::Attention& attention, const Values& inv_freq, double row,
                    double col) {
     const auto half = static_cast<std::size_t>(attention.head_dim() / 2);
     const Values q = bias_of(attention.qkv);
@@ -124,7 +124,7 @@ TEST_F(WorkedRotation, KimiVlTurnsPairsByColumnAndRowInTurn) {
                         "init_pos_emb_width": 2}})"});
   write_checkpoint(files, "vision_tower.encoder.blocks.0.wqkv.bias", 72);
   const auto source = checkpoint::WeightSource::open(folder_.path());
-  blocks::WeightLoader loader(source, "", *device_, *stream_);
+  common::WeightLoader loader(source, "", *device_, *stream_);
   const auto weights = kimi_vl::load_weights(loader, kimi_vl::parse_config(files), {});
   const Values got = rotated_q(weights.stack.blocks[0].attn, values_of(weights.inv_freq), 1, 2);
   const Values want{-.0310381f, .0010695f, -.0242358f, .0650781f,
@@ -141,7 +141,7 @@ TEST_F(WorkedRotation, Llama4TurnsTheFirstHalfOfThePairsByColumn) {
                         "vision_output_dim": 8}})"});
   write_checkpoint(files, "vision_model.model.layers.0.self_attn.q_proj.bias", 8);
   const auto source = checkpoint::WeightSource::open(folder_.path());
-  blocks::WeightLoader loader(source, "", *device_, *stream_);
+  common::WeightLoader loader(source, "", *device_, *stream_);
   const auto weights = llama4::load_weights(loader, llama4::parse_config(files), {});
   // Patch 2 of a grid of 2 x 2; rows and columns count from 1.
   const Values got = rotated_q(weights.layers[0].attn, values_of(weights.inv_freq), 2, 1);

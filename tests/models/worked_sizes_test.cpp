@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "graph/graph_config.h"
-#include "models/blocks/grid/inputs.h"
-#include "models/blocks/grid/same_size.h"
+#include "models/common/grid/inputs.h"
+#include "models/common/grid/same_size.h"
 #include "models/deepseek_ocr/processor.h"
 #include "models/load_model.h"
 #include "support/sha256.h"
@@ -153,8 +153,8 @@ TEST(WorkedBudgets, EndWithAStepThatIsNoDoubling) {
 }
 
 /// Patches of 4 x 4 pixels, 2 x 2 of them a token.
-const blocks::GridProcessor& small_patches() {
-  static const blocks::GridProcessor processor(test::same_size(4));
+const common::GridProcessor& small_patches() {
+  static const common::GridProcessor processor(test::same_size(4));
   return processor;
 }
 
@@ -163,7 +163,7 @@ List merge_order(std::int64_t rows, std::int64_t cols, std::int64_t first = 0) {
   const ItemPlan plan = small_patches().plan_image(4 * cols, 4 * rows);
   std::vector<std::int32_t> positions(static_cast<std::size_t>(4 * rows * cols));
   std::vector<std::int32_t> sources(positions.size());
-  blocks::write_patch_rows(small_patches().processing().geometry, plan, 0, positions, sources);
+  common::write_patch_rows(small_patches().processing().geometry, plan, 0, positions, sources);
   List order;
   for (std::size_t i = 0; i < positions.size(); i += 4) {
     order.push_back(first + positions[i] * cols + positions[i + 1]);

@@ -101,7 +101,7 @@ bool in_cuda_folder(const std::string& path) { return path.find("/cuda/") != std
 /// "models/qwen3_vl" for the headers of that folder; nothing for what all families share.
 std::optional<std::string> family_of(const std::string& header) {
   const auto folder = leading_folders(header, 2);
-  const bool is_family = folder && folder->starts_with("models/") && *folder != "models/blocks";
+  const bool is_family = folder && folder->starts_with("models/") && *folder != "models/common";
   return is_family ? folder : std::nullopt;
 }
 
@@ -214,7 +214,7 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"src/ops/norm.cpp", "device/device.h"},
                           {"src/models/qwen3_vl/forward.cpp", "ops/norm.h"},
                           {"src/models/qwen3_vl/forward.cpp", "models/qwen3_vl/forward.h"},
-                          {"src/models/qwen3_vl/forward.cpp", "models/blocks/weight_loader.h"},
+                          {"src/models/qwen3_vl/forward.cpp", "models/common/weight_loader.h"},
                           {"src/models/registry.cpp", "models/qwen3_vl/model.h"},
                           {"src/graph/packing.h", "models/encoder_graph_model.h"},
                           {"src/graph/packing.h", "models/item_processor.h"},
@@ -284,7 +284,7 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/ranks/encode_on_ranks.cpp", "engine/engine_impl.h"},
                           {"src/batcher/batcher.cpp", "engine/engine_impl.h"},
                           {"src/models/glm4v/forward.cpp", "models/qwen3_vl/forward.h"},
-                          {"src/models/blocks/mlp.cpp", "models/qwen3_vl/config.h"},
+                          {"src/models/common/mlp.cpp", "models/qwen3_vl/config.h"},
                           {"include/fovea/engine.h", "core/shape.h"},
                           {"include/fovea/engine.h", "fovea/tower/core/shape.h"},
                           {"include/fovea/tower/ops/norm.h", "core/check.h"},

@@ -26,8 +26,8 @@ void put_row(ExecContext& ctx, const Tensor& row, TensorView out, std::int64_t b
                              .out_first = first});
 }
 
-void assemble_tiles(ExecContext& ctx, const Weights& w, const blocks::SquareView& tile,
-                    blocks::Tiling tiling, TensorView& local, TensorView& rows) {
+void assemble_tiles(ExecContext& ctx, const Weights& w, const common::SquareView& tile,
+                    common::Tiling tiling, TensorView& local, TensorView& rows) {
   const std::int64_t side = tile.tokens_side();
   const std::int64_t row = tiling.cols * side + 1;  // tokens of a row of the image and its newline
   for (std::int64_t tile_y = 0; tile_y < tiling.rows; ++tile_y) {

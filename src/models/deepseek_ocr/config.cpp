@@ -4,34 +4,34 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "models/blocks/config_reader.h"
+#include "models/common/config_reader.h"
 
 namespace fovea::deepseek_ocr {
 
 namespace {
 
 void read_sam(const JsonView& sam, Config& c) {
-  c.sam_width = blocks::read_size(sam, "width", c.sam_width);
-  c.sam_heads = blocks::read_size(sam, "heads", c.sam_heads);
-  c.sam_layers = blocks::read_size(sam, "layers", c.sam_layers, blocks::kMaxDepth);
+  c.sam_width = common::read_size(sam, "width", c.sam_width);
+  c.sam_heads = common::read_size(sam, "heads", c.sam_heads);
+  c.sam_layers = common::read_size(sam, "layers", c.sam_layers, common::kMaxDepth);
   if (const auto list = sam.find("global_attn_indexes")) {
-    c.global_attn_indexes = blocks::read_block_indexes(*list, c.sam_layers);
+    c.global_attn_indexes = common::read_block_indexes(*list, c.sam_layers);
   }
   if (const auto list = sam.find("downsample_channels")) {
-    const std::vector<JsonView> channels = blocks::elements_of(*list, 2);
-    for (std::size_t i = 0; i < 2; ++i) c.downsample_channels[i] = blocks::as_size(channels[i]);
+    const std::vector<JsonView> channels = common::elements_of(*list, 2);
+    for (std::size_t i = 0; i < 2; ++i) c.downsample_channels[i] = common::as_size(channels[i]);
   }
 }
 
 void read_clip(const JsonView& clip, Config& c) {
-  c.clip_width = blocks::read_size(clip, "width", c.clip_width);
-  c.clip_heads = blocks::read_size(clip, "heads", c.clip_heads);
-  c.clip_layers = blocks::read_size(clip, "layers", c.clip_layers, blocks::kMaxDepth);
+  c.clip_width = common::read_size(clip, "width", c.clip_width);
+  c.clip_heads = common::read_size(clip, "heads", c.clip_heads);
+  c.clip_layers = common::read_size(clip, "layers", c.clip_layers, common::kMaxDepth);
 }
 
 void check_consistent(const JsonView& root, const Config& c) {
-  blocks::check_heads(root, c.sam_width, c.sam_heads);
-  blocks::check_heads(root, c.clip_width, c.clip_heads);
+  common::check_heads(root, c.sam_width, c.sam_heads);
+  common::check_heads(root, c.clip_width, c.clip_heads);
   FOVEA_CHECK(c.feature_width() == c.clip_width, kCorruptData, root.path(), ": SAM features have ",
               c.feature_width(), " channels, CLIP takes ", c.clip_width);
   FOVEA_CHECK(c.projector_input_dim == c.clip_width + c.feature_width(), kCorruptData, root.path(),
@@ -47,19 +47,19 @@ bool Config::is_global_block(std::int64_t layer) const {
 
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
-  blocks::require_text(root, "tile_tag", "2D");
+  common::require_text(root, "tile_tag", "2D");
   Config c;
   const JsonView width = root.at("vision_config").at("width");
   read_sam(width.at("sam_vit_b"), c);
   read_clip(width.at("clip-l-14-224"), c);
   const JsonView projector = root.at("projector_config");
-  blocks::require_text(projector, "projector_type", "linear");
-  c.projector_input_dim = blocks::read_size(projector, "input_dim", c.projector_input_dim);
-  c.n_embed = blocks::read_size(projector, "n_embed", c.n_embed);
+  common::require_text(projector, "projector_type", "linear");
+  c.projector_input_dim = common::read_size(projector, "input_dim", c.projector_input_dim);
+  c.n_embed = common::read_size(projector, "n_embed", c.n_embed);
   constexpr const char* kPositions = "max_position_embeddings";
-  c.max_position_embeddings = blocks::read_size(root, kPositions, c.max_position_embeddings);
+  c.max_position_embeddings = common::read_size(root, kPositions, c.max_position_embeddings);
   if (const auto language = root.find("language_config")) {  // most of it stands above as well
-    c.max_position_embeddings = blocks::read_size(*language, kPositions, c.max_position_embeddings);
+    c.max_position_embeddings = common::read_size(*language, kPositions, c.max_position_embeddings);
   }
   check_consistent(root, c);
   return c;

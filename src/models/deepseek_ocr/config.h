@@ -6,7 +6,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/models/encoder_graph_model.h"
-#include "models/blocks/views/geometry.h"
+#include "models/common/views/geometry.h"
 
 namespace fovea::deepseek_ocr {
 
@@ -44,12 +44,12 @@ struct Config {
 enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
 
 /// A square view as the towers see it; two of SAM's convolutions have stride 2.
-[[nodiscard]] constexpr blocks::SquareView view_of(std::int64_t side_px) {
+[[nodiscard]] constexpr common::SquareView view_of(std::int64_t side_px) {
   return {.side_px = side_px, .patch_px = Config::kPatch, .stride = 4};
 }
 
 /// What each path takes, in the order of Path.
-using Views = std::array<blocks::SquareView, kNumPaths>;
+using Views = std::array<common::SquareView, kNumPaths>;
 
 /// Reads and validates config.json. @throws Error(kCorruptData) naming the key, Error(kUnsupported)
 /// for another projector or tile_tag. Source: docs/reference/deepseek_ocr.md, "Configuration".

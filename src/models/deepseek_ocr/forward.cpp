@@ -7,7 +7,7 @@
 
 #include "fovea/tower/ops/grid.h"
 #include "fovea/tower/ops/rows.h"
-#include "models/blocks/views/layers.h"
+#include "models/common/views/layers.h"
 
 namespace fovea::deepseek_ocr {
 
@@ -19,7 +19,7 @@ enum ChunkStage : std::size_t { kChunkHalf, kChunkFeatures };
 
 /// x += proj(grid_attention(qkv(normed))); normed and x [views * grid^2, sam_width]
 void add_grid_attention(ExecContext& ctx, const Tower& t, const SamBlock& block,
-                        std::int64_t window, const blocks::ViewBatch& in, ConstTensorView normed,
+                        std::int64_t window, const common::ViewBatch& in, ConstTensorView normed,
                         TensorView x) {
   const Arena::Scope scope(ctx.arena);
   const std::int64_t head_dim = block.attn.head_dim();
@@ -44,19 +44,19 @@ void add_grid_attention(ExecContext& ctx, const Tower& t, const SamBlock& block,
 
 /// x = x + attention(LN1(x)); x = x + lin2(gelu(lin1(LN2(x)))); x [views * grid^2, sam_width]
 void add_sam_block(ExecContext& ctx, const Tower& t, std::int64_t layer,
-                   const blocks::ViewBatch& in, TensorView x) {
+                   const common::ViewBatch& in, TensorView x) {
   const SamBlock& block = t.weights.sam.blocks[static_cast<std::size_t>(layer)];
   const std::int64_t window = t.config.is_global_block(layer) ? 0 : Config::kWindow;
   const Arena::Scope scope(ctx.arena);
   const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
-  blocks::norm(ctx, block.norm1, x, in.patches, normed);
+  common::norm(ctx, block.norm1, x, in.patches, normed);
   add_grid_attention(ctx, t, block, window, in, normed, x);
-  blocks::norm(ctx, block.norm2, x, in.patches, normed);
-  blocks::add_mlp(ctx, block.mlp, in.patches, normed, x);
+  common::norm(ctx, block.norm2, x, in.patches, normed);
+  common::add_mlp(ctx, block.mlp, in.patches, normed, x);
 }
 
 /// features = net_3(net_2(LN(conv3x3(LN(conv1x1(x)))))), [views * tokens, feature_width]
-void sam_neck(ExecContext& ctx, const Tower& t, const blocks::ViewBatch& in, ConstTensorView x,
+void sam_neck(ExecContext& ctx, const Tower& t, const common::ViewBatch& in, ConstTensorView x,
               TensorView features) {
   const Sam& w = t.weights.sam;
   const std::int64_t grid = in.view.grid();
@@ -68,20 +68,20 @@ void sam_neck(ExecContext& ctx, const Tower& t, const blocks::ViewBatch& in, Con
   const TensorView b = tensor(grid, Config::kNeckChannels);
   const TensorView half = tensor(grid / 2, t.config.downsample_channels[0]);
   ops::linear(ctx, {.x = x, .weight = w.neck_0, .rows = in.patches, .out = a});
-  blocks::norm(ctx, w.neck_1, a, in.patches, a);
-  blocks::conv3x3(ctx, w.neck_2, a, grid, in.patches, b);
-  blocks::norm(ctx, w.neck_3, b, in.patches, b);
-  blocks::conv3x3(ctx, w.net_2, b, grid, in.stages[kChunkHalf], half);
-  blocks::conv3x3(ctx, w.net_3, half, grid / 2, in.stages[kChunkFeatures], features);
+  common::norm(ctx, w.neck_1, a, in.patches, a);
+  common::conv3x3(ctx, w.neck_2, a, grid, in.patches, b);
+  common::norm(ctx, w.neck_3, b, in.patches, b);
+  common::conv3x3(ctx, w.net_2, b, grid, in.stages[kChunkHalf], half);
+  common::conv3x3(ctx, w.net_3, half, grid / 2, in.stages[kChunkFeatures], features);
 }
 
 /// SAM on a chunk of views.
-void sam(ExecContext& ctx, const Tower& t, const blocks::ViewBatch& in, TensorView features) {
+void sam(ExecContext& ctx, const Tower& t, const common::ViewBatch& in, TensorView features) {
   const Sam& w = t.weights.sam;
   const Arena::Scope scope(ctx.arena);
   // x = conv(normalise(pixels)) + positions
   const TensorView x = ctx.arena.tensor(features.dtype, {in.sources.shape[0], t.config.sam_width});
-  blocks::embed_patches(ctx, in, w.patch_embed, x);
+  common::embed_patches(ctx, in, w.patch_embed, x);
   ops::add_table(ctx, {.table = w.pos_embed[t.path].view(), .rows = in.patches, .x = x});
   for (std::int64_t layer = 0; layer < t.config.sam_layers; ++layer) {
     add_sam_block(ctx, t, layer, in, x);
@@ -90,22 +90,22 @@ void sam(ExecContext& ctx, const Tower& t, const blocks::ViewBatch& in, TensorVi
 }
 
 /// CLIP on SAM's features in place of patches; writes columns [0, clip_width) of `joined`.
-void clip(ExecContext& ctx, const Tower& t, const blocks::ViewBatch& in, ConstTensorView features,
+void clip(ExecContext& ctx, const Tower& t, const common::ViewBatch& in, ConstTensorView features,
           TensorView joined) {
   const Clip& w = t.weights.clip;
   const Arena::Scope scope(ctx.arena);
   // x = pre_layrnorm([class_embedding; features] + position_embedding)
   const TensorView x =
       ctx.arena.tensor(joined.dtype, {in.count * in.sequence.rows(), t.config.clip_width});
-  blocks::make_sequences(ctx, in, w.class_embedding, w.position_embedding[t.path], features, x);
-  blocks::norm(ctx, w.pre_layrnorm, x, in.rows, x);
-  const blocks::AttendedRows rows = blocks::attended_rows(in);
-  for (const blocks::Block& layer : w.layers) blocks::add_block(ctx, layer, rows, x);
-  blocks::take_patches(ctx, in, x, joined);
+  common::make_sequences(ctx, in, w.class_embedding, w.position_embedding[t.path], features, x);
+  common::norm(ctx, w.pre_layrnorm, x, in.rows, x);
+  const common::AttendedRows rows = common::attended_rows(in);
+  for (const common::Block& layer : w.layers) common::add_block(ctx, layer, rows, x);
+  common::take_patches(ctx, in, x, joined);
 }
 
 /// Every row of the token grid, followed by a newline row.
-void add_newlines(ExecContext& ctx, const Tower& t, const blocks::ViewBatch& in,
+void add_newlines(ExecContext& ctx, const Tower& t, const common::ViewBatch& in,
                   ConstTensorView projected, TensorView out) {
   const std::int64_t side = in.view.tokens_side();
   ops::copy_row_blocks(ctx, {.x = projected,
@@ -125,7 +125,7 @@ void add_newlines(ExecContext& ctx, const Tower& t, const blocks::ViewBatch& in,
 
 }  // namespace
 
-blocks::ViewLayout layout_of(const blocks::SquareView& view, Path path) {
+common::ViewLayout layout_of(const common::SquareView& view, Path path) {
   constexpr std::int64_t kChunkTokens = 16384;  // enough to fill any device
   const std::int64_t patches = view.patches();
   return {.view = view,
@@ -136,13 +136,13 @@ blocks::ViewLayout layout_of(const blocks::SquareView& view, Path path) {
           .chunk_stages = {patches / 4, patches / 16}};
 }
 
-void forward(ExecContext& ctx, const Tower& t, const blocks::ViewInputs& in, TensorView out) {
+void forward(ExecContext& ctx, const Tower& t, const common::ViewInputs& in, TensorView out) {
   const Arena::Scope scope(ctx.arena);
-  const blocks::ViewBatch& all = in.all;
+  const common::ViewBatch& all = in.all;
   const std::int64_t tokens = all.view.tokens();
   const std::int64_t rows = all.count * tokens;
   const TensorView features = ctx.arena.tensor(out.dtype, {rows, t.config.feature_width()});
-  for (const blocks::ViewBatch& chunk : in.chunks) {
+  for (const common::ViewBatch& chunk : in.chunks) {
     sam(ctx, t, chunk, row_range(features, chunk.first * tokens, chunk.count * tokens));
   }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fovea/tower/ops/context.h"
-#include "models/blocks/views/inputs.h"
+#include "models/common/views/inputs.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/weights.h"
 
@@ -9,7 +9,7 @@ namespace fovea::deepseek_ocr {
 
 /// What the forward of a path reads. SAM runs on chunks of views, because its activations are
 /// large; the sequences are those of CLIP, whose patches are SAM's features.
-[[nodiscard]] blocks::ViewLayout layout_of(const blocks::SquareView& view, Path path);
+[[nodiscard]] common::ViewLayout layout_of(const common::SquareView& view, Path path);
 
 /// One path of the encoder, whose position tables fit its views.
 struct Tower {
@@ -23,6 +23,6 @@ struct Tower {
 /// @param out global path: [views * tokens_side * (tokens_side + 1), n_embed], a newline row after
 /// every row of the token grid; local path: [views * tokens, n_embed].
 /// Source: docs/reference/deepseek_ocr.md, "Forward".
-void forward(ExecContext& ctx, const Tower& tower, const blocks::ViewInputs& in, TensorView out);
+void forward(ExecContext& ctx, const Tower& tower, const common::ViewInputs& in, TensorView out);
 
 }  // namespace fovea::deepseek_ocr

@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 #include "media/normalize.h"
-#include "models/blocks/views/model.h"
+#include "models/common/views/model.h"
 #include "models/deepseek_ocr/assemble.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/forward.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kArchitectures{"DeepseekOCRForCausalLM"};
 
-blocks::ViewTower describe(const Config& c, const Processing& p) {
+common::ViewTower describe(const Config& c, const Processing& p) {
   const std::int64_t global = p.views[kGlobal].side_px;
   const std::int64_t tile = p.views[kLocal].side_px;
   return {.width = c.n_embed,
@@ -43,7 +43,7 @@ blocks::ViewTower describe(const Config& c, const Processing& p) {
                     {"local tiles", cat("up to ", p.max_tiles, " of ", tile, "x", tile)}}};
 }
 
-class Model final : public blocks::ViewModel {
+class Model final : public common::ViewModel {
  public:
   Model(Config config, const Processing& processing, Weights weights)
       : ViewModel(describe(config, processing), std::make_unique<Processor>(processing)),
@@ -73,7 +73,7 @@ class Model final : public blocks::ViewModel {
 };
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   const Processing processing = read_processing(files, media);
   const media::NormalizeTable table =

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "models/blocks/frames.h"
-#include "models/blocks/processor_file.h"
-#include "models/blocks/views/plan.h"
+#include "models/common/frames.h"
+#include "models/common/processor_file.h"
+#include "models/common/views/plan.h"
 
 namespace fovea::deepseek_ocr {
 
@@ -43,45 +43,45 @@ Rect fit_on_canvas(std::int64_t side, std::int64_t width_px, std::int64_t height
 
 Processing read_processing(const checkpoint::HfConfig& files, const MediaOptions& media) {
   Processing p;
-  p.engine = blocks::resize_engine(media, p.engine);
+  p.engine = common::resize_engine(media, p.engine);
   std::optional<JsonView> file;
   if (files.processor) {
     file = files.processor->root();
-    p.image_mean = blocks::read_channels(*file, "image_mean", p.image_mean);
-    p.image_std = blocks::read_positive_channels(*file, "image_std", p.image_std);
+    p.image_mean = common::read_channels(*file, "image_mean", p.image_mean);
+    p.image_std = common::read_positive_channels(*file, "image_std", p.image_std);
   }
   p.assumptions =
-      blocks::missing_text(files.directory + "/processor_config.json", file.has_value(),
-                           {blocks::assumed(file, "image_mean", blocks::channel_text(p.image_mean)),
-                            blocks::assumed(file, "image_std", blocks::channel_text(p.image_std))});
+      common::missing_text(files.directory + "/processor_config.json", file.has_value(),
+                           {common::assumed(file, "image_mean", common::channel_text(p.image_mean)),
+                            common::assumed(file, "image_std", common::channel_text(p.image_std))});
   p.sources =
-      blocks::sources_text("image", file, blocks::sourced(file, {"image_mean", "image_std"}));
+      common::sources_text("image", file, common::sourced(file, {"image_mean", "image_std"}));
   return p;
 }
 
-std::optional<blocks::Tiling> tiling_of(const ItemPlan& plan) {
-  const blocks::Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
+std::optional<common::Tiling> tiling_of(const ItemPlan& plan) {
+  const common::Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
   return tiling.count() > 1 ? std::optional(tiling) : std::nullopt;
 }
 
-blocks::Tiling Processor::choose_tiling(std::int64_t width_px, std::int64_t height_px) const {
+common::Tiling Processor::choose_tiling(std::int64_t width_px, std::int64_t height_px) const {
   if (std::max(width_px, height_px) <= p_.tile_threshold_px) return {};
-  return blocks::nearest_tiling(width_px, height_px, p_.views[kLocal].side_px, p_.min_tiles,
+  return common::nearest_tiling(width_px, height_px, p_.views[kLocal].side_px, p_.min_tiles,
                                 p_.max_tiles);
 }
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  const blocks::SquareView& base = p_.views[kGlobal];
-  const blocks::SquareView& tile = p_.views[kLocal];
-  blocks::check_area(width_px, height_px);
+  const common::SquareView& base = p_.views[kGlobal];
+  const common::SquareView& tile = p_.views[kLocal];
+  common::check_area(width_px, height_px);
   const Rect rect = fit_on_canvas(base.side_px, width_px, height_px);
   FOVEA_CHECK(rect.width >= 1 && rect.height >= 1, kInvalidArgument, "image of ", width_px, "x",
               height_px, " pixels is too thin: fitted into ", base.side_px, "x", base.side_px,
               " it would be ", rect.width, "x", rect.height);
-  const blocks::Tiling tiling = choose_tiling(width_px, height_px);
+  const common::Tiling tiling = choose_tiling(width_px, height_px);
   const std::int64_t tiles = tiling.count() > 1 ? tiling.count() : 0;
 
-  ItemPlan plan = blocks::plan_views(width_px, height_px, tiling, {{base, 1}, {tile, tiles}});
+  ItemPlan plan = common::plan_views(width_px, height_px, tiling, {{base, 1}, {tile, tiles}});
   plan.resized_width_px = tiles > 0 ? tiling.cols * tile.side_px : base.side_px;
   plan.resized_height_px = tiles > 0 ? tiling.rows * tile.side_px : base.side_px;
   plan.target_width_px = std::max(rect.width, tiles > 0 ? plan.resized_width_px : 0);
@@ -95,13 +95,13 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& image,
                            std::span<std::uint8_t> out) const {
-  blocks::check_frame(plan, index, image, out);
+  common::check_frame(plan, index, image, out);
   const std::size_t global_bytes = p_.views[kGlobal].pixel_bytes();
   fill_global(plan, image, out.first(global_bytes));
   if (const auto tiling = tiling_of(plan)) {
     const media::Image canvas =
-        blocks::resized(image, plan.resized_width_px, plan.resized_height_px, p_.engine);
-    blocks::cut_tiles(blocks::view_of(canvas), *tiling, p_.views[kLocal].side_px,
+        common::resized(image, plan.resized_width_px, plan.resized_height_px, p_.engine);
+    common::cut_tiles(common::view_of(canvas), *tiling, p_.views[kLocal].side_px,
                       out.subspan(global_bytes));
   }
 }
@@ -110,9 +110,9 @@ void Processor::fill_global(const ItemPlan& plan, RgbView image,
                             std::span<std::uint8_t> out) const {
   const std::int64_t side = p_.views[kGlobal].side_px;
   const Rect rect = fit_on_canvas(side, plan.source_width_px, plan.source_height_px);
-  const media::Image fitted = blocks::resized(image, rect.width, rect.height, p_.engine);
+  const media::Image fitted = common::resized(image, rect.width, rect.height, p_.engine);
   std::ranges::fill(out, kCanvasGrey);
-  blocks::paste(blocks::view_of(fitted), rect.x, rect.y, side, out);
+  common::paste(common::view_of(fitted), rect.x, rect.y, side, out);
 }
 
 }  // namespace fovea::deepseek_ocr

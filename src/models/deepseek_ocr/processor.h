@@ -10,7 +10,7 @@
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "media/resize/resize.h"
-#include "models/blocks/views/tiles.h"
+#include "models/common/views/tiles.h"
 #include "models/deepseek_ocr/config.h"
 
 namespace fovea::deepseek_ocr {
@@ -35,7 +35,7 @@ struct Processing {
                                          const MediaOptions& media);
 
 /// The tiling of a planned image; nothing where it is not tiled.
-[[nodiscard]] std::optional<blocks::Tiling> tiling_of(const ItemPlan& plan);
+[[nodiscard]] std::optional<common::Tiling> tiling_of(const ItemPlan& plan);
 
 /// The host side. Pixels of an item are the global view, then the tiles, row by row of the image;
 /// plan.grid is (1, tile rows, tile columns).
@@ -55,7 +55,7 @@ class Processor final : public ItemProcessor {
   [[nodiscard]] std::string sources() const override { return p_.sources; }
 
  private:
-  [[nodiscard]] blocks::Tiling choose_tiling(std::int64_t width_px, std::int64_t height_px) const;
+  [[nodiscard]] common::Tiling choose_tiling(std::int64_t width_px, std::int64_t height_px) const;
   void fill_global(const ItemPlan& plan, RgbView image, std::span<std::uint8_t> out) const;
 
   Processing p_;

@@ -2,18 +2,18 @@
 #include "models/deepseek_ocr/weights.h"
 
 #include "core/check.h"
-#include "models/blocks/position_table.h"
+#include "models/common/position_table.h"
 
 namespace fovea::deepseek_ocr {
 
 namespace {
 
-using Bias = blocks::WeightLoader::Bias;
+using Bias = common::WeightLoader::Bias;
 
 constexpr float kSamEpsilon = 1e-6f;   // fixed in the vendor's code
 constexpr float kClipEpsilon = 1e-5f;  // fixed in the vendor's code
 
-SamBlock load_sam_block(blocks::WeightLoader& loader, const Config& c, std::int64_t layer,
+SamBlock load_sam_block(common::WeightLoader& loader, const Config& c, std::int64_t layer,
                         const Views& views) {
   const std::string name = cat("sam_model.blocks.", layer);
   const std::int64_t width = c.sam_width;
@@ -26,7 +26,7 @@ SamBlock load_sam_block(blocks::WeightLoader& loader, const Config& c, std::int6
       const std::int64_t rows = 2 * grid - 1;
       tables[path] = loader.f32_from(cat(name, ".attn.", axis), {2 * side - 1, c.sam_head_dim()},
                                      {rows, c.sam_head_dim()}, [&](std::span<const float> table) {
-                                       return blocks::resize_relative_table(table, 2 * side - 1,
+                                       return common::resize_relative_table(table, 2 * side - 1,
                                                                             rows, c.sam_head_dim());
                                      });
     }
@@ -45,7 +45,7 @@ SamBlock load_sam_block(blocks::WeightLoader& loader, const Config& c, std::int6
           .rel_pos_w = relative("rel_pos_w")};
 }
 
-Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views,
+Sam load_sam(common::WeightLoader& loader, const Config& c, const Views& views,
              const media::NormalizeTable& normalize) {
   constexpr std::int64_t kGrid = Config::kSamGrid;
   Sam w;
@@ -57,7 +57,7 @@ Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views,
     w.pos_embed[path] =
         loader.f32_from("sam_model.pos_embed", {1, kGrid, kGrid, c.sam_width},
                         {grid * grid, c.sam_width}, [&](std::span<const float> table) {
-                          return blocks::resize_position_table(table, kGrid, grid, c.sam_width);
+                          return common::resize_position_table(table, kGrid, grid, c.sam_width);
                         });
   }
   for (std::int64_t layer = 0; layer < c.sam_layers; ++layer) {
@@ -75,7 +75,7 @@ Sam load_sam(blocks::WeightLoader& loader, const Config& c, const Views& views,
   return w;
 }
 
-blocks::Block load_clip_layer(blocks::WeightLoader& loader, const Config& c,
+common::Block load_clip_layer(common::WeightLoader& loader, const Config& c,
                               const std::string& name) {
   const std::int64_t width = c.clip_width;
   const std::int64_t wide = Config::kMlpRatio * width;
@@ -89,7 +89,7 @@ blocks::Block load_clip_layer(blocks::WeightLoader& loader, const Config& c,
                   .activation = ops::Activation::kQuickGelu}};
 }
 
-Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views) {
+Clip load_clip(common::WeightLoader& loader, const Config& c, const Views& views) {
   Clip w;
   w.class_embedding = loader.row("vision_model.embeddings.class_embedding", c.clip_width);
   for (std::size_t path = 0; path < kNumPaths; ++path) {
@@ -97,7 +97,7 @@ Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views
         "vision_model.embeddings.position_embedding.weight",
         {Config::kClipGrid * Config::kClipGrid + 1, c.clip_width},
         {views[path].tokens() + 1, c.clip_width}, [&](std::span<const float> table) {
-          return blocks::resize_class_table(table, Config::kClipGrid, views[path].tokens_side(),
+          return common::resize_class_table(table, Config::kClipGrid, views[path].tokens_side(),
                                             c.clip_width);
         });
   }
@@ -111,7 +111,7 @@ Clip load_clip(blocks::WeightLoader& loader, const Config& c, const Views& views
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c, const Views& views,
+Weights load_weights(common::WeightLoader& loader, const Config& c, const Views& views,
                      const media::NormalizeTable& normalize) {
   return {.sam = load_sam(loader, c, views, normalize),
           .clip = load_clip(loader, c, views),

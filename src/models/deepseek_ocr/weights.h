@@ -4,17 +4,17 @@
 #include <vector>
 
 #include "media/normalize.h"
-#include "models/blocks/layers.h"
-#include "models/blocks/weight_loader.h"
+#include "models/common/layers.h"
+#include "models/common/weight_loader.h"
 #include "models/deepseek_ocr/config.h"
 
 namespace fovea::deepseek_ocr {
 
 struct SamBlock {
-  blocks::LayerNorm norm1;
-  blocks::LayerNorm norm2;
-  blocks::Attention attn;
-  blocks::Mlp mlp;
+  common::LayerNorm norm1;
+  common::LayerNorm norm2;
+  common::Attention attn;
+  common::Mlp mlp;
   Tensor qkv_bias;  ///< [3 sam_width] f32: q, k, v of a token of zeros
   /// Relative positions [2 side - 1, head_dim] f32 per path: the same table twice in windowed
   /// blocks, resized to the grid of the view in global ones.
@@ -23,22 +23,22 @@ struct SamBlock {
 };
 
 struct Sam {
-  blocks::PatchEmbedding patch_embed;
+  common::PatchEmbedding patch_embed;
   std::array<Tensor, kNumPaths> pos_embed;  ///< [grid^2, sam_width] f32
   std::vector<SamBlock> blocks;
   ops::PackedLinear neck_0;  ///< 1 x 1 convolution, sam_width -> 256
-  blocks::LayerNorm neck_1;  ///< over channels
-  blocks::Conv3x3 neck_2;    ///< 256 -> 256
-  blocks::LayerNorm neck_3;
-  blocks::Conv3x3 net_2;  ///< stride 2, 256 -> downsample_channels[0]
-  blocks::Conv3x3 net_3;  ///< stride 2 -> downsample_channels[1]
+  common::LayerNorm neck_1;  ///< over channels
+  common::Conv3x3 neck_2;    ///< 256 -> 256
+  common::LayerNorm neck_3;
+  common::Conv3x3 net_2;  ///< stride 2, 256 -> downsample_channels[0]
+  common::Conv3x3 net_3;  ///< stride 2 -> downsample_channels[1]
 };
 
 struct Clip {
   Tensor class_embedding;                            ///< [1, clip_width] f32
   std::array<Tensor, kNumPaths> position_embedding;  ///< [tokens + 1, clip_width] f32
-  blocks::LayerNorm pre_layrnorm;                    ///< upstream's spelling
-  std::vector<blocks::Block> layers;
+  common::LayerNorm pre_layrnorm;                    ///< upstream's spelling
+  std::vector<common::Block> layers;
 };
 
 /// Both towers and what joins them. Move-only; shared read-only by all graphs.
@@ -52,7 +52,7 @@ struct Weights {
 
 /// The whole list of tensors; position tables are resized to the views of both paths.
 /// Source: docs/reference/deepseek_ocr.md, "Tensors" and "Position tables".
-[[nodiscard]] Weights load_weights(blocks::WeightLoader& loader, const Config& config,
+[[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const Views& views, const media::NormalizeTable& normalize);
 
 }  // namespace fovea::deepseek_ocr

@@ -4,7 +4,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/blocks/grid/geometry.h"
+#include "models/common/grid/geometry.h"
 
 namespace fovea::glm4v {
 
@@ -21,7 +21,7 @@ struct Config {
   double rms_norm_eps = 1e-5;
   double rope_theta = 10000.0;                          ///< rope_parameters.rope_theta
   ops::Activation hidden_act = ops::Activation::kSilu;  ///< of the gates
-  blocks::GridGeometry grid{.patch_size = 14};
+  common::GridGeometry grid{.patch_size = 14};
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_heads; }
   [[nodiscard]] std::int64_t position_side() const { return image_size / grid.patch_size; }

@@ -4,7 +4,7 @@
 #include "fovea/tower/ops/activate.h"
 #include "fovea/tower/ops/gated.h"
 #include "fovea/tower/ops/patch.h"
-#include "models/blocks/grid/layers.h"
+#include "models/common/grid/layers.h"
 
 namespace fovea::glm4v {
 
@@ -14,12 +14,12 @@ namespace {
 void merge(ExecContext& ctx, const Merger& merger, LiveRows rows, ConstTensorView x,
            TensorView out) {
   const Arena::Scope scope(ctx.arena);
-  const blocks::GatedMlp& mlp = merger.mlp;
+  const common::GatedMlp& mlp = merger.mlp;
   const TensorView z = ctx.arena.tensor(x.dtype, x.shape);
   const TensorView gate_up = ctx.arena.tensor(x.dtype, {x.shape[0], mlp.gate_up.out_features});
   const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], mlp.down.in_features});
   ops::linear(ctx, {.x = x, .weight = merger.proj, .rows = rows, .out = z});
-  blocks::norm(ctx, merger.norm, z, rows, z);
+  common::norm(ctx, merger.norm, z, rows, z);
   ops::activate(ctx, {.activation = ops::Activation::kGeluErf, .rows = rows, .x = z});
   ops::linear(ctx, {.x = z, .weight = mlp.gate_up, .rows = rows, .out = gate_up});
   ops::gated(ctx, {.x = gate_up, .activation = mlp.activation, .rows = rows, .out = wide});
@@ -28,7 +28,7 @@ void merge(ExecContext& ctx, const Merger& merger, LiveRows rows, ConstTensorVie
 
 }  // namespace
 
-void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::GridInputs& in,
+void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::GridInputs& in,
              TensorView out) {
   const std::int64_t tokens = out.shape[0];
   const std::int64_t patches = tokens * c.grid.merge_area();
@@ -36,21 +36,21 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
 
   // x = RMS(conv3d(normalise(pixels))) + interpolated positions, [patches, hidden_size]
   const TensorView x = ctx.arena.tensor(out.dtype, {patches, c.hidden_size});
-  blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
-  blocks::norm(ctx, w.post_conv_layernorm, x, in.patches, x);
+  common::embed_patches(ctx, c.grid, w.patch_embed, in, x);
+  common::norm(ctx, w.post_conv_layernorm, x, in.patches, x);
   ops::add_positions_bicubic(ctx, {.table = w.position_embedding.view(),
                                    .positions = in.positions,
                                    .table_height = c.position_side(),
                                    .table_width = c.position_side(),
                                    .rows = in.patches,
                                    .x = x});
-  const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
+  const common::AttendedRows rows = common::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(RMS1(x)); x = x + mlp(RMS2(x))
-  for (const Block& block : w.blocks) blocks::add_block(ctx, block, rows, x);
+  for (const Block& block : w.blocks) common::add_block(ctx, block, rows, x);
 
   // y = conv2d(RMS(x)): the patches of a token stand side by side, [tokens, out_hidden_size]
-  blocks::norm(ctx, w.post_layernorm, x, in.patches, x);
+  common::norm(ctx, w.post_layernorm, x, in.patches, x);
   const TensorView y = ctx.arena.tensor(out.dtype, out.shape);
   ops::linear(ctx, {.x = x.reshaped({tokens, c.joined_width()}),
                     .weight = w.downsample,

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/grid/model.h"
+#include "models/common/grid/model.h"
 #include "models/glm4v/config.h"
 #include "models/glm4v/forward.h"
 #include "models/glm4v/processing.h"
@@ -20,11 +20,11 @@ constexpr std::array<std::string_view, 3> kArchitectures{"Glm4vForConditionalGen
                                                          "Glm4vMoeForConditionalGeneration",
                                                          "Glm46VForConditionalGeneration"};
 
-blocks::GridTower describe(const Config& c) {
+common::GridTower describe(const Config& c) {
   const std::int64_t mlp_width = 3 * c.out_hidden_size / 2;  // three matrices of that width
   return {.main_width = c.out_hidden_size,
           .out_width = c.out_hidden_size,
-          .attention_parity_rows = blocks::attention_parity(c.hidden_size, mlp_width),
+          .attention_parity_rows = common::attention_parity(c.hidden_size, mlp_width),
           .facts = {{"depth", cat(c.depth)},
                     {"hidden_size", cat(c.hidden_size)},
                     {"out_hidden_size", cat(c.out_hidden_size)},
@@ -34,11 +34,11 @@ blocks::GridTower describe(const Config& c) {
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  blocks::GridProcessing processing = read_processing(files, config.grid, media);
+  common::GridProcessing processing = read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<blocks::PlainGridModel<Config, Weights>>(
+  return std::make_unique<common::PlainGridModel<Config, Weights>>(
       describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 

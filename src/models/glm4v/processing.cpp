@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string>
 
-#include "models/blocks/config_reader.h"
-#include "models/blocks/frame_sampling.h"
-#include "models/blocks/grid/processor_file.h"
+#include "models/common/config_reader.h"
+#include "models/common/frame_sampling.h"
+#include "models/common/grid/processor_file.h"
 
 namespace fovea::glm4v {
 
@@ -20,10 +20,10 @@ constexpr std::array<std::string_view, 1> kVideoKeys{"max_duration"};
 
 /// Source: transformers 5.24, glm4v/image_processing_glm4v.py, video_processing_glm4v.py and the
 /// same of glm46v.
-constexpr blocks::ProcessorClasses kClasses{
-    .image = {.range = {112 * 112, 28 * 28 * 15000}, .scaling = blocks::kClipScaling},
+constexpr common::ProcessorClasses kClasses{
+    .image = {.range = {112 * 112, 28 * 28 * 15000}, .scaling = common::kClipScaling},
     .video = {.range = {112 * 112, 28 * 28 * 60000},
-              .scaling = blocks::kClipScaling,
+              .scaling = common::kClipScaling,
               .more = kVideoKeys}};
 
 /// A video file as the samplers see it.
@@ -35,7 +35,7 @@ struct Clip {
   /// @param video_fps 0 if unknown: whole seconds then.
   Clip(std::int64_t total, double video_fps)
       : total_frames(total),
-        fps(video_fps > 0 ? video_fps : blocks::kUnknownFps),
+        fps(video_fps > 0 ? video_fps : common::kUnknownFps),
         seconds(video_fps > 0 ? static_cast<double>(total) / fps
                               : std::nearbyint(static_cast<double>(last()) / fps) + 1) {}
 
@@ -62,11 +62,11 @@ Indices sample_at_rate(const Clip& clip, std::int64_t max_duration, double targe
   const auto count = static_cast<std::int64_t>(
       std::clamp(std::floor(std::min(seconds, longest) * target_fps), 1.0, kAbsurd));
   if (seconds > longest && count >= clip.total_frames) {
-    return paired(blocks::spread_frames(0, clip.last(), clip.total_frames));
+    return paired(common::spread_frames(0, clip.last(), clip.total_frames));
   }
   Indices indices;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double position = seconds > longest ? blocks::spaced(0, seconds, count, i) * clip.fps
+    const double position = seconds > longest ? common::spaced(0, seconds, count, i) * clip.fps
                                               : static_cast<double>(i) * clip.fps / target_fps;
     indices.push_back(clip.frame_from(position));
   }
@@ -87,7 +87,7 @@ Indices sample_by_length(const Clip& clip, std::int64_t temporal_patch_size) {
   const double rate = pairs_per_second(counted) * static_cast<double>(temporal_patch_size);
   const std::int64_t count =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(counted * rate), 1, kMostFrames);
-  if (clip.total_frames < count) return paired(blocks::spread_frames(0, clip.last(), count));
+  if (clip.total_frames < count) return paired(common::spread_frames(0, clip.last(), count));
   Indices indices;
   double next = 0;
   for (std::int64_t i = 0; i < clip.total_frames; ++i) {
@@ -97,8 +97,8 @@ Indices sample_by_length(const Clip& clip, std::int64_t temporal_patch_size) {
     if (next >= std::floor(clip.seconds)) break;
   }
   const auto taken = static_cast<std::int64_t>(indices.size());
-  if (taken < count) indices = blocks::spread_frames(indices.front(), indices.back(), count);
-  if (taken > count) indices = blocks::spread_frames(0, clip.last(), count);
+  if (taken < count) indices = common::spread_frames(indices.front(), indices.back(), count);
+  if (taken > count) indices = common::spread_frames(0, clip.last(), count);
   return paired(std::move(indices));
 }
 
@@ -112,16 +112,16 @@ bool samples_by_length(const checkpoint::HfConfig& files) {
 
 }  // namespace
 
-blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
-                                       const blocks::GridGeometry& grid,
+common::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                       const common::GridGeometry& grid,
                                        const MediaOptions& media) {
-  blocks::GridProcessing p{.geometry = grid};
-  blocks::read_grid_processor(files, kClasses, media, p);
+  common::GridProcessing p{.geometry = grid};
+  common::read_grid_processor(files, kClasses, media, p);
   const auto video = files.video_processor();
-  const std::int64_t max_duration = video ? blocks::read_size(*video, "max_duration", 300) : 300;
-  const auto resized = [grid](blocks::PixelRange range, std::int64_t num_frames,
+  const std::int64_t max_duration = video ? common::read_size(*video, "max_duration", 300) : 300;
+  const auto resized = [grid](common::PixelRange range, std::int64_t num_frames,
                               std::int64_t height_px, std::int64_t width_px) {
-    return blocks::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
+    return common::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
                                       grid.resize_factor(), range);
   };
   p.image_size = [=, range = p.limits.image](std::int64_t height_px, std::int64_t width_px) {

@@ -7,11 +7,11 @@ namespace fovea::glm4v {
 
 namespace {
 
-using Bias = blocks::WeightLoader::Bias;
+using Bias = common::WeightLoader::Bias;
 
 constexpr float kMergerEpsilon = 1e-5f;  // fixed in the reference, not in config.json
 
-Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const auto epsilon = static_cast<float>(c.rms_norm_eps);
   return {
@@ -23,7 +23,7 @@ Block load_block(blocks::WeightLoader& loader, const Config& c, const std::strin
       .mlp = loader.gated(name + ".mlp", width, c.out_hidden_size, c.hidden_act, Bias::kNo)};
 }
 
-Merger load_merger(blocks::WeightLoader& loader, const Config& c) {
+Merger load_merger(common::WeightLoader& loader, const Config& c) {
   const std::int64_t width = c.out_hidden_size;
   return {.proj = loader.linear("merger.proj", width, {width}, Bias::kNo),
           .norm = loader.layer_norm("merger.post_projection_norm", width, kMergerEpsilon),
@@ -32,13 +32,13 @@ Merger load_merger(blocks::WeightLoader& loader, const Config& c) {
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
-  const blocks::GridGeometry& g = c.grid;
+  const common::GridGeometry& g = c.grid;
   const std::int64_t width = c.hidden_size;
   const auto epsilon = static_cast<float>(c.rms_norm_eps);
   Weights w;
-  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
+  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
   w.patch_embed = {.normalize = loader.constant(normalize),
                    .proj = loader.linear("patch_embed.proj", width,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size})};

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "core/check.h"
-#include "models/blocks/activation.h"
-#include "models/blocks/config_reader.h"
-#include "models/blocks/processor_file.h"
+#include "models/common/activation.h"
+#include "models/common/config_reader.h"
+#include "models/common/processor_file.h"
 
 namespace fovea::internvl {
 
@@ -45,19 +45,19 @@ Keys keys_of(Format format) {
 
 Config read_vision(const JsonView& vision, const Keys& keys) {
   Config c = keys.defaults;
-  blocks::read_transformer(vision, c);
-  c.view = blocks::read_square_view(vision, c.view);
+  common::read_transformer(vision, c);
+  c.view = common::read_square_view(vision, c.view);
   c.qkv_bias = vision.bool_or(keys.qkv_bias, c.qkv_bias);
   c.qk_normalization = vision.bool_or(keys.qk_normalization, c.qk_normalization);
   const std::string norm = vision.string_or("norm_type", c.rms_norm ? "rms_norm" : "layer_norm");
   c.rms_norm = norm == "rms_norm";
   FOVEA_CHECK(c.rms_norm || norm == "layer_norm", kUnsupported, vision.path(),
               ".norm_type: expected layer_norm or rms_norm, got ", norm);
-  c.layer_norm_eps = blocks::read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
-  c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "gelu"),
+  c.layer_norm_eps = common::read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
+  c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu"),
                                           vision.path() + ".hidden_act");
-  blocks::require_flag(vision, "use_absolute_position_embeddings", true);
-  blocks::require_flag(vision, "use_mean_pooling", true);  // else a norm ends the tower
+  common::require_flag(vision, "use_absolute_position_embeddings", true);
+  common::require_flag(vision, "use_mean_pooling", true);  // else a norm ends the tower
   return c;
 }
 
@@ -72,16 +72,16 @@ Config parse_config(const checkpoint::HfConfig& files, Format format) {
               keys.select_layer, ": expected a number in [", -c.num_hidden_layers, ", -1], got ",
               last);
   c.num_hidden_layers += last + 1;
-  c.projector_act = blocks::parse_activation(root.string_or(keys.projector_act, "gelu"),
+  c.projector_act = common::parse_activation(root.string_or(keys.projector_act, "gelu"),
                                              cat(root.path(), ": ", keys.projector_act));
-  c.llm_hidden_size = blocks::as_size(root.at(keys.language_model).at("hidden_size"));
+  c.llm_hidden_size = common::as_size(root.at(keys.language_model).at("hidden_size"));
   // Another size would need positions other than those of vision_config.image_size.
-  blocks::require_number(root, "force_image_size", static_cast<double>(c.view.side_px));
-  blocks::require_number(root, "downsample_ratio", 0.5);
+  common::require_number(root, "force_image_size", static_cast<double>(c.view.side_px));
+  common::require_number(root, "downsample_ratio", 0.5);
   const std::string shuffle = root.string_or("ps_version", format == Format::kChat ? "v1" : "v2");
   FOVEA_CHECK(shuffle == "v2", kUnsupported, root.path(),
               ": ps_version: only v2 is supported, got ", shuffle);
-  blocks::require_text(root, "vision_feature_select_strategy", "default");
+  common::require_text(root, "vision_feature_select_strategy", "default");
   return c;
 }
 

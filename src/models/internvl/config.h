@@ -4,7 +4,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/blocks/views/geometry.h"
+#include "models/common/views/geometry.h"
 
 namespace fovea::internvl {
 
@@ -21,7 +21,7 @@ struct Config {
   std::int64_t num_attention_heads = 16;
   std::int64_t intermediate_size = 4096;
   /// A tile, a thumbnail or a frame: image_size, patch_size and 1 / downsample_ratio.
-  blocks::SquareView view{.side_px = 448, .patch_px = 14, .merge = 2};
+  common::SquareView view{.side_px = 448, .patch_px = 14, .merge = 2};
   bool qkv_bias = false;  ///< where the file does not say it: the published 300M has them
   bool qk_normalization = false;
   bool rms_norm = false;  ///< norm_type "rms_norm"; else "layer_norm"

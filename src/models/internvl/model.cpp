@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "models/blocks/views/model.h"
+#include "models/common/views/model.h"
 #include "models/internvl/config.h"
 #include "models/internvl/forward.h"
 #include "models/internvl/processor.h"
@@ -18,7 +18,7 @@ namespace fovea::internvl {
 
 namespace {
 
-blocks::ViewTower describe(const Config& c, const Processing& p) {
+common::ViewTower describe(const Config& c, const Processing& p) {
   std::vector<Modality> modalities{Modality::kImage};
   if (p.video_refusal.empty()) modalities.push_back(Modality::kVideo);
   return {.modalities = std::move(modalities),
@@ -35,7 +35,7 @@ blocks::ViewTower describe(const Config& c, const Processing& p) {
                cat(p.min_tiles, "..", p.max_tiles, p.use_thumbnail ? " and a thumbnail" : "")}}};
 }
 
-class Model final : public blocks::ViewModel {
+class Model final : public common::ViewModel {
  public:
   Model(const Config& config, const Processing& processing, Weights weights)
       : ViewModel(describe(config, processing), std::make_unique<Processor>(processing)),
@@ -54,7 +54,7 @@ class Model final : public blocks::ViewModel {
 
 template <Format kFormat>
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files, kFormat);
   const Processing processing = read_processing(files, config, media);
   Weights weights = load_weights(loader, config, processing.normalize);

@@ -6,17 +6,17 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "models/blocks/config_reader.h"
-#include "models/blocks/frame_sampling.h"
-#include "models/blocks/frames.h"
-#include "models/blocks/processor_file.h"
-#include "models/blocks/views/plan.h"
+#include "models/common/config_reader.h"
+#include "models/common/frame_sampling.h"
+#include "models/common/frames.h"
+#include "models/common/processor_file.h"
+#include "models/common/views/plan.h"
 
 namespace fovea::internvl {
 
 namespace {
 
-using blocks::Tiling;
+using common::Tiling;
 
 constexpr std::int64_t kMaxTiles = 1024;  // far above the 40 that anybody has used
 constexpr std::int64_t kMaxFrames = 32;   // of a video, vLLM's default
@@ -24,8 +24,8 @@ constexpr std::array<float, 3> kImageNetMean{0.485f, 0.456f, 0.406f};
 constexpr std::array<float, 3> kImageNetStd{0.229f, 0.224f, 0.225f};
 
 void read_tiles(const JsonView& file, const char* least, const char* most, Processing& p) {
-  p.min_tiles = blocks::read_size(file, least, p.min_tiles, kMaxTiles);
-  p.max_tiles = blocks::read_size(file, most, p.max_tiles, kMaxTiles);
+  p.min_tiles = common::read_size(file, least, p.min_tiles, kMaxTiles);
+  p.max_tiles = common::read_size(file, most, p.max_tiles, kMaxTiles);
   FOVEA_CHECK(p.min_tiles <= p.max_tiles, kCorruptData, file.path(), ": expected ", least,
               " <= ", most, ", got ", p.min_tiles, " and ", p.max_tiles);
 }
@@ -37,22 +37,22 @@ void read_chat(const JsonView& root, Processing& p) {
   if (!root.bool_or("dynamic_image_size", false)) p.min_tiles = p.max_tiles = 1;
   p.use_thumbnail = root.bool_or("use_thumbnail", false);
   p.normalize = media::to_tensor_normalize_table(kImageNetMean, kImageNetStd);
-  p.sources = blocks::sources_text("image", root,
-                                   blocks::sourced(root, {"dynamic_image_size", "min_dynamic_patch",
+  p.sources = common::sources_text("image", root,
+                                   common::sourced(root, {"dynamic_image_size", "min_dynamic_patch",
                                                           "max_dynamic_patch", "use_thumbnail"}));
 }
 
 std::string native_sources(const checkpoint::HfConfig& files) {
   const auto image = files.image_processor();
   const auto video = files.video_processor();
-  return cat(blocks::sources_text(
+  return cat(common::sources_text(
                  "image", image,
-                 blocks::sourced(image, {"size", "min_patches", "max_patches", "image_mean",
+                 common::sourced(image, {"size", "min_patches", "max_patches", "image_mean",
                                          "image_std", "rescale_factor", "resample"})),
              " ",
-             blocks::sources_text(
+             common::sources_text(
                  "video", video,
-                 blocks::sourced(video, {"size", "image_mean", "image_std", "rescale_factor"})));
+                 common::sourced(video, {"size", "image_mean", "image_std", "rescale_factor"})));
 }
 
 /// The format of transformers, whose processor cuts images whatever crop_to_patches says. Its
@@ -60,25 +60,25 @@ std::string native_sources(const checkpoint::HfConfig& files) {
 /// that of the released checkpoints is assumed. Source: transformers 5.24,
 /// got_ocr2/image_processing_got_ocr2.py, internvl/video_processing_internvl.py.
 void read_native(const checkpoint::HfConfig& files, Processing& p) {
-  blocks::PixelScaling scaling{.image_mean = kImageNetMean, .image_std = kImageNetStd};
+  common::PixelScaling scaling{.image_mean = kImageNetMean, .image_std = kImageNetStd};
   const auto file = files.image_processor();
   if (file) {
-    scaling = blocks::read_scaling(*file, blocks::kClipScaling);
-    blocks::check_size(*file, p.view.side_px);
-    blocks::require_number(*file, "resample", 3);  // Pillow's number of bicubic
+    scaling = common::read_scaling(*file, common::kClipScaling);
+    common::check_size(*file, p.view.side_px);
+    common::require_number(*file, "resample", 3);  // Pillow's number of bicubic
     read_tiles(*file, "min_patches", "max_patches", p);
   }
   if (const auto video = files.video_processor()) {
-    const blocks::PixelScaling of_videos = blocks::read_scaling(*video, blocks::kClipScaling);
-    std::string keys = blocks::differing_keys(of_videos, scaling);
-    if (!blocks::has_size(*video, p.view.side_px)) keys += keys.empty() ? "size" : ", size";
-    p.video_refusal = blocks::video_refusal(*video, keys);
+    const common::PixelScaling of_videos = common::read_scaling(*video, common::kClipScaling);
+    std::string keys = common::differing_keys(of_videos, scaling);
+    if (!common::has_size(*video, p.view.side_px)) keys += keys.empty() ? "size" : ", size";
+    p.video_refusal = common::video_refusal(*video, keys);
   }
   p.normalize = scaling.table();
-  p.assumptions = blocks::missing_text(
+  p.assumptions = common::missing_text(
       file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {blocks::assumed(file, "image_mean", blocks::channel_text(scaling.image_mean)),
-       blocks::assumed(file, "image_std", blocks::channel_text(scaling.image_std))});
+      {common::assumed(file, "image_mean", common::channel_text(scaling.image_mean)),
+       common::assumed(file, "image_std", common::channel_text(scaling.image_std))});
   p.sources = native_sources(files);
 }
 
@@ -88,17 +88,17 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& c,
                            const MediaOptions& media) {
   const bool chat = c.format == Format::kChat;
   const auto engine = chat ? media::ResizeEngine::kPillow : media::ResizeEngine::kTorchvision;
-  Processing p{.view = c.view, .engine = blocks::resize_engine(media, engine)};
+  Processing p{.view = c.view, .engine = common::resize_engine(media, engine)};
   chat ? read_chat(files.config.root(), p) : read_native(files, p);
   return p;
 }
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  blocks::check_area(width_px, height_px);
+  common::check_area(width_px, height_px);
   const Tiling tiling =
-      blocks::nearest_tiling(width_px, height_px, p_.view.side_px, p_.min_tiles, p_.max_tiles);
+      common::nearest_tiling(width_px, height_px, p_.view.side_px, p_.min_tiles, p_.max_tiles);
   const bool thumbnail = p_.use_thumbnail && tiling.count() > 1;
-  return blocks::plan_tiles(width_px, height_px, tiling,
+  return common::plan_tiles(width_px, height_px, tiling,
                             {p_.view, tiling.count() + (thumbnail ? 1 : 0)});
 }
 
@@ -107,8 +107,8 @@ ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
   FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
   FOVEA_CHECK(num_frames >= 1, kInvalidArgument, "a video needs at least 1 frame, got ",
               num_frames);
-  blocks::check_area(width_px, height_px);
-  ItemPlan plan = blocks::plan_tiles(width_px, height_px, {}, {p_.view, num_frames});
+  common::check_area(width_px, height_px);
+  ItemPlan plan = common::plan_tiles(width_px, height_px, {}, {p_.view, num_frames});
   plan.modality = Modality::kVideo;
   plan.num_frames = num_frames;
   plan.grid[0] = num_frames;
@@ -121,23 +121,23 @@ std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, do
   if (video_fps > 0) {
     most = std::min(most, std::floor(static_cast<double>(total_frames) / video_fps * target_fps));
   }
-  return blocks::spread_frames(0, total_frames - 1,
+  return common::spread_frames(0, total_frames - 1,
                                std::max<std::int64_t>(1, static_cast<std::int64_t>(most)));
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
-  blocks::check_frame(plan, index, frame, out);
+  common::check_frame(plan, index, frame, out);
   const std::int64_t side = p_.view.side_px;
   const Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
   const auto tile_bytes = static_cast<std::size_t>(tiling.count()) * p_.view.pixel_bytes();
   const media::Image image =
-      blocks::resized(frame, plan.resized_width_px, plan.resized_height_px, p_.engine);
-  blocks::cut_tiles(blocks::view_of(image), tiling, side,
+      common::resized(frame, plan.resized_width_px, plan.resized_height_px, p_.engine);
+  common::cut_tiles(common::view_of(image), tiling, side,
                     out.subspan(static_cast<std::size_t>(index) * tile_bytes, tile_bytes));
   const bool has_thumbnail = plan.modality == Modality::kImage && out.size() > tile_bytes;
   if (has_thumbnail) {
-    blocks::resize(frame, side, side, p_.engine, media::ResizeFilter::kBicubic,
+    common::resize(frame, side, side, p_.engine, media::ResizeFilter::kBicubic,
                    out.subspan(tile_bytes));
   }
 }

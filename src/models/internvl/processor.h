@@ -10,14 +10,14 @@
 #include "fovea/options.h"
 #include "media/normalize.h"
 #include "media/resize/resize.h"
-#include "models/blocks/views/inputs.h"
+#include "models/common/views/inputs.h"
 #include "models/internvl/config.h"
 
 namespace fovea::internvl {
 
 /// How images and frames become square views.
 struct Processing {
-  blocks::SquareView view;
+  common::SquareView view;
   std::int64_t min_tiles = 1;
   std::int64_t max_tiles = 12;
   bool use_thumbnail = true;  ///< the whole image as one more view, where it has several tiles

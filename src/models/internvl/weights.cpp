@@ -3,13 +3,13 @@
 #include "models/internvl/weights.h"
 
 #include "core/check.h"
-#include "models/blocks/views/layers.h"
+#include "models/common/views/layers.h"
 
 namespace fovea::internvl {
 
 namespace {
 
-using Bias = blocks::WeightLoader::Bias;
+using Bias = common::WeightLoader::Bias;
 
 constexpr float kProjectorEpsilon = 1e-5f;  // fixed in the reference, not in config.json
 constexpr float kQkNormEpsilon = 1e-6f;     // of the native format; the other's published value
@@ -58,7 +58,7 @@ Names names_of(Format format) {
 
 /// Names and sizes of one tower, and where its tensors come from.
 struct Loading {
-  blocks::WeightLoader& loader;
+  common::WeightLoader& loader;
   const Config& c;
   const Names& names;
 
@@ -100,7 +100,7 @@ struct Loading {
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
   const Names names = names_of(c.format);
   const std::int64_t width = c.hidden_size;
@@ -113,7 +113,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
   const std::int64_t rows = 1 + c.view.patches();
   w.position_embedding = loader.f32_from(
       names.position_embedding, {1, rows, width}, {rows, width},
-      [&](std::span<const float> table) { return blocks::in_patch_order(c.view, 1, table); });
+      [&](std::span<const float> table) { return common::in_patch_order(c.view, 1, table); });
   const Loading loading{loader, c, names};
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
-#include "models/blocks/grid/geometry.h"
+#include "models/common/grid/geometry.h"
 
 namespace fovea::kimi_vl {
 
@@ -17,7 +17,7 @@ struct Config {
   std::int64_t init_pos_emb_height = 64;  ///< rows of the table of positions
   std::int64_t init_pos_emb_width = 64;
   std::int64_t text_hidden_size = 2048;  ///< text_config.hidden_size: columns of a row
-  blocks::GridGeometry grid{.patch_size = 14, .temporal_patch_size = 1};
+  common::GridGeometry grid{.patch_size = 14, .temporal_patch_size = 1};
 
   static constexpr double kRopeTheta = 10000.0;  ///< fixed in the reference
 

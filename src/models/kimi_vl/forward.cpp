@@ -2,11 +2,11 @@
 #include "models/kimi_vl/forward.h"
 
 #include "fovea/tower/ops/patch.h"
-#include "models/blocks/grid/layers.h"
+#include "models/common/grid/layers.h"
 
 namespace fovea::kimi_vl {
 
-void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::GridInputs& in,
+void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::GridInputs& in,
              TensorView out) {
   const std::int64_t tokens = out.shape[0];
   const std::int64_t patches = tokens * c.grid.merge_area();
@@ -15,24 +15,24 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
 
   // x = conv2d(normalise(pixels)) + interpolated position embedding, [patches, hidden_size]
   const TensorView x = ctx.arena.tensor(out.dtype, {patches, c.hidden_size});
-  blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
+  common::embed_patches(ctx, c.grid, w.patch_embed, in, x);
   ops::add_positions_bicubic(ctx, {.table = w.pos_emb.view(),
                                    .positions = in.positions,
                                    .table_height = c.init_pos_emb_height,
                                    .table_width = c.init_pos_emb_width,
                                    .rows = in.patches,
                                    .x = x});
-  const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
+  const common::AttendedRows rows = common::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(LN(x)); x = x + mlp(LN(x))
-  blocks::add_blocks(ctx, w.stack, rows, x);
+  common::add_blocks(ctx, w.stack, rows, x);
 
   // out = projector(join(LN_pre(LN_final(x))))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);
   const TensorView wide = ctx.arena.tensor(out.dtype, joined_shape);
-  blocks::norm(ctx, w.final_layernorm, x, in.patches, normed);
-  blocks::norm(ctx, w.pre_norm, normed, in.patches, normed);
-  blocks::mlp(ctx, w.projector, in.tokens, normed.reshaped(joined_shape), wide, out);
+  common::norm(ctx, w.final_layernorm, x, in.patches, normed);
+  common::norm(ctx, w.pre_norm, normed, in.patches, normed);
+  common::mlp(ctx, w.projector, in.tokens, normed.reshaped(joined_shape), wide, out);
 }
 
 }  // namespace fovea::kimi_vl

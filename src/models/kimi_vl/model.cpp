@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/grid/model.h"
+#include "models/common/grid/model.h"
 #include "models/kimi_vl/config.h"
 #include "models/kimi_vl/forward.h"
 #include "models/kimi_vl/processor.h"
@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kArchitectures{"KimiVLForConditionalGeneration"};
 
-blocks::GridTower describe(const Config& c) {
+common::GridTower describe(const Config& c) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
-          .attention_parity_rows = blocks::attention_parity(c.hidden_size, c.intermediate_size),
+          .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
           .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
                     {"hidden_size", cat(c.hidden_size)},
                     {"intermediate_size", cat(c.intermediate_size)},
@@ -30,13 +30,13 @@ blocks::GridTower describe(const Config& c) {
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   Processing processing = read_processing(files, config.grid, media);
-  const blocks::PixelScaling& scaling = processing.grid.scaling;
+  const common::PixelScaling& scaling = processing.grid.scaling;
   Weights weights = load_weights(
       loader, config, media::to_tensor_normalize_table(scaling.image_mean, scaling.image_std));
-  return std::make_unique<blocks::PlainGridModel<Config, Weights>>(
+  return std::make_unique<common::PlainGridModel<Config, Weights>>(
       describe(config), std::make_unique<Processor>(std::move(processing)), config,
       std::move(weights), &forward);
 }

@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "core/check.h"
-#include "models/blocks/config_reader.h"
-#include "models/blocks/frames.h"
-#include "models/blocks/grid/inputs.h"
-#include "models/blocks/processor_file.h"
+#include "models/common/config_reader.h"
+#include "models/common/frames.h"
+#include "models/common/grid/inputs.h"
+#include "models/common/processor_file.h"
 #include "models/kimi_vl/config.h"
 
 namespace fovea::kimi_vl {
 
 namespace {
 
-using blocks::GridGeometry;
-using blocks::Size2d;
+using common::GridGeometry;
+using common::Size2d;
 
 /// Size of an image before padding: its own, or that of `limit` patches.
 Size2d content_size(std::int64_t height_px, std::int64_t width_px, std::int64_t patch_size,
@@ -41,7 +41,7 @@ void check_grid(std::int64_t height, std::int64_t width) {
 /// Size of the canvas of an image.
 Size2d canvas_size(std::int64_t height_px, std::int64_t width_px, const GridGeometry& geometry,
                    std::int64_t limit) {
-  blocks::check_area(width_px, height_px);
+  common::check_area(width_px, height_px);
   const Size2d content = content_size(height_px, width_px, geometry.patch_size, limit);
   FOVEA_CHECK(content.height_px >= 1 && content.width_px >= 1, kInvalidArgument, "image of ",
               width_px, "x", height_px, " pixels is too thin: with ", limit,
@@ -58,7 +58,7 @@ void check_file(const JsonView& file, const GridGeometry& geometry) {
     FOVEA_CHECK(got == expected, kCorruptData, file.path(), ".", key, ": ", got,
                 " contradicts config.json, which says ", expected);
   };
-  expect("patch_size", blocks::read_size(file, "patch_size", geometry.patch_size),
+  expect("patch_size", common::read_size(file, "patch_size", geometry.patch_size),
          geometry.patch_size);
   expect("merge_kernel_size", read_square(file, "merge_kernel_size", geometry.spatial_merge_size),
          geometry.spatial_merge_size);
@@ -73,23 +73,23 @@ void check_file(const JsonView& file, const GridGeometry& geometry) {
 Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
                            const MediaOptions& media) {
   Processing p{.grid = {.geometry = geometry,
-                        .scaling = blocks::kClipScaling,
-                        .engine = blocks::resize_engine(media, media::ResizeEngine::kPillow)}};
-  blocks::PixelScaling& scaling = p.grid.scaling;
+                        .scaling = common::kClipScaling,
+                        .engine = common::resize_engine(media, media::ResizeEngine::kPillow)}};
+  common::PixelScaling& scaling = p.grid.scaling;
   const auto file = files.image_processor();
   if (file) {
     check_file(*file, geometry);
-    p.in_token_limit = blocks::read_size(*file, "in_token_limit", p.in_token_limit);
-    scaling.image_mean = blocks::read_channels(*file, "image_mean", scaling.image_mean);
-    scaling.image_std = blocks::read_positive_channels(*file, "image_std", scaling.image_std);
+    p.in_token_limit = common::read_size(*file, "in_token_limit", p.in_token_limit);
+    scaling.image_mean = common::read_channels(*file, "image_mean", scaling.image_mean);
+    scaling.image_std = common::read_positive_channels(*file, "image_std", scaling.image_std);
   }
-  p.grid.assumptions = blocks::missing_text(
+  p.grid.assumptions = common::missing_text(
       file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {blocks::assumed(file, "in_token_limit", cat(p.in_token_limit)),
-       blocks::assumed(file, "image_mean", blocks::channel_text(scaling.image_mean)),
-       blocks::assumed(file, "image_std", blocks::channel_text(scaling.image_std))});
-  p.grid.sources = blocks::sources_text(
-      "image", file, blocks::sourced(file, {"in_token_limit", "image_mean", "image_std"}));
+      {common::assumed(file, "in_token_limit", cat(p.in_token_limit)),
+       common::assumed(file, "image_mean", common::channel_text(scaling.image_mean)),
+       common::assumed(file, "image_std", common::channel_text(scaling.image_std))});
+  p.grid.sources = common::sources_text(
+      "image", file, common::sourced(file, {"in_token_limit", "image_mean", "image_std"}));
   p.grid.limits.image = {1, p.in_token_limit * geometry.patch_size * geometry.patch_size};
   p.grid.image_size = [geometry, limit = p.in_token_limit](std::int64_t height_px,
                                                            std::int64_t width_px) {
@@ -113,7 +113,7 @@ void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& v
   const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
   std::vector<std::int32_t> positions(4 * rows);
   std::vector<std::int32_t> sources(4 * rows);
-  blocks::write_patch_rows(geometry, plan, 0, positions, sources);
+  common::write_patch_rows(geometry, plan, 0, positions, sources);
   const std::size_t row_bytes = values.bytes() / rows;
   std::vector<std::byte> ordered(values.bytes());
   for (std::size_t r = 0; r < rows; ++r) {
@@ -126,13 +126,13 @@ void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& v
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
-  blocks::check_frame(plan, index, frame, out);
+  common::check_frame(plan, index, frame, out);
   const Size2d content = content_size(plan.source_height_px, plan.source_width_px,
                                       processing().geometry.patch_size, in_token_limit_);
   const media::Image image =
-      blocks::resized(frame, content.width_px, content.height_px, processing().engine);
+      common::resized(frame, content.width_px, content.height_px, processing().engine);
   std::ranges::fill(out, std::uint8_t{0});
-  blocks::paste(blocks::view_of(image), 0, 0, plan.resized_width_px, out);
+  common::paste(common::view_of(image), 0, 0, plan.resized_width_px, out);
 }
 
 }  // namespace fovea::kimi_vl

@@ -6,7 +6,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
-#include "models/blocks/grid/processor.h"
+#include "models/common/grid/processor.h"
 
 namespace fovea::kimi_vl {
 
@@ -15,7 +15,7 @@ inline constexpr std::int64_t kMaxGridSide = 512;
 
 /// Sizes and scaling of images, from the processor file.
 struct Processing {
-  blocks::GridProcessing grid;         ///< image_size gives the canvas, padding included
+  common::GridProcessing grid;         ///< image_size gives the canvas, padding included
   std::int64_t in_token_limit = 4096;  ///< patches, before padding, above which an image is shrunk
 };
 
@@ -23,13 +23,13 @@ struct Processing {
 /// `geometry`, Error(kUnsupported) if images are to be cropped instead of padded.
 /// Source: docs/reference/kimi_vl.md, "Processing".
 [[nodiscard]] Processing read_processing(const checkpoint::HfConfig& files,
-                                         const blocks::GridGeometry& geometry,
+                                         const common::GridGeometry& geometry,
                                          const MediaOptions& media);
 
 /// Images at the upper left of a black canvas whose sides are whole tokens. Pixel values come in
 /// the order of the reference, patch rows from the top, and are kept in the order of tokens; errors
 /// name rows in the latter.
-class Processor final : public blocks::GridProcessor {
+class Processor final : public common::GridProcessor {
  public:
   explicit Processor(Processing processing)
       : GridProcessor(std::move(processing.grid)), in_token_limit_(processing.in_token_limit) {}

@@ -11,14 +11,14 @@ constexpr float kNormEpsilon = 1e-5f;  // fixed in the reference, not in config.
 
 /// Frequency i turns pair 2 i of a head with the column and pair 2 i + 1 with the row. Angles of
 /// rows come first here (ops/rope.h).
-blocks::RowOrder row_order(std::int64_t head_dim) {
+common::RowOrder row_order(std::int64_t head_dim) {
   std::vector<std::int64_t> pairs;
   for (std::int64_t i = 0; i < head_dim / 4; ++i) pairs.push_back(2 * i + 1);
   for (std::int64_t i = 0; i < head_dim / 4; ++i) pairs.push_back(2 * i);
-  return blocks::halves_order(pairs);
+  return common::halves_order(pairs);
 }
 
-blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const std::int64_t wide = c.intermediate_size;
   return {.norm1 = loader.layer_norm(name + ".norm0", width, kNormEpsilon),
@@ -33,19 +33,19 @@ blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const st
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
   const std::int64_t patch = c.grid.patch_size;
   const std::int64_t joined = c.joined_width();
   Weights w;
-  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), Config::kRopeTheta);
+  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), Config::kRopeTheta);
   w.patch_embed = {
       .normalize = loader.constant(normalize),
       .proj = loader.linear("vision_tower.patch_embed.proj", c.hidden_size, {3, patch, patch})};
   w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight",
                          {c.init_pos_emb_height, c.init_pos_emb_width, c.hidden_size});
   w.pos_emb.shape = {c.init_pos_emb_height * c.init_pos_emb_width, c.hidden_size};
-  std::vector<blocks::Block> stacked;
+  std::vector<common::Block> stacked;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);
     stacked.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
-#include "models/blocks/views/geometry.h"
+#include "models/common/views/geometry.h"
 
 namespace fovea::llama4 {
 
@@ -18,7 +18,7 @@ struct Config {
   std::int64_t text_hidden_size = 5120;   ///< text_config.hidden_size: columns of a row
   double rope_theta = 10000.0;
   /// image_size, patch_size, and 1 / pixel_shuffle_ratio.
-  blocks::SquareView view{.side_px = 448, .patch_px = 14, .merge = 2};
+  common::SquareView view{.side_px = 448, .patch_px = 14, .merge = 2};
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_attention_heads; }
   /// Columns of the patches that make a token.

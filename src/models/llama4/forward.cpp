@@ -2,8 +2,8 @@
 // class token after those of its tile.
 #include "models/llama4/forward.h"
 
-#include "models/blocks/rope.h"
-#include "models/blocks/views/layers.h"
+#include "models/common/rope.h"
+#include "models/common/views/layers.h"
 
 namespace fovea::llama4 {
 
@@ -28,7 +28,7 @@ void project(ExecContext& ctx, const Config& c, const Weights& w, LiveRows token
 
 }  // namespace
 
-blocks::ViewLayout layout_of(const Config& c) {
+common::ViewLayout layout_of(const Config& c) {
   return {.view = c.view,
           .sequence = {.patches = c.view.patches(), .first_patch = 0},
           .tokens = c.view.tokens(),
@@ -36,37 +36,37 @@ blocks::ViewLayout layout_of(const Config& c) {
           .chunk_stages = {}};
 }
 
-void write_positions(const blocks::SquareView& view, std::int64_t tiles, std::int32_t* positions) {
+void write_positions(const common::SquareView& view, std::int64_t tiles, std::int32_t* positions) {
   const auto add = [&](std::int64_t y, std::int64_t x) {
     for (const std::int64_t value : {y, x, std::int64_t{0}, std::int64_t{0}}) {
       *positions++ = static_cast<std::int32_t>(value);
     }
   };
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    blocks::for_each_patch(view, [&](std::int64_t y, std::int64_t x) { add(y + 1, x + 1); });
+    common::for_each_patch(view, [&](std::int64_t y, std::int64_t x) { add(y + 1, x + 1); });
     add(0, 0);
   }
 }
 
-void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::ViewBatch& in,
+void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::ViewBatch& in,
              ConstTensorView positions, TensorView out) {
   const Arena::Scope scope(ctx.arena);
 
   // x = layernorm_pre([conv(normalise(pixels)); class_embedding] + positional_embedding)
   const TensorView x = ctx.arena.tensor(out.dtype, {in.count * in.sequence.rows(), c.hidden_size});
-  blocks::embed_views(ctx, in, w.patch_embedding, w.class_embedding, w.positional_embedding, x);
-  blocks::norm(ctx, w.layernorm_pre, x, in.rows, x);
+  common::embed_views(ctx, in, w.patch_embedding, w.class_embedding, w.positional_embedding, x);
+  common::norm(ctx, w.layernorm_pre, x, in.rows, x);
 
   // x = x + attention(LN(x)); x = x + mlp(LN(x))
-  const blocks::AttendedRows rows =
-      blocks::rotated_rows(ctx, blocks::attended_rows(in).sequences, positions, w.inv_freq);
-  for (const blocks::Block& layer : w.layers) blocks::add_block(ctx, layer, rows, x);
+  const common::AttendedRows rows =
+      common::rotated_rows(ctx, common::attended_rows(in).sequences, positions, w.inv_freq);
+  for (const common::Block& layer : w.layers) common::add_block(ctx, layer, rows, x);
 
   // out = project(join(layernorm_post(x without class tokens)))
   const TensorView patches =
       ctx.arena.tensor(out.dtype, {in.count * in.sequence.patches, c.hidden_size});
-  blocks::take_patches(ctx, in, x, patches);
-  blocks::norm(ctx, w.layernorm_post, patches, in.patches, patches);
+  common::take_patches(ctx, in, x, patches);
+  common::norm(ctx, w.layernorm_post, patches, in.patches, patches);
   project(ctx, c, w, in.stages.front(), patches.reshaped({out.shape[0], c.joined_width()}), out);
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/views/model.h"
+#include "models/common/views/model.h"
 #include "models/llama4/config.h"
 #include "models/llama4/forward.h"
 #include "models/llama4/processor.h"
@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 1> kArchitectures{"Llama4ForConditionalGe
 
 constexpr const char* kPositions = "positions";
 
-blocks::ViewTower describe(const Config& c, const Processing& p) {
+common::ViewTower describe(const Config& c, const Processing& p) {
   const std::int64_t most_tiles = p.max_patches + 1;  // of the largest canvas, and the whole image
   const std::int64_t side = c.view.side_px;
   return {.width = c.text_hidden_size,
@@ -32,7 +32,7 @@ blocks::ViewTower describe(const Config& c, const Processing& p) {
                     {"tiles", cat("up to ", most_tiles, " of ", side, "x", side)}}};
 }
 
-class Model final : public blocks::ViewModel {
+class Model final : public common::ViewModel {
  public:
   Model(const Config& config, const Processing& processing, Weights weights)
       : ViewModel(describe(config, processing), std::make_unique<Processor>(processing)),
@@ -69,7 +69,7 @@ class Model final : public blocks::ViewModel {
 };
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   const Processing processing = read_processing(files, config, media);
   Weights weights = load_weights(loader, config, processing.table());

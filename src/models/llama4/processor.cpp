@@ -6,16 +6,16 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "models/blocks/config_reader.h"
-#include "models/blocks/frames.h"
-#include "models/blocks/processor_file.h"
-#include "models/blocks/views/plan.h"
+#include "models/common/config_reader.h"
+#include "models/common/frames.h"
+#include "models/common/processor_file.h"
+#include "models/common/views/plan.h"
 
 namespace fovea::llama4 {
 
 namespace {
 
-using blocks::Tiling;
+using common::Tiling;
 
 /// A side of the size that an image is fitted into.
 struct Target {
@@ -70,23 +70,23 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
                            const MediaOptions& media) {
   constexpr std::int64_t kMostTiles = 1024;
   constexpr auto kTorchvision = media::ResizeEngine::kTorchvision;
-  Processing p{.tile = config.view, .engine = blocks::resize_engine(media, kTorchvision)};
+  Processing p{.tile = config.view, .engine = common::resize_engine(media, kTorchvision)};
   const auto file = files.image_processor();
   if (file) {
-    blocks::check_size(*file, p.tile.side_px);
-    blocks::require_number(*file, "resample", 2);  // Pillow's number of bilinear
-    p.max_patches = blocks::read_size(*file, "max_patches", p.max_patches, kMostTiles);
+    common::check_size(*file, p.tile.side_px);
+    common::require_number(*file, "resample", 2);  // Pillow's number of bilinear
+    p.max_patches = common::read_size(*file, "max_patches", p.max_patches, kMostTiles);
     p.resize_to_max_canvas = file->bool_or("resize_to_max_canvas", p.resize_to_max_canvas);
-    p.scaling = blocks::read_scaling(*file, p.scaling);
+    p.scaling = common::read_scaling(*file, p.scaling);
   }
-  p.assumptions = blocks::missing_text(
+  p.assumptions = common::missing_text(
       file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {blocks::assumed(file, "max_patches", cat(p.max_patches)),
-       blocks::assumed(file, "image_mean", blocks::channel_text(p.scaling.image_mean)),
-       blocks::assumed(file, "image_std", blocks::channel_text(p.scaling.image_std))});
-  p.sources = blocks::sources_text(
+      {common::assumed(file, "max_patches", cat(p.max_patches)),
+       common::assumed(file, "image_mean", common::channel_text(p.scaling.image_mean)),
+       common::assumed(file, "image_std", common::channel_text(p.scaling.image_std))});
+  p.sources = common::sources_text(
       "image", file,
-      blocks::sourced(file, {"size", "max_patches", "resize_to_max_canvas", "image_mean",
+      common::sourced(file, {"size", "max_patches", "resize_to_max_canvas", "image_mean",
                              "image_std", "rescale_factor", "resample"}));
   return p;
 }
@@ -112,10 +112,10 @@ Placement place_image(const Processing& p, std::int64_t width_px, std::int64_t h
 }
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  blocks::check_area(width_px, height_px);
+  common::check_area(width_px, height_px);
   const Placement place = place_image(p_, width_px, height_px);
   const bool has_thumbnail = place.canvas.count() > 1;
-  ItemPlan plan = blocks::plan_tiles(width_px, height_px, place.canvas,
+  ItemPlan plan = common::plan_tiles(width_px, height_px, place.canvas,
                                      {p_.tile, place.canvas.count() + (has_thumbnail ? 1 : 0)});
   const std::int64_t thumbnail_px = has_thumbnail ? p_.tile.side_px : 0;
   plan.target_width_px = std::max(place.width_px, thumbnail_px);
@@ -126,14 +126,14 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& image,
                            std::span<std::uint8_t> out) const {
   constexpr auto kBilinear = media::ResizeFilter::kBilinear;
-  blocks::check_frame(plan, index, image, out);
+  common::check_frame(plan, index, image, out);
   const std::int64_t side = p_.tile.side_px;
   const Placement place = place_image(p_, plan.source_width_px, plan.source_height_px);
   const media::Image placed =
-      blocks::resized(image, place.width_px, place.height_px, p_.engine, kBilinear);
-  blocks::cut_tiles(blocks::view_of(placed), place.canvas, side, out);
+      common::resized(image, place.width_px, place.height_px, p_.engine, kBilinear);
+  common::cut_tiles(common::view_of(placed), place.canvas, side, out);
   if (place.canvas.count() > 1) {
-    blocks::resize(image, side, side, p_.engine, kBilinear, out.last(p_.tile.pixel_bytes()));
+    common::resize(image, side, side, p_.engine, kBilinear, out.last(p_.tile.pixel_bytes()));
   }
 }
 

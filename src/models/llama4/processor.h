@@ -9,18 +9,18 @@
 #include "fovea/options.h"
 #include "media/normalize.h"
 #include "media/resize/resize.h"
-#include "models/blocks/processor_file.h"
-#include "models/blocks/views/tiles.h"
+#include "models/common/processor_file.h"
+#include "models/common/views/tiles.h"
 #include "models/llama4/config.h"
 
 namespace fovea::llama4 {
 
 /// How images become tiles.
 struct Processing {
-  blocks::SquareView tile;
+  common::SquareView tile;
   std::int64_t max_patches = 16;  ///< tiles of a canvas
   bool resize_to_max_canvas = false;
-  blocks::PixelScaling scaling;
+  common::PixelScaling scaling;
   media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
   std::string assumptions;  ///< ItemProcessor::assumptions
   std::string sources;      ///< ItemProcessor::sources
@@ -39,7 +39,7 @@ struct Processing {
 
 /// Where an image lies on its canvas: at the upper left, resized to width_px x height_px.
 struct Placement {
-  blocks::Tiling canvas;
+  common::Tiling canvas;
   std::int64_t width_px = 0;
   std::int64_t height_px = 0;
 };

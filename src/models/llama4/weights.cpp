@@ -2,28 +2,28 @@
 #include "models/llama4/weights.h"
 
 #include "core/check.h"
-#include "models/blocks/rope.h"
-#include "models/blocks/views/layers.h"
+#include "models/common/rope.h"
+#include "models/common/views/layers.h"
 
 namespace fovea::llama4 {
 
 namespace {
 
-using Bias = blocks::WeightLoader::Bias;
+using Bias = common::WeightLoader::Bias;
 
 constexpr float kNormEpsilon = 1e-5f;  // the reference does not read norm_eps
 
 /// The first half of the pairs of a head turns with the column, the second with the row. Angles of
 /// rows come first here (ops/rope.h).
-blocks::RowOrder row_order(std::int64_t head_dim) {
+common::RowOrder row_order(std::int64_t head_dim) {
   const std::int64_t pairs_of_axis = head_dim / 4;
   std::vector<std::int64_t> pairs;
   for (std::int64_t i = 0; i < pairs_of_axis; ++i) pairs.push_back(pairs_of_axis + i);
   for (std::int64_t i = 0; i < pairs_of_axis; ++i) pairs.push_back(i);
-  return blocks::halves_order(pairs);
+  return common::halves_order(pairs);
 }
 
-blocks::Block load_layer(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+common::Block load_layer(common::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const std::string attn = name + ".self_attn";
   return {.norm1 = loader.layer_norm(name + ".input_layernorm", width, kNormEpsilon),
@@ -39,13 +39,13 @@ blocks::Block load_layer(blocks::WeightLoader& loader, const Config& c, const st
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
   const std::int64_t width = c.hidden_size;
   const std::int64_t patch = c.view.patch_px;
   const std::int64_t wide = c.vision_output_dim;
   Weights w;
-  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
+  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
   w.patch_embedding = {.normalize = loader.constant(normalize),
                        .proj = loader.linear("vision_model.patch_embedding.linear", width,
                                              {3 * patch * patch}, Bias::kNo)};
@@ -53,7 +53,7 @@ Weights load_weights(blocks::WeightLoader& loader, const Config& c,
   const Shape positions{c.view.patches() + 1, width};
   w.positional_embedding = loader.f32_from(
       "vision_model.positional_embedding_vlm", positions, positions,
-      [&](std::span<const float> table) { return blocks::in_patch_order(c.view, 0, table); });
+      [&](std::span<const float> table) { return common::in_patch_order(c.view, 0, table); });
   w.layernorm_pre = loader.layer_norm("vision_model.layernorm_pre", width, kNormEpsilon);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);

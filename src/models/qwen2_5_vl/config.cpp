@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "models/blocks/activation.h"
-#include "models/blocks/config_reader.h"
+#include "models/common/activation.h"
+#include "models/common/config_reader.h"
 
 namespace fovea::qwen2_5_vl {
 
@@ -23,24 +23,24 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView vision = files.config.root().at("vision_config");
   Config c;
   const auto read = [&](std::string_view key, std::int64_t& field) {
-    field = blocks::read_size(vision, key, field);
+    field = common::read_size(vision, key, field);
   };
-  c.depth = blocks::read_size(vision, "depth", c.depth, blocks::kMaxDepth);
+  c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
   read("hidden_size", c.hidden_size);
   read("intermediate_size", c.intermediate_size);
   read("num_heads", c.num_heads);
   read("out_hidden_size", c.out_hidden_size);
   read("window_size", c.window_size);
-  c.grid = blocks::read_grid_geometry(vision, c.grid);
+  c.grid = common::read_grid_geometry(vision, c.grid);
   FOVEA_CHECK(c.window_side() >= 1, kCorruptData, vision.path(), ".window_size: ", c.window_size,
               " is less than a token of ", c.grid.resize_factor(), " pixels");
   if (const auto full = vision.find("fullatt_block_indexes")) {
-    c.fullatt_block_indexes = blocks::read_block_indexes(*full, c.depth);
+    c.fullatt_block_indexes = common::read_block_indexes(*full, c.depth);
   }
-  c.rope_theta = blocks::read_rope_theta(vision, c.rope_theta);
-  c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "silu"),
+  c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
+  c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "silu"),
                                           vision.path() + ".hidden_act");
-  blocks::check_heads(vision, c.hidden_size, c.num_heads);
+  common::check_heads(vision, c.hidden_size, c.num_heads);
   return c;
 }
 

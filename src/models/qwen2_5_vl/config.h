@@ -5,7 +5,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/blocks/grid/geometry.h"
+#include "models/common/grid/geometry.h"
 
 namespace fovea::qwen2_5_vl {
 
@@ -21,7 +21,7 @@ struct Config {
   std::vector<std::int64_t> fullatt_block_indexes{7, 15, 23, 31};
   double rope_theta = 10000.0;                          ///< rope_parameters.rope_theta
   ops::Activation hidden_act = ops::Activation::kSilu;  ///< of the MLP; the merger's is erf
-  blocks::GridGeometry grid{.patch_size = 14};
+  common::GridGeometry grid{.patch_size = 14};
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_heads; }
   /// Columns of the rows that the merger joins.

@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "fovea/tower/ops/patch.h"
-#include "models/blocks/grid/layers.h"
+#include "models/common/grid/layers.h"
 
 namespace fovea::qwen2_5_vl {
 
 namespace {
 
 /// The rows of frames, cut into windows.
-blocks::AttendedRows cut(const blocks::AttendedRows& frames, const Config& c,
+common::AttendedRows cut(const common::AttendedRows& frames, const Config& c,
                          const WindowInputs& windows) {
   const std::int64_t most = c.window_side() * c.window_side() * c.grid.merge_area();
   return {.sequences = {.cu_seqlens = windows.cu_seqlens,
@@ -24,7 +24,7 @@ blocks::AttendedRows cut(const blocks::AttendedRows& frames, const Config& c,
 
 }  // namespace
 
-void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::GridInputs& in,
+void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::GridInputs& in,
              const WindowInputs& windows, TensorView out) {
   const std::int64_t tokens = out.shape[0];
   const std::int64_t patches = tokens * c.grid.merge_area();
@@ -33,22 +33,22 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
 
   // x = conv3d(normalise(pixels)), [patches, hidden_size], window after window
   const TensorView x = ctx.arena.tensor(out.dtype, {patches, c.hidden_size});
-  blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
-  const blocks::AttendedRows in_frames = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
-  const blocks::AttendedRows in_windows = cut(in_frames, c, windows);
+  common::embed_patches(ctx, c.grid, w.patch_embed, in, x);
+  const common::AttendedRows in_frames = common::rotated_rows(ctx, in, w.inv_freq, patches);
+  const common::AttendedRows in_windows = cut(in_frames, c, windows);
 
   // x = x + attention(RMS1(x)); x = x + mlp(RMS2(x))
   for (std::int64_t l = 0; l < c.depth; ++l) {
     const Block& block = w.blocks[static_cast<std::size_t>(l)];
-    blocks::add_block(ctx, block, c.is_full(l) ? in_frames : in_windows, x);
+    common::add_block(ctx, block, c.is_full(l) ? in_frames : in_windows, x);
   }
 
   // merged = mlp(join(RMS(x))), [tokens, out_hidden_size]; out[token] = merged[place of token]
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);
   const TensorView wide = ctx.arena.tensor(out.dtype, joined_shape);
   const TensorView merged = ctx.arena.tensor(out.dtype, out.shape);
-  blocks::norm(ctx, w.ln_q, x, in.patches, normed);
-  blocks::mlp(ctx, w.merger, in.tokens, normed.reshaped(joined_shape), wide, merged);
+  common::norm(ctx, w.ln_q, x, in.patches, normed);
+  common::mlp(ctx, w.merger, in.tokens, normed.reshaped(joined_shape), wide, merged);
   ops::gather_rows(ctx, {.x = merged, .index = windows.places, .rows = in.tokens, .out = out});
 }
 

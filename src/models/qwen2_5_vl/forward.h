@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fovea/tower/ops/context.h"
-#include "models/blocks/grid/inputs.h"
+#include "models/common/grid/inputs.h"
 #include "models/qwen2_5_vl/config.h"
 #include "models/qwen2_5_vl/weights.h"
 #include "models/qwen2_5_vl/windows.h"
@@ -13,6 +13,6 @@ namespace fovea::qwen2_5_vl {
 /// @param out [tokens, out_hidden_size], in the order of the items.
 /// Source: docs/reference/qwen2_5_vl.md, "Forward".
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
-             const blocks::GridInputs& in, const WindowInputs& windows, TensorView out);
+             const common::GridInputs& in, const WindowInputs& windows, TensorView out);
 
 }  // namespace fovea::qwen2_5_vl

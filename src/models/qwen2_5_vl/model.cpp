@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/grid/frame_processing.h"
-#include "models/blocks/grid/model.h"
+#include "models/common/grid/frame_processing.h"
+#include "models/common/grid/model.h"
 #include "models/qwen2_5_vl/config.h"
 #include "models/qwen2_5_vl/forward.h"
 #include "models/qwen2_5_vl/weights.h"
@@ -23,11 +23,11 @@ constexpr std::array<std::string_view, 1> kArchitectures{"Qwen2_5_VLForCondition
 /// of its width where others have two.
 std::int64_t attention_parity_rows(const Config& c) {
   if (c.num_full() == 0) return 0;
-  return blocks::attention_parity(c.hidden_size, 3 * c.intermediate_size / 2) * c.depth /
+  return common::attention_parity(c.hidden_size, 3 * c.intermediate_size / 2) * c.depth /
          c.num_full();
 }
 
-blocks::GridTower describe(const Config& c) {
+common::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,
           .out_width = c.out_hidden_size,
           .attention_parity_rows = attention_parity_rows(c),
@@ -39,16 +39,16 @@ blocks::GridTower describe(const Config& c) {
                     {"window_size", cat(c.window_size)}}};
 }
 
-class Model final : public blocks::GridModel {
+class Model final : public common::GridModel {
  public:
-  Model(Config config, blocks::GridProcessing processing, Weights weights)
+  Model(Config config, common::GridProcessing processing, Weights weights)
       : GridModel(describe(config), std::move(processing)),
         config_(std::move(config)),
         weights_(std::move(weights)) {}
 
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
                                                const GraphCapacity& capacity) const override {
-    std::vector<BufferDecl> decls = blocks::GridInputs::declare(config_.grid, capacity);
+    std::vector<BufferDecl> decls = common::GridInputs::declare(config_.grid, capacity);
     for (BufferDecl& decl : WindowInputs::declare(config_.window_side(), capacity)) {
       decls.push_back(std::move(decl));
     }
@@ -56,12 +56,12 @@ class Model final : public blocks::GridModel {
   }
   void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
                    InputWriter& writer) const override {
-    const blocks::PatchTables rows = blocks::GridInputs::fill(config_.grid, items, writer);
+    const common::PatchTables rows = common::GridInputs::fill(config_.grid, items, writer);
     WindowInputs::fill(config_.grid, config_.window_side(), items, rows, writer);
   }
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
                TensorView out) const override {
-    qwen2_5_vl::forward(ctx, config_, weights_, blocks::GridInputs::of(in), WindowInputs::of(in),
+    qwen2_5_vl::forward(ctx, config_, weights_, common::GridInputs::of(in), WindowInputs::of(in),
                         out);
   }
 
@@ -71,9 +71,9 @@ class Model final : public blocks::GridModel {
 };
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  blocks::GridProcessing processing = blocks::read_frame_processing(files, config.grid, media);
+  common::GridProcessing processing = common::read_frame_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
   return std::make_unique<Model>(config, std::move(processing), std::move(weights));
 }

@@ -7,11 +7,11 @@ namespace fovea::qwen2_5_vl {
 
 namespace {
 
-using Bias = blocks::WeightLoader::Bias;
+using Bias = common::WeightLoader::Bias;
 
 constexpr float kNormEpsilon = 1e-6f;  // fixed in the reference, not in config.json
 
-Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   return {.norm1 = loader.rms_norm(name + ".norm1", width, kNormEpsilon),
           .norm2 = loader.rms_norm(name + ".norm2", width, kNormEpsilon),
@@ -23,12 +23,12 @@ Block load_block(blocks::WeightLoader& loader, const Config& c, const std::strin
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
-  const blocks::GridGeometry& g = c.grid;
+  const common::GridGeometry& g = c.grid;
   const std::int64_t joined = c.joined_width();
   Weights w;
-  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
+  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
   w.patch_embed = {
       .normalize = loader.constant(normalize),
       .proj = loader.linear("patch_embed.proj", c.hidden_size,

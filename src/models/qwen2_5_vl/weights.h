@@ -3,31 +3,31 @@
 #include <vector>
 
 #include "media/normalize.h"
-#include "models/blocks/grid/layers.h"
-#include "models/blocks/layers.h"
-#include "models/blocks/weight_loader.h"
+#include "models/common/grid/layers.h"
+#include "models/common/layers.h"
+#include "models/common/weight_loader.h"
 #include "models/qwen2_5_vl/config.h"
 
 namespace fovea::qwen2_5_vl {
 
 struct Block {
-  blocks::RmsNorm norm1;
-  blocks::RmsNorm norm2;
-  blocks::Attention attn;
-  blocks::GatedMlp mlp;
+  common::RmsNorm norm1;
+  common::RmsNorm norm2;
+  common::Attention attn;
+  common::GatedMlp mlp;
 };
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
   Tensor inv_freq;                     ///< [head_dim / 4] f32
-  blocks::PatchEmbedding patch_embed;  ///< without bias
+  common::PatchEmbedding patch_embed;  ///< without bias
   std::vector<Block> blocks;
-  blocks::RmsNorm ln_q;  ///< of the merger: of rows before they are joined
-  blocks::Mlp merger;    ///< merge_area * hidden_size -> out_hidden_size
+  common::RmsNorm ln_q;  ///< of the merger: of rows before they are joined
+  common::Mlp merger;    ///< merge_area * hidden_size -> out_hidden_size
 };
 
 /// The whole list of tensors, by name and shape. Source: docs/reference/qwen2_5_vl.md, "Tensors".
-[[nodiscard]] Weights load_weights(blocks::WeightLoader& loader, const Config& config,
+[[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const media::NormalizeTable& normalize);
 
 }  // namespace fovea::qwen2_5_vl

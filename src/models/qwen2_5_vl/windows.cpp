@@ -25,7 +25,7 @@ void reorder(std::span<const std::int32_t> tokens, std::span<std::int32_t> value
 }  // namespace
 
 void WindowOrder::append(const std::array<std::int64_t, 3>& grid,
-                         const blocks::GridGeometry& geometry, std::int64_t side) {
+                         const common::GridGeometry& geometry, std::int64_t side) {
   const std::int64_t height = grid[1] / geometry.spatial_merge_size;
   const std::int64_t width = grid[2] / geometry.spatial_merge_size;
   auto frame = static_cast<std::int64_t>(tokens.size());  // first token of a frame
@@ -53,8 +53,8 @@ std::vector<BufferDecl> WindowInputs::declare(std::int64_t side, const GraphCapa
           {kLive, DType::kI32, {1}}};
 }
 
-void WindowInputs::fill(const blocks::GridGeometry& geometry, std::int64_t side,
-                        std::span<const PreparedItem* const> items, const blocks::PatchTables& rows,
+void WindowInputs::fill(const common::GridGeometry& geometry, std::int64_t side,
+                        std::span<const PreparedItem* const> items, const common::PatchTables& rows,
                         InputWriter& writer) {
   WindowOrder order;
   for (const PreparedItem* item : items) order.append(item->plan.grid, geometry, side);

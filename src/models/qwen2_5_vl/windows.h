@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/blocks/grid/inputs.h"
+#include "models/common/grid/inputs.h"
 
 namespace fovea::qwen2_5_vl {
 
@@ -17,11 +17,11 @@ struct WindowOrder {
 
   /// Appends the windows of one more item.
   /// @param grid in patches, as ItemPlan::grid.
-  void append(const std::array<std::int64_t, 3>& grid, const blocks::GridGeometry& geometry,
+  void append(const std::array<std::int64_t, 3>& grid, const common::GridGeometry& geometry,
               std::int64_t side);
 };
 
-/// What the tower reads beside blocks::GridInputs, whose rows it expects in the order of windows.
+/// What the tower reads beside common::GridInputs, whose rows it expects in the order of windows.
 struct WindowInputs {
   ConstTensorView cu_seqlens;  ///< [windows + 1] i32, in patches
   ConstTensorView places;      ///< [tokens] i32: place of each token in the order of windows
@@ -32,10 +32,10 @@ struct WindowInputs {
   [[nodiscard]] static std::vector<BufferDecl> declare(std::int64_t side,
                                                        const GraphCapacity& capacity);
   /// Writes all of them, and puts `rows` in the order of windows.
-  /// @param rows of blocks::GridInputs::fill for the same items.
+  /// @param rows of common::GridInputs::fill for the same items.
   /// @throws Error(kUnavailable) if a buffer holds less.
-  static void fill(const blocks::GridGeometry& geometry, std::int64_t side,
-                   std::span<const PreparedItem* const> items, const blocks::PatchTables& rows,
+  static void fill(const common::GridGeometry& geometry, std::int64_t side,
+                   std::span<const PreparedItem* const> items, const common::PatchTables& rows,
                    InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static WindowInputs of(const NamedTensors& in);

@@ -2,26 +2,26 @@
 #include "models/qwen2_vl/config.h"
 
 #include "core/check.h"
-#include "models/blocks/activation.h"
-#include "models/blocks/config_reader.h"
+#include "models/common/activation.h"
+#include "models/common/config_reader.h"
 
 namespace fovea::qwen2_vl {
 
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView vision = files.config.root().at("vision_config");
   Config c;
-  c.depth = blocks::read_size(vision, "depth", c.depth, blocks::kMaxDepth);
-  c.embed_dim = blocks::read_size(vision, "embed_dim", c.embed_dim);
-  c.hidden_size = blocks::read_size(vision, "hidden_size", c.hidden_size);
-  c.num_heads = blocks::read_size(vision, "num_heads", c.num_heads);
+  c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
+  c.embed_dim = common::read_size(vision, "embed_dim", c.embed_dim);
+  c.hidden_size = common::read_size(vision, "hidden_size", c.hidden_size);
+  c.num_heads = common::read_size(vision, "num_heads", c.num_heads);
   c.mlp_ratio = vision.number_or("mlp_ratio", c.mlp_ratio);
   FOVEA_CHECK(c.mlp_ratio > 0 && c.mlp_ratio <= 64 && c.mlp_width() >= 1, kCorruptData,
               vision.path(), ".mlp_ratio: expected a number in (0, 64], got ", c.mlp_ratio);
-  c.grid = blocks::read_grid_geometry(vision, c.grid);
-  c.rope_theta = blocks::read_rope_theta(vision, c.rope_theta);
-  c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "quick_gelu"),
+  c.grid = common::read_grid_geometry(vision, c.grid);
+  c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
+  c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "quick_gelu"),
                                           vision.path() + ".hidden_act");
-  blocks::check_heads(vision, c.embed_dim, c.num_heads);
+  common::check_heads(vision, c.embed_dim, c.num_heads);
   return c;
 }
 

@@ -4,7 +4,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/blocks/grid/geometry.h"
+#include "models/common/grid/geometry.h"
 
 namespace fovea::qwen2_vl {
 
@@ -18,7 +18,7 @@ struct Config {
   std::int64_t num_heads = 16;
   double rope_theta = 10000.0;                               ///< rope_parameters.rope_theta
   ops::Activation hidden_act = ops::Activation::kQuickGelu;  ///< of the MLP; the merger's is erf
-  blocks::GridGeometry grid{.patch_size = 14};
+  common::GridGeometry grid{.patch_size = 14};
 
   [[nodiscard]] std::int64_t head_dim() const { return embed_dim / num_heads; }
   [[nodiscard]] std::int64_t mlp_width() const {

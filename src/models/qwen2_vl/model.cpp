@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/grid/frame_processing.h"
-#include "models/blocks/grid/model.h"
+#include "models/common/grid/frame_processing.h"
+#include "models/common/grid/model.h"
 #include "models/qwen2_vl/config.h"
 #include "models/qwen2_vl/forward.h"
 #include "models/qwen2_vl/weights.h"
@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kArchitectures{"Qwen2VLForConditionalGeneration"};
 
-blocks::GridTower describe(const Config& c) {
+common::GridTower describe(const Config& c) {
   return {.main_width = c.hidden_size,
           .out_width = c.hidden_size,
-          .attention_parity_rows = blocks::attention_parity(c.embed_dim, c.mlp_width()),
+          .attention_parity_rows = common::attention_parity(c.embed_dim, c.mlp_width()),
           .facts = {{"depth", cat(c.depth)},
                     {"embed_dim", cat(c.embed_dim)},
                     {"MLP width", cat(c.mlp_width())},
@@ -29,11 +29,11 @@ blocks::GridTower describe(const Config& c) {
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  blocks::GridProcessing processing = blocks::read_frame_processing(files, config.grid, media);
+  common::GridProcessing processing = common::read_frame_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<blocks::PlainGridModel<Config, Weights>>(
+  return std::make_unique<common::PlainGridModel<Config, Weights>>(
       describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr float kNormEpsilon = 1e-6f;  // fixed in the reference, not in config.json
 
-blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.embed_dim;
   return {.norm1 = loader.layer_norm(name + ".norm1", width, kNormEpsilon),
           .norm2 = loader.layer_norm(name + ".norm2", width, kNormEpsilon),
@@ -23,16 +23,16 @@ blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const st
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
-  const blocks::GridGeometry& g = c.grid;
+  const common::GridGeometry& g = c.grid;
   const std::int64_t joined = c.joined_width();
   Weights w;
-  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
+  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
   w.patch_embed = {.normalize = loader.constant(normalize),
                    .proj = loader.linear("patch_embed.proj", c.embed_dim,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size},
-                                         blocks::WeightLoader::Bias::kNo)};
+                                         common::WeightLoader::Bias::kNo)};
   for (std::int64_t i = 0; i < c.depth; ++i) {
     const auto block = loader.block(i);
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "media/normalize.h"
-#include "models/blocks/grid/layers.h"
-#include "models/blocks/layers.h"
-#include "models/blocks/weight_loader.h"
+#include "models/common/grid/layers.h"
+#include "models/common/layers.h"
+#include "models/common/weight_loader.h"
 #include "models/qwen2_vl/config.h"
 
 namespace fovea::qwen2_vl {
@@ -13,14 +13,14 @@ namespace fovea::qwen2_vl {
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
   Tensor inv_freq;                     ///< [head_dim / 4] f32
-  blocks::PatchEmbedding patch_embed;  ///< without bias
-  std::vector<blocks::Block> blocks;
-  blocks::LayerNorm ln_q;  ///< of the merger: of rows before they are joined
-  blocks::Mlp merger;      ///< merge_area * embed_dim -> hidden_size
+  common::PatchEmbedding patch_embed;  ///< without bias
+  std::vector<common::Block> blocks;
+  common::LayerNorm ln_q;  ///< of the merger: of rows before they are joined
+  common::Mlp merger;      ///< merge_area * embed_dim -> hidden_size
 };
 
 /// The whole list of tensors, by name and shape. Source: docs/reference/qwen2_vl.md, "Tensors".
-[[nodiscard]] Weights load_weights(blocks::WeightLoader& loader, const Config& config,
+[[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const media::NormalizeTable& normalize);
 
 }  // namespace fovea::qwen2_vl

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/check.h"
-#include "models/blocks/activation.h"
-#include "models/blocks/config_reader.h"
+#include "models/common/activation.h"
+#include "models/common/config_reader.h"
 
 namespace fovea::qwen3_vl {
 
@@ -17,7 +17,7 @@ namespace {
 std::vector<std::int64_t> read_deepstack(const JsonView& vision, std::int64_t depth,
                                          const std::string& architecture) {
   constexpr const char* kKey = "deepstack_visual_indexes";
-  if (const auto levels = vision.find(kKey)) return blocks::read_block_indexes(*levels, depth);
+  if (const auto levels = vision.find(kKey)) return common::read_block_indexes(*levels, depth);
   if (architecture.starts_with("Qwen3_5")) return {};
   std::vector<std::int64_t> assumed{8, 16, 24};
   FOVEA_CHECK(assumed.back() < depth, kCorruptData, vision.path(), ".", kKey,
@@ -35,20 +35,20 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView vision = files.config.root().at("vision_config");
   Config c;
   const auto read = [&](std::string_view key, std::int64_t& field) {
-    field = blocks::read_size(vision, key, field);
+    field = common::read_size(vision, key, field);
   };
-  c.depth = blocks::read_size(vision, "depth", c.depth, blocks::kMaxDepth);
+  c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
   read("hidden_size", c.hidden_size);
   read("intermediate_size", c.intermediate_size);
   read("num_heads", c.num_heads);
   read("out_hidden_size", c.out_hidden_size);
   read("num_position_embeddings", c.num_position_embeddings);
-  c.grid = blocks::read_grid_geometry(vision, c.grid);
+  c.grid = common::read_grid_geometry(vision, c.grid);
   c.deepstack_visual_indexes = read_deepstack(vision, c.depth, files.architecture());
-  c.rope_theta = blocks::read_rope_theta(vision, c.rope_theta);
-  c.hidden_act = blocks::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
+  c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
+  c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
                                           vision.path() + ".hidden_act");
-  blocks::check_heads(vision, c.hidden_size, c.num_heads);
+  common::check_heads(vision, c.hidden_size, c.num_heads);
   return c;
 }
 

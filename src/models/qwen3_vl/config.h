@@ -5,7 +5,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/blocks/grid/geometry.h"
+#include "models/common/grid/geometry.h"
 
 namespace fovea::qwen3_vl {
 
@@ -21,7 +21,7 @@ struct Config {
   std::vector<std::int64_t> deepstack_visual_indexes;       ///< absent: [8, 16, 24], Qwen3.5: none
   double rope_theta = 10000.0;                              ///< rope_parameters.rope_theta
   ops::Activation hidden_act = ops::Activation::kGeluTanh;  ///< of the MLP; mergers have kGeluErf
-  blocks::GridGeometry grid;                                ///< patch_size, spatial_merge_size
+  common::GridGeometry grid;                                ///< patch_size, spatial_merge_size
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_heads; }
   /// Side of the table of positions, floor(sqrt(num_position_embeddings)): what is left of the

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "fovea/tower/ops/patch.h"
-#include "models/blocks/grid/layers.h"
+#include "models/common/grid/layers.h"
 
 namespace fovea::qwen3_vl {
 
-void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::GridInputs& in,
+void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::GridInputs& in,
              TensorView out) {
   const std::int64_t tokens = out.shape[0];
   const std::int64_t patches = tokens * c.grid.merge_area();
@@ -18,14 +18,14 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
 
   const TensorView x = ctx.arena.tensor(out.dtype, {patches, c.hidden_size});
   // x = conv3d(normalise(pixels)) + interpolated position embedding
-  blocks::embed_patches(ctx, c.grid, w.patch_embed, in, x);
+  common::embed_patches(ctx, c.grid, w.patch_embed, in, x);
   ops::add_positions_bilinear(ctx, {.table = w.pos_embed.view(),
                                     .positions = in.positions,
                                     .table_height = c.position_side(),
                                     .table_width = c.position_side(),
                                     .rows = in.patches,
                                     .x = x});
-  const blocks::AttendedRows rows = blocks::rotated_rows(ctx, in, w.inv_freq, patches);
+  const common::AttendedRows rows = common::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // Deepstack mergers read the residual stream between blocks. Their norm takes a snapshot of it,
   // so the two GEMMs can overlap with the blocks that follow.
@@ -38,20 +38,20 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const blocks::
   // deepstack[k] = mlp_k(LN_k(join(x)))
   const auto add_level = [&](std::size_t k, TensorView level) {
     const Merger& merger = w.deepstack[k];
-    blocks::norm(ctx, merger.norm, level.reshaped(joined_shape), in.tokens, joined[k]);
+    common::norm(ctx, merger.norm, level.reshaped(joined_shape), in.tokens, joined[k]);
     side.stream.wait_for(ctx.stream);
-    blocks::mlp(side, merger.mlp, in.tokens, joined[k], side_wide, out,
+    common::mlp(side, merger.mlp, in.tokens, joined[k], side_wide, out,
                 (static_cast<std::int64_t>(k) + 1) * c.out_hidden_size);
   };
 
   // x = x + attention(LN1(x)); x = x + mlp(LN2(x))
-  blocks::add_blocks(ctx, w.stack, rows, x, c.deepstack_visual_indexes, add_level);
+  common::add_blocks(ctx, w.stack, rows, x, c.deepstack_visual_indexes, add_level);
 
   // out = mlp(join(LN(x)))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);
   const TensorView wide = ctx.arena.tensor(out.dtype, joined_shape);
-  blocks::norm(ctx, w.merger.norm, x, in.patches, normed);
-  blocks::mlp(ctx, w.merger.mlp, in.tokens, normed.reshaped(joined_shape), wide, out);
+  common::norm(ctx, w.merger.norm, x, in.patches, normed);
+  common::mlp(ctx, w.merger.mlp, in.tokens, normed.reshaped(joined_shape), wide, out);
   if (has_deepstack) ctx.stream.wait_for(ctx.side);
 }
 

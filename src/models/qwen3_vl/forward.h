@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fovea/tower/ops/context.h"
-#include "models/blocks/grid/inputs.h"
+#include "models/common/grid/inputs.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/weights.h"
 
@@ -11,6 +11,6 @@ namespace fovea::qwen3_vl {
 /// @param out [tokens, out_width]: main embedding, then the deepstack levels, side by side.
 /// Source: docs/reference/qwen_glm.md, "Forward of Qwen3-VL".
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
-             const blocks::GridInputs& in, TensorView out);
+             const common::GridInputs& in, TensorView out);
 
 }  // namespace fovea::qwen3_vl

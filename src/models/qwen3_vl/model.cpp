@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/grid/model.h"
+#include "models/common/grid/model.h"
 #include "models/qwen3_vl/config.h"
 #include "models/qwen3_vl/forward.h"
 #include "models/qwen3_vl/processing.h"
@@ -23,10 +23,10 @@ constexpr std::array<std::string_view, 4> kArchitectures{
     "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"};
 constexpr std::span kQwen3Vl = std::span(kArchitectures).first<2>();
 
-blocks::GridTower describe(const Config& c) {
+common::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,
           .out_width = c.out_width(),
-          .attention_parity_rows = blocks::attention_parity(c.hidden_size, c.intermediate_size),
+          .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
           .facts = {{"depth", cat(c.depth)},
                     {"hidden_size", cat(c.hidden_size)},
                     {"intermediate_size", cat(c.intermediate_size)},
@@ -35,11 +35,11 @@ blocks::GridTower describe(const Config& c) {
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, blocks::WeightLoader& loader) {
+                                        const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  blocks::GridProcessing processing = read_processing(files, config.grid, media);
+  common::GridProcessing processing = read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<blocks::PlainGridModel<Config, Weights>>(
+  return std::make_unique<common::PlainGridModel<Config, Weights>>(
       describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 

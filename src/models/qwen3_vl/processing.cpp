@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/blocks/config_reader.h"
-#include "models/blocks/grid/processor_file.h"
+#include "models/common/config_reader.h"
+#include "models/common/grid/processor_file.h"
 
 namespace fovea::qwen3_vl {
 
 namespace {
 
-using blocks::VideoBounds;
+using common::VideoBounds;
 
 /// The limits of a video's area once frames are limited one by one.
-blocks::PixelRange capped(const VideoBounds& bounds, blocks::PixelRange range,
+common::PixelRange capped(const VideoBounds& bounds, common::PixelRange range,
                           std::int64_t num_frames, std::int64_t factor) {
   if (!bounds.cap_pixels_per_frame || num_frames < 1) return range;
   const std::int64_t per_frame =
@@ -30,7 +30,7 @@ blocks::PixelRange capped(const VideoBounds& bounds, blocks::PixelRange range,
 std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t total_frames,
                                         double video_fps, double target_fps) {
   constexpr double kAbsurd = 1e9;  // keeps the count an integer for any rate
-  const double fps = video_fps > 0 ? video_fps : blocks::kUnknownFps;
+  const double fps = video_fps > 0 ? video_fps : common::kUnknownFps;
   const double rate = std::min(target_fps, bounds.max_fps);
   const double wanted = std::min(static_cast<double>(total_frames) / fps * rate, kAbsurd);
   std::int64_t count = std::max(static_cast<std::int64_t>(wanted), bounds.min_frames);
@@ -48,13 +48,13 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
 /// checkpoints say is assumed.
 /// Source: transformers 5.24, qwen2_vl/image_processing_qwen2_vl.py, whose class reads the files of
 /// images here, too, and qwen3_vl/video_processing_qwen3_vl.py.
-blocks::ProcessorClasses classes_for(const checkpoint::HfConfig& files) {
-  blocks::ProcessorClasses classes{
+common::ProcessorClasses classes_for(const checkpoint::HfConfig& files) {
+  common::ProcessorClasses classes{
       .image = {.range = {56 * 56, 28 * 28 * 1280},
-                .scaling = blocks::kClipScaling,
+                .scaling = common::kClipScaling,
                 .overrides_size = true},
       .video = {
-          .range = {128 * 32 * 32, 32 * 32 * 768}, .scaling = {}, .more = blocks::kVideoBoundKeys}};
+          .range = {128 * 32 * 32, 32 * 32 * 768}, .scaling = {}, .more = common::kVideoBoundKeys}};
   if (!files.image_processor()) {
     classes.image.range = {65536, 16777216};
     classes.image.scaling = {};
@@ -65,20 +65,20 @@ blocks::ProcessorClasses classes_for(const checkpoint::HfConfig& files) {
 
 }  // namespace
 
-blocks::GridProcessing read_processing(const checkpoint::HfConfig& files,
-                                       const blocks::GridGeometry& grid,
+common::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                       const common::GridGeometry& grid,
                                        const MediaOptions& media) {
-  blocks::GridProcessing p{.geometry = grid};
-  blocks::read_grid_processor(files, classes_for(files), media, p);
-  const VideoBounds bounds = blocks::read_video_bounds(files, media, {});
+  common::GridProcessing p{.geometry = grid};
+  common::read_grid_processor(files, classes_for(files), media, p);
+  const VideoBounds bounds = common::read_video_bounds(files, media, {});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {
-    return blocks::smart_resize_image(height_px, width_px, factor, range);
+    return common::smart_resize_image(height_px, width_px, factor, range);
   };
   p.video_size = [grid, bounds, range = p.limits.video](
                      std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px) {
     const std::int64_t factor = grid.resize_factor();
-    return blocks::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
+    return common::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
                                       factor, capped(bounds, range, num_frames, factor));
   };
   p.sample_frames = [bounds](std::int64_t total, double video_fps, double target_fps) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr float kNormEpsilon = 1e-6f;  // fixed in the reference, not in config.json
 
-blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
   return {
       .norm1 = loader.layer_norm(name + ".norm1", c.hidden_size, kNormEpsilon),
       .norm2 = loader.layer_norm(name + ".norm2", c.hidden_size, kNormEpsilon),
@@ -21,7 +21,7 @@ blocks::Block load_block(blocks::WeightLoader& loader, const Config& c, const st
               .activation = c.hidden_act}};
 }
 
-Merger load_merger(blocks::WeightLoader& loader, const Config& c, const std::string& name,
+Merger load_merger(common::WeightLoader& loader, const Config& c, const std::string& name,
                    std::int64_t norm_features) {
   const std::int64_t joined = c.joined_width();
   return {.norm = loader.layer_norm(name + ".norm", norm_features, kNormEpsilon),
@@ -32,17 +32,17 @@ Merger load_merger(blocks::WeightLoader& loader, const Config& c, const std::str
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c,
+Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
-  const blocks::GridGeometry& g = c.grid;
+  const common::GridGeometry& g = c.grid;
   Weights w;
-  w.inv_freq = blocks::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
+  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
   w.patch_embed = {.normalize = loader.constant(normalize),
                    .proj = loader.linear("patch_embed.proj", c.hidden_size,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size})};
   w.pos_embed = loader.f32("pos_embed.weight", {c.num_position_embeddings, c.hidden_size});
   w.pos_embed.shape = {c.position_side() * c.position_side(), c.hidden_size};
-  std::vector<blocks::Block> stacked;
+  std::vector<common::Block> stacked;
   for (std::int64_t i = 0; i < c.depth; ++i) {
     const auto block = loader.block(i);
     stacked.push_back(load_block(loader, c, cat("blocks.", i)));

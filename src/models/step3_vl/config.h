@@ -8,7 +8,7 @@
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "fovea/tower/ops/linear.h"
 #include "media/resize/resize_fine.h"
-#include "models/blocks/views/geometry.h"
+#include "models/common/views/geometry.h"
 
 namespace fovea::step3_vl {
 
@@ -38,13 +38,13 @@ enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
 
 /// A square view as the tower sees it. A pixel is kLevelBytes bytes per channel, and two
 /// convolutions have stride 2.
-[[nodiscard]] constexpr blocks::SquareView view_of(std::int64_t side_px) {
+[[nodiscard]] constexpr common::SquareView view_of(std::int64_t side_px) {
   return {
       .side_px = side_px, .patch_px = Config::kPatch, .stride = 4, .planes = media::kLevelBytes};
 }
 
 /// What each path takes, in the order of Path: the whole image, and a window of it.
-inline constexpr std::array<blocks::SquareView, kNumPaths> kViews{view_of(728), view_of(504)};
+inline constexpr std::array<common::SquareView, kNumPaths> kViews{view_of(728), view_of(504)};
 
 /// Reads and validates config.json. @throws Error(kCorruptData) naming the key for wrong types,
 /// Error(kUnsupported) for values this tower does not have.

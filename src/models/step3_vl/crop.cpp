@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "models/blocks/frames.h"
+#include "models/common/frames.h"
 
 namespace fovea::step3_vl {
 
@@ -48,7 +48,7 @@ void limit_size(Crop& crop) {
 }  // namespace
 
 Crop plan_crop(std::int64_t width_px, std::int64_t height_px, bool windows) {
-  blocks::check_area(width_px, height_px);
+  common::check_area(width_px, height_px);
   Crop crop{.width_px = width_px, .height_px = height_px};
   const double aspect = ratio(width_px, height_px);
   if (std::min(width_px, height_px) < 32 && (aspect > 4 || aspect < 0.25)) {

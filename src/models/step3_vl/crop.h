@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "models/blocks/views/tiles.h"
+#include "models/common/views/tiles.h"
 
 namespace fovea::step3_vl {
 
@@ -12,7 +12,7 @@ struct Crop {
   std::int64_t width_px = 0;   ///< of the image, or the square, once its longer side is limited
   std::int64_t height_px = 0;
   std::int64_t window_px = 0;  ///< side of the windows; 0: the image has none
-  blocks::Tiling windows{.cols = 0, .rows = 0};
+  common::Tiling windows{.cols = 0, .rows = 0};
   std::int64_t crop_width_px = 0;   ///< size that windows are cut from, which may be smaller than a
   std::int64_t crop_height_px = 0;  ///< window
 };

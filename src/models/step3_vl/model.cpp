@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/blocks/views/model.h"
+#include "models/common/views/model.h"
 #include "models/step3_vl/config.h"
 #include "models/step3_vl/forward.h"
 #include "models/step3_vl/processor.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kArchitectures{"Step3VLForConditionalGeneration"};
 
-blocks::ViewTower describe(const Config& c) {
+common::ViewTower describe(const Config& c) {
   return {
       .width = c.text_hidden_size,
       .max_token_budget = c.max_tokens,
@@ -32,7 +32,7 @@ blocks::ViewTower describe(const Config& c) {
                 {"windows", c.enable_patch ? "of 504x504 or less" : "none"}}};
 }
 
-class Model final : public blocks::ViewModel {
+class Model final : public common::ViewModel {
  public:
   Model(const Config& config, Weights weights)
       : ViewModel(describe(config), std::make_unique<Processor>(config.enable_patch)),
@@ -42,7 +42,7 @@ class Model final : public blocks::ViewModel {
                TensorView out) const override {
     const auto index = static_cast<Path>(path);
     const std::int64_t tokens = kViews[index].tokens();
-    for (const blocks::ViewBatch& chunk : view_inputs(path, capacity, in).chunks) {
+    for (const common::ViewBatch& chunk : view_inputs(path, capacity, in).chunks) {
       step3_vl::forward(ctx, weights_, index, chunk,
                         row_range(out, chunk.first * tokens, chunk.count * tokens));
     }
@@ -71,7 +71,7 @@ class Model final : public blocks::ViewModel {
 };
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files, const MediaOptions&,
-                                        blocks::WeightLoader& loader) {
+                                        common::WeightLoader& loader) {
   const Config config = parse_config(files);
   return std::make_unique<Model>(config, load_weights(loader, config));
 }

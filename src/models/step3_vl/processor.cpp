@@ -1,8 +1,8 @@
 // From an image to its views: the whole image, and windows of large ones.
 #include "models/step3_vl/processor.h"
 
-#include "models/blocks/frames.h"
-#include "models/blocks/views/plan.h"
+#include "models/common/frames.h"
+#include "models/common/views/plan.h"
 #include "models/step3_vl/crop.h"
 
 namespace fovea::step3_vl {
@@ -10,17 +10,17 @@ namespace fovea::step3_vl {
 namespace {
 
 media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_px) {
-  return blocks::resized(image, width_px, height_px, media::ResizeEngine::kPillow,
+  return common::resized(image, width_px, height_px, media::ResizeEngine::kPillow,
                          media::ResizeFilter::kBilinear);
 }
 
 /// A black square with the part of an image from (left, top) on that fits it.
 void cut(RgbView image, std::int64_t left_px, std::int64_t top_px, media::Image& square) {
   square.rgb.resize(static_cast<std::size_t>(square.width_px * square.height_px * 3));
-  blocks::cut_square(image, left_px, top_px, square.width_px, square.rgb);
+  common::cut_square(image, left_px, top_px, square.width_px, square.rgb);
 }
 
-void fill_view(RgbView image, const blocks::SquareView& view, std::span<std::uint8_t> out) {
+void fill_view(RgbView image, const common::SquareView& view, std::span<std::uint8_t> out) {
   media::resize_rgb_fine(
       {.src = {image.rgb, static_cast<std::size_t>(image.width_px * image.height_px * 3)},
        .src_width_px = image.width_px,
@@ -36,18 +36,18 @@ void fill_windows(RgbView image, const Crop& crop, std::span<std::uint8_t> out) 
   const std::size_t view_bytes = kViews[kLocal].pixel_bytes();
   media::Image window{side, side, {}};
   for (std::int64_t i = 0; i < crop.windows.count(); ++i, out = out.subspan(view_bytes)) {
-    cut(blocks::view_of(source), i % crop.windows.cols * side, i / crop.windows.cols * side,
+    cut(common::view_of(source), i % crop.windows.cols * side, i / crop.windows.cols * side,
         window);
-    fill_view(blocks::view_of(window), kViews[kLocal], out.first(view_bytes));
+    fill_view(common::view_of(window), kViews[kLocal], out.first(view_bytes));
   }
 }
 
 }  // namespace
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  const blocks::SquareView& whole = kViews[kGlobal];
+  const common::SquareView& whole = kViews[kGlobal];
   const Crop crop = plan_crop(width_px, height_px, windows_);
-  ItemPlan plan = blocks::plan_views(width_px, height_px, crop.windows,
+  ItemPlan plan = common::plan_views(width_px, height_px, crop.windows,
                                      {{whole, 1}, {kViews[kLocal], crop.windows.count()}});
   plan.resized_width_px = crop.window_px > 0 ? crop.crop_width_px : whole.side_px;
   plan.resized_height_px = crop.window_px > 0 ? crop.crop_height_px : whole.side_px;
@@ -60,17 +60,17 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
-  blocks::check_frame(plan, index, frame, out);
+  common::check_frame(plan, index, frame, out);
   RgbView image = frame;
   const Crop crop = plan_crop(plan.source_width_px, plan.source_height_px, windows_);
   media::Image changed{crop.square_px, crop.square_px, {}};
   if (crop.square_px > 0) {
     cut(image, 0, 0, changed);
-    image = blocks::view_of(changed);
+    image = common::view_of(changed);
   }
   if (image.width_px != crop.width_px || image.height_px != crop.height_px) {
     changed = resized(image, crop.width_px, crop.height_px);
-    image = blocks::view_of(changed);
+    image = common::view_of(changed);
   }
   const std::size_t whole_bytes = kViews[kGlobal].pixel_bytes();
   fill_view(image, kViews[kGlobal], out.first(whole_bytes));

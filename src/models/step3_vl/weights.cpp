@@ -5,13 +5,13 @@
 
 #include "core/check.h"
 #include "media/normalize.h"
-#include "models/blocks/position_table.h"
+#include "models/common/position_table.h"
 
 namespace fovea::step3_vl {
 
 namespace {
 
-using Bias = blocks::WeightLoader::Bias;
+using Bias = common::WeightLoader::Bias;
 
 /// The patch embedding over pixels of several bytes. A level is sum_p b_p / 256^p; normalised, with
 /// n(b) = (b / 255 - mean) / std from the table, it is
@@ -48,18 +48,18 @@ std::vector<float> repeat_first(std::span<const float> table, std::int64_t cols)
   return result;
 }
 
-Tensor load_positions(blocks::WeightLoader& loader, const Config& c,
-                      const blocks::SquareView& view) {
+Tensor load_positions(common::WeightLoader& loader, const Config& c,
+                      const common::SquareView& view) {
   const std::int64_t stored = kViews[kGlobal].grid();
   return loader.f32_from(
       "vision_model.embeddings.position_embedding.weight", {1 + stored * stored, c.hidden_size},
       {Config::kClassRows + view.patches(), c.hidden_size}, [&](std::span<const float> table) {
-        return repeat_first(blocks::resize_class_table(table, stored, view.grid(), c.hidden_size),
+        return repeat_first(common::resize_class_table(table, stored, view.grid(), c.hidden_size),
                             c.hidden_size);
       });
 }
 
-Layer load_layer(blocks::WeightLoader& loader, const Config& c, const std::string& name) {
+Layer load_layer(common::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const auto epsilon = static_cast<float>(c.layer_norm_eps);
   return {.attn = {.qkv = loader.linear(name + ".self_attn.qkv_proj", 3 * width, {width}),
@@ -74,7 +74,7 @@ Layer load_layer(blocks::WeightLoader& loader, const Config& c, const std::strin
 
 }  // namespace
 
-Weights load_weights(blocks::WeightLoader& loader, const Config& c) {
+Weights load_weights(common::WeightLoader& loader, const Config& c) {
   constexpr std::int64_t kPatch = Config::kPatch;
   constexpr std::int64_t kPatchBytes = 3 * media::kLevelBytes * kPatch * kPatch;
   const std::int64_t features = 2 * c.output_hidden_size;

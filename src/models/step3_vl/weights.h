@@ -3,32 +3,32 @@
 #include <array>
 #include <vector>
 
-#include "models/blocks/layers.h"
-#include "models/blocks/weight_loader.h"
+#include "models/common/layers.h"
+#include "models/common/weight_loader.h"
 #include "models/step3_vl/config.h"
 
 namespace fovea::step3_vl {
 
 /// A layer with a norm at the end of each branch.
 struct Layer {
-  blocks::Attention attn;
-  blocks::LayerNorm layer_norm1;
-  blocks::Mlp mlp;
-  blocks::LayerNorm layer_norm2;
+  common::Attention attn;
+  common::LayerNorm layer_norm1;
+  common::Mlp mlp;
+  common::LayerNorm layer_norm2;
 };
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  blocks::PatchEmbedding patch_embedding;   ///< over pixels of kLevelBytes bytes
+  common::PatchEmbedding patch_embedding;   ///< over pixels of kLevelBytes bytes
   Tensor class_rows;                        ///< [4, hidden_size] f32: the class token
   std::array<Tensor, kNumPaths> positions;  ///< [4 + patches, hidden_size] f32
   std::vector<Layer> layers;
   ops::PackedLinear vit_downsampler;      ///< 2 x 2 convolution of stride 2 -> output_hidden_size
-  blocks::Conv3x3 vit_downsampler2;       ///< stride 2 -> 2 * output_hidden_size
+  common::Conv3x3 vit_downsampler2;       ///< stride 2 -> 2 * output_hidden_size
   ops::PackedLinear vit_large_projector;  ///< -> text_hidden_size
 };
 
 /// The whole list of tensors, by name and shape. Source: docs/reference/step3_vl.md, "Tensors".
-[[nodiscard]] Weights load_weights(blocks::WeightLoader& loader, const Config& config);
+[[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config);
 
 }  // namespace fovea::step3_vl

@@ -68,7 +68,7 @@ class Assemble : public ::testing::Test {
   std::unique_ptr<Device> device_ = make_cpu_device(1, *kernels_);
   std::unique_ptr<Stream> stream_ = device_->create_stream();
   checkpoint::WeightSource source_ = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader_{source_, "", *device_, *stream_};
+  common::WeightLoader loader_{source_, "", *device_, *stream_};
   Weights weights_;
 };
 

@@ -153,7 +153,7 @@ TEST(DeepseekOcrView, HasTheGridAndTokensOfItsSide) {
   };
   for (const Case& c :
        {Case{512, 32, 8}, Case{640, 40, 10}, Case{1024, 64, 16}, Case{1280, 80, 20}}) {
-    const blocks::SquareView view = view_of(c.side);
+    const common::SquareView view = view_of(c.side);
     EXPECT_EQ(view.grid(), c.grid) << "of SAM";
     EXPECT_EQ(view.patches(), c.grid * c.grid);
     EXPECT_EQ(view.tokens_side(), c.tokens_side);

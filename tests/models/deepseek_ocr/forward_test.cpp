@@ -41,10 +41,10 @@ class DeepseekOcrForward : public ::testing::TestWithParam<std::string> {
   }
 
   std::vector<float> forward_with_newlines(Path path, std::span<const std::uint8_t> pixels) {
-    const blocks::ViewLayout layout = layout_of(views()[path], path);
-    test::HostInputs inputs(blocks::ViewInputs::declare(layout, 1));
+    const common::ViewLayout layout = layout_of(views()[path], path);
+    test::HostInputs inputs(common::ViewInputs::declare(layout, 1));
     inputs.fill([&](InputWriter& writer) {
-      writer.copy(blocks::ViewInputs::fill(layout, 1, 1, 1, writer), pixels);
+      writer.copy(common::ViewInputs::fill(layout, 1, 1, 1, writer), pixels);
     });
     const std::int64_t rows = layout.tokens;
     std::vector<float> out(static_cast<std::size_t>(rows * config_.n_embed));
@@ -52,7 +52,7 @@ class DeepseekOcrForward : public ::testing::TestWithParam<std::string> {
     Arena arena(memory.data(), memory.bytes());
     ExecContext ctx{*stream_, *kernels_, arena, *stream_};
     deepseek_ocr::forward(
-        ctx, {config_, weights_, path}, blocks::ViewInputs::of(layout, 1, inputs.tensors()),
+        ctx, {config_, weights_, path}, common::ViewInputs::of(layout, 1, inputs.tensors()),
         {reinterpret_cast<std::byte*>(out.data()), DType::kF32, {rows, config_.n_embed}});
     return out;
   }
@@ -130,7 +130,7 @@ class DeepseekOcrForward : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Kernels> kernels_ = make_cpu_kernels(detect_cpu_isa());
   std::unique_ptr<Device> device_ = make_cpu_device(3, *kernels_);
   std::unique_ptr<Stream> stream_ = device_->create_stream();
-  blocks::WeightLoader loader_{source_, "model.", *device_, *stream_};
+  common::WeightLoader loader_{source_, "model.", *device_, *stream_};
   Weights weights_ =
       load_weights(loader_, config_, views(),
                    media::to_tensor_normalize_table(processor_.processing().image_mean,
@@ -194,7 +194,7 @@ TEST(DeepseekOcrViewLayout, ChunksHoldAboutSixteenThousandPatches) {
 }
 
 TEST(DeepseekOcrViewLayout, LiveCountsAreThoseOfTheStagesOfTheTowers) {
-  const blocks::ViewLayout layout = layout_of(view_of(640), kLocal);
+  const common::ViewLayout layout = layout_of(view_of(640), kLocal);
   EXPECT_EQ(layout.sequence.rows(), 101) << "tokens and the class token";
   EXPECT_EQ(layout.tokens, 100);
   EXPECT_EQ(layout_of(view_of(640), kGlobal).tokens, 110) << "with newlines";

@@ -144,9 +144,9 @@ TEST(DeepseekOcrProcessor, TilesImagesThatAreLargerThanATileAndNoOthers) {
   const auto tiling = [](std::int64_t width_px, std::int64_t height_px) {
     return tiling_of(released().plan_image(width_px, height_px));
   };
-  EXPECT_EQ(tiling(640, 641), (blocks::Tiling{.cols = 2, .rows = 2}));
-  EXPECT_EQ(tiling(641, 1), (blocks::Tiling{.cols = 6, .rows = 1}));
-  EXPECT_EQ(tiling(10000, 10000), (blocks::Tiling{.cols = 2, .rows = 2}));
+  EXPECT_EQ(tiling(640, 641), (common::Tiling{.cols = 2, .rows = 2}));
+  EXPECT_EQ(tiling(641, 1), (common::Tiling{.cols = 6, .rows = 1}));
+  EXPECT_EQ(tiling(10000, 10000), (common::Tiling{.cols = 2, .rows = 2}));
   EXPECT_FALSE(tiling(1, 640).has_value());
 }
 
@@ -284,8 +284,8 @@ class GoldenViews {
   /// All that is known of an image.
   void expect_views(RgbView image) const {
     const ItemPlan plan = released().plan_image(image.width_px, image.height_px);
-    const std::optional<blocks::Tiling> tiling = tiling_of(plan);
-    const blocks::Tiling crop = tiling.value_or(blocks::Tiling{});
+    const std::optional<common::Tiling> tiling = tiling_of(plan);
+    const common::Tiling crop = tiling.value_or(common::Tiling{});
     EXPECT_EQ(values<std::int64_t>(file_.tensor(prefix_ + "images_spatial_crop")),
               (std::vector<std::int64_t>{crop.cols, crop.rows}));
     EXPECT_EQ(values<std::int64_t>(file_.tensor(prefix_ + "num_image_tokens")),

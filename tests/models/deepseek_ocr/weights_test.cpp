@@ -12,14 +12,14 @@ namespace {
 
 const Views kViews{view_of(1024), view_of(640)};
 
-Weights load(blocks::WeightLoader& loader, const Config& config) {
+Weights load(common::WeightLoader& loader, const Config& config) {
   return load_weights(loader, config, kViews, {});
 }
 
 TEST(DeepseekOcrWeights, AreTheTensorsOfTheReleasedCheckpoint) {
   // 179 of SAM, 293 of CLIP, 4 others. CLIP's patch embedding is there and never used.
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "model.");
+  common::WeightLoader loader(source, "model.");
   (void)load(loader, Config{});
   const auto count = [&](std::string_view prefix) {
     return std::ranges::count_if(loader.report(), [&](const TensorReport& tensor) {
@@ -35,7 +35,7 @@ TEST(DeepseekOcrWeights, AreTheTensorsOfTheReleasedCheckpoint) {
 
 TEST(DeepseekOcrWeights, PositionTablesHaveTheSizesOfTheViews) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "model.");
+  common::WeightLoader loader(source, "model.");
   const Weights w = load(loader, Config{});
   EXPECT_EQ(w.sam.pos_embed[0].shape, (Shape{64 * 64, 768}));
   EXPECT_EQ(w.sam.pos_embed[1].shape, (Shape{40 * 40, 768}));
@@ -51,7 +51,7 @@ TEST(DeepseekOcrWeights, PositionTablesHaveTheSizesOfTheViews) {
 TEST(DeepseekOcrWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("deepseek_ocr", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    blocks::WeightLoader loader(source, "model.");
+    common::WeightLoader loader(source, "model.");
     (void)load(loader, parse_config(checkpoint::read_hf_config(folder)));
     for (const TensorReport& tensor : loader.report()) EXPECT_EQ(tensor.problem, "") << tensor.name;
   }
@@ -60,7 +60,7 @@ TEST(DeepseekOcrWeights, AGoldenCheckpointHoldsThemAll) {
 TEST(DeepseekOcrWeights, EveryMissingTensorIsNamed) {
   const auto source =
       checkpoint::WeightSource::open(test::golden_folder("deepseek_ocr", "model.safetensors"));
-  blocks::WeightLoader loader(source, "model.");
+  common::WeightLoader loader(source, "model.");
   (void)load(loader, Config{});  // the sizes of the released one
   const auto problem = [&](const std::string& name) {
     const auto entry = std::ranges::find(loader.report(), name, &TensorReport::name);

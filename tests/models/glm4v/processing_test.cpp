@@ -13,20 +13,20 @@ namespace {
 using Indices = std::vector<std::int64_t>;
 using Grid = std::array<std::int64_t, 3>;
 
-blocks::GridProcessor processor_of(const test::ConfigTexts& texts) {
-  return blocks::GridProcessor(read_processing(test::config_files(texts), {.patch_size = 14}, {}));
+common::GridProcessor processor_of(const test::ConfigTexts& texts) {
+  return common::GridProcessor(read_processing(test::config_files(texts), {.patch_size = 14}, {}));
 }
 
 const std::string kConfig = R"({"architectures": ["Glm4vForConditionalGeneration"]})";
 const std::string kImages = R"({"size": {"shortest_edge": 12544, "longest_edge": 9633792}})";
 const std::string kVideos = R"({"size": {"shortest_edge": 12544, "longest_edge": 47040000}})";
 
-blocks::GridProcessor published() {
+common::GridProcessor published() {
   return processor_of({.config = kConfig, .preprocessor = kImages, .video_preprocessor = kVideos});
 }
 
 /// A processor whose video processor is of `type`, as its file says.
-blocks::GridProcessor sampler(const std::string& type, const std::string& more = "") {
+common::GridProcessor sampler(const std::string& type, const std::string& more = "") {
   return processor_of(
       {.config = kConfig,
        .video_preprocessor = "{\"video_processor_type\": \"" + type + "\"" + more + "}"});
@@ -38,7 +38,7 @@ TEST(Glm4vProcessing, PlansImagesAsTheReference) {
     Grid grid;
     std::int64_t tokens;
   };
-  const blocks::GridProcessor processor = published();
+  const common::GridProcessor processor = published();
   for (const Case& c : {Case{336, 336, {1, 24, 24}, 144}, Case{480, 640, {1, 34, 46}, 391},
                         Case{1080, 1920, {1, 78, 138}, 2691}, Case{20, 30, {1, 6, 8}, 12},
                         Case{50, 60, {1, 6, 8}, 12}, Case{3000, 4000, {1, 134, 180}, 6030}}) {
@@ -50,14 +50,14 @@ TEST(Glm4vProcessing, PlansImagesAsTheReference) {
 }
 
 TEST(Glm4vProcessing, LimitsOfAVideoCountAllItsFrames) {
-  const blocks::GridProcessor processor = published();
+  const common::GridProcessor processor = published();
   EXPECT_EQ(processor.plan_video(16, 1280, 720).grid, (Grid{8, 52, 92}));
   EXPECT_EQ(processor.plan_video(64, 1920, 1080).grid, (Grid{32, 44, 80}));
   EXPECT_EQ(processor.plan_video(600, 1920, 1080).grid, (Grid{300, 14, 26}));
 }
 
 TEST(Glm4vProcessing, WithoutProcessorFilesLimitsAreThoseOfTheReferencesClasses) {
-  const blocks::GridProcessor processor = processor_of({.config = kConfig});
+  const common::GridProcessor processor = processor_of({.config = kConfig});
   EXPECT_EQ(processor.processing().limits.image.max_pixels, 11760000);
   EXPECT_EQ(processor.processing().limits.video.max_pixels, 47040000);
   EXPECT_EQ(processor.processing().limits.image.min_pixels, 12544);
@@ -66,9 +66,9 @@ TEST(Glm4vProcessing, WithoutProcessorFilesLimitsAreThoseOfTheReferencesClasses)
 TEST(Glm4vProcessing, WhatAFileDoesNotSayIsThatOfTheReferencesClasses) {
   // Limits beside `size` are nothing to these classes.
   for (const char* text : {"{}", R"({"min_pixels": 8000, "max_pixels": 80000})"}) {
-    const blocks::GridProcessor processor =
+    const common::GridProcessor processor =
         processor_of({.config = kConfig, .preprocessor = text, .video_preprocessor = text});
-    EXPECT_EQ(processor.processing().scaling, blocks::kClipScaling);
+    EXPECT_EQ(processor.processing().scaling, common::kClipScaling);
     EXPECT_EQ(processor.plan_image(640, 480).grid, (Grid{1, 34, 46}));
     EXPECT_EQ(processor.plan_image(4000, 3000).grid, (Grid{1, 150, 200}));
     EXPECT_EQ(processor.plan_video(2, 48, 64).grid, (Grid{1, 8, 6}));
@@ -78,7 +78,7 @@ TEST(Glm4vProcessing, WhatAFileDoesNotSayIsThatOfTheReferencesClasses) {
 }
 
 TEST(Glm4vProcessing, SamplesByTimeAsTheReference) {
-  const blocks::GridProcessor processor = sampler("Glm4vVideoProcessor");
+  const common::GridProcessor processor = sampler("Glm4vVideoProcessor");
   EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 13, 25, 38, 50, 63, 75, 88}));
   EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 5, 10, 15, 20, 25}));
   EXPECT_EQ(processor.timestamps(std::vector<double>{0, 0.5, 1.04, 1.52, 2.96, 3.0}),
@@ -100,7 +100,7 @@ TEST(Glm4vProcessing, AVideoOfUnknownRateHasWholeSecondsOf24Frames) {
 }
 
 TEST(Glm4vProcessing, SpreadsTheFramesOfALongVideo) {
-  const blocks::GridProcessor processor = sampler("Glm4vVideoProcessor");
+  const common::GridProcessor processor = sampler("Glm4vVideoProcessor");
   const Indices spread = processor.sample_frames(60000, 25, 2);
   EXPECT_EQ(spread.size(), 600u);
   EXPECT_EQ(std::accumulate(spread.begin(), spread.end(), std::int64_t{0}), 18000298);
@@ -111,7 +111,7 @@ TEST(Glm4vProcessing, SpreadsTheFramesOfALongVideo) {
 }
 
 TEST(Glm4vProcessing, Glm46VSamplesByTheLengthOfTheVideo) {
-  const blocks::GridProcessor processor = sampler("Glm46VVideoProcessor");
+  const common::GridProcessor processor = sampler("Glm46VVideoProcessor");
   EXPECT_EQ(processor.sample_frames(30, 10, 2),
             (Indices{0, 2, 4, 5, 7, 9, 10, 12, 14, 15, 17, 19, 20, 22, 24, 25, 27, 29}));
   EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 0}));
@@ -133,7 +133,7 @@ TEST(Glm4vProcessing, Glm46VSamplesByTheLengthOfTheVideo) {
 }
 
 TEST(Glm4vProcessing, WithoutAVideoProcessorTheArchitectureNamesTheSampler) {
-  const blocks::GridProcessor processor =
+  const common::GridProcessor processor =
       processor_of({.config = R"({"architectures": ["Glm46VForConditionalGeneration"]})"});
   EXPECT_EQ(processor.sample_frames(100, 25, 2).size(), 24u);
 }

@@ -11,15 +11,15 @@ namespace fovea::glm4v {
 namespace {
 
 /// What the check of a tower of the published size asks for.
-blocks::WeightLoader asked_of(const Config& config) {
+common::WeightLoader asked_of(const Config& config) {
   static const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "model.visual.");
+  common::WeightLoader loader(source, "model.visual.");
   (void)load_weights(loader, config, {});
   return loader;
 }
 
 TEST(Glm4vWeights, AreTheTensorsOfThePublishedTower) {
-  const blocks::WeightLoader loader = asked_of({});
+  const common::WeightLoader loader = asked_of({});
   EXPECT_EQ(loader.report().size(), 2u + 1 + 1 + 24 * 7 + 1 + 2 + 6);
   constexpr std::int64_t kWidth = 1536;
   constexpr std::int64_t kOut = 4096;
@@ -40,7 +40,7 @@ TEST(Glm4vWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("glm4v", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
     const auto prefix = checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
-    blocks::WeightLoader loader(source, prefix.value());
+    common::WeightLoader loader(source, prefix.value());
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),
                                     [](const TensorReport& t) { return t.problem.empty(); }));

@@ -9,7 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "core/file.h"
 #include "media/decode_image.h"
-#include "models/blocks/processor_file.h"
+#include "models/common/processor_file.h"
 #include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -100,8 +100,8 @@ TEST(InternvlProcessor, RefusesWhatItWouldGetWrong) {
 }
 
 TEST(InternvlProcessor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
-  EXPECT_EQ(native_processing("{}").normalize, blocks::kClipScaling.table());
-  const blocks::PixelScaling released{.image_mean = {0.485f, 0.456f, 0.406f},
+  EXPECT_EQ(native_processing("{}").normalize, common::kClipScaling.table());
+  const common::PixelScaling released{.image_mean = {0.485f, 0.456f, 0.406f},
                                       .image_std = {0.229f, 0.224f, 0.225f}};
   EXPECT_EQ(native_processing("").normalize, released.table()) << "without a file";
 }

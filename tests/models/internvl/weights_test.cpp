@@ -45,7 +45,7 @@ TEST(InternvlWeights, AreTheTensorsOfThePublishedTowers) {
         Case{tower_6b(Format::kChat), 4 + 45 * 13 + 6, 5536496000 + projector(12800)},
         Case{tower_6b(Format::kNative), 4 + 45 * 15 + 6, 5536496000 + projector(12800)}}) {
     const auto source = checkpoint::WeightSource::dummy(0);
-    blocks::WeightLoader checker(source, "");
+    common::WeightLoader checker(source, "");
     const Weights w = load_weights(checker, c.config, {});
     EXPECT_EQ(checker.report().size(), c.tensors);
     EXPECT_EQ(checker.parameters(), c.parameters);
@@ -58,7 +58,7 @@ TEST(InternvlWeights, LayersThatDoNotRunAreNotLoaded) {
   Config config = tower_300m(Format::kChat);
   config.num_hidden_layers = 23;  // select_layer -2
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader checker(source, "");
+  common::WeightLoader checker(source, "");
   EXPECT_EQ(load_weights(checker, config, {}).layers.size(), 23u);
 }
 
@@ -70,7 +70,7 @@ TEST(InternvlWeights, AGoldenCheckpointHoldsThemAll) {
       const Format format =
           files.architecture() == "InternVLChatModel" ? Format::kChat : Format::kNative;
       const auto source = checkpoint::WeightSource::open(folder);
-      blocks::WeightLoader checker(source, "");
+      common::WeightLoader checker(source, "");
       (void)load_weights(checker, parse_config(files, format), {});
       for (const TensorReport& tensor : checker.report()) {
         EXPECT_EQ(tensor.problem, "") << tensor.name;

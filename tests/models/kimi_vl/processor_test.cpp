@@ -11,7 +11,7 @@
 namespace fovea::kimi_vl {
 namespace {
 
-constexpr blocks::GridGeometry kGeometry{.patch_size = 14, .temporal_patch_size = 1};
+constexpr common::GridGeometry kGeometry{.patch_size = 14, .temporal_patch_size = 1};
 
 Processor processor_of(const std::string& file) {
   return Processor(read_processing(test::config_files({.preprocessor = file}), kGeometry, {}));
@@ -107,8 +107,8 @@ TEST(KimiVlProcessor, RefusesFilesThatContradictTheTower) {
 }
 
 TEST(KimiVlProcessor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
-  const blocks::GridProcessing p = processor_of(R"({"pad_input": true})").processing();
-  EXPECT_EQ(p.scaling, blocks::kClipScaling);
+  const common::GridProcessing p = processor_of(R"({"pad_input": true})").processing();
+  EXPECT_EQ(p.scaling, common::kClipScaling);
   EXPECT_EQ(p.limits.image.max_pixels, 4096 * 14 * 14);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 TEST(KimiVlWeights, AreTheTensorsOfThePublishedTower) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "");
+  common::WeightLoader loader(source, "");
   const Weights weights = load_weights(loader, Config{}, {});
   EXPECT_EQ(weights.pos_emb.shape, (Shape{64 * 64, 1152}));
   EXPECT_EQ(loader.report().size(), 3u + 27 * 12 + 8);
@@ -24,7 +24,7 @@ TEST(KimiVlWeights, AreTheTensorsOfThePublishedTower) {
 
 TEST(KimiVlWeights, TheTableOfPositionsNeedNotBeASquare) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "");
+  common::WeightLoader loader(source, "");
   Config c;
   c.num_hidden_layers = 1;
   c.init_pos_emb_height = 12;
@@ -35,7 +35,7 @@ TEST(KimiVlWeights, TheTableOfPositionsNeedNotBeASquare) {
 TEST(KimiVlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("kimi_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    blocks::WeightLoader loader(source, "");
+    common::WeightLoader loader(source, "");
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),
                                     [](const TensorReport& t) { return t.problem.empty(); }));

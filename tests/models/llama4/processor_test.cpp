@@ -22,7 +22,7 @@ Processing processing_of(const std::string& file, std::int64_t side_px = 336) {
 TEST(Llama4Processor, PlacesImagesAsTheReference) {
   struct Case {
     std::int64_t height, width;
-    blocks::Tiling canvas;
+    common::Tiling canvas;
     std::int64_t resized_height, resized_width;
   };
   const Processing p = processing_of("");
@@ -56,16 +56,16 @@ TEST(Llama4Processor, RoundsRatiosToACanvasAsTheReference) {
 
 TEST(Llama4Processor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
   const Processing p = processing_of("{}");
-  EXPECT_EQ(p.scaling, blocks::PixelScaling{}) << "0.5, 0.5 and 1/255";
+  EXPECT_EQ(p.scaling, common::PixelScaling{}) << "0.5, 0.5 and 1/255";
   EXPECT_EQ(p.max_patches, 16);
   EXPECT_FALSE(p.resize_to_max_canvas);
 }
 
 TEST(Llama4Processor, TakesTheLargestCanvasWhenAsked) {
   const Processing p = processing_of(R"({"resize_to_max_canvas": true})");
-  EXPECT_EQ(place_image(p, 300, 200).canvas, (blocks::Tiling{5, 3}));
-  EXPECT_EQ(place_image(p, 640, 480).canvas, (blocks::Tiling{4, 3}));
-  EXPECT_EQ(place_image(p, 336, 336).canvas, (blocks::Tiling{4, 4}));
+  EXPECT_EQ(place_image(p, 300, 200).canvas, (common::Tiling{5, 3}));
+  EXPECT_EQ(place_image(p, 640, 480).canvas, (common::Tiling{4, 3}));
+  EXPECT_EQ(place_image(p, 336, 336).canvas, (common::Tiling{4, 4}));
   EXPECT_EQ(place_image(p, 336, 336).width_px, 1344);
 }
 

@@ -22,7 +22,7 @@ Config published() {
 
 TEST(Llama4Weights, AreTheTensorsOfThePublishedTower) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "");
+  common::WeightLoader loader(source, "");
   (void)load_weights(loader, published(), {});
   EXPECT_EQ(loader.report().size(), 3u + 4 + 34 * 16 + 3);
   const std::int64_t layer = 4 * 1408 + 4 * (1408 * 1408 + 1408) + 2 * 1408 * 5632 + 5632 + 1408;
@@ -36,7 +36,7 @@ TEST(Llama4Weights, PositionsFollowThePatchesOfTokens) {
     const auto kernels = make_cpu_kernels(detect_cpu_isa());
     const auto device = make_cpu_device(1, *kernels);
     const auto stream = device->create_stream();
-    blocks::WeightLoader loader(source, "", *device, *stream);
+    common::WeightLoader loader(source, "", *device, *stream);
     const Config c = parse_config(checkpoint::read_hf_config(folder));
     const Weights weights = load_weights(loader, c, {});
     const Tensor stored =
@@ -57,7 +57,7 @@ TEST(Llama4Weights, PositionsFollowThePatchesOfTokens) {
 TEST(Llama4Weights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("llama4", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    blocks::WeightLoader loader(source, "");
+    common::WeightLoader loader(source, "");
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),
                                     [](const TensorReport& t) { return t.problem.empty(); }));

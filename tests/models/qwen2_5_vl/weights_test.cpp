@@ -12,7 +12,7 @@ namespace {
 
 TEST(Qwen25VlWeights, AreTheTensorsOfThePublishedTower) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "visual.");
+  common::WeightLoader loader(source, "visual.");
   const Weights weights = load_weights(loader, {.hidden_size = 1280}, {});
   EXPECT_EQ(loader.report().size(), 1u + 32 * 12 + 5);
   const std::int64_t block = 2 * 1280 + 1280 * 3840 + 3840 + 1280 * 1280 + 1280 +
@@ -26,7 +26,7 @@ TEST(Qwen25VlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("qwen2_5_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
     const auto prefix = checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
-    blocks::WeightLoader loader(source, prefix.value());
+    common::WeightLoader loader(source, prefix.value());
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),
                                     [](const TensorReport& t) { return t.problem.empty(); }));

@@ -14,7 +14,7 @@ namespace {
 using Grid = std::array<std::int64_t, 3>;
 using Ints = std::vector<std::int32_t>;
 
-constexpr blocks::GridGeometry kGeometry{.patch_size = 14};
+constexpr common::GridGeometry kGeometry{.patch_size = 14};
 constexpr std::int64_t kSide = 4;  // tokens a side of a window of 112 pixels
 
 WindowOrder order_of(const std::vector<Grid>& grids, std::int64_t side = kSide) {

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Qwen2VlWeights, AreTheTensorsOfThePublishedTower) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "visual.");
+  common::WeightLoader loader(source, "visual.");
   (void)load_weights(loader, Config{}, {});
   EXPECT_EQ(loader.report().size(), 1u + 32 * 12 + 6);
   const std::int64_t block =
@@ -25,7 +25,7 @@ TEST(Qwen2VlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("qwen2_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
     const auto prefix = checkpoint::find_prefix(source, "visual.", "patch_embed.proj.weight");
-    blocks::WeightLoader loader(source, prefix.value());
+    common::WeightLoader loader(source, prefix.value());
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     EXPECT_TRUE(std::ranges::all_of(loader.report(),
                                     [](const TensorReport& t) { return t.problem.empty(); }));

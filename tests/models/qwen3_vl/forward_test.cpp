@@ -71,15 +71,15 @@ class Qwen3VlForward : public ::testing::TestWithParam<std::string> {
                                  .seqs = total(&ItemSpec::num_seqs)};
     std::vector<const PreparedItem*> items;
     for (const PreparedItem& item : items_) items.push_back(&item);
-    test::HostInputs inputs(blocks::GridInputs::declare(config_.grid, capacity));
+    test::HostInputs inputs(common::GridInputs::declare(config_.grid, capacity));
     inputs.fill(
-        [&](InputWriter& writer) { blocks::GridInputs::fill(config_.grid, items, writer); });
+        [&](InputWriter& writer) { common::GridInputs::fill(config_.grid, items, writer); });
     std::vector<float> out(static_cast<std::size_t>(capacity.tokens * config_.out_width()),
                            std::nanf(""));
     const Buffer memory = device_->allocate(std::size_t{64} << 20);
     Arena arena(memory.data(), memory.bytes());
     ExecContext ctx{*stream_, *kernels_, arena, *stream_};
-    qwen3_vl::forward(ctx, config_, weights_, blocks::GridInputs::of(inputs.tensors()),
+    qwen3_vl::forward(ctx, config_, weights_, common::GridInputs::of(inputs.tensors()),
                       {reinterpret_cast<std::byte*>(out.data()),
                        DType::kF32,
                        {capacity.tokens, config_.out_width()}});
@@ -103,13 +103,13 @@ class Qwen3VlForward : public ::testing::TestWithParam<std::string> {
 
   checkpoint::HfConfig files_ = checkpoint::read_hf_config(GetParam());
   Config config_ = parse_config(files_);
-  blocks::GridProcessor processor_{read_processing(files_, config_.grid, {})};
+  common::GridProcessor processor_{read_processing(files_, config_.grid, {})};
   checkpoint::SafetensorsFile file_{GetParam() + "/golden.safetensors"};
   checkpoint::WeightSource source_ = checkpoint::WeightSource::open(GetParam());
   std::unique_ptr<Kernels> kernels_ = make_cpu_kernels(detect_cpu_isa());
   std::unique_ptr<Device> device_ = make_cpu_device(3, *kernels_);
   std::unique_ptr<Stream> stream_ = device_->create_stream();
-  blocks::WeightLoader loader_{source_, "model.visual.", *device_, *stream_};
+  common::WeightLoader loader_{source_, "model.visual.", *device_, *stream_};
   Weights weights_ = load_weights(loader_, config_, processor_.processing().scaling.table());
   std::vector<std::string> names_;
   std::vector<PreparedItem> items_;

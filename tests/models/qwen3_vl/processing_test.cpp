@@ -11,8 +11,8 @@
 namespace fovea::qwen3_vl {
 namespace {
 
-blocks::GridProcessor processor_of(const test::ConfigTexts& texts = {}) {
-  return blocks::GridProcessor(read_processing(test::config_files(texts), {}, {}));
+common::GridProcessor processor_of(const test::ConfigTexts& texts = {}) {
+  return common::GridProcessor(read_processing(test::config_files(texts), {}, {}));
 }
 
 TEST(Qwen3VlProcessing, PlansImagesAsTheWorkedExamples) {
@@ -52,7 +52,7 @@ TEST(Qwen3VlProcessing, PlansVideosAsTheWorkedExamples) {
 using Indices = std::vector<std::int64_t>;
 
 TEST(Qwen3VlProcessing, SamplesFramesAsTheWorkedExamples) {
-  const blocks::GridProcessor processor = processor_of();
+  const common::GridProcessor processor = processor_of();
   EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 14, 28, 42, 57, 71, 85, 99}));
   EXPECT_EQ(processor.timestamps(std::vector<double>{0.0, 0.25, 1.0, 2.0, 3.0}),
             (std::vector<double>{0.125, 1.5, 3.0}))
@@ -68,7 +68,7 @@ TEST(Qwen3VlProcessing, SamplesFramesAsTheWorkedExamples) {
 }
 
 TEST(Qwen3VlProcessing, BoundsOfSampledFramesAreThoseOfTheVideoFile) {
-  const blocks::GridProcessor processor =
+  const common::GridProcessor processor =
       processor_of({.video_preprocessor = R"({"min_frames": 2, "max_frames": 3})"});
   EXPECT_EQ(processor.sample_frames(20, 24, 2), (Indices{0, 19}));
   EXPECT_EQ(processor.sample_frames(1000, 24, 2).size(), 3u);
@@ -77,7 +77,7 @@ TEST(Qwen3VlProcessing, BoundsOfSampledFramesAreThoseOfTheVideoFile) {
 }
 
 TEST(Qwen3VlProcessing, CapsPixelsPerFrameWhenAsked) {
-  const blocks::GridProcessor processor =
+  const common::GridProcessor processor =
       processor_of({.video_preprocessor = R"({"cap_pixels_per_frame": true, "max_video_tokens": 100,
                                  "size": {"shortest_edge": 4096, "longest_edge": 25165824}})"});
   // 100 tokens of 32 x 32 pixels: a frame may have 102400 pixels.
@@ -106,11 +106,11 @@ TEST(Qwen3VlProcessing, AVideoWithoutSizeHasThatOfItsClass) {
         test::ConfigTexts{.video_preprocessor = R"({"min_pixels": 8000, "max_pixels": 80000})"},
         test::ConfigTexts{.preprocessor = R"({"max_pixels": 80000,
                               "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]})"}}) {
-    blocks::GridProcessing p = read_processing(test::config_files(texts), {}, {});
+    common::GridProcessing p = read_processing(test::config_files(texts), {}, {});
     EXPECT_EQ(p.limits.video.min_pixels, 131072);
     EXPECT_EQ(p.limits.video.max_pixels, 786432);
     p.video_refusal.clear();
-    const blocks::GridProcessor processor(p);
+    const common::GridProcessor processor(p);
     EXPECT_EQ(processor.plan_video(2, 48, 64).grid, (Grid{1, 20, 14}));
     EXPECT_EQ(processor.plan_video(4, 640, 480).grid, (Grid{2, 24, 32}));
     EXPECT_EQ(processor.plan_video(16, 1280, 720).grid, (Grid{8, 10, 18}));
@@ -121,9 +121,9 @@ TEST(Qwen3VlProcessing, ScalingThatAFileDoesNotSayIsThatOfItsClass) {
   const auto read = [](const test::ConfigTexts& texts) {
     return read_processing(test::config_files(texts), {}, {});
   };
-  EXPECT_EQ(read({}).scaling, blocks::PixelScaling{}) << "that of the released checkpoints";
-  const blocks::GridProcessing silent = read({.preprocessor = "{}"});
-  EXPECT_EQ(silent.scaling, blocks::kClipScaling);
+  EXPECT_EQ(read({}).scaling, common::PixelScaling{}) << "that of the released checkpoints";
+  const common::GridProcessing silent = read({.preprocessor = "{}"});
+  EXPECT_EQ(silent.scaling, common::kClipScaling);
   EXPECT_EQ(silent.video_refusal,
             "preprocessor_config.json: videos with another image_mean, image_std than images are "
             "not supported")
@@ -143,14 +143,14 @@ TEST(Qwen3VlProcessing, SaysWhereBoundsOfSampledFramesComeFrom) {
   EXPECT_TRUE(sources.ends_with(",min_frames,cap_pixels_per_frame,max_video_tokens")) << sources;
 }
 
-blocks::GridProcessing golden_processing(const std::string& folder) {
+common::GridProcessing golden_processing(const std::string& folder) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
   return read_processing(files, parse_config(files).grid, {});
 }
 
 TEST(Qwen3VlProcessing, ReadsTheLimitsOfTheGoldenCheckpoint) {
   for (const std::string& folder : test::golden_folders("qwen3_vl", "config.json")) {
-    const blocks::GridLimits limits = golden_processing(folder).limits;
+    const common::GridLimits limits = golden_processing(folder).limits;
     EXPECT_EQ(limits.image.min_pixels, 4096);
     EXPECT_EQ(limits.video.max_pixels, 786432);
   }

@@ -20,7 +20,7 @@ Config published(std::int64_t out_hidden_size) {
 
 TEST(Qwen3VlWeights, PositionsBeyondASquareAreLeftOver) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "");
+  common::WeightLoader loader(source, "");
   Config config = published(64);
   config.num_position_embeddings = 10;
   EXPECT_EQ(load_weights(loader, config, {}).pos_embed.shape, (Shape{9, 1152}));
@@ -37,7 +37,7 @@ TEST(Qwen3VlWeights, AreTheTensorsOfThePublishedCheckpoints) {
   for (const Case& c : {Case{"8B", 4096, 576388336}, Case{"30B-A3B", 2048, 538631408}}) {
     SCOPED_TRACE(c.name);
     const auto source = checkpoint::WeightSource::dummy(0);
-    blocks::WeightLoader loader(source, "model.visual.");
+    common::WeightLoader loader(source, "model.visual.");
     (void)load_weights(loader, published(c.out_hidden_size), {});
     const auto count = [&](std::string_view prefix) {
       return std::ranges::count_if(loader.report(), [&](const TensorReport& tensor) {
@@ -56,7 +56,7 @@ TEST(Qwen3VlWeights, AreTheTensorsOfThePublishedCheckpoints) {
 
 TEST(Qwen3VlWeights, DeepstackMergersNormaliseJoinedRows) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "");
+  common::WeightLoader loader(source, "");
   const Weights w = load_weights(loader, published(4096), {});
   EXPECT_EQ(w.merger.norm.weight.shape, Shape{1152});
   ASSERT_EQ(w.deepstack.size(), 3u);
@@ -67,7 +67,7 @@ TEST(Qwen3VlWeights, DeepstackMergersNormaliseJoinedRows) {
 TEST(Qwen3VlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("qwen3_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    blocks::WeightLoader loader(source, "model.visual.");
+    common::WeightLoader loader(source, "model.visual.");
     (void)load_weights(loader, parse_config(checkpoint::read_hf_config(folder)), {});
     for (const TensorReport& tensor : loader.report()) EXPECT_EQ(tensor.problem, "") << tensor.name;
   }

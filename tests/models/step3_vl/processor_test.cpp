@@ -133,7 +133,7 @@ class GoldenPixels {
  private:
   /// Compares pixels first, first + step ... of both axes of `count` views, normalised.
   void expect_view(const std::string& name, const std::uint8_t* views, std::int64_t count,
-                   const blocks::SquareView& view, std::int64_t first, std::int64_t step) const {
+                   const common::SquareView& view, std::int64_t first, std::int64_t step) const {
     const checkpoint::TensorEntry* const entry = file_.find(prefix_ + name);
     if (entry == nullptr) return;  // not kept in the repository
     const ConstTensorView want = file_.tensor(prefix_ + name);

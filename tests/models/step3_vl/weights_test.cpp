@@ -15,7 +15,7 @@ namespace {
 
 TEST(Step3VlWeights, AreTheTensorsOfThePublishedSizes) {
   const auto source = checkpoint::WeightSource::dummy(0);
-  blocks::WeightLoader loader(source, "");
+  common::WeightLoader loader(source, "");
   Config config;
   config.intermediate_size = 15360;  // the 5 B encoder that the model is advertised with
   const Weights w = load_weights(loader, config);
@@ -28,7 +28,7 @@ TEST(Step3VlWeights, AreTheTensorsOfThePublishedSizes) {
 TEST(Step3VlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("step3_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
-    blocks::WeightLoader loader(source, "");
+    common::WeightLoader loader(source, "");
     const Weights w = load_weights(loader, parse_config(checkpoint::read_hf_config(folder)));
     for (const TensorReport& tensor : loader.report()) EXPECT_EQ(tensor.problem, "") << tensor.name;
     EXPECT_FALSE(w.vit_large_projector.has_bias) << "the tensor decides";
@@ -42,7 +42,7 @@ class Step3VlLoaded : public ::testing::Test {
   std::unique_ptr<Stream> stream_ = device_->create_stream();
   checkpoint::WeightSource source_ =
       checkpoint::WeightSource::open(test::golden_folder("step3_vl", "model.safetensors"));
-  blocks::WeightLoader loader_{source_, "", *device_, *stream_};
+  common::WeightLoader loader_{source_, "", *device_, *stream_};
   Weights weights_ =
       load_weights(loader_, parse_config(checkpoint::read_hf_config(
                                 test::golden_folder("step3_vl", "model.safetensors"))));

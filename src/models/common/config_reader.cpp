@@ -1,0 +1,120 @@
+// Sizes of towers, read with bounds.
+#include "models/common/config_reader.h"
+
+#include <utility>
+
+#include "core/check.h"
+#include "models/common/processor_file.h"
+
+namespace fovea::common {
+
+namespace {
+
+template <class Value>
+void require(const JsonView& where, const Value& value, const Value& only) {
+  FOVEA_CHECK(value == only, kUnsupported, where.path(), ": only ", only, " is supported, got ",
+              value);
+}
+
+/// A size that the towers cannot vary.
+void require_size(const JsonView& object, std::string_view key, std::int64_t only) {
+  if (const auto value = object.find(key)) require(*value, as_size(*value), only);
+}
+
+}  // namespace
+
+std::int64_t as_size(const JsonView& value, std::int64_t most) {
+  if (value.is_array()) {
+    const std::size_t count = value.num_elements();
+    FOVEA_CHECK(count == 1 || count == 2, kCorruptData, value.path(),
+                ": expected a number, got a list of ", count);
+    const std::vector<JsonView> list = value.elements();
+    const std::int64_t first = as_size(list.front(), most);
+    FOVEA_CHECK(as_size(list.back(), most) == first, kUnsupported, value.path(),
+                ": only equal numbers are supported, got ", first, " and ",
+                as_size(list.back(), most));
+    return first;
+  }
+  const std::int64_t number = value.as_int();
+  FOVEA_CHECK(number >= 1 && number <= most, kCorruptData, value.path(),
+              ": expected a number in [1, ", most, "], got ", number);
+  return number;
+}
+
+std::int64_t read_size(const JsonView& object, std::string_view key, std::int64_t fallback,
+                       std::int64_t most) {
+  const auto value = object.find(key);
+  return value ? as_size(*value, most) : fallback;
+}
+
+SquareView read_square_view(const JsonView& vision, SquareView view) {
+  constexpr std::int64_t kMaxSide = 4096;
+  require_size(vision, "num_channels", 3);
+  view.side_px = read_size(vision, "image_size", view.side_px, kMaxSide);
+  view.patch_px = read_size(vision, "patch_size", view.patch_px, kMaxSide);
+  FOVEA_CHECK(view.side_px % (view.patch_px * view.merge) == 0, kUnsupported, vision.path(),
+              ".image_size: ", view.side_px, " is not a multiple of ", view.patch_px * view.merge,
+              " (tokens of ", view.merge, "x", view.merge, " patches)");
+  return view;
+}
+
+void require_number(const JsonView& object, std::string_view key, double only) {
+  if (const auto value = object.find(key)) require(*value, value->as_number(), only);
+}
+
+void require_text(const JsonView& object, std::string_view key, std::string_view only) {
+  if (const auto value = object.find(key)) require(*value, value->as_string(), std::string(only));
+}
+
+void require_flag(const JsonView& object, std::string_view key, bool only) {
+  const auto text = [](bool flag) { return std::string(flag ? "true" : "false"); };
+  if (const auto value = object.find(key)) require(*value, text(value->as_bool()), text(only));
+}
+
+std::vector<JsonView> elements_of(const JsonView& list, std::size_t count) {
+  FOVEA_CHECK(list.num_elements() == count, kCorruptData, list.path(), ": expected ", count,
+              " numbers, got ", list.num_elements());
+  return list.elements();
+}
+
+std::vector<std::int64_t> read_block_indexes(const JsonView& list, std::int64_t depth) {
+  FOVEA_CHECK(std::cmp_less_equal(list.num_elements(), depth), kCorruptData, list.path(),
+              ": expected at most ", depth, " block indexes, got ", list.num_elements());
+  std::vector<std::int64_t> indexes;
+  for (const JsonView& entry : list.elements()) {
+    const std::int64_t index = entry.as_int();
+    FOVEA_CHECK(index >= 0 && index < depth, kCorruptData, entry.path(),
+                ": expected a block index below ", depth, ", got ", index);
+    FOVEA_CHECK(indexes.empty() || index > indexes.back(), kCorruptData, entry.path(),
+                ": expected ascending block indexes, got ", index, " after ", indexes.back());
+    indexes.push_back(index);
+  }
+  return indexes;
+}
+
+GridGeometry read_grid_geometry(const JsonView& vision, GridGeometry g) {
+  constexpr std::int64_t kMaxResizeFactor = std::int64_t{1} << 12;
+  for (const char* key : {"in_chans", "in_channels"}) require_size(vision, key, 3);
+  require_size(vision, "temporal_patch_size", g.temporal_patch_size);
+  g.patch_size = read_size(vision, "spatial_patch_size", g.patch_size);
+  g.patch_size = read_size(vision, "patch_size", g.patch_size);
+  g.spatial_merge_size = read_size(vision, "spatial_merge_size", g.spatial_merge_size);
+  FOVEA_CHECK(g.resize_factor() <= kMaxResizeFactor, kCorruptData, vision.path(), ": patch_size ",
+              g.patch_size, " times spatial_merge_size ", g.spatial_merge_size, " is above ",
+              kMaxResizeFactor);
+  return g;
+}
+
+double read_rope_theta(const JsonView& vision, double fallback) {
+  const auto rope = vision.find("rope_parameters");
+  return rope ? read_positive(*rope, "rope_theta", fallback) : fallback;
+}
+
+void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads) {
+  FOVEA_CHECK(width % heads == 0, kCorruptData, object.path(), ": ", heads,
+              " heads do not divide a width of ", width);
+  FOVEA_CHECK(width / heads % 8 == 0, kUnsupported, object.path(), ": head size ", width / heads,
+              " (", width, " / ", heads, ") is not a multiple of 8");
+}
+
+}  // namespace fovea::common

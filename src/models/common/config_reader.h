@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+#include "models/common/grid/geometry.h"
+#include "models/common/views/geometry.h"
+
+namespace fovea::common {
+
+/// Largest sizes that are taken from a file: far above every published tower, and low enough for
+/// products of sizes to stay below 63 bits.
+inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMaxDepth = 1024;
+
+/// A number in [1, most]; `fallback` where the key is absent. Some files write a list of one or two
+/// equal numbers for it.
+/// @throws Error(kCorruptData) naming the key for anything else, Error(kUnsupported) for two
+/// numbers that differ.
+[[nodiscard]] std::int64_t read_size(const JsonView& object, std::string_view key,
+                                     std::int64_t fallback, std::int64_t most = kMaxSize);
+
+/// The same of a value that is there. @throws as read_size.
+[[nodiscard]] std::int64_t as_size(const JsonView& value, std::int64_t most = kMaxSize);
+
+/// Requires that `width` divides into `heads` heads of whole vectors of 8 elements, which kernels
+/// work on.
+/// @param object where the numbers come from, for the message.
+/// @throws Error(kCorruptData) if it does not divide, Error(kUnsupported) for another head size.
+void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads);
+
+/// The sizes of a transformer into the fields of a family's Config, which are named as the keys.
+/// @throws as read_size, and as check_heads.
+template <class Config>
+void read_transformer(const JsonView& vision, Config& c) {
+  c.hidden_size = read_size(vision, "hidden_size", c.hidden_size);
+  c.num_hidden_layers = read_size(vision, "num_hidden_layers", c.num_hidden_layers, kMaxDepth);
+  c.num_attention_heads = read_size(vision, "num_attention_heads", c.num_attention_heads);
+  c.intermediate_size = read_size(vision, "intermediate_size", c.intermediate_size);
+  check_heads(vision, c.hidden_size, c.num_attention_heads);
+}
+
+/// A view of image_size in patches of patch_size.
+/// @param defaults where a key is absent; its other numbers stay.
+/// @throws Error(kCorruptData) for sizes out of bounds, Error(kUnsupported) for other than 3
+/// channels and for patches that do not make whole tokens.
+[[nodiscard]] SquareView read_square_view(const JsonView& vision, SquareView defaults);
+
+/// Requires the one value that the tower has, where the key is there.
+/// @throws Error(kUnsupported) naming the key for another, Error(kCorruptData) for another type.
+void require_number(const JsonView& object, std::string_view key, double only);
+void require_text(const JsonView& object, std::string_view key, std::string_view only);
+void require_flag(const JsonView& object, std::string_view key, bool only);
+
+/// The elements of a list that must have `count`. @throws Error(kCorruptData) for another number.
+[[nodiscard]] std::vector<JsonView> elements_of(const JsonView& list, std::size_t count);
+
+/// The numbers of `list`, ascending indexes of blocks of a tower of `depth` blocks.
+/// @throws Error(kCorruptData) naming file and key for anything else: more indexes than there are
+/// blocks, one beyond them, one that occurs twice.
+[[nodiscard]] std::vector<std::int64_t> read_block_indexes(const JsonView& list,
+                                                           std::int64_t depth);
+
+/// Patches and tokens of `vision`, under patch_size or spatial_patch_size, and spatial_merge_size.
+/// @param defaults where a key is absent; its temporal_patch_size is the only one supported.
+/// @throws Error(kCorruptData) for sizes out of bounds, Error(kUnsupported) for other than 3
+/// channels or another temporal_patch_size.
+[[nodiscard]] GridGeometry read_grid_geometry(const JsonView& vision, GridGeometry defaults);
+
+/// vision.rope_parameters.rope_theta. @throws Error(kCorruptData) for anything but a number above
+/// 0.
+[[nodiscard]] double read_rope_theta(const JsonView& vision, double fallback);
+
+}  // namespace fovea::common

@@ -1,0 +1,74 @@
+// Checking, resizing and placing frames.
+#include "models/common/frames.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "media/reduction.h"
+
+namespace fovea::common {
+
+namespace {
+
+/// Whether a frame shows the whole source of a plan, at a size that the plan allows.
+bool is_planned(const ItemPlan& plan, const RgbView& frame) {
+  const Margins& m = frame.margins;
+  const double width = static_cast<double>(frame.width_px) - m.left_px - m.right_px;
+  const double height = static_cast<double>(frame.height_px) - m.top_px - m.bottom_px;
+  return std::ranges::any_of(media::kReductions, [&](int reduction) {
+    return (reduction == 1 || plan.target_width_px > 0) &&
+           width * reduction == static_cast<double>(plan.source_width_px) &&
+           height * reduction == static_cast<double>(plan.source_height_px);
+  });
+}
+
+}  // namespace
+
+void check_area(std::int64_t width_px, std::int64_t height_px) {
+  FOVEA_CHECK(width_px >= 1 && height_px >= 1, kInvalidArgument, "image of ", width_px, "x",
+              height_px, " pixels has no area");
+}
+
+void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                 std::span<const std::uint8_t> out) {
+  FOVEA_CHECK(index >= 0 && index < plan.num_frames, kInvalidArgument, "item was planned for ",
+              plan.num_frames, plan.num_frames == 1 ? " frame" : " frames", ", got frame ", index);
+  FOVEA_CHECK(is_planned(plan, frame), kInvalidArgument, "frame ", index, " is ", frame.width_px,
+              "x", frame.height_px, " pixels, planned was ", plan.source_width_px, "x",
+              plan.source_height_px);
+  FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
+              " bytes, got ", out.size());
+}
+
+void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
+            media::ResizeEngine engine, media::ResizeFilter filter, std::span<std::uint8_t> out) {
+  media::resize_rgb(
+      {.src = {image.rgb, static_cast<std::size_t>(image.width_px * image.height_px * 3)},
+       .src_width_px = image.width_px,
+       .src_height_px = image.height_px,
+       .dst = out,
+       .dst_width_px = width_px,
+       .dst_height_px = height_px,
+       .engine = engine,
+       .filter = filter,
+       .src_margins = image.margins});
+}
+
+media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_px,
+                     media::ResizeEngine engine, media::ResizeFilter filter) {
+  media::Image result{width_px, height_px, {}};
+  result.rgb.resize(static_cast<std::size_t>(width_px * height_px * 3));
+  resize(image, width_px, height_px, engine, filter, result.rgb);
+  return result;
+}
+
+void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t canvas_width_px,
+           std::span<std::uint8_t> canvas) {
+  const std::int64_t row_bytes = image.width_px * 3;
+  for (std::int64_t y = 0; y < image.height_px; ++y) {
+    std::copy_n(image.rgb + y * row_bytes, row_bytes,
+                canvas.begin() + ((top_px + y) * canvas_width_px + left_px) * 3);
+  }
+}
+
+}  // namespace fovea::common

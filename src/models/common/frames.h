@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fovea/tower/models/item_processor.h"
+#include "media/image.h"
+#include "media/resize/resize.h"
+
+namespace fovea::common {
+
+// Frames on the host, on their way from a decoder to the pixels of an item.
+
+/// @throws Error(kInvalidArgument) for an image without area.
+void check_area(std::int64_t width_px, std::int64_t height_px);
+
+/// Requires a frame that an item was planned for, at full size or at a fraction that the plan
+/// allows, and room for all its pixels.
+/// @throws Error(kInvalidArgument) for another index or size, Error(kInternal) if `out` has another
+/// size.
+void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                 std::span<const std::uint8_t> out);
+
+[[nodiscard]] inline RgbView view_of(const media::Image& image) {
+  return {image.rgb.data(), image.width_px, image.height_px, image.margins};
+}
+
+/// Resizes an image. @param out [height_px, width_px, 3], no overlap with the image.
+void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
+            media::ResizeEngine engine, media::ResizeFilter filter, std::span<std::uint8_t> out);
+
+/// The same into memory of its own.
+[[nodiscard]] media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_px,
+                                   media::ResizeEngine engine,
+                                   media::ResizeFilter filter = media::ResizeFilter::kBicubic);
+
+/// Copies an image to (left_px, top_px) of a canvas, where it fits.
+/// @param canvas [height, canvas_width_px, 3], no overlap with the image.
+void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t canvas_width_px,
+           std::span<std::uint8_t> canvas);
+
+}  // namespace fovea::common

@@ -1,0 +1,120 @@
+// The input buffers of towers over grids: declared, filled and read in one place.
+#include "models/common/grid/inputs.h"
+
+#include "models/common/pixel_offsets.h"
+
+namespace fovea::common {
+
+namespace {
+
+constexpr const char* kLive = "live";
+constexpr const char* kCuSeqlens = "cu_seqlens";
+constexpr const char* kPositions = "positions";
+constexpr const char* kSources = "sources";
+constexpr const char* kPixels = "pixels";
+
+/// Entries of the buffer "live".
+enum Live : std::int64_t { kLivePatches, kLiveTokens, kLiveSeqs, kNumLive };
+
+std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+}  // namespace
+
+std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
+                                            const GraphCapacity& capacity) {
+  const std::int64_t patches = capacity.tokens * geometry.merge_area();
+  // A patch takes patch_dim bytes if no frame is repeated; still images need half of it.
+  return {{kLive, DType::kI32, {kNumLive}},
+          {kCuSeqlens, DType::kI32, {capacity.seqs + 1}, PadRule::kRepeatLast},
+          {kPositions, DType::kI32, {patches, 4}},
+          {kSources, DType::kI32, {patches, 4}},
+          {kPixels, DType::kU8, {patches * geometry.patch_dim()}}};
+}
+
+PatchTables GridInputs::fill(const GridGeometry& geometry,
+                             std::span<const PreparedItem* const> items, InputWriter& writer) {
+  std::int64_t num_patches = 0;
+  std::int64_t num_seqs = 0;
+  std::int64_t num_bytes = 0;
+  for (const PreparedItem* item : items) {
+    num_patches += item->plan.spec.input_rows;
+    num_seqs += item->plan.spec.num_seqs;
+    num_bytes += static_cast<std::int64_t>(item->plan.pixel_bytes);
+  }
+  check_pixel_offsets(num_bytes, items.size());
+  const TensorView position_rows = writer.claim(kPositions, num_patches);
+  const TensorView source_rows = writer.claim(kSources, num_patches);
+  const TensorView pixel_bytes = writer.claim(kPixels, num_bytes);
+  auto* offsets = writer.claim(kCuSeqlens, num_seqs + 1).as<std::int32_t>();
+  auto* live = writer.claim(kLive, kNumLive).as<std::int32_t>();
+  live[kLivePatches] = narrow(num_patches);
+  live[kLiveTokens] = narrow(num_patches / geometry.merge_area());
+  live[kLiveSeqs] = narrow(num_seqs);
+
+  std::size_t row = 0;
+  std::size_t byte = 0;
+  *offsets = 0;
+  for (const PreparedItem* item : items) {
+    const ItemPlan& plan = item->plan;
+    const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
+    write_patch_rows(geometry, plan, static_cast<std::int64_t>(byte),
+                     {position_rows.as<std::int32_t>() + 4 * row, 4 * rows},
+                     {source_rows.as<std::int32_t>() + 4 * row, 4 * rows});
+    writer.copy(pixel_bytes.data + byte, item->pixels);
+    for (std::int64_t frame = 0; frame < plan.grid[0]; ++frame, ++offsets) {
+      offsets[1] = offsets[0] + narrow(plan.grid[1] * plan.grid[2]);
+    }
+    row += rows;
+    byte += plan.pixel_bytes;
+  }
+  return {{position_rows.as<std::int32_t>(), 4 * row}, {source_rows.as<std::int32_t>(), 4 * row}};
+}
+
+GridInputs GridInputs::of(const NamedTensors& in) {
+  const auto* live = in[kLive].as<std::int32_t>();
+  return {.pixels = in[kPixels],
+          .sources = in[kSources],
+          .positions = in[kPositions],
+          .cu_seqlens = in[kCuSeqlens],
+          .patches = {live + kLivePatches},
+          .tokens = {live + kLiveTokens},
+          .seqs = {live + kLiveSeqs}};
+}
+
+void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
+                      std::span<std::int32_t> positions, std::span<std::int32_t> sources) {
+  const auto& [t, h, w] = plan.grid;
+  const std::int64_t m = geometry.spatial_merge_size;
+  const std::int64_t p = geometry.patch_size;
+  const bool tiled = plan.layout == PixelLayout::kPatches;
+  const std::int64_t tile_bytes = static_cast<std::int64_t>(plan.pixel_bytes) / (t * h * w);
+  const std::int64_t row_stride = (tiled ? p : plan.resized_width_px) * 3;
+  const std::int64_t frame_stride = (tiled ? p : plan.resized_height_px) * row_stride;
+  auto position = positions.begin();
+  auto source = sources.begin();
+  std::int64_t tile = pixel_offset;  // of the next patch, where each has its own
+  const auto emit = [&](std::int64_t y, std::int64_t x, std::int64_t frame_offset,
+                        std::int64_t next_frame) {
+    for (const std::int64_t v : {y, x, plan.grid[1], plan.grid[2]}) *position++ = narrow(v);
+    const std::int64_t offset = tiled ? tile : frame_offset + y * p * row_stride + x * p * 3;
+    tile += tile_bytes;
+    for (const std::int64_t v : {offset, row_stride, next_frame, std::int64_t{0}}) {
+      *source++ = narrow(v);
+    }
+  };
+  for (std::int64_t ti = 0; ti < t; ++ti) {
+    const std::int64_t first = ti * geometry.temporal_patch_size;
+    // A still image, or a last odd frame, is repeated: the next frame is the same one.
+    const std::int64_t next_frame = first + 1 < plan.num_frames ? frame_stride : 0;
+    const std::int64_t frame_offset = pixel_offset + first * frame_stride;
+    for (std::int64_t block_y = 0; block_y < h; block_y += m) {
+      for (std::int64_t block_x = 0; block_x < w; block_x += m) {
+        for (std::int64_t y = block_y; y < block_y + m; ++y) {
+          for (std::int64_t x = block_x; x < block_x + m; ++x) emit(y, x, frame_offset, next_frame);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace fovea::common

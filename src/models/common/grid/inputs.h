@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "fovea/tower/ops/context.h"
+#include "models/common/grid/geometry.h"
+
+namespace fovea::common {
+
+/// The patch rows of some items in host memory, [patches, 4] each, as in GridInputs.
+struct PatchTables {
+  std::span<std::int32_t> positions;
+  std::span<std::int32_t> sources;
+};
+
+/// What a tower over grids of patches reads: rows in merge-block order, one attention sequence per
+/// temporal patch of an item.
+struct GridInputs {
+  ConstTensorView pixels;      ///< [bytes] u8, interleaved RGB of all items
+  ConstTensorView sources;     ///< [patches, 4] i32: byte offset, row stride, frame stride, 0
+  ConstTensorView positions;   ///< [patches, 4] i32: y, x, grid height, grid width
+  ConstTensorView cu_seqlens;  ///< [sequences + 1] i32
+  LiveRows patches;
+  LiveRows tokens;
+  LiveRows seqs;
+
+  /// The buffers of a graph of `capacity`, for EncoderGraphModel::inputs.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const GridGeometry& geometry,
+                                                       const GraphCapacity& capacity);
+  /// Writes all of them, for EncoderGraphModel::fill_inputs.
+  /// @throws Error(kUnavailable) if a buffer holds less, Error(kInvalidArgument) for more pixels
+  /// than 32-bit offsets reach.
+  /// @return the patch rows that were written, for a family that puts them in another order.
+  static PatchTables fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
+                          InputWriter& writer);
+  /// The buffers on the device, for a forward.
+  [[nodiscard]] static GridInputs of(const NamedTensors& in);
+};
+
+/// Writes the patch rows of one item in merge-block order, so that merge_area consecutive rows make
+/// one token.
+/// @param pixel_offset byte at which the item's pixels start in the pixels of the batch.
+/// @param positions, sources [patches, 4], as in GridInputs.
+/// Source: docs/reference/qwen_glm.md, "Patch rows".
+void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
+                      std::span<std::int32_t> positions, std::span<std::int32_t> sources);
+
+}  // namespace fovea::common

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "models/common/grid/inputs.h"
+#include "models/common/grid/processor.h"
+
+namespace fovea::common {
+
+/// What the rest of the system must know of a tower over grids.
+struct GridTower {
+  std::int64_t main_width = 0;             ///< as in GraphSpec
+  std::int64_t out_width = 0;              ///< as in GraphSpec
+  std::int64_t attention_parity_rows = 0;  ///< as in GraphSpec
+  std::vector<std::pair<std::string, std::string>> facts;
+};
+
+/// Rows of a sequence at which attention costs as much as the GEMMs of a block: per row a block
+/// multiplies 4 w^2 + 2 w m times in its GEMMs and, per key, 2 w times in its attention.
+/// @param width w of the tower. @param mlp_width m, of the wide side of its MLP.
+[[nodiscard]] constexpr std::int64_t attention_parity(std::int64_t width, std::int64_t mlp_width) {
+  return 2 * width + mlp_width;
+}
+
+/// A model with one path over grids of patches: everything but the forward.
+class GridModel : public EncoderGraphModel {
+ public:
+  GridModel(GridTower tower, GridProcessing processing);
+  /// The same with a processor of the family's own.
+  GridModel(GridTower tower, std::unique_ptr<const GridProcessor> processor);
+
+  [[nodiscard]] const GraphSpec& graph_spec() const noexcept final { return spec_; }
+  [[nodiscard]] const ItemProcessor& processor() const noexcept final { return *processor_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final;
+  [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
+  /// These two are those of GridInputs; a family with further buffers overrides both.
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
+                                               const GraphCapacity& capacity) const override;
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
+                   InputWriter& writer) const override;
+
+ private:
+  std::unique_ptr<const GridProcessor> processor_;
+  GraphSpec spec_;
+  std::vector<std::pair<std::string, std::string>> facts_;
+};
+
+/// The model of a family whose forward reads GridInputs alone.
+template <class Config, class Weights>
+class PlainGridModel final : public GridModel {
+ public:
+  using Forward = void (*)(ExecContext& ctx, const Config& config, const Weights& weights,
+                           const GridInputs& in, TensorView out);
+
+  /// @param host GridProcessing, or a processor of the family's own.
+  template <class Host>
+  PlainGridModel(GridTower tower, Host host, Config config, Weights weights, Forward run)
+      : GridModel(std::move(tower), std::move(host)),
+        config_(std::move(config)),
+        weights_(std::move(weights)),
+        forward_(run) {}
+
+  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
+               TensorView out) const override {
+    forward_(ctx, config_, weights_, GridInputs::of(in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+  Forward forward_;
+};
+
+}  // namespace fovea::common

@@ -1,0 +1,128 @@
+// From sizes of images to grids, and from frames to resized bytes.
+#include "models/common/grid/processor.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "core/check.h"
+#include "models/common/frames.h"
+#include "models/common/grid/pixel_values.h"
+
+namespace fovea::common {
+
+namespace {
+
+/// Whether the patch sources, 32-bit offsets, reach all pixels of a grid.
+bool is_addressable(const GridGeometry& geometry, const std::array<std::int64_t, 3>& grid) {
+  const auto frame = checked_mul(grid[1], grid[2]);
+  const auto patches = frame ? checked_mul(grid[0], *frame) : std::nullopt;
+  const auto bytes = patches ? checked_mul(*patches, geometry.patch_dim()) : std::nullopt;
+  return bytes && *bytes <= std::numeric_limits<std::int32_t>::max();
+}
+
+/// Bytes of resized frames. @throws Error(kInvalidArgument) for more than an item can have.
+std::int64_t checked_pixel_bytes(std::int64_t num_frames, Size2d resized) {
+  const auto frame = checked_mul(resized.height_px, resized.width_px);
+  const auto pixels = frame ? checked_mul(num_frames, *frame) : std::nullopt;
+  const auto bytes = pixels ? checked_mul(*pixels, 3) : std::nullopt;
+  FOVEA_CHECK(bytes && *bytes <= std::numeric_limits<std::int32_t>::max(), kInvalidArgument,
+              num_frames, num_frames == 1 ? " frame" : " frames", " resized to ", resized.width_px,
+              "x", resized.height_px, ": more pixels than one item can have");
+  return *bytes;
+}
+
+}  // namespace
+
+ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
+                                  std::int64_t source_width_px, std::int64_t source_height_px,
+                                  Size2d resized) const {
+  const GridGeometry& g = p_.geometry;
+  const std::int64_t pixel_bytes = checked_pixel_bytes(num_frames, resized);
+  ItemPlan plan;
+  plan.modality = modality;
+  plan.source_width_px = source_width_px;
+  plan.source_height_px = source_height_px;
+  plan.num_frames = num_frames;
+  plan.resized_width_px = resized.width_px;
+  plan.resized_height_px = resized.height_px;
+  plan.target_width_px = resized.width_px;
+  plan.target_height_px = resized.height_px;
+  const std::int64_t t = (num_frames + g.temporal_patch_size - 1) / g.temporal_patch_size;
+  plan.grid = {t, resized.height_px / g.patch_size, resized.width_px / g.patch_size};
+  plan.has_grid_thw = true;
+  plan.pixel_bytes = static_cast<std::size_t>(pixel_bytes);
+  plan.spec.input_rows = plan.grid[0] * plan.grid[1] * plan.grid[2];
+  plan.spec.out_rows = plan.spec.input_rows / g.merge_area();
+  plan.spec.num_seqs = t;
+  plan.spec.path_tokens[0] = plan.spec.out_rows;
+  plan.spec.units[0] = {t, plan.spec.input_rows / t, plan.spec.out_rows / t};
+  return plan;
+}
+
+ItemPlan GridProcessor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
+  return make_plan(Modality::kImage, 1, width_px, height_px, p_.image_size(height_px, width_px));
+}
+
+ItemPlan GridProcessor::plan_video(std::int64_t num_frames, std::int64_t width_px,
+                                   std::int64_t height_px) const {
+  if (!p_.video_size) return ItemProcessor::plan_video(num_frames, width_px, height_px);
+  FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
+  return make_plan(Modality::kVideo, num_frames, width_px, height_px,
+                   p_.video_size(num_frames, height_px, width_px));
+}
+
+ItemPlan GridProcessor::plan_grid(Modality modality,
+                                  const std::array<std::int64_t, 3>& grid) const {
+  const auto& [t, h, w] = grid;
+  const GridGeometry& g = p_.geometry;
+  const std::int64_t merge = g.spatial_merge_size;
+  FOVEA_CHECK(t >= 1 && h >= 1 && w >= 1 && h % merge == 0 && w % merge == 0, kInvalidArgument,
+              "grid_thw must be positive with sides that are multiples of ", merge, ", got ", t,
+              "x", h, "x", w);
+  FOVEA_CHECK(modality == Modality::kImage || p_.video_refusal.empty(), kUnsupported,
+              p_.video_refusal);
+  FOVEA_CHECK(modality == Modality::kVideo || t == 1, kInvalidArgument,
+              "grid_thw of an image begins with 1, got ", t, "x", h, "x", w);
+  FOVEA_CHECK(is_addressable(g, grid), kInvalidArgument, "grid_thw ", t, "x", h, "x", w,
+              " has more pixels than one item can have");
+  const std::int64_t frames = modality == Modality::kImage ? 1 : t * g.temporal_patch_size;
+  ItemPlan plan = make_plan(modality, frames, 0, 0,
+                            {.height_px = h * g.patch_size, .width_px = w * g.patch_size});
+  plan.layout = PixelLayout::kPatches;
+  return plan;
+}
+
+std::vector<std::int64_t> GridProcessor::sample_frames(std::int64_t total_frames, double video_fps,
+                                                       double target_fps) const {
+  if (!p_.sample_frames) return ItemProcessor::sample_frames(total_frames, video_fps, target_fps);
+  FOVEA_CHECK(total_frames >= 1 && target_fps > 0, kInvalidArgument, "cannot sample ", total_frames,
+              " frames at ", target_fps, " frames per second");
+  return p_.sample_frames(total_frames, video_fps, target_fps);
+}
+
+std::vector<double> GridProcessor::timestamps(std::span<const double> frame_seconds) const {
+  const auto patch_frames = static_cast<std::size_t>(p_.geometry.temporal_patch_size);
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < frame_seconds.size(); i += patch_frames) {
+    const double first = frame_seconds[i];
+    const double last = frame_seconds[std::min(i + patch_frames, frame_seconds.size()) - 1];
+    seconds.push_back(p_.timestamp ? p_.timestamp(first, last) : first);
+  }
+  return seconds;
+}
+
+void GridProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                               std::span<std::uint8_t> out) const {
+  check_frame(plan, index, frame, out);
+  const std::size_t frame_bytes = out.size() / static_cast<std::size_t>(plan.num_frames);
+  resize(frame, plan.resized_width_px, plan.resized_height_px, p_.engine, p_.filter,
+         out.subspan(static_cast<std::size_t>(index) * frame_bytes, frame_bytes));
+}
+
+void GridProcessor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                                      std::span<std::uint8_t> out) const {
+  common::fill_pixel_values(p_.geometry, p_.scaling, plan, values, out);
+}
+
+}  // namespace fovea::common

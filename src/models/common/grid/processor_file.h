@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "checkpoint/hf_config.h"
+#include "fovea/options.h"
+#include "models/common/grid/processor.h"
+
+namespace fovea::common {
+
+/// What a class of the reference that reads a processor file has where the file is silent.
+struct ProcessorClass {
+  PixelRange range;
+  PixelScaling scaling;
+  bool overrides_size = false;  ///< min_pixels and max_pixels beside `size` count, and before it
+  std::span<const std::string_view> more{};  ///< keys that the family reads besides, for the log
+};
+
+/// Those of images and of videos.
+struct ProcessorClasses {
+  ProcessorClass image;
+  ProcessorClass video;
+};
+
+/// Reads what the processor files of all families over grids say, in all spellings, into limits,
+/// scaling, engine, filter, refusal of videos, assumptions and sources of `processing`. The file of
+/// images serves videos too where they have none.
+/// @param media its limits and resize backend come before those of the files.
+/// @param processing with the geometry of the tower, which the files must not contradict.
+/// @throws Error(kCorruptData) for wrong types, factors that are not above 0, other sizes than
+/// those of the geometry, and a `size` of images without one of its edges; Error(kUnsupported) for
+/// steps that are switched off; Error(kInvalidArgument) for impossible limits in `media`. Such a
+/// `size` of videos, and values of theirs that differ from those of images, are no error but
+/// processing.video_refusal.
+/// Source: docs/reference/qwen_glm.md, "Processor files".
+void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClasses& classes,
+                         const MediaOptions& media, GridProcessing& processing);
+
+/// Bounds of sampled frames, as the video processor files name them.
+struct VideoBounds {
+  std::int64_t min_frames = 4;
+  std::int64_t max_frames = 768;
+  bool cap_pixels_per_frame = false;  ///< limits frames to a share of max_video_tokens
+  std::int64_t max_video_tokens = 768;
+  double max_fps = std::numeric_limits<double>::infinity();  ///< frames sampled per second
+};
+
+inline constexpr std::array<std::string_view, 4> kVideoBoundKeys{
+    "min_frames", "max_frames", "cap_pixels_per_frame", "max_video_tokens"};
+
+/// What the processor file of videos says of them; `defaults` where it is silent. The loaders of
+/// vLLM 0.33 for Qwen2-VL and Qwen3-VL sample at most 30 frames per second, whatever is asked for;
+/// the processors of transformers 5.24 have no such bound.
+/// @param media whose profile says which of them is reproduced.
+/// @throws Error(kCorruptData) for bounds that are no positive numbers.
+[[nodiscard]] VideoBounds read_video_bounds(const checkpoint::HfConfig& files,
+                                            const MediaOptions& media, VideoBounds defaults);
+
+/// Frames per second of a file that does not say its rate.
+inline constexpr double kUnknownFps = 24.0;
+
+}  // namespace fovea::common

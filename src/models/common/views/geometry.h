@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fovea::common {
+
+/// A square view of an image, cut into patches without overlap.
+struct SquareView {
+  std::int64_t side_px = 0;
+  std::int64_t patch_px = 0;
+  std::int64_t merge = 1;   ///< patches a side of a token that is made of neighbouring rows
+  std::int64_t stride = 1;  ///< patches a side of a token that convolutions of this stride make
+  std::int64_t planes = 1;  ///< images that make the view, which ops::patchify reads as frames:
+                            ///< more than 1 where a pixel has several bytes
+
+  [[nodiscard]] std::int64_t grid() const { return side_px / patch_px; }  ///< patches a side
+  [[nodiscard]] std::int64_t patches() const { return grid() * grid(); }
+  [[nodiscard]] std::int64_t tokens_side() const { return grid() / (merge * stride); }
+  [[nodiscard]] std::int64_t tokens() const { return tokens_side() * tokens_side(); }
+  [[nodiscard]] std::int64_t plane_bytes() const { return side_px * side_px * 3; }
+  [[nodiscard]] std::size_t pixel_bytes() const {
+    return static_cast<std::size_t>(planes * plane_bytes());
+  }
+};
+
+/// Calls visit(y, x) for every patch of a view in the order of its rows: tokens row-major, and
+/// inside a token its patches row-major.
+template <class Visit>
+void for_each_patch(const SquareView& view, const Visit& visit) {
+  for (std::int64_t top = 0; top < view.grid(); top += view.merge) {
+    for (std::int64_t left = 0; left < view.grid(); left += view.merge) {
+      for (std::int64_t y = top; y < top + view.merge; ++y) {
+        for (std::int64_t x = left; x < left + view.merge; ++x) visit(y, x);
+      }
+    }
+  }
+}
+
+}  // namespace fovea::common

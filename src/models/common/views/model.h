@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "models/common/views/inputs.h"
+
+namespace fovea::common {
+
+/// A path over equal views. Its unit and its smallest budget are the tokens of one.
+struct ViewPath {
+  std::string name = "default";
+  ViewLayout layout;
+  bool allow_zero_tokens = false;                   ///< as in PathSpec
+  std::optional<std::int64_t> max_item_views = {};  ///< most views of one item, if there is a bound
+};
+
+/// What the rest of the system must know of a tower over square views.
+struct ViewTower {
+  std::vector<Modality> modalities{Modality::kImage};
+  std::int64_t width = 0;                             ///< columns of a row
+  std::optional<std::int64_t> max_token_budget = {};  ///< as in GraphSpec
+  std::vector<ViewPath> paths;                        ///< the smallest budget is that of the first
+  std::vector<std::pair<std::string, std::string>> facts;
+};
+
+/// A model over square views: everything but the forward, and the order of rows where there are
+/// several paths. The pixels of an item are its views, path after path.
+class ViewModel : public EncoderGraphModel {
+ public:
+  ViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor);
+
+  [[nodiscard]] const GraphSpec& graph_spec() const noexcept final { return spec_; }
+  [[nodiscard]] const ItemProcessor& processor() const noexcept final { return *processor_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final {
+    return tower_.facts;
+  }
+  [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
+  /// These two are those of ViewInputs; a family with further buffers overrides both.
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
+                                               const GraphCapacity& capacity) const override;
+  void fill_inputs(PathId path, const GraphCapacity& capacity,
+                   std::span<const PreparedItem* const> items, InputWriter& writer) const override;
+
+ protected:
+  /// The views of a graph, and those of items.
+  [[nodiscard]] std::int64_t views_of(PathId path, const GraphCapacity& capacity) const;
+  [[nodiscard]] std::int64_t views_of(PathId path,
+                                      std::span<const PreparedItem* const> items) const;
+  /// What the forward of a path reads.
+  [[nodiscard]] ViewInputs view_inputs(PathId path, const GraphCapacity& capacity,
+                                       const NamedTensors& in) const;
+
+ private:
+  [[nodiscard]] const ViewLayout& layout(PathId path) const;
+  [[nodiscard]] std::int64_t views_of(PathId path, const PreparedItem& item) const;
+  /// The part of an item's pixels that a path takes.
+  [[nodiscard]] std::span<const std::uint8_t> pixels_of(PathId path,
+                                                        const PreparedItem& item) const;
+
+  ViewTower tower_;
+  std::unique_ptr<const ItemProcessor> processor_;
+  GraphSpec spec_;
+};
+
+}  // namespace fovea::common

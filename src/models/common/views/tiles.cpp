@@ -1,0 +1,59 @@
+// Large images in square pieces. Divisions are done in double, as the vendors' code does.
+#include "models/common/views/tiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fovea::common {
+
+namespace {
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+}  // namespace
+
+Tiling nearest_tiling(std::int64_t width_px, std::int64_t height_px, std::int64_t tile_side_px,
+                      std::int64_t min_tiles, std::int64_t max_tiles) {
+  const double aspect = as_double(width_px) / as_double(height_px);
+  const double pixels = as_double(width_px) * as_double(height_px);
+  const double tile_pixels = as_double(tile_side_px) * as_double(tile_side_px);
+  double best_distance = std::numeric_limits<double>::infinity();
+  Tiling best;
+  for (std::int64_t count = min_tiles; count <= max_tiles; ++count) {
+    for (std::int64_t cols = 1; cols <= count; ++cols) {
+      if (count % cols != 0) continue;
+      const Tiling tiling{cols, count / cols};
+      const double distance = std::abs(aspect - as_double(tiling.cols) / as_double(tiling.rows));
+      const bool has_pixels = pixels > 0.5 * tile_pixels * as_double(count);
+      if (distance < best_distance || (distance == best_distance && has_pixels)) {
+        best = tiling;
+        best_distance = distance;
+      }
+    }
+  }
+  return best;
+}
+
+void cut_square(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t side_px,
+                std::span<std::uint8_t> out) {
+  auto next = out.begin();
+  for (std::int64_t y = top_px; y < top_px + side_px; ++y) {
+    const std::int64_t covered = y < image.height_px ? image.width_px - left_px : 0;
+    const std::int64_t cols = std::clamp<std::int64_t>(covered, 0, side_px);
+    if (cols > 0) {
+      next = std::copy_n(image.rgb + (y * image.width_px + left_px) * 3, cols * 3, next);
+    }
+    next = std::fill_n(next, (side_px - cols) * 3, std::uint8_t{0});
+  }
+}
+
+void cut_tiles(RgbView image, Tiling tiling, std::int64_t side_px, std::span<std::uint8_t> out) {
+  const auto tile_bytes = static_cast<std::size_t>(side_px * side_px * 3);
+  for (std::int64_t tile = 0; tile < tiling.count(); ++tile, out = out.subspan(tile_bytes)) {
+    cut_square(image, tile % tiling.cols * side_px, tile / tiling.cols * side_px, side_px,
+               out.first(tile_bytes));
+  }
+}
+
+}  // namespace fovea::common

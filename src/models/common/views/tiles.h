@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fovea/tower/models/item_processor.h"
+
+namespace fovea::common {
+
+/// Columns and rows of square tiles.
+struct Tiling {
+  std::int64_t cols = 1;
+  std::int64_t rows = 1;
+
+  [[nodiscard]] std::int64_t count() const { return cols * rows; }
+  friend bool operator==(const Tiling&, const Tiling&) = default;
+};
+
+/// The tiling of min_tiles to max_tiles tiles whose aspect ratio is nearest to that of the image;
+/// among equally near ones the larger, if the image has more than half of its pixels.
+/// @param tile_side_px of a tile. Source: docs/reference/deepseek_ocr.md, "Tiles".
+[[nodiscard]] Tiling nearest_tiling(std::int64_t width_px, std::int64_t height_px,
+                                    std::int64_t tile_side_px, std::int64_t min_tiles,
+                                    std::int64_t max_tiles);
+
+/// Copies the square whose upper left corner is a place in an image, or beyond it. What the image
+/// does not cover is black.
+/// @param out [side, side, 3], no overlap with the image.
+void cut_square(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t side_px,
+                std::span<std::uint8_t> out);
+
+/// The same for all tiles of an image, row by row of it. @param out [tiles, side, side, 3].
+void cut_tiles(RgbView image, Tiling tiling, std::int64_t side_px, std::span<std::uint8_t> out);
+
+}  // namespace fovea::common

@@ -1,0 +1,362 @@
+// Tensors by name onto a device. Values keep the checkpoint's dtype until a backend packs them;
+// norms, biases and tables are small and become f32, which is exact for every storage dtype.
+#include "models/common/weight_loader.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/check.h"
+#include "core/interrupt.h"
+
+namespace fovea::common {
+
+namespace {
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// A shape of any rank as a Shape is written: files may hold ranks that ours cannot.
+std::string sizes_text(std::span<const std::int64_t> sizes) {
+  std::string text = "[";
+  for (const std::int64_t size : sizes) text += cat(text.size() == 1 ? "" : ", ", size);
+  return text + "]";
+}
+
+/// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it. The
+/// address is far from those of a measuring arena, which ops could take for an overlap.
+Tensor without_memory(const Shape& shape) {
+  auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62);  // NOLINT: no memory
+  const auto release = [](void*, std::byte*, std::size_t) noexcept {};
+  return {Buffer(nowhere, 0, release, nullptr), DType::kF32, shape};
+}
+
+/// The same for a linear layer.
+ops::PackedLinear without_memory(std::int64_t in_features, std::int64_t out_features,
+                                 WeightLoader::Bias bias) {
+  return {.in_features = in_features,
+          .out_features = out_features,
+          .has_bias = bias == WeightLoader::Bias::kYes,
+          .weight = {},
+          .bias = {}};
+}
+
+/// The weight of a convolution, [out, channel, tap], as [out, tap, channel] in its dtype.
+std::vector<std::byte> tap_by_tap(const ConstTensorView& stored, std::int64_t out_channels,
+                                  std::int64_t in_channels) {
+  const std::int64_t taps = stored.shape.elements() / (out_channels * in_channels);
+  const std::size_t size = size_of(stored.dtype);
+  std::vector<std::byte> turned(stored.bytes());
+  std::byte* next = turned.data();
+  for (std::int64_t out = 0; out < out_channels; ++out) {
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      for (std::int64_t channel = 0; channel < in_channels; ++channel, next += size) {
+        const std::int64_t from = (out * in_channels + channel) * taps + tap;
+        std::copy_n(stored.data + static_cast<std::size_t>(from) * size, size, next);
+      }
+    }
+  }
+  return turned;
+}
+
+/// The rows of a matrix, or the elements of a vector, in another order.
+std::vector<std::byte> reordered(std::span<const std::byte> bytes,
+                                 std::span<const std::int64_t> rows) {
+  const std::size_t row_bytes = bytes.size() / rows.size();
+  std::vector<std::byte> result;
+  result.reserve(bytes.size());
+  for (const std::int64_t row : rows) {
+    const auto from = bytes.subspan(static_cast<std::size_t>(row) * row_bytes, row_bytes);
+    result.insert(result.end(), from.begin(), from.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix)
+    : source_(source), prefix_(std::move(prefix)) {}
+
+WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix,
+                           Device& device, Stream& stream, const QuantizationPlan& plan)
+    : source_(source),
+      prefix_(std::move(prefix)),
+      device_(&device),
+      stream_(&stream),
+      plan_(plan) {}
+
+bool WeightLoader::exists(const std::string& name) const {
+  return source_.is_dummy() || std::ranges::binary_search(source_.names(), prefix_ + name);
+}
+
+WeightLoader::Bias WeightLoader::decided(Bias bias, const std::string& layer) const {
+  if (bias != Bias::kIfStored) return bias;
+  return exists(layer + ".bias") ? Bias::kYes : Bias::kNo;
+}
+
+void WeightLoader::check(const std::string& name, const Shape& shape) {
+  check_interrupt();
+  if (!reported_.insert(prefix_ + name).second) return;
+  parameters_ += shape.elements();
+  TensorReport entry{prefix_ + name, "", {shape.sizes().begin(), shape.sizes().end()}, ""};
+  if (source_.is_dummy()) {
+    entry.dtype = "BF16";
+  } else if (!exists(name)) {
+    entry.problem = cat("missing, expected ", shape);
+  } else if (const auto listing = source_.listing(entry.name)) {
+    entry.dtype = listing->dtype;
+    if (listing->shape != entry.shape) {
+      entry.problem = cat("has shape ", sizes_text(listing->shape), " in ", listing->file,
+                          ", expected ", shape);
+    } else if (entry.dtype != "BF16" && entry.dtype != "F16" && entry.dtype != "F32") {
+      entry.problem = cat("has dtype ", entry.dtype, " in ", listing->file,
+                          ", supported are BF16, F16 and F32");
+    }
+  }
+  report_.push_back(std::move(entry));
+}
+
+std::vector<float> WeightLoader::widened(const std::string& name, const Shape& shape) const {
+  const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
+  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+  widen_to_f32(stored.dtype, stored.data, values.data(), values.size());
+  return values;
+}
+
+Tensor WeightLoader::constant(std::span<const float> values, const Shape& shape) {
+  FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == shape.elements(), kInternal,
+              "expected a constant of ", shape, ", got ", values.size(), " values");
+  if (device_ == nullptr) return without_memory(shape);
+  return upload(*device_, *stream_,
+                {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape});
+}
+
+Tensor WeightLoader::constant(const media::NormalizeTable& table) {
+  constexpr std::size_t kValues = std::tuple_size_v<media::NormalizeTable> * 256;
+  return constant({table.front().data(), kValues}, {3, 256});
+}
+
+Tensor WeightLoader::f32_from(
+    const std::string& name, const Shape& stored, const Shape& wanted,
+    const std::function<std::vector<float>(std::span<const float>)>& transform) {
+  if (device_ == nullptr) {
+    check(name, stored);
+    return without_memory(wanted);
+  }
+  return constant(transform(widened(name, stored)), wanted);
+}
+
+BlockStack WeightLoader::stack(std::vector<Block> blocks) const {
+  BlockStack stack{.blocks = std::move(blocks), .prepared = {}};
+  if (device_ == nullptr) return stack;
+  std::vector<ops::BlockLayers> layers;
+  layers.reserve(stack.blocks.size());
+  for (const Block& block : stack.blocks) {
+    if (block.norm1.epsilon != block.norm2.epsilon) return stack;
+    layers.push_back({.norm1_weight = block.norm1.weight.view(),
+                      .norm1_bias = block.norm1.bias.view(),
+                      .norm2_weight = block.norm2.weight.view(),
+                      .norm2_bias = block.norm2.bias.view(),
+                      .epsilon = block.norm1.epsilon,
+                      .qkv = block.attn.qkv,
+                      .proj = block.attn.proj,
+                      .fc1 = block.mlp.fc1,
+                      .fc2 = block.mlp.fc2,
+                      .activation = block.mlp.activation,
+                      .num_heads = block.attn.num_heads});
+  }
+  stack.prepared = ops::prepare_blocks(*device_, layers);
+  return stack;
+}
+
+Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
+  const auto as_stored = [](std::span<const float> values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
+  return f32_from(name, shape, shape, as_stored);
+}
+
+Tensor WeightLoader::row(const std::string& name, std::int64_t features) {
+  Tensor tensor = f32(name, {features});
+  tensor.shape = {1, features};
+  return tensor;
+}
+
+ops::PackedLinear WeightLoader::conv(const std::string& name, std::int64_t out_channels,
+                                     std::int64_t in_channels, std::int64_t side, Bias bias) {
+  const Shape shape{out_channels, in_channels, side, side};
+  const std::int64_t in_features = side * side * in_channels;
+  bias = decided(bias, name);
+  if (device_ == nullptr) {
+    check(name + ".weight", shape);
+    if (bias == Bias::kYes) check(name + ".bias", {out_channels});
+    return without_memory(in_features, out_channels, bias);
+  }
+  const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
+  const std::vector<std::byte> turned = tap_by_tap(stored, out_channels, in_channels);
+  const ConstTensorView bias_view = bias == Bias::kYes
+                                        ? source_.tensor(prefix_ + name + ".bias", {out_channels})
+                                        : ConstTensorView{};
+  return ops::pack_linear(*device_, {turned.data(), stored.dtype, {out_channels, in_features}},
+                          bias_view, format_);
+}
+
+Conv3x3 WeightLoader::conv3x3(const std::string& name, std::int64_t out_channels,
+                              std::int64_t in_channels, std::int64_t stride, Bias bias) {
+  return {.weight = conv(name, out_channels, in_channels, 3, bias), .stride = stride};
+}
+
+LayerNorm WeightLoader::layer_norm(const std::string& name, std::int64_t features, float epsilon) {
+  return {.weight = f32(name + ".weight", {features}),
+          .bias = f32(name + ".bias", {features}),
+          .epsilon = epsilon};
+}
+
+RmsNorm WeightLoader::rms_norm(const std::string& name, std::int64_t features, float epsilon) {
+  return {.weight = f32(name + ".weight", {features}), .epsilon = epsilon};
+}
+
+ops::PackedLinear WeightLoader::linear(const std::string& name, std::int64_t out_features,
+                                       const std::vector<std::int64_t>& in_sizes, Bias bias) {
+  return pack({.parts = {name}, .part_rows = out_features, .in_sizes = in_sizes}, bias);
+}
+
+ops::PackedLinear WeightLoader::stacked(const std::vector<std::string>& parts,
+                                        std::int64_t part_rows,
+                                        const std::vector<std::int64_t>& in_sizes, Bias bias) {
+  return pack({.parts = parts, .part_rows = part_rows, .in_sizes = in_sizes}, bias);
+}
+
+ops::PackedLinear WeightLoader::linear_from(
+    const std::string& name, const Shape& stored, std::int64_t in_features,
+    const std::function<void(std::vector<float>&, std::vector<float>&)>& transform) {
+  const std::int64_t out_features = stored[0];
+  if (device_ == nullptr) {
+    check(name + ".weight", stored);
+    check(name + ".bias", {out_features});
+    return without_memory(in_features, out_features, Bias::kYes);
+  }
+  std::vector<float> weight = widened(name + ".weight", stored);
+  std::vector<float> bias = widened(name + ".bias", {out_features});
+  transform(weight, bias);
+  const auto view = [](const std::vector<float>& values, const Shape& shape) -> ConstTensorView {
+    FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == shape.elements(), kInternal,
+                "expected a layer of ", shape, ", got ", values.size(), " values");
+    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
+  };
+  return ops::pack_linear(*device_, view(weight, {out_features, in_features}),
+                          view(bias, {out_features}), format_);
+}
+
+ops::PackedLinear WeightLoader::scaled_linear(const std::string& name, const std::string& scale,
+                                              std::int64_t out_features, std::int64_t in_features) {
+  const auto multiply = [&](std::vector<float>& weight, std::vector<float>& bias) {
+    const std::vector<float> factors = widened(scale, {out_features});
+    const auto cols = static_cast<std::size_t>(in_features);
+    for (std::size_t row = 0; row < factors.size(); ++row) {
+      bias[row] *= factors[row];
+      for (float& value : std::span(weight).subspan(row * cols, cols)) value *= factors[row];
+    }
+  };
+  ops::PackedLinear layer = linear_from(name, {out_features, in_features}, in_features, multiply);
+  if (device_ == nullptr) check(scale, {out_features});
+  return layer;
+}
+
+ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features, Bias bias) {
+  const bool split = !exists(name + ".qkv.weight") && exists(name + ".q.weight");
+  if (!split) return linear(name + ".qkv", 3 * features, {features}, bias);
+  return pack({.parts = {name + ".q", name + ".k", name + ".v"},
+               .part_rows = features,
+               .in_sizes = {features}},
+              bias);
+}
+
+ops::PackedLinear WeightLoader::qkv(const std::vector<std::string>& layers, std::int64_t features,
+                                    const RowOrder& order) {
+  const auto head_dim = std::ssize(order);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < 3 * features; ++row) {
+    const std::int64_t within = row % head_dim;
+    const bool is_v = row >= 2 * features;
+    rows.push_back(is_v ? row : row - within + order[static_cast<std::size_t>(within)]);
+  }
+  return pack({.parts = layers,
+               .part_rows = 3 * features / std::ssize(layers),
+               .in_sizes = {features},
+               .rows = std::move(rows)},
+              Bias::kYes);
+}
+
+GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std::int64_t wide,
+                             ops::Activation activation, Bias bias) {
+  constexpr std::int64_t kVector = 8;
+  return {.gate_up = pack({.parts = {name + ".gate_proj", name + ".up_proj"},
+                           .part_rows = wide,
+                           .in_sizes = {features},
+                           .row_multiple = kVector},
+                          bias),
+          .down = pack({.parts = {name + ".down_proj"},
+                        .part_rows = features,
+                        .in_sizes = {wide},
+                        .column_multiple = kVector},
+                       bias),
+          .activation = activation};
+}
+
+ops::PackedLinear WeightLoader::pack(const Stack& stack, Bias bias) {
+  bias = decided(bias, stack.parts.front());
+  const std::int64_t in_features =
+      round_up(Shape(stack.in_sizes).elements(), stack.column_multiple);
+  const std::int64_t out_features =
+      static_cast<std::int64_t>(stack.parts.size()) * round_up(stack.part_rows, stack.row_multiple);
+  std::vector<std::int64_t> sizes{stack.part_rows};
+  sizes.insert(sizes.end(), stack.in_sizes.begin(), stack.in_sizes.end());
+  const Shape weight_shape(sizes);
+  if (device_ == nullptr) {
+    for (const std::string& part : stack.parts) {
+      check(part + ".weight", weight_shape);
+      if (bias == Bias::kYes) check(part + ".bias", {stack.part_rows});
+    }
+    return without_memory(in_features, out_features, bias);
+  }
+  std::vector<std::byte> weight_bytes;
+  std::vector<std::byte> bias_bytes;
+  const DType weight_dtype = read_stack(stack, ".weight", weight_shape, weight_bytes);
+  ConstTensorView bias_view;
+  if (bias == Bias::kYes) {
+    const DType bias_dtype = read_stack(stack, ".bias", {stack.part_rows}, bias_bytes);
+    bias_view = {bias_bytes.data(), bias_dtype, {out_features}};
+  }
+  return ops::pack_linear(*device_,
+                          {weight_bytes.data(), weight_dtype, {out_features, in_features}},
+                          bias_view, format_);
+}
+
+DType WeightLoader::read_stack(const Stack& stack, const std::string& suffix, const Shape& shape,
+                               std::vector<std::byte>& bytes) const {
+  const std::int64_t columns = shape.elements() / stack.part_rows;
+  const std::int64_t packed_columns =
+      shape.rank() == 1 ? 1 : round_up(columns, stack.column_multiple);
+  const std::int64_t empty_rows = round_up(stack.part_rows, stack.row_multiple) - stack.part_rows;
+  DType dtype = DType::kF32;
+  for (const std::string& part : stack.parts) {
+    const ConstTensorView view = source_.tensor(cat(prefix_, part, suffix), shape);
+    FOVEA_CHECK(bytes.empty() || view.dtype == dtype, kUnsupported, prefix_, part, suffix, " is ",
+                to_string(view.dtype), ", its siblings are ", to_string(dtype));
+    dtype = view.dtype;
+    const auto size = static_cast<std::int64_t>(size_of(dtype));
+    const std::int64_t part_bytes = (stack.part_rows + empty_rows) * packed_columns * size;
+    bytes.reserve(stack.parts.size() * static_cast<std::size_t>(part_bytes));
+    for (std::int64_t row = 0; row < stack.part_rows; ++row) {
+      const std::byte* const from = view.data + row * columns * size;
+      bytes.insert(bytes.end(), from, from + columns * size);
+      bytes.resize(bytes.size() + static_cast<std::size_t>((packed_columns - columns) * size));
+    }
+    bytes.resize(bytes.size() + static_cast<std::size_t>(empty_rows * packed_columns * size));
+  }
+  if (!stack.rows.empty()) bytes = reordered(bytes, stack.rows);
+  return dtype;
+}
+
+}  // namespace fovea::common

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "fovea/reports.h"
+#include "fovea/tower/checkpoint/weight_source.h"
+#include "fovea/tower/device/device.h"
+#include "fovea/tower/ops/linear.h"
+#include "media/normalize.h"
+#include "models/common/layers.h"
+#include "models/common/row_order.h"
+#include "models/quantization_plan.h"
+
+namespace fovea::common {
+
+/// Fetches the tensors of a tower by name and puts them on a device. A family describes its weights
+/// once, as a function of a loader; that function runs twice. A loader without a device only
+/// checks: it collects every missing and misshapen tensor and returns weights that have shapes and
+/// an address that tests as present, but no memory: enough for counting kernels. A loader with a
+/// device loads.
+class WeightLoader {
+ public:
+  /// Checks only. `source` must outlive the loader.
+  WeightLoader(const checkpoint::WeightSource& source, std::string prefix);
+  /// Loads onto `device`, layers in the formats of `plan`.
+  WeightLoader(const checkpoint::WeightSource& source, std::string prefix, Device& device,
+               Stream& stream, const QuantizationPlan& plan = {});
+
+  /// While it lives, layers are loaded in a format.
+  class FormatScope {
+   public:
+    FormatScope(WeightLoader& loader, ops::WeightFormat format) noexcept
+        : loader_(loader), before_(std::exchange(loader.format_, format)) {}
+    ~FormatScope() { loader_.format_ = before_; }
+    FormatScope(const FormatScope&) = delete;
+    FormatScope& operator=(const FormatScope&) = delete;
+
+   private:
+    WeightLoader& loader_;
+    ops::WeightFormat before_;
+  };
+  /// While the result lives, layers are those of block number `index` of a tower.
+  [[nodiscard]] FormatScope block(std::int64_t index) noexcept {
+    return {*this, plan_.of_block(index)};
+  }
+
+  enum class Bias : std::uint8_t {
+    kYes,
+    kNo,
+    kIfStored,  ///< the checkpoint decides
+  };
+
+  /// `<name>.weight` (any shape of out_features rows whose sizes multiply to in_features) and
+  /// `<name>.bias`, packed for GEMMs.
+  [[nodiscard]] ops::PackedLinear linear(const std::string& name, std::int64_t out_features,
+                                         const std::vector<std::int64_t>& in_sizes,
+                                         Bias bias = Bias::kYes);
+  /// The layers of these names as one whose features are theirs in this order, `part_rows` each.
+  /// @throws Error(kUnsupported) if they have different dtypes.
+  [[nodiscard]] ops::PackedLinear stacked(const std::vector<std::string>& parts,
+                                          std::int64_t part_rows,
+                                          const std::vector<std::int64_t>& in_sizes, Bias bias);
+  /// As linear, with weight and bias, widened to f32, changed on the host before they are packed.
+  /// @param stored shape of the weight, whose first size is out_features.
+  /// @param transform weight and bias of the checkpoint in, those of the layer out, in place: the
+  /// weight becomes [out_features, in_features], the bias stays [out_features].
+  [[nodiscard]] ops::PackedLinear linear_from(
+      const std::string& name, const Shape& stored, std::int64_t in_features,
+      const std::function<void(std::vector<float>& weight, std::vector<float>& bias)>& transform);
+  /// The layer `<name>` with every feature multiplied by its value in the tensor `scale`
+  /// [out_features], a layer scale, which then needs no work of its own:
+  /// s (W x + b) = (s W) x + s b. The weights become f32.
+  [[nodiscard]] ops::PackedLinear scaled_linear(const std::string& name, const std::string& scale,
+                                                std::int64_t out_features,
+                                                std::int64_t in_features);
+  /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
+  [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features,
+                                      Bias bias = Bias::kYes);
+  /// The same of `layers`, one fused or three to stack, with the rows of every head of q and k in
+  /// another order.
+  [[nodiscard]] ops::PackedLinear qkv(const std::vector<std::string>& layers, std::int64_t features,
+                                      const RowOrder& order);
+  /// `<name>.weight` and `<name>.bias`.
+  [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
+  /// `<name>.weight`.
+  [[nodiscard]] RmsNorm rms_norm(const std::string& name, std::int64_t features, float epsilon);
+  /// `<name>.gate_proj` and `.up_proj`, features -> wide, and `.down_proj`, wide -> features. The
+  /// wide side is filled up with zeros to a multiple of 8, which changes no sum, because kernels
+  /// work on whole vectors.
+  [[nodiscard]] GatedMlp gated(const std::string& name, std::int64_t features, std::int64_t wide,
+                               ops::Activation activation, Bias bias);
+  /// Blocks that have been loaded, prepared to be computed together where the backend can.
+  [[nodiscard]] BlockStack stack(std::vector<Block> blocks) const;
+  /// One tensor widened to f32, for example a position table.
+  [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
+  /// One vector widened to f32, as a matrix of one row.
+  [[nodiscard]] Tensor row(const std::string& name, std::int64_t features);
+  /// Values that are in no checkpoint, f32, row-major.
+  [[nodiscard]] Tensor constant(std::span<const float> values, const Shape& shape);
+  /// [3, 256]: value of every byte per channel.
+  [[nodiscard]] Tensor constant(const media::NormalizeTable& table);
+
+  /// One tensor of shape `stored`, widened to f32 and transformed on the host into one of shape
+  /// `wanted`, for example a position table at another size. A tensor may be asked for repeatedly.
+  [[nodiscard]] Tensor f32_from(
+      const std::string& name, const Shape& stored, const Shape& wanted,
+      const std::function<std::vector<float>(std::span<const float>)>& transform);
+  /// `<name>.weight`, [out_channels, in_channels, side, side], and `<name>.bias` of a convolution,
+  /// as a layer over the side * side pixels under it, row-major, each with all its channels.
+  [[nodiscard]] ops::PackedLinear conv(const std::string& name, std::int64_t out_channels,
+                                       std::int64_t in_channels, std::int64_t side, Bias bias);
+  /// The same of a 3 x 3 convolution, for rows of ops::im2col_3x3.
+  [[nodiscard]] Conv3x3 conv3x3(const std::string& name, std::int64_t out_channels,
+                                std::int64_t in_channels, std::int64_t stride, Bias bias);
+
+  /// Everything asked for so far, with what was found.
+  [[nodiscard]] const std::vector<TensorReport>& report() const noexcept { return report_; }
+  /// Elements of all tensors asked for.
+  [[nodiscard]] std::int64_t parameters() const noexcept { return parameters_; }
+
+ private:
+  /// Stored layers that become one, and what is filled up with zeros.
+  struct Stack {
+    std::vector<std::string> parts;      ///< names, in the order of their rows
+    std::int64_t part_rows = 0;          ///< of each
+    std::vector<std::int64_t> in_sizes;  ///< of each row
+    std::int64_t row_multiple = 1;       ///< rows of a part are filled up to one
+    std::int64_t column_multiple = 1;    ///< columns likewise
+    std::vector<std::int64_t> rows =
+        {};  ///< of the result, as rows of the parts; empty: as they are
+  };
+  [[nodiscard]] ops::PackedLinear pack(const Stack& stack, Bias bias);
+  /// The tensors `<part><suffix>`, of `shape` each, one after the other, filled up.
+  [[nodiscard]] DType read_stack(const Stack& stack, const std::string& suffix, const Shape& shape,
+                                 std::vector<std::byte>& bytes) const;
+  /// Notes what the checkpoint says about a tensor.
+  void check(const std::string& name, const Shape& shape);
+  [[nodiscard]] std::vector<float> widened(const std::string& name, const Shape& shape) const;
+  [[nodiscard]] bool exists(const std::string& name) const;
+  /// kYes or kNo.
+  [[nodiscard]] Bias decided(Bias bias, const std::string& layer) const;
+
+  const checkpoint::WeightSource& source_;
+  std::string prefix_;
+  Device* device_ = nullptr;  // null: check only
+  Stream* stream_ = nullptr;
+  QuantizationPlan plan_;
+  ops::WeightFormat format_ = ops::WeightFormat::kNative;
+  std::vector<TensorReport> report_;
+  std::unordered_set<std::string> reported_;  // names in report_
+  std::int64_t parameters_ = 0;
+};
+
+}  // namespace fovea::common
