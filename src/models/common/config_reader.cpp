@@ -117,4 +117,16 @@ void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads)
               " (", width, " / ", heads, ") is not a multiple of 8");
 }
 
+ops::Activation parse_activation(const std::string& name, const std::string& key) {
+  using ops::Activation;
+  if (name == "gelu_pytorch_tanh" || name == "gelu_new") return Activation::kGeluTanh;
+  if (name == "gelu") return Activation::kGeluErf;
+  if (name == "quick_gelu") return Activation::kQuickGelu;
+  if (name == "silu" || name == "swish") return Activation::kSilu;
+  throw Error(ErrorCode::kUnsupported, cat(key,
+                                           ": expected gelu_pytorch_tanh, gelu_new, gelu, "
+                                           "quick_gelu, silu or swish, got ",
+                                           name));
+}
+
 }  // namespace fovea::common

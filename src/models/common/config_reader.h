@@ -2,12 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json.h"
-#include "models/common/grid/geometry.h"
-#include "models/common/views/geometry.h"
+#include "fovea/tower/ops/linear.h"
+#include "models/common/geometry.h"
 
 namespace fovea::common {
 
@@ -73,5 +74,10 @@ void require_flag(const JsonView& object, std::string_view key, bool only);
 /// vision.rope_parameters.rope_theta. @throws Error(kCorruptData) for anything but a number above
 /// 0.
 [[nodiscard]] double read_rope_theta(const JsonView& vision, double fallback);
+
+/// The function that a config file calls `name`, as transformers' table of activations does.
+/// @param key where the name stands, for the message, for example "config.json: a.hidden_act".
+/// @throws Error(kUnsupported) for a name that is not in the list of the message.
+[[nodiscard]] ops::Activation parse_activation(const std::string& name, const std::string& key);
 
 }  // namespace fovea::common

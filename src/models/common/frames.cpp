@@ -2,6 +2,7 @@
 #include "models/common/frames.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/check.h"
 #include "media/reduction.h"
@@ -69,6 +70,28 @@ void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_
     std::copy_n(image.rgb + y * row_bytes, row_bytes,
                 canvas.begin() + ((top_px + y) * canvas_width_px + left_px) * 3);
   }
+}
+
+double spaced(double first, double last, std::int64_t count, std::int64_t i) {
+  if (count == 1) return first;
+  if (i == count - 1) return last;
+  return static_cast<double>(i) * ((last - first) / static_cast<double>(count - 1)) + first;
+}
+
+std::vector<std::int64_t> spread_frames(std::int64_t first, std::int64_t last, std::int64_t count) {
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    indices.push_back(static_cast<std::int64_t>(
+        spaced(static_cast<double>(first), static_cast<double>(last), count, i)));
+  }
+  return indices;
+}
+
+void check_pixel_offsets(std::int64_t pixel_bytes, std::size_t num_items) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  FOVEA_CHECK(pixel_bytes <= kMost, kInvalidArgument, "sub-batch of ", num_items,
+              " items: expected at most ", kMost, " bytes of resized pixels, got ", pixel_bytes,
+              "; lower max_num_batched_tokens and the token budgets, or encode smaller images");
 }
 
 }  // namespace fovea::common

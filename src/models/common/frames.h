@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "fovea/tower/models/item_processor.h"
 #include "media/image.h"
@@ -38,5 +40,17 @@ void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
 /// @param canvas [height, canvas_width_px, 3], no overlap with the image.
 void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t canvas_width_px,
            std::span<std::uint8_t> canvas);
+
+/// linspace(first, last, count)[i], as NumPy computes it.
+[[nodiscard]] double spaced(double first, double last, std::int64_t count, std::int64_t i);
+
+/// Indices of `count` frames from `first` to `last`, evenly spaced and rounded down.
+[[nodiscard]] std::vector<std::int64_t> spread_frames(std::int64_t first, std::int64_t last,
+                                                      std::int64_t count);
+
+/// Refuses a sub-batch whose pixels the patch sources, 32-bit offsets, do not reach.
+/// @param pixel_bytes of all its items together, on one path.
+/// @throws Error(kInvalidArgument) with both numbers.
+void check_pixel_offsets(std::int64_t pixel_bytes, std::size_t num_items);
 
 }  // namespace fovea::common

@@ -31,4 +31,12 @@ AttendedRows rotated_rows(ExecContext& ctx, const ops::Sequences& sequences,
   return {.sequences = sequences, .cos = cos, .sin = sin};
 }
 
+RowOrder halves_order(std::span<const std::int64_t> pairs) {
+  RowOrder order;
+  for (const std::int64_t half : {0, 1}) {
+    for (const std::int64_t pair : pairs) order.push_back(2 * pair + half);
+  }
+  return order;
+}
+
 }  // namespace fovea::common

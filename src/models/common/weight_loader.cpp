@@ -273,7 +273,7 @@ ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t featur
 }
 
 ops::PackedLinear WeightLoader::qkv(const std::vector<std::string>& layers, std::int64_t features,
-                                    const RowOrder& order) {
+                                    std::span<const std::int64_t> order) {
   const auto head_dim = std::ssize(order);
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < 3 * features; ++row) {

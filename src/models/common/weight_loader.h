@@ -14,7 +14,6 @@
 #include "fovea/tower/ops/linear.h"
 #include "media/normalize.h"
 #include "models/common/layers.h"
-#include "models/common/row_order.h"
 #include "models/quantization_plan.h"
 
 namespace fovea::common {
@@ -82,10 +81,10 @@ class WeightLoader {
   /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
   [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features,
                                       Bias bias = Bias::kYes);
-  /// The same of `layers`, one fused or three to stack, with the rows of every head of q and k in
-  /// another order.
+  /// The same of `layers`, one fused or three to fuse, with the rows of every head of q and k in
+  /// another order, as RowOrder.
   [[nodiscard]] ops::PackedLinear qkv(const std::vector<std::string>& layers, std::int64_t features,
-                                      const RowOrder& order);
+                                      std::span<const std::int64_t> order);
   /// `<name>.weight` and `<name>.bias`.
   [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
   /// `<name>.weight`.

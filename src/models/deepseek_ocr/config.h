@@ -6,7 +6,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/models/encoder_graph_model.h"
-#include "models/common/views/geometry.h"
+#include "models/common/geometry.h"
 
 namespace fovea::deepseek_ocr {
 

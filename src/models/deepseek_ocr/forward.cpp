@@ -1,6 +1,6 @@
 // DeepSeek-OCR's encoder in the order of the data: SAM with windows and relative positions, a neck
 // and two strided convolutions, CLIP on the result, and one projection of both.
-#include "models/deepseek_ocr/forward.h"
+#include "models/deepseek_ocr/model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,11 +9,8 @@
 #include "core/check.h"
 #include "media/normalize.h"
 #include "models/common/views/model.h"
-#include "models/deepseek_ocr/assemble.h"
 #include "models/deepseek_ocr/config.h"
-#include "models/deepseek_ocr/forward.h"
 #include "models/deepseek_ocr/processor.h"
-#include "models/deepseek_ocr/weights.h"
 
 namespace fovea::deepseek_ocr {
 

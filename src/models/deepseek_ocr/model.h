@@ -1,8 +1,93 @@
 #pragma once
 
+#include <array>
+#include <vector>
+
+#include "fovea/tower/ops/context.h"
+#include "media/normalize.h"
+#include "models/common/layers.h"
+#include "models/common/views/inputs.h"
+#include "models/common/weight_loader.h"
+#include "models/deepseek_ocr/config.h"
 #include "models/registry.h"
 
 namespace fovea::deepseek_ocr {
+
+struct SamBlock {
+  common::LayerNorm norm1;
+  common::LayerNorm norm2;
+  common::Attention attn;
+  common::Mlp mlp;
+  Tensor qkv_bias;  ///< [3 sam_width] f32: q, k, v of a token of zeros
+  /// Relative positions [2 side - 1, head_dim] f32 per path: the same table twice in windowed
+  /// blocks, resized to the grid of the view in global ones.
+  std::array<Tensor, kNumPaths> rel_pos_h;
+  std::array<Tensor, kNumPaths> rel_pos_w;
+};
+
+struct Sam {
+  common::PatchEmbedding patch_embed;
+  std::array<Tensor, kNumPaths> pos_embed;  ///< [grid^2, sam_width] f32
+  std::vector<SamBlock> blocks;
+  ops::PackedLinear neck_0;  ///< 1 x 1 convolution, sam_width -> 256
+  common::LayerNorm neck_1;  ///< over channels
+  common::Conv3x3 neck_2;    ///< 256 -> 256
+  common::LayerNorm neck_3;
+  common::Conv3x3 net_2;  ///< stride 2, 256 -> downsample_channels[0]
+  common::Conv3x3 net_3;  ///< stride 2 -> downsample_channels[1]
+};
+
+struct Clip {
+  Tensor class_embedding;                            ///< [1, clip_width] f32
+  std::array<Tensor, kNumPaths> position_embedding;  ///< [tokens + 1, clip_width] f32
+  common::LayerNorm pre_layrnorm;                    ///< upstream's spelling
+  std::vector<common::Block> layers;
+};
+
+/// Both towers and what joins them. Move-only; shared read-only by all graphs.
+struct Weights {
+  Sam sam;
+  Clip clip;
+  ops::PackedLinear projector;  ///< clip_width + feature_width -> n_embed
+  Tensor image_newline;         ///< [1, n_embed] f32
+  Tensor view_seperator;        ///< [1, n_embed] f32; upstream's spelling
+};
+
+/// The whole list of tensors; position tables are resized to the views of both paths.
+/// Source: docs/reference/deepseek_ocr.md, "Tensors" and "Position tables".
+[[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
+                                   const Views& views, const media::NormalizeTable& normalize);
+
+/// What the forward of a path reads. SAM runs on chunks of views, because its activations are
+/// large; the sequences are those of CLIP, whose patches are SAM's features.
+[[nodiscard]] common::ViewLayout layout_of(const common::SquareView& view, Path path);
+
+/// One path of the encoder, whose position tables fit its views.
+struct Tower {
+  const Config& config;
+  const Weights& weights;
+  Path path;
+};
+
+/// Bytes of square views in, projected tokens out. Asynchronous on ctx.stream; safe to capture.
+/// @param in of layout_of() of the path.
+/// @param out global path: [views * tokens_side * (tokens_side + 1), n_embed], a newline row after
+/// every row of the token grid; local path: [views * tokens, n_embed].
+/// Source: docs/reference/deepseek_ocr.md, "Forward".
+void forward(ExecContext& ctx, const Tower& tower, const common::ViewInputs& in, TensorView out);
+
+/// Outputs of both paths, on the device, of which the items take their share in turn.
+struct PathRows {
+  TensorView global;  ///< [tokens, n_embed]
+  TensorView local;   ///< [tokens, n_embed]; empty where no item is tiled
+};
+
+/// Writes the rows of one item: the tiles laid out as the token grid of the whole image, each row
+/// of it ended by a newline; the global view; a separator. Takes them from the front of `paths`.
+/// Asynchronous on ctx.stream. @param rows [out_rows of the item, n_embed].
+/// Source: docs/reference/deepseek_ocr.md, "Order of rows".
+void assemble_item(ExecContext& ctx, const Weights& weights, const Views& views,
+                   const ItemPlan& plan, PathRows& paths, TensorView rows);
 
 /// DeepSeek-OCR: two towers, a global view and local tiles.
 [[nodiscard]] const ModelFamily& family() noexcept;

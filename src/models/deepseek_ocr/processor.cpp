@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "models/common/frames.h"
 #include "models/common/processor_file.h"
-#include "models/common/views/plan.h"
+#include "models/common/views/tiles.h"
 
 namespace fovea::deepseek_ocr {
 

@@ -1,5 +1,5 @@
 // The tensors of both towers. Position tables are resized once, for the two sizes of views.
-#include "models/deepseek_ocr/weights.h"
+#include "models/deepseek_ocr/model.h"
 
 #include "core/check.h"
 #include "models/common/position_table.h"

@@ -2,7 +2,6 @@
 #include "models/glm4v/config.h"
 
 #include "core/check.h"
-#include "models/common/activation.h"
 #include "models/common/config_reader.h"
 #include "models/common/processor_file.h"
 

@@ -3,8 +3,10 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
+#include "fovea/options.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/common/grid/geometry.h"
+#include "models/common/geometry.h"
+#include "models/common/grid/processor.h"
 
 namespace fovea::glm4v {
 
@@ -33,5 +35,12 @@ struct Config {
 /// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for values this
 /// tower does not have. Source: docs/reference/glm4v.md, "Configuration".
 [[nodiscard]] Config parse_config(const checkpoint::HfConfig& files);
+
+/// Sizes, sampling and scaling of images and videos, from the processor files.
+/// @throws as common::read_grid_processor. Source: docs/reference/glm4v.md, "Processing" and
+/// "Sampled frames".
+[[nodiscard]] common::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                                     const common::GridGeometry& grid,
+                                                     const MediaOptions& media);
 
 }  // namespace fovea::glm4v

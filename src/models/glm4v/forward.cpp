@@ -1,10 +1,10 @@
 // The vision tower of GLM-4.1V in the order of the data.
-#include "models/glm4v/forward.h"
+#include "models/glm4v/model.h"
 
 #include "fovea/tower/ops/activate.h"
 #include "fovea/tower/ops/gated.h"
 #include "fovea/tower/ops/patch.h"
-#include "models/common/grid/layers.h"
+#include "models/common/grid/inputs.h"
 
 namespace fovea::glm4v {
 

@@ -8,9 +8,6 @@
 #include "core/check.h"
 #include "models/common/grid/model.h"
 #include "models/glm4v/config.h"
-#include "models/glm4v/forward.h"
-#include "models/glm4v/processing.h"
-#include "models/glm4v/weights.h"
 
 namespace fovea::glm4v {
 

@@ -1,13 +1,13 @@
 // Host side of GLM-4.1V and its successors: limits of areas count frames times pixels, of images
 // too; frames are sampled by time, in even numbers.
-#include "models/glm4v/processing.h"
+#include "models/glm4v/config.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "models/common/config_reader.h"
-#include "models/common/frame_sampling.h"
+#include "models/common/frames.h"
 #include "models/common/grid/processor_file.h"
 
 namespace fovea::glm4v {

@@ -1,5 +1,5 @@
 // The tensors of the tower.
-#include "models/glm4v/weights.h"
+#include "models/glm4v/model.h"
 
 #include "core/check.h"
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/check.h"
-#include "models/common/activation.h"
 #include "models/common/config_reader.h"
 #include "models/common/processor_file.h"
 

@@ -4,7 +4,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/common/views/geometry.h"
+#include "models/common/geometry.h"
 
 namespace fovea::internvl {
 

@@ -1,5 +1,5 @@
 // InternViT and the projector in the order of the data.
-#include "models/internvl/forward.h"
+#include "models/internvl/model.h"
 
 #include <cmath>
 

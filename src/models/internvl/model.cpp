@@ -10,9 +10,7 @@
 #include "core/check.h"
 #include "models/common/views/model.h"
 #include "models/internvl/config.h"
-#include "models/internvl/forward.h"
 #include "models/internvl/processor.h"
-#include "models/internvl/weights.h"
 
 namespace fovea::internvl {
 

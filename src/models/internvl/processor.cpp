@@ -7,10 +7,9 @@
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
-#include "models/common/frame_sampling.h"
 #include "models/common/frames.h"
 #include "models/common/processor_file.h"
-#include "models/common/views/plan.h"
+#include "models/common/views/tiles.h"
 
 namespace fovea::internvl {
 

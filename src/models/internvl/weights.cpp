@@ -1,6 +1,6 @@
 // The tensors of the tower. What a forward would have to do to every row is done to them: layer
 // scales are multiplied into the layers before them, positions take the order of the patches.
-#include "models/internvl/weights.h"
+#include "models/internvl/model.h"
 
 #include "core/check.h"
 #include "models/common/views/layers.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
-#include "models/common/grid/geometry.h"
+#include "models/common/geometry.h"
 
 namespace fovea::kimi_vl {
 

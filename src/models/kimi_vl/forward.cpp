@@ -1,8 +1,8 @@
 // MoonViT and the projector of Kimi-VL in the order of the data.
-#include "models/kimi_vl/forward.h"
+#include "models/kimi_vl/model.h"
 
 #include "fovea/tower/ops/patch.h"
-#include "models/common/grid/layers.h"
+#include "models/common/grid/inputs.h"
 
 namespace fovea::kimi_vl {
 

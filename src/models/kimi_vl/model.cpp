@@ -8,9 +8,7 @@
 #include "core/check.h"
 #include "models/common/grid/model.h"
 #include "models/kimi_vl/config.h"
-#include "models/kimi_vl/forward.h"
 #include "models/kimi_vl/processor.h"
-#include "models/kimi_vl/weights.h"
 
 namespace fovea::kimi_vl {
 

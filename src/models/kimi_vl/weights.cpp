@@ -1,5 +1,5 @@
 // The tensors of the tower.
-#include "models/kimi_vl/weights.h"
+#include "models/kimi_vl/model.h"
 
 #include "core/check.h"
 

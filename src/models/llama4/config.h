@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
-#include "models/common/views/geometry.h"
+#include "models/common/geometry.h"
 
 namespace fovea::llama4 {
 

@@ -1,6 +1,6 @@
 // The vision tower of Llama 4 in the order of the data. Patches come in the order of tokens, the
 // class token after those of its tile.
-#include "models/llama4/forward.h"
+#include "models/llama4/model.h"
 
 #include "models/common/rope.h"
 #include "models/common/views/layers.h"

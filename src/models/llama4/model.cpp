@@ -8,9 +8,7 @@
 #include "core/check.h"
 #include "models/common/views/model.h"
 #include "models/llama4/config.h"
-#include "models/llama4/forward.h"
 #include "models/llama4/processor.h"
-#include "models/llama4/weights.h"
 
 namespace fovea::llama4 {
 

@@ -9,7 +9,7 @@
 #include "models/common/config_reader.h"
 #include "models/common/frames.h"
 #include "models/common/processor_file.h"
-#include "models/common/views/plan.h"
+#include "models/common/views/tiles.h"
 
 namespace fovea::llama4 {
 

@@ -1,5 +1,5 @@
 // The tensors of the tower.
-#include "models/llama4/weights.h"
+#include "models/llama4/model.h"
 
 #include "core/check.h"
 #include "models/common/rope.h"

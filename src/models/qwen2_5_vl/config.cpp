@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "models/common/activation.h"
 #include "models/common/config_reader.h"
 
 namespace fovea::qwen2_5_vl {

@@ -5,7 +5,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/common/grid/geometry.h"
+#include "models/common/geometry.h"
 
 namespace fovea::qwen2_5_vl {
 

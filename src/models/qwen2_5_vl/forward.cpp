@@ -1,10 +1,10 @@
 // The vision tower of Qwen2.5-VL in the order of the data.
-#include "models/qwen2_5_vl/forward.h"
+#include "models/qwen2_5_vl/model.h"
 
 #include <algorithm>
 
 #include "fovea/tower/ops/patch.h"
-#include "models/common/grid/layers.h"
+#include "models/common/grid/inputs.h"
 
 namespace fovea::qwen2_5_vl {
 

@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "core/check.h"
-#include "models/common/grid/frame_processing.h"
 #include "models/common/grid/model.h"
+#include "models/common/grid/processor_file.h"
 #include "models/qwen2_5_vl/config.h"
-#include "models/qwen2_5_vl/forward.h"
-#include "models/qwen2_5_vl/weights.h"
 #include "models/qwen2_5_vl/windows.h"
 
 namespace fovea::qwen2_5_vl {

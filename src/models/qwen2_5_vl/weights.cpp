@@ -1,5 +1,5 @@
 // The tensors of the tower.
-#include "models/qwen2_5_vl/weights.h"
+#include "models/qwen2_5_vl/model.h"
 
 #include "core/check.h"
 

@@ -2,7 +2,6 @@
 #include "models/qwen2_vl/config.h"
 
 #include "core/check.h"
-#include "models/common/activation.h"
 #include "models/common/config_reader.h"
 
 namespace fovea::qwen2_vl {

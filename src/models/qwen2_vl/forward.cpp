@@ -1,7 +1,7 @@
 // The vision tower of Qwen2-VL in the order of the data.
-#include "models/qwen2_vl/forward.h"
+#include "models/qwen2_vl/model.h"
 
-#include "models/common/grid/layers.h"
+#include "models/common/grid/inputs.h"
 
 namespace fovea::qwen2_vl {
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/check.h"
-#include "models/common/activation.h"
 #include "models/common/config_reader.h"
 
 namespace fovea::qwen3_vl {

@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "checkpoint/hf_config.h"
+#include "fovea/options.h"
 #include "fovea/tower/ops/linear.h"
-#include "models/common/grid/geometry.h"
+#include "models/common/geometry.h"
+#include "models/common/grid/processor.h"
 
 namespace fovea::qwen3_vl {
 
@@ -41,5 +43,12 @@ struct Config {
 /// tower does not have (an unknown activation, other than 3 channels).
 /// Source: docs/reference/qwen_glm.md, "Configuration".
 [[nodiscard]] Config parse_config(const checkpoint::HfConfig& files);
+
+/// Sizes, sampling and scaling of images and videos, from the processor files.
+/// @throws as common::read_grid_processor; Error(kCorruptData) for bounds of frames that are no
+/// positive numbers. Source: docs/reference/qwen_glm.md, "Resized sizes" and "Sampled frames".
+[[nodiscard]] common::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                                     const common::GridGeometry& grid,
+                                                     const MediaOptions& media);
 
 }  // namespace fovea::qwen3_vl

@@ -1,11 +1,11 @@
 // The vision tower of Qwen3-VL (and Qwen3.5, which has no deepstack levels), in the order of the
 // data.
-#include "models/qwen3_vl/forward.h"
+#include "models/qwen3_vl/model.h"
 
 #include <vector>
 
 #include "fovea/tower/ops/patch.h"
-#include "models/common/grid/layers.h"
+#include "models/common/grid/inputs.h"
 
 namespace fovea::qwen3_vl {
 

@@ -10,9 +10,6 @@
 #include "core/check.h"
 #include "models/common/grid/model.h"
 #include "models/qwen3_vl/config.h"
-#include "models/qwen3_vl/forward.h"
-#include "models/qwen3_vl/processing.h"
-#include "models/qwen3_vl/weights.h"
 
 namespace fovea::qwen3_vl {
 

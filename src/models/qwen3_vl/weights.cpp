@@ -1,5 +1,5 @@
 // The tensors of the tower.
-#include "models/qwen3_vl/weights.h"
+#include "models/qwen3_vl/model.h"
 
 #include "core/check.h"
 

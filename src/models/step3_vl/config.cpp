@@ -1,7 +1,6 @@
 // config.json of Step3-VL.
 #include "models/step3_vl/config.h"
 
-#include "models/common/activation.h"
 #include "models/common/config_reader.h"
 #include "models/common/processor_file.h"
 

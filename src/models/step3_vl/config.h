@@ -8,7 +8,7 @@
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "fovea/tower/ops/linear.h"
 #include "media/resize/resize_fine.h"
-#include "models/common/views/geometry.h"
+#include "models/common/geometry.h"
 
 namespace fovea::step3_vl {
 

@@ -1,5 +1,5 @@
 // Which windows an image has. Divisions are done in double and compared as the reference does.
-#include "models/step3_vl/crop.h"
+#include "models/step3_vl/processor.h"
 
 #include <algorithm>
 

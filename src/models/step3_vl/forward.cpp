@@ -1,5 +1,5 @@
 // The vision tower of Step3-VL in the order of the data.
-#include "models/step3_vl/forward.h"
+#include "models/step3_vl/model.h"
 
 #include "fovea/tower/ops/rows.h"
 #include "models/common/views/layers.h"

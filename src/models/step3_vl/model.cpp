@@ -9,9 +9,7 @@
 #include "core/check.h"
 #include "models/common/views/model.h"
 #include "models/step3_vl/config.h"
-#include "models/step3_vl/forward.h"
 #include "models/step3_vl/processor.h"
-#include "models/step3_vl/weights.h"
 
 namespace fovea::step3_vl {
 

@@ -2,8 +2,7 @@
 #include "models/step3_vl/processor.h"
 
 #include "models/common/frames.h"
-#include "models/common/views/plan.h"
-#include "models/step3_vl/crop.h"
+#include "models/common/views/tiles.h"
 
 namespace fovea::step3_vl {
 

@@ -1,5 +1,5 @@
 // The tensors of the tower. Positions are resized once, for the two sizes of views.
-#include "models/step3_vl/weights.h"
+#include "models/step3_vl/model.h"
 
 #include <algorithm>
 

@@ -81,5 +81,23 @@ TEST(Paste, CopiesAnImageToItsPlaceAndNothingElse) {
   EXPECT_EQ(reds, (std::vector<int>{9, 9, 9, 9, 9, 9, 9, 1, 2, 9, 3, 4}));
 }
 
+using Indices = std::vector<std::int64_t>;
+
+TEST(SpreadFrames, GoFromTheFirstToTheLastAndRoundDown) {
+  EXPECT_EQ(spread_frames(0, 99, 8), (Indices{0, 14, 28, 42, 56, 70, 84, 99}));
+  EXPECT_EQ(spread_frames(3, 5, 2), (Indices{3, 5}));
+  EXPECT_EQ(spread_frames(3, 5, 1), Indices{3});
+  EXPECT_EQ(spread_frames(0, 1, 4), (Indices{0, 0, 0, 1}));
+}
+
+TEST(PixelOffsets, ReachTheLargestInt32) {
+  constexpr std::int64_t kMost = 2147483647;
+  EXPECT_NO_THROW(check_pixel_offsets(kMost, 1));
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     "sub-batch of 7 items: expected at most 2147483647 bytes of resized pixels, "
+                     "got 2147483648",
+                     [] { check_pixel_offsets(kMost + 1, 7); });
+}
+
 }  // namespace
 }  // namespace fovea::common

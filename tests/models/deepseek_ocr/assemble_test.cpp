@@ -1,5 +1,5 @@
 // From the outputs of both paths to the rows of an item.
-#include "models/deepseek_ocr/assemble.h"
+#include "models/deepseek_ocr/model.h"
 
 #include <gtest/gtest.h>
 

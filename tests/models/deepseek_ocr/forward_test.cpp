@@ -1,6 +1,6 @@
 // The towers of DeepSeek-OCR against the reference's intermediate tensors. SAM's features and
 // CLIP's tokens are made visible by a projection that picks the columns of one of them.
-#include "models/deepseek_ocr/forward.h"
+#include "models/deepseek_ocr/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The list of tensors: all that the released checkpoint holds for the towers, and nothing else.
-#include "models/deepseek_ocr/weights.h"
+#include "models/deepseek_ocr/model.h"
 
 #include <gtest/gtest.h>
 

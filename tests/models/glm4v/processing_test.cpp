@@ -1,5 +1,5 @@
 // Sizes and sampling of GLM-4.1V and GLM-4.6V: examples worked out with the reference.
-#include "models/glm4v/processing.h"
+#include "models/glm4v/config.h"
 
 #include <gtest/gtest.h>
 

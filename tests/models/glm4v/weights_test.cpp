@@ -1,5 +1,5 @@
 // The list of tensors of GLM-4.1V.
-#include "models/glm4v/weights.h"
+#include "models/glm4v/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The lists of tensors, and that the order of patches and the layer scales went into the weights.
-#include "models/internvl/weights.h"
+#include "models/internvl/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The list of tensors of Kimi-VL.
-#include "models/kimi_vl/weights.h"
+#include "models/kimi_vl/model.h"
 
 #include <gtest/gtest.h>
 

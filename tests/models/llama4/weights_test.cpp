@@ -1,5 +1,5 @@
 // The list of tensors of Llama 4, and the order of its positions.
-#include "models/llama4/weights.h"
+#include "models/llama4/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The list of tensors of Qwen2-VL.
-#include "models/qwen2_vl/weights.h"
+#include "models/qwen2_vl/model.h"
 
 #include <gtest/gtest.h>
 

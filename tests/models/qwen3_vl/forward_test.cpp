@@ -1,5 +1,5 @@
 // The tower of Qwen3-VL against the reference's rows: all golden items in one batch.
-#include "models/qwen3_vl/forward.h"
+#include "models/qwen3_vl/model.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "device/cpu/cpu_device.h"
 #include "media/decode_image.h"
 #include "models/host_inputs.h"
-#include "models/qwen3_vl/processing.h"
+#include "models/qwen3_vl/config.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
 

@@ -1,10 +1,9 @@
 // Sizes, sampling and bytes of Qwen3-VL: the worked examples of the reference and golden pixels.
-#include "models/qwen3_vl/processing.h"
+#include "models/qwen3_vl/config.h"
 
 #include <gtest/gtest.h>
 
 #include "models/config_files.h"
-#include "models/qwen3_vl/config.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 

@@ -1,5 +1,5 @@
 // The list of tensors: all that the published checkpoints hold for the tower, and nothing else.
-#include "models/qwen3_vl/weights.h"
+#include "models/qwen3_vl/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which windows an image has: the worked examples of the reference, and every bound.
-#include "models/step3_vl/crop.h"
+#include "models/step3_vl/processor.h"
 
 #include <gtest/gtest.h>
 

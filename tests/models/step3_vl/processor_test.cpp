@@ -10,7 +10,6 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "media/decode_image.h"
-#include "models/step3_vl/crop.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 #include "support/image_names.h"

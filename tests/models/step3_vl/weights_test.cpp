@@ -1,5 +1,5 @@
 // The list of tensors, and the two that change on their way to the device.
-#include "models/step3_vl/weights.h"
+#include "models/step3_vl/model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,9 @@
 // Limits of areas count the pixels of one image or frame; frames are sampled in even numbers,
 // evenly from the first.
-#include "models/common/grid/frame_processing.h"
+#include "models/common/grid/processor_file.h"
 
 #include <algorithm>
 #include <cmath>
-
-#include "models/common/grid/processor_file.h"
 
 namespace fovea::common {
 

@@ -5,7 +5,8 @@
 
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "fovea/tower/ops/context.h"
-#include "models/common/grid/geometry.h"
+#include "models/common/geometry.h"
+#include "models/common/rope.h"
 
 namespace fovea::common {
 
@@ -46,5 +47,18 @@ struct GridInputs {
 /// Source: docs/reference/qwen_glm.md, "Patch rows".
 void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
                       std::span<std::int32_t> positions, std::span<std::int32_t> sources);
+
+// What stands before the blocks of a tower over grids. As in layers.h, functions submit to
+// ctx.stream, return at once and are safe to capture.
+
+/// x = proj(normalise(pixels)), [patches, features].
+void embed_patches(ExecContext& ctx, const GridGeometry& geometry, const PatchEmbedding& embedding,
+                   const GridInputs& in, TensorView x);
+
+/// What blocks over `num_rows` rows work on, with the angles of their positions, which are taken
+/// from ctx.arena in the scope of the caller.
+/// @param inv_freq as of inverse_frequencies().
+[[nodiscard]] AttendedRows rotated_rows(ExecContext& ctx, const GridInputs& in,
+                                        const Tensor& inv_freq, std::int64_t num_rows);
 
 }  // namespace fovea::common

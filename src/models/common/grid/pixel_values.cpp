@@ -1,6 +1,6 @@
 // The way back from the processor's floats to bytes, patch by patch. Rows keep their order: it is
 // that of the tower.
-#include "models/common/grid/pixel_values.h"
+#include "models/common/grid/processor.h"
 
 #include <algorithm>
 #include <vector>

@@ -7,7 +7,6 @@
 
 #include "core/check.h"
 #include "models/common/frames.h"
-#include "models/common/grid/pixel_values.h"
 
 namespace fovea::common {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "models/common/pixel_offsets.h"
+#include "models/common/frames.h"
 
 namespace fovea::common {
 

@@ -5,7 +5,7 @@
 
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "fovea/tower/ops/context.h"
-#include "models/common/views/geometry.h"
+#include "models/common/geometry.h"
 
 namespace fovea::common {
 

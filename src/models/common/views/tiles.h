@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 #include "fovea/tower/models/item_processor.h"
+#include "models/common/geometry.h"
 
 namespace fovea::common {
 
@@ -31,5 +33,22 @@ void cut_square(RgbView image, std::int64_t left_px, std::int64_t top_px, std::i
 
 /// The same for all tiles of an image, row by row of it. @param out [tiles, side, side, 3].
 void cut_tiles(RgbView image, Tiling tiling, std::int64_t side_px, std::span<std::uint8_t> out);
+
+/// Equal views of an item.
+struct ViewCount {
+  const SquareView& view;
+  std::int64_t count = 1;
+};
+
+/// An image with the views that it has on each path: they are its units, its rows are all their
+/// tokens, plan.grid is (1, tile rows, tile columns). The resized and the target size are left to
+/// the caller, and so are further rows.
+[[nodiscard]] ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
+                                  std::initializer_list<ViewCount> paths);
+
+/// An image with one path, resized to tiles of its size, which is its target, too. @param views
+/// tiles and a thumbnail, if any.
+[[nodiscard]] ItemPlan plan_tiles(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
+                                  const ViewCount& views);
 
 }  // namespace fovea::common

@@ -1,5 +1,5 @@
 // Sizes and sampling with limits for each frame: examples worked out with the reference.
-#include "models/common/grid/frame_processing.h"
+#include "models/common/grid/processor_file.h"
 
 #include <gtest/gtest.h>
 

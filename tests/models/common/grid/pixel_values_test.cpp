@@ -1,5 +1,5 @@
 // Pixel values of the processor become the bytes that the tower would read of the image.
-#include "models/common/grid/pixel_values.h"
+#include "models/common/grid/processor.h"
 
 #include <gtest/gtest.h>
 
