@@ -126,7 +126,7 @@ TEST_F(WorkedRotation, KimiVlTurnsPairsByColumnAndRowInTurn) {
   const auto source = checkpoint::WeightSource::open(folder_.path());
   common::WeightLoader loader(source, "", *device_, *stream_);
   const auto weights = kimi_vl::load_weights(loader, kimi_vl::parse_config(files), {});
-  const Values got = rotated_q(weights.stack.blocks[0].attn, values_of(weights.inv_freq), 1, 2);
+  const Values got = rotated_q(weights.blocks.blocks[0].attn, values_of(weights.inv_freq), 1, 2);
   const Values want{-.0310381f, .0010695f, -.0242358f, .0650781f,
                     -.0524083f, .0949755f, .0175785f,  .1465907f};
   for (std::size_t k = 0; k < want.size(); ++k) EXPECT_NEAR(got[k], want[k], 1e-7) << k;

@@ -93,10 +93,10 @@ void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensor
   ops::linear(ctx, {.x = wide, .weight = layer.down, .residual = x, .rows = rows, .out = x});
 }
 
-void add_blocks(ExecContext& ctx, const BlockStack& stack, const AttendedRows& rows, TensorView x,
-                std::span<const std::int64_t> taps, const OnTap& on_tap) {
+void add_blocks(ExecContext& ctx, const BlockSequence& sequence, const AttendedRows& rows,
+                TensorView x, std::span<const std::int64_t> taps, const OnTap& on_tap) {
   const Arena::Scope scope(ctx.arena);
-  if (const auto levels = ops::add_blocks(ctx, {.blocks = stack.prepared,
+  if (const auto levels = ops::add_blocks(ctx, {.blocks = sequence.prepared,
                                                 .cos = rows.cos,
                                                 .sin = rows.sin,
                                                 .sequences = rows.sequences,
@@ -106,8 +106,8 @@ void add_blocks(ExecContext& ctx, const BlockStack& stack, const AttendedRows& r
     return;
   }
   std::size_t passed = 0;  // taps
-  for (std::size_t i = 0; i < stack.blocks.size(); ++i) {
-    add_block(ctx, stack.blocks[i], rows, x);
+  for (std::size_t i = 0; i < sequence.blocks.size(); ++i) {
+    add_block(ctx, sequence.blocks[i], rows, x);
     if (passed < taps.size() && std::cmp_equal(taps[passed], i)) on_tap(passed++, x);
   }
 }

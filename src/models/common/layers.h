@@ -62,7 +62,7 @@ struct Block {
 
 /// Blocks that follow one another, with what the backend has prepared to compute several in one
 /// piece of work, if it can.
-struct BlockStack {
+struct BlockSequence {
   std::vector<Block> blocks;
   ops::PreparedBlocks prepared;
 };
@@ -171,7 +171,7 @@ using OnTap = std::function<void(std::size_t tap, TensorView x)>;
 /// where the backend has prepared one (ops::add_blocks). Calls on_tap once for each of `taps`,
 /// block numbers that ascend: on the way, or in the end with copies of x, which are valid for work
 /// on ctx.stream that the call submits.
-void add_blocks(ExecContext& ctx, const BlockStack& stack, const AttendedRows& rows, TensorView x,
-                std::span<const std::int64_t> taps = {}, const OnTap& on_tap = {});
+void add_blocks(ExecContext& ctx, const BlockSequence& sequence, const AttendedRows& rows,
+                TensorView x, std::span<const std::int64_t> taps = {}, const OnTap& on_tap = {});
 
 }  // namespace fovea::common

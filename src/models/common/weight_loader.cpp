@@ -12,10 +12,6 @@ namespace fovea::common {
 
 namespace {
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 /// A shape of any rank as a Shape is written: files may hold ranks that ours cannot.
 std::string sizes_text(std::span<const std::int64_t> sizes) {
   std::string text = "[";
@@ -57,19 +53,6 @@ std::vector<std::byte> tap_by_tap(const ConstTensorView& stored, std::int64_t ou
     }
   }
   return turned;
-}
-
-/// The rows of a matrix, or the elements of a vector, in another order.
-std::vector<std::byte> reordered(std::span<const std::byte> bytes,
-                                 std::span<const std::int64_t> rows) {
-  const std::size_t row_bytes = bytes.size() / rows.size();
-  std::vector<std::byte> result;
-  result.reserve(bytes.size());
-  for (const std::int64_t row : rows) {
-    const auto from = bytes.subspan(static_cast<std::size_t>(row) * row_bytes, row_bytes);
-    result.insert(result.end(), from.begin(), from.end());
-  }
-  return result;
 }
 
 }  // namespace
@@ -146,13 +129,13 @@ Tensor WeightLoader::f32_from(
   return constant(transform(widened(name, stored)), wanted);
 }
 
-BlockStack WeightLoader::stack(std::vector<Block> blocks) const {
-  BlockStack stack{.blocks = std::move(blocks), .prepared = {}};
-  if (device_ == nullptr) return stack;
+BlockSequence WeightLoader::block_sequence(std::vector<Block> blocks) const {
+  BlockSequence sequence{.blocks = std::move(blocks), .prepared = {}};
+  if (device_ == nullptr) return sequence;
   std::vector<ops::BlockLayers> layers;
-  layers.reserve(stack.blocks.size());
-  for (const Block& block : stack.blocks) {
-    if (block.norm1.epsilon != block.norm2.epsilon) return stack;
+  layers.reserve(sequence.blocks.size());
+  for (const Block& block : sequence.blocks) {
+    if (block.norm1.epsilon != block.norm2.epsilon) return sequence;
     layers.push_back({.norm1_weight = block.norm1.weight.view(),
                       .norm1_bias = block.norm1.bias.view(),
                       .norm2_weight = block.norm2.weight.view(),
@@ -165,8 +148,8 @@ BlockStack WeightLoader::stack(std::vector<Block> blocks) const {
                       .activation = block.mlp.activation,
                       .num_heads = block.attn.num_heads});
   }
-  stack.prepared = ops::prepare_blocks(*device_, layers);
-  return stack;
+  sequence.prepared = ops::prepare_blocks(*device_, layers);
+  return sequence;
 }
 
 Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
@@ -221,9 +204,8 @@ ops::PackedLinear WeightLoader::linear(const std::string& name, std::int64_t out
   return pack({.parts = {name}, .part_rows = out_features, .in_sizes = in_sizes}, bias);
 }
 
-ops::PackedLinear WeightLoader::stacked(const std::vector<std::string>& parts,
-                                        std::int64_t part_rows,
-                                        const std::vector<std::int64_t>& in_sizes, Bias bias) {
+ops::PackedLinear WeightLoader::fused(const std::vector<std::string>& parts, std::int64_t part_rows,
+                                      const std::vector<std::int64_t>& in_sizes, Bias bias) {
   return pack({.parts = parts, .part_rows = part_rows, .in_sizes = in_sizes}, bias);
 }
 
@@ -304,59 +286,25 @@ GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std
           .activation = activation};
 }
 
-ops::PackedLinear WeightLoader::pack(const Stack& stack, Bias bias) {
-  bias = decided(bias, stack.parts.front());
-  const std::int64_t in_features =
-      round_up(Shape(stack.in_sizes).elements(), stack.column_multiple);
-  const std::int64_t out_features =
-      static_cast<std::int64_t>(stack.parts.size()) * round_up(stack.part_rows, stack.row_multiple);
-  std::vector<std::int64_t> sizes{stack.part_rows};
-  sizes.insert(sizes.end(), stack.in_sizes.begin(), stack.in_sizes.end());
-  const Shape weight_shape(sizes);
+ops::PackedLinear WeightLoader::pack(const FusedWeights& fused, Bias bias) {
+  bias = decided(bias, fused.parts.front());
+  const Shape bias_shape{fused.part_rows};
   if (device_ == nullptr) {
-    for (const std::string& part : stack.parts) {
-      check(part + ".weight", weight_shape);
-      if (bias == Bias::kYes) check(part + ".bias", {stack.part_rows});
+    for (const std::string& part : fused.parts) {
+      check(part + ".weight", fused.part_shape());
+      if (bias == Bias::kYes) check(part + ".bias", bias_shape);
     }
-    return without_memory(in_features, out_features, bias);
+    return without_memory(fused.in_features(), fused.out_features(), bias);
   }
-  std::vector<std::byte> weight_bytes;
-  std::vector<std::byte> bias_bytes;
-  const DType weight_dtype = read_stack(stack, ".weight", weight_shape, weight_bytes);
-  ConstTensorView bias_view;
-  if (bias == Bias::kYes) {
-    const DType bias_dtype = read_stack(stack, ".bias", {stack.part_rows}, bias_bytes);
-    bias_view = {bias_bytes.data(), bias_dtype, {out_features}};
-  }
-  return ops::pack_linear(*device_,
-                          {weight_bytes.data(), weight_dtype, {out_features, in_features}},
-                          bias_view, format_);
-}
-
-DType WeightLoader::read_stack(const Stack& stack, const std::string& suffix, const Shape& shape,
-                               std::vector<std::byte>& bytes) const {
-  const std::int64_t columns = shape.elements() / stack.part_rows;
-  const std::int64_t packed_columns =
-      shape.rank() == 1 ? 1 : round_up(columns, stack.column_multiple);
-  const std::int64_t empty_rows = round_up(stack.part_rows, stack.row_multiple) - stack.part_rows;
-  DType dtype = DType::kF32;
-  for (const std::string& part : stack.parts) {
-    const ConstTensorView view = source_.tensor(cat(prefix_, part, suffix), shape);
-    FOVEA_CHECK(bytes.empty() || view.dtype == dtype, kUnsupported, prefix_, part, suffix, " is ",
-                to_string(view.dtype), ", its siblings are ", to_string(dtype));
-    dtype = view.dtype;
-    const auto size = static_cast<std::int64_t>(size_of(dtype));
-    const std::int64_t part_bytes = (stack.part_rows + empty_rows) * packed_columns * size;
-    bytes.reserve(stack.parts.size() * static_cast<std::size_t>(part_bytes));
-    for (std::int64_t row = 0; row < stack.part_rows; ++row) {
-      const std::byte* const from = view.data + row * columns * size;
-      bytes.insert(bytes.end(), from, from + columns * size);
-      bytes.resize(bytes.size() + static_cast<std::size_t>((packed_columns - columns) * size));
-    }
-    bytes.resize(bytes.size() + static_cast<std::size_t>(empty_rows * packed_columns * size));
-  }
-  if (!stack.rows.empty()) bytes = reordered(bytes, stack.rows);
-  return dtype;
+  const StoredBytes weight = read_fused(source_, fused, prefix_, ".weight", fused.part_shape());
+  const StoredBytes biases =
+      bias == Bias::kYes ? read_fused(source_, fused, prefix_, ".bias", bias_shape) : StoredBytes{};
+  const ConstTensorView bias_view =
+      bias == Bias::kYes
+          ? ConstTensorView{biases.bytes.data(), biases.dtype, {fused.out_features()}}
+          : ConstTensorView{};
+  const Shape shape{fused.out_features(), fused.in_features()};
+  return ops::pack_linear(*device_, {weight.bytes.data(), weight.dtype, shape}, bias_view, format_);
 }
 
 }  // namespace fovea::common

@@ -13,6 +13,7 @@
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/linear.h"
 #include "media/normalize.h"
+#include "models/common/fused_weights.h"
 #include "models/common/layers.h"
 #include "models/quantization_plan.h"
 
@@ -62,9 +63,9 @@ class WeightLoader {
                                          Bias bias = Bias::kYes);
   /// The layers of these names as one whose features are theirs in this order, `part_rows` each.
   /// @throws Error(kUnsupported) if they have different dtypes.
-  [[nodiscard]] ops::PackedLinear stacked(const std::vector<std::string>& parts,
-                                          std::int64_t part_rows,
-                                          const std::vector<std::int64_t>& in_sizes, Bias bias);
+  [[nodiscard]] ops::PackedLinear fused(const std::vector<std::string>& parts,
+                                        std::int64_t part_rows,
+                                        const std::vector<std::int64_t>& in_sizes, Bias bias);
   /// As linear, with weight and bias, widened to f32, changed on the host before they are packed.
   /// @param stored shape of the weight, whose first size is out_features.
   /// @param transform weight and bias of the checkpoint in, those of the layer out, in place: the
@@ -78,7 +79,7 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear scaled_linear(const std::string& name, const std::string& scale,
                                                 std::int64_t out_features,
                                                 std::int64_t in_features);
-  /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` stacked in this order.
+  /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` fused in this order.
   [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features,
                                       Bias bias = Bias::kYes);
   /// The same of `layers`, one fused or three to fuse, with the rows of every head of q and k in
@@ -95,7 +96,7 @@ class WeightLoader {
   [[nodiscard]] GatedMlp gated(const std::string& name, std::int64_t features, std::int64_t wide,
                                ops::Activation activation, Bias bias);
   /// Blocks that have been loaded, prepared to be computed together where the backend can.
-  [[nodiscard]] BlockStack stack(std::vector<Block> blocks) const;
+  [[nodiscard]] BlockSequence block_sequence(std::vector<Block> blocks) const;
   /// One tensor widened to f32, for example a position table.
   [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
   /// One vector widened to f32, as a matrix of one row.
@@ -124,20 +125,7 @@ class WeightLoader {
   [[nodiscard]] std::int64_t parameters() const noexcept { return parameters_; }
 
  private:
-  /// Stored layers that become one, and what is filled up with zeros.
-  struct Stack {
-    std::vector<std::string> parts;      ///< names, in the order of their rows
-    std::int64_t part_rows = 0;          ///< of each
-    std::vector<std::int64_t> in_sizes;  ///< of each row
-    std::int64_t row_multiple = 1;       ///< rows of a part are filled up to one
-    std::int64_t column_multiple = 1;    ///< columns likewise
-    std::vector<std::int64_t> rows =
-        {};  ///< of the result, as rows of the parts; empty: as they are
-  };
-  [[nodiscard]] ops::PackedLinear pack(const Stack& stack, Bias bias);
-  /// The tensors `<part><suffix>`, of `shape` each, one after the other, filled up.
-  [[nodiscard]] DType read_stack(const Stack& stack, const std::string& suffix, const Shape& shape,
-                                 std::vector<std::byte>& bytes) const;
+  [[nodiscard]] ops::PackedLinear pack(const FusedWeights& fused, Bias bias);
   /// Notes what the checkpoint says about a tensor.
   void check(const std::string& name, const Shape& shape);
   [[nodiscard]] std::vector<float> widened(const std::string& name, const Shape& shape) const;

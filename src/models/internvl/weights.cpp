@@ -73,8 +73,8 @@ struct Loading {
     for (const std::string& part : names.qkv) qkv.push_back(layer + part);
     const std::int64_t part_rows = 3 * c.hidden_size / std::ssize(qkv);
     Attention attention{
-        .plain = {.qkv = loader.stacked(qkv, part_rows, {c.hidden_size},
-                                        c.qkv_bias ? Bias::kYes : Bias::kNo),
+        .plain = {.qkv = loader.fused(qkv, part_rows, {c.hidden_size},
+                                      c.qkv_bias ? Bias::kYes : Bias::kNo),
                   .proj = loader.scaled_linear(layer + names.proj, layer + names.ls1, c.hidden_size,
                                                c.hidden_size),
                   .num_heads = c.num_attention_heads},

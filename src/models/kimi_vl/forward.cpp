@@ -25,7 +25,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::
   const common::AttendedRows rows = common::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(LN(x)); x = x + mlp(LN(x))
-  common::add_blocks(ctx, w.stack, rows, x);
+  common::add_blocks(ctx, w.blocks, rows, x);
 
   // out = projector(join(LN_pre(LN_final(x))))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);

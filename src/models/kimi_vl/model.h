@@ -17,7 +17,7 @@ struct Weights {
   Tensor inv_freq;  ///< [head_dim / 4] f32
   common::PatchEmbedding patch_embed;
   Tensor pos_emb;  ///< [init_pos_emb_height * init_pos_emb_width, hidden_size] f32
-  common::BlockStack stack;
+  common::BlockSequence blocks;
   common::LayerNorm final_layernorm;
   common::LayerNorm pre_norm;  ///< of rows, before they are joined
   common::Mlp projector;       ///< merge_area * hidden_size -> text_hidden_size

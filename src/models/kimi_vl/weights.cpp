@@ -45,12 +45,12 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight",
                          {c.init_pos_emb_height, c.init_pos_emb_width, c.hidden_size});
   w.pos_emb.shape = {c.init_pos_emb_height * c.init_pos_emb_width, c.hidden_size};
-  std::vector<common::Block> stacked;
+  std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);
-    stacked.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
+    blocks.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
   }
-  w.stack = loader.stack(std::move(stacked));
+  w.blocks = loader.block_sequence(std::move(blocks));
   w.final_layernorm =
       loader.layer_norm("vision_tower.encoder.final_layernorm", c.hidden_size, kNormEpsilon);
   w.pre_norm = loader.layer_norm("multi_modal_projector.pre_norm", c.hidden_size, kNormEpsilon);

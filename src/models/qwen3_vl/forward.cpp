@@ -45,7 +45,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::
   };
 
   // x = x + attention(LN1(x)); x = x + mlp(LN2(x))
-  common::add_blocks(ctx, w.stack, rows, x, c.deepstack_visual_indexes, add_level);
+  common::add_blocks(ctx, w.blocks, rows, x, c.deepstack_visual_indexes, add_level);
 
   // out = mlp(join(LN(x)))
   const TensorView normed = ctx.arena.tensor(out.dtype, x.shape);

@@ -23,7 +23,7 @@ struct Weights {
   Tensor inv_freq;  ///< [head_dim / 4] f32
   common::PatchEmbedding patch_embed;
   Tensor pos_embed;  ///< [position_side^2, hidden] f32
-  common::BlockStack stack;
+  common::BlockSequence blocks;
   Merger merger;                  ///< normalises rows
   std::vector<Merger> deepstack;  ///< normalise joined rows
 };

@@ -42,12 +42,12 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size})};
   w.pos_embed = loader.f32("pos_embed.weight", {c.num_position_embeddings, c.hidden_size});
   w.pos_embed.shape = {c.position_side() * c.position_side(), c.hidden_size};
-  std::vector<common::Block> stacked;
+  std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.depth; ++i) {
     const auto block = loader.block(i);
-    stacked.push_back(load_block(loader, c, cat("blocks.", i)));
+    blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
-  w.stack = loader.stack(std::move(stacked));
+  w.blocks = loader.block_sequence(std::move(blocks));
   w.merger = load_merger(loader, c, "merger", c.hidden_size);
   for (std::int64_t k = 0; k < c.num_deepstack(); ++k) {
     w.deepstack.push_back(

@@ -127,16 +127,16 @@ TEST_F(WeightLoaderTest, RowsOfQAndKAreLoadedInTheOrderOfTheHalves) {
   EXPECT_EQ(checker.report().front().problem, "");
 }
 
-TEST_F(WeightLoaderTest, StackedLayersKeepTheOrderOfTheirNames) {
+TEST_F(WeightLoaderTest, FusedLayersKeepTheOrderOfTheirNames) {
   add("one.weight", {1, 2}, 1);
   add("two.weight", {1, 2}, 3);
   const checkpoint::WeightSource weights = source();
   WeightLoader loader(weights, "", *device_, *stream_);
-  const auto stacked = [&](const std::vector<std::string>& names) {
-    return apply(loader.stacked(names, 1, {2}, WeightLoader::Bias::kNo), {1, 10});
+  const auto fused = [&](const std::vector<std::string>& names) {
+    return apply(loader.fused(names, 1, {2}, WeightLoader::Bias::kNo), {1, 10});
   };
-  EXPECT_EQ(stacked({"one", "two"}), (std::vector<float>{21, 43}));
-  EXPECT_EQ(stacked({"two", "one"}), (std::vector<float>{43, 21}));
+  EXPECT_EQ(fused({"one", "two"}), (std::vector<float>{21, 43}));
+  EXPECT_EQ(fused({"two", "one"}), (std::vector<float>{43, 21}));
 }
 
 TEST_F(WeightLoaderTest, AScaleMultipliesFeaturesAndTheirBias) {

@@ -140,8 +140,8 @@ class Renamed {
       bytes.insert(bytes.end(), view.data, view.data + view.bytes());
       shape = view.shape;
     }
-    const Shape stacked = shape.rank() == 2 ? Shape{3 * shape[0], shape[1]} : Shape{3 * shape[0]};
-    tensors_.push_back({to, {bytes.data(), DType::kBF16, stacked}});
+    const Shape fused = shape.rank() == 2 ? Shape{3 * shape[0], shape[1]} : Shape{3 * shape[0]};
+    tensors_.push_back({to, {bytes.data(), DType::kBF16, fused}});
   }
 
   checkpoint::SafetensorsFile file_;

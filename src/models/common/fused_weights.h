@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/tower/checkpoint/weight_source.h"
+
+namespace fovea::common {
+
+/// Stored layers whose features become those of one, for example q, k and v, and the zeros that
+/// fill them up.
+struct FusedWeights {
+  std::vector<std::string> parts;       ///< names, in the order of their rows
+  std::int64_t part_rows = 0;           ///< of each
+  std::vector<std::int64_t> in_sizes;   ///< of each row
+  std::int64_t row_multiple = 1;        ///< to which the rows of a part are filled up
+  std::int64_t column_multiple = 1;     ///< to which the columns are filled up
+  std::vector<std::int64_t> rows = {};  ///< of the result, as rows of the parts; empty: in order
+
+  /// Of the weight of a part.
+  [[nodiscard]] Shape part_shape() const;
+  /// Of the result, filled up.
+  [[nodiscard]] std::int64_t in_features() const;
+  [[nodiscard]] std::int64_t out_features() const;
+};
+
+/// Elements as they are stored.
+struct StoredBytes {
+  DType dtype = DType::kF32;
+  std::vector<std::byte> bytes;
+};
+
+/// The tensors `<prefix><part><suffix>` of `shape` each, one after the other, filled up.
+/// @param shape part_shape() for weights, [part_rows] for biases.
+/// @throws Error(kUnsupported) if they have different dtypes, and as WeightSource::tensor.
+[[nodiscard]] StoredBytes read_fused(const checkpoint::WeightSource& source,
+                                     const FusedWeights& fused, std::string_view prefix,
+                                     std::string_view suffix, const Shape& shape);
+
+}  // namespace fovea::common
