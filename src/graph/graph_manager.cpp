@@ -305,10 +305,10 @@ const GraphConfig& GraphManager::config() const noexcept { return impl_->config;
 
 std::size_t GraphManager::num_waiting() const { return impl_->runners.mutex.num_waiting(); }
 
-void GraphManager::poison_memory() {
+void GraphManager::fill_memory_with_nan() {
   const std::lock_guard lock(impl_->runners.mutex);
-  impl_->runners.eager.memory().poison();
-  impl_->runners.graphs.memory().poison();
+  impl_->runners.eager.memory().fill_with_nan();
+  impl_->runners.graphs.memory().fill_with_nan();
 }
 
 Stats GraphManager::stats() const {

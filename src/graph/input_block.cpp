@@ -176,7 +176,7 @@ void InputFeed::upload(std::size_t used) {
   copy_->wait_for(*compute_);
 }
 
-void InputFeed::poison() {
+void InputFeed::fill_with_nan() {
   copy_->synchronize();
   fill_with_ones(*device_, *compute_, block_.data(), block_.bytes());
   fill_with_ones(*device_, *compute_, staging_.data(), staging_.bytes());

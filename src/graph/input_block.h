@@ -109,7 +109,7 @@ class InputFeed {
 
   /// Waits for all work, then overwrites every byte of every memory with 0xFF: NaN as a float, -1
   /// as a count.
-  void poison();
+  void fill_with_nan();
 
  private:
   struct HostSlot {

@@ -56,11 +56,11 @@ std::size_t RunMemory::host_bytes() const noexcept {
   return bytes;
 }
 
-void RunMemory::poison() {
+void RunMemory::fill_with_nan() {
   lane_.synchronize();
   fill_with_ones(lane_.device(), lane_.compute(), arena_.data(), arena_.bytes());
   for (PathMemory& memory : paths_) {
-    memory.feed.poison();
+    memory.feed.fill_with_nan();
     fill_with_ones(lane_.device(), lane_.compute(), memory.output.data(), memory.output.bytes());
   }
 }

@@ -53,8 +53,8 @@ class RunMemory {
   [[nodiscard]] std::size_t device_bytes() const noexcept;
   /// Pinned host memory.
   [[nodiscard]] std::size_t host_bytes() const noexcept;
-  /// As InputFeed::poison, for everything here.
-  void poison();
+  /// As InputFeed::fill_with_nan, for everything here.
+  void fill_with_nan();
 
  private:
   struct PathMemory {

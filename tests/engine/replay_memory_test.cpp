@@ -114,7 +114,7 @@ TEST_P(ReplayMemory, MixedReplaysGrowNothingAndForgetNothing) {
 
   for (int replay = 0; replay < GetParam().replays; ++replay) {
     const std::size_t index = random_() % batches.size();
-    if (replay % 20 == 10) replica_->graphs().poison_memory();
+    if (replay % 20 == 10) replica_->graphs().fill_memory_with_nan();
     ASSERT_EQ(encode(batches[index]), first[index]) << "replay " << replay << ", batch " << index;
   }
   EXPECT_EQ(replica_->graphs().stats().graph_misses, 0);

@@ -161,7 +161,7 @@ TEST_F(DualPathTest, ReplaysCountItemsWithTokensOnThePath) {
 
 TEST_F(DualPathTest, PoisonedMemoryDoesNotShow) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    h.manager.poison_memory();
+    h.manager.fill_memory_with_nan();
     h.expect_right(Batch({h.model.make_crop(2, 2, seed), h.model.make_crop(1, 1, seed + 9)}));
     h.expect_right(Batch({h.model.make_crop(2, 3, seed)}));
   }

@@ -100,7 +100,7 @@ TEST_F(GraphManagerTest, LeftoversOfLargerBatchesDoNotShow) {
 
 TEST_F(GraphManagerTest, PoisonedMemoryDoesNotShow) {
   for (const Grid& grid : {Grid{1, 4, 4}, Grid{1, 10, 10}, Grid{3, 2, 2}, Grid{1, 18, 18}}) {
-    h.manager.poison_memory();
+    h.manager.fill_memory_with_nan();
     h.expect_right(batch({grid}));
   }
 }

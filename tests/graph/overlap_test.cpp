@@ -195,7 +195,7 @@ TEST_P(OverlapTest, PoisonReachesEveryMemory) {
   MockHarness h(MockModel{}, small_options(), GetParam());
   h.manager.capture();
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    h.manager.poison_memory();
+    h.manager.fill_memory_with_nan();
     h.expect_right(mock_batch(h.model, {{1, 4, 4}, {2, 6, 6}, {1, 18, 18}}, seed));
   }
 }

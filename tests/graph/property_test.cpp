@@ -47,7 +47,7 @@ TEST(GraphProperty, EveryRowEqualsTheItemAlone) {
     if (uniform(random, 0, 3) > 0) h.manager.capture();
     std::int64_t items = 0;
     for (int workload = 0; workload < kWorkloads; ++workload) {
-      if (uniform(random, 0, 3) == 0) h.manager.poison_memory();
+      if (uniform(random, 0, 3) == 0) h.manager.fill_memory_with_nan();
       std::vector<Grid> grids(static_cast<std::size_t>(uniform(random, 0, 9)));
       for (Grid& grid : grids) {
         grid = {uniform(random, 0, 3) == 0 ? uniform(random, 1, 6) : 1, 2 * uniform(random, 0, 6),

@@ -139,7 +139,7 @@ std::vector<Check> check_replicas(ReplicaGroup& replicas, std::span<const Prepar
 /// What earlier batches, or nothing at all, left in memory must not show: small after large in the
 /// same graphs, and every batch over memory full of NaN.
 std::vector<Check> check_leaks(Engine& engine, ReplicaGroup& replicas, double tolerance) {
-  const auto poison = [](Replica& replica) { replica.graphs().poison_memory(); };
+  const auto fill = [](Replica& replica) { replica.graphs().fill_memory_with_nan(); };
   const std::vector<MediaItem> small{random_image(64, 64, 21)};
   const std::vector<MediaItem> large{random_image(640, 480, 22), random_image(320, 240, 23)};
   const std::vector<Embedding> first = encode_anew(engine, small);
@@ -147,11 +147,11 @@ std::vector<Check> check_leaks(Engine& engine, ReplicaGroup& replicas, double to
   std::vector<Check> checks;
   checks.push_back(
       check_equal("small, large, small", compare(encode_anew(engine, small), first), tolerance));
-  replicas.for_each(poison);
-  checks.push_back(check_equal("large over poisoned memory",
+  replicas.for_each(fill);
+  checks.push_back(check_equal("large over memory full of NaN",
                                compare(encode_anew(engine, large), large_first), tolerance));
-  replicas.for_each(poison);
-  checks.push_back(check_equal("small over poisoned memory",
+  replicas.for_each(fill);
+  checks.push_back(check_equal("small over memory full of NaN",
                                compare(encode_anew(engine, small), first), tolerance));
   return checks;
 }

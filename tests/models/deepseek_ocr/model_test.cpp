@@ -324,7 +324,7 @@ TEST(DeepseekOcrModel, CountsLiveAndPaddedRowsPerPath) {
 }
 
 TEST(DeepseekOcrModel, OutputsKeepTheOrderThatPackingChanges) {
-  // Packed as 0, 2, 1 and 3; poisoned memory shows rows taken from the wrong place.
+  // Packed as 0, 2, 1 and 3; memory full of NaN shows rows taken from the wrong place.
   const std::vector<PreparedItem> items = images(kPackedSizes);
   GraphManagerOptions options;
   options.max_num_batched_tokens = 1152;
@@ -332,7 +332,7 @@ TEST(DeepseekOcrModel, OutputsKeepTheOrderThatPackingChanges) {
   GraphManager manager(*golden().model, *golden().device, options);
   const std::vector<Rows> alone = encode_alone(items);
   EXPECT_EQ(encode(manager, items), alone);
-  manager.poison_memory();
+  manager.fill_memory_with_nan();
   EXPECT_EQ(encode(manager, items), alone);
   EXPECT_EQ(manager.stats().sub_batches, 4);
   EXPECT_EQ(manager.stats().graph_hits, 8);

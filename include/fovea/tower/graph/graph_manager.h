@@ -86,14 +86,20 @@ class FOVEA_API GraphManager {
                          std::span<const TensorView> out, Stream* reader = nullptr,
                          std::span<GraphUse> uses = {});
 
-  /// Overwrites all scratch, input and output memory with NaN bits. Rows computed afterwards must
-  /// not change; `fovea verify` and the tests rely on it.
-  void poison_memory();
+  /// Fills all scratch, input and output memory with NaN bits, once no run holds it. Rows computed
+  /// afterwards must not change; `fovea verify` and the tests rely on it.
+  /// @throws Error(kDevice).
+  void fill_memory_with_nan();
 
+  /// The sizes that batches are cut by; they never change.
   [[nodiscard]] const GraphConfig& config() const noexcept;
+  /// Counters since construction, and the graphs there are now. Like memory() and captured_keys(),
+  /// waits for a run between two sub-batches.
   [[nodiscard]] Stats stats() const;
   /// Number of threads that wait for their turn.
   [[nodiscard]] std::size_t num_waiting() const;
+  /// What the graphs and eager runs of this manager hold now, on the device but for `host`; weights
+  /// and what the caller owns are not counted.
   [[nodiscard]] GraphMemoryReport memory() const;
   /// Keys of the captured graphs in order of capture.
   [[nodiscard]] std::vector<GraphKey> captured_keys() const;
