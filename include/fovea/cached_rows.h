@@ -81,8 +81,9 @@ FOVEA_API void merge_rows(const GatheredRows& gathered, const EmbeddingsView& ta
 /// @throws Error(kInvalidArgument) for another number of rows or bytes.
 FOVEA_API void scatter_rows(const RowsView& rows, const PlaceholderRange& placeholder,
                             std::span<std::byte> out);
-/// The inverse: takes the rows out of [length, width]. `out` has num_embeds * width elements.
-/// @throws as above.
+/// The inverse: takes the rows out of [length, width].
+/// @param out num_embeds * width elements of the dtype of `scattered`, no overlap.
+/// @throws Error(kInvalidArgument) for another number of rows or bytes.
 FOVEA_API void compact_rows(const RowsView& scattered, const PlaceholderRange& placeholder,
                             std::span<std::byte> out);
 

@@ -56,7 +56,7 @@ class FOVEA_API Communicator {
   /// waits for its stream, and then for the others with a gather in host memory.
   /// @param mine, all device pointers; `mine` may lie at its own place in `all`.
   /// @param stream a cudaStream_t.
-  /// @throws Error(kUnsupported) without NCCL, Error(kDevice), and as above.
+  /// @throws Error(kUnsupported) without NCCL, Error(kDevice), and as all_gather().
   virtual void all_gather_on_device(const void* mine, void* all, std::size_t bytes,
                                     void* stream) = 0;
 

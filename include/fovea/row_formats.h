@@ -43,7 +43,8 @@ using ByteSink = std::function<void(std::span<const std::byte>)>;
 /// Source: docs/reference/row_formats.md, "torch".
 FOVEA_API void write_torch(const StoredTensor& tensor, const ByteSink& sink);
 /// Writes what numpy.save() writes, version 1.0.
-/// @throws Error(kUnsupported) for bfloat16, which numpy has not, Error(kInvalidArgument) as above.
+/// @throws Error(kUnsupported) for bfloat16, which numpy has not, Error(kInvalidArgument) if the
+/// data does not fit the shape.
 /// Source: docs/reference/row_formats.md, "npy".
 FOVEA_API void write_npy(const StoredTensor& tensor, const ByteSink& sink);
 /// Writes a safetensors file. Tensors of larger elements come first, otherwise in the given order.
@@ -69,11 +70,16 @@ FOVEA_API void write_safetensors(std::span<const Embedding> items,
 /// archives, and tensors whose elements do not lie one after the other.
 [[nodiscard]] FOVEA_API StoredTensor read_torch(std::span<const std::byte> file,
                                                 const std::string& name);
-/// Reads what write_npy() and numpy.save() write. @throws as above; Error(kUnsupported) for
+/// Reads what write_npy() and numpy.save() write.
+/// @param file stays where it is: the result refers to it. @param name for messages.
+/// @throws Error(kCorruptData) for a header or a length that is wrong, Error(kUnsupported) for
 /// Fortran order, and for types other than those of StoredType.
 [[nodiscard]] FOVEA_API StoredTensor read_npy(std::span<const std::byte> file,
                                               const std::string& name);
-/// Reads a safetensors file: its tensors in the order of their data. @throws as above.
+/// Reads a safetensors file: its tensors in the order of their data.
+/// @param file stays where it is: the result refers to it. @param name for messages.
+/// @throws Error(kCorruptData) for a header that is wrong or does not fit the data,
+/// Error(kUnsupported) for types other than those of StoredType.
 [[nodiscard]] FOVEA_API std::vector<StoredTensor> read_safetensors(std::span<const std::byte> file,
                                                                    const std::string& name);
 

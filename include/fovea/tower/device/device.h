@@ -150,10 +150,12 @@ struct Tensor {
   [[nodiscard]] TensorView view() const noexcept { return {buffer.data(), dtype, shape}; }
 };
 
-/// Allocates a zero-filled tensor on `device`.
+/// Allocates a zero-filled tensor on `device`. @throws Error(kOutOfMemory).
 [[nodiscard]] FOVEA_API Tensor make_tensor(Device& device, DType dtype, const Shape& shape);
 
-/// Allocates a tensor on `device` and fills it from host memory; returns after the copy is done.
+/// Allocates a tensor on `device` and fills it from host memory; returns after the copy, which goes
+/// through `stream`, is done.
+/// @throws Error(kOutOfMemory), Error(kDevice), also for work submitted to `stream` before.
 [[nodiscard]] FOVEA_API Tensor upload(Device& device, Stream& stream, ConstTensorView host);
 
 }  // namespace fovea

@@ -82,8 +82,8 @@ class FOVEA_API ItemProcessor {
   [[nodiscard]] virtual ItemPlan plan_image(std::int64_t width_px,
                                             std::int64_t height_px) const = 0;
   /// @param num_frames sampled frames.
-  /// @throws Error(kUnsupported) if the model takes no videos; the default does.
-  /// Error(kInvalidArgument) as above.
+  /// @throws Error(kUnsupported) if the model takes no videos, as the default does;
+  /// Error(kInvalidArgument) if it cannot take frames of this size.
   [[nodiscard]] virtual ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                             std::int64_t height_px) const;
   /// Plan of an item whose pixel values the caller brings, from its grid_thw alone. Counts and grid
