@@ -185,39 +185,5 @@ TEST(Packing, ReusesTheMemoryOfThePlan) {
   EXPECT_EQ(packing.batches.data(), batches);
 }
 
-// --- cost ---
-
-struct Costed {
-  std::string text;
-  double cost = 0;
-};
-
-Costed by_cost(const Items& items, const Lists& budgets, std::int64_t max_items,
-               std::int64_t max_frames = kNoFrameLimit) {
-  const PackingLimits limits{
-      .path_budgets = budgets, .max_items = max_items, .max_frames = max_frames};
-  const PackingCosts costs = PackingCosts::from_budgets(budgets);
-  Packing packing;
-  pack_by_cost(items, limits, costs, packing);
-  return {to_text(packing, budgets.size()), total_cost(packing, limits, costs)};
-}
-
-TEST(PackingCost, PlansCheaperThanAnyCutOfTheSortedItems) {
-  const Lists lists{generate_budgets(64, 4096)};
-  EXPECT_EQ(by_cost(items_of({300, 300, 800, 1196}), lists, 64).cost, 3072);
-  // No contiguous cut of the sorted items reaches this one.
-  EXPECT_EQ(by_cost(items_of({64, 1196, 256, 1000}), lists, 64).cost, 3072);
-}
-
-TEST(PackingCost, OversizedItemsRunAlone) {
-  const Costed plan = by_cost(items_of({5000, 60, 4}), {generate_budgets(64, 4096)}, 64);
-  EXPECT_EQ(plan.text, "[2,1] 64->64; [0] 5000->none");
-}
-
-TEST(PackingCost, HandlesEmptyAndZeroLoads) {
-  EXPECT_EQ(by_cost({}, {{16, 64}}, 4).text, "");
-  EXPECT_EQ(by_cost(items_of({0}), {{16, 64}}, 4).text, "[0] 0->skip");
-}
-
 }  // namespace
 }  // namespace fovea
