@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,23 @@ class BatchLog {
   std::string device_;
   LogSink* sink_;
   std::int64_t sub_batch_ = 0;  // from 1 on
+};
+
+/// Warnings, each of which is written once. Not thread-safe.
+class LogOnce {
+ public:
+  /// @param sink must outlive this object; null: silence.
+  explicit LogOnce(LogSink* sink) noexcept : sink_(sink) {}
+
+  void warn(const std::string& line) {
+    if (sink_ != nullptr && written_.insert(line).second) {
+      sink_->write(LogLevel::kWarning, line);
+    }
+  }
+
+ private:
+  LogSink* sink_;
+  std::set<std::string> written_;
 };
 
 }  // namespace fovea

@@ -14,7 +14,6 @@
 #include "graph/capture/capture.h"
 #include "graph/graph_config.h"
 #include "graph/graph_stats.h"
-#include "graph/log_once.h"
 #include "graph/packing.h"
 #include "graph/runners.h"
 
@@ -82,7 +81,7 @@ struct GraphManager::Impl {
   const GraphConfig config;
   Runners runners;
 
-  // Guarded by runners_.mutex.
+  // Guarded by runners.mutex.
   GraphStats stats;
   BatchLog batch_log;
   LogOnce warnings;

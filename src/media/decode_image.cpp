@@ -8,7 +8,6 @@
 
 #include "core/check.h"
 #include "media/formats/decoders.h"
-#include "media/image_format.h"
 #include "media/limits.h"
 #include "media/orientation.h"
 #include "media/profile.h"

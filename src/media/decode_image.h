@@ -13,6 +13,13 @@ namespace fovea::media {
 
 enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
 
+/// Tells the format from the first bytes of a file, never from its name.
+/// @param name of the image, for messages.
+/// @throws Error(kCorruptData) if there are no bytes, Error(kUnsupported) for any other format; the
+/// message names it where it is a well-known one.
+[[nodiscard]] ImageFormat detect_image_format(std::span<const std::uint8_t> bytes,
+                                              std::string_view name);
+
 /// What a file header says, before any pixel is allocated.
 struct ImageInfo {
   ImageFormat format = ImageFormat::kPng;

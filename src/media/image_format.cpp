@@ -1,6 +1,6 @@
 // Magic bytes: the supported formats first, then other common formats, so that the message can name
 // them.
-#include "media/image_format.h"
+#include "media/decode_image.h"
 
 #include <algorithm>
 #include <array>

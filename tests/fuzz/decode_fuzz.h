@@ -5,7 +5,6 @@
 
 #include "fuzz.h"
 #include "media/decode_image.h"
-#include "media/image_format.h"
 #include "media/reduction.h"
 
 namespace fovea::test {

@@ -1,5 +1,5 @@
 // The format of a file by its first bytes.
-#include "media/image_format.h"
+#include "media/decode_image.h"
 
 #include <gtest/gtest.h>
 

@@ -15,10 +15,10 @@
 #include "fovea/stats.h"
 #include "fovea/tower/graph/manager_options.h"
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "graph/batch_log.h"
 #include "graph/capture/budget_graph.h"
 #include "graph/capture/calibration.h"
 #include "graph/graph_config.h"
-#include "graph/log_once.h"
 #include "graph/packing.h"
 #include "graph/runners.h"
 

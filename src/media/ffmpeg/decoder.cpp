@@ -1,8 +1,7 @@
 // Two passes over a container: the first counts packets, so that frames can be sampled by index;
 // the second decodes in display order, converts only what was sampled and hands it on at once. A
 // third one follows if a sampled frame is lost: with fewer frames, each may be resized otherwise.
-#include "media/ffmpeg/decoder.h"
-
+// At the end the only symbol of the plugin.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -12,10 +11,13 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "media/ffmpeg/converter.h"
 #include "media/ffmpeg/frame_memory.h"
+#include "media/ffmpeg/handles.h"
 #include "media/ffmpeg/reader.h"
 #include "media/limits.h"
+#include "media/video_abi.h"
 
 namespace fovea::media::ffmpeg {
 
@@ -273,12 +275,26 @@ class Clip {
   Content content_;
 };
 
-}  // namespace
-
+/// Body of media::decode_video. @param interrupt that the thread works under meanwhile; may be
+/// null.
 VideoInfo decode(const EncodedVideo& video, const FrameSampler& sampler, const MediaLimits& limits,
                  const FrameSink& sink, const Interrupt* interrupt) {
   const InterruptScope scope(interrupt);
   return Clip(video, limits, sink).run(sampler);
 }
 
+[[gnu::section(".note.fovea"), gnu::aligned(4), gnu::used]] constexpr PluginNote kNote{
+    .build = kVideoPluginBuild};
+
+}  // namespace
+
 }  // namespace fovea::media::ffmpeg
+
+extern "C" __attribute__((visibility("default"))) const fovea::media::VideoPlugin*
+fovea_video_plugin() {
+  av_log_set_level(AV_LOG_QUIET);  // complaints come back as errors, not on stderr
+  static const fovea::media::VideoPlugin plugin{
+      .libraries = LIBAVFORMAT_IDENT ", " LIBAVCODEC_IDENT,
+      .decode = &fovea::media::ffmpeg::decode};
+  return &plugin;
+}

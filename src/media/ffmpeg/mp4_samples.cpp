@@ -6,7 +6,7 @@
 //   stco, co64: 4 bytes, number of chunks 4
 //   hdlr: 8 bytes, type of the track 4
 //   trun: 4 bytes, number of samples 4
-#include "media/ffmpeg/mp4_samples.h"
+#include "media/ffmpeg/reader.h"
 
 #include <unistd.h>
 

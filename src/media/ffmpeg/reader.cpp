@@ -13,7 +13,6 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "media/ffmpeg/mp4_samples.h"
 #include "media/limits.h"
 
 namespace fovea::media::ffmpeg {

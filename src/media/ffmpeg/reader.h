@@ -17,6 +17,13 @@ namespace fovea::media::ffmpeg {
 /// Most pixels that a frame may have: the limit on pixels, and as many as max_item_bytes decodes.
 [[nodiscard]] std::int64_t most_frame_pixels(const MediaLimits& limits);
 
+/// Refuses an MP4 or MOV file that says it has so many samples that FFmpeg's index of them would
+/// take more memory than max_item_bytes: it is made when such a file is opened, and a number in a
+/// header is enough for it. Files of other kinds pass. Reads the headers of boxes alone.
+/// @throws Error(kInvalidArgument) with both numbers, Error(kUnsupported) for compressed headers,
+/// which old QuickTime files have, Error(kIo) if the file cannot be read, and as check_interrupt.
+void check_mp4_samples(const EncodedVideo& video, const MediaLimits& limits);
+
 /// The packets of the first video stream of a container.
 class Reader {
  public:
